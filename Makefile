@@ -1,0 +1,98 @@
+# Every target says what it does; `make` alone lists them.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+NATIVE := $(VENV)/.native
+NATIVE_SOURCES := $(shell find native -type f) pyproject.toml
+CMAKE := $(BIN)/cmake
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lab install native lint types contracts check unit integration ui \
+	native-test native-asan native-tsan bench-stage bench-trace bench-timeline soak clean
+
+help: ## List the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
+
+demo: $(NATIVE) ## Train DLRM un-staged and staged on generated clicks; writes demo/report.html
+	@$(BIN)/workbench demo --out demo
+
+lab: $(NATIVE) ## Open JupyterLab at the first notebook
+	@$(BIN)/jupyter lab notebooks/01_see_a_step.ipynb
+
+install: $(NATIVE) ## Install everything into .venv and build the native library
+
+$(INSTALLED): requirements.lock
+	@echo "Installing the pinned dependencies into $(VENV) (once; about a minute)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version). Try make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --progress-bar on -r requirements.lock | sed -u -n 's/^Collecting \([^ =]*\).*/  \1/p; s/^Installing collected.*/  installing what was collected/p'
+	@$(BIN)/python -m pip check >/dev/null
+	@touch $@
+
+$(NATIVE): $(INSTALLED) $(NATIVE_SOURCES)
+	@echo "Building the native library against the installed TensorFlow (under two minutes)"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e .
+	@touch $@
+
+native: ## Rebuild the native library, e.g. after TensorFlow changed
+	@rm -f $(NATIVE)
+	@$(MAKE) --no-print-directory $(NATIVE)
+
+test: $(NATIVE) unit native-test integration ui ## All tests, under 15 minutes on 2 cores
+
+unit: $(NATIVE) ## Tests that need no TensorFlow, in seconds
+	@echo "Unit tests"
+	@$(BIN)/python -m pytest -q tests/unit
+
+integration: $(NATIVE) ## Tests with real sessions and child processes
+	@echo "Integration tests (some minutes)"
+	@$(BIN)/python -m pytest -q -m "not slow" tests/integration
+
+ui: $(NATIVE) ## Tests with a real browser and a real JupyterLab
+	@echo "UI tests (they skip where no Chromium is found)"
+	@$(BIN)/python -m pytest -q -m "not slow" tests/ui
+
+lint: $(INSTALLED) ## Lint and formatting
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(NATIVE) ## Static types
+	@$(BIN)/mypy
+
+contracts: $(NATIVE) ## Who may import whom
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/lint-imports
+
+check: lint types contracts ## Lint, types and import contracts
+
+NATIVE_BUILD = PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S native -B build/$@ -G Ninja \
+	-DWORKBENCH_BUILD_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+NATIVE_RUN = PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@ && \
+	$(BIN)/ctest --test-dir build/$@ --output-on-failure --timeout 300
+
+native-test: $(NATIVE) ## The native library's own tests
+	@$(NATIVE_BUILD) >/dev/null && $(NATIVE_RUN)
+
+native-asan: $(NATIVE) ## The same under AddressSanitizer
+	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=address >/dev/null && $(NATIVE_RUN)
+
+native-tsan: $(NATIVE) ## The same under ThreadSanitizer
+	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=thread >/dev/null && $(NATIVE_RUN)
+
+bench-stage: $(NATIVE) ## Stage beside StagingArea and tf.data.prefetch, against the bound
+	@$(BIN)/python tests/bench/bench_stage.py
+
+bench-trace: $(NATIVE) ## Open, save and check a trace of a million events
+	@$(BIN)/python tests/bench/bench_trace.py
+
+bench-timeline: $(NATIVE) ## Open and zoom a million events in headless Chromium
+	@$(BIN)/python tests/bench/bench_timeline.py
+
+soak: $(NATIVE) ## 10,000 create/run/close cycles: no thread and no memory may leak
+	@WORKBENCH_SOAK_CYCLES=10000 $(BIN)/python -m pytest -q -s --timeout 3600 tests/integration/test_stage_soak.py
+
+clean: ## Remove builds and demo output; keeps .venv
+	@rm -rf build demo $(NATIVE)

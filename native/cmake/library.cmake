@@ -1,0 +1,54 @@
+# The library of ops, for the TensorFlow of the Python that builds it.
+
+if(NOT Python_EXECUTABLE)
+  find_package(Python 3.11 REQUIRED COMPONENTS Interpreter)
+endif()
+
+# Importing TensorFlow takes seconds; finding its folder doesn't.
+execute_process(
+  COMMAND "${Python_EXECUTABLE}" "${CMAKE_CURRENT_LIST_DIR}/find_tensorflow.py"
+  OUTPUT_VARIABLE TENSORFLOW_FOUND
+  OUTPUT_STRIP_TRAILING_WHITESPACE
+  COMMAND_ERROR_IS_FATAL ANY)
+list(GET TENSORFLOW_FOUND 0 TENSORFLOW_DIR)
+list(GET TENSORFLOW_FOUND 1 TENSORFLOW_VERSION)
+# TensorFlow's wheels for Linux are all built with the C++11 ABI since 2.9.
+set(TENSORFLOW_CXX11_ABI 1)
+message(STATUS "TensorFlow ${TENSORFLOW_VERSION} in ${TENSORFLOW_DIR}")
+
+set(WORKBENCH_VERSION "${SKBUILD_PROJECT_VERSION}")
+if(NOT WORKBENCH_VERSION)
+  set(WORKBENCH_VERSION "0+unknown")
+endif()
+
+# The stamp is in the library and beside it: the file is read before the library is loaded.
+string(CONCAT WORKBENCH_STAMP
+  "{\"format_version\": 1, \"tensorflow\": \"${TENSORFLOW_VERSION}\", "
+  "\"cxx11_abi\": ${TENSORFLOW_CXX11_ABI}, \"workbench\": \"${WORKBENCH_VERSION}\"}")
+file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/_workbench.json" "${WORKBENCH_STAMP}\n")
+string(REPLACE "\"" "\\\"" WORKBENCH_STAMP_TEXT "${WORKBENCH_STAMP}")
+set_source_files_properties(capi/stamp.cc PROPERTIES
+  COMPILE_OPTIONS "-DWORKBENCH_STAMP=\"${WORKBENCH_STAMP_TEXT}\"")
+
+add_library(workbench MODULE
+  $<TARGET_OBJECTS:workbench_plain>
+  capi/stamp.cc
+  staging/buffer_resource.cc
+  staging/staging_kernels.cc
+  staging/staging_ops.cc)
+set_target_properties(workbench PROPERTIES PREFIX "" OUTPUT_NAME _workbench SUFFIX ".so")
+target_include_directories(workbench PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_include_directories(workbench SYSTEM PRIVATE "${TENSORFLOW_DIR}/include")
+# As TensorFlow itself was compiled; its classes differ in layout otherwise.
+target_compile_definitions(workbench PRIVATE EIGEN_MAX_ALIGN_BYTES=64)
+foreach(target workbench workbench_plain)
+  target_compile_definitions(${target} PRIVATE _GLIBCXX_USE_CXX11_ABI=${TENSORFLOW_CXX11_ABI})
+endforeach()
+target_compile_options(workbench PRIVATE -Wall -Wno-sign-compare)
+target_link_libraries(workbench PRIVATE
+  Threads::Threads "${TENSORFLOW_DIR}/libtensorflow_framework.so.2")
+# TensorFlow is in the process before this library is loaded; no path of the build goes into it.
+set_target_properties(workbench PROPERTIES SKIP_BUILD_RPATH ON INSTALL_RPATH "")
+
+install(TARGETS workbench LIBRARY DESTINATION workbench)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/_workbench.json" DESTINATION workbench)

@@ -1,0 +1,62 @@
+#ifndef WORKBENCH_STAGING_BUFFER_RESOURCE_H_
+#define WORKBENCH_STAGING_BUFFER_RESOURCE_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "staging/stage_buffer.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/platform/mutex.h"
+
+namespace workbench {
+
+using TensorRecord = std::vector<tensorflow::Tensor>;
+using TensorBuffer = StageBuffer<TensorRecord>;
+
+// A buffer in a device's resource manager. Whoever waits in the buffer shares the buffer, not this
+// resource: when its container is cleared, the resource goes and ends them.
+class BufferResource : public tensorflow::ResourceBase {
+ public:
+  BufferResource(std::string stage, int64_t capacity)
+      : buffer_(TensorBuffer::Create(std::move(stage), capacity)) {}
+  ~BufferResource() override { buffer_->Shutdown(); }
+
+  const std::shared_ptr<TensorBuffer>& buffer() const { return buffer_; }
+  std::string DebugString() const override;
+
+  // The first put or take fixes the dtypes of an item; `op` is in the message of a mismatch.
+  absl::Status CheckDtypes(const std::string& op, const tensorflow::DataTypeVector& dtypes);
+
+ private:
+  const std::shared_ptr<TensorBuffer> buffer_;
+  tensorflow::mutex mu_;  // Held for the comparison only; no other lock is taken under it.
+  bool fixed_ TF_GUARDED_BY(mu_) = false;
+  std::string fixed_by_ TF_GUARDED_BY(mu_);
+  tensorflow::DataTypeVector dtypes_ TF_GUARDED_BY(mu_);
+};
+
+// What a kernel knows of its buffer: enough to find it, or make it, in the resource manager.
+class BufferAddress {
+ public:
+  void Read(tensorflow::OpKernelConstruction* context);
+
+  // Finds or creates the buffer; fails when it has another capacity.
+  absl::Status Find(tensorflow::OpKernelContext* context,
+                    tensorflow::core::RefCountPtr<BufferResource>* resource) const;
+
+ private:
+  std::string stage_;
+  std::string container_;
+  std::string shared_name_;
+  int64_t capacity_ = 1;
+};
+
+absl::Status ToStatus(const Outcome& outcome);
+
+}  // namespace workbench
+
+#endif  // WORKBENCH_STAGING_BUFFER_RESOURCE_H_

@@ -1,0 +1,285 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "staging/buffer_resource.h"
+#include "tensorflow/core/framework/cancellation.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace workbench {
+namespace {
+
+using tensorflow::AsyncOpKernel;
+using tensorflow::CancellationManager;
+using tensorflow::CancellationToken;
+using tensorflow::DEVICE_CPU;
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using ResourcePtr = tensorflow::core::RefCountPtr<BufferResource>;
+
+struct Owner {
+  int64_t token = 0;
+  int64_t thread = 0;
+};
+
+absl::Status ReadOwner(OpKernelContext* context, Owner* owner) {
+  const Tensor& input = context->input(0);
+  if (input.dims() != 1 || input.dim_size(0) != 2) {
+    return absl::InvalidArgumentError(absl::StrCat("owner has shape ", input.shape().DebugString(),
+                                                   "; expected [2]: token and thread"));
+  }
+  const auto values = input.vec<int64_t>();
+  *owner = {values(0), values(1)};
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status ReadScalar(OpKernelContext* context, int index, const char* name, T* value) {
+  const Tensor& input = context->input(index);
+  if (input.dims() != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " has shape ", input.shape().DebugString(), "; expected a scalar"));
+  }
+  *value = input.scalar<T>()();
+  return absl::OkStatus();
+}
+
+// One waiting call of a kernel, tied to its step: cancelling the step ends the call.
+class StepCall {
+ public:
+  StepCall(OpKernelContext* context, AsyncOpKernel::DoneCallback done)
+      : context_(context), done_(std::move(done)), ticket_(std::make_shared<Ticket>()) {}
+
+  OpKernelContext* context() const { return context_; }
+  const std::shared_ptr<Ticket>& ticket() const { return ticket_; }
+
+  // To be called before the buffer is: a step that is cancelled in between is not missed, because
+  // the ticket remembers it.
+  void Watch(const std::shared_ptr<TensorBuffer>& buffer) {
+    CancellationManager* manager = context_->cancellation_manager();
+    if (manager == nullptr) return;
+    token_ = manager->get_cancellation_token();
+    watched_ = manager->RegisterCallback(token_, [weak = std::weak_ptr<TensorBuffer>(buffer),
+                                                  ticket = ticket_] {
+      if (auto alive = weak.lock()) alive->CancelCall(ticket);
+    });
+    if (!watched_) buffer->CancelCall(ticket_);
+  }
+
+  // Ends the op. The cancel callback may still be running, or may be our caller: it owns what it
+  // touches, so there is no need to wait for it, and waiting could deadlock.
+  void End(const absl::Status& status) const {
+    if (watched_) context_->cancellation_manager()->TryDeregisterCallback(token_);
+    if (!status.ok()) context_->SetStatus(status);
+    done_();
+  }
+
+ private:
+  OpKernelContext* const context_;
+  const AsyncOpKernel::DoneCallback done_;
+  const std::shared_ptr<Ticket> ticket_;
+  CancellationToken token_ = 0;
+  bool watched_ = false;
+};
+
+class BufferPutOp : public AsyncOpKernel {
+ public:
+  explicit BufferPutOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
+    address_.Read(context);
+    OP_REQUIRES_OK(context, context->GetAttr("dtypes", &dtypes_));
+    OP_REQUIRES_OK(context, context->GetAttr("timeout_millis", &timeout_millis_));
+  }
+
+  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
+    Owner owner;
+    OP_REQUIRES_OK_ASYNC(context, ReadOwner(context, &owner), done);
+    ResourcePtr resource;
+    OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
+    OP_REQUIRES_OK_ASYNC(context, resource->CheckDtypes(name(), dtypes_), done);
+    TensorRecord record;
+    record.reserve(dtypes_.size());
+    for (int i = 1; i < context->num_inputs(); ++i) record.push_back(context->input(i));
+    const std::shared_ptr<TensorBuffer> buffer = resource->buffer();
+    auto call = std::make_shared<StepCall>(context, std::move(done));
+    call->Watch(buffer);
+    buffer->Put(call->ticket(), owner.token, owner.thread, std::move(record), timeout_millis_,
+                [call](const Outcome& outcome) { call->End(ToStatus(outcome)); });
+  }
+
+ private:
+  BufferAddress address_;
+  tensorflow::DataTypeVector dtypes_;
+  int64_t timeout_millis_ = 0;
+};
+
+class BufferFlushOp : public AsyncOpKernel {
+ public:
+  explicit BufferFlushOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
+    address_.Read(context);
+    OP_REQUIRES_OK(context, context->GetAttr("timeout_millis", &timeout_millis_));
+  }
+
+  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
+    Owner owner;
+    OP_REQUIRES_OK_ASYNC(context, ReadOwner(context, &owner), done);
+    ResourcePtr resource;
+    OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
+    const std::shared_ptr<TensorBuffer> buffer = resource->buffer();
+    auto call = std::make_shared<StepCall>(context, std::move(done));
+    call->Watch(buffer);
+    buffer->Flush(call->ticket(), owner.token, owner.thread, timeout_millis_,
+                  [call](const Outcome& outcome) { call->End(ToStatus(outcome)); });
+  }
+
+ private:
+  BufferAddress address_;
+  int64_t timeout_millis_ = 0;
+};
+
+class BufferTakeOp : public AsyncOpKernel {
+ public:
+  explicit BufferTakeOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
+    address_.Read(context);
+    OP_REQUIRES_OK(context, context->GetAttr("dtypes", &dtypes_));
+    OP_REQUIRES_OK(context, context->GetAttr("start_timeout_millis", &start_timeout_millis_));
+  }
+
+  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
+    ResourcePtr resource;
+    OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
+    OP_REQUIRES_OK_ASYNC(context, resource->CheckDtypes(name(), dtypes_), done);
+    const std::shared_ptr<TensorBuffer> buffer = resource->buffer();
+    auto call = std::make_shared<StepCall>(context, std::move(done));
+    call->Watch(buffer);
+    buffer->Take(call->ticket(), context->step_id(), start_timeout_millis_,
+                 [call](const Outcome& outcome, TensorRecord record) {
+                   for (size_t i = 0; i < record.size(); ++i) {
+                     call->context()->set_output(static_cast<int>(i), std::move(record[i]));
+                   }
+                   call->End(ToStatus(outcome));
+                 });
+  }
+
+ private:
+  BufferAddress address_;
+  tensorflow::DataTypeVector dtypes_;
+  int64_t start_timeout_millis_ = 0;
+};
+
+class BufferResumeOp : public OpKernel {
+ public:
+  explicit BufferResumeOp(OpKernelConstruction* context) : OpKernel(context) {
+    address_.Read(context);
+  }
+
+  void Compute(OpKernelContext* context) override {
+    Owner owner;
+    OP_REQUIRES_OK(context, ReadOwner(context, &owner));
+    ResourcePtr resource;
+    OP_REQUIRES_OK(context, address_.Find(context, &resource));
+    resource->buffer()->Resume(owner.token);
+  }
+
+ private:
+  BufferAddress address_;
+};
+
+class BufferCancelOp : public OpKernel {
+ public:
+  explicit BufferCancelOp(OpKernelConstruction* context) : OpKernel(context) {
+    address_.Read(context);
+  }
+
+  void Compute(OpKernelContext* context) override {
+    Owner owner;
+    int32_t code = 0;
+    tensorflow::tstring message;
+    OP_REQUIRES_OK(context, ReadOwner(context, &owner));
+    OP_REQUIRES_OK(context, ReadScalar(context, 1, "code", &code));
+    OP_REQUIRES_OK(context, ReadScalar(context, 2, "message", &message));
+    OP_REQUIRES(context, code >= 0 && code <= 16,
+                absl::InvalidArgumentError(
+                    absl::StrCat("code is ", code, "; expected an error code from 0 to 16")));
+    ResourcePtr resource;
+    OP_REQUIRES_OK(context, address_.Find(context, &resource));
+    resource->buffer()->Cancel(owner.token, code, message);
+  }
+
+ private:
+  BufferAddress address_;
+};
+
+class BufferCloseOp : public OpKernel {
+ public:
+  explicit BufferCloseOp(OpKernelConstruction* context) : OpKernel(context) {
+    address_.Read(context);
+  }
+
+  void Compute(OpKernelContext* context) override {
+    Owner owner;
+    OP_REQUIRES_OK(context, ReadOwner(context, &owner));
+    ResourcePtr resource;
+    OP_REQUIRES_OK(context, address_.Find(context, &resource));
+    resource->buffer()->Close(owner.token);
+  }
+
+ private:
+  BufferAddress address_;
+};
+
+class BufferSizeOp : public OpKernel {
+ public:
+  explicit BufferSizeOp(OpKernelConstruction* context) : OpKernel(context) {
+    address_.Read(context);
+  }
+
+  void Compute(OpKernelContext* context) override {
+    ResourcePtr resource;
+    OP_REQUIRES_OK(context, address_.Find(context, &resource));
+    Tensor* size = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, TensorShape({}), &size));
+    size->scalar<int32_t>()() = static_cast<int32_t>(resource->buffer()->Size());
+  }
+
+ private:
+  BufferAddress address_;
+};
+
+class BufferDrainOp : public OpKernel {
+ public:
+  explicit BufferDrainOp(OpKernelConstruction* context) : OpKernel(context) {
+    address_.Read(context);
+  }
+
+  void Compute(OpKernelContext* context) override {
+    bool enable = false;
+    OP_REQUIRES_OK(context, ReadScalar(context, 0, "enable", &enable));
+    ResourcePtr resource;
+    OP_REQUIRES_OK(context, address_.Find(context, &resource));
+    const std::vector<BufferEvent> rows = resource->buffer()->Drain(enable);
+    Tensor* events = nullptr;
+    const TensorShape shape({static_cast<int64_t>(rows.size()), BufferEvent::kColumns});
+    OP_REQUIRES_OK(context, context->allocate_output(0, shape, &events));
+    if (rows.empty()) return;
+    const auto* first = reinterpret_cast<const int64_t*>(rows.data());
+    std::copy_n(first, rows.size() * BufferEvent::kColumns, events->flat<int64_t>().data());
+  }
+
+ private:
+  BufferAddress address_;
+};
+
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferPut").Device(DEVICE_CPU), BufferPutOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferFlush").Device(DEVICE_CPU), BufferFlushOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferTake").Device(DEVICE_CPU), BufferTakeOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferResume").Device(DEVICE_CPU), BufferResumeOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferCancel").Device(DEVICE_CPU), BufferCancelOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferClose").Device(DEVICE_CPU), BufferCloseOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferSize").Device(DEVICE_CPU), BufferSizeOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferDrain").Device(DEVICE_CPU), BufferDrainOp);
+
+}  // namespace
+}  // namespace workbench

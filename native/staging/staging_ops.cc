@@ -1,0 +1,130 @@
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace workbench {
+namespace {
+
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+
+// Input 0 is [token, thread].
+absl::Status OwnerIn(InferenceContext* c) {
+  ShapeHandle owner;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 1, &owner));
+  tensorflow::shape_inference::DimensionHandle two;
+  return c->WithValue(c->Dim(owner, 0), 2, &two);
+}
+
+absl::Status CancelShape(InferenceContext* c) {
+  TF_RETURN_IF_ERROR(OwnerIn(c));
+  ShapeHandle scalar;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 0, &scalar));
+  return c->WithRank(c->input(2), 0, &scalar);
+}
+
+absl::Status DrainShape(InferenceContext* c) {
+  ShapeHandle scalar;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &scalar));
+  c->set_output(0, c->Matrix(InferenceContext::kUnknownDim, 6));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// What every op of a buffer says: which buffer, and how large. `stage` is its name in messages;
+// empty means shared_name.
+#define WORKBENCH_BUFFER_OP(name)                                                                  \
+  REGISTER_OP(name)                                                                                \
+      .SetIsStateful()                                                                             \
+      .Attr("capacity: int >= 1 = 1")                                                              \
+      .Attr("stage: string = ''")                                                                  \
+      .Attr("container: string = ''")                                                              \
+      .Attr("shared_name: string")
+
+WORKBENCH_BUFFER_OP("WorkbenchBufferPut")
+    .Input("owner: int64")
+    .Input("record: dtypes")
+    .Attr("dtypes: list(type) >= 0")
+    .Attr("timeout_millis: int >= 1 = 300000")
+    .Attr("stream_id: int >= 0 = 0")
+    .SetShapeFn(OwnerIn)
+    .Doc(R"doc(
+Puts one item into a stage's buffer, or waits in line for room without holding a thread.
+
+owner: the owner's token, and the number of the producing thread.
+record: the item.
+capacity: most items the buffer holds; the first op that touches the buffer fixes it.
+timeout_millis: when it passes the op fails with DEADLINE_EXCEEDED, but the item stays in line.
+stream_id: GPU stream of the staged side; noted, without effect on a CPU.
+)doc");
+
+WORKBENCH_BUFFER_OP("WorkbenchBufferFlush")
+    .Input("owner: int64")
+    .Attr("timeout_millis: int >= 1 = 300000")
+    .SetShapeFn(OwnerIn)
+    .Doc(R"doc(
+Waits until the buffer has taken in what timed-out puts of this thread left in line.
+)doc");
+
+WORKBENCH_BUFFER_OP("WorkbenchBufferTake")
+    .Output("record: dtypes")
+    .Attr("dtypes: list(type) >= 0")
+    .Attr("start_timeout_millis: int >= 1 = 8000")
+    .Attr("num_clients: int >= 1 = 1")
+    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
+    .Doc(R"doc(
+Takes the oldest item out of a stage's buffer; waits for one without holding a thread.
+
+record: the item, not copied.
+start_timeout_millis: how long to wait for the buffer's first owner; after that the stage's prefetch
+  runner is missing, which is FAILED_PRECONDITION.
+num_clients: accepted for scripts that give it; any number of takes may wait.
+)doc");
+
+WORKBENCH_BUFFER_OP("WorkbenchBufferResume")
+    .Input("owner: int64")
+    .SetShapeFn(OwnerIn)
+    .Doc(R"doc(
+Makes this token the buffer's owner and opens the buffer; drops all that an earlier owner left.
+)doc");
+
+WORKBENCH_BUFFER_OP("WorkbenchBufferCancel")
+    .Input("owner: int64")
+    .Input("code: int32")
+    .Input("message: string")
+    .SetShapeFn(CancelShape)
+    .Doc(R"doc(
+Ends the owner's stage at once; takes get the items in the buffer, then this code and message.
+Code 0 or 1 is a plain stop. Nothing happens if the token is not the owner's.
+)doc");
+
+WORKBENCH_BUFFER_OP("WorkbenchBufferClose")
+    .Input("owner: int64")
+    .SetShapeFn(OwnerIn)
+    .Doc(R"doc(
+Ends the owner's epoch: takes get every item already produced, then OUT_OF_RANGE.
+Nothing happens if the token is not the owner's.
+)doc");
+
+WORKBENCH_BUFFER_OP("WorkbenchBufferSize")
+    .Output("size: int32")
+    .SetShapeFn(tensorflow::shape_inference::ScalarShape)
+    .Doc(R"doc(
+Items in the buffer now, without those in line.
+)doc");
+
+WORKBENCH_BUFFER_OP("WorkbenchBufferDrain")
+    .Input("enable: bool")
+    .Output("events: int64")
+    .SetShapeFn(DrainShape)
+    .Doc(R"doc(
+Hands out the buffer's events since the last drain, and switches recording on or off.
+
+events: rows of [kind, item, thread or step id, start_ns, end_ns, size after]; kind 0 is a put,
+  1 a take; a first row of kind 2 counts, in `item`, older events that were dropped.
+)doc");
+
+#undef WORKBENCH_BUFFER_OP
+
+}  // namespace workbench

@@ -1,0 +1,435 @@
+"""The buffer's ops in real sessions: values, waiting, cancelling, owners, ends, events."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from workbench.core import buffer
+
+v1 = tf.compat.v1
+
+OWNER, LATER = [11, 0], [22, 0]
+
+
+class Stage:
+    """One buffer of scalars in the default graph, with all of its ops."""
+
+    def __init__(self, capacity: int = 1, timeout_millis: int = 60_000, name: str = "clicks"):
+        at: dict[str, Any] = {
+            "capacity": capacity,
+            "shared_name": f"key/{name}",
+            "stage": name,
+        }
+        self.owner = v1.placeholder(tf.int64, [2])
+        self.value = v1.placeholder(tf.int32, [])
+        self.code = v1.placeholder(tf.int32, [])
+        self.message = v1.placeholder(tf.string, [])
+        self.enable = v1.placeholder(tf.bool, [])
+        self.put_op = buffer.put(self.owner, [self.value], timeout_millis=timeout_millis, **at)
+        self.flush_op = buffer.flush(self.owner, timeout_millis=timeout_millis, **at)
+        self.taken = buffer.take([tf.int32], start_timeout_millis=200, **at)[0]
+        self.resume_op = buffer.resume(self.owner, **at)
+        self.cancel_op = buffer.cancel(self.owner, self.code, self.message, **at)
+        self.close_op = buffer.close(self.owner, **at)
+        self.size_op = buffer.size(**at)
+        self.drain_op = buffer.drain(self.enable, **at)
+
+    def put(self, session, value, owner=OWNER, options=None):
+        session.run(self.put_op, {self.owner: owner, self.value: value}, options=options)
+
+    def flush(self, session, owner=OWNER):
+        session.run(self.flush_op, {self.owner: owner})
+
+    def take(self, session, options=None):
+        return session.run(self.taken, options=options)
+
+    def resume(self, session, owner=OWNER):
+        session.run(self.resume_op, {self.owner: owner})
+
+    def cancel(self, session, code, message, owner=OWNER):
+        session.run(
+            self.cancel_op, {self.owner: owner, self.code: code, self.message: message}
+        )
+
+    def close(self, session, owner=OWNER):
+        session.run(self.close_op, {self.owner: owner})
+
+    def size(self, session):
+        return session.run(self.size_op)
+
+    def drain(self, session, enable):
+        return session.run(self.drain_op, {self.enable: enable})
+
+
+@pytest.fixture
+def clients() -> Iterator[concurrent.futures.ThreadPoolExecutor]:
+    """Threads that call session.run while the test goes on."""
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        yield pool
+
+
+@contextlib.contextmanager
+def one_inter_op_thread() -> Iterator[Any]:
+    config = v1.ConfigProto(inter_op_parallelism_threads=1, use_per_session_threads=True)
+    with v1.Session(config=config) as session:
+        yield session
+
+
+def told(event: threading.Event, value: tf.Tensor) -> tf.Tensor:
+    """`value`, and the event is set when the step gets there."""
+
+    def tell(passed: np.ndarray) -> np.ndarray:
+        event.set()
+        return passed
+
+    return tf.ensure_shape(v1.py_func(tell, [value], value.dtype), value.shape)
+
+
+VALUES = [
+    np.float32([[1.5, -2.0], [np.inf, 0.0]]),
+    np.float64(3.25),
+    np.float16([0.5]),
+    tf.bfloat16.as_numpy_dtype(1.5) * np.ones(3, tf.bfloat16.as_numpy_dtype),
+    np.int8([-1]),
+    np.uint8([255]),
+    np.int16([-300]),
+    np.uint16([60000]),
+    np.int32(7),
+    np.int64([2**60]),
+    np.uint64([2**63]),
+    np.bool_([True, False]),
+    np.complex64([1 + 2j]),
+    np.array([b"", b"a\x00b", b"x" * 1000], dtype=object),
+    np.zeros((0, 3), np.float32),
+]
+
+
+def test_values_come_back_as_they_were():
+    tensors = [tf.constant(value) for value in VALUES]
+    owner = tf.constant(OWNER, tf.int64)
+    at: dict[str, Any] = {"capacity": 1, "shared_name": "values"}
+    put = buffer.put(owner, tensors, **at)
+    taken = buffer.take([tensor.dtype for tensor in tensors], **at)
+    resume = buffer.resume(owner, **at)
+    with v1.Session() as session:
+        session.run(resume)
+        for _ in range(3):
+            session.run(put)
+            for value, back in zip(VALUES, session.run(taken), strict=True):
+                np.testing.assert_array_equal(back, value)
+
+
+def test_an_item_of_nothing_is_an_item():
+    at: dict[str, Any] = {"capacity": 1, "shared_name": "nothing"}
+    owner = tf.constant(OWNER, tf.int64)
+    put = buffer.put(owner, [], **at)
+    assert buffer.take([], name="take_nothing", **at) == []
+    resume, size = buffer.resume(owner, **at), buffer.size(**at)
+    with v1.Session() as session:
+        session.run([resume])
+        session.run(put)
+        assert session.run(size) == 1
+        session.run("take_nothing")
+        assert session.run(size) == 0
+
+
+def test_waiting_holds_no_inter_op_thread(clients):
+    taking, putting = threading.Event(), threading.Event()
+    empty, full = Stage(name="empty"), Stage(name="full")
+    with tf.control_dependencies([told(taking, tf.constant(0))]):
+        waiting_take = buffer.take([tf.int32], capacity=1, shared_name="key/empty")[0]
+    waiting_put = buffer.put(
+        tf.constant(OWNER, tf.int64),
+        [told(putting, tf.constant(5))],
+        capacity=1,
+        shared_name="key/full",
+    )
+    other = tf.constant(1) + 1
+    with one_inter_op_thread() as session:
+        empty.resume(session)
+        full.resume(session)
+        full.put(session, 4)
+        taken = clients.submit(session.run, waiting_take)
+        put = clients.submit(session.run, waiting_put)
+        assert taking.wait(30) and putting.wait(30)
+        # The only thread goes from step to step; after some it has passed the waiting ops, too.
+        for _ in range(50):
+            assert session.run(other) == 2
+        assert not taken.done() and not put.done()
+        empty.put(session, 3)
+        assert taken.result(30) == 3
+        assert [full.take(session), full.take(session)] == [4, 5]
+        put.result(30)
+
+
+def test_closing_the_session_ends_who_waits(clients):
+    taking, putting = threading.Event(), threading.Event()
+    stage = Stage()
+    with tf.control_dependencies([told(taking, tf.constant(0))]):
+        waiting_take = buffer.take([tf.int32], capacity=1, shared_name="other")[0]
+    resume = buffer.resume(tf.constant(OWNER, tf.int64), capacity=1, shared_name="other")
+    waiting_put = buffer.put(
+        tf.constant(OWNER, tf.int64),
+        [told(putting, tf.constant(5))],
+        capacity=1,
+        shared_name="key/clicks",
+    )
+    for _ in range(20):
+        taking.clear()
+        putting.clear()
+        session = v1.Session()
+        stage.resume(session)
+        session.run(resume)
+        stage.put(session, 1)
+        calls = [clients.submit(session.run, op) for op in (waiting_take, waiting_put)]
+        assert taking.wait(30) and putting.wait(30)
+        session.close()
+        for call in calls:
+            with pytest.raises(tf.errors.CancelledError):
+                call.result(30)
+
+
+@pytest.mark.parametrize("where", ["run", "session"])
+def test_a_step_that_times_out_takes_and_loses_nothing(where):
+    stage = Stage()
+    options = v1.RunOptions(timeout_in_ms=50) if where == "run" else None
+    config = v1.ConfigProto(operation_timeout_in_ms=50 if where == "session" else 0)
+    with v1.Session(config=config) as session:
+        stage.resume(session)
+        with pytest.raises(tf.errors.DeadlineExceededError) as caught:
+            stage.take(session, options)
+        assert not buffer.is_parked(caught.value)
+        stage.put(session, 1)
+        assert stage.size(session) == 1
+        with pytest.raises(tf.errors.DeadlineExceededError) as caught:
+            stage.put(session, 2, options=options)
+        assert not buffer.is_parked(caught.value)
+        assert stage.take(session) == 1
+        assert stage.size(session) == 0  # The step of 2 is dead, and 2 with it.
+
+
+def test_a_put_that_times_out_loses_nothing(clients):
+    stage = Stage(timeout_millis=20)
+    with v1.Session() as session:
+        stage.resume(session)
+        stage.put(session, 1)
+        with pytest.raises(tf.errors.DeadlineExceededError) as caught:
+            stage.put(session, 2)
+        assert buffer.is_parked(caught.value)
+        for part in ("stage 'clicks'", "20 ms", "capacity 1", "the batch stays in line"):
+            assert part in caught.value.message
+        with pytest.raises(tf.errors.DeadlineExceededError) as caught:
+            stage.flush(session)
+        assert buffer.is_parked(caught.value)
+        assert stage.size(session) == 1
+        assert stage.take(session) == 1
+        stage.flush(session)
+        assert stage.take(session) == 2
+
+
+def test_take_without_a_runner_says_what_is_missing():
+    stage = Stage()
+    with v1.Session() as session:
+        with pytest.raises(tf.errors.FailedPreconditionError) as caught:
+            stage.take(session)
+        for part in ("stage 'clicks'", "200 ms", "make_prefetch_hook()"):
+            assert part in caught.value.message
+        with pytest.raises(tf.errors.FailedPreconditionError, match="before any resume"):
+            stage.put(session, 1)
+
+
+def test_a_new_owner_gets_nothing_of_the_earlier_one(clients):
+    stage = Stage(timeout_millis=20)
+    with v1.Session() as session:
+        stage.resume(session)
+        stage.put(session, 1)
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            stage.put(session, 2)
+        stage.resume(session, LATER)
+        assert stage.size(session) == 0
+        with pytest.raises(tf.errors.CancelledError) as caught:
+            stage.put(session, 3)
+        assert buffer.is_superseded(caught.value)
+        stage.cancel(session, tf.errors.INTERNAL, "late")
+        stage.close(session)
+        stage.put(session, 4, LATER)
+        assert stage.take(session) == 4
+
+
+def test_close_is_the_end_of_an_epoch_and_resume_the_next():
+    stage = Stage(capacity=2)
+    with v1.Session() as session:
+        for _ in range(2):
+            stage.resume(session)
+            stage.put(session, 1)
+            stage.put(session, 2)
+            stage.close(session)
+            with pytest.raises(tf.errors.CancelledError) as caught:
+                stage.put(session, 3)
+            assert "is closed" in caught.value.message
+            assert not buffer.is_superseded(caught.value)
+            assert [stage.take(session), stage.take(session)] == [1, 2]
+            with pytest.raises(tf.errors.OutOfRangeError, match="'clicks' has ended"):
+                stage.take(session)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (tf.errors.DATA_LOSS, tf.errors.DataLossError),
+        (tf.errors.INTERNAL, tf.errors.InternalError),
+        (tf.errors.CANCELLED, tf.errors.CancelledError),
+        (0, tf.errors.CancelledError),
+    ],
+)
+def test_cancel_hands_its_error_to_the_consumer(code, kind):
+    stage = Stage()
+    with v1.Session() as session:
+        stage.resume(session)
+        stage.put(session, 1)
+        stage.cancel(session, code, "shard 3 is damaged")
+        assert stage.take(session) == 1
+        with pytest.raises(kind, match="shard 3 is damaged"):
+            stage.take(session)
+        with pytest.raises(tf.errors.CancelledError, match="shard 3 is damaged"):
+            stage.put(session, 2)
+
+
+def test_events_are_recorded_on_demand_only():
+    stage = Stage(capacity=2)
+    with v1.Session() as session:
+        stage.resume(session)
+        stage.put(session, 1)
+        assert stage.drain(session, True).shape == (0, 6)
+        before = time.time_ns()
+        stage.put(session, 2, [OWNER[0], 5])
+        stage.take(session)
+        after = time.time_ns()
+        events = stage.drain(session, False)
+        stage.take(session)
+        assert stage.drain(session, False).shape == (0, 6)
+    kind, item, who, start, end, size = events.T
+    assert len(buffer.EVENT_COLUMNS) == events.shape[1]
+    assert kind.tolist() == [buffer.EVENT_PUT, buffer.EVENT_TAKE]
+    assert item.tolist() == [1, 0]
+    assert who[0] == 5
+    assert size.tolist() == [2, 1]
+    assert (before <= start).all() and (start <= end).all() and (end <= after).all()
+
+
+def test_many_producers_and_consumers_each_item_once(clients):
+    stage = Stage(capacity=3)
+    producers, each = 4, 200
+    with v1.Session() as session:
+        stage.resume(session)
+
+        def produce(thread: int) -> None:
+            for i in range(each):
+                stage.put(session, thread * each + i, [OWNER[0], thread])
+
+        def consume() -> list[int]:
+            taken = []
+            with contextlib.suppress(tf.errors.OutOfRangeError):
+                while True:
+                    taken.append(int(stage.take(session)))
+            return taken
+
+        consumers = [clients.submit(consume) for _ in range(3)]
+        for call in [clients.submit(produce, thread) for thread in range(producers)]:
+            call.result(60)
+        stage.close(session)
+        taken = [value for call in consumers for value in call.result(60)]
+    assert sorted(taken) == list(range(producers * each))
+
+
+def test_mismatches_name_both_sides():
+    stage = Stage()
+    larger = buffer.size(capacity=9, shared_name="key/clicks")
+    other = buffer.take(
+        [tf.int32, tf.string], capacity=1, shared_name="key/clicks", name="other_take"
+    )
+    with v1.Session() as session:
+        stage.resume(session)
+        stage.put(session, 1)
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(larger)
+        assert "capacity 1" in caught.value.message and "capacity 9" in caught.value.message
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(other)
+        for part in ("1 tensors int32", "'other_take' has 2 tensors int32, string"):
+            assert part in caught.value.message
+        assert stage.take(session) == 1
+
+
+def test_bad_arguments_are_refused():
+    owner = tf.constant(OWNER, tf.int64)
+    with pytest.raises(ValueError, match="capacity"):
+        buffer.size(capacity=0, shared_name="x")
+    with pytest.raises(ValueError, match="timeout_millis"):
+        buffer.put(owner, [], capacity=1, shared_name="x", timeout_millis=0)
+    with pytest.raises(ValueError, match="must be 2"):
+        buffer.resume(tf.constant([1, 2, 3], tf.int64), capacity=1, shared_name="x")
+    nameless = buffer.size(capacity=1, shared_name="")
+    any_owner = v1.placeholder(tf.int64)
+    resume = buffer.resume(any_owner, capacity=1, shared_name="x")
+    stage = Stage()
+    with v1.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="empty shared_name"):
+            session.run(nameless)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \[3\]; expected \[2\]"):
+            session.run(resume, {any_owner: [1, 2, 3]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="code is 99"):
+            stage.cancel(session, 99, "")
+
+
+def test_no_gradient_flows_through_a_buffer():
+    weight = tf.constant(2.0)
+    at: dict[str, Any] = {"capacity": 1, "shared_name": "gradient"}
+    put = buffer.put(tf.constant(OWNER, tf.int64), [weight * 3.0], **at)
+    with tf.control_dependencies([put]):
+        (taken,) = buffer.take([tf.float32], **at)
+    assert v1.gradients(taken * 2.0, [weight]) == [None]
+
+
+def test_a_prepared_put_feeds_and_traces():
+    stage = Stage(capacity=2)
+    options = v1.RunOptions(trace_level=v1.RunOptions.SOFTWARE_TRACE)
+    with v1.Session() as session:
+        stage.resume(session)
+        feeds = [stage.owner.name, stage.value.name]
+        buffer.put_callable(session, stage.put_op.name, feeds)(OWNER, 1)
+        metadata = v1.RunMetadata()
+        traced = buffer.put_callable(session, stage.put_op.name, feeds, options)
+        traced(OWNER, np.int32(2), run_metadata=metadata)
+        nodes = [n.node_name for d in metadata.step_stats.dev_stats for n in d.node_stats]
+        assert stage.put_op.name in nodes
+        assert [stage.take(session), stage.take(session)] == [1, 2]
+
+
+def test_a_server_keeps_the_buffer_between_sessions_but_not_its_items(clients):
+    server = v1.train.Server.create_local_server()
+    taking = threading.Event()
+    stage = Stage()
+    with tf.control_dependencies([told(taking, tf.constant(0))]):
+        waiting = buffer.take([tf.int32], capacity=1, shared_name="key/clicks")[0]
+    with v1.Session(server.target) as session:
+        stage.resume(session)
+        stage.put(session, 1)
+    with v1.Session(server.target) as session:
+        stage.resume(session, LATER)
+        stage.put(session, 2, LATER)
+        assert stage.take(session) == 2
+        taken = clients.submit(session.run, waiting)
+        assert taking.wait(30)
+        v1.Session.reset(server.target)
+        with pytest.raises((tf.errors.CancelledError, tf.errors.AbortedError)):
+            taken.result(30)

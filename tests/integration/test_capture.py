@@ -1,0 +1,133 @@
+"""capture: real sessions under the tracer → Trace."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import workbench as wb
+from workbench.core.capture import capture_steps
+from workbench.core.prefetch import live_runs
+from workbench.errors import TraceError
+
+v1 = tf.compat.v1
+
+
+def slow_source(seconds: float = 0.004):
+    def read() -> np.ndarray:
+        time.sleep(seconds)
+        return np.ones((64, 64), np.float32)
+
+    return tf.ensure_shape(v1.py_func(read, [], tf.float32, name="read"), [64, 64])
+
+
+def compute(x):
+    for i in range(6):
+        x = tf.tanh(tf.matmul(x, x, name=f"dense_{i}"))
+    return tf.reduce_sum(x)
+
+
+def captured(options: wb.StageOptions | None, steps: int = 12) -> wb.Trace:
+    source = slow_source()
+    loss = compute(source if options is None else wb.staged(source, options, name="clicks"))
+    capture = wb.CaptureHook("a test")
+    hooks = [wb.make_prefetch_hook(), capture]
+    with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+        for _ in range(5):
+            session.run(loss)
+        capture.start()
+        for _ in range(steps):
+            session.run(loss)
+        return capture.stop()
+
+
+def test_stage_runs_go_ahead_of_the_steps_that_consume_them():
+    trace = captured(wb.StageOptions(capacity=2, num_threads=2))
+    trace.self_check()
+    steps = trace.steps()
+    assert steps["number"].tolist() == list(range(6, 18))
+    assert trace.tracks["name"].tolist()[:3] == ["Main step", "Prefetch 0", "Prefetch 1"]
+    items = trace.items
+    whole = items[(items["put_run"] >= 0) & (items["take_step"] >= 0)]
+    assert len(whole) >= 8
+    starts = steps.set_index("number")["start_ns"]
+    runs = trace.runs.merge(trace.tracks, left_on="track", right_index=True)
+    made = runs[runs["kind"] == "prefetch"].set_index("number")
+    for row in whole.itertuples():
+        assert row.put_end_ns <= row.take_end_ns
+        assert made.loc[row.put_run, "start_ns"] < starts[row.take_step] + 50_000_000
+        assert made.loc[row.put_run, "track"] == row.put_track
+    # Every step took exactly one item, in order.
+    taken = items[items["take_step"] >= 0].sort_values("take_end_ns")
+    assert taken["take_step"].tolist() == steps["number"].tolist()
+    assert taken["item"].is_monotonic_increasing
+    assert trace.meta["capacity"] == {"clicks": 2}
+    assert trace.occupancy()["count"].max() <= 2
+
+
+def test_ops_are_where_they_ran():
+    trace = captured(wb.StageOptions())
+    kinds = trace.to_pandas()
+    reads = kinds[kinds["name"] == "read"]
+    assert set(reads["kind"]) == {"prefetch"}
+    assert reads["dur_ns"].median() > 3_000_000
+    assert set(kinds[kinds["name"] == "dense_3"]["kind"]) == {"inter_op"}
+    assert not kinds["op"].astype(str).str.contains("WorkbenchBuffer").any()
+
+
+def test_an_unstaged_trace_has_neither_prefetch_nor_buffer():
+    trace = captured(None)
+    trace.self_check()
+    assert set(trace.tracks["kind"]) == {"step", "inter_op"}
+    assert len(trace.items) == 0
+    assert len(trace.steps()) == 12
+
+
+def test_a_plain_session_can_be_captured():
+    loss = compute(wb.staged(slow_source()))
+    with v1.Session() as session, wb.prefetching(session):
+        trace = capture_steps(session, loss, 4, title="plain")
+        trace.self_check()
+        assert len(trace.steps()) == 4
+        assert trace.meta["title"] == "plain"
+        assert all(run.sink is None for run in live_runs(session))
+
+
+def test_after_a_failed_step_nothing_stays_switched_on():
+    loss = compute(wb.staged(slow_source()))
+    fed = v1.placeholder(tf.float32, [])
+    with v1.Session() as session, wb.prefetching(session):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            capture_steps(session, [loss, fed + 1.0], 3)
+        assert all(run.sink is None for run in live_runs(session))
+        session.run(loss)
+
+
+def test_a_server_is_captured_too():
+    server = v1.train.Server.create_local_server()
+    loss = compute(wb.staged(slow_source()))
+    with v1.Session(server.target) as session, wb.prefetching(session):
+        session.run(loss)
+        trace = capture_steps(session, loss, 5)
+    trace.self_check()
+    assert len(trace.runs[trace.runs["track"] == 1]) >= 3
+    assert (trace.items["take_step"] >= 0).sum() == 5
+
+
+def test_what_can_go_wrong_is_said():
+    capture = wb.CaptureHook()
+    with pytest.raises(TraceError, match="has no session"):
+        capture.start()
+    x = tf.constant(1)
+    with v1.train.MonitoredTrainingSession(hooks=[capture]) as session:
+        with pytest.raises(TraceError, match="capture is off"):
+            capture.stop()
+        capture.start()
+        with pytest.raises(TraceError, match="on already"):
+            capture.start()
+        with pytest.raises(TraceError, match="no step was run"):
+            capture.stop()
+        session.run(x)

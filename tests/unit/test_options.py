@@ -1,0 +1,52 @@
+"""Options: defaults of the seeds, and one message for each refused value."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from workbench.core.options import Optimizations, StageOptions, ThreadPoolOptions
+from workbench.errors import OptionError
+
+
+def test_defaults_are_those_of_the_documents():
+    options = StageOptions()
+    assert (options.capacity, options.num_threads, options.num_clients) == (1, 1, 1)
+    assert options.timeout_millis == 300_000
+    assert not options.use_stage_subgraph_thread_pool
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("capacity", 0),
+        ("num_threads", 0),
+        ("num_threads", 1.5),
+        ("num_clients", -1),
+        ("timeout_millis", 0),
+        ("stage_subgraph_thread_pool_id", -1),
+        ("stage_subgraph_stream_id", -2),
+        ("capacity", True),
+    ],
+)
+def test_values_outside_the_range_are_refused(field, value):
+    with pytest.raises(
+        OptionError, match=rf"StageOptions\.{field} is {value}; expected an integer"
+    ):
+        StageOptions(**{field: value})
+
+
+def test_pools_are_checked_too():
+    with pytest.raises(OptionError, match=r"ThreadPoolOptions\.inter_op_threads_num is -1"):
+        ThreadPoolOptions(inter_op_threads_num=-1)
+
+
+def test_options_are_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        StageOptions().capacity = 3  # type: ignore[misc]
+
+
+def test_labels():
+    assert Optimizations().label() == "off"
+    assert Optimizations(stage=StageOptions()).label() == "stage"

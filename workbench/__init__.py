@@ -1,0 +1,63 @@
+"""See, stage and measure a recommender's training step on stock TensorFlow.
+
+Importing this package loads neither TensorFlow nor the native library nor a widget stack; each
+public name loads what it needs when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from workbench import models as models
+    from workbench.core.capture import CaptureHook as CaptureHook
+    from workbench.core.options import Optimizations as Optimizations
+    from workbench.core.options import StageOptions as StageOptions
+    from workbench.core.options import ThreadPoolOptions as ThreadPoolOptions
+    from workbench.core.prefetch_hook import make_prefetch_hook as make_prefetch_hook
+    from workbench.core.prefetch_hook import prefetching as prefetching
+    from workbench.core.stage import prefetch_join as prefetch_join
+    from workbench.core.stage import staged as staged
+    from workbench.core.trace import Trace as Trace
+    from workbench.core.trace import load_trace as load_trace
+    from workbench.errors import WorkbenchError as WorkbenchError
+    from workbench.experiments.compare import Comparison as Comparison
+    from workbench.experiments.compare import compare as compare
+    from workbench.experiments.program import Program as Program
+    from workbench.viz.report import write_report as write_report
+
+_HOME = {
+    "CaptureHook": "workbench.core.capture",
+    "Comparison": "workbench.experiments.compare",
+    "Optimizations": "workbench.core.options",
+    "Program": "workbench.experiments.program",
+    "StageOptions": "workbench.core.options",
+    "ThreadPoolOptions": "workbench.core.options",
+    "Trace": "workbench.core.trace",
+    "WorkbenchError": "workbench.errors",
+    "compare": "workbench.experiments.compare",
+    "load_trace": "workbench.core.trace",
+    "make_prefetch_hook": "workbench.core.prefetch_hook",
+    "prefetch_join": "workbench.core.stage",
+    "prefetching": "workbench.core.prefetch_hook",
+    "staged": "workbench.core.stage",
+    "write_report": "workbench.viz.report",
+}
+__all__ = [*sorted(_HOME), "models"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "models":
+        return importlib.import_module("workbench.models")
+    if name not in _HOME:
+        raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

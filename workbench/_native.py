@@ -1,0 +1,148 @@
+"""The only door to the native library: finds it, checks what it was built for, loads it once."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import pathlib
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from workbench.errors import NativeError
+
+_LIBRARY = "_workbench.so"
+_STAMP = "_workbench.json"
+_STAMP_FORMAT = 1
+_DISTRIBUTION = "recsys-workbench"
+_PACKAGE = pathlib.Path(__file__).parent
+_LOCK = threading.Lock()
+_LOADED: list[Any] = []
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stamp:
+    """What a native library was built for, read from the file beside it.
+
+    Attributes:
+      tensorflow: version of TensorFlow, e.g. "2.21.0".
+      cxx11_abi: TensorFlow's _GLIBCXX_USE_CXX11_ABI, 0 or 1.
+      workbench: version of this package.
+    """
+
+    tensorflow: str
+    cxx11_abi: int
+    workbench: str
+
+
+def library() -> Any:
+    """The module of Workbench's ops, e.g. `library().workbench_buffer_put`.
+
+    Loads TensorFlow and the native library on first use; any thread may call it.
+
+    Raises:
+      NativeError: the library is missing, or was built for another TensorFlow.
+    """
+    with _LOCK:
+        if not _LOADED:
+            _LOADED.append(_load())
+        return _LOADED[0]
+
+
+def library_path(folders: Iterable[pathlib.Path] | None = None) -> pathlib.Path:
+    """Where the native library lies, among `folders` (by default, where this package lies).
+
+    Raises:
+      NativeError: it is in none of them.
+    """
+    looked_in = list(_folders() if folders is None else folders)
+    for folder in looked_in:
+        if (folder / _LIBRARY).is_file():
+            return folder / _LIBRARY
+    places = ", ".join(repr(str(folder)) for folder in looked_in)
+    raise NativeError(f"the native library {_LIBRARY} is not in {places}; build it: {rebuild()}")
+
+
+def read_stamp(library_file: pathlib.Path) -> Stamp:
+    """Reads what the library was built for, without loading it.
+
+    Raises:
+      NativeError: the stamp is missing, damaged, or of a later format.
+    """
+    path = library_file.with_name(_STAMP)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        version = found["format_version"]
+        if version != _STAMP_FORMAT:
+            raise NativeError(
+                f"{path} has format_version {version}, this Workbench reads {_STAMP_FORMAT}; "
+                f"rebuild the native library: {rebuild()}"
+            )
+        return Stamp(
+            tensorflow=found["tensorflow"],
+            cxx11_abi=found["cxx11_abi"],
+            workbench=found["workbench"],
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NativeError(
+            f"{path} does not say what the native library was built for "
+            f"({type(error).__name__}: {error}); rebuild it: {rebuild()}"
+        ) from error
+
+
+def check(stamp: Stamp, *, tensorflow: str, cxx11_abi: int) -> None:
+    """Refuses a library that was built for another TensorFlow than the running one.
+
+    Raises:
+      NativeError: names both versions, or both ABIs, and the command that rebuilds.
+    """
+    # A release candidate is 2.22.0-rc1 to itself and 2.22.0rc1 to pip.
+    if stamp.tensorflow.replace("-", "") != tensorflow.replace("-", ""):
+        raise NativeError(
+            f"the native library was built for TensorFlow {stamp.tensorflow}, but TensorFlow "
+            f"{tensorflow} is running; rebuild it: {rebuild()}"
+        )
+    if stamp.cxx11_abi != cxx11_abi:
+        raise NativeError(
+            f"the native library was built with C++11 ABI {stamp.cxx11_abi}, but TensorFlow "
+            f"{tensorflow} has ABI {cxx11_abi}; rebuild it: {rebuild()}"
+        )
+
+
+def rebuild() -> str:
+    """The command that builds the native library for the TensorFlow now installed."""
+    # In an editable install this file lies in its checkout.
+    checkout = _PACKAGE.parent
+    if (checkout / "Makefile").is_file() and (checkout / "native").is_dir():
+        return f"make -C {checkout} native"
+    return (
+        "pip install --force-reinstall --no-deps --no-build-isolation --no-binary "
+        f"{_DISTRIBUTION} {_DISTRIBUTION}"
+    )
+
+
+def _folders() -> list[pathlib.Path]:
+    """The package's own folder, and where pip put the library of an editable install."""
+    folders = [_PACKAGE]
+    try:
+        installed = importlib.metadata.distribution(_DISTRIBUTION).locate_file("workbench")
+    except importlib.metadata.PackageNotFoundError:
+        return folders
+    folder = pathlib.Path(str(installed))
+    return folders if folder == _PACKAGE else [*folders, folder]
+
+
+def _load() -> Any:
+    path = library_path()
+    stamp = read_stamp(path)
+    import tensorflow as tf
+
+    check(stamp, tensorflow=tf.version.VERSION, cxx11_abi=int(tf.sysconfig.CXX11_ABI_FLAG))
+    try:
+        return tf.load_op_library(str(path))
+    except (tf.errors.OpError, RuntimeError, OSError) as error:
+        raise NativeError(
+            f"{path} cannot be loaded into TensorFlow {tf.version.VERSION}: {error}; "
+            f"rebuild it: {rebuild()}"
+        ) from error

@@ -1,0 +1,1 @@
+"""DeepRec's spelling over stock TensorFlow."""

@@ -1,0 +1,212 @@
+"""A ConfigProto that takes DeepRec's fields, and its translation for stock TensorFlow.
+
+Stock protos know none of DeepRec's fields and cannot be extended, so this wraps one: stock fields
+go to the stock message, DeepRec's are kept beside it. A field that nothing implements yet is
+refused by name where it is set; setting it to its default is no wish and passes.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from workbench.core.options import ThreadPoolOptions
+from workbench.core.thread_pool import add_stage_pools
+from workbench.errors import OptionError, UnsupportedError
+
+_StockConfig = tf.compat.v1.ConfigProto
+
+# DeepRec's fields that have no implementation behind them yet, by the message that holds them.
+_REFUSED: dict[str, frozenset[str]] = {
+    "ConfigProto": frozenset({"executor_policy"}),
+    "ConfigProto.graph_options.optimizer_options": frozenset(
+        {
+            "async_embedding_options",
+            "device_placement_optimization",
+            "do_async_embedding",
+            "do_op_fusion",
+            "do_smart_stage",
+            "do_smart_stage_gpu",
+            "embedding_layer_device_placement_optimization",
+            "micro_batch_num",
+            "smart_stage_options",
+            "stage_multi_stream",
+            "stage_subgraph_on_cpu",
+        }
+    ),
+    "ConfigProto.graph_options.rewrite_options": frozenset(
+        {"multi_stream_opts", "use_multi_stream"}
+    ),
+}
+# Stock messages on the way to DeepRec's fields, which must be handed out wrapped.
+_WRAPPED = frozenset(
+    {
+        "ConfigProto.graph_options",
+        "ConfigProto.graph_options.optimizer_options",
+        "ConfigProto.graph_options.rewrite_options",
+    }
+)
+
+
+class _Refused:
+    """Stands for a message field that is refused: reading is harmless, setting is not."""
+
+    def __init__(self, path: str) -> None:
+        object.__setattr__(self, "_path", path)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if value:
+            _refuse(f"{self._path}.{name}", value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Refused(f"{self._path}.{name}")
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class _Message:
+    """A stock message, with DeepRec's fields of the same message beside it."""
+
+    def __init__(self, message: Any, path: str) -> None:
+        object.__setattr__(self, "_message", message)
+        object.__setattr__(self, "_path", path)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        path = f"{self._path}.{name}"
+        if name in _REFUSED.get(self._path, ()):
+            return _Refused(path)
+        value = getattr(self._message, name)
+        return _Message(value, path) if path in _WRAPPED else value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _REFUSED.get(self._path, ()):
+            setattr(self._message, name, value)
+        elif value:
+            _refuse(f"{self._path}.{name}", value)
+
+    def __repr__(self) -> str:
+        return repr(self._message)
+
+
+class SessionStageSubgraphThreadPool:
+    """One entry of `session_stage_subgraph_thread_pool`; its fields may be set one by one."""
+
+    __slots__ = ("global_name", "inter_op_threads_num", "intra_op_threads_num")
+
+    def __init__(
+        self,
+        inter_op_threads_num: int = 0,
+        intra_op_threads_num: int = 0,
+        global_name: str = "",
+    ) -> None:
+        self.inter_op_threads_num = inter_op_threads_num
+        self.intra_op_threads_num = intra_op_threads_num
+        self.global_name = global_name
+
+    def options(self) -> ThreadPoolOptions:
+        """The entry as a validated value."""
+        return ThreadPoolOptions(
+            inter_op_threads_num=self.inter_op_threads_num,
+            intra_op_threads_num=self.intra_op_threads_num,
+            global_name=self.global_name,
+        )
+
+
+class _Pools:
+    """The repeated field `session_stage_subgraph_thread_pool`."""
+
+    def __init__(self) -> None:
+        self._pools: list[SessionStageSubgraphThreadPool] = []
+
+    def add(self, **fields: Any) -> SessionStageSubgraphThreadPool:
+        """Appends a pool and returns it."""
+        self._pools.append(SessionStageSubgraphThreadPool(**fields))
+        return self._pools[-1]
+
+    def __getitem__(self, index: int) -> SessionStageSubgraphThreadPool:
+        return self._pools[index]
+
+    def __delitem__(self, index: int) -> None:
+        del self._pools[index]
+
+    def __len__(self) -> int:
+        return len(self._pools)
+
+    def __iter__(self) -> Iterator[SessionStageSubgraphThreadPool]:
+        return iter(self._pools)
+
+
+class ConfigProto(_Message):
+    """`tf.compat.v1.ConfigProto` and DeepRec's fields.
+
+    Sessions made through `workbench.compat.v1` translate it; `to_stock()` does so by hand.
+
+    Raises:
+      UnsupportedError: a DeepRec field is set that nothing implements yet.
+      AttributeError, TypeError: as the stock message does for what neither knows.
+    """
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(_StockConfig(), "ConfigProto")
+        object.__setattr__(self, "session_stage_subgraph_thread_pool", _Pools())
+        stock = {}
+        for name, value in fields.items():
+            if name in _REFUSED["ConfigProto"]:
+                setattr(self, name, value)
+            elif name == "session_stage_subgraph_thread_pool":
+                for pool in value:
+                    self.session_stage_subgraph_thread_pool._pools.append(pool)
+            else:
+                stock[name] = value._message if isinstance(value, _Message) else value
+        self._message.MergeFrom(_StockConfig(**stock))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "session_stage_subgraph_thread_pool":
+            raise OptionError(
+                f"{name} is a repeated field: use .add() instead of assigning {value!r}"
+            )
+        super().__setattr__(name, value)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ConfigProto:
+        clone = ConfigProto()
+        clone.CopyFrom(self)
+        return clone
+
+    def CopyFrom(self, other: Any) -> None:  # noqa: N802 (protobuf's name)
+        """Becomes a copy of another ConfigProto, stock or of this class."""
+        if isinstance(other, ConfigProto):
+            self._message.CopyFrom(other._message)
+            pools = copy.deepcopy(other.session_stage_subgraph_thread_pool._pools)
+        else:
+            self._message.CopyFrom(other)
+            pools = []
+        self.session_stage_subgraph_thread_pool._pools[:] = pools
+
+    def to_stock(self) -> Any:
+        """A new stock ConfigProto that asks for the same."""
+        config = _StockConfig()
+        config.CopyFrom(self._message)
+        add_stage_pools(
+            config, [pool.options() for pool in self.session_stage_subgraph_thread_pool]
+        )
+        return config
+
+
+def stock_config(config: Any) -> Any:
+    """`config` as stock TensorFlow takes it: translated if it is ours, else as it is."""
+    return config.to_stock() if isinstance(config, ConfigProto) else config
+
+
+def _refuse(path: str, value: Any) -> None:
+    raise UnsupportedError(
+        f"{path} = {value!r}: DeepRec has this field, but nothing implements it here yet; "
+        "remove the line to run without it"
+    )

@@ -1,0 +1,56 @@
+"""`import workbench.compat.v1 as tf`: tf.compat.v1, and DeepRec's names beside it.
+
+Everything that is not named here is handed through to `tf.compat.v1`. As with DeepRec, which is a
+TensorFlow 1.15, importing this module switches the process to graph mode with v1 behaviour, so
+import it before building anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as _tensorflow
+
+from workbench.compat import training as _training
+from workbench.compat.config import ConfigProto, SessionStageSubgraphThreadPool, stock_config
+from workbench.compat.overlay import Overlay as _Overlay
+from workbench.compat.staging import prefetch_join, staged
+from workbench.core.prefetch_hook import make_prefetch_hook
+
+_v1 = _tensorflow.compat.v1
+_v1.disable_v2_behavior()
+
+__all__ = [
+    "ConfigProto",
+    "InteractiveSession",
+    "Session",
+    "SessionStageSubgraphThreadPool",
+    "make_prefetch_hook",
+    "prefetch_join",
+    "staged",
+    "train",
+]
+
+train = _Overlay(_v1.train, _training)
+
+
+class Session(_tensorflow.compat.v1.Session):
+    """`tf.compat.v1.Session` that also takes this module's ConfigProto."""
+
+    def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
+        super().__init__(target, graph, stock_config(config))
+
+
+class InteractiveSession(_tensorflow.compat.v1.InteractiveSession):
+    """`tf.compat.v1.InteractiveSession` that also takes this module's ConfigProto."""
+
+    def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
+        super().__init__(target, graph, stock_config(config))
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_v1, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(_v1)})

@@ -1,0 +1,273 @@
+"""The ops of a stage's buffer: put, flush, take, resume, cancel, close, size, drain.
+
+One buffer is shared by the ops with equal `shared_name` and `container` on one device; the first
+that runs fixes its capacity. `owner` is an int64 tensor [token, thread]: the session's producers
+own the buffer by the token (never 0), `thread` is the number of the producer that calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
+
+from workbench import _native
+
+# Values of the column `kind` of what `drain` returns; EVENT_DROPPED stands in the first row only
+# and says, in column `item`, how many older events were lost.
+EVENT_PUT, EVENT_TAKE, EVENT_DROPPED = 0, 1, 2
+EVENT_COLUMNS = ("kind", "item", "who", "start_ns", "end_ns", "size")
+
+# In native/staging/stage_messages.cc, which says these words in these cases only.
+_PARKED = "the batch stays in line"
+_SUPERSEDED = "a newer session owns the stage"
+
+# What went through a buffer was made by an earlier run: no gradient flows back through it.
+for _op in ("Put", "Flush", "Take", "Resume", "Cancel", "Close", "Size", "Drain"):
+    tf.no_gradient(f"WorkbenchBuffer{_op}")
+
+
+def put(
+    owner: tf.Tensor,
+    tensors: Sequence[tf.Tensor],
+    *,
+    capacity: int,
+    shared_name: str,
+    timeout_millis: int = 300_000,
+    stream_id: int = 0,
+    stage: str = "",
+    container: str = "",
+    name: str | None = None,
+) -> tf.Operation:
+    """Puts `tensors` into the buffer as one item; waits for room without holding a thread.
+
+    Args:
+      owner: int64 [2], token and thread.
+      tensors: the item; any number and shapes, dtypes as in `take`.
+      capacity: most items the buffer holds.
+      shared_name: name of the buffer.
+      timeout_millis: how long to wait for room. Then the op fails with DEADLINE_EXCEEDED, see
+        `is_parked`, but the item stays in line; `flush` waits for it.
+      stream_id: GPU stream of the staged side; without effect on a CPU.
+      stage: name of the stage in messages; empty means `shared_name`.
+      container: resource container; empty means the session's.
+      name: name of the op.
+
+    Returns:
+      The op. It fails with CANCELLED when the buffer is closed or cancelled, or owned by a newer
+      session (`is_superseded`), and with FAILED_PRECONDITION before any resume.
+    """
+    return _native.library().workbench_buffer_put(
+        owner=owner,
+        record=list(tensors),
+        timeout_millis=timeout_millis,
+        stream_id=stream_id,
+        name=name,
+        **_address(capacity, shared_name, stage, container),
+    )
+
+
+def flush(
+    owner: tf.Tensor,
+    *,
+    capacity: int,
+    shared_name: str,
+    timeout_millis: int = 300_000,
+    stage: str = "",
+    container: str = "",
+    name: str | None = None,
+) -> tf.Operation:
+    """Waits until the buffer has what timed-out puts of the owner's thread left in line.
+
+    Returns:
+      The op. It fails with DEADLINE_EXCEEDED (`is_parked`) when that takes longer than
+      `timeout_millis`, and may be run again; the arguments are those of `put`.
+    """
+    return _native.library().workbench_buffer_flush(
+        owner=owner,
+        timeout_millis=timeout_millis,
+        name=name,
+        **_address(capacity, shared_name, stage, container),
+    )
+
+
+def take(
+    dtypes: Sequence[tf.DType],
+    *,
+    capacity: int,
+    shared_name: str,
+    num_clients: int = 1,
+    start_timeout_millis: int = 8_000,
+    stage: str = "",
+    container: str = "",
+    name: str | None = None,
+) -> list[tf.Tensor]:
+    """Takes the oldest item; waits for one without holding a thread.
+
+    Args:
+      dtypes: dtypes of the item's tensors, as put.
+      num_clients: accepted, without effect: any number of takes may wait.
+      start_timeout_millis: how long to wait for the buffer's first resume.
+      capacity, shared_name, stage, container, name: as in `put`.
+
+    Returns:
+      The item's tensors, of unknown shapes; or, with no dtypes, an empty list. The op fails with
+      OUT_OF_RANGE when the buffer is closed and everything was taken, with the error given to
+      `cancel` when it was cancelled, and with FAILED_PRECONDITION when no owner ever came.
+    """
+    taken = _native.library().workbench_buffer_take(
+        dtypes=list(dtypes),
+        num_clients=num_clients,
+        start_timeout_millis=start_timeout_millis,
+        name=name,
+        **_address(capacity, shared_name, stage, container),
+    )
+    return list(taken) if dtypes else []
+
+
+def resume(
+    owner: tf.Tensor,
+    *,
+    capacity: int,
+    shared_name: str,
+    stage: str = "",
+    container: str = "",
+    name: str | None = None,
+) -> tf.Operation:
+    """Makes the token the buffer's owner, opens the buffer, drops what an earlier owner left.
+
+    With the token of the present owner it only lifts `cancel` and `close`.
+    """
+    return _native.library().workbench_buffer_resume(
+        owner=owner, name=name, **_address(capacity, shared_name, stage, container)
+    )
+
+
+def cancel(
+    owner: tf.Tensor,
+    code: tf.Tensor,
+    message: tf.Tensor,
+    *,
+    capacity: int,
+    shared_name: str,
+    stage: str = "",
+    container: str = "",
+    name: str | None = None,
+) -> tf.Operation:
+    """Ends the stage at once; takes get what is in the buffer, then this error.
+
+    Args:
+      owner: int64 [2]; with another token than the owner's nothing happens.
+      code: int32 scalar, an error code of `tf.errors`; 0 or CANCELLED is a plain stop.
+      message: string scalar, the message of that error.
+      capacity, shared_name, stage, container, name: as in `put`.
+    """
+    return _native.library().workbench_buffer_cancel(
+        owner=owner,
+        code=code,
+        message=message,
+        name=name,
+        **_address(capacity, shared_name, stage, container),
+    )
+
+
+def close(
+    owner: tf.Tensor,
+    *,
+    capacity: int,
+    shared_name: str,
+    stage: str = "",
+    container: str = "",
+    name: str | None = None,
+) -> tf.Operation:
+    """Ends the epoch: every item already produced is taken, then takes fail with OUT_OF_RANGE.
+
+    With another token than the owner's nothing happens.
+    """
+    return _native.library().workbench_buffer_close(
+        owner=owner, name=name, **_address(capacity, shared_name, stage, container)
+    )
+
+
+def size(
+    *,
+    capacity: int,
+    shared_name: str,
+    stage: str = "",
+    container: str = "",
+    name: str | None = None,
+) -> tf.Tensor:
+    """Items in the buffer now, int32 scalar; those in line are not counted."""
+    return _native.library().workbench_buffer_size(
+        name=name, **_address(capacity, shared_name, stage, container)
+    )
+
+
+def drain(
+    enable: tf.Tensor,
+    *,
+    capacity: int,
+    shared_name: str,
+    stage: str = "",
+    container: str = "",
+    name: str | None = None,
+) -> tf.Tensor:
+    """What happened in the buffer since the last drain; `enable` switches recording on or off.
+
+    Returns:
+      int64 [n, 6], columns EVENT_COLUMNS. EVENT_PUT: `who` is the thread, `start_ns` the call of
+      put, `end_ns` when the item was admitted. EVENT_TAKE: `who` is TensorFlow's step id, `start_ns`
+      the call of take, `end_ns` when the item was handed over. `size` is the number of items after
+      it; times are those of `time.time_ns()`. The latest 2**20 events are kept.
+    """
+    return _native.library().workbench_buffer_drain(
+        enable=enable, name=name, **_address(capacity, shared_name, stage, container)
+    )
+
+
+def is_parked(error: BaseException) -> bool:
+    """Whether a put or flush timed out and its item waits in line, so that `flush` is due."""
+    return isinstance(error, tf.errors.DeadlineExceededError) and _PARKED in error.message
+
+
+def is_superseded(error: BaseException) -> bool:
+    """Whether a call ended because a newer session owns the buffer."""
+    return isinstance(error, tf.errors.CancelledError) and _SUPERSEDED in error.message
+
+
+def put_callable(
+    session: Any,
+    put_op: str,
+    feeds: Sequence[str],
+    options: Any = None,
+) -> Callable[..., None]:
+    """Prepares runs of one put, for a fraction of the cost of `session.run`.
+
+    Args:
+      session: a raw `tf.compat.v1.Session`.
+      put_op: name of the put op.
+      feeds: names of the fed tensors.
+      options: RunOptions of every run, None for the defaults.
+
+    Returns:
+      A function of the feeds' values, in their order, and of `run_metadata`.
+    """
+    spec = config_pb2.CallableOptions(feed=feeds, target=[put_op], run_options=options)
+    prepared = session._make_callable_from_options(spec)
+
+    def run(*values: Any, run_metadata: Any = None) -> None:
+        prepared(*[np.asarray(value) for value in values], run_metadata=run_metadata)
+
+    return run
+
+
+def _address(capacity: int, shared_name: str, stage: str, container: str) -> dict[str, Any]:
+    return {
+        "capacity": capacity,
+        "shared_name": shared_name,
+        "stage": stage,
+        "container": container,
+    }

@@ -1,0 +1,231 @@
+"""Runs steps under a tracer → Trace: main steps, stage runs ahead of them, and the buffer between.
+
+The tracer is stock TensorFlow's step stats, which make a step slower while they are on: a trace
+shows where the time goes, throughput is measured without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from workbench.core.prefetch import StageRun, StageRunRecord, live_runs
+from workbench.core.step_stats import trace_level
+from workbench.core.trace import Trace
+from workbench.core.trace_builder import StepRecord, build_trace
+from workbench.errors import TraceError
+
+v1 = tf.compat.v1
+
+
+class Recorder:
+    """Collects traced runs of one session and the events of its stages, then makes the Trace.
+
+    Between `start` and `stop` every stage of the session is traced; the main steps are added by
+    whoever runs them. Safe for several threads that run steps.
+    """
+
+    def __init__(self, session: Any, title: str = "") -> None:
+        self._session = session
+        self._title = title
+        self._lock = threading.Lock()
+        self._steps: list[StepRecord] = []
+        self._stage_runs: list[StageRunRecord] = []
+        self._stages: list[StageRun] = []
+
+    def start(self) -> None:
+        """Switches the stages' tracing and the buffers' event logs on."""
+        self._stages = list(live_runs(self._session))
+        for stage in self._stages:
+            stage.drain(True)
+            stage.sink = self._add_stage_run
+
+    def add_step(self, step: StepRecord) -> None:
+        """Adds one traced run of the main step."""
+        with self._lock:
+            self._steps.append(step)
+
+    def stop(self) -> Trace:
+        """Switches everything off again and returns what was seen.
+
+        Raises:
+          TraceError: no step was run in between.
+        """
+        events = {}
+        for stage in self._stages:
+            stage.sink = None
+            try:
+                events[stage.runner.stage] = stage.drain(False)
+            except (tf.errors.OpError, RuntimeError) as error:
+                raise TraceError(
+                    f"the session ended before the trace was taken: {error}; "
+                    "stop the capture before the session closes"
+                ) from error
+        with self._lock:
+            steps, stage_runs = list(self._steps), list(self._stage_runs)
+        if not steps:
+            raise TraceError(
+                "no step was run between start and stop, so there is nothing to show; "
+                "run at least one step while the capture is on"
+            )
+        capacity = {s.runner.stage: s.runner.options.capacity for s in self._stages}
+        return build_trace(steps, stage_runs, events, meta={**self._meta(), "capacity": capacity})
+
+    def abandon(self) -> None:
+        """Switches everything off; what was seen is dropped."""
+        for stage in self._stages:
+            stage.sink = None
+            with contextlib.suppress(tf.errors.OpError, RuntimeError):
+                stage.drain(False)
+
+    def _add_stage_run(self, run: StageRunRecord) -> None:
+        with self._lock:
+            self._stage_runs.append(run)
+
+    def _meta(self) -> dict[str, Any]:
+        return {
+            "title": self._title,
+            "tensorflow": tf.version.VERSION,
+            "cores": os.cpu_count(),
+            "source": "step_stats",
+        }
+
+
+class CaptureHook(tf.compat.v1.train.SessionRunHook):
+    """Traces chosen steps of a MonitoredTrainingSession; costs nothing while it is off.
+
+    ```
+    capture = wb.CaptureHook()
+    with tf.train.MonitoredTrainingSession(hooks=[tf.make_prefetch_hook(), capture]) as sess:
+        for _ in range(100): sess.run(train_op)     # warm up untraced
+        capture.start()
+        for _ in range(30): sess.run(train_op)
+        trace = capture.stop()
+    ```
+    """
+
+    def __init__(self, title: str = "") -> None:
+        self._title = title
+        self._session: Any = None
+        self._recorder: Recorder | None = None
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._step = 0
+
+    def start(self) -> None:
+        """Traces from the next step on.
+
+        Raises:
+          TraceError: the hook is not in a session yet, or is on already.
+        """
+        if self._session is None:
+            raise TraceError(
+                "the capture has no session; hand the hook to MonitoredTrainingSession(hooks=[…]) "
+                "and start it inside the session"
+            )
+        if self._recorder is not None:
+            raise TraceError("the capture is on already; stop it before starting it again")
+        recorder = Recorder(self._session, self._title)
+        recorder.start()
+        self._recorder = recorder
+
+    def stop(self) -> Trace:
+        """Ends tracing and returns the Trace of the steps since `start`.
+
+        Raises:
+          TraceError: the capture is off, or no step was run.
+        """
+        recorder, self._recorder = self._recorder, None
+        if recorder is None:
+            raise TraceError("the capture is off; call start() before the steps to trace")
+        return recorder.stop()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Notes the session; a re-created one ends a capture that was on."""
+        del coord
+        self._session = session
+        self._recorder = None
+
+    def before_run(self, run_context: Any) -> Any:
+        """Asks for step stats while the capture is on."""
+        del run_context
+        with self._lock:
+            self._step += 1
+            step = self._step
+        recorder = self._recorder
+        self._local.run = None if recorder is None else (recorder, step, time.time_ns())
+        if recorder is None:
+            return None
+        return v1.train.SessionRunArgs(
+            None, options=v1.RunOptions(trace_level=trace_level(self._session))
+        )
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Keeps the stats of a traced step."""
+        del run_context
+        end_ns = time.time_ns()
+        run, self._local.run = self._local.run, None
+        if run is None:
+            return
+        recorder, step, start_ns = run
+        recorder.add_step(
+            StepRecord(
+                number=step,
+                client=threading.get_ident(),
+                start_ns=start_ns,
+                end_ns=end_ns,
+                metadata=run_values.run_metadata,
+            )
+        )
+
+
+def capture_steps(
+    session: Any,
+    fetches: Any,
+    steps: int,
+    *,
+    feed_dict: Mapping[Any, Any] | None = None,
+    title: str = "",
+) -> Trace:
+    """Traces `steps` runs of `fetches` in a plain session.
+
+    Args:
+      session: a `tf.compat.v1.Session`; stages started in it (`prefetching`) are traced too.
+      fetches: what a step runs.
+      steps: how many, at least 1.
+      feed_dict: fed to each.
+      title: name of the trace.
+
+    Returns:
+      The Trace. Warm the session up first: the first runs of a graph are not typical.
+
+    Raises:
+      TraceError: steps below 1.
+    """
+    recorder = Recorder(session, title)
+    options = v1.RunOptions(trace_level=trace_level(session))
+    recorder.start()
+    try:
+        for number in range(1, steps + 1):
+            metadata = v1.RunMetadata()
+            start_ns = time.time_ns()
+            session.run(fetches, feed_dict, options=options, run_metadata=metadata)
+            recorder.add_step(
+                StepRecord(
+                    number=number,
+                    client=threading.get_ident(),
+                    start_ns=start_ns,
+                    end_ns=time.time_ns(),
+                    metadata=metadata,
+                )
+            )
+    except BaseException:
+        recorder.abandon()
+        raise
+    return recorder.stop()

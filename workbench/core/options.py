@@ -1,0 +1,88 @@
+"""What a user may wish for: frozen, keyword-only, validated on construction."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from workbench.errors import OptionError
+
+
+def _at_least(owner: object, name: str, least: int) -> None:
+    """Requires an integer field of at least `least`; bool is not an integer here."""
+    value = getattr(owner, name)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise OptionError(
+            f"{type(owner).__name__}.{name} is {value!r}; expected an integer of at least {least}"
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StageOptions:
+    """How a stage runs ahead of the step that consumes it.
+
+    Attributes:
+      capacity: most items the buffer holds. Raise it when batches take unevenly long.
+      num_threads: producers running put. At least T_stage / T_step keeps the step fed; each
+        thread beyond one makes the order of batches non-deterministic.
+      num_clients: consumers calling take at the same time. Take holds no thread here, so any
+        number is served whatever this says; kept because DeepRec's scripts give it.
+      timeout_millis: how long one put waits for room before the runner warns and waits on.
+      closed_exception_types: exception classes or integer codes that end the epoch; None means
+        OUT_OF_RANGE alone.
+      ignored_exception_types: exception classes or integer codes that skip one batch.
+      use_stage_subgraph_thread_pool: run the staged side on an independent inter-op pool.
+      stage_subgraph_thread_pool_id: which one, counted from 0.
+      stage_subgraph_stream_id: GPU stream of the staged side; 0 shares the main stream.
+    """
+
+    capacity: int = 1
+    num_threads: int = 1
+    num_clients: int = 1
+    timeout_millis: int = 300_000
+    closed_exception_types: tuple[Any, ...] | None = None
+    ignored_exception_types: tuple[Any, ...] = ()
+    use_stage_subgraph_thread_pool: bool = False
+    stage_subgraph_thread_pool_id: int = 0
+    stage_subgraph_stream_id: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("capacity", "num_threads", "num_clients", "timeout_millis"):
+            _at_least(self, name, 1)
+        for name in ("stage_subgraph_thread_pool_id", "stage_subgraph_stream_id"):
+            _at_least(self, name, 0)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ThreadPoolOptions:
+    """One independent pool for staged sides, as DeepRec's ConfigProto describes it.
+
+    Attributes:
+      inter_op_threads_num: threads that run ops; 0 takes the session's own number.
+      intra_op_threads_num: threads inside one op. Stock TensorFlow has no such pool per run:
+        the session's intra-op pool is used, and a value here only warns.
+      global_name: name of the pool in messages; pools are never shared between sessions.
+    """
+
+    inter_op_threads_num: int = 0
+    intra_op_threads_num: int = 0
+    global_name: str = ""
+
+    def __post_init__(self) -> None:
+        _at_least(self, "inter_op_threads_num", 0)
+        _at_least(self, "intra_op_threads_num", 0)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Optimizations:
+    """The toggles: which optimizations a program is built with; all off by default.
+
+    Attributes:
+      stage: put the user's own stage in, with these options; None leaves it out.
+    """
+
+    stage: StageOptions | None = None
+
+    def label(self) -> str:
+        """A short name of this setting, as tables and lanes show it."""
+        return "off" if self.stage is None else "stage"

@@ -1,0 +1,356 @@
+"""PrefetchRunner: what runs a stage ahead; StageRun: its threads in one session.
+
+A runner is built with the graph and holds names only. Started in a session it becomes a StageRun:
+one thread per put, all owning the buffer by one token, so that nothing of an earlier session is
+ever delivered to this one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from workbench.core import buffer
+from workbench.core.error_codes import error_codes
+from workbench.core.options import StageOptions
+from workbench.core.step_stats import trace_level
+from workbench.core.thread_pool import inter_op_pool
+
+v1 = tf.compat.v1
+_LOG = logging.getLogger("workbench")
+_CANCELLED = tf.errors.CANCELLED
+# A put waits for room for as long as its own timeout says: the session's operation timeout, which
+# would kill the step and its batch, must not apply to it.
+_NO_STEP_TIMEOUT_MS = 2_000_000_000
+# How long a stop waits for producers to notice; one that is stuck upstream ends with the session.
+_JOIN_SECONDS = 5.0
+_LIVE: weakref.WeakKeyDictionary[Any, list[StageRun]] = weakref.WeakKeyDictionary()
+
+
+def live_runs(session: Any) -> tuple[StageRun, ...]:
+    """The stages whose producers run in this raw session now."""
+    return tuple(_LIVE.get(session, ()))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StageRunRecord:
+    """One traced run of the staged side, times in ns of the wall clock."""
+
+    stage: str
+    thread: int
+    number: int
+    start_ns: int
+    end_ns: int
+    metadata: Any
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PrefetchRunner:
+    """The ops that produce, end and watch one stage, by name; holds no session.
+
+    Attributes:
+      stage: name of the stage.
+      puts: name of the put op of each thread.
+      owner: tensor fed with [token, thread].
+      flush, resume, close, cancel, size, drain: names of the other ops of the buffer.
+      cancel_code, cancel_message, drain_enable: tensors fed to them.
+      feeds: (fed tensor, value tensor) names; values are evaluated before each put.
+      closed_codes, ignored_codes: error codes that end the epoch, or skip one batch.
+      options: the stage's options.
+    """
+
+    stage: str
+    puts: tuple[str, ...]
+    owner: str
+    flush: str
+    resume: str
+    close: str
+    cancel: str
+    cancel_code: str
+    cancel_message: str
+    size: str
+    drain: str
+    drain_enable: str
+    feeds: tuple[tuple[str, str], ...]
+    closed_codes: frozenset[int]
+    ignored_codes: frozenset[int]
+    options: StageOptions
+
+    def start(
+        self, session: Any, on_error: Callable[[BaseException], None] = lambda error: None
+    ) -> StageRun:
+        """Takes the buffer over for `session` and starts the producing threads.
+
+        Args:
+          session: a raw `tf.compat.v1.Session` of the graph the stage was built in.
+          on_error: called in the thread that failed with the producer's own exception, before
+            the consumers see it.
+
+        Raises:
+          OptionError: the stage asks for a thread pool that the session does not have.
+        """
+        return StageRun(self, session, on_error)
+
+
+def build_runner(
+    stage: str,
+    shared_name: str,
+    records: Sequence[Sequence[tf.Tensor]],
+    feeds: Sequence[tuple[tf.Tensor, tf.Tensor]],
+    options: StageOptions,
+) -> PrefetchRunner:
+    """Builds put, flush, resume, cancel, close, size and drain of one buffer in the current graph.
+
+    Args:
+      stage: name of the stage, for messages.
+      shared_name: name of the buffer's resource.
+      records: the tensors of one item; one record for all threads, or one for each thread.
+      feeds: (placeholder, value tensor) pairs.
+      options: the stage's options.
+    """
+    at: dict[str, Any] = {
+        "capacity": options.capacity,
+        "shared_name": shared_name,
+        "stage": stage,
+    }
+    owner = v1.placeholder(tf.int64, [2], name="owner")
+    code = v1.placeholder(tf.int32, [], name="cancel_code")
+    message = v1.placeholder(tf.string, [], name="cancel_message")
+    enable = v1.placeholder(tf.bool, [], name="drain_enable")
+    puts = [
+        buffer.put(
+            owner,
+            list(record),
+            timeout_millis=options.timeout_millis,
+            stream_id=options.stage_subgraph_stream_id,
+            name="put",
+            **at,
+        ).name
+        for record in records
+    ]
+    if len(puts) == 1:
+        puts = puts * options.num_threads
+    return PrefetchRunner(
+        stage=stage,
+        puts=tuple(puts),
+        owner=owner.name,
+        flush=buffer.flush(owner, timeout_millis=options.timeout_millis, name="flush", **at).name,
+        resume=buffer.resume(owner, name="resume", **at).name,
+        close=buffer.close(owner, name="close", **at).name,
+        cancel=buffer.cancel(owner, code, message, name="cancel", **at).name,
+        cancel_code=code.name,
+        cancel_message=message.name,
+        size=buffer.size(name="size", **at).name,
+        drain=buffer.drain(enable, name="drain", **at).name,
+        drain_enable=enable.name,
+        feeds=tuple((target.name, value.name) for target, value in feeds),
+        closed_codes=error_codes(options.closed_exception_types or (tf.errors.OUT_OF_RANGE,)),
+        ignored_codes=error_codes(options.ignored_exception_types),
+        options=options,
+    )
+
+
+class StageRun:
+    """The producing threads of one stage in one session.
+
+    Attributes:
+      runner: what is run.
+      ignored: batches skipped so far because of an ignored exception.
+      sink: None, or called with a StageRunRecord after each run of the staged side, which is
+        then traced. Set it and unset it at any time.
+    """
+
+    def __init__(
+        self, runner: PrefetchRunner, session: Any, on_error: Callable[[BaseException], None]
+    ) -> None:
+        self.runner = runner
+        self.ignored = 0
+        self.sink: Callable[[StageRunRecord], None] | None = None
+        self._session = session
+        self._on_error = on_error
+        self._token = secrets.randbits(62) + 1
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._number = 0
+        self._live = len(runner.puts)
+        self._ended_by_close = False
+        self._pool = inter_op_pool(session, runner.stage, runner.options)
+        self._run(runner.resume, {runner.owner: [self._token, -1]})
+        self._threads = [
+            threading.Thread(
+                target=self._produce, args=(i,), name=f"{runner.stage}-{i}", daemon=True
+            )
+            for i in range(len(runner.puts))
+        ]
+        _LIVE.setdefault(session, []).append(self)
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Cancels the buffer and waits, for a few seconds, until the producers have ended."""
+        self._stopping.set()
+        self._cancel(_CANCELLED, f"stage {self.runner.stage!r} was stopped with its session")
+        deadline = time.monotonic() + _JOIN_SECONDS
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, deadline - time.monotonic()))
+
+    def drain(self, enable: bool) -> Any:
+        """Buffer events since recording began, int64 [n, 6]; switches recording on or off."""
+        return self._run(self.runner.drain, {self.runner.drain_enable: enable})
+
+    def _produce(self, thread: int) -> None:
+        put = self._callable(self.runner.puts[thread], trace=False)
+        traced: Any = None
+        owner = [self._token, thread]
+        try:
+            while not self._stopping.is_set():
+                sink = self.sink
+                if sink is not None and traced is None:
+                    traced = self._callable(self.runner.puts[thread], trace=True)
+                try:
+                    feeds = self._feed_values()
+                    if sink is None:
+                        put(owner, *feeds)
+                    else:
+                        self._put_traced(traced, thread, owner, feeds, sink)
+                except tf.errors.OpError as error:
+                    if buffer.is_parked(error):
+                        self._wait_for_room(owner, error)
+                    elif self._is_ignored(error):
+                        self._skip(error)
+                    else:
+                        raise
+        except BaseException as error:  # the thread's last word: nothing may vanish silently
+            self._fail(thread, error)
+        finally:
+            self._leave()
+
+    def _put_traced(
+        self,
+        traced: Any,
+        thread: int,
+        owner: list[int],
+        feeds: Sequence[Any],
+        sink: Callable[[StageRunRecord], None],
+    ) -> None:
+        with self._lock:
+            self._number += 1
+            number = self._number
+        metadata = v1.RunMetadata()
+        start_ns = time.time_ns()
+        try:
+            traced(owner, *feeds, run_metadata=metadata)
+        finally:
+            sink(
+                StageRunRecord(
+                    stage=self.runner.stage,
+                    thread=thread,
+                    number=number,
+                    start_ns=start_ns,
+                    end_ns=time.time_ns(),
+                    metadata=metadata,
+                )
+            )
+
+    def _wait_for_room(self, owner: list[int], error: tf.errors.OpError) -> None:
+        """The batch of a timed-out put stays in line: waits until the buffer has taken it."""
+        while not self._stopping.is_set():
+            _LOG.warning("%s; the batch is kept and waits on", error.message)
+            try:
+                self._run(self.runner.flush, {self.runner.owner: owner})
+                return
+            except tf.errors.DeadlineExceededError as again:
+                error = again
+
+    def _is_ignored(self, error: tf.errors.OpError) -> bool:
+        ends = error.error_code == _CANCELLED or error.error_code in self.runner.closed_codes
+        return not ends and error.error_code in self.runner.ignored_codes
+
+    def _skip(self, error: tf.errors.OpError) -> None:
+        with self._lock:
+            self.ignored += 1
+            count = self.ignored
+        _LOG.warning(
+            "stage %r skipped a batch (%d so far): %s", self.runner.stage, count, error.message
+        )
+
+    def _fail(self, thread: int, error: BaseException) -> None:
+        """Ends this thread: quietly, by closing the epoch, or by handing the error on."""
+        code = getattr(error, "error_code", None)
+        if self._stopping.is_set() or getattr(self._session, "_closed", False):
+            return
+        if code != _CANCELLED and code in self.runner.closed_codes:
+            self._ended_by_close = True
+            return
+        text = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
+        if code == _CANCELLED and buffer.is_superseded(error):
+            return
+        # As an OUT_OF_RANGE of take, an error would pass for the clean end of an epoch.
+        passed_on = tf.errors.INTERNAL if code in (None, tf.errors.OUT_OF_RANGE) else code
+        self._on_error(error)
+        self._cancel(
+            passed_on, f"stage {self.runner.stage!r}, thread {thread}, failed to produce: {text}"
+        )
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._live -= 1
+            last = self._live == 0
+        if not last:
+            return
+        if self._ended_by_close and not self._stopping.is_set():
+            self._run_quietly(self.runner.close, {self.runner.owner: [self._token, -1]})
+        runs = _LIVE.get(self._session, [])
+        if self in runs:
+            runs.remove(self)
+
+    def _cancel(self, code: int, message: str) -> None:
+        runner = self.runner
+        self._run_quietly(
+            runner.cancel,
+            {
+                runner.owner: [self._token, -1],
+                runner.cancel_code: code,
+                runner.cancel_message: message,
+            },
+        )
+
+    def _run(self, fetch: str, feeds: dict[str, Any]) -> Any:
+        options = v1.RunOptions(timeout_in_ms=_NO_STEP_TIMEOUT_MS)
+        return self._session.run(fetch, feeds, options=options)
+
+    def _run_quietly(self, fetch: str, feeds: dict[str, Any]) -> None:
+        """Runs an op that tells the buffer of an end; a dead session needs no telling."""
+        try:
+            self._run(fetch, feeds)
+        except (tf.errors.OpError, RuntimeError) as error:
+            _LOG.debug("stage %r: %s on a dead session: %s", self.runner.stage, fetch, error)
+
+    def _feed_values(self) -> Sequence[Any]:
+        if not self.runner.feeds:
+            return ()
+        return self._session.run(
+            [value for _, value in self.runner.feeds],
+            options=v1.RunOptions(inter_op_thread_pool=self._pool),
+        )
+
+    def _callable(self, put: str, trace: bool) -> Callable[..., Any]:
+        """`put` as a callable of its feeds: a third of what session.run costs a call."""
+        options = v1.RunOptions(inter_op_thread_pool=self._pool, timeout_in_ms=_NO_STEP_TIMEOUT_MS)
+        feeds = [self.runner.owner, *(target for target, _ in self.runner.feeds)]
+        if trace:
+            options.trace_level = trace_level(self._session)
+            # A server returns no step stats for a callable, but does for a run.
+            return lambda *values, run_metadata: self._session.run(
+                put, dict(zip(feeds, values, strict=True)), options, run_metadata
+            )
+        return buffer.put_callable(self._session, put, feeds, options)

@@ -1,0 +1,226 @@
+"""The tables of a Trace: their columns, their types, and the rules their rows keep."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workbench.errors import TraceError
+
+KINDS = ("step", "prefetch", "inter_op")
+_TIME = np.dtype(np.int64)
+_LEAST_DURATION = np.dtype(np.uint32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """One column: `kind` is "time" (int64), "duration" (uint32 up), "number" or "text"."""
+
+    name: str
+    kind: str
+
+
+def _columns(kind: str, *names: str) -> tuple[Column, ...]:
+    return tuple(Column(name, kind) for name in names)
+
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "events": (
+        *_columns("time", "start_ns"),
+        *_columns("duration", "dur_ns"),
+        *_columns("number", "delay_ns", "node", "track", "step"),
+    ),
+    "nodes": _columns("text", "name", "op", "device"),
+    "tracks": (
+        *_columns("text", "name", "kind"),
+        *_columns("number", "index"),
+        *_columns("text", "stage"),
+    ),
+    "runs": (*_columns("number", "track", "number"), *_columns("time", "start_ns", "end_ns")),
+    "items": (
+        *_columns("text", "stage"),
+        *_columns("number", "item"),
+        *_columns("time", "put_start_ns", "put_end_ns", "take_start_ns", "take_end_ns"),
+        *_columns("number", "put_track", "put_run", "take_step", "take_track"),
+    ),
+}
+
+
+def shaped(table: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with exactly the table's columns, each in its narrowest type, rows from 0.
+
+    Raises:
+      TraceError: a column is missing, unknown, or of the wrong type.
+    """
+    wanted = TABLES[table]
+    names = [column.name for column in wanted]
+    for name in names:
+        if name not in frame.columns:
+            raise TraceError(f"table `{table}` has no column `{name}`; it needs {', '.join(names)}")
+    unknown = [str(name) for name in frame.columns if name not in names]
+    if unknown:
+        raise TraceError(
+            f"table `{table}` has an unknown column `{unknown[0]}`; it takes {', '.join(names)}"
+        )
+    return pd.DataFrame(
+        {c.name: _typed(table, c, frame[c.name]) for c in wanted},
+        index=pd.RangeIndex(len(frame)),
+        columns=names,
+    )
+
+
+def _typed(table: str, column: Column, values: pd.Series) -> Any:
+    if column.kind == "text":
+        return values.astype("str").array
+    whole = _integers(table, column.name, values)
+    if column.kind == "time":
+        return whole.astype(_TIME, copy=False)
+    narrow = _narrowest(whole)
+    if column.kind == "duration":
+        narrow = np.promote_types(narrow, _LEAST_DURATION)
+    return whole.astype(narrow, copy=False)
+
+
+def _integers(table: str, column: str, values: pd.Series) -> np.ndarray:
+    found = values.to_numpy()
+    if found.dtype.kind in "iu" or not len(found):
+        return found if len(found) else found.astype(np.int64)
+    try:
+        whole = found.astype(np.int64)
+        wrong = np.flatnonzero(whole != found)
+    except (TypeError, ValueError, OverflowError):
+        wrong = np.array([_first_non_integer(found)])
+    if len(wrong) or found.dtype.kind == "b":
+        row = int(wrong[0]) if len(wrong) else 0
+        raise TraceError(
+            f"table `{table}`, row {row}: `{column}` is {found[row]!r}; expected an integer"
+        )
+    return whole
+
+
+def _first_non_integer(values: np.ndarray) -> int:
+    return next(i for i, v in enumerate(values) if not isinstance(v, (int, np.integer)))
+
+
+def _narrowest(values: np.ndarray) -> np.dtype[Any]:
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    if low < 0:
+        return np.promote_types(np.min_scalar_type(low), np.min_scalar_type(-high - 1))
+    # uint64 mixes with int64 to float: nothing here is that large
+    return min(np.min_scalar_type(high), np.dtype(np.int64), key=lambda kind: kind.itemsize)
+
+
+def check(tables: Mapping[str, pd.DataFrame]) -> None:
+    """Holds the rows to the rules of a trace.
+
+    Raises:
+      TraceError: with the table, the row, what stands there and the rule it breaks.
+    """
+    for table, broken, rule, shown in _rules(tables):
+        rows = np.flatnonzero(np.asarray(broken))
+        if len(rows):
+            frame, row = tables[table], int(rows[0])
+            found = ", ".join(f"{name} {_plain(frame[name].iloc[row])!r}" for name in shown)
+            raise TraceError(f"table `{table}`, row {row}: {rule}; found {found}")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+_Rule = tuple[str, Any, str, tuple[str, ...]]
+
+
+def _rules(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Rule]:
+    """(table, which rows break it, the rule, the columns to show), cheap ones first."""
+    tracks = tables["tracks"]
+    kind = np.append(tracks["kind"].to_numpy(object), "")  # -1 finds ""
+    yield "tracks", ~tracks["kind"].isin(KINDS), f"kind is one of {', '.join(KINDS)}", ("kind",)
+    yield "tracks", tracks["index"] < 0, "index counts from 0", ("index",)
+    key = ["kind", "stage", "index"]
+    yield "tracks", tracks.duplicated(key), "no two tracks share kind, stage and index", tuple(key)
+    yield from _event_rules(tables)
+    yield from _run_rules(tables["runs"], kind)
+    yield from _item_rules(tables["items"], kind)
+
+
+def _event_rules(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Rule]:
+    events = tables["events"]
+    start = events["start_ns"].to_numpy()
+    yield "events", start < 0, "times count from 1970, so are not negative", ("start_ns",)
+    earlier = np.concatenate(([False], start[1:] < start[:-1])) if len(start) else start
+    yield "events", earlier, "events are sorted by start_ns", ("start_ns",)
+    for name in ("dur_ns", "delay_ns"):
+        yield "events", events[name].to_numpy() < 0, f"{name} is not negative", (name,)
+    for name, table in (("node", "nodes"), ("track", "tracks")):
+        most = len(tables[table])
+        outside = ~_within(events[name].to_numpy(), most)
+        yield "events", outside, f"{name} is a row of `{table}`, 0 to {most - 1}", (name,)
+
+
+def _run_rules(runs: pd.DataFrame, kind: np.ndarray) -> Iterator[_Rule]:
+    track = runs["track"].to_numpy()
+    known = _within(track, len(kind) - 1)
+    of = kind[np.where(known, track, -1)]
+    rule = "track is a row of `tracks` of kind step or prefetch"
+    yield "runs", ~np.isin(of, ("step", "prefetch")), rule, ("track",)
+    yield "runs", runs["start_ns"] < 0, "times are not negative", ("start_ns",)
+    times = ("start_ns", "end_ns")
+    yield "runs", runs["end_ns"] < runs["start_ns"], "a run ends after it starts", times
+    again = runs.duplicated(["track", "number"])
+    yield "runs", again, "numbers of runs are unique within a track", ("track", "number")
+
+
+def _item_rules(items: pd.DataFrame, kind: np.ndarray) -> Iterator[_Rule]:
+    again = items.duplicated(["stage", "item"])
+    yield "items", again, "item numbers are unique within a stage", ("stage", "item")
+    begun, put, asked, took = (
+        items[f"{what}_ns"].to_numpy()
+        for what in ("put_start", "put_end", "take_start", "take_end")
+    )
+    for call in ("put", "take"):
+        names = (f"{call}_start_ns", f"{call}_end_ns")
+        low = np.minimum(items[names[0]], items[names[1]]).to_numpy()
+        yield "items", low < -1, "an unknown time is -1", names
+    yield (
+        "items",
+        (asked < 0) != (took < 0),
+        "a take has both times or none",
+        (
+            "take_start_ns",
+            "take_end_ns",
+        ),
+    )
+    yield (
+        "items",
+        (begun >= 0) & (put < begun),
+        "a put ends after it starts",
+        (
+            "put_start_ns",
+            "put_end_ns",
+        ),
+    )
+    yield "items", took < asked, "a take ends after it starts", ("take_start_ns", "take_end_ns")
+    yield (
+        "items",
+        (took >= 0) & (put > took),
+        "an item is taken after it was put",
+        (
+            "put_end_ns",
+            "take_end_ns",
+        ),
+    )
+    for name, wanted in (("put_track", "prefetch"), ("take_track", "step")):
+        track = items[name].to_numpy()
+        known = _within(track, len(kind) - 1)
+        wrong = (track != -1) & (kind[np.where(known, track, -1)] != wanted)
+        rule = f"{name} is a row of `tracks` of kind {wanted}, or -1"
+        yield "items", wrong, rule, (name,)
+
+
+def _within(values: np.ndarray, most: int) -> np.ndarray:
+    return (values >= 0) & (values < most)

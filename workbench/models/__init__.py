@@ -1,0 +1,1 @@
+"""Recommender models to measure, and the data they read."""
