@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from workbench.errors import WorkbenchError as WorkbenchError
     from workbench.experiments.compare import Comparison as Comparison
     from workbench.experiments.compare import compare as compare
+    from workbench.experiments.compare import trace as trace
     from workbench.experiments.program import Program as Program
     from workbench.viz.report import write_report as write_report
 
@@ -44,6 +45,7 @@ _HOME = {
     "prefetch_join": "workbench.core.stage",
     "prefetching": "workbench.core.prefetch_hook",
     "staged": "workbench.core.stage",
+    "trace": "workbench.experiments.compare",
     "write_report": "workbench.viz.report",
 }
 __all__ = [*sorted(_HOME), "models"]

@@ -1,4 +1,4 @@
-"""Prints "folder;version" of the TensorFlow this Python would import, without importing it."""
+"""Writes "folder;version" of the TensorFlow this Python would import, without importing it."""
 
 import importlib.metadata
 import importlib.util
@@ -9,7 +9,7 @@ def main() -> None:
     spec = importlib.util.find_spec("tensorflow")
     if spec is None or not spec.submodule_search_locations:
         sys.exit(f"{sys.executable} has no TensorFlow; install the pinned requirements first")
-    print(f"{spec.submodule_search_locations[0]};{_version()}")
+    sys.stdout.write(f"{spec.submodule_search_locations[0]};{_version()}")
 
 
 def _version() -> str:

@@ -100,7 +100,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
       after.Call(std::move(done), std::move(refused));
       return;
     }
-    if (line_.empty() && HasRoomLocked()) {
+    if (HasRoomLocked()) {  // Then nobody is in line.
       AdmitLocked(std::move(record), thread, events_.recording() ? WallNanos() : 0);
       HandOverLocked(&after);
       after.Call(std::move(done), Outcome());
@@ -361,7 +361,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   void ArmLocked(const TicketPtr& ticket, int64_t timeout_millis) {
     if (deadlines_ == nullptr) deadlines_ = DeadlineThread::Acquire();
     constexpr int64_t kYear = int64_t{365} * 24 * 3600 * 1000;  // Far from the clock's overflow.
-    const auto wait = std::chrono::milliseconds(std::min(std::max<int64_t>(0, timeout_millis), kYear));
+    const std::chrono::milliseconds wait(std::clamp<int64_t>(timeout_millis, 0, kYear));
     ticket->deadline = deadlines_->Schedule(
         DeadlineThread::Clock::now() + wait, [weak = this->weak_from_this(), ticket] {
           if (auto self = weak.lock()) self->OnDeadline(ticket);

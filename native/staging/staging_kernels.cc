@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "staging/buffer_resource.h"
 #include "tensorflow/core/framework/cancellation.h"
+#include "tensorflow/core/framework/device_base.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/platform/threadpool.h"
 
 namespace workbench {
 namespace {
@@ -51,7 +54,10 @@ absl::Status ReadScalar(OpKernelContext* context, int index, const char* name, T
 class StepCall {
  public:
   StepCall(OpKernelContext* context, AsyncOpKernel::DoneCallback done)
-      : context_(context), done_(std::move(done)), ticket_(std::make_shared<Ticket>()) {}
+      : context_(context),
+        done_(std::move(done)),
+        ticket_(std::make_shared<Ticket>()),
+        caller_(std::this_thread::get_id()) {}
 
   OpKernelContext* context() const { return context_; }
   const std::shared_ptr<Ticket>& ticket() const { return ticket_; }
@@ -74,13 +80,19 @@ class StepCall {
   void End(const absl::Status& status) const {
     if (watched_) context_->cancellation_manager()->TryDeregisterCallback(token_);
     if (!status.ok()) context_->SetStatus(status);
-    done_();
+    if (context_->run_all_kernels_inline() && std::this_thread::get_id() != caller_) {
+      // Such a step goes on within done: on the thread of a put it would hold its producer up.
+      context_->device()->tensorflow_cpu_worker_threads()->workers->Schedule(done_);
+    } else {
+      done_();
+    }
   }
 
  private:
   OpKernelContext* const context_;
   const AsyncOpKernel::DoneCallback done_;
   const std::shared_ptr<Ticket> ticket_;
+  const std::thread::id caller_;
   CancellationToken token_ = 0;
   bool watched_ = false;
 };

@@ -1,3 +1,6 @@
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
@@ -27,6 +30,24 @@ absl::Status DrainShape(InferenceContext* c) {
   ShapeHandle scalar;
   TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &scalar));
   c->set_output(0, c->Matrix(InferenceContext::kUnknownDim, 6));
+  return absl::OkStatus();
+}
+
+// The shapes the staged side had, as the attribute `shapes` tells them; none are known without it.
+absl::Status TakeShape(InferenceContext* c) {
+  std::vector<tensorflow::PartialTensorShape> shapes;
+  TF_RETURN_IF_ERROR(c->GetAttr("shapes", &shapes));
+  if (shapes.empty()) return tensorflow::shape_inference::UnknownShape(c);
+  if (static_cast<int>(shapes.size()) != c->num_outputs()) {
+    return absl::InvalidArgumentError(absl::StrCat("shapes has ", shapes.size(),
+                                                   " entries; expected none, or one for each of ",
+                                                   c->num_outputs(), " tensors of an item"));
+  }
+  for (int i = 0; i < c->num_outputs(); ++i) {
+    ShapeHandle shape;
+    TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shapes[i], &shape));
+    c->set_output(i, shape);
+  }
   return absl::OkStatus();
 }
 
@@ -70,13 +91,15 @@ Waits until the buffer has taken in what timed-out puts of this thread left in l
 WORKBENCH_BUFFER_OP("WorkbenchBufferTake")
     .Output("record: dtypes")
     .Attr("dtypes: list(type) >= 0")
+    .Attr("shapes: list(shape) >= 0 = []")
     .Attr("start_timeout_millis: int >= 1 = 8000")
     .Attr("num_clients: int >= 1 = 1")
-    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
+    .SetShapeFn(TakeShape)
     .Doc(R"doc(
 Takes the oldest item out of a stage's buffer; waits for one without holding a thread.
 
 record: the item, not copied.
+shapes: static shapes of the item's tensors; empty when unknown.
 start_timeout_millis: how long to wait for the buffer's first owner; after that the stage's prefetch
   runner is missing, which is FAILED_PRECONDITION.
 num_clients: accepted for scripts that give it; any number of takes may wait.

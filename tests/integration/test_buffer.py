@@ -56,9 +56,7 @@ class Stage:
         session.run(self.resume_op, {self.owner: owner})
 
     def cancel(self, session, code, message, owner=OWNER):
-        session.run(
-            self.cancel_op, {self.owner: owner, self.code: code, self.message: message}
-        )
+        session.run(self.cancel_op, {self.owner: owner, self.code: code, self.message: message})
 
     def close(self, session, owner=OWNER):
         session.run(self.close_op, {self.owner: owner})
@@ -160,11 +158,13 @@ def test_waiting_holds_no_inter_op_thread(clients):
         full.put(session, 4)
         taken = clients.submit(session.run, waiting_take)
         put = clients.submit(session.run, waiting_put)
-        assert taking.wait(30) and putting.wait(30)
+        assert taking.wait(30)
+        assert putting.wait(30)
         # The only thread goes from step to step; after some it has passed the waiting ops, too.
         for _ in range(50):
             assert session.run(other) == 2
-        assert not taken.done() and not put.done()
+        assert not taken.done()
+        assert not put.done()
         empty.put(session, 3)
         assert taken.result(30) == 3
         assert [full.take(session), full.take(session)] == [4, 5]
@@ -191,7 +191,8 @@ def test_closing_the_session_ends_who_waits(clients):
         session.run(resume)
         stage.put(session, 1)
         calls = [clients.submit(session.run, op) for op in (waiting_take, waiting_put)]
-        assert taking.wait(30) and putting.wait(30)
+        assert taking.wait(30)
+        assert putting.wait(30)
         session.close()
         for call in calls:
             with pytest.raises(tf.errors.CancelledError):
@@ -323,7 +324,9 @@ def test_events_are_recorded_on_demand_only():
     assert item.tolist() == [1, 0]
     assert who[0] == 5
     assert size.tolist() == [2, 1]
-    assert (before <= start).all() and (start <= end).all() and (end <= after).all()
+    assert (before <= start).all()
+    assert (start <= end).all()
+    assert (end <= after).all()
 
 
 def test_many_producers_and_consumers_each_item_once(clients):
@@ -362,7 +365,8 @@ def test_mismatches_name_both_sides():
         stage.put(session, 1)
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
             session.run(larger)
-        assert "capacity 1" in caught.value.message and "capacity 9" in caught.value.message
+        assert "capacity 1" in caught.value.message
+        assert "capacity 9" in caught.value.message
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
             session.run(other)
         for part in ("1 tensors int32", "'other_take' has 2 tensors int32, string"):
@@ -424,12 +428,14 @@ def test_a_server_keeps_the_buffer_between_sessions_but_not_its_items(clients):
     with v1.Session(server.target) as session:
         stage.resume(session)
         stage.put(session, 1)
-    with v1.Session(server.target) as session:
-        stage.resume(session, LATER)
-        stage.put(session, 2, LATER)
-        assert stage.take(session) == 2
-        taken = clients.submit(session.run, waiting)
-        assert taking.wait(30)
-        v1.Session.reset(server.target)
-        with pytest.raises((tf.errors.CancelledError, tf.errors.AbortedError)):
-            taken.result(30)
+    session = v1.Session(server.target)
+    stage.resume(session, LATER)
+    stage.put(session, 2, LATER)
+    assert stage.take(session) == 2
+    taken = clients.submit(session.run, waiting)
+    assert taking.wait(30)
+    v1.Session.reset(server.target)
+    with pytest.raises((tf.errors.CancelledError, tf.errors.AbortedError)):
+        taken.result(30)
+    with pytest.raises(tf.errors.AbortedError):  # The reset has ended the session, too.
+        session.close()

@@ -80,6 +80,12 @@ class TestNests:
         assert back[0].dtype == tf.float16
         assert back[1].shape.as_list() == []
 
+    def test_static_shapes_survive_an_imported_graph(self, graph):
+        wb.staged(tf.zeros([2, 3]), name="clicks")
+        with tf.Graph().as_default() as copy:
+            tf.import_graph_def(graph.as_graph_def(), name="")
+            assert copy.get_tensor_by_name("clicks/take:0").shape.as_list() == [2, 3]
+
     def test_a_list_can_be_assigned_to(self):
         back = wb.staged([tf.constant(1), tf.constant(2)])
         back[0] = back[0] + 1
@@ -454,6 +460,23 @@ class TestThreadPools:
             monitored(config=self._config(pools)) as session,
         ):
             session.run(back)
+
+    def test_a_step_that_runs_in_its_caller_does_not_borrow_the_producers_thread(self):
+        seen: tuple[set[int], set[int]] = (set(), set())
+
+        def note(side: int):
+            seen[side].add(threading.get_native_id())
+            time.sleep(0.002 * (1 - side))
+            return np.int64(0)
+
+        back = wb.staged(v1.py_func(lambda: note(0), [], tf.int64))
+        with tf.control_dependencies([back]):
+            step = v1.py_func(lambda: note(1), [], tf.int64)
+        config = v1.ConfigProto(inter_op_parallelism_threads=-1)
+        with v1.Session(config=config) as session, wb.prefetching(session):
+            for _ in range(20):
+                session.run(step)
+        assert not seen[0] & seen[1]
 
     def test_the_intra_op_part_warns_once(self, caplog):
         from workbench.core import thread_pool

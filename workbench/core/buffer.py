@@ -99,6 +99,7 @@ def take(
     *,
     capacity: int,
     shared_name: str,
+    shapes: Sequence[tf.TensorShape] = (),
     num_clients: int = 1,
     start_timeout_millis: int = 8_000,
     stage: str = "",
@@ -109,17 +110,19 @@ def take(
 
     Args:
       dtypes: dtypes of the item's tensors, as put.
+      shapes: static shapes of the item's tensors; none when they are not known.
       num_clients: accepted, without effect: any number of takes may wait.
       start_timeout_millis: how long to wait for the buffer's first resume.
       capacity, shared_name, stage, container, name: as in `put`.
 
     Returns:
-      The item's tensors, of unknown shapes; or, with no dtypes, an empty list. The op fails with
+      The item's tensors, of these shapes; or, with no dtypes, an empty list. The op fails with
       OUT_OF_RANGE when the buffer is closed and everything was taken, with the error given to
       `cancel` when it was cancelled, and with FAILED_PRECONDITION when no owner ever came.
     """
     taken = _native.library().workbench_buffer_take(
         dtypes=list(dtypes),
+        shapes=list(shapes),
         num_clients=num_clients,
         start_timeout_millis=start_timeout_millis,
         name=name,
@@ -219,9 +222,9 @@ def drain(
 
     Returns:
       int64 [n, 6], columns EVENT_COLUMNS. EVENT_PUT: `who` is the thread, `start_ns` the call of
-      put, `end_ns` when the item was admitted. EVENT_TAKE: `who` is TensorFlow's step id, `start_ns`
-      the call of take, `end_ns` when the item was handed over. `size` is the number of items after
-      it; times are those of `time.time_ns()`. The latest 2**20 events are kept.
+      put, `end_ns` when the item was admitted. EVENT_TAKE: `who` is TensorFlow's step id,
+      `start_ns` the call of take, `end_ns` when the item was handed over. `size` is the number of
+      items after it; times are those of `time.time_ns()`. The latest 2**20 events are kept.
     """
     return _native.library().workbench_buffer_drain(
         enable=enable, name=name, **_address(capacity, shared_name, stage, container)
@@ -257,9 +260,11 @@ def put_callable(
     """
     spec = config_pb2.CallableOptions(feed=feeds, target=[put_op], run_options=options)
     prepared = session._make_callable_from_options(spec)
+    dtypes = [session.graph.get_tensor_by_name(feed).dtype.as_numpy_dtype for feed in feeds]
 
     def run(*values: Any, run_metadata: Any = None) -> None:
-        prepared(*[np.asarray(value) for value in values], run_metadata=run_metadata)
+        arrays = [np.asarray(*pair) for pair in zip(values, dtypes, strict=True)]
+        prepared(*arrays, run_metadata=run_metadata)
 
     return run
 

@@ -99,6 +99,7 @@ def _join(
         shared_name = f"{graph._graph_key}{stage}"
         taken = buffer.take(
             [tensor.dtype for tensor in records[0]],
+            shapes=[_common_shape(same) for same in zip(*records, strict=True)],
             capacity=options.capacity,
             num_clients=options.num_clients,
             shared_name=shared_name,
@@ -107,8 +108,6 @@ def _join(
         )
         with tf.control_dependencies(None), graph.colocate_with(taken[0].op):
             runner = build_runner(stage, shared_name, records, feeds, options)
-        for tensor, *sources in zip(taken, *records, strict=True):
-            tensor.set_shape(_common_shape([source.shape for source in sources]))
     register_runner(graph, runner)
     return _with_tensors(nests[0], taken)
 
@@ -179,10 +178,10 @@ def _require_equal_structure(nests: list[Any], records: list[list[tf.Tensor]]) -
             )
 
 
-def _common_shape(shapes: list[tf.TensorShape]) -> tf.TensorShape:
-    common = shapes[0]
-    for shape in shapes[1:]:
-        common = common.most_specific_common_supertype([shape]) or tf.TensorShape(None)
+def _common_shape(tensors: Sequence[tf.Tensor]) -> tf.TensorShape:
+    common = tensors[0].shape
+    for tensor in tensors[1:]:
+        common = common.most_specific_common_supertype([tensor.shape]) or tf.TensorShape(None)
     return common
 
 

@@ -110,8 +110,8 @@ def _narrowest(values: np.ndarray) -> np.dtype[Any]:
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     if low < 0:
         return np.promote_types(np.min_scalar_type(low), np.min_scalar_type(-high - 1))
-    # uint64 mixes with int64 to float: nothing here is that large
-    return min(np.min_scalar_type(high), np.dtype(np.int64), key=lambda kind: kind.itemsize)
+    # not uint64: with an int64 it mixes to float, and nothing here is that large
+    return min(np.dtype(np.int64), np.min_scalar_type(high), key=lambda kind: kind.itemsize)
 
 
 def check(tables: Mapping[str, pd.DataFrame]) -> None:
@@ -163,11 +163,8 @@ def _event_rules(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Rule]:
 
 
 def _run_rules(runs: pd.DataFrame, kind: np.ndarray) -> Iterator[_Rule]:
-    track = runs["track"].to_numpy()
-    known = _within(track, len(kind) - 1)
-    of = kind[np.where(known, track, -1)]
-    rule = "track is a row of `tracks` of kind step or prefetch"
-    yield "runs", ~np.isin(of, ("step", "prefetch")), rule, ("track",)
+    wrong = ~np.isin(_kind_of(runs["track"], kind), ("step", "prefetch"))
+    yield "runs", wrong, "track is a row of `tracks` of kind step or prefetch", ("track",)
     yield "runs", runs["start_ns"] < 0, "times are not negative", ("start_ns",)
     times = ("start_ns", "end_ns")
     yield "runs", runs["end_ns"] < runs["start_ns"], "a run ends after it starts", times
@@ -178,48 +175,25 @@ def _run_rules(runs: pd.DataFrame, kind: np.ndarray) -> Iterator[_Rule]:
 def _item_rules(items: pd.DataFrame, kind: np.ndarray) -> Iterator[_Rule]:
     again = items.duplicated(["stage", "item"])
     yield "items", again, "item numbers are unique within a stage", ("stage", "item")
-    begun, put, asked, took = (
-        items[f"{what}_ns"].to_numpy()
-        for what in ("put_start", "put_end", "take_start", "take_end")
-    )
-    for call in ("put", "take"):
-        names = (f"{call}_start_ns", f"{call}_end_ns")
-        low = np.minimum(items[names[0]], items[names[1]]).to_numpy()
-        yield "items", low < -1, "an unknown time is -1", names
-    yield (
-        "items",
-        (asked < 0) != (took < 0),
-        "a take has both times or none",
-        (
-            "take_start_ns",
-            "take_end_ns",
-        ),
-    )
-    yield (
-        "items",
-        (begun >= 0) & (put < begun),
-        "a put ends after it starts",
-        (
-            "put_start_ns",
-            "put_end_ns",
-        ),
-    )
-    yield "items", took < asked, "a take ends after it starts", ("take_start_ns", "take_end_ns")
-    yield (
-        "items",
-        (took >= 0) & (put > took),
-        "an item is taken after it was put",
-        (
-            "put_end_ns",
-            "take_end_ns",
-        ),
-    )
+    put_times, take_times = ("put_start_ns", "put_end_ns"), ("take_start_ns", "take_end_ns")
+    begun, put, asked, took = (items[name].to_numpy() for name in put_times + take_times)
+    for names in (put_times, take_times):
+        known = np.minimum(items[names[0]], items[names[1]]) >= -1
+        yield "items", ~known, "an unknown time is -1", names
+    yield "items", (asked < 0) != (took < 0), "a take has both times or none", take_times
+    yield "items", (begun >= 0) & (put < begun), "a put ends after it starts", put_times
+    yield "items", took < asked, "a take ends after it starts", take_times
+    both = ("put_end_ns", "take_end_ns")
+    yield "items", (took >= 0) & (put > took), "an item is taken after it was put", both
     for name, wanted in (("put_track", "prefetch"), ("take_track", "step")):
-        track = items[name].to_numpy()
-        known = _within(track, len(kind) - 1)
-        wrong = (track != -1) & (kind[np.where(known, track, -1)] != wanted)
-        rule = f"{name} is a row of `tracks` of kind {wanted}, or -1"
-        yield "items", wrong, rule, (name,)
+        wrong = (items[name] != -1) & (_kind_of(items[name], kind) != wanted)
+        yield "items", wrong, f"{name} is a row of `tracks` of kind {wanted}, or -1", (name,)
+
+
+def _kind_of(track: pd.Series, kind: np.ndarray) -> np.ndarray:
+    """Kind of each track by its row; "", the last of `kind`, where there is no such row."""
+    rows = track.to_numpy(np.int64)
+    return kind[np.where(_within(rows, len(kind) - 1), rows, -1)]
 
 
 def _within(values: np.ndarray, most: int) -> np.ndarray:
