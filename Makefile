@@ -83,13 +83,13 @@ native-tsan: $(NATIVE) ## The same under ThreadSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=thread >/dev/null && $(NATIVE_RUN)
 
 bench-stage: $(NATIVE) ## Stage beside StagingArea and tf.data.prefetch, against the bound
-	@$(BIN)/python tests/bench/bench_stage.py
+	@$(BIN)/python -m tests.bench.bench_stage
 
 bench-trace: $(NATIVE) ## Open, save and check a trace of a million events
-	@$(BIN)/python tests/bench/bench_trace.py
+	@$(BIN)/python -m tests.bench.bench_trace
 
 bench-timeline: $(NATIVE) ## Open and zoom a million events in headless Chromium
-	@$(BIN)/python tests/bench/bench_timeline.py
+	@$(BIN)/python -m tests.bench.bench_timeline
 
 soak: $(NATIVE) ## 10,000 create/run/close cycles: no thread and no memory may leak
 	@WORKBENCH_SOAK_CYCLES=10000 $(BIN)/python -m pytest -q -s --timeout 3600 tests/integration/test_stage_soak.py

@@ -5,9 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "staging/buffer_resource.h"
 #include "tensorflow/core/framework/cancellation.h"
-#include "tensorflow/core/framework/device_base.h"
 #include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/platform/threadpool.h"
+#include "tensorflow/core/platform/env.h"
 
 namespace workbench {
 namespace {
@@ -81,8 +80,10 @@ class StepCall {
     if (watched_) context_->cancellation_manager()->TryDeregisterCallback(token_);
     if (!status.ok()) context_->SetStatus(status);
     if (context_->run_all_kernels_inline() && std::this_thread::get_id() != caller_) {
-      // Such a step goes on within done: on the thread of a put it would hold its producer up.
-      context_->device()->tensorflow_cpu_worker_threads()->workers->Schedule(done_);
+      // Such a step goes on within done: on the thread of a put it would hold its producer up. On
+      // the intra-op workers, as many steps as workers would wait for each other without end: the
+      // kernels of a step hand their work to those workers and wait for it.
+      tensorflow::Env::Default()->SchedClosure(done_);
     } else {
       done_();
     }

@@ -51,13 +51,16 @@ TEST(AnEarlierDeadlineWakesTheThread) {
 TEST(ACancelledDeadlineDoesNotFire) {
   auto deadlines = DeadlineThread::Acquire();
   bool fired = false;
-  Latch latch(1);
-  const auto when = In(20);
+  Latch cancelled(1), passed(1);
+  // Holds the thread until the deadline behind it is cancelled, however slow the machine is.
+  const auto when = Clock::now();
+  deadlines->Schedule(when, [&] { cancelled.Wait(); });
   const DeadlineThread::Id id = deadlines->Schedule(when, [&] { fired = true; });
-  deadlines->Schedule(when, [&] { latch.CountDown(); });
+  deadlines->Schedule(when, [&] { passed.CountDown(); });
   deadlines->Cancel(id);
   deadlines->Cancel(id);  // A second time is nothing.
-  latch.Wait();
+  cancelled.CountDown();
+  passed.Wait();
   CHECK(!fired);
   CHECK_EQ(deadlines->pending(), 0u);
 }

@@ -30,12 +30,12 @@ TEST(ATakeThatCameBeforeTheFirstOwnerIsServed) {
 }
 
 TEST(TheStartTimeoutIsLiftedByTheFirstOwner) {
+  auto deadlines = DeadlineThread::Acquire();
   auto buffer = Buffer::Create("clicks", 1);
-  auto take = Take(*buffer, /*start_timeout_millis=*/50);
+  auto take = Take(*buffer, kLong);
+  CHECK_EQ(deadlines->pending(), 1u);
   buffer->Resume(1);
-  auto later = Buffer::Create("later", 1);
-  // Its deadline is after the lifted one, on the same thread.
-  CHECK(Take(*later, 60)->Wait() == Code::kFailedPrecondition);
+  CHECK_EQ(deadlines->pending(), 0u);
   CHECK(take->waits());
   Put(*buffer, 1);
   CHECK_EQ(take->value, 1);
@@ -208,9 +208,10 @@ TEST(WhoWaitsEndsWithTheBuffer) {
   buffer.reset();
   other.reset();
   CHECK_EQ(take->value, 1);
+  // The deadline thread may hold the buffer for a moment yet, from the put that timed out.
   for (const CallPtr& call : {put, flush, waiting}) {
+    CHECK(call->Wait() == Code::kCancelled);
     CHECK_EQ(call->ends, 1);
-    CHECK(call->outcome.code == Code::kCancelled);
     CHECK_HAS(call->outcome.message, "of stage 'clicks' was cancelled: its buffer was removed");
   }
 }

@@ -171,6 +171,30 @@ def test_waiting_holds_no_inter_op_thread(clients):
         put.result(30)
 
 
+@pytest.mark.timeout(120)  # Steps that wait for each other cannot be cancelled.
+def test_steps_in_their_callers_threads_leave_the_intra_op_threads_free(clients):
+    stage = Stage()
+    with tf.control_dependencies([stage.taken]):
+        noise = tf.random.stateless_uniform([1000, 1000], [1, 2])
+        step = tf.reduce_sum(tf.exp(tf.tanh(noise) * noise + tf.sin(noise)))
+    config = v1.ConfigProto(intra_op_parallelism_threads=2, use_per_session_threads=True)
+    in_caller = v1.RunOptions(inter_op_thread_pool=-1)
+    consumers, each = 4, 30
+
+    def consume(session: Any) -> int:
+        for _ in range(each):
+            session.run(step.op, options=in_caller)
+        return each
+
+    with v1.Session(config=config) as session:
+        stage.resume(session)
+        # More of them than intra-op threads: each waits in take, goes on, and needs those threads.
+        calls = [clients.submit(consume, session) for _ in range(consumers)]
+        for value in range(consumers * each):
+            stage.put(session, value)
+        assert sum(call.result() for call in calls) == consumers * each
+
+
 def test_closing_the_session_ends_who_waits(clients):
     taking, putting = threading.Event(), threading.Event()
     stage = Stage()

@@ -9,10 +9,11 @@ import pandas as pd
 
 from workbench.core import intervals
 from workbench.core.trace import Trace
+from workbench.display import Displayed
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class StepMetrics:
+class StepMetrics(Displayed):
     """The numbers of one trace; durations in ns, None where the trace has nothing to count.
 
     Attributes:

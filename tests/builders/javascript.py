@@ -1,0 +1,41 @@
+"""Runs the shipped module in node, for tests of its pure parts; skips where there is no node."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+
+from workbench.viz import assets
+
+SECONDS = 60
+
+
+def evaluate(expression: str, value: Any = None) -> Any:
+    """Value of a JavaScript expression in the module's own scope.
+
+    Args:
+      expression: may use every top-level name of `workbench/viz/static/*.js`, and `value`.
+      value: handed over as JSON, as the result is handed back.
+    """
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed; it runs the tests of the timeline's script")
+    program = (
+        f"{assets.script()}\nconst value = {assets.json_script(value)};\n"
+        f"const result = await (async () => ({expression}))();\n"
+        "process.stdout.write(JSON.stringify(result));\n"
+    )
+    done = subprocess.run(
+        [node, "--input-type=module", "-"],
+        input=program.encode(),
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        raise AssertionError(done.stderr.decode()[-2000:])
+    return json.loads(done.stdout)

@@ -1,0 +1,51 @@
+"""A real browser for the tests of this folder, and what they all look at in it.
+
+Without a browser the tests skip with a reason; with WORKBENCH_REQUIRE_UI=1 they fail instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from tests.ui.watched import Watched
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[playwright.Browser]:
+    """A headless Chromium."""
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        reason = f"no browser found; looked for {', '.join(NAMES)} on the PATH"
+        if os.environ.get("WORKBENCH_REQUIRE_UI") == "1":
+            pytest.fail(f"WORKBENCH_REQUIRE_UI=1, but {reason}")
+        pytest.skip(reason)
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def watched(browser: playwright.Browser) -> Iterator[Watched]:
+    """A fresh page of 1200 px with the light theme, offline."""
+    context = browser.new_context(
+        viewport={"width": 1200, "height": 800}, color_scheme="light", offline=True
+    )
+    yield Watched(context.new_page())
+    context.close()

@@ -1,0 +1,99 @@
+"""A real JupyterLab of its own: temporary directories, a free port, a token, one process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+START_SECONDS = 90
+
+
+@contextlib.contextmanager
+def jupyterlab(root: Path, scratch: Path) -> Iterator[str]:
+    """Serves `root` from a JupyterLab of its own and yields the address of its notebooks.
+
+    Args:
+      root: folder with the notebooks. It becomes the working directory of the kernels.
+      scratch: folder for configuration, runtime files and logs; nothing outside is touched.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    token = secrets.token_hex(16)
+    environment = os.environ | {
+        "JUPYTER_CONFIG_DIR": str(scratch / "config"),
+        "JUPYTER_DATA_DIR": str(scratch / "data"),
+        "JUPYTER_RUNTIME_DIR": str(scratch / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(scratch / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(scratch / "workspaces"),
+        "IPYTHONDIR": str(scratch / "ipython"),
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "NO_PROXY": "127.0.0.1,localhost",
+        "no_proxy": "127.0.0.1,localhost",
+    }
+    command = [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+        *(f"--ServerApp.root_dir={root}", "--ServerApp.ip=127.0.0.1"),
+        *(f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
+        *(f"--IdentityProvider.token={token}", "--expose-app-in-browser"),
+        "--LabApp.extension_manager=readonly",
+    ]
+    quiet = scratch / "settings" / "@jupyterlab" / "apputils-extension"
+    quiet.mkdir(parents=True, exist_ok=True)
+    (quiet / "notification.jupyterlab-settings").write_text(
+        '{"fetchNews": "false", "checkForUpdates": false}'
+    )
+    with (scratch / "server.log").open("wb") as log:
+        server = subprocess.Popen(
+            command, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+        try:
+            address = f"http://127.0.0.1:{port}"
+            _wait(f"{address}/api/status?token={token}", server, scratch / "server.log")
+            yield f"{address}/lab/tree/{{name}}?token={token}"
+        finally:
+            _stop(server)
+
+
+def _wait(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + START_SECONDS
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    while time.monotonic() < until:
+        if server.poll() is not None:
+            break
+        try:
+            with opener.open(url, timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    tail = log.read_text("utf-8", errors="replace")[-2000:]
+    raise RuntimeError(f"JupyterLab did not answer within {START_SECONDS} s:\n{tail}")
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    """Ends the server and the kernels it started: they share its process group."""
+    for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, kind)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(timeout=8)
+            break
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(server.pid, signal.SIGKILL)
+
+
+def copied(notebook: Path, root: Path) -> str:
+    """Puts a copy of the notebook into `root`, so that a run changes no tracked file."""
+    shutil.copy(notebook, root / notebook.name)
+    return notebook.name

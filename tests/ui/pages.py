@@ -1,0 +1,70 @@
+"""Report pages that hold nothing but timelines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from workbench.viz import assets
+from workbench.viz.timeline import TimelineView
+from workbench.viz.timeline_html import timeline_html
+
+# rows of the canvas, px: the strip, then ruler and steps, then lanes of 26 and gaps of 4
+STRIP = (6, 32)
+FIRST_LANE = 78
+COLORS = """(canvas, [top, bottom]) => {
+  const { width } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(120, top, width - 120, bottom - top);
+  const found = new Map();
+  for (let i = 0; i < data.length; i += 4) {
+    const color = `${data[i]},${data[i + 1]},${data[i + 2]}`;
+    found.set(color, (found.get(color) || 0) + 1);
+  }
+  return Object.fromEntries(found);
+}"""
+
+
+def write_page(path: Path, *views: TimelineView) -> str:
+    """Writes a page with these timelines and returns its address."""
+    parts = "".join(timeline_html(view, f"timeline-{k}") for k, view in enumerate(views))
+    path.write_text(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Timelines</title>'
+        "<style>:root{color-scheme:light dark}body{margin:16px;background:light-dark(#fff,#111)}"
+        f"{assets.style()}</style></head><body>{parts}"
+        f'<script type="module">{assets.report_script()}</script></body></html>',
+        "utf-8",
+    )
+    return path.as_uri()
+
+
+def open_page(page: Any, address: str) -> Any:
+    """Goes there, waits until every timeline is painted, and returns the first one."""
+    page.goto(address)
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('[data-wb-timeline]')]"
+        ".every(root => root.dataset.wbReady === 'true')",
+        timeout=30_000,
+    )
+    return page.locator("[data-wb-timeline]").first
+
+
+def colors_of(timeline: Any, top: int, bottom: int) -> dict[str, int]:
+    """How many pixels of each colour a band of the canvas has, right of the lane names."""
+    found: dict[str, int] = timeline.locator("canvas.wb-lanes").evaluate(COLORS, [top, bottom])
+    return found
+
+
+def rgb(color: str) -> str:
+    """ "#rrggbb" as the canvas tells it."""
+    return ",".join(str(int(color[i : i + 2], 16)) for i in (1, 3, 5))
+
+
+def range_in_view(timeline: Any) -> tuple[float, float]:
+    """The window in ms, as the caption of the Table tells it."""
+    button = timeline.get_by_role("button", name="Table")
+    if button.get_attribute("aria-pressed") == "false":
+        button.click()
+    timeline.page.wait_for_timeout(250)  # the Table is summed once the window rests
+    words = timeline.locator("caption").inner_text()
+    low, high = words.removeprefix("In view, ").split("\u00a0ms")[0].split("–")
+    return tuple(float(text.replace("\u2009", "")) for text in (low, high))  # type: ignore[return-value]

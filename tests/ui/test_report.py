@@ -1,0 +1,102 @@
+"""The report in a real browser: from disk, offline, in both themes, at every width, on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders.comparisons import SETTINGS, comparison, variant
+from tests.builders.traces import staged_trace, unstaged_trace
+from tests.ui.pages import open_page
+from tests.ui.synthetic import dlrm_trace
+from tests.ui.watched import Watched
+from workbench.viz.report import write_report
+
+NASTY = "<script>window.hit = 1</script></script><img src=x onerror='window.hit = 1'>\u2028"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: Any) -> str:
+    """A report of two comparisons, four timelines in all."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    measured = (
+        variant("off", 39.8, 0.4, trace=dlrm_trace(12, producers=0)),
+        variant("stage", 72.8, 0.8, trace=dlrm_trace(12)),
+    )
+    several = [
+        comparison(variants=measured, settings={**SETTINGS, "input_latency_ms": latency})
+        for latency in (0.0, 7.5)
+    ]
+    return write_report(several, path).as_uri()
+
+
+def test_it_opens_from_disk_without_a_network(watched: Watched, address: str) -> None:
+    open_page(watched.page, address)
+    assert watched.page.locator("canvas.wb-lanes").count() == 4
+    assert watched.errors == []
+    assert watched.requests == [address]
+
+
+@pytest.mark.parametrize("width", [1200, 800, 400])
+def test_it_never_scrolls_sideways(watched: Watched, address: str, width: int) -> None:
+    watched.page.set_viewport_size({"width": width, "height": 800})
+    open_page(watched.page, address)
+    assert watched.page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_the_answer_is_the_first_thing_read(watched: Watched, address: str) -> None:
+    open_page(watched.page, address)
+    first = watched.page.locator("main").inner_text().splitlines()[0]
+    assert "1.83× as fast as all off" in first
+
+
+@pytest.mark.parametrize(("scheme", "ground"), [("light", 255), ("dark", 17)])
+def test_it_follows_the_system_theme(
+    watched: Watched, address: str, scheme: str, ground: int
+) -> None:
+    watched.page.emulate_media(color_scheme=scheme)
+    open_page(watched.page, address)
+    for element in ("html", "body"):
+        color = watched.page.locator(element).evaluate("e => getComputedStyle(e).backgroundColor")
+        assert color == f"rgb({ground}, {ground}, {ground})"
+
+
+def test_paper_is_light_and_has_every_table_in_full(watched: Watched, address: str) -> None:
+    watched.page.emulate_media(color_scheme="dark")
+    open_page(watched.page, address)
+    watched.page.emulate_media(media="print", color_scheme="dark")
+    watched.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    body = watched.page.locator("body")
+    assert body.evaluate("e => getComputedStyle(e).color") == "rgb(0, 0, 0)"
+    assert watched.page.locator("details:not([open])").count() == 0
+    assert watched.page.get_by_text("Steps/s of every block").first.is_visible()
+    assert not watched.page.locator(".wb-tools").first.is_visible()
+
+
+def test_bars_end_where_their_numbers_say(watched: Watched, address: str) -> None:
+    open_page(watched.page, address)
+    table = watched.page.locator(".wbr-throughput").first
+    plot = table.locator(".wbr-bar").first.bounding_box()
+    ends = [bar.bounding_box()["width"] for bar in table.locator(".wbr-bar rect").all()]
+    assert ends == pytest.approx([plot["width"] * rate / 80 for rate in (39.8, 72.8)], abs=1)
+
+
+def test_nothing_that_a_user_wrote_runs(watched: Watched, tmp_path: Path) -> None:
+    unstaged = unstaged_trace(title=NASTY, step_nodes=((NASTY, NASTY),) * 4)
+    nasty = comparison(
+        program=NASTY,
+        variants=(
+            variant("off", 40, 1, trace=unstaged),
+            variant(NASTY, 70, 1, trace=staged_trace(stage=NASTY, title=NASTY)),
+        ),
+        command=NASTY,
+        environment={NASTY: NASTY},
+        settings={NASTY: NASTY, "data": NASTY},
+    )  # fmt: skip
+    open_page(watched.page, write_report(nasty, tmp_path / "report.html").as_uri())
+    assert watched.page.evaluate("window.hit") is None
+    assert watched.page.locator("img").count() == 0
+    assert watched.errors == []
+    assert NASTY.strip("\u2028") in watched.page.locator(".wbr-command").inner_text()

@@ -1,0 +1,79 @@
+"""The joined script and style: one module, small, inert where it is embedded."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.builders.javascript import evaluate
+from workbench.viz import assets, colors
+
+MOST_BYTES = 150_000
+
+
+def test_every_part_is_joined_once() -> None:
+    files = {path.name for path in assets._STATIC.glob("*.js")}
+    assert set(assets.PARTS) == files
+    assert len(assets.PARTS) == len(files)
+
+
+def test_script_is_one_small_module_that_asks_for_nothing() -> None:
+    script = assets.script()
+    assert len(script.encode()) < MOST_BYTES
+    assert not re.search(r"^\s*import\b", script, re.MULTILINE)
+    assert re.findall(r"^export .*", script, re.MULTILINE) == [
+        "export default { render: renderWidget };",
+        "export { mount, mountAll };",
+    ]
+    assert "</script" not in script.lower()
+    assert not re.search(r"https?://|innerHTML|insertAdjacentHTML|document\.write|eval\(", script)
+
+
+def test_no_name_is_declared_twice() -> None:
+    names = re.findall(r"^(?:async )?(?:function|const|let) (\w+)", _parts(), re.MULTILINE)
+    assert len(names) == len(set(names))
+
+
+def _parts() -> str:
+    texts = [(assets._STATIC / part).read_text("utf-8") for part in assets.PARTS]
+    return re.sub(r"^export ", "", "\n".join(texts), flags=re.MULTILINE)
+
+
+def test_module_loads_without_a_page() -> None:
+    assert evaluate("[typeof mount, typeof mountAll, typeof renderWidget]") == ["function"] * 3
+
+
+def test_joining_is_cached_by_content() -> None:
+    assert assets.script() is assets.script()
+    assert assets.style() is assets.style()
+
+
+def test_report_script_mounts_at_its_end() -> None:
+    assert assets.report_script() == assets.script() + "mountAll();\n"
+
+
+def test_style_holds_palette_and_tokens_of_both_themes() -> None:
+    style = assets.style()
+    for family in colors.FAMILIES:
+        assert family.light in style
+        assert family.dark in style
+    for wanted in (
+        "var(--jp-layout-color0,#111)",
+        "prefers-color-scheme: dark",
+        "forced-colors: active",
+        "@media print",
+        "@container wb",
+    ):
+        assert wanted in style
+    assert "/*DARK*/" not in style
+    assert "/*FORCED*/" not in style
+    assert "</style" not in style.lower()
+
+
+@pytest.mark.parametrize("text", ["</script><script>", "<!--", "a & b", "\u2028\u2029", "“é”"])
+def test_json_script_cannot_end_its_element(text: str) -> None:
+    made = assets.json_script({"name": text})
+    assert json.loads(made) == {"name": text}
+    assert not set("<>&\u2028\u2029") & set(made)

@@ -1,0 +1,118 @@
+"""Arguments in, one clear line and an exit code out; nothing here runs a model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from workbench import cli
+from workbench.errors import RunError
+
+
+def run(*arguments: str) -> int:
+    try:
+        return cli.main(arguments)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+
+
+def test_help_shows_examples_and_loads_nothing_heavy():
+    code = (
+        "import sys\nfrom workbench import cli\ntry: cli.main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print([m for m in ('tensorflow', 'numpy', 'pandas') if m in sys.modules])"
+    )
+    for arguments in (["--help"], ["compare", "--help"], ["trace", "-h"], ["report", "-h"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+        )
+        assert "example" in done.stdout
+        assert done.stdout.endswith("[]\n")
+
+
+def test_version(capsys):
+    assert run("--version") == 0
+    assert capsys.readouterr().out.startswith("workbench ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["compare"], "the following arguments are required: model"),
+        (["compare", "bert"], "invalid choice: 'bert'"),
+        (["compare", "dlrm", "--toggle", "turbo"], "invalid choice: 'turbo'"),
+        (["compare", "dlrm", "--budget", "soon"], "'soon' is not a time such as 60s or 2min"),
+        (["compare", "dlrm", "--budget", "0"], "'0' is not a time"),
+        (["compare", "dlrm", "--threads", "0"], "'0' is not a whole number of at least 1"),
+        (["compare", "dlrm", "--batch-size", "many"], "'many' is not a whole number"),
+        (["compare", "dlrm", "--input-latency", "long"], "'long' is neither auto nor milliseconds"),
+        (["compare", "dlrm", "--data", "x", "--generate", "5"], "not allowed with argument"),
+        ([], "required: COMMAND"),
+    ],
+)
+def test_mistakes_in_the_arguments_exit_with_2(capsys, arguments, said):
+    assert run(*arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60.0), ("2min", 120.0), ("1.5m", 90.0), ("45", 45.0)]
+)
+def test_times(text, seconds):
+    assert cli._seconds(text) == seconds
+
+
+@pytest.mark.parametrize(("text", "ms"), [("auto", None), ("12.5", 12.5), ("8ms", 8.0), ("0", 0.0)])
+def test_latencies(text, ms):
+    assert cli._latency(text) == ms
+
+
+@pytest.mark.parametrize("command", ["compare", "trace"])
+def test_a_mistake_in_the_data_is_one_line_and_leaves_nothing(tmp_path, capsys, command):
+    out = tmp_path / "out"
+    assert run(command, "dlrm", "--data", str(tmp_path / "no.tsv"), "--out", str(out / "x")) == 2
+    shown = capsys.readouterr()
+    assert shown.err == (
+        f"workbench: error: {tmp_path / 'no.tsv'}: no such file; give the path of a click log\n"
+    )
+    assert shown.out == ""
+    assert not out.exists()
+
+
+def test_a_wrong_row_is_named(tmp_path, capsys):
+    data = tmp_path / "clicks.tsv"
+    data.write_text("0\t1\t2\n")
+    assert run("compare", "dlrm", "--data", str(data), "--out", str(tmp_path / "out")) == 2
+    assert f"{data}, row 1: 3 columns; expected 40" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_report_of_nothing_says_where_to_look(tmp_path, capsys):
+    assert run("report", str(tmp_path)) == 2
+    assert "holds no comparison.json" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_is_130_and_says_so(capsys, monkeypatch):
+    def cancelled(chosen):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_demo", cancelled)
+    assert run("demo") == 130
+    assert capsys.readouterr().err == "\nCancelled. Nothing was kept; no process is left.\n"
+
+
+@pytest.mark.parametrize("traceback", [False, True])
+def test_a_failed_run_is_1_and_shows_its_traceback_on_request(capsys, monkeypatch, traceback):
+    def failing(chosen):
+        error = RunError("`train.py`, line 41: ValueError: no")
+        error.add_note("Traceback of the child process: …")
+        raise error
+
+    monkeypatch.setattr(cli, "_compare", failing)
+    assert run("compare", "dlrm", *(["--traceback"] if traceback else [])) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("workbench: error: `train.py`, line 41: ValueError: no\n")
+    assert ("Traceback of the child" in shown) == traceback

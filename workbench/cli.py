@@ -1,0 +1,411 @@
+"""The command line: argument parsing, and nothing that a function could not be asked for.
+
+Exit codes: 0 done, 1 a run failed, 2 a mistake in the arguments or the data, 130 cancelled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import workbench
+from workbench.errors import DataError, OptionError, UnsupportedError, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.core.options import StageOptions
+    from workbench.experiments.results import Comparison
+    from workbench.models.data import CheckedTable
+    from workbench.models.dlrm import DlrmOptions
+
+_MOST_ROWS = 1_000_000
+_GENERATED_ROWS = 200_000
+_DEMO_BUDGET_S = 30.0
+_COMPARISON = "comparison"
+
+_TOP_EXAMPLES = """examples:
+  workbench demo
+  workbench compare dlrm --toggle stage --data my_clicks.tsv
+  workbench trace dlrm --toggle stage --out trace.parquet
+  workbench report results
+"""
+_COMPARE_EXAMPLES = """examples:
+  workbench compare dlrm --toggle stage --data my_clicks.tsv
+  workbench compare dlrm --generate 200000 --input-latency auto --threads 2
+  workbench compare dlrm --data day_0 --rows 500000 --batch-size 2048 --budget 2min
+
+The data is in the public Criteo format: label, I1..I13, C1..C26, separated by tabs, without a
+header; fields may be empty. Results go to --out: report.html, trace.parquet, comparison/.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    chosen.command_line = shlex.join(["workbench", *arguments])
+    try:
+        return int(chosen.run(chosen))
+    except KeyboardInterrupt as stop:
+        from workbench.experiments.worker import CANCELLED
+
+        print(f"\n{str(stop) or CANCELLED}", file=sys.stderr)
+        return 130
+    except (DataError, OptionError, UnsupportedError) as error:
+        print(f"workbench: error: {error}", file=sys.stderr)
+        return 2
+    except WorkbenchError as error:
+        print(f"workbench: error: {error}", file=sys.stderr)
+        if chosen.traceback:
+            print(*getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # The reader of a pipe is gone; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="workbench",
+        description="See, stage and measure a recommender's training step.",
+        epilog=_TOP_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"workbench {workbench.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_compare(commands)
+    _add_trace(commands)
+    _add_report(commands)
+    _add_demo(commands)
+    return parser
+
+
+def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    compare = commands.add_parser(
+        "compare",
+        help="measure a model without and with an optimization",
+        description="Measure a model without and with an optimization, side by side.",
+        epilog=_COMPARE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_model(compare)
+    compare.add_argument(
+        "--budget",
+        type=_seconds,
+        default=60.0,
+        metavar="TIME",
+        help="time for measuring: 60s, 2min (default 60s; starting and checking come on top)",
+    )
+    compare.add_argument(
+        "--out",
+        type=Path,
+        default=Path("results"),
+        metavar="DIR",
+        help="where results go (default results)",
+    )
+    compare.set_defaults(run=_compare)
+
+
+def _add_trace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    trace = commands.add_parser(
+        "trace",
+        help="trace a few steps of a model",
+        description="Trace a few warm steps of a model into a Parquet file.",
+        epilog="example:\n  workbench trace dlrm --toggle stage --data my_clicks.tsv",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_model(trace)
+    trace.add_argument(
+        "--steps", type=_count, default=30, metavar="N", help="steps to trace (default 30)"
+    )
+    trace.add_argument(
+        "--out",
+        type=Path,
+        default=Path("trace.parquet"),
+        metavar="FILE",
+        help="the trace to write (default trace.parquet)",
+    )
+    trace.add_argument(
+        "--chrome", type=Path, metavar="FILE", help="also write Chrome trace JSON, for Perfetto"
+    )
+    trace.set_defaults(run=_trace)
+
+
+def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    report = commands.add_parser(
+        "report",
+        help="write the report of saved results again",
+        description="Write the report of saved results again.",
+        epilog="example:\n  workbench report results --out report.html",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    report.add_argument("results", type=Path, metavar="DIR", help="what compare or demo wrote to")
+    report.add_argument(
+        "--out", type=Path, metavar="FILE", help="the report (default DIR/report.html)"
+    )
+    report.set_defaults(run=_report, traceback=False)
+
+
+def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    demo = commands.add_parser(
+        "demo",
+        help="DLRM on generated clicks, un-staged and staged, under 3 minutes",
+        description="Train DLRM on generated clicks, un-staged and staged, first with its input "
+        "from disk, then with an input that each batch must wait for.",
+    )
+    demo.add_argument(
+        "--out",
+        type=Path,
+        default=Path("demo"),
+        metavar="DIR",
+        help="where results go (default demo)",
+    )
+    demo.add_argument(
+        "--rows",
+        type=_count,
+        default=_GENERATED_ROWS,
+        metavar="N",
+        help="rows of the click log (default %(default)s)",
+    )
+    demo.add_argument(
+        "--budget",
+        type=_seconds,
+        default=_DEMO_BUDGET_S,
+        metavar="TIME",
+        help="time for measuring each of the two (default 30s)",
+    )
+    demo.set_defaults(run=_demo, traceback=False)
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say what is run."""
+    parser.add_argument("model", choices=["dlrm"], help="the model")
+    parser.add_argument(
+        "--toggle",
+        action="append",
+        choices=["stage"],
+        help="an optimization to switch on (compare: stage, if none is given)",
+    )
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--data", type=Path, metavar="FILE", help="a click log, Criteo format")
+    source.add_argument(
+        "--generate",
+        type=_count,
+        default=_GENERATED_ROWS,
+        metavar="N",
+        help="without --data: generate a click log of N rows (default %(default)s)",
+    )
+    parser.add_argument(
+        "--rows",
+        type=_count,
+        default=_MOST_ROWS,
+        metavar="N",
+        help="read at most the first N rows of --data (default %(default)s)",
+    )
+    parser.add_argument("--batch-size", type=_count, default=512, metavar="N", help="(default 512)")
+    parser.add_argument(
+        "--input-latency",
+        type=_latency,
+        default=0.0,
+        metavar="MS",
+        help="let each batch wait so many ms without using a CPU; auto: as long as a step computes",
+    )
+    parser.add_argument(
+        "--threads",
+        type=_count,
+        default=2,
+        metavar="N",
+        help="prefetch threads of the stage (default 2; 1 keeps the order of batches)",
+    )
+    parser.add_argument(
+        "--capacity",
+        type=_count,
+        default=2,
+        metavar="N",
+        help="items its buffer holds (default 2)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of weights and generated data (default 1)"
+    )
+    parser.add_argument(
+        "--traceback", action="store_true", help="when a run fails, show its traceback"
+    )
+
+
+def _compare(chosen: argparse.Namespace) -> int:
+    from workbench.experiments.compare import compare
+    from workbench.models.dlrm import dlrm_program
+
+    stage = _stage(chosen)
+    options = _dlrm_options(chosen, chosen.out)
+    comparison = compare(
+        dlrm_program(options),
+        tuple(chosen.toggle or ["stage"]),
+        stage=stage,
+        budget_s=chosen.budget,
+        seed=chosen.seed,
+        command=chosen.command_line,
+    )
+    _say_table(comparison)
+    comparison.save(chosen.out / _COMPARISON)
+    _write_results([comparison], chosen.out)
+    return 0
+
+
+def _trace(chosen: argparse.Namespace) -> int:
+    from workbench.core.options import Optimizations
+    from workbench.experiments.compare import trace
+    from workbench.models.dlrm import dlrm_program
+
+    optimizations = Optimizations(stage=_stage(chosen) if chosen.toggle else None)
+    options = _dlrm_options(chosen, chosen.out.parent)
+    found = trace(dlrm_program(options), optimizations, steps=chosen.steps)
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    found.save(chosen.out)
+    print(f"Wrote {chosen.out}")
+    if chosen.chrome:
+        chosen.chrome.parent.mkdir(parents=True, exist_ok=True)
+        found.to_chrome(chosen.chrome)
+        print(f"Wrote {chosen.chrome}")
+    return 0
+
+
+def _report(chosen: argparse.Namespace) -> int:
+    from workbench.experiments.results import load_comparison
+
+    # compare saves one comparison below its directory, demo saves several.
+    homes = [chosen.results, *sorted(p for p in chosen.results.glob("*") if p.is_dir())]
+    saved = [home for home in homes if (home / "comparison.json").is_file()]
+    comparisons = [load_comparison(home) for home in saved or [chosen.results]]
+    _write_report(comparisons, chosen.out or chosen.results / "report.html")
+    return 0
+
+
+def _demo(chosen: argparse.Namespace) -> int:
+    from workbench.core.options import StageOptions
+    from workbench.experiments.compare import compare
+    from workbench.models.criteo import check_criteo, generate_criteo
+    from workbench.models.dlrm import DlrmOptions, dlrm_program
+
+    path = generate_criteo(chosen.out / "clicks.tsv", rows=chosen.rows)
+    _say(f"Click log: {path}, {chosen.rows} rows")
+    data = check_criteo(path)
+    stage = StageOptions(num_threads=2, capacity=2)
+    comparisons: list[Comparison] = []
+    latency_ms = 0.0
+    for number, title in enumerate(("1-from-disk", "2-waiting-for-input")):
+        waits = f"each batch waits {latency_ms:.1f} ms" if number else "input from disk"
+        _say(f"\nDLRM un-staged and staged, {waits}")
+        options = DlrmOptions(data=data, input_latency_ms=latency_ms)
+        comparison = compare(
+            dlrm_program(options),
+            stage=stage,
+            budget_s=chosen.budget,
+            command=chosen.command_line,
+        )
+        _say_table(comparison)
+        comparison.save(chosen.out / title)
+        comparisons.append(comparison)
+        # The second input waits as long as the step computes, the hardest case to hide.
+        latency_ms = round(1000 / comparison.bounds[0].steps_per_s, 1)
+    _write_results(comparisons, chosen.out)
+    return 0
+
+
+def _stage(chosen: argparse.Namespace) -> StageOptions:
+    from workbench.core.options import StageOptions
+
+    return StageOptions(num_threads=chosen.threads, capacity=chosen.capacity)
+
+
+def _dlrm_options(chosen: argparse.Namespace, home: Path) -> DlrmOptions:
+    from workbench.experiments.blocks import step_time_ms
+    from workbench.models.dlrm import DlrmOptions, dlrm_program
+
+    options = DlrmOptions(data=_data(chosen, home), batch_size=chosen.batch_size, seed=chosen.seed)
+    latency_ms = chosen.input_latency
+    if latency_ms is None:
+        latency_ms = round(step_time_ms(dlrm_program(options), "build_compute"), 1)
+        _say(f"A step computes {latency_ms} ms; each batch waits as long")
+    return DlrmOptions(
+        data=options.data,
+        batch_size=chosen.batch_size,
+        seed=chosen.seed,
+        input_latency_ms=latency_ms,
+    )
+
+
+def _data(chosen: argparse.Namespace, home: Path) -> CheckedTable:
+    from workbench.models.criteo import check_criteo, generate_criteo
+
+    if chosen.data is None:
+        path = home / f"clicks-{chosen.generate}-{chosen.seed}.tsv"
+        data = check_criteo(generate_criteo(path, rows=chosen.generate, seed=chosen.seed))
+    else:
+        data = check_criteo(chosen.data, rows=chosen.rows)
+    more = "; it has more, which --rows would add" if data.more else ""
+    _say(f"Click log: {data.path}, {data.rows} rows{more}")
+    return data
+
+
+def _say_table(comparison: Comparison) -> None:
+    from workbench.viz.text import comparison_table
+
+    print(comparison_table(comparison), flush=True)
+
+
+def _write_results(comparisons: Sequence[Comparison], out: Path) -> None:
+    """Writes report.html and, of the last comparison, the last variant's trace."""
+    traces = [v.trace for v in comparisons[-1].variants if v.trace is not None]
+    out.mkdir(parents=True, exist_ok=True)
+    if traces:
+        traces[-1].save(out / "trace.parquet")
+        print(f"Wrote {out / 'trace.parquet'}")
+    _write_report(comparisons, out / "report.html")
+
+
+def _write_report(comparisons: Sequence[Comparison], path: Path) -> None:
+    from workbench.viz.report import write_report
+
+    write_report(list(comparisons), path)
+    print(f"Wrote {path}")
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _count(text: str) -> int:
+    digits = text.replace("_", "").replace(",", "")
+    if not digits.isdecimal() or int(digits) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(digits)
+
+
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|sec|min|m)?", text)
+    seconds = float(found[1]) * (60 if found[2] in ("min", "m") else 1) if found else 0.0
+    if not 0 < seconds <= 24 * 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 60s or 2min")
+    return seconds
+
+
+def _latency(text: str) -> float | None:
+    """Milliseconds, or None for auto."""
+    if text == "auto":
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:ms)?", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither auto nor milliseconds such as 12.5")
+    return float(found[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

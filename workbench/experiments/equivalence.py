@@ -1,0 +1,105 @@
+"""Is it the same training? Equal losses from one seed, and every batch exactly once.
+
+Pure functions on what the runs have given; nothing here runs a step.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from typing import Literal
+
+import numpy as np
+
+Kind = Literal["bit-equal losses", "same batches"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Equivalence:
+    """One check of one variant against the baseline.
+
+    Attributes:
+      label: the variant.
+      kind: what was compared.
+      passed: whether it held.
+      steps: steps compared.
+      detail: one sentence on how it was done, or on the first difference.
+    """
+
+    label: str
+    kind: Kind
+    passed: bool
+    steps: int
+    detail: str
+
+
+def bit_equal_losses(label: str, baseline: np.ndarray, losses: np.ndarray) -> Equivalence:
+    """Compares the losses of the same number of first steps, bit by bit.
+
+    Args:
+      label: the variant.
+      baseline, losses: float [steps], of one dtype.
+    """
+    steps = min(len(baseline), len(losses))
+    if len(baseline) != len(losses):
+        passed = False
+        detail = f"{len(losses)} steps until the data ended, the baseline has {len(baseline)}"
+    elif not steps:
+        passed, detail = False, "no step was run before the data ended"
+    elif baseline.dtype == losses.dtype and baseline.tobytes() == losses.tobytes():
+        passed, detail = True, "from the same seed, one prefetch thread"
+    else:
+        at = int(np.flatnonzero(baseline != losses)[:1].sum())
+        passed = False
+        detail = f"differ from step {at + 1} on: {losses[at]!r}, the baseline has {baseline[at]!r}"
+    return Equivalence(
+        label=label, kind="bit-equal losses", passed=passed, steps=steps, detail=detail
+    )
+
+
+def same_batches(
+    label: str,
+    baseline: np.ndarray,
+    batches: np.ndarray,
+    *,
+    threads: int,
+    epoch: bool,
+    ahead: int,
+) -> Equivalence:
+    """Compares batches by their fingerprints, in any order: each exactly once.
+
+    Args:
+      label: the variant.
+      baseline: int64 fingerprints in the order of the data. Without an epoch, `ahead` more of
+        them than of the variant, because threads that run ahead may overtake each other.
+      batches: int64 fingerprints of the variant.
+      threads: producers of the variant.
+      epoch: both ran until their data ended.
+      ahead: most items that are on their way at any time.
+    """
+    expected = collections.Counter(baseline.tolist())
+    found = collections.Counter(batches.tolist())
+    extra = found - expected
+    # Without an end, the variant may still hold up to `ahead` of the batches it has begun.
+    needed = expected if epoch else collections.Counter(baseline[: len(batches) - ahead].tolist())
+    missing = needed - found
+    where = "a whole epoch" if epoch else f"the first {len(batches)} steps"
+    if len(batches) == 0:
+        detail = "no step was run before the data ended"
+    elif extra or missing:
+        detail = (
+            f"{sum(missing.values())} batches missing and {sum(extra.values())} too many or "
+            f"unknown in {where}"
+        )
+    else:
+        order = "in the same order" if np.array_equal(baseline[: len(batches)], batches) else ""
+        detail = f"each exactly once over {where}, {threads} prefetch threads" + (
+            f", {order}" if order else ""
+        )
+    return Equivalence(
+        label=label,
+        kind="same batches",
+        passed=bool(len(batches)) and not (extra or missing),
+        steps=len(batches),
+        detail=detail,
+    )

@@ -1,0 +1,176 @@
+"""How long a step takes, honestly: interleaved blocks, paired ratios, intervals, a verdict.
+
+Pure functions on numbers; nothing here runs a step. Times are int nanoseconds, rates steps/s.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from workbench.errors import OptionError
+
+Verdict = Literal["faster", "slower", "no clear difference"]
+
+_FEWEST_STEPS = 12
+_MOST_STEPS = 400
+_SETTLING_STEPS = 3
+_MOST_ROUNDS = 16
+_FEWEST_ROUNDS = 6
+# A block this long is long enough: more rounds say more.
+_BLOCK_S = 0.75
+_RESAMPLES = 4000
+_NORMAL_95 = 1.959964
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BlockPlan:
+    """How a measurement is laid out.
+
+    Attributes:
+      rounds: how often each candidate runs a block.
+      steps: steps of one block of each candidate, the dropped ones included.
+      dropped: steps at the start of each block that do not count: a candidate that produces
+        ahead has filled its buffer while others ran, and would get those items for nothing.
+      seconds: how long it takes.
+    """
+
+    rounds: int
+    steps: tuple[int, ...]
+    dropped: tuple[int, ...]
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Interval:
+    """An estimate and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def plan_blocks(step_ns: Sequence[float], ahead: Sequence[int], budget_s: float) -> BlockPlan:
+    """Chooses rounds and block lengths that fill `budget_s` seconds.
+
+    Args:
+      step_ns: time of a step of each candidate, from a pilot.
+      ahead: items each candidate can hold ready when its block begins.
+      budget_s: seconds for all blocks; a budget too short for the fewest useful rounds and steps
+        is exceeded.
+
+    Raises:
+      OptionError: the budget is not positive.
+    """
+    if not budget_s > 0:
+        raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
+    step_s = [ns / 1e9 for ns in step_ns]
+    dropped = tuple(count + _SETTLING_STEPS for count in ahead)
+    shortest = [(d + _FEWEST_STEPS) * s for d, s in zip(dropped, step_s, strict=True)]
+    least = sum(shortest)
+    wanted = sum(max(_BLOCK_S, seconds) for seconds in shortest)
+    rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, round(budget_s / wanted)))
+    if least * rounds > budget_s:
+        rounds = max(_FEWEST_ROUNDS, int(budget_s / least))
+    # An even number of rounds runs every order as often as its reverse.
+    rounds -= rounds % 2
+    steps = _steps(step_s, dropped, budget_s / rounds)
+    seconds = rounds * sum(n * s for n, s in zip(steps, step_s, strict=True))
+    return BlockPlan(rounds=rounds, steps=steps, dropped=dropped, seconds=seconds)
+
+
+def _steps(step_s: Sequence[float], dropped: Sequence[int], round_s: float) -> tuple[int, ...]:
+    """Steps of each block: equal times, but no more steps than say something new."""
+    most = [(d + _MOST_STEPS) * s for d, s in zip(dropped, step_s, strict=True)]
+    share = round_s / len(step_s)
+    short = [m for m in most if m < share]
+    if len(short) < len(step_s):
+        share = (round_s - sum(short)) / (len(step_s) - len(short))
+    return tuple(
+        max(d + _FEWEST_STEPS, min(d + _MOST_STEPS, int(share / s)))
+        for d, s in zip(dropped, step_s, strict=True)
+    )
+
+
+def block_order(round_number: int, candidates: int) -> tuple[int, ...]:
+    """Who runs when in a round: every second round is reversed, each pair starts one further.
+
+    Two candidates run A B, B A, A B, …, so that a machine that slows down steadily is fair to both.
+    """
+    start = round_number // 2 % candidates
+    order = [(start + i) % candidates for i in range(candidates)]
+    return tuple(reversed(order) if round_number % 2 else order)
+
+
+def block_rate(ends_ns: np.ndarray, dropped: int) -> float:
+    """Steps/s of one block.
+
+    Args:
+      ends_ns: int64 [steps + 1], start of the first step, then the end of each.
+      dropped: first steps that do not count; at least one is left.
+    """
+    kept = ends_ns[min(dropped, len(ends_ns) - 2) :]
+    return float((len(kept) - 1) * 1e9 / max(1, int(kept[-1] - kept[0])))
+
+
+def mean_interval(rates: Sequence[float], seed: int = 0) -> Interval:
+    """The mean of rates of blocks (geometric) with its bootstrap interval."""
+    return _interval(np.log(rates), seed)
+
+
+def ratio_interval(
+    rates: Sequence[float], baseline_rates: Sequence[float], seed: int = 0
+) -> Interval:
+    """How many times faster than the baseline: mean (geometric) over blocks of the same round.
+
+    Raises:
+      OptionError: the two have different numbers of blocks, or fewer than two.
+    """
+    if len(rates) != len(baseline_rates) or len(rates) < 2:
+        raise OptionError(
+            f"cannot pair {len(rates)} blocks with {len(baseline_rates)}; "
+            "expected two or more blocks of each, one per round"
+        )
+    return _interval(np.log(rates) - np.log(baseline_rates), seed)
+
+
+def verdict(interval: Interval) -> Verdict:
+    """What an interval of a ratio lets one say."""
+    if interval.low > 1:
+        return "faster"
+    return "slower" if interval.high < 1 else "no clear difference"
+
+
+def _interval(logs: Any, seed: int) -> Interval:
+    """Percentile bootstrap of the mean, widened for few blocks, back from logarithms.
+
+    A plain percentile bootstrap of n values is too narrow by sqrt((n - 1) / n) and by the
+    difference between Student's and the normal distribution; with 6 blocks that is a third.
+    """
+    count = len(logs)
+    mean = float(np.mean(logs))
+    if count < 2:
+        return Interval(value=math.exp(mean), low=0.0, high=math.inf)
+    picks = np.random.default_rng(seed).integers(0, count, (_RESAMPLES, count))
+    low, high = np.quantile(logs[picks].mean(axis=1), [0.025, 0.975])
+    wider = math.sqrt(count / (count - 1)) * _student_95(count - 1) / _NORMAL_95
+    return Interval(
+        value=math.exp(mean),
+        low=math.exp(mean + wider * (float(low) - mean)),
+        high=math.exp(mean + wider * (float(high) - mean)),
+    )
+
+
+def _student_95(freedom: int) -> float:
+    """97.5 % quantile of Student's t (exact for 1 and 2, else Cornish and Fisher's expansion)."""
+    if freedom <= 2:
+        return (12.7062, 4.3027)[freedom - 1]
+    z, n = _NORMAL_95, float(freedom)
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / n + second / n**2 + third / n**3

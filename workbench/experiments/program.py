@@ -1,0 +1,74 @@
+"""Program: what is run, as functions that build it; Built: what one of them has built.
+
+A program holds no graph. Each function is called in a fresh graph of a child process, where it
+arrives by cloudpickle, so that it may live in a notebook cell.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from workbench.core.options import Optimizations
+from workbench.errors import OptionError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Built:
+    """What a step runs, in the graph in which it was built.
+
+    Attributes:
+      train_op: what every step runs.
+      loss: scalar float tensor fetched with it; needed to compare losses, may be None.
+      fingerprint: scalar int64 tensor that tells the step's batch from any other; needed to
+        compare batches, may be None. Computed behind the stage.
+      hooks: further SessionRunHooks; those of stage and capture are added by the runner.
+      config: the session's ConfigProto; None takes TensorFlow's defaults.
+    """
+
+    train_op: Any
+    loss: Any = None
+    fingerprint: Any = None
+    hooks: Sequence[Any] = ()
+    config: Any = None
+
+
+Build = Callable[[Optimizations], Built]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Program:
+    """A training program and, as far as it can, its parts.
+
+    Attributes:
+      name: what tables and reports call it.
+      build: builds the step with the given optimizations.
+      build_epoch: builds a step with a fingerprint over data that ends; with it, batches are
+        compared over a whole epoch. Without it they are compared over the first steps of `build`.
+      build_input: builds a step that only fetches the input; its time is T_input.
+      build_compute: builds a step on input that lies ready; its time is T_compute. With both, the
+        bound 1 / max(T_input, T_compute) is measured.
+      settings: what else a reader of the report must know, such as the size of a batch.
+    """
+
+    name: str
+    build: Build
+    build_epoch: Build | None = None
+    build_input: Build | None = None
+    build_compute: Build | None = None
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.name or not isinstance(self.name, str):
+            raise OptionError(f"Program.name is {self.name!r}; expected a name")
+        for part in PARTS:
+            function = getattr(self, part)
+            optional = part != "build"
+            if not (callable(function) or (optional and function is None)):
+                raise OptionError(
+                    f"Program.{part} is {function!r}; expected a function of Optimizations"
+                )
+
+
+PARTS = ("build", "build_epoch", "build_input", "build_compute")

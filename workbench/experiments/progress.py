@@ -1,0 +1,55 @@
+"""Says what an experiment is doing, on a terminal, in a log, or to a function."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+
+_LOG_EVERY_S = 5.0
+
+
+class Progress:
+    """Lines of progress: phases ("Starting 2 child processes") and blocks ("Block 9 of 24, …").
+
+    Args:
+      show: True writes to stderr, one line that is rewritten on a terminal, few lines in a log;
+        False is silent; a function is called with each text instead.
+    """
+
+    def __init__(self, show: bool | Callable[[str], None]) -> None:
+        self._show = show
+        self._rewrites = show is True and sys.stderr.isatty()
+        self._said_s = -math.inf
+
+    def phase(self, text: str) -> None:
+        """A new thing begins."""
+        self._write(text)
+
+    def block(self, number: int, total: int, left_s: float) -> None:
+        """Block `number` of `total` begins, `left_s` seconds are left."""
+        if self._show is True and not self._rewrites:
+            now = time.monotonic()
+            if now - self._said_s < _LOG_EVERY_S:
+                return
+            self._said_s = now
+        self._write(f"Block {number} of {total}, {math.ceil(left_s)}\u00a0s left")
+
+    def end(self) -> None:
+        """Nothing more is to come: what is rewritten is wiped."""
+        if self._rewrites:
+            _stderr("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        if callable(self._show):
+            self._show(text)
+        elif self._rewrites:
+            _stderr(f"\r\x1b[K{text}")
+        elif self._show:
+            _stderr(f"{text}\n")
+
+
+def _stderr(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()

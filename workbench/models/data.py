@@ -1,0 +1,310 @@
+"""Click logs on disk: what a tabular text file must look like, checking one, writing one whole.
+
+A file is checked before any graph reads it, so that a mistake in it is one line that names file,
+row and column instead of a failure inside an op.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NoReturn
+
+import numpy as np
+from tqdm import tqdm
+
+from workbench.atomic import replacing
+from workbench.errors import DataError
+
+_BLOCK_BYTES = 8 << 20
+_LONGEST_ROW_BYTES = 1 << 20
+_SHOW_PROGRESS_FROM_BYTES = 256 << 20
+_NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_FLOAT32_MAX = 3.4028235e38
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PAR1": "Parquet",
+}
+
+Kind = Literal["label", "number", "category"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column: a label is 0 or 1, a number may be empty, a category is any text."""
+
+    name: str
+    kind: Kind
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TableFormat:
+    """A text format of one row a line.
+
+    Attributes:
+      summary: the columns in a few words, for messages.
+      separator: one byte between fields.
+      columns: in file order.
+    """
+
+    summary: str
+    separator: bytes
+    columns: tuple[Column, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CheckedTable:
+    """A file whose first `rows` rows are known to be well formed.
+
+    Attributes:
+      path: the file.
+      rows: rows checked, which are the rows that may be read.
+      more: whether the file goes on after them.
+    """
+
+    path: Path
+    rows: int
+    more: bool
+
+
+def check_table(
+    path: str | os.PathLike[str], layout: TableFormat, *, rows: int | None = None
+) -> CheckedTable:
+    """Checks the first `rows` rows of a file (all rows when None).
+
+    Windows line ends and a last line without an end are accepted.
+
+    Raises:
+      DataError: the file is missing, unreadable, empty, packed or no text, or a row has a wrong
+        number of columns, a label other than 0 or 1, or something else than a number.
+    """
+    path = Path(path)
+    if rows is not None and rows < 1:
+        raise DataError(f"{path}: asked to read {rows} rows; expected at least 1")
+    with _open(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        shown = size >= _SHOW_PROGRESS_FROM_BYTES
+        with tqdm(
+            total=size, unit="B", unit_scale=True, desc=f"Checking {path.name}", disable=not shown
+        ) as bar:
+            return _check_blocks(path, layout, file, rows, bar)
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; give the path of a click log") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: is a directory; give the path of one file inside it") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be opened: {error.strerror}") from None
+    head = file.read(4)
+    file.seek(0)
+    for magic, kind in _PACKED.items():
+        if head.startswith(magic):
+            file.close()
+            raise DataError(f"{path}: is a {kind} file; unpack it to plain text first")
+    return file
+
+
+def _check_blocks(
+    path: Path, layout: TableFormat, file: BinaryIO, rows: int | None, bar: Any
+) -> CheckedTable:
+    checked = 0
+    for block in _whole_lines(path, file):
+        bar.update(len(block))
+        if rows is not None:
+            block, cut = _first_lines(block, rows - checked)
+        checked += _check_block(path, layout, block, checked + 1)
+        if rows is not None and checked == rows:
+            return CheckedTable(path=path, rows=rows, more=cut or bool(file.read(1)))
+    if checked == 0:
+        raise DataError(f"{path}: is empty; expected rows of {layout.summary}")
+    return CheckedTable(path=path, rows=checked, more=False)
+
+
+def _whole_lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    """Blocks that end at the end of a line; the last line gets its end if it has none."""
+    rest = b""
+    rows = 0
+    while read := file.read(_BLOCK_BYTES):
+        block = rest + read
+        end = block.rfind(b"\n") + 1
+        rest = block[end:]
+        rows += block.count(b"\n")
+        if len(rest) > _LONGEST_ROW_BYTES:
+            hint = "; its lines end with CR alone: convert them" if b"\r" in rest else ""
+            raise DataError(
+                f"{path}, row {rows + 1}: is over {_LONGEST_ROW_BYTES} bytes long, no row{hint}"
+            )
+        if end:
+            yield block[:end]
+    if rest:
+        yield rest + b"\n"
+
+
+def _first_lines(block: bytes, count: int) -> tuple[bytes, bool]:
+    """At most `count` lines of a block, and whether something was left off."""
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10)
+    if len(ends) <= count:
+        return block, False
+    return block[: int(ends[count - 1]) + 1], True
+
+
+def _check_block(path: Path, layout: TableFormat, block: bytes, first_row: int) -> int:
+    """Checks whole lines, of which the first is row `first_row`; returns how many there are."""
+    _require_text(path, block, first_row)
+    if b"\r" in block:
+        block = block.replace(b"\r\n", b"\n")
+        if b"\r" in block:
+            row = first_row + block.count(b"\n", 0, block.index(b"\r"))
+            raise DataError(f"{path}, row {row}: has a carriage return inside; expected line ends")
+    data = np.frombuffer(block, np.uint8)
+    marks = np.flatnonzero((data == layout.separator[0]) | (data == 10))
+    width = len(layout.columns)
+    line_marks = np.flatnonzero(data[marks] == 10)
+    counts = np.diff(line_marks, prepend=-1)
+    wrong = np.flatnonzero(counts != width)
+    good = int(wrong[0]) if len(wrong) else len(counts)
+    ends = marks[: good * width].reshape(good, width)
+    for index in _suspects(layout, data, ends):
+        start = int(ends[index - 1, -1]) + 1 if index else 0
+        _check_row(path, layout, block[start : int(ends[index, -1])], first_row + int(index))
+    if len(wrong):
+        _refuse_width(path, layout, int(counts[good]), first_row + good)
+    return good
+
+
+def _require_text(path: Path, block: bytes, first_row: int) -> None:
+    at = block.find(b"\0")
+    if at >= 0:
+        row = first_row + block.count(b"\n", 0, at)
+        raise DataError(f"{path}, row {row}: has a NUL byte; expected a text file")
+    if block.isascii():
+        return
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        row = first_row + block.count(b"\n", 0, error.start)
+        byte = block[error.start]
+        raise DataError(
+            f"{path}, row {row}: byte 0x{byte:02x} is not UTF-8 text; save the file as UTF-8"
+        ) from None
+
+
+def _suspects(layout: TableFormat, data: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Rows that are not plainly right: anything but 0 or 1 as label, digits only as numbers.
+
+    Vectorised over the block, so that only these rows are looked at one by one.
+    """
+    if not len(ends):
+        return np.empty(0, np.int64)
+    starts = np.empty_like(ends)
+    starts[:, 1:] = ends[:, :-1] + 1
+    starts[0, 0] = 0
+    starts[1:, 0] = ends[:-1, -1] + 1
+    suspect = np.zeros(len(ends), bool)
+    for i, column in enumerate(layout.columns):
+        if column.kind == "label":
+            first = data[starts[:, i]]
+            suspect |= (ends[:, i] - starts[:, i] != 1) | ((first != 48) & (first != 49))
+    plain = np.zeros(256, np.uint8)
+    plain[48:58] = 1
+    plain[layout.separator[0]] = 1
+    for first_column, last_column in _runs_of_numbers(layout):
+        start, end = starts[:, first_column], ends[:, last_column]
+        # Between start and end (a separator or line end, so the slice is never empty) and from
+        # there to the next start: only the even slices are of interest.
+        edges = np.stack([start, end], axis=1).ravel()
+        worst = np.minimum.reduceat(plain[data], edges)[::2]
+        empty = start == end
+        # float32 ends at 39 digits.
+        longest = 38 + last_column - first_column + 1
+        suspect |= ((worst == 0) & ~empty) | (end - start >= longest)
+    return np.flatnonzero(suspect)
+
+
+def _runs_of_numbers(layout: TableFormat) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    for i, column in enumerate(layout.columns):
+        if column.kind != "number":
+            continue
+        if runs and runs[-1][1] == i - 1:
+            runs[-1] = (runs[-1][0], i)
+        else:
+            runs.append((i, i))
+    return runs
+
+
+def _check_row(path: Path, layout: TableFormat, line: bytes, row: int) -> None:
+    for column, field in zip(layout.columns, line.split(layout.separator), strict=True):
+        text = field.decode()
+        where = f"{path}, row {row}, column {column.name}"
+        if column.kind == "label" and not (_is_number(text) and float(text) in (0.0, 1.0)):
+            header = "; if row 1 holds the names of the columns, remove it" if row == 1 else ""
+            raise DataError(f"{where}: {_shown(text)} is no label; expected 0 or 1{header}")
+        if column.kind == "number" and text and not _is_number(text):
+            raise DataError(
+                f"{where}: {_shown(text)} is not a number; leave the field empty if it is unknown"
+            )
+
+
+def _is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None and abs(float(text)) <= _FLOAT32_MAX
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:40] + "…")
+
+
+def _refuse_width(path: Path, layout: TableFormat, found: int, row: int) -> NoReturn:
+    between = "tabs" if layout.separator == b"\t" else repr(layout.separator.decode())
+    raise DataError(
+        f"{path}, row {row}: {found} {'column' if found == 1 else 'columns'}; expected "
+        f"{len(layout.columns)} ({layout.summary}) separated by {between}"
+    )
+
+
+def write_generated(
+    path: str | os.PathLike[str], chunks: Iterable[bytes], recipe: dict[str, int | str]
+) -> Path:
+    """Writes a generated file and, beside it, the recipe that made it.
+
+    A file that the same recipe made earlier is kept as it is.
+
+    Raises:
+      DataError: a file is there already that no recipe made; it may be the user's own.
+    """
+    path = Path(path)
+    stamp = path.with_name(f"{path.name}.recipe.json")
+    if path.exists():
+        made = _read_stamp(stamp)
+        if made is None:
+            raise DataError(
+                f"{path}: exists and was not generated here, so it is not overwritten; "
+                "move it away or choose another place"
+            )
+        if made == {**recipe, "bytes": path.stat().st_size}:
+            return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as part, part.open("wb") as file:
+        for chunk in chunks:
+            file.write(chunk)
+    with replacing(stamp) as part:
+        part.write_text(json.dumps({**recipe, "bytes": path.stat().st_size}, indent=1) + "\n")
+    return path
+
+
+def _read_stamp(stamp: Path) -> dict[str, Any] | None:
+    try:
+        made = json.loads(stamp.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return made if isinstance(made, dict) else None

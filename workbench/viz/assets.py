@@ -1,0 +1,108 @@
+"""Script and style of every outlet, joined from `static/` without a bundler.
+
+The script is one ES module. Its files are plain parts that share one scope in the order of
+`PARTS`; `export` is for the reader of a part and is taken out where the parts are joined.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from workbench.viz import colors
+
+_STATIC = Path(__file__).parent / "static"
+PARTS = (
+    "format.js",
+    "decode.js",
+    "scales.js",
+    "lod.js",
+    "layout.js",
+    "theme.js",
+    "labels.js",
+    "draw_strip.js",
+    "draw_lanes.js",
+    "draw_frame.js",
+    "pick.js",
+    "describe.js",
+    "dom.js",
+    "hover.js",
+    "search.js",
+    "table.js",
+    "pointer.js",
+    "keys.js",
+    "state.js",
+    "controller.js",
+    "mount.js",
+    "outlets.js",
+)
+_EXPORT = re.compile(r"^export (?=(async )?(function|const) )", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
+_DARK = """\
+--wb-bg:var(--jp-layout-color0,#111);--wb-up:var(--jp-layout-color1,#212121);
+--wb-well:var(--jp-cell-editor-background,#212121);
+--wb-ink:var(--jp-ui-font-color1,rgba(255,255,255,.87));
+--wb-ink2:var(--jp-ui-font-color2,rgba(255,255,255,.54));
+--wb-line:var(--jp-border-color2,#424242);--wb-line2:var(--jp-border-color1,#616161);
+--wb-acc:var(--jp-brand-color1,#2196f3);--wb-on:#111;--wb-bad:var(--jp-error-color1,#f44336);
+color-scheme:dark;"""
+# on paper no theme of the notebook counts
+_PAPER = """\
+--wb-bg:#fff;--wb-up:#fff;--wb-well:#f5f5f5;--wb-ink:#000;--wb-ink2:#555;--wb-line:#ddd;
+--wb-line2:#bbb;--wb-acc:#1976d2;--wb-on:#fff;--wb-bad:#d32f2f;color-scheme:light;"""
+# where the user's own colours rule, pattern and code carry the family
+_FORCED = """\
+--wb-bg:Canvas;--wb-up:Canvas;--wb-well:Canvas;--wb-ink:CanvasText;--wb-ink2:CanvasText;
+--wb-line:CanvasText;--wb-line2:CanvasText;--wb-acc:Highlight;--wb-on:HighlightText;
+--wb-bad:CanvasText;"""
+
+
+def script() -> str:
+    """The timeline as one ES module: exports `mount`, `mountAll`, and anywidget's default."""
+    return _joined(tuple((_STATIC / part).read_text("utf-8") for part in PARTS))
+
+
+def report_script() -> str:
+    """The same module, and a last line that mounts every timeline of the page."""
+    return script() + "mountAll();\n"
+
+
+def style() -> str:
+    """The style sheet: palette of both themes, tokens, rules of the timeline."""
+    return _styled((_STATIC / "timeline.css").read_text("utf-8"))
+
+
+def json_script(value: Any) -> str:
+    """A value as JSON that may stand inside a `<script>` element: nothing in it can end it."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+@functools.lru_cache(maxsize=4)
+def _joined(parts: tuple[str, ...]) -> str:
+    text = _EXPORT.sub("", "\n".join(parts))
+    return _INDENT.sub("", _COMMENT.sub("", text)) + "export { mount, mountAll };\n"
+
+
+@functools.lru_cache(maxsize=4)
+def _styled(sheet: str) -> str:
+    dark = _DARK + colors.css("dark")
+    dark_rules = (
+        f"@media (prefers-color-scheme: dark) {{ .wb:not([data-wb-theme]) {{ {dark} }} }}\n"
+        f'.wb[data-wb-theme="dark"] {{ {dark} }}\n'
+        f"@media print {{ .wb.wb {{ {_PAPER}{colors.css('light')} }} }}\n"
+        f".wb.wb-print {{ {_PAPER}{colors.css('light')} }}"
+    )
+    plain = "".join(f"--wb-f{i}:Canvas;--wb-t{i}:CanvasText;" for i in range(len(colors.FAMILIES)))
+    forced = (
+        f"@media (forced-colors: active) {{ .wb.wb {{ {_FORCED}{plain} }}\n"
+        ".wb canvas { forced-color-adjust: none; } }"
+    )
+    light = f".wb {{ {colors.css('light')} }}\n"
+    return light + sheet.replace("/*DARK*/", dark_rules).replace("/*FORCED*/", forced)

@@ -1,0 +1,306 @@
+"""Comparison view: what an experiment found, as finished words, fractions and tables.
+
+Takes any value with the attributes of `ComparisonLike`, so that views need no experiments. Every
+number an outlet shows becomes a string here; charts come as fractions of their axis.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from workbench.core.trace import Trace
+from workbench.viz import format
+from workbench.viz.compare_input import ComparisonLike, EquivalenceLike, RatioLike, VariantLike
+from workbench.viz.compare_tables import Table, blocks_table, family_table, metrics_table
+from workbench.viz.provenance import environment_pairs, prefetch_note, setting_pairs
+
+Pieces = tuple[tuple[str, bool], ...]
+
+VERDICTS = {
+    "faster": "▲ faster",
+    "slower": "▼ slower",
+    "no clear difference": "= no clear difference",
+}
+_MOST_TICKS = 4
+# height of a line of words in the chart of blocks, as a fraction of its axis
+_LINE = 0.12
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Row:
+    """One variant in the table; `bar`, `low` and `high` are fractions of the axis."""
+
+    label: str
+    rate: str
+    half: str
+    step_time: str
+    ratio: str
+    interval: str
+    verdict: str
+    clear: bool
+    harm: bool
+    receipt: str
+    differs: bool
+    bar: float
+    low: float
+    high: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Check:
+    """One line of the equivalence receipt."""
+
+    label: str
+    kind: str
+    result: str
+    harm: bool
+    detail: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Limit:
+    """One bound; `at` is its fraction of the axis."""
+
+    name: str
+    rate: str
+    detail: str
+    at: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Series:
+    """Blocks of one variant: heights as fractions of the axis, the mean's too, and its words.
+
+    `text_at` is where the words stand: at the mean, or apart from another's words there.
+    """
+
+    label: str
+    points: tuple[float, ...]
+    mean: float
+    mean_text: str
+    text_at: float
+    baseline: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CompareView:
+    """A comparison, ready for every outlet.
+
+    Attributes:
+      program: its name.
+      sentence: the answer, as (text, strong) pieces.
+      rows: the variants, the baseline first.
+      ticks: (fraction, text) of the throughput axis, which starts at 0.
+      caption: what the intervals are.
+      limits: rates to hold the variants against.
+      checks: the equivalence receipt.
+      series: blocks in the order they ran, at most the baseline and the best variant.
+      blocks, metrics, families: tables; None where there is nothing to show.
+      notes: what a reader must know, a sentence each.
+      settings, environment: (name, value) pairs.
+      command: what reproduces it.
+      traces: (label, trace) of the variants that have one.
+    """
+
+    program: str
+    sentence: Pieces
+    rows: tuple[Row, ...]
+    ticks: tuple[tuple[float, str], ...]
+    caption: str
+    limits: tuple[Limit, ...]
+    checks: tuple[Check, ...]
+    series: tuple[Series, ...]
+    blocks: Table | None
+    metrics: Table | None
+    families: Table | None
+    notes: tuple[str, ...]
+    settings: tuple[tuple[str, str], ...]
+    environment: tuple[tuple[str, str], ...]
+    command: str
+    traces: tuple[tuple[str, Trace], ...] = dataclasses.field(repr=False)
+
+
+def compare_view(comparison: ComparisonLike) -> CompareView:
+    """The view of a comparison."""
+    shown = _best(comparison)
+    tick_values = _ticks(_most(comparison))
+    axis = tick_values[-1]
+    traces = tuple((shown_label(v.label), v.trace) for v in comparison.variants if v.trace)
+    notes = [note for variant in comparison.variants for note in variant.notes]
+    return CompareView(
+        program=comparison.program,
+        sentence=_sentence(comparison, shown),
+        rows=tuple(_row(comparison, variant, axis) for variant in comparison.variants),
+        ticks=tuple((value / axis, f"{value:g}") for value in tick_values),
+        caption=_caption(comparison),
+        limits=tuple(
+            Limit(
+                name=bound.name,
+                rate=format.rate(bound.steps_per_s),
+                detail=bound.detail,
+                at=bound.steps_per_s / axis,
+            )
+            for bound in comparison.bounds
+        ),
+        checks=tuple(_check(check) for check in comparison.equivalence),
+        series=_series(comparison, shown, axis),
+        blocks=blocks_table(
+            [(shown_label(v.label), v.block_steps_per_s) for v in comparison.variants]
+        ),
+        metrics=metrics_table(traces),
+        families=family_table(traces),
+        notes=tuple(dict.fromkeys([*notes, *prefetch_note(comparison.environment)])),
+        settings=setting_pairs(comparison.settings),
+        environment=environment_pairs(comparison.environment),
+        command=comparison.command,
+        traces=traces,
+    )
+
+
+def shown_label(label: str) -> str:
+    """A variant's label as a table shows it: "off" is "All off"."""
+    return "All off" if label == "off" else label[:1].upper() + label[1:]
+
+
+def _best(comparison: ComparisonLike) -> RatioLike | None:
+    """The variant that the sentence is about."""
+    return max(comparison.ratios, key=lambda ratio: ratio.ratio, default=None)
+
+
+def _sentence(comparison: ComparisonLike, shown: RatioLike | None) -> Pieces:
+    if shown is None:
+        first = comparison.variants[0]
+        rate = format.rate(first.steps_per_s, _half(first.low, first.high))
+        return ((f"{shown_label(first.label)} trains at ", False), (rate, True), (".", False))
+    # "all off" inside a sentence, other labels as the user wrote them
+    other = "all off" if comparison.baseline == "off" else comparison.baseline
+    interval = f"95{format.NBSP}% interval {format.ratio_range(shown.low, shown.high)}"
+    same = _training(comparison, shown.label)
+    if shown.verdict == "no clear difference":
+        lead = f": {shown.label} trains {format.ratio(shown.ratio)} as fast as {other} ({interval})"
+        return (("No clear difference", True), (lead, False), *same)
+    return (
+        (f"{shown_label(shown.label)} trains ", False),
+        (f"{format.ratio(shown.ratio)} as fast", True),
+        (f" as {other} ({interval})", False),
+        *same,
+    )
+
+
+def _training(comparison: ComparisonLike, label: str) -> Pieces:
+    """The end of the sentence: is it the same training?"""
+    checks = [check for check in comparison.equivalence if check.label == label]
+    if not checks:
+        return (("; whether the training is the same was not checked.", False),)
+    if not all(check.passed for check in checks):
+        return (("; the training is ", False), ("not the same", True), (".", False))
+    losses = any("loss" in check.kind for check in checks)
+    return ((f", and the {'training is' if losses else 'batches are'} the same.", False),)
+
+
+def _row(comparison: ComparisonLike, variant: VariantLike, axis: float) -> Row:
+    ratio = next((r for r in comparison.ratios if r.label == variant.label), None)
+    is_baseline = variant.label == comparison.baseline
+    checks = [check for check in comparison.equivalence if check.label == variant.label]
+    failed = [check.kind for check in checks if not check.passed]
+    if is_baseline:
+        receipt = "reference"
+    elif failed:
+        receipt = f"not {', not '.join(failed)}"
+    else:
+        receipt = ", ".join(check.kind for check in checks) or "not checked"
+    half = _half(variant.low, variant.high)
+    known = half is not None
+    words = format.rate(variant.steps_per_s, half, unit="").rstrip()
+    rate, plus, rest = words.partition(" ±")
+    return Row(
+        label=shown_label(variant.label),
+        rate=rate,
+        half=f"±{rest}" if plus else "",
+        step_time=format.duration(variant.step_ms_median * 1e6),
+        ratio="baseline" if is_baseline else format.ratio(ratio.ratio if ratio else None),
+        interval=format.ratio_range(ratio.low, ratio.high) if ratio else "",
+        verdict=VERDICTS.get(ratio.verdict, ratio.verdict) if ratio else "",
+        clear=bool(ratio and ratio.verdict in ("faster", "slower")),
+        harm=bool(ratio and ratio.verdict == "slower"),
+        receipt=receipt,
+        differs=bool(failed),
+        bar=variant.steps_per_s / axis,
+        low=(variant.low if known else variant.steps_per_s) / axis,
+        high=(variant.high if known else variant.steps_per_s) / axis,
+    )
+
+
+def _half(low: float, high: float) -> float | None:
+    """Half the width of an interval; None where one block gave none."""
+    return (high - low) / 2 if math.isfinite(high) else None
+
+
+def _check(check: EquivalenceLike) -> Check:
+    return Check(
+        label=shown_label(check.label),
+        kind=check.kind[:1].upper() + check.kind[1:],
+        result=f"{'yes' if check.passed else 'no'}, {format.integer(check.steps)} steps compared",
+        harm=not check.passed,
+        detail=check.detail,
+    )
+
+
+def _most(comparison: ComparisonLike) -> float:
+    rates = [bound.steps_per_s for bound in comparison.bounds]
+    for variant in comparison.variants:
+        rates += [variant.steps_per_s, *variant.block_steps_per_s]
+        rates += [variant.high] if math.isfinite(variant.high) else []
+    return max(rates)
+
+
+def _ticks(most: float) -> list[float]:
+    """Round values from 0 to the first at or above `most`, at most four steps."""
+    most = max(most, 1e-9)
+    power = 10.0 ** (math.floor(math.log10(most)) - 1)
+    for factor in (1, 2, 2.5, 5, 10, 20, 25, 50):
+        step = factor * power
+        if most / step <= _MOST_TICKS:
+            break
+    return [n * step for n in range(math.ceil(most / step - 1e-9) + 1)]
+
+
+def _caption(comparison: ComparisonLike) -> str:
+    blocks = len(comparison.variants[0].block_steps_per_s)
+    steps = comparison.settings.get("steps_per_block", {})
+    kept = [steps[v.label] for v in comparison.variants if v.label in steps]
+    low, high = (min(kept), max(kept)) if kept else (0, 0)
+    length = f" of {low} steps" if low == high else f" of {low} to {high} steps"
+    return f"95{format.NBSP}% interval of {blocks} paired blocks{length if kept else ''}"
+
+
+def _series(comparison: ComparisonLike, shown: RatioLike | None, axis: float) -> tuple[Series, ...]:
+    wanted = {comparison.baseline, shown.label if shown else comparison.baseline}
+    drawn = [
+        variant
+        for variant in comparison.variants
+        if variant.label in wanted and len(variant.block_steps_per_s) > 1
+    ]
+    means = [variant.steps_per_s / axis for variant in drawn]
+    return tuple(
+        Series(
+            label=shown_label(variant.label),
+            points=tuple(rate / axis for rate in variant.block_steps_per_s),
+            mean=mean,
+            text_at=_apart(mean, means),
+            mean_text=format.rate(variant.steps_per_s, unit="").rstrip(),
+            baseline=variant.label == comparison.baseline,
+        )
+        for variant, mean in zip(drawn, means, strict=True)
+    )
+
+
+def _apart(mean: float, means: Sequence[float]) -> float:
+    """The mean, or a little to its side of the middle where the words of two would overlap."""
+    low, high = min(means), max(means)
+    if high - low >= _LINE or low == high:
+        return mean
+    middle = (low + high) / 2
+    return middle + (_LINE / 2 if mean == high else -_LINE / 2)

@@ -1,0 +1,155 @@
+"""The report: comparisons as one HTML page that needs no kernel and no network."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+import workbench
+from workbench.atomic import replacing
+from workbench.core.trace import Trace
+from workbench.errors import OptionError
+from workbench.viz import assets
+from workbench.viz.compare import CompareView, compare_view
+from workbench.viz.compare_input import ComparisonLike
+from workbench.viz.compare_tables import Table
+from workbench.viz.provenance import differing
+from workbench.viz.timeline import timeline_view
+from workbench.viz.timeline_html import timeline_html
+
+_STATIC = Path(__file__).parent / "static"
+# all timelines of a page together; the rest of it is small, and the whole stays under 3 MB
+TIMELINE_BYTES = 2_400_000
+
+
+@dataclasses.dataclass(frozen=True)
+class _Timeline:
+    label: str
+    html: str
+
+
+@dataclasses.dataclass(frozen=True)
+class _Section:
+    heading: str
+    view: CompareView
+    timelines: tuple[_Timeline, ...]
+
+
+def write_report(
+    comparison: ComparisonLike | Sequence[ComparisonLike], path: str | os.PathLike[str]
+) -> Path:
+    """Writes the report of one comparison, or of several below each other.
+
+    The file appears whole or not at all. Timelines that would make it larger than 3 MB show the
+    last steps of their traces and say so.
+
+    Args:
+      comparison: what `workbench.compare` returned, or a list of them.
+      path: the HTML file; its directory must exist.
+
+    Returns:
+      The path.
+
+    Raises:
+      OptionError: an empty list.
+    """
+    page = report_html(comparison)
+    with replacing(path) as part:
+        part.write_text(page, encoding="utf-8")
+    return Path(path)
+
+
+def report_html(comparison: ComparisonLike | Sequence[ComparisonLike]) -> str:
+    """The page of `write_report` as text.
+
+    Raises:
+      OptionError: an empty list.
+    """
+    comparisons = list(comparison) if isinstance(comparison, Sequence) else [comparison]
+    if not comparisons:
+        raise OptionError("there is no comparison to report; expected one or more")
+    views = [compare_view(each) for each in comparisons]
+    sections = _sections(views)
+    programs = list(dict.fromkeys(view.program for view in views))
+    environment = dict(views[0].environment)
+    cores = environment.get("Cores")
+    machine = [f"{cores} cores" if cores else "", f"TensorFlow {environment.get('TensorFlow', '')}"]
+    return (
+        _templates()
+        .get_template("report.html.j2")
+        .render(
+            title=f"Workbench: {', '.join(programs)}",
+            subtitle=_subtitle(views[0]) if len(views) == 1 else ", ".join(programs),
+            machine=", ".join(filter(None, machine)),
+            sections=sections,
+            style=page_style(),
+            script=assets.report_script(),
+            version=workbench.__version__,
+        )
+    )
+
+
+def summary_html(view: CompareView) -> str:
+    """Sentence, table, receipt and blocks of one comparison, with their own style."""
+    module: Any = _templates().get_template("compare.html.j2").module
+    return f'<style>{page_style()}</style><div class="wb">{module.summary(view)}</div>'
+
+
+def table_html(table: Table) -> str:
+    """One table, with its own style."""
+    module: Any = _templates().get_template("compare.html.j2").module
+    return f'<style>{page_style()}</style><div class="wb">{module.table(table)}</div>'
+
+
+def page_style() -> str:
+    """Style of timelines and reports together."""
+    return assets.style() + (_STATIC / "report.css").read_text("utf-8")
+
+
+@functools.lru_cache(maxsize=1)
+def _templates() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_STATIC),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
+
+
+def _sections(views: Sequence[CompareView]) -> list[_Section]:
+    count = sum(len(view.traces) for view in views)
+    different = differing([view.settings for view in views])
+    sections = []
+    for number, (view, apart) in enumerate(zip(views, different, strict=True), 1):
+        timelines = tuple(
+            _Timeline(label, _timeline(trace, label, f"t{number}-{row}", TIMELINE_BYTES // count))
+            for row, (label, trace) in enumerate(view.traces, 1)
+        )
+        heading = f"{view.program}, {apart}" if apart else view.program
+        sections.append(_Section(heading=heading, view=view, timelines=timelines))
+    return sections
+
+
+def _timeline(trace: Trace, title: str, element_id: str, most_bytes: int) -> str:
+    """The timeline; of the last steps alone where all of them take too much room."""
+    page = timeline_html(timeline_view(trace, title=title), element_id)
+    numbers = trace.steps()["number"].tolist()
+    kept = len(numbers)
+    while len(page) > most_bytes and kept > 1:
+        kept = max(1, min(kept - 1, kept * most_bytes // len(page)))
+        view = timeline_view(trace, title=title, steps=(numbers[-kept], numbers[-1]))
+        page = timeline_html(view, element_id)
+    return page
+
+
+def _subtitle(view: CompareView) -> str:
+    """Program and its first settings, in one line."""
+    known = dict(view.settings)
+    named = [known.get("Data", ""), f"batch {known['Batch size']}" if "Batch size" in known else ""]
+    return ", ".join(filter(None, [view.program, *named]))

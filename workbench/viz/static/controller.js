@@ -1,0 +1,120 @@
+// What a timeline can do: the one place that changes its state and asks for a frame.
+const TABLE_DELAY = 120; // ms without a change of the window before the Table is summed again
+
+export function newController(s, parts, signal, onSelect) {
+  let asked = false;
+  let timer = 0;
+  signal.addEventListener("abort", () => clearTimeout(timer));
+
+  function frame() {
+    asked = false;
+    if (!signal.aborted && s.width > 0) drawNow();
+  }
+  function drawNow() {
+    rescale(s);
+    drawFrame(parts.lanes.getContext("2d"), s);
+    drawOverlay(parts.over.getContext("2d"), s);
+  }
+  function invalidate() {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(frame);
+  }
+  function later() {
+    if (!s.flags.table) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => fillTable(parts.table, s), TABLE_DELAY);
+  }
+
+  const view = {
+    state: s,
+    drawNow,
+    invalidate,
+    setWindow(window) {
+      s.window = window;
+      rescale(s);
+      invalidate();
+      later();
+    },
+    zoom(factor) {
+      const [from, to] = s.window;
+      view.setWindow(zoomWindow(s.window, factor, (from + to) / 2, s.model.duration));
+    },
+    pan(share) {
+      view.setWindow(panWindow(s.window, share, s.model.duration));
+    },
+    showAll() {
+      view.setWindow(fitWindow(0, s.model.duration, 0.02, s.model.duration));
+    },
+    fit() {
+      const { start, dur, stepStart, stepEnd, duration: total } = s.model;
+      const i = s.selected;
+      if (i >= 0) view.setWindow(fitWindow(start[i], start[i] + dur[i], 1, total));
+      else if (s.step >= 0) {
+        view.setWindow(fitWindow(stepStart[s.step], stepEnd[s.step], 0.06, total));
+      } else view.showAll();
+    },
+    moveStep(by) {
+      if (!s.model.steps) return;
+      s.step = Math.max(0, Math.min(s.model.steps - 1, s.step + by));
+      view.setWindow(windowOnStep(s, s.step));
+    },
+    select(i, { reveal = false, tell = true } = {}) {
+      s.selected = i;
+      if (i >= 0) {
+        const k = s.model.stepIndex.get(s.model.step[i]);
+        const ofStep = s.model.lanes[laneOf(s.model, i)].kind !== "prefetch";
+        if (ofStep && k !== undefined) s.step = k;
+        if (reveal) view.setWindow(windowOn(s, i));
+      }
+      parts.describe(i);
+      invalidate();
+      if (tell) onSelect(i);
+    },
+    click(x, y) {
+      const t = s.window[0] + (x - GUTTER) / s.scale;
+      const k = stepAt(s, t);
+      const found = pickAt(s, x, y);
+      if (k >= 0 && x >= GUTTER) s.step = k;
+      view.select(found && found.kind === "span" ? found.i : -1);
+    },
+    hover(x, y) {
+      const found = x < 0 ? null : pickAt(s, x, y);
+      const hovered = found && found.kind === "span" ? found.i : -1;
+      if (found) {
+        fillCard(parts.card, s, found);
+        parts.card.hidden = false;
+        placeCard(parts.card, x, y, s.width, s.layout.height);
+      } else view.hideCard();
+      if (hovered === s.hovered) return;
+      s.hovered = hovered;
+      drawOverlay(parts.over.getContext("2d"), s);
+    },
+    hideCard() {
+      parts.card.hidden = true;
+    },
+    search(query) {
+      s.query = query;
+      s.matches = findMatches(s.model, query);
+      parts.found.textContent = matchWords(s.model, s.matches, query);
+      invalidate();
+    },
+    nextMatch() {
+      if (!s.matches) return;
+      const { start } = s.model;
+      const i = nextMatch(s.model, s.matches, s.selected < 0 ? s.window[0] : start[s.selected]);
+      if (i >= 0) view.select(i, { reveal: true });
+    },
+    focusSearch() {
+      parts.search.focus();
+    },
+    toggle(flag) {
+      s.flags[flag] = !s.flags[flag];
+      if (flag === "table" && s.flags.table) fillTable(parts.table, s);
+      if (flag === "table") parts.table.hidden = !s.flags.table;
+      invalidate();
+      return s.flags[flag];
+    },
+  };
+  return view;
+}

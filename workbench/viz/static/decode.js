@@ -1,0 +1,106 @@
+// Header and blob of a view -> the model that everything else reads. Times are ns from the start
+// of the trace, exact in float64.
+const ARRAYS = {
+  uint8: Uint8Array,
+  uint16: Uint16Array,
+  uint32: Uint32Array,
+  int32: Int32Array,
+  float64: Float64Array,
+};
+const VIEW_VERSION = 1;
+export const WAIT = 8;
+export const RUN = 9;
+const CLASSES = 10; // eight families, waits, runs
+
+export async function inflate(bytes) {
+  if (typeof DecompressionStream === "undefined") {
+    throw new Error("This browser cannot unpack the trace: it has no DecompressionStream.");
+  }
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).arrayBuffer();
+}
+
+export function fromBase64(text) {
+  const raw = atob(text.trim());
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  return bytes;
+}
+
+function columnsOf(header, buffer) {
+  const columns = {};
+  for (const [name, type, offset, length] of header.columns) {
+    columns[name] = buffer ? new ARRAYS[type](buffer, offset, length) : new ARRAYS[type](0);
+  }
+  return columns;
+}
+
+function words(bytes) {
+  return bytes.length ? new TextDecoder().decode(bytes).split("\0") : [];
+}
+
+// starts travel as the stretch since the span before in the lane
+function startsOf(header, columns) {
+  const { idle, dur } = columns;
+  const start = new Float64Array(idle.length);
+  for (const lane of header.lanes) {
+    if (lane.kind === "buffer") continue;
+    let at = 0;
+    const last = Math.min(lane.first + lane.count, idle.length);
+    for (let i = lane.first; i < last; i++) {
+      at += idle[i];
+      start[i] = at;
+      at += dur[i];
+    }
+  }
+  return start;
+}
+
+function familiesOf(name, nameFamily) {
+  const family = new Uint8Array(name.length);
+  for (let i = 0; i < name.length; i++) family[i] = nameFamily[name[i]];
+  return family;
+}
+
+// Without a buffer the model has lanes but no spans: what is drawn while the data is on its way.
+export function decode(header, buffer = null) {
+  if (header.version !== VIEW_VERSION) {
+    throw new Error(
+      `Timeline format ${header.version}; this page reads ${VIEW_VERSION}. Run the cell again.`,
+    );
+  }
+  if (buffer && buffer.byteLength < header.bytes) {
+    throw new Error(`The trace data has ${buffer.byteLength} of ${header.bytes} bytes.`);
+  }
+  const columns = columnsOf(header, buffer);
+  const stepIndex = new Map();
+  columns.stepNumber.forEach((number, k) => stepIndex.set(number, k));
+  const flowOfRun = new Map();
+  const flowOfStep = new Map();
+  for (let k = 0; k < columns.flowPut.length; k++) {
+    flowOfRun.set(`${header.lanes[columns.flowFrom[k]].track}:${columns.flowRun[k]}`, k);
+    const step = columns.flowStep[k];
+    flowOfStep.set(step, [...(flowOfStep.get(step) || []), k]);
+  }
+  return {
+    ...columns,
+    header,
+    lanes: header.lanes,
+    duration: header.duration,
+    pending: !buffer,
+    start: startsOf(header, columns),
+    family: familiesOf(columns.name, columns.nameFamily),
+    names: words(columns.nameText),
+    ops: words(columns.opText),
+    stepIndex,
+    flowOfRun,
+    flowOfStep,
+    steps: columns.stepNumber.length,
+  };
+}
+
+export function laneOf(model, i) {
+  return model.lanes.findIndex(
+    (lane) => lane.kind !== "buffer" && i >= lane.first && i < lane.first + lane.count,
+  );
+}

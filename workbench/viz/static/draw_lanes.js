@@ -1,0 +1,229 @@
+// Spans, gaps, waits and buffers of the lanes.
+const PATTERN_MIN = 14;
+const CODE_MIN = 22;
+const NAME_MIN = 56;
+const WAIT_NAME_MIN = 52;
+const WAIT_TIME_MIN = 130;
+const RUN_OPS_MIN = 150;
+const GAP_MIN = 64;
+const DIMMED = 0.18;
+
+function drawColumns(ctx, s, row, merged) {
+  const { pixels } = merged;
+  let from = 0;
+  // neighbours that look alike become one rectangle
+  let held = null;
+  const flush = (upTo) => {
+    if (!held) return;
+    ctx.globalAlpha = held.alpha;
+    ctx.fillStyle = held.fill;
+    ctx.fillRect(GUTTER + from, row.y + row.height - held.tall, upTo - from, held.tall);
+    held = null;
+  };
+  for (let p = 0; p < pixels; p++) {
+    const { family, share } = columnAt(merged, p);
+    if (family < 0) {
+      flush(p);
+      continue;
+    }
+    const tall = Math.max(3, Math.round(share * row.height));
+    const alpha = (s.matches && !merged.hit[p] ? DIMMED : 1) * (family === RUN ? 0.09 : 1);
+    const fill = family === RUN ? s.theme.ink : family === WAIT ? s.theme.ink2 : s.theme.mark[family];
+    if (held && held.tall === tall && held.fill === fill && held.alpha === alpha) continue;
+    flush(p);
+    held = { tall, fill, alpha };
+    from = p;
+  }
+  flush(pixels);
+  ctx.globalAlpha = 1;
+}
+
+function drawWait(ctx, s, row, i, x, width) {
+  const { theme, model } = s;
+  ctx.globalAlpha = s.matches ? DIMMED : 1;
+  ctx.fillStyle = hatchFill(ctx, theme);
+  ctx.fillRect(x, row.y, width, row.height);
+  ctx.strokeStyle = theme.ink2;
+  ctx.lineWidth = 1;
+  if (width > 3) ctx.strokeRect(x + 0.5, row.y + 0.5, width - 1, row.height - 1);
+  ctx.globalAlpha = 1;
+  if (width < WAIT_NAME_MIN) return;
+  const name = model.names[model.name[i]];
+  const left = Math.max(x, GUTTER);
+  const room = Math.min(x + width, s.width) - left - 12;
+  setFont(ctx, theme, 11);
+  const words = width >= WAIT_TIME_MIN ? `${name} ${duration(model.dur[i])}` : name;
+  const text = shorten(ctx, theme, words, room);
+  if (!text) return;
+  ctx.fillStyle = theme.bg;
+  ctx.fillRect(left + 4, row.y + 3, textWidth(ctx, theme, text) + 6, row.height - 6);
+  ctx.fillStyle = theme.ink;
+  ctx.fillText(text, left + 7, row.y + row.height / 2);
+}
+
+function drawRun(ctx, s, row, i, x, width) {
+  const { theme, model } = s;
+  ctx.fillStyle = theme.ink;
+  ctx.globalAlpha = 0.09;
+  ctx.fillRect(x, row.y, width > 4 ? width - 1 : width, row.height);
+  ctx.globalAlpha = 1;
+  const k = model.stepIndex.get(model.step[i]);
+  let words = `run step ${model.step[i]}`;
+  if (k !== undefined && width >= RUN_OPS_MIN) words += `, ${integer(model.stepOps[k])} ops`;
+  const left = Math.max(x, GUTTER);
+  setFont(ctx, theme, 12);
+  const text = shorten(ctx, theme, words, Math.min(x + width, s.width) - left - 12);
+  if (text) ctx.fillText(text, left + 6, row.y + row.height / 2);
+}
+
+function drawOp(ctx, s, row, i, x, width) {
+  const { theme, model } = s;
+  const family = model.family[i];
+  const marked = !s.matches || s.matches[model.name[i]] === 1;
+  const shown = width > 4 ? width - 1 : width;
+  ctx.globalAlpha = marked ? 1 : DIMMED;
+  ctx.fillStyle = width >= PATTERN_MIN ? familyFill(ctx, theme, family) : theme.mark[family];
+  ctx.fillRect(x, row.y, shown, row.height);
+  if (theme.forced && width >= PATTERN_MIN) {
+    ctx.strokeStyle = theme.text[family];
+    ctx.lineWidth = 1;
+    ctx.strokeRect(x + 0.5, row.y + 0.5, shown - 1, row.height - 1);
+  }
+  if (width >= CODE_MIN && marked) drawOpLabel(ctx, s, row, i, x, shown, width);
+  ctx.globalAlpha = 1;
+}
+
+function drawOpLabel(ctx, s, row, i, x, shown, width) {
+  const { theme, model } = s;
+  const family = model.family[i];
+  const left = Math.max(x, GUTTER);
+  const room = Math.min(x + shown, s.width) - left - 6;
+  setFont(ctx, theme, 11);
+  const name = shortName(model.names[model.name[i]]);
+  const code = model.header.families[family][1];
+  const text = shorten(ctx, theme, width >= NAME_MIN ? name : code, room);
+  if (!text) return;
+  if (theme.kinds[family] !== "plain") {
+    ctx.fillStyle = theme.fill[family];
+    const wide = Math.min(room + 4, textWidth(ctx, theme, text) + 4);
+    ctx.fillRect(left + 2, row.y + 3, wide, row.height - 6);
+  }
+  ctx.fillStyle = theme.text[family];
+  ctx.fillText(text, left + 4, row.y + row.height / 2);
+}
+
+function drawGaps(ctx, s, row, merged) {
+  const { theme, model } = s;
+  const { start, dur, gap } = model;
+  setFont(ctx, theme, 11);
+  ctx.fillStyle = theme.ink2;
+  for (const i of merged.gaps) {
+    const left = Math.max(s.x(start[i - 1] + dur[i - 1]), GUTTER);
+    const right = Math.min(s.x(start[i]), s.width);
+    const words = model.header.gapNames[gap[i]];
+    if (textWidth(ctx, theme, words) <= right - left - 12) {
+      ctx.fillText(words, left + 6, row.y + row.height / 2);
+    }
+  }
+}
+
+export function drawSpans(ctx, s, row, into) {
+  const { model } = s;
+  const merged = mergeLane(model, row.lane, s.window, into, s.matches, GAP_MIN);
+  drawColumns(ctx, s, row, merged);
+  if (s.flags.gaps) drawGaps(ctx, s, row, merged);
+  for (const i of merged.singles) {
+    const x = s.x(model.start[i]);
+    const width = model.dur[i] * s.scale;
+    const family = model.family[i];
+    const draw = family === WAIT ? drawWait : family === RUN ? drawRun : drawOp;
+    draw(ctx, s, row, i, x, width);
+  }
+}
+
+// least and most items held in each pixel of the window
+export function bufferColumns(s, lane, pixels) {
+  const { model } = s;
+  const least = new Float64Array(pixels).fill(Infinity);
+  const most = new Float64Array(pixels).fill(-Infinity);
+  const last = lane.first + lane.count;
+  let k = bisect(lane.first, last, (i) => model.occTime[i] >= s.window[0]);
+  let held = k > lane.first ? model.occCount[k - 1] : lane.held;
+  for (let p = 0; p < pixels; p++) {
+    const ends = s.window[0] + (p + 1) / s.scale;
+    least[p] = most[p] = held;
+    for (; k < last && model.occTime[k] < ends; k++) {
+      held = model.occCount[k];
+      if (held < least[p]) least[p] = held;
+      if (held > most[p]) most[p] = held;
+    }
+  }
+  return { least, most };
+}
+
+// one path while its corners can be told apart, else a bar per pixel from least to most
+export function drawBuffer(ctx, s, row) {
+  const { theme, model } = s;
+  const { lane } = row;
+  const base = row.y + row.height;
+  const level = (n) => base - (Math.min(n, lane.capacity) / lane.capacity) * (row.height - 4);
+  ctx.fillStyle = theme.line2;
+  for (let n = 1; n <= lane.capacity && lane.capacity <= 8; n++) {
+    ctx.fillRect(GUTTER, Math.round(level(n)), 4, 1);
+  }
+  ctx.strokeStyle = ctx.fillStyle = theme.ink2;
+  const last = lane.first + lane.count;
+  const first = bisect(lane.first, last, (i) => model.occTime[i] >= s.window[0]);
+  const behind = bisect(first, last, (i) => model.occTime[i] > s.window[1]);
+  const left = Math.max(GUTTER, s.x(0));
+  const right = Math.min(s.width, s.x(model.duration));
+  if (behind - first > (right - left) / 2) drawCrowded(ctx, s, lane, level, base, left, right);
+  else drawStairs(ctx, s, lane, level, base, [first, behind], left, right);
+}
+
+function drawStairs(ctx, s, lane, level, base, [first, behind], left, right) {
+  const { occTime, occCount } = s.model;
+  const line = new Path2D();
+  let held = first > lane.first ? occCount[first - 1] : lane.held;
+  line.moveTo(left, level(held));
+  for (let k = first; k < behind; k++) {
+    const x = s.x(occTime[k]);
+    line.lineTo(x, level(held));
+    held = occCount[k];
+    line.lineTo(x, level(held));
+  }
+  line.lineTo(right, level(held));
+  ctx.lineWidth = 1.5;
+  ctx.stroke(line);
+  line.lineTo(right, base);
+  line.lineTo(left, base);
+  ctx.globalAlpha = 0.22;
+  ctx.fill(line);
+  ctx.globalAlpha = 1;
+}
+
+function drawCrowded(ctx, s, lane, level, base, left, right) {
+  const { least, most } = bufferColumns(s, lane, Math.max(1, Math.floor(s.width - GUTTER)));
+  for (let p = Math.floor(left - GUTTER); p < right - GUTTER && p < most.length; p++) {
+    const top = level(most[p]);
+    ctx.globalAlpha = 0.22;
+    ctx.fillRect(GUTTER + p, top, 1, base - top);
+    ctx.globalAlpha = 1;
+    ctx.fillRect(GUTTER + p, top - 0.75, 1, level(least[p]) - top + 1.5);
+  }
+}
+
+export function drawPending(ctx, s, row) {
+  const { theme } = s;
+  ctx.globalAlpha = 0.4;
+  ctx.fillStyle = hatchFill(ctx, theme);
+  ctx.fillRect(GUTTER, row.y, s.width - GUTTER, row.height);
+  ctx.globalAlpha = 1;
+  setFont(ctx, theme, 11);
+  const words = "loading detail";
+  if (s.width - GUTTER < 80) return;
+  ctx.fillStyle = theme.bg;
+  ctx.fillRect(GUTTER + 4, row.y + 3, textWidth(ctx, theme, words) + 6, row.height - 6);
+  ctx.fillStyle = theme.ink2;
+  ctx.fillText(words, GUTTER + 7, row.y + row.height / 2);
+}

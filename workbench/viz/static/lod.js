@@ -1,0 +1,80 @@
+// Which spans of a lane are drawn by themselves, and what the pixel columns hold of the others.
+const SINGLE_MIN = 1.5; // px
+
+// first span of the lane that ends at t or later; spans of a lane do not overlap
+export function firstEnding(model, lane, t) {
+  const { start, dur } = model;
+  return bisect(lane.first, lane.first + lane.count, (i) => start[i] + dur[i] >= t);
+}
+
+export function newColumns(pixels) {
+  return {
+    pixels,
+    cover: new Float64Array(pixels * CLASSES),
+    hit: new Uint8Array(pixels),
+    singles: [],
+    gaps: [],
+  };
+}
+
+// Fills `into` for one lane: cover[pixel * CLASSES + family] is the share of the pixel that merged
+// spans of the family cover, hit[pixel] whether any of them is searched for; singles and gaps are
+// spans to draw, and spans before which a gap of at least `gapMin` px stands.
+export function mergeLane(model, lane, [from, to], into, matches, gapMin) {
+  const { start, dur, family, name, gap } = model;
+  const { pixels, cover, hit, singles, gaps } = into;
+  cover.fill(0);
+  hit.fill(0);
+  singles.length = gaps.length = 0;
+  const scale = pixels / (to - from);
+  const gapNs = gapMin / scale;
+  const last = Math.min(lane.first + lane.count, start.length);
+  let i = firstEnding(model, lane, from);
+  let end = i > lane.first ? start[i - 1] + dur[i - 1] : Infinity;
+  for (; i < last; i++) {
+    const begin = start[i];
+    if (gap[i] !== 0 && begin - end >= gapNs) gaps.push(i);
+    if (begin > to) break;
+    end = begin + dur[i];
+    const width = dur[i] * scale;
+    if (width >= SINGLE_MIN) {
+      singles.push(i);
+      continue;
+    }
+    let x = (begin - from) * scale;
+    let stop = x + width;
+    const pixel = x | 0;
+    const marked = matches !== null && matches[name[i]] === 1;
+    if (x >= 0 && stop <= pixel + 1 && pixel < pixels) {
+      cover[pixel * CLASSES + family[i]] += width;
+      if (marked) hit[pixel] = 1;
+      continue;
+    }
+    if (x < 0) x = 0;
+    if (stop > pixels) stop = pixels;
+    // a narrow span may still lie across two or three pixels
+    for (let p = Math.floor(x); p < pixels; p++) {
+      const right = stop < p + 1 ? stop : p + 1;
+      if (right > x) cover[p * CLASSES + family[i]] += right - x;
+      if (marked) hit[p] = 1;
+      if (stop <= p + 1) break;
+      x = p + 1;
+    }
+  }
+  return into;
+}
+
+// the family with most time in the pixel, and the share covered by all of them; -1 for none
+export function columnAt({ cover }, pixel) {
+  let best = -1;
+  let most = 0;
+  let share = 0;
+  for (let f = 0, at = pixel * CLASSES; f < CLASSES; f++, at++) {
+    share += cover[at];
+    if (cover[at] > most) {
+      most = cover[at];
+      best = f;
+    }
+  }
+  return { family: best, share: Math.min(1, share) };
+}

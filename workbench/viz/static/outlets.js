@@ -1,0 +1,78 @@
+// The two places a timeline stands in: a notebook's widget and a report's page.
+const ANSWER_AFTER = 4000; // ms
+
+// One widget view. The data comes with the model where it is small, else by message: on request,
+// or by itself soon after it was shown, in case the request waits behind running cells.
+function renderWidget({ model, el }) {
+  const life = new AbortController();
+  const root = document.createElement("div");
+  el.append(root);
+  let own = false;
+  const onSelect = (i) => {
+    own = true;
+    model.set("selected", i);
+    model.save_changes();
+    own = false;
+  };
+  const view = mount(root, model.get("header"), null, { signal: life.signal, onSelect });
+  const onData = (bytes, packed) =>
+    fill(view, bytes, packed)
+      .then(() => {
+        view.say("");
+        if (model.get("selected") >= 0) view.select(model.get("selected"), { tell: false });
+      })
+      .catch((error) => view.say(error.message));
+  const onMessage = (message, buffers) => {
+    if (message.kind === "data" && view.state.model.pending) onData(bytesOf(buffers[0]), false);
+  };
+  const onSelected = () => {
+    const i = model.get("selected");
+    if (!own && !view.state.model.pending) view.select(i, { reveal: true, tell: false });
+  };
+  model.on("msg:custom", onMessage);
+  model.on("change:selected", onSelected);
+  const packed = model.get("packed");
+  if (packed && packed.byteLength) onData(bytesOf(packed), true);
+  else {
+    model.send({ kind: "data" });
+    const words =
+      "The kernel has not sent the spans yet: it is busy, or not connected. " +
+      "If it is not connected, run the cell again.";
+    const timer = setTimeout(() => view.state.model.pending && view.say(words), ANSWER_AFTER);
+    life.signal.addEventListener("abort", () => clearTimeout(timer));
+  }
+  return () => {
+    life.abort();
+    model.off("msg:custom", onMessage);
+    model.off("change:selected", onSelected);
+    root.remove();
+  };
+}
+
+function bytesOf(view) {
+  return new Uint8Array(view.buffer || view, view.byteOffset || 0, view.byteLength);
+}
+
+async function fill(view, bytes, packed) {
+  // a copy starts at 0, as the typed arrays need it
+  view.setData(packed ? await inflate(bytes) : bytes.slice().buffer);
+}
+
+// Mounts every timeline of a report. The page stays as it is where one cannot be drawn.
+export async function mountAll(page = document) {
+  const views = [];
+  for (const root of page.querySelectorAll("[data-wb-timeline]")) {
+    const id = root.dataset.wbTimeline;
+    try {
+      const header = JSON.parse(page.getElementById(`${id}-header`).textContent);
+      const packed = fromBase64(page.getElementById(`${id}-data`).textContent);
+      const signal = new AbortController().signal;
+      views.push(mount(root, header, await inflate(packed), { signal }));
+    } catch (error) {
+      root.append(element("p", { class: "wb-quiet", role: "status" }, error.message));
+    }
+  }
+  return views;
+}
+
+export default { render: renderWidget };

@@ -1,0 +1,63 @@
+// The Table: what is in view, by op type. The same sums as TimelineView.in_view.
+export function inView(model, [from, to]) {
+  const groups = new Map();
+  const { start, dur, family, name, nameOp } = model;
+  for (let i = 0; i < name.length; i++) {
+    const end = start[i] + dur[i];
+    if (end < from || start[i] > to || family[i] === RUN) continue;
+    const key = nameOp[name[i]] * CLASSES + family[i];
+    let row = groups.get(key);
+    if (!row) {
+      row = { op: model.ops[nameOp[name[i]]], family: family[i], spans: 0, total: 0, longest: 0 };
+      groups.set(key, row);
+    }
+    row.spans++;
+    row.total += Math.min(end, to) - Math.max(start[i], from);
+    if (dur[i] > row.longest) row.longest = dur[i];
+  }
+  return [...groups.values()].sort((a, b) => b.total - a.total || (a.op < b.op ? -1 : 1));
+}
+
+// the window as the ruler would write its ends: decimals follow its width
+export function rangeWords([from, to], total) {
+  const decimals = Math.max(0, Math.min(6, Math.ceil(Math.log10(1e8 / (to - from)))));
+  const low = fixed(Math.round(Math.max(0, from)), 1e6, decimals);
+  return `${low}–${fixed(Math.round(Math.min(total, to)), 1e6, decimals)}${NBSP}ms`;
+}
+
+export function fillTable(holder, s) {
+  const rows = inView(s.model, s.window);
+  const head = [["Op"], ["Family"], ["Spans", 1], ["Time in view", 1], ["Longest", 1]];
+  const right = (number) => (number ? "wb-right" : null);
+  const cells = ({ op, family, spans, total, longest }) => [
+    element("td", { class: "wb-mono" }, op),
+    element("td", {}, swatch(s.theme, family), familyWords(s.model, family)),
+    element("td", { class: "wb-right" }, integer(spans)),
+    element("td", { class: "wb-right" }, duration(total)),
+    element("td", { class: "wb-right" }, duration(longest)),
+  ];
+  const words = `In view, ${rangeWords(s.window, s.model.duration)}, largest first`;
+  holder.replaceChildren(
+    element(
+      "table",
+      { class: "wb-table" },
+      element("caption", {}, rows.length ? words : "No span is in view"),
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          ...head.map(([title, number]) =>
+            element("th", { scope: "col", class: right(number) }, title),
+          ),
+        ),
+      ),
+      element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells(row)))),
+    ),
+  );
+}
+
+function familyWords(model, family) {
+  return family === WAIT ? "wait" : model.header.families[family][0];
+}

@@ -1,0 +1,238 @@
+"""Timeline view: a Trace as the finished description that the browser draws.
+
+A view is a small JSON-ready header (lanes, words, where each column lies) and one binary blob of
+typed columns, about 18 bytes a span. The browser places, colours, zooms and picks; the few numbers
+that depend on what is in view (sums of the Table, of a search) are computed here as well, by
+`in_view`, and a test holds both to the same answer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workbench.core.intervals import covered, union
+from workbench.core.metrics import StepMetrics, step_metrics
+from workbench.core.trace import Trace
+from workbench.viz import colors, format, lanes
+from workbench.viz.timeline_columns import columns_of
+from workbench.viz.timeline_spans import (
+    SPECIAL,
+    WAIT_MIN_NS,
+    Lane,
+    Spans,
+    build,
+    occupancy,
+)
+
+VIEW_VERSION = 1
+MAX_EVENTS = 2_000_000
+KEPT_STEPS = 100
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TimelineView:
+    """One timeline, ready for every outlet.
+
+    Attributes:
+      title: what was traced.
+      sentence: the answer, as (text, strong) pieces.
+      notice: why not everything is shown; empty when it is.
+      origin_ns: the moment 0 of the ruler, on the trace's clock.
+      duration_ns: length of the whole trace.
+      lanes: lanes from the top.
+      spans: columns of the spans, sorted by lane, then start.
+      columns: what the blob holds, by name.
+      nodes: name, op type and family of every name that a span may have.
+      steps: the runs of main steps, as StepMetrics.per_step.
+    """
+
+    title: str
+    sentence: tuple[tuple[str, bool], ...]
+    notice: str
+    origin_ns: int
+    duration_ns: int
+    lanes: tuple[Lane, ...] = dataclasses.field(repr=False)
+    spans: Spans = dataclasses.field(repr=False)
+    columns: dict[str, np.ndarray] = dataclasses.field(repr=False)
+    nodes: pd.DataFrame = dataclasses.field(repr=False)
+    steps: pd.DataFrame = dataclasses.field(repr=False)
+
+    def to_json_header(self) -> dict[str, Any]:
+        """Everything but the columns, as plain values that `json.dumps` takes."""
+        layout, offset = [], 0
+        for name, values in self.columns.items():
+            layout.append([name, values.dtype.name, offset, len(values)])
+            offset += -(-values.nbytes // 8) * 8
+        return {
+            "version": VIEW_VERSION,
+            "title": self.title,
+            "sentence": [list(piece) for piece in self.sentence],
+            "notice": self.notice,
+            "duration": self.duration_ns,
+            "families": [[f.name, f.code, f.pattern] for f in colors.FAMILIES],
+            "gapNames": list(lanes.GAP_NAMES),
+            "lanes": [dataclasses.asdict(lane) for lane in self.lanes],
+            "columns": layout,
+            "bytes": offset,
+        }
+
+    def buffer(self) -> bytes:
+        """The columns in the order of the header, little endian, each padded to 8 bytes."""
+        parts = []
+        for values in self.columns.values():
+            raw = values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
+            parts.append(raw + b"\0" * (-len(raw) % 8))
+        return b"".join(parts)
+
+    def in_view(self, start_ns: int = 0, end_ns: int | None = None) -> pd.DataFrame:
+        """What a stretch holds, by op type, the longest total first.
+
+        Args:
+          start_ns, end_ns: the stretch, counted from the start of the trace; the whole by default.
+
+        Returns:
+          Frame with op, family, spans (how many reach into the stretch), total_ns (their time
+          inside it) and longest_ns (the longest of them in full). Runs of steps are left out.
+        """
+        low = self.origin_ns + start_ns
+        high = self.origin_ns + (self.duration_ns if end_ns is None else end_ns)
+        inside = (self.spans.end >= low) & (self.spans.start <= high)
+        family = self.nodes["family"].to_numpy()
+        inside &= family[self.spans.name] != colors.RUN
+        start, end = self.spans.start[inside], self.spans.end[inside]
+        frame = self.nodes.iloc[self.spans.name[inside]][["op", "family"]].reset_index(drop=True)
+        frame["total_ns"] = np.minimum(end, high) - np.maximum(start, low)
+        frame["longest_ns"] = end - start
+        table = frame.groupby(["op", "family"], sort=False).agg(
+            spans=("total_ns", "size"),
+            total_ns=("total_ns", "sum"),
+            longest_ns=("longest_ns", "max"),
+        )
+        ordered = table.reset_index().sort_values(["total_ns", "op"], ascending=[False, True])
+        return ordered.reset_index(drop=True)
+
+    def describe(self) -> str:
+        """The view as a few lines of plain text."""
+        sentence = "".join(text for text, _ in self.sentence)
+        lines = [f"Timeline of {self.title}" if self.title else "Timeline", sentence]
+        if self.notice:
+            lines.append(self.notice)
+        ops = self.spans.row >= 0
+        lines.append(
+            f"{format.integer(len(self.steps))} steps, {format.integer(int(ops.sum()))} ops, "
+            f"{format.duration(self.duration_ns)} in all."
+        )
+        return "\n".join(lines)
+
+
+def timeline_view(
+    trace: Trace,
+    *,
+    title: str | None = None,
+    steps: tuple[int, int] | None = None,
+    max_events: int = MAX_EVENTS,
+) -> TimelineView:
+    """The timeline of a trace.
+
+    Args:
+      trace: what was captured.
+      title: what the timeline is called; None takes the trace's own title.
+      steps: first and last step number to show; None shows all, or the last 100 where the trace
+        has more than `max_events` events.
+      max_events: most events shown when `steps` is None.
+    """
+    trace, notice = _restricted(trace, steps, max_events)
+    cores = trace.meta.get("cores")
+    spans, made = build(trace, cores if isinstance(cores, int) else None)
+    metrics = step_metrics(trace)
+    origin, finish = _extent(trace, spans)
+    nodes = _names(trace)
+    steps_shown = metrics.per_step
+    return TimelineView(
+        title=str(trace.meta.get("title", "")) if title is None else title,
+        sentence=_sentence(trace, metrics, nodes),
+        notice=notice,
+        origin_ns=origin,
+        duration_ns=finish - origin,
+        lanes=made,
+        spans=spans,
+        columns=columns_of(trace, spans, made, nodes, steps_shown, (origin, finish)),
+        nodes=nodes,
+        steps=steps_shown,
+    )
+
+
+def _restricted(trace: Trace, steps: tuple[int, int] | None, max_events: int) -> tuple[Trace, str]:
+    runs = trace.steps()
+    if steps is not None:
+        runs = runs[runs["number"].between(*steps)]
+        shown = f"Steps {steps[0]} to {steps[1]} of the trace."
+    elif len(trace.events) > max_events and len(runs) > KEPT_STEPS:
+        first = int(runs["number"].iloc[-2 * KEPT_STEPS]) if len(runs) >= 2 * KEPT_STEPS else 0
+        shown = (
+            f"{format.million(len(trace.events))} events: showing the last {KEPT_STEPS} steps. "
+            f"Open another range with steps=({first}, {first + KEPT_STEPS})."
+        )
+        runs = runs.iloc[-KEPT_STEPS:]
+    else:
+        return trace, ""
+    if runs.empty:
+        return trace, f"The trace holds no step from {steps[0]} to {steps[1]}." if steps else ""
+    return trace.window(int(runs["start_ns"].min()), int(runs["end_ns"].max())), shown
+
+
+def _extent(trace: Trace, spans: Spans) -> tuple[int, int]:
+    """First and last moment of anything that is drawn; a stretch of 1 ns if nothing is."""
+    moments = [when for _, when, _ in occupancy(trace).values() if len(when)]
+    if len(spans.start):
+        moments += [spans.start, spans.end]
+    if not moments:
+        return 0, 1
+    origin = min(int(when.min()) for when in moments)
+    return origin, max(origin + 1, *(int(when.max()) for when in moments))
+
+
+def _names(trace: Trace) -> pd.DataFrame:
+    names = trace.nodes["name"].astype(str).tolist()
+    ops = trace.nodes["op"].astype(str).tolist()
+    special = [name for name, _ in SPECIAL]
+    family = np.concatenate(
+        (colors.families_of(ops, names), np.array([f for _, f in SPECIAL], np.uint8))
+    )
+    return pd.DataFrame({"name": names + special, "op": ops + special, "family": family})
+
+
+def _sentence(
+    trace: Trace, metrics: StepMetrics, nodes: pd.DataFrame
+) -> tuple[tuple[str, bool], ...]:
+    """What a step costs and what it waits for; means, so that the part adds up to the whole."""
+    if not metrics.steps:
+        ops = f"{format.integer(len(trace.events))} ops, but no run of a step"
+        what = ops if len(trace.events) else "nothing"
+        return (("The trace holds ", False), (what, True), (".", False))
+    mean = float(metrics.per_step["dur_ns"].mean())
+    lead = (("On average a step takes ", False), (format.duration(mean), True))
+    if len(trace.items) and metrics.per_step["take_wait_ns"].max() < WAIT_MIN_NS:
+        return (*lead, (". No step waits in take.", False))
+    if len(trace.items):
+        wait = format.duration(float(metrics.per_step["take_wait_ns"].mean()))
+        return (*lead, (f", {wait} of it waiting in take.", False))
+    busy = _input_time(trace, nodes) / metrics.steps
+    if busy < 0.02 * mean:
+        return (*lead, (".", False))
+    return (*lead, (f"; for {format.duration(busy)} of it an input op runs.", False))
+
+
+def _input_time(trace: Trace, nodes: pd.DataFrame) -> int:
+    """Time in which at least one step runs and at least one op of the input family, ns."""
+    events = trace.events[nodes["family"].to_numpy()[trace.events["node"]] == colors.INPUT]
+    start = events["start_ns"].to_numpy()
+    end = start + events["dur_ns"].to_numpy(np.int64)
+    runs = trace.steps()
+    run = union(runs["start_ns"].to_numpy(), runs["end_ns"].to_numpy())
+    low, high = union(start, end)
+    return int(covered(low, high, run).sum())
