@@ -68,8 +68,7 @@ contracts: $(NATIVE) ## Who may import whom
 
 check: lint types contracts ## Lint, types and import contracts
 
-NATIVE_BUILD = PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S native -B build/$@ -G Ninja \
-	-DWORKBENCH_BUILD_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+NATIVE_BUILD = PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S native -B build/$@ -G Ninja -DWORKBENCH_BUILD_TESTS=ON
 NATIVE_RUN = PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@ && \
 	$(BIN)/ctest --test-dir build/$@ --output-on-failure --timeout 300
 

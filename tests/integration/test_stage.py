@@ -73,6 +73,16 @@ class TestNests:
         assert got[2] == b"text"
         np.testing.assert_array_equal(got[3], [[b"a", b""], [b"b", b"c"]])
 
+    def test_an_item_keeps_the_value_that_a_variable_had(self):
+        variable = v1.get_variable("counter", initializer=[0.0], use_resource=False)
+        back = wb.staged(variable, wb.StageOptions(capacity=1))
+        with tf.control_dependencies([back]):
+            change = v1.assign_add(variable, [1.0])
+        with monitored() as session:
+            first = [session.run([back, change])[0][0] for _ in range(4)]
+        # What a step takes was made before it, so it cannot know of the step's own change.
+        assert all(value <= step for step, value in enumerate(first))
+
     def test_static_shapes_and_dtypes_survive(self):
         source = v1.placeholder_with_default(np.zeros((2, 3), np.float16), [None, 3])
         back = wb.staged([source, tf.constant(1, tf.int64)])

@@ -7,7 +7,6 @@ import json
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -99,20 +98,6 @@ def test_sentence_without_waits() -> None:
     assert timeline_view(trace).sentence[-1][0] == ". No step waits in take."
     # a short take is no wait: the run stays in one piece, and a short put is an op
     assert [name for name, _, _ in rows(timeline_view(trace), 0)] == ["run step"]
-
-
-def test_buffer_ops_are_left_out_where_items_tell_more() -> None:
-    def more(table: pd.DataFrame, *row: object) -> pd.DataFrame:
-        return pd.concat([table, pd.DataFrame([row], columns=table.columns)])
-
-    nodes = more(TRACE.nodes, "take", "WorkbenchBufferTake", "")
-    events = more(TRACE.events, START_NS + 1 * MS, 4 * MS, 0, 4, 2, 3).sort_values("start_ns")
-    tables = {**TRACE.tables(), "nodes": nodes, "events": events}
-    with_items = timeline_view(Trace(**tables, meta=TRACE.meta))
-    assert "take" not in [name for name, _, _ in rows(with_items, 4)]
-    without = timeline_view(Trace(**{**tables, "items": TRACE.items.iloc[:0]}, meta=TRACE.meta))
-    assert "take" in with_items.nodes["name"].tolist()
-    assert ("take", 1, 4) in rows(without, len(without.lanes) - 1)
 
 
 def test_without_a_stage_its_lanes_are_absent() -> None:

@@ -19,6 +19,10 @@ from workbench.core.prefetch_hook import register_runner
 from workbench.errors import OptionError, UnsupportedError
 
 v1 = tf.compat.v1
+_VARIABLES = frozenset({"Variable", "VariableV2", "TemporaryVariable"})
+_SHARES_ITS_INPUT = frozenset(
+    {"Bitcast", "ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"}
+)
 
 
 def staged(
@@ -139,15 +143,24 @@ def _record(features: Any) -> list[tf.Tensor]:
         if leaf is None:
             continue
         try:
-            record.append(tf.convert_to_tensor(leaf))
+            tensor = tf.convert_to_tensor(leaf)
         except (TypeError, ValueError) as error:
             raise OptionError(
                 f"tf.staged cannot carry {leaf!r} of type {type(leaf).__name__}; expected tensors, "
                 "SparseTensor, RaggedTensor, None, or what converts to a tensor"
             ) from error
+        record.append(tf.raw_ops.DeepCopy(x=tensor) if _shares_a_variable(tensor) else tensor)
     if not record:
         raise OptionError(f"tf.staged was given no tensor at all: {features!r}")
     return record
+
+
+def _shares_a_variable(tensor: tf.Tensor) -> bool:
+    """Whether the tensor is the memory of a v1 variable, which assignments change in place."""
+    op = tensor.op
+    while op.type in _SHARES_ITS_INPUT:
+        op = op.inputs[0].op
+    return op.type in _VARIABLES
 
 
 def _with_tensors(structure: Any, tensors: Sequence[tf.Tensor]) -> Any:

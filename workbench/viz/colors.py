@@ -48,7 +48,7 @@ _RULES = tuple(
         # what writes variables; ScatterNd makes a tensor and is none of them
         (UPDATE, r"(Resource(Sparse)?|Sparse)?Apply[A-Z]|Assign|ResourceScatter(?!Nd$)"),
         (UPDATE, r"Scatter(Nd)?(Add|Sub|Mul|Div|Min|Max|Update)$|ResourceScatterNd"),
-        (COPY, r"_?(Host)?(Send|Recv)|Collective|Nccl|_?Copy|Workbench\w*(Put|Take)|(Uns|S)tage$"),
+        (COPY, r"_?(Host)?(Send|Recv)|Collective|Nccl|_?Copy|WorkbenchBuffer|(Uns|S)tage$"),
     )
 )
 _GRADIENT_NAME = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")

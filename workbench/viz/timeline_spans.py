@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import re
+import itertools
 from collections.abc import Iterable
 
 import numpy as np
@@ -16,7 +16,6 @@ from workbench.viz import colors, lanes
 
 # a put or take under this had nothing to wait for: it is an op, not a wait
 WAIT_MIN_NS = 20_000
-_BUFFER_OP = re.compile(r"Workbench\w*(Put|Take)$")
 # spans that are no node of the graph: their names follow those of the nodes
 SPECIAL = (
     ("wait in take", colors.WAIT),
@@ -88,10 +87,9 @@ def _columns(
 
 
 def _event_columns(trace: Trace) -> dict[str, np.ndarray]:
-    """The executed ops, without the buffer's own where items tell more about them."""
     events = trace.events
     start = events["start_ns"].to_numpy(np.int64)
-    columns = _columns(
+    return _columns(
         start,
         start + events["dur_ns"].to_numpy(np.int64),
         delay=events["delay_ns"],
@@ -100,11 +98,6 @@ def _event_columns(trace: Trace) -> dict[str, np.ndarray]:
         row=np.arange(len(start)),
         track=events["track"],
     )
-    if len(trace.items):
-        buffer_op = trace.nodes["op"].astype(str).str.fullmatch(_BUFFER_OP.pattern).to_numpy(bool)
-        keep = ~buffer_op[columns["name"]]
-        columns = {key: values[keep] for key, values in columns.items()}
-    return columns
 
 
 def _put_columns(trace: Trace, base: int) -> dict[str, np.ndarray]:
@@ -191,46 +184,56 @@ def build(trace: Trace, cores: int | None) -> tuple[Spans, tuple[Lane, ...]]:
       trace: a trace that passed its self check.
       cores: cores of the machine it comes from; None if unknown.
     """
-    base = len(trace.nodes)
-    parts = [_event_columns(trace), _put_columns(trace, base), _run_columns(trace, base)]
-    columns = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-    order = np.lexsort((columns["start"], columns["track"]))
-    columns = {key: values[order] for key, values in columns.items()}
-    bounds = np.searchsorted(columns["track"], np.arange(len(trace.tracks) + 1))
-    row_of = np.zeros(len(order), np.uint16)
-    for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+    columns = _by_track(trace)
+    bounds = np.searchsorted(columns["track"], np.arange(len(trace.tracks) + 1)).tolist()
+    row_of = np.zeros(len(columns["track"]), np.uint16)
+    for a, b in itertools.pairwise(bounds):
         row_of[a:b] = sub_rows(columns["start"][a:b], columns["end"][a:b])
-
-    buffers = occupancy(trace)
-    made: list[Lane] = []
-    lane_of = np.zeros(len(order), np.uint16)
-    position = occupied = 0
-    tracks = _ordered_tracks(trace)
-    several = len(buffers) > 1
-    for k, (track, kind, name, stage) in enumerate(tracks):
-        group = 0 if kind == "step" else 1000 if kind == "inter_op" else 1 + _index(buffers, stage)
-        part = slice(bounds[track], bounds[track + 1])
-        rows = row_of[part]
-        counts = np.bincount(rows).tolist() if len(rows) else []
-        lane_of[part] = rows + len(made)
-        for row, count in enumerate(counts):
-            title = name if len(counts) == 1 else f"{name}, row {row + 1}"
-            made.append(Lane(kind, "" if row else name, title, group, track, position, count))
-            position += count
-        last = kind == "prefetch" and (k + 1 == len(tracks) or tracks[k + 1][3] != stage)
-        if last and stage in buffers:
-            # the buffer's lane holds no spans; a number is taken so that lane_of stays a row of it
-            label = f"Buffer {stage}" if several else "Buffer"
-            held, moments, counts_held = buffers[stage]
-            capacity = _capacity(trace, stage, counts_held)
-            size = len(moments)
-            made.append(Lane("buffer", label, label, group, -1, occupied, size, capacity, held))
-            occupied += size
+    sizes = [np.bincount(row_of[a:b]).tolist() for a, b in itertools.pairwise(bounds)]
+    made, first_lane = _lanes(trace, sizes)
+    lane_of = first_lane[columns["track"]] + row_of
     final = np.lexsort((columns["start"], lane_of))
     columns = {key: values[final] for key, values in columns.items()}
     gap = _gaps(trace, columns, lane_of[final], made, cores)
     del columns["track"]
     return Spans(**columns, gap=gap), tuple(made)
+
+
+def _by_track(trace: Trace) -> dict[str, np.ndarray]:
+    """Everything that is drawn as a span, by track, then start."""
+    base = len(trace.nodes)
+    parts = [_event_columns(trace), _put_columns(trace, base), _run_columns(trace, base)]
+    columns = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    order = np.lexsort((columns["start"], columns["track"]))
+    return {key: values[order] for key, values in columns.items()}
+
+
+def _lanes(trace: Trace, sizes: list[list[int]]) -> tuple[list[Lane], np.ndarray]:
+    """The lanes from the top, and for each track which of them is its first.
+
+    Args:
+      sizes: per track, how many spans each of its sub-rows holds.
+    """
+    buffers = occupancy(trace)
+    made: list[Lane] = []
+    first_lane = np.zeros(len(sizes), np.int64)
+    position = occupied = 0
+    tracks = _ordered_tracks(trace)
+    for k, (track, kind, name, stage) in enumerate(tracks):
+        group = 0 if kind == "step" else 1000 if kind == "inter_op" else 1 + _index(buffers, stage)
+        first_lane[track] = len(made)
+        for row, count in enumerate(sizes[track]):
+            title = name if len(sizes[track]) == 1 else f"{name}, row {row + 1}"
+            made.append(Lane(kind, "" if row else name, title, group, track, position, count))
+            position += count
+        last = kind == "prefetch" and (k + 1 == len(tracks) or tracks[k + 1][3] != stage)
+        if last and stage in buffers:
+            label = f"Buffer {stage}" if len(buffers) > 1 else "Buffer"
+            held, moments, counts = buffers[stage]
+            size, capacity = len(moments), _capacity(trace, stage, counts)
+            made.append(Lane("buffer", label, label, group, -1, occupied, size, capacity, held))
+            occupied += size
+    return made, first_lane
 
 
 def _index(buffers: Iterable[str], stage: str) -> int:
