@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from workbench.experiments.compare import Comparison as Comparison
     from workbench.experiments.compare import compare as compare
     from workbench.experiments.compare import trace as trace
+    from workbench.experiments.program import Built as Built
     from workbench.experiments.program import Program as Program
     from workbench.viz.report import write_report as write_report
 
 _HOME = {
+    "Built": "workbench.experiments.program",
     "CaptureHook": "workbench.core.capture",
     "Comparison": "workbench.experiments.compare",
     "Optimizations": "workbench.core.options",

@@ -130,7 +130,7 @@ def measure_throughput(options: DlrmOptions, stage: StageOptions, budget_s: floa
         ]
         for part in ("build_input", "build_compute"):
             workers[0].call("open", session=part, part=part, optimizations=Optimizations())
-            candidates.append(Candidate(label=part, worker=workers[0], session=part))
+            candidates.append(Candidate(label=part, worker=workers[0], session=part, ahead=2))
         plan, measured = run_blocks(candidates, budget_s=budget_s, progress=progress)
     progress.end()
     print(f"\n{plan.rounds} rounds of interleaved blocks, 95 % intervals")

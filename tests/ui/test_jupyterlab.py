@@ -1,9 +1,12 @@
-"""The timeline in a real JupyterLab: the notebook runs, the widget paints, zooms and selects."""
+"""The timeline in a real JupyterLab: notebooks run, the widget paints, zooms and selects."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,57 +15,81 @@ import pytest
 from tests.ui.jupyter import copied, jupyterlab
 from tests.ui.watched import Watched
 
-RUN_SECONDS = 180
-# what JupyterLab itself writes to the console without network or with a fresh profile
-LAB_NOISE = (
-    r"favicon",
-    r"api/contents/.*\.(ipynb_checkpoints|jupyter)",
-    r"Failed to load resource.*(api/workspaces|lab/api/news|jupyterlab/announcements)",
-    r"the server responded with a status of 404.*(/lsp/|/api/me|/lab/api/)",
-)
-
-
-def synthetic_notebook(path: Path) -> Path:
-    """A notebook whose only output is a timeline of a synthetic trace."""
-    here = Path(__file__).resolve().parents[2]
-    source = [
-        f"import sys\nsys.path.insert(0, {str(here)!r})\n",
-        "from tests.ui.synthetic import dlrm_trace\n",
-        "from workbench.viz.widget import TimelineWidget\n",
-        "timeline = TimelineWidget(dlrm_trace(steps=24))\n",
-        "timeline",
-    ]
-    after = ["print('selected', timeline.selected, timeline.selected_event)"]
-    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
-    notebook = {
-        "nbformat": 4,
-        "nbformat_minor": 5,
-        "metadata": {
-            "kernelspec": {
-                "name": "python3",
-                "display_name": "Python 3 (ipykernel)",
-                "language": "python",
-            },
-            "language_info": {"name": "python"},
-        },
-        "cells": [{**cell, "id": "one", "source": source}, {**cell, "id": "two", "source": after}],
-    }
-    path.write_text(json.dumps(notebook))
-    return path
-
+HERE = Path(__file__).resolve().parents[2]
+FIRST_NOTEBOOK = HERE / "notebooks" / "01_see_a_step.ipynb"
+RUN_SECONDS = 240
+# what JupyterLab itself may write to the console in a fresh profile without network
+LAB_NOISE = (r"favicon", r"Failed to load resource.*(/api/workspaces|/lab/api/news)")
 
 READY_JS = """() => {
   const session = window.jupyterapp?.shell?.currentWidget?.context?.sessionContext;
   return session?.isReady && session.session?.kernel?.status === "idle";
 }"""
+RUN_JS = """() => {
+  window.ran = null;
+  window.jupyterapp.commands.execute("notebook:run-all-cells").then((ok) => { window.ran = ok; });
+}"""
+SAVE_JS = "() => window.jupyterapp.commands.execute('docmanager:save')"
+COLORS_JS = """canvas => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const found = new Set();
+  for (let i = 0; i < data.length; i += 4) {
+    found.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+  }
+  return found.size;
+}"""
 
 
-def run_all(page: Any, address: str) -> None:
-    """Opens a notebook, waits for its kernel, and starts every cell."""
-    page.goto(address, wait_until="domcontentloaded")
-    page.wait_for_selector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell", timeout=90_000)
-    page.wait_for_function(READY_JS, timeout=90_000)
-    page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+class Lab:
+    """A notebook open in JupyterLab, all of its cells started."""
+
+    def __init__(self, watched: Watched, path: Path) -> None:
+        self.watched = watched
+        self.page = watched.page
+        self.path = path
+
+    def wait_until_done(self) -> None:
+        """Returns once every cell ran; fails where one of them raised."""
+        self.page.wait_for_function("() => window.ran !== null", timeout=RUN_SECONDS * 1000)
+        errors = self.page.locator(".jp-RenderedText[data-mime-type*='error']")
+        assert errors.count() == 0, errors.first.inner_text()
+
+    def saved(self) -> dict[str, Any]:
+        """Saves the notebook and reads it back."""
+        self.page.evaluate(SAVE_JS)
+        return dict(json.loads(self.path.read_text()))
+
+    def own_errors(self) -> list[str]:
+        """What is left of the console's errors without JupyterLab's own noise."""
+        noise = re.compile("|".join(LAB_NOISE))
+        return [text for text in self.watched.errors if not noise.search(text)]
+
+
+@contextlib.contextmanager
+def lab_runs(browser: Any, notebook: Path, scratch: Path) -> Iterator[Lab]:
+    """Opens a copy of the notebook in a JupyterLab of its own and starts every cell.
+
+    Args:
+      browser: a Playwright browser.
+      notebook: any notebook; it stays as it is.
+      scratch: an empty folder. The copy lies in its `notebooks`, beside an empty `data`.
+    """
+    root = scratch / "notebooks"
+    root.mkdir()
+    (scratch / "data").mkdir()
+    name = copied(notebook, root)
+    with jupyterlab(root, scratch / "jupyter") as address:
+        context = browser.new_context(viewport={"width": 1400, "height": 1000})
+        try:
+            watched = Watched(context.new_page())
+            page = watched.page
+            page.goto(address.format(name=name), wait_until="domcontentloaded")
+            page.wait_for_selector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell", timeout=90_000)
+            page.wait_for_function(READY_JS, timeout=90_000)
+            page.evaluate(RUN_JS)
+            yield Lab(watched, root / name)
+        finally:
+            context.close()
 
 
 def use_timeline(page: Any) -> str:
@@ -79,53 +106,79 @@ def use_timeline(page: Any) -> str:
         page.keyboard.press("w")
     page.wait_for_timeout(200)
     assert canvas.evaluate("c => c.toDataURL()") != before, "zooming changed nothing"
-    box = canvas.bounding_box()
     # the main step's lane is filled from one step to the next
-    page.mouse.click(box["x"] + box["width"] * 0.6, box["y"] + 90)
+    canvas.click(position={"x": canvas.bounding_box()["width"] * 0.6, "y": 90})
     root.get_by_role("button", name="Zoom to it").wait_for(timeout=10_000)
     return str(root.locator(".wb-about").inner_text())
 
 
-COLORS_JS = """canvas => {
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const found = new Set();
-  for (let i = 0; i < data.length; i += 4) {
-    found.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
-  }
-  return found.size;
-}"""
-
-
-def own_errors(errors: list[str]) -> list[str]:
-    """What is left of the console's errors without JupyterLab's own noise."""
-    return [text for text in errors if not any(re.search(p, text) for p in LAB_NOISE)]
+def synthetic_notebook(path: Path, make: str, after: str) -> Path:
+    """A notebook that shows a timeline of `make`, then runs `after`."""
+    sources = [
+        f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
+        "from tests.builders.traces import big_trace\n"
+        "from tests.ui.synthetic import dlrm_trace\n"
+        "from workbench.viz.widget import TimelineWidget\n"
+        f"timeline = TimelineWidget({make})\n"
+        "timeline",
+        after,
+    ]
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    notebook = {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
+        "cells": [{**cell, "id": f"cell-{k}", "source": text} for k, text in enumerate(sources)],
+    }
+    path.write_text(json.dumps(notebook))
+    return path
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
 def test_timeline_lives_in_jupyterlab(browser: Any, tmp_path: Path) -> None:
-    root = tmp_path / "notebooks"
-    root.mkdir()
-    name = copied(synthetic_notebook(tmp_path / "timeline.ipynb"), root)
-    with jupyterlab(root, tmp_path / "scratch") as address:
-        context = browser.new_context(viewport={"width": 1400, "height": 1000})
-        watched = Watched(context.new_page())
-        run_all(watched.page, address.format(name=name))
-        told = use_timeline(watched.page)
+    after = "print('selected', timeline.selected, timeline.selected_event)"
+    notebook = synthetic_notebook(tmp_path / "small.ipynb", "dlrm_trace(steps=24)", after)
+    with lab_runs(browser, notebook, tmp_path) as lab:
+        told = use_timeline(lab.page)
         assert re.search(r"(run step|wait in take)", told), told
         assert "Duration" in told
 
         # the selection travels to the kernel
-        watched.page.locator(".jp-Notebook .jp-CodeCell").nth(1).click()
-        watched.page.keyboard.press("Shift+Enter")
+        lab.wait_until_done()
+        lab.page.locator(".jp-Notebook .jp-CodeCell").nth(1).click()
+        lab.page.keyboard.press("Shift+Enter")
         pattern = re.compile(r"selected \d+ -1")
-        watched.page.locator(".jp-OutputArea-output", has_text=pattern).wait_for(timeout=30_000)
-        assert own_errors(watched.errors) == []
+        lab.page.locator(".jp-OutputArea-output", has_text=pattern).wait_for(timeout=30_000)
+        assert lab.own_errors() == []
 
         # saved, the notebook stays small and carries the still twins
-        watched.page.keyboard.press("Control+s")
-        watched.page.wait_for_timeout(1500)
-        saved = (root / name).read_text()
-        assert len(saved) < 300_000
-        kinds = json.loads(saved)["cells"][0]["outputs"][0]["data"]
+        saved = lab.saved()
+        assert len(json.dumps(saved)) < 300_000
+        kinds = saved["cells"][0]["outputs"][0]["data"]
         assert {"text/plain", "text/html"} <= set(kinds)
-        context.close()
+
+
+@pytest.mark.timeout(RUN_SECONDS * 2)
+def test_a_large_trace_arrives_while_cells_still_run(browser: Any, tmp_path: Path) -> None:
+    wait = "import pathlib, time\nwhile not pathlib.Path('seen').exists():\n    time.sleep(0.1)"
+    notebook = synthetic_notebook(tmp_path / "large.ipynb", "big_trace(200_000)", wait)
+    with lab_runs(browser, notebook, tmp_path) as lab:
+        assert "Duration" in use_timeline(lab.page)
+        assert lab.page.evaluate("window.ran") is None
+        (lab.path.parent / "seen").touch()
+        lab.wait_until_done()
+        assert lab.own_errors() == []
+        assert len(json.dumps(lab.saved())) < 300_000
+
+
+@pytest.mark.timeout(RUN_SECONDS * 2)
+@pytest.mark.skipif(
+    importlib.util.find_spec("tensorflow") is None, reason="the notebook trains with TensorFlow"
+)
+def test_the_first_notebook_shows_a_step(browser: Any, tmp_path: Path) -> None:
+    with lab_runs(browser, FIRST_NOTEBOOK, tmp_path) as lab:
+        assert "Duration" in use_timeline(lab.page)
+        lab.wait_until_done()
+        assert lab.page.locator(".wb-timeline[data-wb-ready]").count() >= 2
+        assert lab.own_errors() == []

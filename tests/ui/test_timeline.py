@@ -74,8 +74,8 @@ def test_every_lane_is_painted(timeline: Any, view: TimelineView) -> None:
 
 def test_the_answer_stands_first(timeline: Any) -> None:
     words = timeline.locator(".wb-sentence").inner_text()
-    assert words.startswith("On average a step takes ")
-    assert words.endswith(" of it waiting in take.")
+    assert words.startswith("A step takes ")
+    assert words.endswith(" in the median.")
 
 
 @pytest.mark.parametrize(
@@ -324,6 +324,11 @@ def test_print_is_light_whatever_the_screen_shows(
     watched.page.evaluate("dispatchEvent(new Event('beforeprint'))")
     threads = lane_top(view, "inter_op")
     assert rgb(FAMILIES[COPY].light) in colors_of(found, threads, threads + 120)
+    watched.page.emulate_media(media="print")
+    assert "ms of 2" in found.locator(".wb-range").inner_text()
+    assert not found.locator(".wb-tools").is_visible()
+    watched.page.emulate_media(media="screen")
+    assert not found.locator(".wb-range").is_visible()
     watched.page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert rgb(FAMILIES[COPY].dark) in colors_of(found, threads, threads + 120)
 

@@ -82,20 +82,31 @@ def test_gaps_are_named_only_between_ops_of_steps() -> None:
     assert view.spans.gap.tolist() == [0, 0, 0, 0, 0, 0, 0, 3]
 
 
+def sentence(trace: Trace) -> str:
+    return "".join(text for text, _ in timeline_view(trace).sentence).replace("\u00a0", " ")
+
+
 def test_sentence_says_what_a_step_costs_and_waits_for() -> None:
-    assert "".join(t for t, _ in timeline_view(TRACE).sentence) == (
-        "On average a step takes 10.0\u00a0ms, 4.0\u00a0ms of it waiting in take."
+    assert sentence(TRACE) == "A step takes 10.0 ms, 4.0 ms of it waiting in take."
+    assert sentence(unstaged_trace(4)) == (
+        "A step takes 10.0 ms (median of 4); for 4.0 ms of it an input op runs."
     )
-    assert "".join(t for t, _ in timeline_view(unstaged_trace()).sentence) == (
-        "On average a step takes 10.0\u00a0ms; for 4.0\u00a0ms of it an input op runs."
+    assert sentence(make_trace()) == "The trace holds nothing."
+    assert sentence(make_trace([(START_NS, 5, 0, 0, 2, 1)])) == (
+        "The trace holds 1 ops, but no run of a step."
     )
-    assert "".join(t for t, _ in timeline_view(make_trace()).sentence) == "The trace holds nothing."
+
+
+def test_sentence_counts_the_steps_that_wait() -> None:
+    assert sentence(staged_trace(5)) == (
+        "A step takes 5.9 ms (median of 5). 1 of 5 steps waits in take, 1.0 ms in the median."
+    )
 
 
 def test_sentence_without_waits() -> None:
     items = TRACE.items.assign(take_start_ns=TRACE.items["take_end_ns"] - 5_000)
     trace = Trace(**{**TRACE.tables(), "items": items}, meta=TRACE.meta)
-    assert timeline_view(trace).sentence[-1][0] == ". No step waits in take."
+    assert sentence(trace) == "A step takes 10.0 ms. No step waits in take."
     # a short take is no wait: the run stays in one piece, and a short put is an op
     assert [name for name, _, _ in rows(timeline_view(trace), 0)] == ["run step"]
 
@@ -166,8 +177,8 @@ def test_in_view_sums_what_a_stretch_holds() -> None:
 def test_describe_is_plain_text() -> None:
     assert timeline_view(TRACE).describe().splitlines() == [
         "Timeline of By hand",
-        "On average a step takes 10.0\u00a0ms, 4.0\u00a0ms of it waiting in take.",
-        "1 steps, 5 ops, 11.0\u00a0ms in all.",
+        "A step takes 10.0\u00a0ms, 4.0\u00a0ms of it waiting in take.",
+        "1 step, 5 ops, 11.0\u00a0ms in all.",
     ]
 
 
@@ -340,5 +351,5 @@ def test_html_wants_an_identifier() -> None:
 def test_still_picture_is_small_and_tells_the_answer() -> None:
     made = timeline_static_html(timeline_view(staged_trace(300)))
     assert len(made) < 60_000
-    for words in ("On average a step takes", "<svg", "Main step", "ResourceGather", "</table>"):
+    for words in ("A step takes", "<svg", "Main step", "ResourceGather", "</table>"):
         assert words in made

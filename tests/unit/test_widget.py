@@ -22,7 +22,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, list[bytes]]]:
 
 def test_three_forms() -> None:
     data, _ = TimelineWidget(staged_trace(), title="By hand")._repr_mimebundle_()
-    assert data["text/plain"].startswith("Timeline of By hand\nOn average a step takes")
+    assert data["text/plain"].startswith("Timeline of By hand\nA step takes")
     assert data["text/html"].startswith('<div class="wb-static">')
     assert "application/vnd.jupyter.widget-view+json" in data
 

@@ -44,6 +44,8 @@ from workbench.experiments.worker_main import Opened
 
 TOGGLES = ("stage",)
 
+# A part may prefetch a little to hide what a session run costs.
+_PART_AHEAD = 2
 _INPUT, _COMPUTE = "input alone", "compute alone"
 
 
@@ -208,7 +210,9 @@ def _candidates(
         for label, part in ((_INPUT, "build_input"), (_COMPUTE, "build_compute")):
             # In the child of the baseline: a part is no variant, and while it runs all else waits.
             workers[0].call("open", session=label, part=part, optimizations=Optimizations())
-            candidates.append(Candidate(label=label, worker=workers[0], session=label))
+            candidates.append(
+                Candidate(label=label, worker=workers[0], session=label, ahead=_PART_AHEAD)
+            )
     return candidates
 
 

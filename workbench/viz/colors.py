@@ -52,6 +52,7 @@ _RULES = tuple(
     )
 )
 _GRADIENT_NAME = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
+_REPLACED = re.compile(r"^_Mkl(Native)?|^_(?=Fused)")
 _LATER_RULES = tuple(
     (family, re.compile(pattern))
     for family, pattern in (
@@ -61,7 +62,10 @@ _LATER_RULES = tuple(
         (IDS, r"Lookup ?Table|MutableHashTable|HashTable|String|AsString|Bucketize|Unique|Log1p"),
         (IDS, r"Sparse(FillEmpty|Reshape|ToDense|Cross|Concat|Slice|Split)|Ragged|FloorMod|Mod$"),
         (LOOKUP, r"(Resource)?Gather|(Unsorted|Sparse)?Segment|\w*(Embedding|Lookup)|KvResource"),
-        (DENSE, r"_?(Fused)?(Sparse|Batch)?MatMul|_Mkl|Einsum|Conv\dD|BiasAdd|Relu|Elu|Selu"),
+        (
+            DENSE,
+            r"(Fused)?(Sparse|Batch)?MatMul|(Fused)?BatchMatMul|Einsum|Conv\dD|BiasAdd|Relu|Elu|Selu",
+        ),
         (DENSE, r"Sigmoid|Tanh|(Log)?Softmax|Softplus|\w*CrossEntropy|\w*BatchNorm|\w*LayerNorm"),
         (DENSE, r"(Add(V2|N)?|Sub|Mul|(Real)?Div(NoNan)?|Pow|Square|SquaredDifference|R?[Ss]qrt)$"),
         (DENSE, r"(Exp|Log|Neg|Abs|Sign|M(ax|in)imum|Mean|Sum|Max|Min|Prod|ClipByValue|L2Loss)$"),
@@ -73,9 +77,11 @@ _LATER_RULES = tuple(
 def family_of(op: str, name: str = "") -> int:
     """The family of one op, from its type and the name of its node.
 
+    What a CPU library puts in place of an op counts as that op ("_MklMatMul" is "MatMul").
     Updates and transfers are known by their type wherever they stand; then everything in a
     gradient scope is a gradient; then the type decides again. What no rule knows is "other".
     """
+    op = _REPLACED.sub("", op)
     for family, rule in _RULES:
         if rule.match(op):
             return family

@@ -64,6 +64,9 @@ def _comparison(comparison: Comparison) -> Bundle:
 
 def _with_widget(widget: ipywidgets.Widget, twins: dict[str, Any]) -> Bundle:
     """The widget's own mime type beside the twins, for where no widget can be drawn."""
+    for part in getattr(widget, "children", ()):
+        if isinstance(part, TimelineWidget):
+            part.send_soon()
     made = widget._repr_mimebundle_() or {}
     data, metadata = made if isinstance(made, tuple) else (made, {})
     return {**data, **twins}, metadata

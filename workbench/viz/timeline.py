@@ -123,8 +123,8 @@ class TimelineView:
             lines.append(self.notice)
         ops = self.spans.row >= 0
         lines.append(
-            f"{format.integer(len(self.steps))} steps, {format.integer(int(ops.sum()))} ops, "
-            f"{format.duration(self.duration_ns)} in all."
+            f"{format.integer(len(self.steps))} {'step' if len(self.steps) == 1 else 'steps'}, "
+            f"{format.integer(int(ops.sum()))} ops, {format.duration(self.duration_ns)} in all."
         )
         return "\n".join(lines)
 
@@ -209,30 +209,36 @@ def _names(trace: Trace) -> pd.DataFrame:
 def _sentence(
     trace: Trace, metrics: StepMetrics, nodes: pd.DataFrame
 ) -> tuple[tuple[str, bool], ...]:
-    """What a step costs and what it waits for; means, so that the part adds up to the whole."""
+    """What a step costs and what it waits for; medians, as the first traced step is often slow."""
     if not metrics.steps:
         ops = f"{format.integer(len(trace.events))} ops, but no run of a step"
         what = ops if len(trace.events) else "nothing"
         return (("The trace holds ", False), (what, True), (".", False))
-    mean = float(metrics.per_step["dur_ns"].mean())
-    lead = (("On average a step takes ", False), (format.duration(mean), True))
-    if len(trace.items) and metrics.per_step["take_wait_ns"].max() < WAIT_MIN_NS:
+    step = format.duration(metrics.step_ns_median)
+    many = "" if metrics.steps == 1 else f" (median of {format.integer(metrics.steps)})"
+    lead = (("A step takes ", False), (step, True), (many, False))
+    if not len(trace.items):
+        busy = _input_time(trace, metrics, nodes)
+        told = f"; for {format.duration(busy)} of it an input op runs" if busy else ""
+        return (*lead, (f"{told}.", False))
+    waits = metrics.per_step["take_wait_ns"]
+    waits = waits[waits >= WAIT_MIN_NS]
+    if waits.empty:
         return (*lead, (". No step waits in take.", False))
-    if len(trace.items):
-        wait = format.duration(float(metrics.per_step["take_wait_ns"].mean()))
+    wait = format.duration(float(waits.median()))
+    if len(waits) == metrics.steps:
         return (*lead, (f", {wait} of it waiting in take.", False))
-    busy = _input_time(trace, nodes) / metrics.steps
-    if busy < 0.02 * mean:
-        return (*lead, (".", False))
-    return (*lead, (f"; for {format.duration(busy)} of it an input op runs.", False))
+    some = f"{format.integer(len(waits))} of {format.integer(metrics.steps)} steps"
+    verb = "waits" if len(waits) == 1 else "wait"
+    return (*lead, (f". {some} {verb} in take, {wait} in the median.", False))
 
 
-def _input_time(trace: Trace, nodes: pd.DataFrame) -> int:
-    """Time in which at least one step runs and at least one op of the input family, ns."""
+def _input_time(trace: Trace, metrics: StepMetrics, nodes: pd.DataFrame) -> float:
+    """Median time of a step in which an op of the input family runs, ns; 0 if hardly any does."""
     events = trace.events[nodes["family"].to_numpy()[trace.events["node"]] == colors.INPUT]
     start = events["start_ns"].to_numpy()
-    end = start + events["dur_ns"].to_numpy(np.int64)
-    runs = trace.steps()
-    run = union(runs["start_ns"].to_numpy(), runs["end_ns"].to_numpy())
-    low, high = union(start, end)
-    return int(covered(low, high, run).sum())
+    begin = metrics.per_step["start_ns"].to_numpy()
+    length = metrics.per_step["dur_ns"].to_numpy()
+    reading = union(start, start + events["dur_ns"].to_numpy(np.int64))
+    inside = covered(begin, begin + length, reading)
+    return float(np.median(inside)) if inside.sum() >= 0.02 * length.sum() else 0.0

@@ -69,7 +69,7 @@ def _picture(view: TimelineView) -> str:
     shapes, y = [], _TOP
     for lane in view.lanes:
         label = html.escape(lane.label)
-        shapes.append(f'<text x="8" y="{y + 13}" fill="{_INK}">{label}</text>')
+        shapes.append(f'<text x="8" y="{y + 13}" style="fill:{_INK}">{label}</text>')
         if lane.kind == "buffer":
             shapes.append(_occupied(view, lane, edges, y))
         else:
@@ -82,8 +82,8 @@ def _picture(view: TimelineView) -> str:
         f'viewBox="0 0 {_WIDTH} {y + 4}" role="img" aria-label="{title}" '
         f'font-family="sans-serif" font-size="11">'
         f'<rect width="{_WIDTH}" height="{y + 4}" fill="#ffffff"/>{_HATCH}'
-        f'<text x="{_GUTTER}" y="13" fill="{_QUIET}">0</text>'
-        f'<text x="{_WIDTH - 4}" y="13" fill="{_QUIET}" text-anchor="end">{end}</text>'
+        f'<text x="{_GUTTER}" y="13" style="fill:{_QUIET}">0</text>'
+        f'<text x="{_WIDTH - 4}" y="13" style="fill:{_QUIET}" text-anchor="end">{end}</text>'
         f"{''.join(shapes)}</svg>"
     )
 

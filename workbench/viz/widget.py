@@ -70,18 +70,19 @@ class TimelineWidget(anywidget.AnyWidget):
     def _send_columns(self) -> None:
         self.send({"kind": "data"}, [self._buffer])
 
-    def _send_soon(self, waits: tuple[float, ...] = _PUSH_AFTER) -> None:
+    def send_soon(self, waits: tuple[float, ...] = _PUSH_AFTER) -> None:
         """Sends the columns unasked: while cells run, a view's request waits behind them.
 
-        A view that stands already takes them, any other leaves them; so they are sent again until
-        the request of a view gets through.
+        Happens by itself where the widget is shown; who shows it inside another widget calls it.
+        A view that stands already takes the columns, any other leaves them; so they are sent again
+        until the request of a view gets through.
         """
-        if not waits:
+        if self.packed or not waits:
             return
 
         def push() -> None:
             self._send_columns()
-            self._send_soon(waits[1:])
+            self.send_soon(waits[1:])
 
         self._push = threading.Timer(waits[0], push)
         self._push.daemon = True
@@ -92,8 +93,7 @@ class TimelineWidget(anywidget.AnyWidget):
         made = super()._repr_mimebundle_(**kwargs)
         if made is None:
             return None
-        if not self.packed:
-            self._send_soon()
+        self.send_soon()
         data, metadata = made if isinstance(made, tuple) else (made, {})
         twins = {
             "text/plain": self.view.describe(),

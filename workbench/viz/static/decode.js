@@ -96,7 +96,12 @@ export function decode(header, buffer = null) {
     flowOfRun,
     flowOfStep,
     steps: columns.stepNumber.length,
+    typicalStep: middle(columns.stepEnd.map((end, k) => end - columns.stepStart[k])),
   };
+}
+
+function middle(values) {
+  return values.length ? values.slice().sort()[values.length >> 1] : 0;
 }
 
 export function laneOf(model, i) {

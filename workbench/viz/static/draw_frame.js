@@ -4,6 +4,7 @@ const STEP_LABEL_MIN = 42;
 const STEP_TIME_MIN = 110;
 const STEP_LINE_MIN = 4;
 const FLOW_STEP_MIN = 36;
+const FLOW_BEND_MIN = 18;
 
 export function drawFrame(ctx, s) {
   const { theme, layout } = s;
@@ -128,8 +129,7 @@ export function flowsOf(model, i) {
 
 function drawFlows(ctx, s) {
   const { model, layout, theme } = s;
-  const mean = model.steps ? model.duration / model.steps : model.duration;
-  if (mean * s.scale < FLOW_STEP_MIN) return;
+  if (model.typicalStep * s.scale < FLOW_STEP_MIN) return;
   const hot = new Set([...flowsOf(model, s.hovered), ...flowsOf(model, s.selected)]);
   for (let k = 0; k < model.flowPut.length; k++) {
     const x0 = s.x(model.flowPut[k]);
@@ -142,7 +142,8 @@ function drawFlows(ctx, s) {
     const y1 = above.y + above.height + 1;
     ctx.strokeStyle = ctx.fillStyle = hot.has(k) ? theme.acc : theme.ink2;
     ctx.lineWidth = hot.has(k) ? 2 : 1;
-    const bend = (y0 - y1) * 0.6;
+    // neighbouring lanes leave little room: the line then swings into both
+    const bend = Math.max(FLOW_BEND_MIN, (y0 - y1) * 0.6);
     ctx.beginPath();
     ctx.moveTo(x0, y0);
     ctx.bezierCurveTo(x0, y0 - bend, x1, y1 + bend, x1, y1 + 5);

@@ -116,7 +116,9 @@ function drawGaps(ctx, s, row, merged) {
   const { theme, model } = s;
   const { start, dur, gap } = model;
   setFont(ctx, theme, 11);
-  ctx.fillStyle = theme.ink2;
+  // secondary text would be too faint on the tint of a step
+  ctx.fillStyle = theme.ink;
+  ctx.globalAlpha = 0.7;
   for (const i of merged.gaps) {
     const left = Math.max(s.x(start[i - 1] + dur[i - 1]), GUTTER);
     const right = Math.min(s.x(start[i]), s.width);
@@ -125,6 +127,7 @@ function drawGaps(ctx, s, row, merged) {
       ctx.fillText(words, left + 6, row.y + row.height / 2);
     }
   }
+  ctx.globalAlpha = 1;
 }
 
 export function drawSpans(ctx, s, row, into) {

@@ -30,7 +30,9 @@ export const KEY_WORDS =
 export function watchKeys(canvas, view, signal) {
   const listener = (event) => {
     view.hideCard();
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    // brackets are typed with AltGr on some keyboards, which counts as Ctrl and Alt
+    const typed = event.getModifierState("AltGraph");
+    if (!typed && (event.ctrlKey || event.metaKey || event.altKey)) return;
     const act = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!act) return;
     event.preventDefault();

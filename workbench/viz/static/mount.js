@@ -26,6 +26,7 @@ function buildParts(root, header, theme) {
     about: element("div", { class: "wb-about", id: `${id}-about`, role: "status" }),
     table: element("div", { class: "wb-inview", hidden: "", tabindex: "0", role: "region" }),
     tools: element("div", { class: "wb-tools" }),
+    range: element("p", { class: "wb-quiet wb-range" }),
     message: element("p", { class: "wb-quiet wb-message", role: "status", hidden: "" }),
   };
   parts.table.setAttribute("aria-label", "Spans in view");
@@ -40,6 +41,7 @@ function buildParts(root, header, theme) {
     parts.tools,
     legend(theme, header.families),
     element("div", { class: "wb-frame" }, parts.stack),
+    parts.range,
     parts.message,
     parts.about,
     parts.table,
@@ -150,8 +152,11 @@ function watchPage(root, view, parts, header, signal) {
     view.restyle();
   };
   watchTheme(signal, follow);
-  // on paper the light theme, whatever the screen shows, and the Table in full
+  // on paper the light theme, whatever the screen shows, and the range in words
   const print = (on) => () => {
+    const { window: shown, model } = view.state;
+    const whole = duration(model.duration);
+    parts.range.textContent = `Shown: ${rangeWords(shown, model.duration)} of ${whole}.`;
     root.dataset.wbTheme = on || !prefersDark() ? "light" : "dark";
     root.classList.toggle("wb-print", on);
     view.restyle();
