@@ -348,6 +348,14 @@ def test_html_wants_an_identifier() -> None:
         timeline_html(timeline_view(TRACE), "a b")
 
 
+def test_ids_are_unique_on_a_page_of_several() -> None:
+    views = timeline_view(TRACE), timeline_view(staged_trace())
+    page = timeline_html(views[0], "a") + timeline_html(views[0], "b")
+    page += "".join(timeline_static_html(view) for view in views)
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids)) == 10
+
+
 def test_still_picture_is_small_and_tells_the_answer() -> None:
     made = timeline_static_html(timeline_view(staged_trace(300)))
     assert len(made) < 60_000

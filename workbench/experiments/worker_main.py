@@ -27,6 +27,7 @@ from workbench.errors import OptionError, RunError, WorkbenchError
 from workbench.experiments.program import Built, Program
 
 _PR_SET_PDEATHSIG = 1
+_TRACER_WARM_UP_STEPS = 3
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 
 
@@ -135,10 +136,13 @@ class _Session:
 
     def trace(self, steps: int, path: str) -> str:
         """Traces `steps` steps into a Parquet file."""
-        self._capture.start()
-        if self.run(steps, "loss" if self.opened.has_loss else "nothing").ended:
-            raise RunError("the data ended before the steps to trace; repeat the dataset")
-        self._capture.stop().save(path)
+        # The first steps under the tracer are not typical: they set it up. They are not kept.
+        for count in (_TRACER_WARM_UP_STEPS, steps):
+            self._capture.start()
+            if self.run(count, "loss" if self.opened.has_loss else "nothing").ended:
+                raise RunError("the data ended before the steps to trace; repeat the dataset")
+            trace = self._capture.stop()
+        trace.save(path)
         return path
 
     def close(self) -> None:

@@ -18,10 +18,6 @@ _LANE, _GAP, _TOP = 18, 3, 20
 _ROWS = 12
 # the still picture keeps the light theme and its own ground: it may end up on any page
 _INK, _QUIET = "#212121", "#757575"
-_HATCH = (
-    '<defs><pattern id="wb-hatch" width="6" height="6" patternUnits="userSpaceOnUse">'
-    f'<path d="M-1 1L1 -1M0 6L6 0M5 7L7 5" stroke="{_QUIET}"/></pattern></defs>'
-)
 
 
 def timeline_html(view: TimelineView, element_id: str) -> str:
@@ -42,7 +38,7 @@ def timeline_html(view: TimelineView, element_id: str) -> str:
     packed = base64.b64encode(zlib.compress(view.buffer(), 9)).decode("ascii")
     return (
         f'<div id="{element_id}" class="wb wb-timeline" data-wb-timeline="{element_id}">'
-        f"{_still(view)}</div>\n"
+        f"{_still(view, element_id)}</div>\n"
         f'<script type="application/json" id="{element_id}-header">'
         f"{assets.json_script(view.to_json_header())}</script>\n"
         f'<script type="text/plain" id="{element_id}-data">{packed}</script>\n'
@@ -51,19 +47,21 @@ def timeline_html(view: TimelineView, element_id: str) -> str:
 
 def timeline_static_html(view: TimelineView) -> str:
     """A still picture and the largest ops as a table; no script, no style sheet needed."""
-    return f'<div class="wb-static">{_still(view)}</div>'
+    # ids are the page's: a picture's own follows from what it shows
+    own = zlib.crc32(f"{view.title} {view.origin_ns} {view.duration_ns}".encode())
+    return f'<div class="wb-static">{_still(view, f"wb-{own:08x}")}</div>'
 
 
-def _still(view: TimelineView) -> str:
+def _still(view: TimelineView, name: str) -> str:
     sentence = "".join(
         f"<strong>{html.escape(text)}</strong>" if strong else html.escape(text)
         for text, strong in view.sentence
     )
     notice = f"<p>{html.escape(view.notice)}</p>" if view.notice else ""
-    return f'<p class="wb-sentence">{sentence}</p>{notice}{_picture(view)}{_table(view)}'
+    return f'<p class="wb-sentence">{sentence}</p>{notice}{_picture(view, name)}{_table(view)}'
 
 
-def _picture(view: TimelineView) -> str:
+def _picture(view: TimelineView, name: str) -> str:
     """Merged columns over the whole trace: per column and lane the family with most time."""
     edges = view.origin_ns + np.arange(_COLUMNS + 1) * view.duration_ns // _COLUMNS
     shapes, y = [], _TOP
@@ -73,7 +71,7 @@ def _picture(view: TimelineView) -> str:
         if lane.kind == "buffer":
             shapes.append(_occupied(view, lane, edges, y))
         else:
-            shapes.extend(_merged(view, lane, edges, y))
+            shapes.extend(_merged(view, lane, edges, y, f"url(#{name}-hatch)"))
         y += _LANE + _GAP
     end = format.duration(view.duration_ns)
     title = html.escape(f"Timeline of {view.title}" if view.title else "Timeline")
@@ -81,14 +79,21 @@ def _picture(view: TimelineView) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{y + 4}" '
         f'viewBox="0 0 {_WIDTH} {y + 4}" role="img" aria-label="{title}" '
         f'font-family="sans-serif" font-size="11">'
-        f'<rect width="{_WIDTH}" height="{y + 4}" fill="#ffffff"/>{_HATCH}'
+        f'<rect width="{_WIDTH}" height="{y + 4}" fill="#ffffff"/>{_hatch(name)}'
         f'<text x="{_GUTTER}" y="13" style="fill:{_QUIET}">0</text>'
         f'<text x="{_WIDTH - 4}" y="13" style="fill:{_QUIET}" text-anchor="end">{end}</text>'
         f"{''.join(shapes)}</svg>"
     )
 
 
-def _merged(view: TimelineView, lane: Lane, edges: np.ndarray, y: int) -> list[str]:
+def _hatch(name: str) -> str:
+    return (
+        f'<defs><pattern id="{name}-hatch" width="6" height="6" patternUnits="userSpaceOnUse">'
+        f'<path d="M-1 1L1 -1M0 6L6 0M5 7L7 5" stroke="{_QUIET}"/></pattern></defs>'
+    )
+
+
+def _merged(view: TimelineView, lane: Lane, edges: np.ndarray, y: int, hatch: str) -> list[str]:
     part = slice(lane.first, lane.first + lane.count)
     start, end = view.spans.start[part], view.spans.end[part]
     family = view.nodes["family"].to_numpy()[view.spans.name[part]]
@@ -112,14 +117,14 @@ def _merged(view: TimelineView, lane: Lane, edges: np.ndarray, y: int) -> list[s
             x, wide = _GUTTER + a * scale, (b - a) * scale
             shapes.append(
                 f'<rect x="{x:.0f}" y="{y + _LANE - tall}" width="{wide:.0f}" height="{tall}" '
-                f'fill="{_fill(int(best[a]))}"/>'
+                f'fill="{_fill(int(best[a]), hatch)}"/>'
             )
     return shapes
 
 
-def _fill(family: int) -> str:
+def _fill(family: int, hatch: str) -> str:
     if family == colors.WAIT:
-        return "url(#wb-hatch)"
+        return hatch
     return "#eeeeee" if family == colors.RUN else colors.FAMILIES[family].light
 
 

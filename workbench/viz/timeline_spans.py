@@ -101,13 +101,21 @@ def _event_columns(trace: Trace) -> dict[str, np.ndarray]:
 
 
 def _put_columns(trace: Trace, base: int) -> dict[str, np.ndarray]:
+    """The puts. One that waited long before the capture is drawn from the capture's start on,
+    where everything else begins; it would stretch the time axis."""
     items = trace.items
     items = items[(items["put_start_ns"] >= 0) & (items["put_end_ns"] >= 0)]
     items = items[items["put_track"] >= 0]
-    start = items["put_start_ns"].to_numpy(np.int64)
     end = items["put_end_ns"].to_numpy(np.int64)
+    start = np.minimum(end, np.maximum(items["put_start_ns"].to_numpy(np.int64), _begin(trace)))
     name = np.where(end - start >= WAIT_MIN_NS, WAIT_IN_PUT, PUT) + base
     return _columns(start, end, name=name, step=items["put_run"], track=items["put_track"])
+
+
+def _begin(trace: Trace) -> int:
+    """Start of the first run or op of the trace."""
+    starts = [t["start_ns"].min() for t in (trace.runs, trace.events) if len(t)]
+    return int(min(starts)) if starts else 0
 
 
 def taken(items: pd.DataFrame) -> pd.DataFrame:
