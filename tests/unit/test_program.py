@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -168,6 +169,32 @@ def test_a_log_gets_lines_but_not_every_block(capsys):
     for number in range(1, 9):
         progress.block(number, 8, 1.0)
     assert capsys.readouterr().err == "Block 1 of 8, 1\u00a0s left\n"
+
+
+def test_a_notebook_shows_one_line_in_place(monkeypatch):
+    import IPython
+    from IPython import display
+
+    shown = []
+
+    class Handle:
+        def display(self, data, raw):
+            shown.append(("display", data["text/plain"]))
+
+        def update(self, data, raw):
+            shown.append(("update", data["text/plain"]))
+
+    monkeypatch.setattr(IPython, "get_ipython", lambda: SimpleNamespace(kernel=object()))
+    monkeypatch.setattr(display, "DisplayHandle", Handle)
+    progress = Progress(True)
+    progress.phase("Warming up")
+    progress.block(1, 2, 3.0)
+    progress.end()
+    assert shown == [
+        ("display", "Warming up"),
+        ("update", "Block 1 of 2, 3\u00a0s left"),
+        ("update", ""),
+    ]
 
 
 def test_the_parent_of_an_experiment_loads_no_tensorflow():

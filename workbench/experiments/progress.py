@@ -1,4 +1,4 @@
-"""Says what an experiment is doing, on a terminal, in a log, or to a function."""
+"""Says what an experiment is doing: on a terminal, in a notebook, in a log, or to a function."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 _LOG_EVERY_S = 5.0
 
@@ -14,13 +15,14 @@ class Progress:
     """Lines of progress: phases ("Starting 2 child processes") and blocks ("Block 9 of 24, …").
 
     Args:
-      show: True writes to stderr, one line that is rewritten on a terminal, few lines in a log;
-        False is silent; a function is called with each text instead.
+      show: True shows one line that is rewritten in a notebook's output and on a terminal's
+        stderr, few lines in a log; False is silent; a function is called with each text instead.
     """
 
     def __init__(self, show: bool | Callable[[str], None]) -> None:
         self._show = show
-        self._rewrites = show is True and sys.stderr.isatty()
+        self._output = _notebook_output() if show is True else None
+        self._rewrites = show is True and self._output is None and sys.stderr.isatty()
         self._said_s = -math.inf
 
     def phase(self, text: str) -> None:
@@ -29,7 +31,7 @@ class Progress:
 
     def block(self, number: int, total: int, left_s: float) -> None:
         """Block `number` of `total` begins, `left_s` seconds are left."""
-        if self._show is True and not self._rewrites:
+        if self._show is True and self._output is None and not self._rewrites:
             now = time.monotonic()
             if now - self._said_s < _LOG_EVERY_S:
                 return
@@ -38,12 +40,16 @@ class Progress:
 
     def end(self) -> None:
         """Nothing more is to come: what is rewritten is wiped."""
-        if self._rewrites:
+        if self._output is not None:
+            self._output("")
+        elif self._rewrites:
             _stderr("\r\x1b[K")
 
     def _write(self, text: str) -> None:
         if callable(self._show):
             self._show(text)
+        elif self._output is not None:
+            self._output(text)
         elif self._rewrites:
             _stderr(f"\r\x1b[K{text}")
         elif self._show:
@@ -53,3 +59,26 @@ class Progress:
 def _stderr(text: str) -> None:
     sys.stderr.write(text)
     sys.stderr.flush()
+
+
+def _notebook_output() -> Callable[[str], None] | None:
+    """Shows a text in the running cell, in place of the one before; None outside of notebooks.
+
+    A notebook paints stderr red, as if something had failed.
+    """
+    ipython = sys.modules.get("IPython")
+    shell: Any = ipython.get_ipython() if ipython is not None else None
+    if getattr(shell, "kernel", None) is None:
+        return None
+    from IPython.display import DisplayHandle
+
+    handle = DisplayHandle()
+    shown = False
+
+    def say(text: str) -> None:
+        nonlocal shown
+        show = handle.update if shown else handle.display
+        show({"text/plain": text}, raw=True)
+        shown = True
+
+    return say
