@@ -173,11 +173,11 @@ def measure_pair(runs: int = 5000, rounds: int = 12) -> bool:
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
         owner = v1.placeholder(tf.int64, [2], name="owner")
-        at = {"capacity": 1, "shared_name": "bench"}
-        put = buffer.put(owner, [tf.constant(float(i)) for i in range(ITEM_TENSORS)], **at)
-        with tf.control_dependencies(buffer.take([tf.float32] * ITEM_TENSORS, **at)):
+        at = buffer.Buffer(capacity=1, shared_name="bench")
+        put = at.put(owner, [tf.constant(float(i)) for i in range(ITEM_TENSORS)])
+        with tf.control_dependencies(at.take([tf.float32] * ITEM_TENSORS)):
             take = tf.no_op()
-        resume = buffer.resume(owner, **at)
+        resume = at.resume(owner)
         empty = tf.no_op()
         session.run(resume, {owner: [1, -1]})
         run_put = buffer.put_callable(session, put.name, [owner.name])

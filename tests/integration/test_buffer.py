@@ -24,24 +24,20 @@ class Stage:
     """One buffer of scalars in the default graph, with all of its ops."""
 
     def __init__(self, capacity: int = 1, timeout_millis: int = 60_000, name: str = "clicks"):
-        at: dict[str, Any] = {
-            "capacity": capacity,
-            "shared_name": f"key/{name}",
-            "stage": name,
-        }
+        at = buffer.Buffer(capacity=capacity, shared_name=f"key/{name}", stage=name)
         self.owner = v1.placeholder(tf.int64, [2])
         self.value = v1.placeholder(tf.int32, [])
         self.code = v1.placeholder(tf.int32, [])
         self.message = v1.placeholder(tf.string, [])
         self.enable = v1.placeholder(tf.bool, [])
-        self.put_op = buffer.put(self.owner, [self.value], timeout_millis=timeout_millis, **at)
-        self.flush_op = buffer.flush(self.owner, timeout_millis=timeout_millis, **at)
-        self.taken = buffer.take([tf.int32], start_timeout_millis=200, **at)[0]
-        self.resume_op = buffer.resume(self.owner, **at)
-        self.cancel_op = buffer.cancel(self.owner, self.code, self.message, **at)
-        self.close_op = buffer.close(self.owner, **at)
-        self.size_op = buffer.size(**at)
-        self.drain_op = buffer.drain(self.enable, **at)
+        self.put_op = at.put(self.owner, [self.value], timeout_millis=timeout_millis)
+        self.flush_op = at.flush(self.owner, timeout_millis=timeout_millis)
+        self.taken = at.take([tf.int32], start_timeout_millis=200)[0]
+        self.resume_op = at.resume(self.owner)
+        self.cancel_op = at.cancel(self.owner, self.code, self.message)
+        self.close_op = at.close(self.owner)
+        self.size_op = at.size()
+        self.drain_op = at.drain(self.enable)
 
     def put(self, session, value, owner=OWNER, options=None):
         session.run(self.put_op, {self.owner: owner, self.value: value}, options=options)
@@ -114,10 +110,10 @@ VALUES = [
 def test_values_come_back_as_they_were():
     tensors = [tf.constant(value) for value in VALUES]
     owner = tf.constant(OWNER, tf.int64)
-    at: dict[str, Any] = {"capacity": 1, "shared_name": "values"}
-    put = buffer.put(owner, tensors, **at)
-    taken = buffer.take([tensor.dtype for tensor in tensors], **at)
-    resume = buffer.resume(owner, **at)
+    at = buffer.Buffer(capacity=1, shared_name="values")
+    put = at.put(owner, tensors)
+    taken = at.take([tensor.dtype for tensor in tensors])
+    resume = at.resume(owner)
     with v1.Session() as session:
         session.run(resume)
         for _ in range(3):
@@ -127,11 +123,11 @@ def test_values_come_back_as_they_were():
 
 
 def test_an_item_of_nothing_is_an_item():
-    at: dict[str, Any] = {"capacity": 1, "shared_name": "nothing"}
+    at = buffer.Buffer(capacity=1, shared_name="nothing")
     owner = tf.constant(OWNER, tf.int64)
-    put = buffer.put(owner, [], **at)
-    assert buffer.take([], name="take_nothing", **at) == []
-    resume, size = buffer.resume(owner, **at), buffer.size(**at)
+    put = at.put(owner, [])
+    assert at.take([], name="take_nothing") == []
+    resume, size = at.resume(owner), at.size()
     with v1.Session() as session:
         session.run([resume])
         session.run(put)
@@ -144,12 +140,9 @@ def test_waiting_holds_no_inter_op_thread(clients):
     taking, putting = threading.Event(), threading.Event()
     empty, full = Stage(name="empty"), Stage(name="full")
     with tf.control_dependencies([told(taking, tf.constant(0))]):
-        waiting_take = buffer.take([tf.int32], capacity=1, shared_name="key/empty")[0]
-    waiting_put = buffer.put(
-        tf.constant(OWNER, tf.int64),
-        [told(putting, tf.constant(5))],
-        capacity=1,
-        shared_name="key/full",
+        waiting_take = buffer.Buffer(capacity=1, shared_name="key/empty").take([tf.int32])[0]
+    waiting_put = buffer.Buffer(capacity=1, shared_name="key/full").put(
+        tf.constant(OWNER, tf.int64), [told(putting, tf.constant(5))]
     )
     other = tf.constant(1) + 1
     with one_inter_op_thread() as session:
@@ -199,13 +192,10 @@ def test_closing_the_session_ends_who_waits(clients):
     taking, putting = threading.Event(), threading.Event()
     stage = Stage()
     with tf.control_dependencies([told(taking, tf.constant(0))]):
-        waiting_take = buffer.take([tf.int32], capacity=1, shared_name="other")[0]
-    resume = buffer.resume(tf.constant(OWNER, tf.int64), capacity=1, shared_name="other")
-    waiting_put = buffer.put(
-        tf.constant(OWNER, tf.int64),
-        [told(putting, tf.constant(5))],
-        capacity=1,
-        shared_name="key/clicks",
+        waiting_take = buffer.Buffer(capacity=1, shared_name="other").take([tf.int32])[0]
+    resume = buffer.Buffer(capacity=1, shared_name="other").resume(tf.constant(OWNER, tf.int64))
+    waiting_put = buffer.Buffer(capacity=1, shared_name="key/clicks").put(
+        tf.constant(OWNER, tf.int64), [told(putting, tf.constant(5))]
     )
     for _ in range(20):
         taking.clear()
@@ -380,9 +370,9 @@ def test_many_producers_and_consumers_each_item_once(clients):
 
 def test_mismatches_name_both_sides():
     stage = Stage()
-    larger = buffer.size(capacity=9, shared_name="key/clicks")
-    other = buffer.take(
-        [tf.int32, tf.string], capacity=1, shared_name="key/clicks", name="other_take"
+    larger = buffer.Buffer(capacity=9, shared_name="key/clicks").size()
+    other = buffer.Buffer(capacity=1, shared_name="key/clicks").take(
+        [tf.int32, tf.string], name="other_take"
     )
     with v1.Session() as session:
         stage.resume(session)
@@ -401,14 +391,14 @@ def test_mismatches_name_both_sides():
 def test_bad_arguments_are_refused():
     owner = tf.constant(OWNER, tf.int64)
     with pytest.raises(ValueError, match="capacity"):
-        buffer.size(capacity=0, shared_name="x")
+        buffer.Buffer(capacity=0, shared_name="x").size()
     with pytest.raises(ValueError, match="timeout_millis"):
-        buffer.put(owner, [], capacity=1, shared_name="x", timeout_millis=0)
+        buffer.Buffer(capacity=1, shared_name="x").put(owner, [], timeout_millis=0)
     with pytest.raises(ValueError, match="must be 2"):
-        buffer.resume(tf.constant([1, 2, 3], tf.int64), capacity=1, shared_name="x")
-    nameless = buffer.size(capacity=1, shared_name="")
+        buffer.Buffer(capacity=1, shared_name="x").resume(tf.constant([1, 2, 3], tf.int64))
+    nameless = buffer.Buffer(capacity=1, shared_name="").size()
     any_owner = v1.placeholder(tf.int64)
-    resume = buffer.resume(any_owner, capacity=1, shared_name="x")
+    resume = buffer.Buffer(capacity=1, shared_name="x").resume(any_owner)
     stage = Stage()
     with v1.Session() as session:
         with pytest.raises(tf.errors.InvalidArgumentError, match="empty shared_name"):
@@ -421,25 +411,22 @@ def test_bad_arguments_are_refused():
 
 def test_no_gradient_flows_through_a_buffer():
     weight = tf.constant(2.0)
-    at: dict[str, Any] = {"capacity": 1, "shared_name": "gradient"}
-    put = buffer.put(tf.constant(OWNER, tf.int64), [weight * 3.0], **at)
+    at = buffer.Buffer(capacity=1, shared_name="gradient")
+    put = at.put(tf.constant(OWNER, tf.int64), [weight * 3.0])
     with tf.control_dependencies([put]):
-        (taken,) = buffer.take([tf.float32], **at)
+        (taken,) = at.take([tf.float32])
     assert v1.gradients(taken * 2.0, [weight]) == [None]
 
 
-def test_a_prepared_put_feeds_and_traces():
+def test_a_prepared_put_feeds():
     stage = Stage(capacity=2)
-    options = v1.RunOptions(trace_level=v1.RunOptions.SOFTWARE_TRACE)
     with v1.Session() as session:
         stage.resume(session)
-        feeds = [stage.owner.name, stage.value.name]
-        buffer.put_callable(session, stage.put_op.name, feeds)(OWNER, 1)
-        metadata = v1.RunMetadata()
-        traced = buffer.put_callable(session, stage.put_op.name, feeds, options)
-        traced(OWNER, np.int32(2), run_metadata=metadata)
-        nodes = [n.node_name for d in metadata.step_stats.dev_stats for n in d.node_stats]
-        assert stage.put_op.name in nodes
+        put = buffer.put_callable(
+            session, stage.put_op.name, [stage.owner.name, stage.value.name], v1.RunOptions()
+        )
+        put(OWNER, np.int32(1))
+        put(OWNER, np.int32(2))
         assert [stage.take(session), stage.take(session)] == [1, 2]
 
 
@@ -448,7 +435,7 @@ def test_a_server_keeps_the_buffer_between_sessions_but_not_its_items(clients):
     taking = threading.Event()
     stage = Stage()
     with tf.control_dependencies([told(taking, tf.constant(0))]):
-        waiting = buffer.take([tf.int32], capacity=1, shared_name="key/clicks")[0]
+        waiting = buffer.Buffer(capacity=1, shared_name="key/clicks").take([tf.int32])[0]
     with v1.Session(server.target) as session:
         stage.resume(session)
         stage.put(session, 1)

@@ -1,12 +1,12 @@
-"""The ops of a stage's buffer: put, flush, take, resume, cancel, close, size, drain.
+"""Buffer: the ops of a stage's buffer, put, flush, take, resume, cancel, close, size, drain.
 
-One buffer is shared by the ops with equal `shared_name` and `container` on one device; the first
-that runs fixes its capacity. `owner` is an int64 tensor [token, thread]: the session's producers
-own the buffer by the token (never 0), `thread` is the number of the producer that calls.
+`owner` is an int64 tensor [token, thread]: the session's producers own the buffer by the token
+(never 0), `thread` is the number of the producer that calls.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,205 +30,146 @@ for _op in ("Put", "Flush", "Take", "Resume", "Cancel", "Close", "Size", "Drain"
     tf.no_gradient(f"WorkbenchBuffer{_op}")
 
 
-def put(
-    owner: tf.Tensor,
-    tensors: Sequence[tf.Tensor],
-    *,
-    capacity: int,
-    shared_name: str,
-    timeout_millis: int = 300_000,
-    stream_id: int = 0,
-    stage: str = "",
-    container: str = "",
-    name: str | None = None,
-) -> tf.Operation:
-    """Puts `tensors` into the buffer as one item; waits for room without holding a thread.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Buffer:
+    """Names one buffer; its methods build ops on it in the current graph, on one device.
 
-    Args:
-      owner: int64 [2], token and thread.
-      tensors: the item; any number and shapes, dtypes as in `take`.
-      capacity: most items the buffer holds.
-      shared_name: name of the buffer.
-      timeout_millis: how long to wait for room. Then the op fails with DEADLINE_EXCEEDED, see
-        `is_parked`, but the item stays in line; `flush` waits for it.
-      stream_id: GPU stream of the staged side; without effect on a CPU.
+    Attributes:
+      shared_name: name of the buffer's resource on the device.
+      capacity: most items it holds; the first op that runs fixes it.
       stage: name of the stage in messages; empty means `shared_name`.
       container: resource container; empty means the session's.
-      name: name of the op.
-
-    Returns:
-      The op. It fails with CANCELLED when the buffer is closed or cancelled, or owned by a newer
-      session (`is_superseded`), and with FAILED_PRECONDITION before any resume.
     """
-    return _native.library().workbench_buffer_put(
-        owner=owner,
-        record=list(tensors),
-        timeout_millis=timeout_millis,
-        stream_id=stream_id,
-        name=name,
-        **_address(capacity, shared_name, stage, container),
-    )
 
+    shared_name: str
+    capacity: int
+    stage: str = ""
+    container: str = ""
 
-def flush(
-    owner: tf.Tensor,
-    *,
-    capacity: int,
-    shared_name: str,
-    timeout_millis: int = 300_000,
-    stage: str = "",
-    container: str = "",
-    name: str | None = None,
-) -> tf.Operation:
-    """Waits until the buffer has what timed-out puts of the owner's thread left in line.
+    def put(
+        self,
+        owner: tf.Tensor,
+        tensors: Sequence[tf.Tensor],
+        *,
+        timeout_millis: int = 300_000,
+        stream_id: int = 0,
+        name: str | None = None,
+    ) -> tf.Operation:
+        """Puts `tensors` in as one item; waits for room without holding a thread.
 
-    Returns:
-      The op. It fails with DEADLINE_EXCEEDED (`is_parked`) when that takes longer than
-      `timeout_millis`, and may be run again; the arguments are those of `put`.
-    """
-    return _native.library().workbench_buffer_flush(
-        owner=owner,
-        timeout_millis=timeout_millis,
-        name=name,
-        **_address(capacity, shared_name, stage, container),
-    )
+        Args:
+          owner: int64 [2], token and thread.
+          tensors: the item; any number and shapes, dtypes as in `take`.
+          timeout_millis: how long to wait for room. Then the op fails with DEADLINE_EXCEEDED, see
+            `is_parked`, but the item stays in line; `flush` waits for it.
+          stream_id: GPU stream of the staged side; without effect on a CPU.
+          name: name of the op.
 
+        Returns:
+          The op. It fails with CANCELLED when the buffer is closed or cancelled, or owned by a
+          newer session (`is_superseded`), and with FAILED_PRECONDITION before any resume.
+        """
+        return _native.library().workbench_buffer_put(
+            owner=owner,
+            record=list(tensors),
+            timeout_millis=timeout_millis,
+            stream_id=stream_id,
+            name=name,
+            **self._address(),
+        )
 
-def take(
-    dtypes: Sequence[tf.DType],
-    *,
-    capacity: int,
-    shared_name: str,
-    shapes: Sequence[tf.TensorShape] = (),
-    num_clients: int = 1,
-    start_timeout_millis: int = 8_000,
-    stage: str = "",
-    container: str = "",
-    name: str | None = None,
-) -> list[tf.Tensor]:
-    """Takes the oldest item; waits for one without holding a thread.
+    def flush(
+        self, owner: tf.Tensor, *, timeout_millis: int = 300_000, name: str | None = None
+    ) -> tf.Operation:
+        """Waits until the buffer has what timed-out puts of the owner's thread left in line.
 
-    Args:
-      dtypes: dtypes of the item's tensors, as put.
-      shapes: static shapes of the item's tensors; none when they are not known.
-      num_clients: accepted, without effect: any number of takes may wait.
-      start_timeout_millis: how long to wait for the buffer's first resume.
-      capacity, shared_name, stage, container, name: as in `put`.
+        Returns:
+          The op. It fails with DEADLINE_EXCEEDED (`is_parked`) when that takes longer than
+          `timeout_millis`, and may be run again.
+        """
+        return _native.library().workbench_buffer_flush(
+            owner=owner, timeout_millis=timeout_millis, name=name, **self._address()
+        )
 
-    Returns:
-      The item's tensors, of these shapes; or, with no dtypes, an empty list. The op fails with
-      OUT_OF_RANGE when the buffer is closed and everything was taken, with the error given to
-      `cancel` when it was cancelled, and with FAILED_PRECONDITION when no owner ever came.
-    """
-    taken = _native.library().workbench_buffer_take(
-        dtypes=list(dtypes),
-        shapes=list(shapes),
-        num_clients=num_clients,
-        start_timeout_millis=start_timeout_millis,
-        name=name,
-        **_address(capacity, shared_name, stage, container),
-    )
-    return list(taken) if dtypes else []
+    def take(
+        self,
+        dtypes: Sequence[tf.DType],
+        *,
+        shapes: Sequence[tf.TensorShape] = (),
+        num_clients: int = 1,
+        start_timeout_millis: int = 8_000,
+        name: str | None = None,
+    ) -> list[tf.Tensor]:
+        """Takes the oldest item; waits for one without holding a thread.
 
+        Args:
+          dtypes: dtypes of the item's tensors, as put.
+          shapes: static shapes of the item's tensors; none when they are not known.
+          num_clients: accepted, without effect: any number of takes may wait.
+          start_timeout_millis: how long to wait for the buffer's first resume.
+          name: name of the op.
 
-def resume(
-    owner: tf.Tensor,
-    *,
-    capacity: int,
-    shared_name: str,
-    stage: str = "",
-    container: str = "",
-    name: str | None = None,
-) -> tf.Operation:
-    """Makes the token the buffer's owner, opens the buffer, drops what an earlier owner left.
+        Returns:
+          The item's tensors, of these shapes; or, with no dtypes, an empty list. The op fails with
+          OUT_OF_RANGE when the buffer is closed and everything was taken, with the error given to
+          `cancel` when it was cancelled, and with FAILED_PRECONDITION when no owner ever came.
+        """
+        taken = _native.library().workbench_buffer_take(
+            dtypes=list(dtypes),
+            shapes=list(shapes),
+            num_clients=num_clients,
+            start_timeout_millis=start_timeout_millis,
+            name=name,
+            **self._address(),
+        )
+        return list(taken) if dtypes else []
 
-    With the token of the present owner it only lifts `cancel` and `close`.
-    """
-    return _native.library().workbench_buffer_resume(
-        owner=owner, name=name, **_address(capacity, shared_name, stage, container)
-    )
+    def resume(self, owner: tf.Tensor, *, name: str | None = None) -> tf.Operation:
+        """Makes the token the buffer's owner, opens the buffer, drops what an earlier owner left.
 
+        With the token of the present owner it only lifts `cancel` and `close`.
+        """
+        return _native.library().workbench_buffer_resume(owner=owner, name=name, **self._address())
 
-def cancel(
-    owner: tf.Tensor,
-    code: tf.Tensor,
-    message: tf.Tensor,
-    *,
-    capacity: int,
-    shared_name: str,
-    stage: str = "",
-    container: str = "",
-    name: str | None = None,
-) -> tf.Operation:
-    """Ends the stage at once; takes get what is in the buffer, then this error.
+    def cancel(
+        self, owner: tf.Tensor, code: tf.Tensor, message: tf.Tensor, *, name: str | None = None
+    ) -> tf.Operation:
+        """Ends the stage at once; takes get what is in the buffer, then this error.
 
-    Args:
-      owner: int64 [2]; with another token than the owner's nothing happens.
-      code: int32 scalar, an error code of `tf.errors`; 0 or CANCELLED is a plain stop.
-      message: string scalar, the message of that error.
-      capacity, shared_name, stage, container, name: as in `put`.
-    """
-    return _native.library().workbench_buffer_cancel(
-        owner=owner,
-        code=code,
-        message=message,
-        name=name,
-        **_address(capacity, shared_name, stage, container),
-    )
+        Args:
+          owner: int64 [2]; with another token than the owner's nothing happens.
+          code: int32 scalar, an error code of `tf.errors`; 0 or CANCELLED is a plain stop.
+          message: string scalar, the message of that error.
+          name: name of the op.
+        """
+        return _native.library().workbench_buffer_cancel(
+            owner=owner, code=code, message=message, name=name, **self._address()
+        )
 
+    def close(self, owner: tf.Tensor, *, name: str | None = None) -> tf.Operation:
+        """Ends the epoch: every item already produced is taken, then takes fail with OUT_OF_RANGE.
 
-def close(
-    owner: tf.Tensor,
-    *,
-    capacity: int,
-    shared_name: str,
-    stage: str = "",
-    container: str = "",
-    name: str | None = None,
-) -> tf.Operation:
-    """Ends the epoch: every item already produced is taken, then takes fail with OUT_OF_RANGE.
+        With another token than the owner's nothing happens.
+        """
+        return _native.library().workbench_buffer_close(owner=owner, name=name, **self._address())
 
-    With another token than the owner's nothing happens.
-    """
-    return _native.library().workbench_buffer_close(
-        owner=owner, name=name, **_address(capacity, shared_name, stage, container)
-    )
+    def size(self, *, name: str | None = None) -> tf.Tensor:
+        """Items in the buffer now, int32 scalar; those in line are not counted."""
+        return _native.library().workbench_buffer_size(name=name, **self._address())
 
+    def drain(self, enable: tf.Tensor, *, name: str | None = None) -> tf.Tensor:
+        """What happened since the last drain; `enable` switches recording on or off.
 
-def size(
-    *,
-    capacity: int,
-    shared_name: str,
-    stage: str = "",
-    container: str = "",
-    name: str | None = None,
-) -> tf.Tensor:
-    """Items in the buffer now, int32 scalar; those in line are not counted."""
-    return _native.library().workbench_buffer_size(
-        name=name, **_address(capacity, shared_name, stage, container)
-    )
+        Returns:
+          int64 [n, 6], columns EVENT_COLUMNS. EVENT_PUT: `who` is the thread, `start_ns` the call
+          of put, `end_ns` when the item was admitted. EVENT_TAKE: `who` is TensorFlow's step id,
+          `start_ns` the call of take, `end_ns` when the item was handed over. `size` is the number
+          of items after it; times are those of `time.time_ns()`. The latest 2**20 events are kept.
+        """
+        return _native.library().workbench_buffer_drain(enable=enable, name=name, **self._address())
 
-
-def drain(
-    enable: tf.Tensor,
-    *,
-    capacity: int,
-    shared_name: str,
-    stage: str = "",
-    container: str = "",
-    name: str | None = None,
-) -> tf.Tensor:
-    """What happened in the buffer since the last drain; `enable` switches recording on or off.
-
-    Returns:
-      int64 [n, 6], columns EVENT_COLUMNS. EVENT_PUT: `who` is the thread, `start_ns` the call of
-      put, `end_ns` when the item was admitted. EVENT_TAKE: `who` is TensorFlow's step id,
-      `start_ns` the call of take, `end_ns` when the item was handed over. `size` is the number of
-      items after it; times are those of `time.time_ns()`. The latest 2**20 events are kept.
-    """
-    return _native.library().workbench_buffer_drain(
-        enable=enable, name=name, **_address(capacity, shared_name, stage, container)
-    )
+    def _address(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
 
 
 def is_parked(error: BaseException) -> bool:
@@ -256,23 +197,12 @@ def put_callable(
       options: RunOptions of every run, None for the defaults.
 
     Returns:
-      A function of the feeds' values, in their order, and of `run_metadata`.
+      A function of the feeds' values, in their order.
     """
     spec = config_pb2.CallableOptions(feed=feeds, target=[put_op], run_options=options)
     prepared = session._make_callable_from_options(spec)
-    dtypes = [session.graph.get_tensor_by_name(feed).dtype.as_numpy_dtype for feed in feeds]
 
-    def run(*values: Any, run_metadata: Any = None) -> None:
-        arrays = [np.asarray(*pair) for pair in zip(values, dtypes, strict=True)]
-        prepared(*arrays, run_metadata=run_metadata)
+    def run(*values: Any) -> None:
+        prepared(*[np.asarray(value) for value in values])
 
     return run
-
-
-def _address(capacity: int, shared_name: str, stage: str, container: str) -> dict[str, Any]:
-    return {
-        "capacity": capacity,
-        "shared_name": shared_name,
-        "stage": stage,
-        "container": container,
-    }

@@ -28,7 +28,7 @@ v1 = tf.compat.v1
 _LOG = logging.getLogger("workbench")
 _CANCELLED = tf.errors.CANCELLED
 # A put waits for room for as long as its own timeout says: the session's operation timeout, which
-# would kill the step and its batch, must not apply to it.
+# would kill the step and its batch, must not apply to it. Three weeks stand for never.
 _NO_STEP_TIMEOUT_MS = 2_000_000_000
 # How long a stop waits for producers to notice; one that is stuck upstream ends with the session.
 _JOIN_SECONDS = 5.0
@@ -60,7 +60,7 @@ class PrefetchRunner:
       stage: name of the stage.
       puts: name of the put op of each thread.
       owner: tensor fed with [token, thread].
-      flush, resume, close, cancel, size, drain: names of the other ops of the buffer.
+      flush, resume, close, cancel, drain: names of the other ops of the buffer.
       cancel_code, cancel_message, drain_enable: tensors fed to them.
       feeds: (fed tensor, value tensor) names; values are evaluated before each put.
       closed_codes, ignored_codes: error codes that end the epoch, or skip one batch.
@@ -76,7 +76,6 @@ class PrefetchRunner:
     cancel: str
     cancel_code: str
     cancel_message: str
-    size: str
     drain: str
     drain_enable: str
     feeds: tuple[tuple[str, str], ...]
@@ -101,55 +100,46 @@ class PrefetchRunner:
 
 
 def build_runner(
-    stage: str,
-    shared_name: str,
+    at: buffer.Buffer,
     records: Sequence[Sequence[tf.Tensor]],
     feeds: Sequence[tuple[tf.Tensor, tf.Tensor]],
     options: StageOptions,
 ) -> PrefetchRunner:
-    """Builds put, flush, resume, cancel, close, size and drain of one buffer in the current graph.
+    """Builds put, flush, resume, cancel, close and drain of one buffer in the current graph.
 
     Args:
-      stage: name of the stage, for messages.
-      shared_name: name of the buffer's resource.
+      at: the buffer.
       records: the tensors of one item; one record for all threads, or one for each thread.
       feeds: (placeholder, value tensor) pairs.
       options: the stage's options.
     """
-    at: dict[str, Any] = {
-        "capacity": options.capacity,
-        "shared_name": shared_name,
-        "stage": stage,
-    }
     owner = v1.placeholder(tf.int64, [2], name="owner")
     code = v1.placeholder(tf.int32, [], name="cancel_code")
     message = v1.placeholder(tf.string, [], name="cancel_message")
     enable = v1.placeholder(tf.bool, [], name="drain_enable")
     puts = [
-        buffer.put(
+        at.put(
             owner,
             list(record),
             timeout_millis=options.timeout_millis,
             stream_id=options.stage_subgraph_stream_id,
             name="put",
-            **at,
         ).name
         for record in records
     ]
     if len(puts) == 1:
         puts = puts * options.num_threads
     return PrefetchRunner(
-        stage=stage,
+        stage=at.stage,
         puts=tuple(puts),
         owner=owner.name,
-        flush=buffer.flush(owner, timeout_millis=options.timeout_millis, name="flush", **at).name,
-        resume=buffer.resume(owner, name="resume", **at).name,
-        close=buffer.close(owner, name="close", **at).name,
-        cancel=buffer.cancel(owner, code, message, name="cancel", **at).name,
+        flush=at.flush(owner, timeout_millis=options.timeout_millis, name="flush").name,
+        resume=at.resume(owner, name="resume").name,
+        close=at.close(owner, name="close").name,
+        cancel=at.cancel(owner, code, message, name="cancel").name,
         cancel_code=code.name,
         cancel_message=message.name,
-        size=buffer.size(name="size", **at).name,
-        drain=buffer.drain(enable, name="drain", **at).name,
+        drain=at.drain(enable, name="drain").name,
         drain_enable=enable.name,
         feeds=tuple((target.name, value.name) for target, value in feeds),
         closed_codes=error_codes(options.closed_exception_types or (tf.errors.OUT_OF_RANGE,)),
@@ -183,6 +173,8 @@ class StageRun:
         self._live = len(runner.puts)
         self._ended_by_close = False
         self._pool = inter_op_pool(session, runner.stage, runner.options)
+        bounded = getattr(getattr(session, "_config", None), "operation_timeout_in_ms", 0)
+        self._timeout_ms = _NO_STEP_TIMEOUT_MS if bounded else 0
         self._run(runner.resume, {runner.owner: [self._token, -1]})
         self._threads = [
             threading.Thread(
@@ -208,10 +200,10 @@ class StageRun:
         return self._run(self.runner.drain, {self.runner.drain_enable: enable})
 
     def _produce(self, thread: int) -> None:
-        put = self._callable(self.runner.puts[thread], trace=False)
         traced: Any = None
         owner = [self._token, thread]
         try:
+            put = self._callable(self.runner.puts[thread], trace=False)
             while not self._stopping.is_set():
                 sink = self.sink
                 if sink is not None and traced is None:
@@ -325,7 +317,7 @@ class StageRun:
         )
 
     def _run(self, fetch: str, feeds: dict[str, Any]) -> Any:
-        options = v1.RunOptions(timeout_in_ms=_NO_STEP_TIMEOUT_MS)
+        options = v1.RunOptions(timeout_in_ms=self._timeout_ms)
         return self._session.run(fetch, feeds, options=options)
 
     def _run_quietly(self, fetch: str, feeds: dict[str, Any]) -> None:
@@ -345,7 +337,7 @@ class StageRun:
 
     def _callable(self, put: str, trace: bool) -> Callable[..., Any]:
         """`put` as a callable of its feeds: a third of what session.run costs a call."""
-        options = v1.RunOptions(inter_op_thread_pool=self._pool, timeout_in_ms=_NO_STEP_TIMEOUT_MS)
+        options = v1.RunOptions(inter_op_thread_pool=self._pool, timeout_in_ms=self._timeout_ms)
         feeds = [self.runner.owner, *(target for target, _ in self.runner.feeds)]
         if trace:
             options.trace_level = trace_level(self._session)

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from workbench.core import buffer
+from workbench.core.buffer import Buffer
 from workbench.core.options import StageOptions
 from workbench.core.prefetch import build_runner
 from workbench.core.prefetch_hook import register_runner
@@ -99,19 +99,20 @@ def _join(
     _require_equal_structure(nests, records)
     with v1.name_scope(name or "prefetch") as scope:
         stage = scope.rstrip("/")
-        # A server's resource manager outlives sessions and graphs: the key keeps two graphs apart.
-        shared_name = f"{graph._graph_key}{stage}"
-        taken = buffer.take(
+        at = Buffer(
+            # A server's resource manager outlives sessions and graphs: the key keeps two apart.
+            shared_name=f"{graph._graph_key}{stage}",
+            capacity=options.capacity,
+            stage=stage,
+        )
+        taken = at.take(
             [tensor.dtype for tensor in records[0]],
             shapes=[_common_shape(same) for same in zip(*records, strict=True)],
-            capacity=options.capacity,
             num_clients=options.num_clients,
-            shared_name=shared_name,
-            stage=stage,
             name="take",
         )
         with tf.control_dependencies(None), graph.colocate_with(taken[0].op):
-            runner = build_runner(stage, shared_name, records, feeds, options)
+            runner = build_runner(at, records, feeds, options)
     register_runner(graph, runner)
     return _with_tensors(nests[0], taken)
 

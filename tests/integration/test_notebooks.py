@@ -1,0 +1,33 @@
+"""Every notebook runs from top to bottom, quietly, and what it shows is worth saving."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import nbclient
+import nbformat
+import pytest
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_runs_and_shows_every_outlet(path, tmp_path):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    (tmp_path / "data").mkdir()
+    notebook = nbformat.read(shutil.copy(path, folder), as_version=4)
+    assert all(not cell.get("outputs") for cell in notebook.cells), "saved with outputs"
+    nbclient.NotebookClient(
+        notebook, timeout=280, resources={"metadata": {"path": str(folder)}}
+    ).execute()
+    outputs = [o for cell in notebook.cells for o in cell.get("outputs", ())]
+    assert [o["text"] for o in outputs if o.get("name") == "stderr"] == []
+    shown = [o["data"] for o in outputs if WIDGET in o.get("data", {})]
+    assert len(shown) >= 2
+    assert all({"text/plain", "text/html"} <= set(data) for data in shown)
+    assert len(json.dumps(notebook)) < 300_000
