@@ -20,7 +20,7 @@ demo: $(NATIVE) ## Train DLRM un-staged and staged on generated clicks; writes d
 	@$(BIN)/workbench demo --out demo
 
 lab: $(NATIVE) ## Open JupyterLab at the first notebook
-	@$(BIN)/jupyter lab notebooks/01_see_a_step.ipynb
+	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_see_a_step.ipynb
 
 install: $(NATIVE) ## Install everything into .venv and build the native library
 

@@ -1,8 +1,8 @@
 """The graph of DLRM on a Criteo click log: parse, (stage,) hash, look up, train.
 
 Sizes and order follow DeepRec's modelzoo (batch 512, 26 tables of 16, bottom 512-256-64-16, dot
-interaction, top 512-256), and so does one oddity of it: each layer of the top network reads the
-interaction itself, so that only the last one feeds the logit.
+interaction, top 512-256). There each layer of the top network reads the interaction itself, so that
+only the last one feeds the logit; here they are stacked, as the model was published.
 """
 
 from __future__ import annotations
@@ -118,7 +118,6 @@ def stage(batch: dict[str, tf.Tensor], optimizations: Optimizations) -> dict[str
 
 def train(options: DlrmOptions, batch: dict[str, tf.Tensor]) -> Built:
     """Builds model, loss and update on a parsed batch."""
-    # One partition per thread would make the variables depend on the machine.
     with v1.variable_scope("dlrm", use_resource=False, initializer=_initializer(options.seed)):
         logits = _logits(batch)
     label = tf.expand_dims(batch["label"], 1)
@@ -135,10 +134,9 @@ def _logits(batch: dict[str, tf.Tensor]) -> tf.Tensor:
     for i, units in enumerate(_BOTTOM):
         dense = _normal(_dense(dense, units, f"bottom_{i}"), f"bottom_{i}")
     vectors = tf.stack([dense, *(_looked_up(batch[name], name) for name in CATEGORIES)], axis=1)
-    interaction = tf.concat([dense, _pairs(vectors)], axis=1)
+    top = tf.concat([dense, _pairs(vectors)], axis=1)
     for i, units in enumerate(_TOP):
-        # Every layer reads the interaction, as in DeepRec's model; only the last one matters.
-        top = _normal(_dense(interaction, units, f"top_{i}"), f"top_{i}")
+        top = _normal(_dense(top, units, f"top_{i}"), f"top_{i}")
     return _dense(top, 1, "logit", activation=None)
 
 
