@@ -219,7 +219,7 @@ class TestErrors:
                 taken.append(session.run(back))
                 time.sleep(0.08)
         assert sorted(taken) == list(range(6))
-        warned = [r.getMessage() for r in caplog.records if "kept and waits on" in r.getMessage()]
+        warned = [r.getMessage() for r in caplog.records if "stays in line" in r.getMessage()]
         assert warned
         assert "prefetch" in warned[0]
         assert "20 ms" in warned[0]

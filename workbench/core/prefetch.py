@@ -256,7 +256,7 @@ class StageRun:
     def _wait_for_room(self, owner: list[int], error: tf.errors.OpError) -> None:
         """The batch of a timed-out put stays in line: waits until the buffer has taken it."""
         while not self._stopping.is_set():
-            _LOG.warning("%s; the batch is kept and waits on", error.message)
+            _LOG.warning("%s", error.message)
             try:
                 self._run(self.runner.flush, {self.runner.owner: owner})
                 return
@@ -332,7 +332,7 @@ class StageRun:
             return ()
         return self._session.run(
             [value for _, value in self.runner.feeds],
-            options=v1.RunOptions(inter_op_thread_pool=self._pool),
+            options=v1.RunOptions(inter_op_thread_pool=self._pool, timeout_in_ms=self._timeout_ms),
         )
 
     def _callable(self, put: str, trace: bool) -> Callable[..., Any]:
