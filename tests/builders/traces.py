@@ -8,25 +8,15 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.trace import Trace
+from workbench.core.trace_tables import column_names
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 START_NS = 1_700_000_000_000_000_000
 MS = 1_000_000
 
-EVENT_COLUMNS = ["start_ns", "dur_ns", "delay_ns", "node", "track", "step"]
-RUN_COLUMNS = ["track", "number", "start_ns", "end_ns"]
-ITEM_COLUMNS = [
-    "stage",
-    "item",
-    "put_start_ns",
-    "put_end_ns",
-    "take_start_ns",
-    "take_end_ns",
-    "put_track",
-    "put_run",
-    "take_step",
-    "take_track",
-]
+EVENT_COLUMNS = column_names("events")
+RUN_COLUMNS = column_names("runs")
+ITEM_COLUMNS = column_names("items")
 
 STAGE_NODES = (("input/ReadLines", "ReaderReadV2"), ("ids/hash", "StringToHashBucketFast"))
 STEP_NODES = (

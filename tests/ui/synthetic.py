@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.trace import Trace
+from workbench.core.trace_tables import column_names
 
 ORIGIN_NS = 1_790_000_000_000_000_000
 US = 1_000
@@ -205,25 +206,14 @@ def _trace(ops, made, runs, items, threads, producers, capacity, first_name) -> 
         tracks=tracks,
         runs=pd.DataFrame(
             [(track, number, a + ORIGIN_NS, b + ORIGIN_NS) for track, number, a, b in runs],
-            columns=["track", "number", "start_ns", "end_ns"],
+            columns=column_names("runs"),
         ).sort_values("start_ns", kind="stable", ignore_index=True),
         items=pd.DataFrame(
             [
                 ("prefetch", n, *map(shift, times), track, run, step, min(step, 0))
                 for n, *times, track, run, step in items
             ],
-            columns=[
-                "stage",
-                "item",
-                "put_start_ns",
-                "put_end_ns",
-                "take_start_ns",
-                "take_end_ns",
-                "put_track",
-                "put_run",
-                "take_step",
-                "take_track",
-            ],
+            columns=column_names("items"),
         ),
         meta={
             "title": "DLRM, staged" if producers else "DLRM",

@@ -63,8 +63,7 @@ class PrefetchHook(tf.compat.v1.train.SessionRunHook):
     def end(self, session: Any) -> None:
         """Ends the stages while the session can still tell their buffers."""
         del session
-        for run in self._runs:
-            run.stop()
+        _stop(self._runs)
 
 
 @contextlib.contextmanager
@@ -81,8 +80,7 @@ def prefetching(session: Any) -> Iterator[tuple[StageRun, ...]]:
     try:
         yield tuple(runs)
     finally:
-        for run in runs:
-            run.stop()
+        _stop(runs)
 
 
 def _start(session: Any, on_error: Any) -> list[StageRun]:
@@ -91,13 +89,16 @@ def _start(session: Any, on_error: Any) -> list[StageRun]:
         for runner in runners(session.graph):
             runs.append(runner.start(session, on_error))
     except BaseException:
-        for run in runs:
-            run.stop()
+        _stop(runs)
         raise
     return runs
 
 
 def _stop_with(coord: Any, runs: list[StageRun]) -> None:
     coord.wait_for_stop()
+    _stop(runs)
+
+
+def _stop(runs: list[StageRun]) -> None:
     for run in runs:
         run.stop()

@@ -12,6 +12,7 @@ import pandas as pd
 
 from workbench.core.step_stats import OpSpan, op_spans
 from workbench.core.trace import Trace
+from workbench.core.trace_tables import column_names
 
 # Columns of a buffer's event log, and the two kinds of event in it.
 _KIND, _ITEM, _WHO, _START, _END, _SIZE = range(6)
@@ -169,11 +170,11 @@ class _Build:
     def trace(self, meta: Mapping[str, Any]) -> Trace:
         """Tracks get their final numbers here: main steps, prefetch threads, inter-op threads."""
         tracks, order = self._track_table()
-        events = pd.DataFrame(
-            self._events, columns=["start_ns", "dur_ns", "delay_ns", "node", "track", "step"]
-        ).sort_values("start_ns", kind="stable", ignore_index=True)
-        runs = pd.DataFrame(self._runs, columns=["track", "number", "start_ns", "end_ns"])
-        items = pd.DataFrame(self._items, columns=_ITEM_COLUMNS)
+        events = pd.DataFrame(self._events, columns=column_names("events")).sort_values(
+            "start_ns", kind="stable", ignore_index=True
+        )
+        runs = pd.DataFrame(self._runs, columns=column_names("runs"))
+        items = pd.DataFrame(self._items, columns=column_names("items"))
         for table, columns in (
             (events, ["track"]),
             (runs, ["track"]),
@@ -181,7 +182,7 @@ class _Build:
         ):
             for column in columns:
                 table[column] = [order.get(track, -1) for track in table[column]]
-        nodes = pd.DataFrame(list(self._nodes), columns=["name", "op", "device"])
+        nodes = pd.DataFrame(list(self._nodes), columns=column_names("nodes"))
         return Trace(
             events=events, nodes=nodes, tracks=tracks, runs=runs, items=items, meta=dict(meta)
         )
@@ -205,21 +206,7 @@ class _Build:
             index = count[kind] = count.get(kind, -1) + 1
             order[track] = len(rows)
             rows.append((_track_name(kind, index), kind, index, stage))
-        return pd.DataFrame(rows, columns=["name", "kind", "index", "stage"]), order
-
-
-_ITEM_COLUMNS = [
-    "stage",
-    "item",
-    "put_start_ns",
-    "put_end_ns",
-    "take_start_ns",
-    "take_end_ns",
-    "put_track",
-    "put_run",
-    "take_step",
-    "take_track",
-]
+        return pd.DataFrame(rows, columns=column_names("tracks")), order
 
 
 def _track_name(kind: str, index: int) -> str:

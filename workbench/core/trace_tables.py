@@ -50,6 +50,11 @@ TABLES: dict[str, tuple[Column, ...]] = {
 }
 
 
+def column_names(table: str) -> list[str]:
+    """The columns of a table, in their order."""
+    return [column.name for column in TABLES[table]]
+
+
 def shaped(table: str, frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with exactly the table's columns, each in its narrowest type, rows from 0.
 
@@ -57,7 +62,7 @@ def shaped(table: str, frame: pd.DataFrame) -> pd.DataFrame:
       TraceError: a column is missing, unknown, or of the wrong type.
     """
     wanted = TABLES[table]
-    names = [column.name for column in wanted]
+    names = column_names(table)
     for name in names:
         if name not in frame.columns:
             raise TraceError(f"table `{table}` has no column `{name}`; it needs {', '.join(names)}")
