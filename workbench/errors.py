@@ -24,6 +24,14 @@ class DataError(WorkbenchError, ValueError):
     """A data file cannot be read; the message names file, row and column."""
 
 
+class PlanError(WorkbenchError, ValueError):
+    """A graph cannot be cut as asked, or a plan does not fit the graph it meets."""
+
+
+class NoInputError(PlanError):
+    """A graph has neither a stage nor an input, so there is nowhere to cut."""
+
+
 class TraceError(WorkbenchError, ValueError):
     """A trace breaks one of its invariants, or is in a format this version cannot read."""
 

@@ -33,6 +33,13 @@ set_source_files_properties(capi/stamp.cc PROPERTIES
 add_library(workbench MODULE
   $<TARGET_OBJECTS:workbench_plain>
   capi/stamp.cc
+  rewriting/apply_stage_plan.cc
+  rewriting/copy_nodes.cc
+  rewriting/named_graph.cc
+  rewriting/no_cycle.cc
+  rewriting/stage_plan.cc
+  rewriting/stage_plan_pass.cc
+  rewriting/stand_in_device.cc
   staging/buffer_resource.cc
   staging/staging_kernels.cc
   staging/staging_ops.cc)

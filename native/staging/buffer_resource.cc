@@ -4,27 +4,42 @@
 
 namespace workbench {
 
-using tensorflow::DataTypeVector;
+using tensorflow::DataTypeVectorString;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
+
+void ItemDtypes::Read(OpKernelConstruction* context) {
+  OP_REQUIRES_OK(context, context->GetAttr("dtypes", &record));
+  OP_REQUIRES_OK(context, context->GetAttr("host_dtypes", &host_record));
+}
+
+std::string ItemDtypes::DebugString() const {
+  std::string text = absl::StrCat(record.size(), " tensors ", DataTypeVectorString(record));
+  if (!host_record.empty()) {
+    absl::StrAppend(&text, record.empty() ? "" : " ", "and ", host_record.size(), " host tensors ",
+                    DataTypeVectorString(host_record));
+  }
+  return text;
+}
 
 std::string BufferResource::DebugString() const {
   return absl::StrCat("buffer of stage '", buffer_->stage(), "': ", buffer_->Size(), " of ",
                       buffer_->capacity(), " items");
 }
 
-absl::Status BufferResource::CheckDtypes(const std::string& op, const DataTypeVector& dtypes) {
+absl::Status BufferResource::CheckDtypes(const std::string& op, const ItemDtypes& dtypes) {
   tensorflow::mutex_lock lock(mu_);
   if (!fixed_) {
     fixed_ = true;
     fixed_by_ = op;
     dtypes_ = dtypes;
   }
-  if (dtypes == dtypes_) return absl::OkStatus();
+  if (dtypes.record == dtypes_.record && dtypes.host_record == dtypes_.host_record) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(absl::StrCat(
-      "items of stage '", buffer_->stage(), "' have ", dtypes_.size(), " tensors ",
-      tensorflow::DataTypeVectorString(dtypes_), ", as '", fixed_by_, "' said first, but '", op,
-      "' has ", dtypes.size(), " tensors ", tensorflow::DataTypeVectorString(dtypes),
+      "items of stage '", buffer_->stage(), "' have ", dtypes_.DebugString(), ", as '", fixed_by_,
+      "' said first, but '", op, "' has ", dtypes.DebugString(),
       "; put and take of one buffer must agree"));
 }
 

@@ -17,6 +17,16 @@ namespace workbench {
 using TensorRecord = std::vector<tensorflow::Tensor>;
 using TensorBuffer = StageBuffer<TensorRecord>;
 
+// The dtypes of an item, in their order: first those in the memory of the buffer's device,
+// then those in the host's memory on every device. On a CPU the two are alike.
+struct ItemDtypes {
+  tensorflow::DataTypeVector record;
+  tensorflow::DataTypeVector host_record;
+
+  void Read(tensorflow::OpKernelConstruction* context);
+  std::string DebugString() const;
+};
+
 // A buffer in a device's resource manager. Whoever waits in the buffer shares the buffer, not this
 // resource: when its container is cleared, the resource goes and ends them.
 class BufferResource : public tensorflow::ResourceBase {
@@ -28,15 +38,17 @@ class BufferResource : public tensorflow::ResourceBase {
   const std::shared_ptr<TensorBuffer>& buffer() const { return buffer_; }
   std::string DebugString() const override;
 
-  // The first put or take fixes the dtypes of an item; `op` is in the message of a mismatch.
-  absl::Status CheckDtypes(const std::string& op, const tensorflow::DataTypeVector& dtypes);
+  // The first put or take fixes the dtypes of an item; `op` is in the message of a mismatch. They
+  // must agree list by list, on a CPU too: take passes a tensor off as being in the memory of the
+  // list it has it in.
+  absl::Status CheckDtypes(const std::string& op, const ItemDtypes& dtypes);
 
  private:
   const std::shared_ptr<TensorBuffer> buffer_;
   tensorflow::mutex mu_;  // Held for the comparison only; no other lock is taken under it.
   bool fixed_ TF_GUARDED_BY(mu_) = false;
   std::string fixed_by_ TF_GUARDED_BY(mu_);
-  tensorflow::DataTypeVector dtypes_ TF_GUARDED_BY(mu_);
+  ItemDtypes dtypes_ TF_GUARDED_BY(mu_);
 };
 
 // What a kernel knows of its buffer: enough to find it, or make it, in the resource manager.

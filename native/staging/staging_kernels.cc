@@ -15,6 +15,7 @@ using tensorflow::AsyncOpKernel;
 using tensorflow::CancellationManager;
 using tensorflow::CancellationToken;
 using tensorflow::DEVICE_CPU;
+using tensorflow::DEVICE_GPU;
 using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
@@ -102,7 +103,7 @@ class BufferPutOp : public AsyncOpKernel {
  public:
   explicit BufferPutOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
     address_.Read(context);
-    OP_REQUIRES_OK(context, context->GetAttr("dtypes", &dtypes_));
+    dtypes_.Read(context);
     OP_REQUIRES_OK(context, context->GetAttr("timeout_millis", &timeout_millis_));
   }
 
@@ -113,7 +114,7 @@ class BufferPutOp : public AsyncOpKernel {
     OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
     OP_REQUIRES_OK_ASYNC(context, resource->CheckDtypes(name(), dtypes_), done);
     TensorRecord record;
-    record.reserve(dtypes_.size());
+    record.reserve(context->num_inputs() - 1);
     for (int i = 1; i < context->num_inputs(); ++i) record.push_back(context->input(i));
     const std::shared_ptr<TensorBuffer> buffer = resource->buffer();
     auto call = std::make_shared<StepCall>(context, std::move(done));
@@ -124,7 +125,7 @@ class BufferPutOp : public AsyncOpKernel {
 
  private:
   BufferAddress address_;
-  tensorflow::DataTypeVector dtypes_;
+  ItemDtypes dtypes_;
   int64_t timeout_millis_ = 0;
 };
 
@@ -156,7 +157,7 @@ class BufferTakeOp : public AsyncOpKernel {
  public:
   explicit BufferTakeOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
     address_.Read(context);
-    OP_REQUIRES_OK(context, context->GetAttr("dtypes", &dtypes_));
+    dtypes_.Read(context);
     OP_REQUIRES_OK(context, context->GetAttr("start_timeout_millis", &start_timeout_millis_));
   }
 
@@ -178,7 +179,7 @@ class BufferTakeOp : public AsyncOpKernel {
 
  private:
   BufferAddress address_;
-  tensorflow::DataTypeVector dtypes_;
+  ItemDtypes dtypes_;
   int64_t start_timeout_millis_ = 0;
 };
 
@@ -293,6 +294,40 @@ REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferCancel").Device(DEVICE_CPU), Buffer
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferClose").Device(DEVICE_CPU), BufferCloseOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferSize").Device(DEVICE_CPU), BufferSizeOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferDrain").Device(DEVICE_CPU), BufferDrainOp);
+
+// The same on a GPU, so that a whole buffer is on one device; only `record` is in its memory.
+// Nothing is enqueued there and no stream waited for, as in TensorFlow's own Stage and Unstage:
+// - A tensor copied from the host is complete when put runs: a Recv ends when its copy has ended.
+// - A tensor computed on the GPU may still be under way, even in take. But all steps share the
+//   device's one compute stream, where whoever reads the taken tensor comes after it; copies to
+//   the host and to other devices wait for that stream first.
+// - A dropped record frees memory that kernels may still use. A kernel that gets it next comes
+//   after them on that stream; a copy into it waits for that stream, or, with a timestamped
+//   allocator, gets no such memory.
+// Tensors are handed on, never copied. An output is in the memory that its list says because it was
+// put in by that list (CheckDtypes); strings are on the host in either list.
+REGISTER_KERNEL_BUILDER(
+    Name("WorkbenchBufferPut").Device(DEVICE_GPU).HostMemory("owner").HostMemory("host_record"),
+    BufferPutOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferFlush").Device(DEVICE_GPU).HostMemory("owner"),
+                        BufferFlushOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferTake").Device(DEVICE_GPU).HostMemory("host_record"),
+                        BufferTakeOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferResume").Device(DEVICE_GPU).HostMemory("owner"),
+                        BufferResumeOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferCancel")
+                            .Device(DEVICE_GPU)
+                            .HostMemory("owner")
+                            .HostMemory("code")
+                            .HostMemory("message"),
+                        BufferCancelOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferClose").Device(DEVICE_GPU).HostMemory("owner"),
+                        BufferCloseOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferSize").Device(DEVICE_GPU).HostMemory("size"),
+                        BufferSizeOp);
+REGISTER_KERNEL_BUILDER(
+    Name("WorkbenchBufferDrain").Device(DEVICE_GPU).HostMemory("enable").HostMemory("events"),
+    BufferDrainOp);
 
 }  // namespace
 }  // namespace workbench

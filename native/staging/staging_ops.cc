@@ -33,22 +33,31 @@ absl::Status DrainShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-// The shapes the staged side had, as the attribute `shapes` tells them; none are known without it.
-absl::Status TakeShape(InferenceContext* c) {
+// The shapes the staged side had, as the attribute `attr` tells them of the `count` outputs from
+// `first` on; none are known without it.
+absl::Status ListShape(InferenceContext* c, const char* attr, int first, int count) {
   std::vector<tensorflow::PartialTensorShape> shapes;
-  TF_RETURN_IF_ERROR(c->GetAttr("shapes", &shapes));
-  if (shapes.empty()) return tensorflow::shape_inference::UnknownShape(c);
-  if (static_cast<int>(shapes.size()) != c->num_outputs()) {
-    return absl::InvalidArgumentError(absl::StrCat("shapes has ", shapes.size(),
+  TF_RETURN_IF_ERROR(c->GetAttr(attr, &shapes));
+  const bool known = !shapes.empty();
+  if (known && static_cast<int>(shapes.size()) != count) {
+    return absl::InvalidArgumentError(absl::StrCat(attr, " has ", shapes.size(),
                                                    " entries; expected none, or one for each of ",
-                                                   c->num_outputs(), " tensors of an item"));
+                                                   count, " tensors of an item"));
   }
-  for (int i = 0; i < c->num_outputs(); ++i) {
-    ShapeHandle shape;
-    TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shapes[i], &shape));
-    c->set_output(i, shape);
+  for (int i = 0; i < count; ++i) {
+    ShapeHandle shape = c->UnknownShape();
+    if (known) TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shapes[i], &shape));
+    c->set_output(first + i, shape);
   }
   return absl::OkStatus();
+}
+
+absl::Status TakeShape(InferenceContext* c) {
+  tensorflow::DataTypeVector dtypes;
+  TF_RETURN_IF_ERROR(c->GetAttr("dtypes", &dtypes));
+  const int count = static_cast<int>(dtypes.size());
+  TF_RETURN_IF_ERROR(ListShape(c, "shapes", 0, count));
+  return ListShape(c, "host_shapes", count, c->num_outputs() - count);
 }
 
 }  // namespace
@@ -66,7 +75,9 @@ absl::Status TakeShape(InferenceContext* c) {
 WORKBENCH_BUFFER_OP("WorkbenchBufferPut")
     .Input("owner: int64")
     .Input("record: dtypes")
+    .Input("host_record: host_dtypes")
     .Attr("dtypes: list(type) >= 0")
+    .Attr("host_dtypes: list(type) >= 0 = []")
     .Attr("timeout_millis: int >= 1 = 300000")
     .Attr("stream_id: int >= 0 = 0")
     .SetShapeFn(OwnerIn)
@@ -74,7 +85,8 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferPut")
 Puts one item into a stage's buffer, or waits in line for room without holding a thread.
 
 owner: the owner's token, and the number of the producing thread.
-record: the item.
+record: the item's first tensors, in the memory of the buffer's device.
+host_record: its other tensors, in the host's memory on every device.
 capacity: most items the buffer holds; the first op that touches the buffer fixes it.
 timeout_millis: when it passes the op fails with DEADLINE_EXCEEDED, but the item stays in line.
 stream_id: GPU stream of the staged side; noted, without effect on a CPU.
@@ -90,16 +102,21 @@ Waits until the buffer has taken in what timed-out puts of this thread left in l
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferTake")
     .Output("record: dtypes")
+    .Output("host_record: host_dtypes")
     .Attr("dtypes: list(type) >= 0")
+    .Attr("host_dtypes: list(type) >= 0 = []")
     .Attr("shapes: list(shape) >= 0 = []")
+    .Attr("host_shapes: list(shape) >= 0 = []")
     .Attr("start_timeout_millis: int >= 1 = 8000")
     .Attr("num_clients: int >= 1 = 1")
     .SetShapeFn(TakeShape)
     .Doc(R"doc(
 Takes the oldest item out of a stage's buffer; waits for one without holding a thread.
 
-record: the item, not copied.
-shapes: static shapes of the item's tensors; empty when unknown.
+record: the item's first tensors, not copied, in the memory of the buffer's device.
+host_record: its other tensors, not copied, in the host's memory on every device.
+shapes: static shapes of `record`; empty when unknown.
+host_shapes: static shapes of `host_record`; empty when unknown.
 start_timeout_millis: how long to wait for the buffer's first owner; after that the stage's prefetch
   runner is missing, which is FAILED_PRECONDITION.
 num_clients: accepted for scripts that give it; any number of takes may wait.

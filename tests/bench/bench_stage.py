@@ -180,8 +180,8 @@ def measure_pair(runs: int = 5000, rounds: int = 12) -> bool:
         resume = at.resume(owner)
         empty = tf.no_op()
         session.run(resume, {owner: [1, -1]})
-        run_put = buffer.put_callable(session, put.name, [owner.name])
-        run_empty_put = buffer.put_callable(session, empty.name, [owner.name])
+        run_put = buffer.prepared(session, feeds=[owner.name], targets=[put.name])
+        run_empty_put = buffer.prepared(session, feeds=[owner.name], targets=[empty.name])
         run_take, run_empty = session.make_callable(take), session.make_callable(empty)
         token = [1, 0]
 

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from google.protobuf import text_format
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from workbench.core import buffer
 
@@ -62,6 +65,13 @@ class Stage:
 
     def drain(self, session, enable):
         return session.run(self.drain_op, {self.enable: enable})
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu(graph: tf.Graph) -> Iterator[None]:
+    """A buffer's ops must be on one device, on a machine with a GPU too."""
+    with tf.device("/CPU:0"):
+        yield
 
 
 @pytest.fixture
@@ -120,6 +130,77 @@ def test_values_come_back_as_they_were():
             session.run(put)
             for value, back in zip(VALUES, session.run(taken), strict=True):
                 np.testing.assert_array_equal(back, value)
+
+
+_PLACES = st.lists(st.integers(0, len(VALUES) - 1), max_size=5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(first=_PLACES, host=_PLACES, items=st.integers(1, 3))
+def test_host_tensors_come_back_after_the_others(first, host, items):
+    with tf.Graph().as_default(), tf.device("/CPU:0"), v1.Session() as session:
+        owner = tf.constant(OWNER, tf.int64)
+        at = buffer.Buffer(capacity=items, shared_name="both lists")
+        order = [*first, *host]
+        fed = [v1.placeholder(VALUES[place].dtype, VALUES[place].shape) for place in order]
+        tensors, host_tensors = fed[: len(first)], fed[len(first) :]
+        put = at.put(owner, tensors, host_tensors)
+        taken = at.take(
+            [tensor.dtype for tensor in tensors],
+            [tensor.dtype for tensor in host_tensors],
+            shapes=[tensor.shape for tensor in tensors],
+            host_shapes=[tensor.shape for tensor in host_tensors],
+            name="take",
+        )
+        assert [tensor.shape for tensor in taken] == [tensor.shape for tensor in fed]
+        session.run(at.resume(owner))
+        for _ in range(items):
+            session.run(put, dict(zip(fed, (VALUES[place] for place in order), strict=True)))
+        for _ in range(items):
+            _, back = session.run(["take", taken])
+            for place, value in zip(order, back, strict=True):
+                np.testing.assert_array_equal(value, VALUES[place])
+                assert value.dtype == VALUES[place].dtype
+        assert session.run(at.size()) == 0
+
+
+def test_shapes_of_each_list_are_known_or_not():
+    at = buffer.Buffer(capacity=1, shared_name="shapes")
+    dtypes, host_dtypes = [tf.float32, tf.int64], [tf.string]
+    matrix, vector = tf.TensorShape([None, 3]), tf.TensorShape([7])
+
+    def shapes_taken(**shapes):
+        return [tensor.shape.rank for tensor in at.take(dtypes, host_dtypes, **shapes)]
+
+    assert shapes_taken() == [None, None, None]
+    assert shapes_taken(shapes=[matrix, vector]) == [2, 1, None]
+    assert shapes_taken(host_shapes=[matrix]) == [None, None, 2]
+    with pytest.raises(ValueError, match="^shapes has 1 entries.* for each of 2 tensors"):
+        shapes_taken(shapes=[matrix])
+    with pytest.raises(ValueError, match="host_shapes has 2 entries.* for each of 1 tensors"):
+        shapes_taken(shapes=[matrix, vector], host_shapes=[matrix, vector])
+
+
+def test_a_graph_from_before_host_tensors_runs():
+    old = """
+      node { name: "owner" op: "Placeholder" attr { key: "dtype" value { type: DT_INT64 } } }
+      node { name: "value" op: "Placeholder" attr { key: "dtype" value { type: DT_INT32 } } }
+      node { name: "resume" op: "WorkbenchBufferResume" input: "owner"
+             attr { key: "shared_name" value { s: "old" } } }
+      node { name: "put" op: "WorkbenchBufferPut" input: "owner" input: "value"
+             attr { key: "shared_name" value { s: "old" } }
+             attr { key: "dtypes" value { list { type: DT_INT32 } } } }
+      node { name: "take" op: "WorkbenchBufferTake"
+             attr { key: "shared_name" value { s: "old" } }
+             attr { key: "dtypes" value { list { type: DT_INT32 } } }
+             attr { key: "shapes" value { list { shape {} } } } }
+    """
+    v1.import_graph_def(text_format.Parse(old, v1.GraphDef()), name="")
+    with v1.Session() as session:
+        session.run("resume", {"owner:0": OWNER})
+        session.run("put", {"owner:0": OWNER, "value:0": 4})
+        assert session.run("take:0") == 4
+        assert session.graph.get_tensor_by_name("take:0").shape == []
 
 
 def test_an_item_of_nothing_is_an_item():
@@ -388,6 +469,30 @@ def test_mismatches_name_both_sides():
         assert stage.take(session) == 1
 
 
+def test_put_and_take_agree_on_which_tensors_are_the_hosts():
+    at = buffer.Buffer(capacity=1, shared_name="lists", stage="clicks")
+    owner = tf.constant(OWNER, tf.int64)
+    number, text = tf.constant(1.0), tf.constant("a")
+    put = at.put(owner, [number], [text], name="put")
+    both_first = at.take([tf.float32, tf.string], name="both_first")
+    both_host = at.take([], [tf.float32, tf.string], name="both_host")
+    swapped = at.take([tf.string], [tf.float32], name="swapped")
+    taken = at.take([tf.float32], [tf.string])
+    with v1.Session() as session:
+        session.run(at.resume(owner))
+        session.run(put)
+        for wrong, found in [
+            (both_first, "'both_first' has 2 tensors float, string;"),
+            (both_host, "'both_host' has 0 tensors and 2 host tensors float, string;"),
+            (swapped, "'swapped' has 1 tensors string and 1 host tensors float;"),
+        ]:
+            with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+                session.run(wrong)
+            for part in ("have 1 tensors float and 1 host tensors string, as 'put' said", found):
+                assert part in caught.value.message
+        assert session.run(taken) == [1.0, b"a"]
+
+
 def test_bad_arguments_are_refused():
     owner = tf.constant(OWNER, tf.int64)
     with pytest.raises(ValueError, match="capacity"):
@@ -422,8 +527,11 @@ def test_a_prepared_put_feeds():
     stage = Stage(capacity=2)
     with v1.Session() as session:
         stage.resume(session)
-        put = buffer.put_callable(
-            session, stage.put_op.name, [stage.owner.name, stage.value.name], v1.RunOptions()
+        put = buffer.prepared(
+            session,
+            feeds=[stage.owner.name, stage.value.name],
+            targets=[stage.put_op.name],
+            options=v1.RunOptions(),
         )
         put(OWNER, np.int32(1))
         put(OWNER, np.int32(2))

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import workbench as wb
 from workbench.core.prefetch import live_runs
-from workbench.core.prefetch_hook import runners
+from workbench.core.runners import runners
 from workbench.errors import OptionError, UnsupportedError
 
 v1 = tf.compat.v1

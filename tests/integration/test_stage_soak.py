@@ -16,7 +16,7 @@ import pytest
 import tensorflow as tf
 
 import workbench as wb
-from workbench.core.prefetch_hook import runners
+from workbench.core.runners import runners
 
 v1 = tf.compat.v1
 CYCLES = int(os.environ.get("WORKBENCH_SOAK_CYCLES", "300"))

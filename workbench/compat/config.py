@@ -13,7 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from workbench.core.options import ThreadPoolOptions
+from workbench.compat.smart_stage import SmartStageField, wishes, with_smart_stage
+from workbench.core.options import SmartStageOptions, ThreadPoolOptions
 from workbench.core.thread_pool import add_stage_pools
 from workbench.errors import OptionError, UnsupportedError
 
@@ -28,11 +29,8 @@ _REFUSED: dict[str, frozenset[str]] = {
             "device_placement_optimization",
             "do_async_embedding",
             "do_op_fusion",
-            "do_smart_stage",
-            "do_smart_stage_gpu",
             "embedding_layer_device_placement_optimization",
             "micro_batch_num",
-            "smart_stage_options",
             "stage_multi_stream",
             "stage_subgraph_on_cpu",
         }
@@ -41,6 +39,10 @@ _REFUSED: dict[str, frozenset[str]] = {
         {"multi_stream_opts", "use_multi_stream"}
     ),
 }
+_SMART_STAGE = frozenset(
+    f"ConfigProto.graph_options.optimizer_options.{name}"
+    for name in ("do_smart_stage", "do_smart_stage_gpu", "smart_stage_options")
+)
 # Stock messages on the way to DeepRec's fields, which must be handed out wrapped.
 _WRAPPED = frozenset(
     {
@@ -70,12 +72,22 @@ class _Refused:
         return False
 
 
+class _SmartStage:
+    """DeepRec's switches of SmartStage, which a stock ConfigProto lacks."""
+
+    def __init__(self) -> None:
+        self.do_smart_stage = False
+        self.do_smart_stage_gpu = False
+        self.smart_stage_options = SmartStageField()
+
+
 class _Message:
     """A stock message, with DeepRec's fields of the same message beside it."""
 
-    def __init__(self, message: Any, path: str) -> None:
+    def __init__(self, message: Any, path: str, smart_stage: _SmartStage) -> None:
         object.__setattr__(self, "_message", message)
         object.__setattr__(self, "_path", path)
+        object.__setattr__(self, "_smart_stage", smart_stage)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -83,14 +95,26 @@ class _Message:
         path = f"{self._path}.{name}"
         if name in _REFUSED.get(self._path, ()):
             return _Refused(path)
+        if path in _SMART_STAGE:
+            return getattr(self._smart_stage, name)
         value = getattr(self._message, name)
-        return _Message(value, path) if path in _WRAPPED else value
+        return _Message(value, path, self._smart_stage) if path in _WRAPPED else value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in _REFUSED.get(self._path, ()):
+        if f"{self._path}.{name}" in _SMART_STAGE:
+            self._set_smart_stage(name, value)
+        elif name not in _REFUSED.get(self._path, ()):
             setattr(self._message, name, value)
         elif value:
             _refuse(f"{self._path}.{name}", value)
+
+    def _set_smart_stage(self, name: str, value: Any) -> None:
+        if name == "smart_stage_options":
+            self._smart_stage.smart_stage_options.CopyFrom(value)
+        elif isinstance(value, (bool, int)):
+            setattr(self._smart_stage, name, bool(value))
+        else:
+            raise TypeError(f"{self._path}.{name} is {value!r}; expected a bool")
 
     def __repr__(self) -> str:
         return repr(self._message)
@@ -155,7 +179,7 @@ class ConfigProto(_Message):
     """
 
     def __init__(self, **fields: Any) -> None:
-        super().__init__(_StockConfig(), "ConfigProto")
+        super().__init__(_StockConfig(), "ConfigProto", _SmartStage())
         object.__setattr__(self, "session_stage_subgraph_thread_pool", _Pools())
         stock = {}
         for name, value in fields.items():
@@ -185,24 +209,43 @@ class ConfigProto(_Message):
         if isinstance(other, ConfigProto):
             self._message.CopyFrom(other._message)
             pools = copy.deepcopy(other.session_stage_subgraph_thread_pool._pools)
+            vars(self._smart_stage).update(copy.deepcopy(vars(other._smart_stage)))
         else:
             self._message.CopyFrom(other)
             pools = []
+            vars(self._smart_stage).update(vars(_SmartStage()))
         self.session_stage_subgraph_thread_pool._pools[:] = pools
 
-    def to_stock(self) -> Any:
-        """A new stock ConfigProto that asks for the same."""
+    def to_stock(self, graph: Any = None) -> Any:
+        """A new stock ConfigProto that asks for the same.
+
+        Args:
+          graph: the finished graph that sessions will run; None leaves SmartStage out.
+
+        Raises:
+          PlanError: SmartStage is on, and the graph has several inputs.
+        """
         config = _StockConfig()
         config.CopyFrom(self._message)
         add_stage_pools(
             config, [pool.options() for pool in self.session_stage_subgraph_thread_pool]
         )
-        return config
+        return with_smart_stage(config, self.smart_stage(), graph)
+
+    def smart_stage(self) -> SmartStageOptions | None:
+        """The wished smart stage, None where it is off."""
+        said = self._smart_stage
+        return wishes(said.do_smart_stage, said.do_smart_stage_gpu, said.smart_stage_options)
 
 
-def stock_config(config: Any) -> Any:
-    """`config` as stock TensorFlow takes it: translated if it is ours, else as it is."""
-    return config.to_stock() if isinstance(config, ConfigProto) else config
+def stock_config(config: Any, graph: Any = None) -> Any:
+    """`config` as stock TensorFlow takes it: translated if it is ours, else as it is.
+
+    Args:
+      config: any ConfigProto, or None.
+      graph: the finished graph that sessions will run, for SmartStage.
+    """
+    return config.to_stock(graph) if isinstance(config, ConfigProto) else config
 
 
 def _refuse(path: str, value: Any) -> None:

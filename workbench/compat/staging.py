@@ -56,8 +56,8 @@ def staged(
             num_threads=num_threads,
             num_clients=_clients(num_clients, num_client),
             timeout_millis=timeout_millis,
-            closed_exception_types=_types(closed_exception_types),
-            ignored_exception_types=_types(ignored_exception_types) or (),
+            closed_exception_types=exception_types(closed_exception_types),
+            ignored_exception_types=exception_types(ignored_exception_types) or (),
             use_stage_subgraph_thread_pool=use_stage_subgraph_thread_pool,
             stage_subgraph_thread_pool_id=stage_subgraph_thread_pool_id,
             stage_subgraph_stream_id=stage_subgraph_stream_id,
@@ -95,8 +95,8 @@ def prefetch_join(
             capacity=capacity,
             num_clients=_clients(num_clients, num_client),
             timeout_millis=timeout_millis,
-            closed_exception_types=_types(closed_exception_types),
-            ignored_exception_types=_types(ignored_exception_types) or (),
+            closed_exception_types=exception_types(closed_exception_types),
+            ignored_exception_types=exception_types(ignored_exception_types) or (),
         ),
         feed_dict=feed_dict,
         name=name,
@@ -113,7 +113,7 @@ def _clients(num_clients: int | None, num_client: int | None) -> int:
     return 1 if given is None else given
 
 
-def _types(types: Any) -> tuple[Any, ...] | None:
+def exception_types(types: Any) -> tuple[Any, ...] | None:
     """One exception type or a sequence of them; None stays None."""
     if types is None:
         return None

@@ -14,6 +14,7 @@ import tensorflow as _tensorflow
 from workbench.compat import training as _training
 from workbench.compat.config import ConfigProto, SessionStageSubgraphThreadPool, stock_config
 from workbench.compat.overlay import Overlay as _Overlay
+from workbench.compat.smart_stage import SmartStageOptions
 from workbench.compat.staging import prefetch_join, staged
 from workbench.core.prefetch_hook import make_prefetch_hook
 
@@ -25,6 +26,7 @@ __all__ = [
     "InteractiveSession",
     "Session",
     "SessionStageSubgraphThreadPool",
+    "SmartStageOptions",
     "make_prefetch_hook",
     "prefetch_join",
     "staged",
@@ -37,15 +39,20 @@ train = _Overlay(_v1.train, _training)
 class Session(_tensorflow.compat.v1.Session):
     """`tf.compat.v1.Session` that also takes this module's ConfigProto."""
 
+    # TensorFlow's __del__ looks at it, also where no plan could be made.
+    _session = None
+
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
-        super().__init__(target, graph, stock_config(config))
+        super().__init__(target, graph, stock_config(config, graph or _v1.get_default_graph()))
 
 
 class InteractiveSession(_tensorflow.compat.v1.InteractiveSession):
     """`tf.compat.v1.InteractiveSession` that also takes this module's ConfigProto."""
 
+    _session = None
+
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
-        super().__init__(target, graph, stock_config(config))
+        super().__init__(target, graph, stock_config(config, graph or _v1.get_default_graph()))
 
 
 def __getattr__(name: str) -> Any:

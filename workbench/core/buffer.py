@@ -2,6 +2,10 @@
 
 `owner` is an int64 tensor [token, thread]: the session's producers own the buffer by the token
 (never 0), `thread` is the number of the producer that calls.
+
+Each device has buffers of its own: build all ops of a buffer under one `tf.device`. Without it,
+TensorFlow puts some or all of them on a GPU where there is one. With a buffer on a GPU the run of
+the put copies the item there, ahead of the step that takes it.
 """
 
 from __future__ import annotations
@@ -50,16 +54,20 @@ class Buffer:
         self,
         owner: tf.Tensor,
         tensors: Sequence[tf.Tensor],
+        host_tensors: Sequence[tf.Tensor] = (),
         *,
         timeout_millis: int = 300_000,
         stream_id: int = 0,
         name: str | None = None,
     ) -> tf.Operation:
-        """Puts `tensors` in as one item; waits for room without holding a thread.
+        """Puts tensors in as one item; waits for room without holding a thread.
 
         Args:
           owner: int64 [2], token and thread.
-          tensors: the item; any number and shapes, dtypes as in `take`.
+          tensors: the item's first tensors, in the memory of the buffer's device; any number and
+            shapes, dtypes as in `take`.
+          host_tensors: its other tensors, in the host's memory on every device: for what a CPU, or
+            a GPU op that wants it there (most int32), reads. Strings never leave the host.
           timeout_millis: how long to wait for room. Then the op fails with DEADLINE_EXCEEDED, see
             `is_parked`, but the item stays in line; `flush` waits for it.
           stream_id: GPU stream of the staged side; without effect on a CPU.
@@ -72,6 +80,7 @@ class Buffer:
         return _native.library().workbench_buffer_put(
             owner=owner,
             record=list(tensors),
+            host_record=list(host_tensors),
             timeout_millis=timeout_millis,
             stream_id=stream_id,
             name=name,
@@ -94,8 +103,10 @@ class Buffer:
     def take(
         self,
         dtypes: Sequence[tf.DType],
+        host_dtypes: Sequence[tf.DType] = (),
         *,
         shapes: Sequence[tf.TensorShape] = (),
+        host_shapes: Sequence[tf.TensorShape] = (),
         num_clients: int = 1,
         start_timeout_millis: int = 8_000,
         name: str | None = None,
@@ -103,26 +114,31 @@ class Buffer:
         """Takes the oldest item; waits for one without holding a thread.
 
         Args:
-          dtypes: dtypes of the item's tensors, as put.
-          shapes: static shapes of the item's tensors; none when they are not known.
+          dtypes: dtypes of the item's first tensors, as put.
+          host_dtypes: dtypes of its host tensors, as put.
+          shapes: static shapes of the first tensors; none when they are not known.
+          host_shapes: static shapes of the host tensors; none when they are not known.
           num_clients: accepted, without effect: any number of takes may wait.
           start_timeout_millis: how long to wait for the buffer's first resume.
           name: name of the op.
 
         Returns:
-          The item's tensors, of these shapes; or, with no dtypes, an empty list. The op fails with
-          OUT_OF_RANGE when the buffer is closed and everything was taken, with the error given to
-          `cancel` when it was cancelled, and with FAILED_PRECONDITION when no owner ever came.
+          The item's tensors, of these shapes, the host's last; or, with no dtypes, an empty list.
+          The op fails with OUT_OF_RANGE when the buffer is closed and everything was taken, with
+          the error given to `cancel` when it was cancelled, with FAILED_PRECONDITION when no owner
+          ever came, and with INVALID_ARGUMENT when items were put with other dtypes.
         """
         taken = _native.library().workbench_buffer_take(
             dtypes=list(dtypes),
+            host_dtypes=list(host_dtypes),
             shapes=list(shapes),
+            host_shapes=list(host_shapes),
             num_clients=num_clients,
             start_timeout_millis=start_timeout_millis,
             name=name,
             **self._address(),
         )
-        return list(taken) if dtypes else []
+        return [*taken.record, *taken.host_record] if dtypes or host_dtypes else []
 
     def resume(self, owner: tf.Tensor, *, name: str | None = None) -> tf.Operation:
         """Makes the token the buffer's owner, opens the buffer, drops what an earlier owner left.
@@ -182,27 +198,35 @@ def is_superseded(error: BaseException) -> bool:
     return isinstance(error, tf.errors.CancelledError) and _SUPERSEDED in error.message
 
 
-def put_callable(
+def prepared(
     session: Any,
-    put_op: str,
+    *,
     feeds: Sequence[str],
+    targets: Sequence[str] = (),
+    fetches: Sequence[str] = (),
     options: Any = None,
-) -> Callable[..., None]:
-    """Prepares runs of one put, for a fraction of the cost of `session.run`.
+) -> Callable[..., Any]:
+    """Prepares runs of nodes by name, for a fraction of the cost of `session.run`.
+
+    Nodes that only a stage plan adds to the session's graph can be run in no other way.
 
     Args:
       session: a raw `tf.compat.v1.Session`.
-      put_op: name of the put op.
       feeds: names of the fed tensors.
+      targets: names of the ops to run.
+      fetches: names of the tensors to return.
       options: RunOptions of every run, None for the defaults.
 
     Returns:
-      A function of the feeds' values, in their order.
+      A function of the feeds' values, in their order, and of `run_metadata`; it returns the list of
+      the fetches' values.
     """
-    spec = config_pb2.CallableOptions(feed=feeds, target=[put_op], run_options=options)
-    prepared = session._make_callable_from_options(spec)
+    spec = config_pb2.CallableOptions(
+        feed=feeds, target=targets, fetch=fetches, run_options=options
+    )
+    run = session._make_callable_from_options(spec)
 
-    def run(*values: Any) -> None:
-        prepared(*[np.asarray(value) for value in values])
+    def call(*values: Any, run_metadata: Any = None) -> Any:
+        return run(*[np.asarray(value) for value in values], run_metadata=run_metadata)
 
-    return run
+    return call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,3 +51,13 @@ def error_codes(types: Sequence[Any]) -> frozenset[int]:
                 "tf.errors.OutOfRangeError, or its integer code such as tf.errors.OUT_OF_RANGE"
             )
     return frozenset(codes)
+
+
+def with_codes(options: Any) -> Any:
+    """StageOptions or SmartStageOptions with integer codes in place of exception classes."""
+    closed = options.closed_exception_types
+    return dataclasses.replace(
+        options,
+        closed_exception_types=None if closed is None else tuple(sorted(error_codes(closed))),
+        ignored_exception_types=tuple(sorted(error_codes(options.ignored_exception_types))),
+    )

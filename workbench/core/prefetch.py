@@ -16,12 +16,13 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from workbench.core import buffer
 from workbench.core.error_codes import error_codes
 from workbench.core.options import StageOptions
-from workbench.core.step_stats import trace_level
+from workbench.core.step_stats import server_of, trace_level
 from workbench.core.thread_pool import inter_op_pool
 
 v1 = tf.compat.v1
@@ -104,6 +105,7 @@ def build_runner(
     records: Sequence[Sequence[tf.Tensor]],
     feeds: Sequence[tuple[tf.Tensor, tf.Tensor]],
     options: StageOptions,
+    host_records: Sequence[Sequence[tf.Tensor]] = (),
 ) -> PrefetchRunner:
     """Builds put, flush, resume, cancel, close and drain of one buffer in the current graph.
 
@@ -112,6 +114,7 @@ def build_runner(
       records: the tensors of one item; one record for all threads, or one for each thread.
       feeds: (placeholder, value tensor) pairs.
       options: the stage's options.
+      host_records: for each record the rest of the item, which stays in host memory; none is empty.
     """
     owner = v1.placeholder(tf.int64, [2], name="owner")
     code = v1.placeholder(tf.int32, [], name="cancel_code")
@@ -121,11 +124,12 @@ def build_runner(
         at.put(
             owner,
             list(record),
+            list(host),
             timeout_millis=options.timeout_millis,
             stream_id=options.stage_subgraph_stream_id,
             name="put",
         ).name
-        for record in records
+        for record, host in zip(records, host_records or [()] * len(records), strict=True)
     ]
     if len(puts) == 1:
         puts = puts * options.num_threads
@@ -186,9 +190,13 @@ class StageRun:
         for thread in self._threads:
             thread.start()
 
+    def announce_stop(self) -> None:
+        """Says that a stop is near: from here on, what fails is no error."""
+        self._stopping.set()
+
     def stop(self) -> None:
         """Cancels the buffer and waits, for a few seconds, until the producers have ended."""
-        self._stopping.set()
+        self.announce_stop()
         self._cancel(_CANCELLED, f"stage {self.runner.stage!r} was stopped with its session")
         deadline = time.monotonic() + _JOIN_SECONDS
         for thread in self._threads:
@@ -197,7 +205,12 @@ class StageRun:
 
     def drain(self, enable: bool) -> Any:
         """Buffer events since recording began, int64 [n, 6]; switches recording on or off."""
-        return self._run(self.runner.drain, {self.runner.drain_enable: enable})
+        runner = self.runner
+        options = v1.RunOptions(timeout_in_ms=self._timeout_ms)
+        drain = buffer.prepared(
+            self._session, feeds=[runner.drain_enable], fetches=[runner.drain], options=options
+        )
+        return drain(enable)[0]
 
     def _produce(self, thread: int) -> None:
         traced: Any = None
@@ -311,21 +324,24 @@ class StageRun:
             runner.cancel,
             {
                 runner.owner: [self._token, -1],
-                runner.cancel_code: code,
+                runner.cancel_code: np.int32(code),
                 runner.cancel_message: message,
             },
         )
 
-    def _run(self, fetch: str, feeds: dict[str, Any]) -> Any:
+    def _run(self, op: str, feeds: dict[str, Any]) -> None:
+        """Runs an op of the buffer, which the Python graph need not know."""
         options = v1.RunOptions(timeout_in_ms=self._timeout_ms)
-        return self._session.run(fetch, feeds, options=options)
+        buffer.prepared(self._session, feeds=list(feeds), targets=[op], options=options)(
+            *feeds.values()
+        )
 
-    def _run_quietly(self, fetch: str, feeds: dict[str, Any]) -> None:
+    def _run_quietly(self, op: str, feeds: dict[str, Any]) -> None:
         """Runs an op that tells the buffer of an end; a dead session needs no telling."""
         try:
-            self._run(fetch, feeds)
+            self._run(op, feeds)
         except (tf.errors.OpError, RuntimeError) as error:
-            _LOG.debug("stage %r: %s on a dead session: %s", self.runner.stage, fetch, error)
+            _LOG.debug("stage %r: %s on a dead session: %s", self.runner.stage, op, error)
 
     def _feed_values(self) -> Sequence[Any]:
         if not self.runner.feeds:
@@ -341,8 +357,17 @@ class StageRun:
         feeds = [self.runner.owner, *(target for target, _ in self.runner.feeds)]
         if trace:
             options.trace_level = trace_level(self._session)
-            # A server returns no step stats for a callable, but does for a run.
-            return lambda *values, run_metadata: self._session.run(
-                put, dict(zip(feeds, values, strict=True)), options, run_metadata
-            )
-        return buffer.put_callable(self._session, put, feeds, options)
+            if server_of(self._session) and self._is_in_graph(put):
+                # A server returns no step stats for a callable, but does for a run.
+                return lambda *values, run_metadata: self._session.run(
+                    put, dict(zip(feeds, values, strict=True)), options, run_metadata
+                )
+        return buffer.prepared(self._session, feeds=feeds, targets=[put], options=options)
+
+    def _is_in_graph(self, op: str) -> bool:
+        """Whether the Python graph has the op; those of a stage plan are the session's alone."""
+        try:
+            self._session.graph.get_operation_by_name(op)
+        except KeyError:
+            return False
+        return True

@@ -5,26 +5,14 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from workbench.core.prefetch import PrefetchRunner, StageRun
-
-_RUNNERS: weakref.WeakKeyDictionary[tf.Graph, list[PrefetchRunner]] = weakref.WeakKeyDictionary()
-
-
-def register_runner(graph: tf.Graph, runner: PrefetchRunner) -> None:
-    """Notes that sessions of `graph` have this stage to run. A collection would end in every
-    exported meta graph, where a runner cannot be read back."""
-    _RUNNERS.setdefault(graph, []).append(runner)
-
-
-def runners(graph: tf.Graph) -> tuple[PrefetchRunner, ...]:
-    """The stages built in `graph` so far, in order."""
-    return tuple(_RUNNERS.get(graph, ()))
+from workbench.core.rewrite_session import applied_in, require_graph, runners_with
+from workbench.core.runners import runners
 
 
 def make_prefetch_hook() -> PrefetchHook:
@@ -85,8 +73,13 @@ def prefetching(session: Any) -> Iterator[tuple[StageRun, ...]]:
 
 def _start(session: Any, on_error: Any) -> list[StageRun]:
     runs: list[StageRun] = []
+    found: Sequence[PrefetchRunner] = runners(session.graph)
+    applied = applied_in(getattr(session, "_config", None))
+    if applied:
+        require_graph(applied.plan, session.graph)
+        found = runners_with(applied, found)
     try:
-        for runner in runners(session.graph):
+        for runner in found:
             runs.append(runner.start(session, on_error))
     except BaseException:
         _stop(runs)
@@ -100,5 +93,8 @@ def _stop_with(coord: Any, runs: list[StageRun]) -> None:
 
 
 def _stop(runs: list[StageRun]) -> None:
+    # A stage that takes from another one is stopped before it, and told before that.
     for run in runs:
+        run.announce_stop()
+    for run in reversed(runs):
         run.stop()

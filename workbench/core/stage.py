@@ -15,7 +15,7 @@ import tensorflow as tf
 from workbench.core.buffer import Buffer
 from workbench.core.options import StageOptions
 from workbench.core.prefetch import build_runner
-from workbench.core.prefetch_hook import register_runner
+from workbench.core.runners import register_runner
 from workbench.errors import OptionError, UnsupportedError
 
 v1 = tf.compat.v1
@@ -111,10 +111,19 @@ def _join(
             num_clients=options.num_clients,
             name="take",
         )
+        _pin(taken[0].op)
         with tf.control_dependencies(None), graph.colocate_with(taken[0].op):
             runner = build_runner(at, records, feeds, options)
     register_runner(graph, runner)
     return _with_tensors(nests[0], taken)
+
+
+def _pin(take: tf.Operation) -> None:
+    """Keeps the buffer on the CPU, unless the user put it elsewhere: a take may run on a GPU too,
+    and would be placed with its consumer, away from the put."""
+    asked = tf.DeviceSpec.from_string(take.device)
+    if asked.device_type is None:
+        take._set_device(asked.replace(device_type="CPU", device_index=0))
 
 
 def _graph_to_stage_in() -> tf.Graph:

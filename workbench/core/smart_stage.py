@@ -1,0 +1,163 @@
+"""SmartStage: find → plan → apply, over TensorFlow's own objects; pure composition."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from workbench.core import boundary as _boundary
+from workbench.core import choose
+from workbench.core.boundary import Boundary
+from workbench.core.error_codes import with_codes
+from workbench.core.options import SmartStageOptions
+from workbench.core.plan import StagePlan
+from workbench.core.rewrite_session import apply
+from workbench.core.target_nodes import target_nodes
+from workbench.core.tf_graph import graph_view
+from workbench.core.trace import Trace
+from workbench.errors import OptionError
+
+_LOG = logging.getLogger("workbench")
+
+
+def find_boundary(
+    graph: Any,
+    targets: Iterable[Any] = (),
+    options: SmartStageOptions | None = None,
+) -> Boundary:
+    """Finds what may run ahead of a step of `graph`.
+
+    Args:
+      graph: a `tf.Graph`, a FuncGraph, a concrete function or a GraphDef; it is only read.
+      targets: tensors, operations or names that a step runs, such as the train op; they stay, and
+        the step is what they depend on. None: what `mark_target_node` marked stays, and
+        everything in the graph counts as part of the step.
+      options: where to start, what to keep, what to move; None means the defaults.
+
+    Returns:
+      The boundary; `refusals()` and `explain(node)` say why nodes stay.
+
+    Raises:
+      PlanError: an unknown name, no input and no stage, or several inputs (the message names them).
+    """
+    said = options or SmartStageOptions()
+    marked = target_nodes(graph) if isinstance(graph, tf.Graph) else ()
+    return _boundary.find_boundary(
+        graph_view(graph),
+        targets=_names(targets),
+        marked=marked,
+        starts=said.starts,
+        keep=said.keep,
+        move=said.move,
+        fed=said.fed,
+    )
+
+
+def plan(
+    boundary: Boundary,
+    options: SmartStageOptions | None = None,
+    *,
+    trace: Trace | None = None,
+    cores: int | None = None,
+) -> StagePlan:
+    """Decides which nodes run ahead, in which stages; see `choose.plan`."""
+    wished = with_codes(options or SmartStageOptions())
+    gpu = wished.on_cpu and bool(tf.config.list_physical_devices("GPU"))
+    return choose.plan(
+        boundary,
+        wished,
+        trace=trace,
+        cores=cores,
+        compute_device="/device:GPU:0" if gpu else "",
+    )
+
+
+def prepare_config(
+    graph: tf.Graph,
+    config: Any = None,
+    options: SmartStageOptions | None = None,
+    *,
+    targets: Sequence[Any] = (),
+    trace: Trace | None = None,
+) -> tuple[Any, StagePlan]:
+    """Plans for a finished graph, and puts the plan into a copy of the session's config.
+
+    Args:
+      graph: the graph that sessions will run.
+      config: a stock ConfigProto, None for the defaults; it is not changed.
+      options: of the smart stage.
+      targets: what a step runs, as in `find_boundary`.
+      trace: of a few warm steps of the graph; with it the plan is the one predicted to be best.
+
+    Returns:
+      The config, and the plan in it.
+
+    Raises:
+      PlanError, OptionError: as `find_boundary` and `plan`.
+    """
+    prepared = tf.compat.v1.ConfigProto()
+    if config is not None:
+        prepared.CopyFrom(config)
+    made = plan(find_boundary(graph, targets, options), options, trace=trace)
+    return apply(made, prepared), made
+
+
+def smart_stage(step: Any, dataset: Any = None, options: SmartStageOptions | None = None) -> Any:
+    """Runs the widest legal part of a TensorFlow 2 training step ahead of it.
+
+    Args:
+      step: a `tf.function` that trains on one element of `dataset`; or a compiled Keras model.
+      dataset: the `tf.data.Dataset` to train on, once for each iteration over what is returned;
+        None for a model, which gets its data in `fit`.
+      options: of the stage; None means the defaults.
+
+    Returns:
+      For a function an iterable of the step's results. For a model a handle, whose `remove()`
+      gives the model its own `fit` back; until then `model.fit` trains as before, staged.
+
+    Raises:
+      OptionError: neither a function with a dataset nor a model.
+      UnsupportedError: what cannot be staged; the message names it.
+    """
+    if isinstance(step, tf.keras.Model):
+        if dataset is not None:
+            raise OptionError(
+                "smart_stage was given a model and a dataset; give the data to model.fit instead"
+            )
+        from workbench.core.keras_stage import smart_stage_model
+
+        return smart_stage_model(step, options)
+    if dataset is None:
+        raise OptionError(
+            f"smart_stage was given {step!r} of type {type(step).__name__} alone; expected a "
+            "tf.function and the dataset that it trains on, or a compiled Keras model"
+        )
+    from workbench.core.function_stage import smart_stage_function
+
+    return smart_stage_function(step, dataset, options)
+
+
+def _names(targets: Iterable[Any]) -> tuple[str, ...]:
+    names = []
+    for target in [targets] if isinstance(targets, str) else tf.nest.flatten(targets):
+        if target is None:
+            continue
+        op = getattr(target, "op", target)
+        name = target if isinstance(target, str) else getattr(op, "name", None)
+        if not isinstance(name, str):
+            raise OptionError(
+                f"{target!r} of type {type(target).__name__} is no target; expected tensors, "
+                "operations or their names"
+            )
+        names.append(name)
+    return tuple(names)
+
+
+def log_plan(made: StagePlan) -> None:
+    """Says once, in the log, what a plan that nobody reads does or why it does nothing."""
+    level = logging.INFO if made.stages else logging.WARNING
+    for edit in made.edits:
+        _LOG.log(level, "smart stage: %s: %s", edit.name, edit.reason)
