@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan bench-stage bench-trace bench-timeline soak clean
+	native-test native-asan native-tsan bench-stage bench-smartstage test-graphs bench-trace bench-timeline soak clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -83,6 +83,12 @@ native-tsan: $(NATIVE) ## The same under ThreadSanitizer
 
 bench-stage: $(NATIVE) ## Stage beside StagingArea and tf.data.prefetch, against the bound
 	@$(BIN)/python -m tests.bench.bench_stage
+
+bench-smartstage: $(NATIVE) ## Smart stage beside un-staged and hand-staged, and its own prediction
+	@$(BIN)/python -m tests.bench.bench_smart_stage
+
+test-graphs: $(NATIVE) ## Thousands of generated graphs: rewritten sessions give what plain ones give
+	@WORKBENCH_RANDOM_GRAPHS=5000 $(BIN)/python -m pytest -q -s tests/integration/test_smart_stage_random.py
 
 bench-trace: $(NATIVE) ## Open, save and check a trace of a million events
 	@$(BIN)/python -m tests.bench.bench_trace

@@ -13,12 +13,20 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from workbench import models as models
+    from workbench.core.boundary import Boundary as Boundary
     from workbench.core.capture import CaptureHook as CaptureHook
     from workbench.core.options import Optimizations as Optimizations
+    from workbench.core.options import SmartStageOptions as SmartStageOptions
     from workbench.core.options import StageOptions as StageOptions
     from workbench.core.options import ThreadPoolOptions as ThreadPoolOptions
+    from workbench.core.plan import StagePlan as StagePlan
     from workbench.core.prefetch_hook import make_prefetch_hook as make_prefetch_hook
     from workbench.core.prefetch_hook import prefetching as prefetching
+    from workbench.core.smart_stage import apply as apply
+    from workbench.core.smart_stage import find_boundary as find_boundary
+    from workbench.core.smart_stage import plan as plan
+    from workbench.core.smart_stage import prepare_config as prepare_config
+    from workbench.core.smart_stage import smart_stage as smart_stage
     from workbench.core.stage import prefetch_join as prefetch_join
     from workbench.core.stage import staged as staged
     from workbench.core.trace import Trace as Trace
@@ -32,20 +40,28 @@ if TYPE_CHECKING:
     from workbench.viz.report import write_report as write_report
 
 _HOME = {
+    "Boundary": "workbench.core.boundary",
     "Built": "workbench.experiments.program",
     "CaptureHook": "workbench.core.capture",
     "Comparison": "workbench.experiments.compare",
     "Optimizations": "workbench.core.options",
     "Program": "workbench.experiments.program",
+    "SmartStageOptions": "workbench.core.options",
     "StageOptions": "workbench.core.options",
+    "StagePlan": "workbench.core.plan",
     "ThreadPoolOptions": "workbench.core.options",
     "Trace": "workbench.core.trace",
     "WorkbenchError": "workbench.errors",
+    "apply": "workbench.core.smart_stage",
     "compare": "workbench.experiments.compare",
+    "find_boundary": "workbench.core.smart_stage",
     "load_trace": "workbench.core.trace",
     "make_prefetch_hook": "workbench.core.prefetch_hook",
+    "plan": "workbench.core.smart_stage",
     "prefetch_join": "workbench.core.stage",
     "prefetching": "workbench.core.prefetch_hook",
+    "prepare_config": "workbench.core.smart_stage",
+    "smart_stage": "workbench.core.smart_stage",
     "staged": "workbench.core.stage",
     "trace": "workbench.experiments.compare",
     "write_report": "workbench.viz.report",

@@ -18,7 +18,7 @@ import workbench
 from workbench.errors import DataError, OptionError, UnsupportedError, WorkbenchError
 
 if TYPE_CHECKING:
-    from workbench.core.options import StageOptions
+    from workbench.core.options import SmartStageOptions, StageOptions
     from workbench.experiments.results import Comparison
     from workbench.models.data import CheckedTable
     from workbench.models.dlrm import DlrmOptions
@@ -27,17 +27,23 @@ _MOST_ROWS = 1_000_000
 _GENERATED_ROWS = 200_000
 _DEMO_BUDGET_S = 30.0
 _COMPARISON = "comparison"
+# Those of experiments.setting, which is too heavy for a help text.
+_TOGGLES = ("stage", "smart_stage")
+_BOTH = "stage+smart_stage"
 
 _TOP_EXAMPLES = """examples:
   workbench demo
-  workbench compare dlrm --toggle stage --data my_clicks.tsv
+  workbench compare dlrm --toggle stage --toggle smart_stage --data my_clicks.tsv
   workbench trace dlrm --toggle stage --out trace.parquet
   workbench report results
 """
 _COMPARE_EXAMPLES = """examples:
-  workbench compare dlrm --toggle stage --data my_clicks.tsv
+  workbench compare dlrm --toggle stage --toggle smart_stage --data my_clicks.tsv
   workbench compare dlrm --generate 200000 --input-latency auto --threads 2
   workbench compare dlrm --data day_0 --rows 500000 --batch-size 2048 --budget 2min
+
+stage is the model's own stage; smart_stage a plan for the model without one, made from a short
+trace of it; stage+smart_stage a plan for the model with its own stage. Each is measured by itself.
 
 The data is in the public Criteo format: label, I1..I13, C1..C26, separated by tabs, without a
 header; fields may be empty. Results go to --out: report.html, trace.parquet, comparison/.
@@ -118,7 +124,7 @@ def _add_trace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "trace",
         help="trace a few steps of a model",
         description="Trace a few warm steps of a model into a Parquet file.",
-        epilog="example:\n  workbench trace dlrm --toggle stage --data my_clicks.tsv",
+        epilog="example:\n  workbench trace dlrm --toggle smart_stage --data my_clicks.tsv",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_model(trace)
@@ -157,8 +163,10 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     demo = commands.add_parser(
         "demo",
         help="DLRM on generated clicks, un-staged and staged, under 3 minutes",
-        description="Train DLRM on generated clicks, un-staged and staged, first with its input "
+        description="Train DLRM on generated clicks, un-staged and staged, first with its input\n"
         "from disk, then with an input that each batch must wait for.",
+        epilog="examples:\n  workbench demo\n  workbench demo --toggle stage",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     demo.add_argument(
         "--out",
@@ -167,6 +175,7 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         metavar="DIR",
         help="where results go (default demo)",
     )
+    _add_toggle(demo, "an optimization to measure (default: stage and smart_stage)")
     demo.add_argument(
         "--rows",
         type=_count,
@@ -187,11 +196,8 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _add_model(parser: argparse.ArgumentParser) -> None:
     """The arguments that say what is run."""
     parser.add_argument("model", choices=["dlrm"], help="the model")
-    parser.add_argument(
-        "--toggle",
-        action="append",
-        choices=["stage"],
-        help="an optimization to switch on (compare: stage, if none is given)",
+    _add_toggle(
+        parser, "an optimization to switch on (compare: stage and smart_stage, if none is given)"
     )
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--data", type=Path, metavar="FILE", help="a click log, Criteo format")
@@ -222,14 +228,15 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         type=_count,
         default=2,
         metavar="N",
-        help="prefetch threads of the stage (default 2; 1 keeps the order of batches)",
+        help="prefetch threads of the stage (default 2; 1 keeps the order of batches, also in a "
+        "smart stage, which chooses its own number else)",
     )
     parser.add_argument(
         "--capacity",
         type=_count,
         default=2,
         metavar="N",
-        help="items its buffer holds (default 2)",
+        help="items the stage's buffer holds (default 2; a smart stage chooses)",
     )
     parser.add_argument(
         "--seed", type=int, default=1, metavar="N", help="of weights and generated data (default 1)"
@@ -237,6 +244,10 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--traceback", action="store_true", help="when a run fails, show its traceback"
     )
+
+
+def _add_toggle(parser: argparse.ArgumentParser, words: str) -> None:
+    parser.add_argument("--toggle", action="append", choices=[*_TOGGLES, _BOTH], help=words)
 
 
 def _compare(chosen: argparse.Namespace) -> int:
@@ -247,8 +258,9 @@ def _compare(chosen: argparse.Namespace) -> int:
     options = _dlrm_options(chosen, chosen.out)
     comparison = compare(
         dlrm_program(options),
-        tuple(chosen.toggle or ["stage"]),
+        tuple(chosen.toggle or _TOGGLES),
         stage=stage,
+        smart_stage=_smart_stage(chosen.threads),
         budget_s=chosen.budget,
         seed=chosen.seed,
         command=chosen.command_line,
@@ -264,7 +276,11 @@ def _trace(chosen: argparse.Namespace) -> int:
     from workbench.experiments.compare import trace
     from workbench.models.dlrm import dlrm_program
 
-    optimizations = Optimizations(stage=_stage(chosen) if chosen.toggle else None)
+    on = set(chosen.toggle or ())
+    optimizations = Optimizations(
+        stage=_stage(chosen) if on & {"stage", _BOTH} else None,
+        smart_stage=_smart_stage(chosen.threads) if on & {"smart_stage", _BOTH} else None,
+    )
     options = _dlrm_options(chosen, chosen.out.parent)
     found = trace(dlrm_program(options), optimizations, steps=chosen.steps)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
@@ -306,7 +322,9 @@ def _demo(chosen: argparse.Namespace) -> int:
         options = DlrmOptions(data=data, input_latency_ms=latency_ms)
         comparison = compare(
             dlrm_program(options),
+            tuple(chosen.toggle or _TOGGLES),
             stage=stage,
+            smart_stage=_smart_stage(stage.num_threads),
             budget_s=chosen.budget,
             command=chosen.command_line,
         )
@@ -323,6 +341,13 @@ def _stage(chosen: argparse.Namespace) -> StageOptions:
     from workbench.core.options import StageOptions
 
     return StageOptions(num_threads=chosen.threads, capacity=chosen.capacity)
+
+
+def _smart_stage(threads: int) -> SmartStageOptions:
+    """Several threads for the stage say that the order of batches does not matter."""
+    from workbench.core.options import SmartStageOptions
+
+    return SmartStageOptions(reorder=threads > 1)
 
 
 def _dlrm_options(chosen: argparse.Namespace, home: Path) -> DlrmOptions:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+from tests.builders.plans import predictions, towers
 from tests.builders.traces import staged_trace, unstaged_trace
+from workbench.core.choose import plan
 from workbench.experiments.equivalence import Equivalence
 from workbench.experiments.results import Bound, Comparison, Ratio, Variant
+from workbench.viz.boundary import boundary_view
 
 ENVIRONMENT = {
     "tensorflow": "2.21.0",
@@ -48,6 +52,24 @@ def variant(label: str, rate: float, half: float, **more: Any) -> Variant:
             **more,
         }
     )
+
+
+def planned_comparison(**changes: Any) -> Comparison:
+    """The same with a smart stage, which a plan has predicted to be 1.95× as fast."""
+    made = dataclasses.replace(plan(towers()), predictions=predictions(25.1, 12.9))
+    smart = variant(
+        "smart stage",
+        80.1,
+        0.9,
+        plan=made,
+        plan_view=boundary_view(made).to_json(),
+    )
+    plain = comparison()
+    ratio = Ratio(
+        label="smart stage", ratio=2.01, low=1.98, high=2.05, verdict="faster", predicted=1.95
+    )
+    values = {"variants": (*plain.variants, smart), "ratios": (*plain.ratios, ratio)}
+    return comparison(**{**values, **changes})
 
 
 def comparison(**changes: Any) -> Comparison:

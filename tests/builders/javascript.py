@@ -14,18 +14,19 @@ from workbench.viz import assets
 SECONDS = 60
 
 
-def evaluate(expression: str, value: Any = None) -> Any:
+def evaluate(expression: str, value: Any = None, script: str = "") -> Any:
     """Value of a JavaScript expression in the module's own scope.
 
     Args:
       expression: may use every top-level name of `workbench/viz/static/*.js`, and `value`.
       value: handed over as JSON, as the result is handed back.
+      script: the module; none takes the timeline's.
     """
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed; it runs the tests of the timeline's script")
     program = (
-        f"{assets.script()}\nconst value = {assets.json_script(value)};\n"
+        f"{script or assets.script()}\nconst value = {assets.json_script(value)};\n"
         f"const result = await (async () => ({expression}))();\n"
         "process.stdout.write(JSON.stringify(result));\n"
     )

@@ -67,6 +67,7 @@ def comparison():
     said: list[str] = []
     found = compare(
         program,
+        "stage",
         stage=StageOptions(num_threads=2, capacity=3),
         budget_s=0.5,
         trace_steps=5,
@@ -263,7 +264,7 @@ def test_data_that_ends_cannot_be_measured(leaves_no_process):
     with pytest.raises(
         RunError, match=r"The data of 'off' ended after \d+ steps of a block; repeat"
     ):
-        compare(program, equivalence_steps=0, progress=False)
+        compare(program, "stage", equivalence_steps=0, progress=False)
 
 
 def epoch_of_thirty(optimizations):
@@ -273,7 +274,7 @@ def epoch_of_thirty(optimizations):
 def test_batches_are_compared_over_a_whole_epoch(leaves_no_process):
     program = Program(name="tiny", build=tiny_build, build_epoch=epoch_of_thirty)
     found = compare(
-        program, budget_s=0.1, trace_steps=0, equivalence_steps=5, progress=False
+        program, "stage", budget_s=0.1, trace_steps=0, equivalence_steps=5, progress=False
     ).equivalence
     assert [check.passed for check in found] == [True, True]
     assert found[1].steps == 30
@@ -291,7 +292,7 @@ SCRIPT = textwrap.dedent(
         time.sleep(600)
 
     try:
-        compare(Program(name="slow", build=build), progress=False)
+        compare(Program(name="slow", build=build), "stage", progress=False)
     except KeyboardInterrupt as stop:
         print(stop, flush=True)
         sys.exit(130)

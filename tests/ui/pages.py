@@ -1,4 +1,4 @@
-"""Report pages that hold nothing but timelines."""
+"""Report pages that hold nothing but timelines, or boundaries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.viz import assets
+from workbench.viz.boundary import BoundaryView
+from workbench.viz.boundary_html import boundary_html
 from workbench.viz.timeline import TimelineView
 from workbench.viz.timeline_html import timeline_html
 
@@ -37,15 +39,29 @@ def write_page(path: Path, *views: TimelineView) -> str:
     return path.as_uri()
 
 
+def write_boundary_page(path: Path, *views: BoundaryView) -> str:
+    """Writes a page with these boundaries and returns its address."""
+    parts = "".join(boundary_html(view, f"boundary-{k}") for k, view in enumerate(views))
+    path.write_text(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Boundaries</title>'
+        "<style>:root{color-scheme:light dark}body{margin:16px;background:light-dark(#fff,#111)}"
+        f"{assets.boundary_style()}</style></head><body>{parts}"
+        f'<script type="module">{assets.report_script()}</script></body></html>',
+        "utf-8",
+    )
+    return path.as_uri()
+
+
 def open_page(page: Any, address: str) -> Any:
-    """Goes there, waits until every timeline is painted, and returns the first one."""
+    """Goes there, waits until all of it is painted, and returns the first timeline or boundary."""
+    drawn = "[data-wb-timeline], [data-wb-boundary]"
     page.goto(address)
     page.wait_for_function(
-        "() => [...document.querySelectorAll('[data-wb-timeline]')]"
+        f"() => [...document.querySelectorAll('{drawn}')]"
         ".every(root => root.dataset.wbReady === 'true')",
         timeout=30_000,
     )
-    return page.locator("[data-wb-timeline]").first
+    return page.locator(drawn).first
 
 
 def colors_of(timeline: Any, top: int, bottom: int) -> dict[str, int]:

@@ -123,6 +123,11 @@ def synthetic_notebook(path: Path, make: str, after: str) -> Path:
         "timeline",
         after,
     ]
+    return notebook_of(path, sources)
+
+
+def notebook_of(path: Path, sources: list[str]) -> Path:
+    """A notebook with these cells."""
     cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     notebook = {
@@ -182,3 +187,33 @@ def test_the_first_notebook_shows_a_step(browser: Any, tmp_path: Path) -> None:
         lab.wait_until_done()
         assert lab.page.locator(".wb-timeline[data-wb-ready]").count() >= 2
         assert lab.own_errors() == []
+
+
+@pytest.mark.timeout(RUN_SECONDS * 2)
+def test_a_boundary_lives_in_jupyterlab(browser: Any, tmp_path: Path) -> None:
+    sources = [
+        f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
+        "from tests.builders.plans import towers\n"
+        "from workbench.core.choose import plan\n"
+        "from workbench.viz.boundary_widget import BoundaryWidget\n"
+        "boundary = BoundaryWidget(plan(towers()))\n"
+        "boundary",
+        "print('selected', boundary.selected)",
+        "boundary.selected = 'net/joined'",
+    ]
+    notebook = notebook_of(tmp_path / "boundary.ipynb", sources)
+    with lab_runs(browser, notebook, tmp_path) as lab:
+        lab.wait_until_done()
+        lab.page.wait_for_selector(".wb-boundary[data-wb-ready]", timeout=30_000)
+        root = lab.page.locator(".wb-boundary").first
+        root.scroll_into_view_if_needed()
+        # what Python selects is told here, and what is picked here is known there
+        assert "net/joined" in root.locator(".wbb-why").inner_text()
+        root.get_by_role("button", name="noise RandomUniform").click()
+        assert "It has state or effects of its own" in root.locator(".wbb-why").inner_text()
+        lab.page.locator(".jp-Notebook .jp-CodeCell").nth(1).click()
+        lab.page.keyboard.press("Shift+Enter")
+        said = lab.page.locator(".jp-OutputArea-output", has_text="selected noise")
+        said.wait_for(timeout=30_000)
+        assert lab.own_errors() == []
+        assert len(json.dumps(lab.saved())) < 200_000

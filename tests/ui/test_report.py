@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.comparisons import SETTINGS, comparison, variant
+from tests.builders.comparisons import SETTINGS, comparison, planned_comparison, variant
 from tests.builders.traces import staged_trace, unstaged_trace
 from tests.ui.pages import open_page
 from tests.ui.synthetic import dlrm_trace
@@ -73,6 +73,29 @@ def test_paper_is_light_and_has_every_table_in_full(watched: Watched, address: s
     assert watched.page.locator("details:not([open])").count() == 0
     assert watched.page.get_by_text("Steps/s of every block").first.is_visible()
     assert not watched.page.locator(".wb-tools").first.is_visible()
+
+
+@pytest.mark.parametrize("width", [1200, 800, 400])
+def test_a_plan_is_drawn_in_it(watched: Watched, tmp_path: Path, width: int) -> None:
+    address = write_report(planned_comparison(), tmp_path / "report.html").as_uri()
+    watched.page.set_viewport_size({"width": width, "height": 800})
+    open_page(watched.page, address)
+    boundary = watched.page.locator("[data-wb-boundary]")
+    boundary.get_by_role("button", name="noise RandomUniform").click()
+    assert "It has state or effects of its own" in boundary.locator(".wbb-why").inner_text()
+    assert watched.page.evaluate("document.documentElement.scrollWidth") == width
+    assert watched.errors == []
+    assert watched.requests == [address]
+
+
+def test_a_prediction_is_a_hollow_diamond_at_its_rate(watched: Watched, tmp_path: Path) -> None:
+    open_page(watched.page, write_report(planned_comparison(), tmp_path / "r.html").as_uri())
+    (diamond,) = watched.page.locator(".wbr-bar .wbr-predicted").all()
+    plot = watched.page.locator(".wbr-throughput .wbr-bar").last.bounding_box()
+    place = diamond.bounding_box()
+    middle = place["x"] + place["width"] / 2 - plot["x"]
+    assert middle == pytest.approx(plot["width"] * 1.95 * 39.8 / 100, abs=1)
+    assert diamond.evaluate("e => getComputedStyle(e).fill") == "rgb(255, 255, 255)"
 
 
 def test_bars_end_where_their_numbers_say(watched: Watched, address: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -15,20 +16,34 @@ MOST_BYTES = 150_000
 
 def test_every_part_is_joined_once() -> None:
     files = {path.name for path in assets._STATIC.glob("*.js")}
-    assert set(assets.PARTS) == files
-    assert len(assets.PARTS) == len(files)
+    assert set(assets.PARTS) | set(assets.BOUNDARY_PARTS) == files
+    for parts in (assets.PARTS, assets.BOUNDARY_PARTS):
+        assert len(set(parts)) == len(parts)
 
 
-def test_script_is_one_small_module_that_asks_for_nothing() -> None:
-    script = assets.script()
-    assert len(script.encode()) < MOST_BYTES
-    assert not re.search(r"^\s*import\b", script, re.MULTILINE)
-    assert re.findall(r"^export .*", script, re.MULTILINE) == [
-        "export default { render: renderWidget };",
-        "export { mount, mountAll };",
-    ]
-    assert "</script" not in script.lower()
-    assert not re.search(r"https?://|innerHTML|insertAdjacentHTML|document\.write|eval\(", script)
+@pytest.mark.parametrize(
+    ("script", "exports"),
+    [
+        (
+            assets.script,
+            ["export default { render: renderWidget };", "export { mount, mountAll };"],
+        ),
+        (
+            assets.boundary_script,
+            ["export { mountBoundary };", "export default { render: renderBoundary };"],
+        ),
+        (assets.report_script, ["export default { render: renderWidget };"]),
+    ],
+)
+def test_a_script_is_one_small_module_that_asks_for_nothing(
+    script: Callable[[], str], exports: list[str]
+) -> None:
+    text = script()
+    assert len(text.encode()) < MOST_BYTES
+    assert not re.search(r"^\s*import\b", text, re.MULTILINE)
+    assert re.findall(r"^export .*", text, re.MULTILINE) == exports
+    assert "</script" not in text.lower()
+    assert not re.search(r"https?://|innerHTML|insertAdjacentHTML|document\.write|eval\(", text)
 
 
 def test_no_name_is_declared_twice() -> None:
@@ -37,21 +52,27 @@ def test_no_name_is_declared_twice() -> None:
 
 
 def _parts() -> str:
-    texts = [(assets._STATIC / part).read_text("utf-8") for part in assets.PARTS]
+    every = {*assets.PARTS, *assets.BOUNDARY_PARTS}
+    texts = [(assets._STATIC / part).read_text("utf-8") for part in sorted(every)]
     return re.sub(r"^export ", "", "\n".join(texts), flags=re.MULTILINE)
 
 
-def test_module_loads_without_a_page() -> None:
+def test_modules_load_without_a_page() -> None:
     assert evaluate("[typeof mount, typeof mountAll, typeof renderWidget]") == ["function"] * 3
+    found = evaluate(
+        "[typeof mountBoundary, typeof renderBoundary]", None, assets.boundary_script()
+    )
+    assert found == ["function"] * 2
 
 
 def test_joining_is_cached_by_content() -> None:
     assert assets.script() is assets.script()
+    assert assets.boundary_script() is assets.boundary_script()
     assert assets.style() is assets.style()
 
 
 def test_report_script_mounts_at_its_end() -> None:
-    assert assets.report_script() == assets.script() + "mountAll();\n"
+    assert assets.report_script().endswith("mountAll();\nmountBoundaries();\n")
 
 
 def test_style_holds_palette_and_tokens_of_both_themes() -> None:

@@ -8,7 +8,10 @@ import sys
 import pytest
 
 from workbench import cli
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import RunError
+from workbench.experiments import compare as experiments
+from workbench.models.criteo import generate_criteo
 
 
 def run(*arguments: str) -> int:
@@ -116,3 +119,60 @@ def test_a_failed_run_is_1_and_shows_its_traceback_on_request(capsys, monkeypatc
     shown = capsys.readouterr().err
     assert shown.startswith("workbench: error: `train.py`, line 41: ValueError: no\n")
     assert ("Traceback of the child" in shown) == traceback
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """What a command asks of `compare` or `trace`, which end at once."""
+    seen = {}
+
+    def stop(program, *arguments, **options):
+        seen.update(arguments=arguments, **options)
+        raise RunError("enough")
+
+    monkeypatch.setattr(experiments, "compare", stop)
+    monkeypatch.setattr(experiments, "trace", stop)
+    data = generate_criteo(tmp_path / "clicks.tsv", rows=5)
+
+    def ask(command, *arguments):
+        assert run(command, "dlrm", "--data", str(data), *arguments) == 1
+        return seen
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("arguments", "toggles"),
+    [
+        ([], ("stage", "smart_stage")),
+        (["--toggle", "stage"], ("stage",)),
+        (
+            ["--toggle", "smart_stage", "--toggle", "stage+smart_stage"],
+            ("smart_stage", "stage+smart_stage"),
+        ),
+    ],
+)
+def test_compare_measures_each_toggle_by_itself(asked, arguments, toggles):
+    assert asked("compare", *arguments)["arguments"] == (toggles,)
+
+
+def test_threads_say_whether_batches_may_change_their_order(asked):
+    several = asked("compare", "--threads", "3", "--capacity", "4")
+    assert several["stage"] == StageOptions(num_threads=3, capacity=4)
+    assert several["smart_stage"] == SmartStageOptions(reorder=True)
+    assert asked("compare", "--threads", "1")["smart_stage"] == SmartStageOptions()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "label"),
+    [
+        ([], "off"),
+        (["--toggle", "stage"], "stage"),
+        (["--toggle", "smart_stage"], "smart stage"),
+        (["--toggle", "stage", "--toggle", "smart_stage"], "stage + smart stage"),
+        (["--toggle", "stage+smart_stage"], "stage + smart stage"),
+    ],
+)
+def test_trace_switches_on_all_toggles_together(asked, arguments, label):
+    (optimizations,) = asked("trace", *arguments)["arguments"]
+    assert optimizations.label() == label

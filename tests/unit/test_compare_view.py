@@ -7,7 +7,13 @@ import math
 
 import pytest
 
-from tests.builders.comparisons import ENVIRONMENT, SETTINGS, comparison, variant
+from tests.builders.comparisons import (
+    ENVIRONMENT,
+    SETTINGS,
+    comparison,
+    planned_comparison,
+    variant,
+)
 from workbench.experiments.equivalence import Equivalence
 from workbench.experiments.results import Bound, Ratio
 from workbench.viz.compare import compare_view
@@ -219,3 +225,27 @@ def test_what_sets_comparisons_apart_is_what_was_asked_for():
     assert differing([one, other]) == [f"input latency 0{NBSP}ms", f"input latency 7.5{NBSP}ms"]
     assert differing([one]) == [""]
     assert differing([one, one]) == ["", ""]
+
+
+def test_what_was_predicted_stands_beside_what_was_measured():
+    view = compare_view(planned_comparison())
+    assert view.predicts
+    assert [row.predicted for row in view.rows] == ["", "", "1.95×"]
+    assert view.rows[1].predicted_at is None
+    assert view.rows[2].predicted_at == pytest.approx(1.95 * 39.8 / 100)
+    assert not compare_view(comparison()).predicts
+
+
+def test_the_axis_has_room_for_a_prediction():
+    far = ratio(2.0, 1.9, 2.1, "faster", "smart stage")
+    far = dataclasses.replace(far, predicted=9.0)
+    view = compare_view(planned_comparison(ratios=(far,)))
+    assert view.rows[2].predicted_at == pytest.approx(9 * 39.8 / 400)
+
+
+def test_a_plan_has_its_boundary_view():
+    view = compare_view(planned_comparison())
+    ((label, boundary),) = view.boundaries
+    assert label == "Smart stage"
+    assert [area.kind for area in boundary.areas] == ["stage", "stage", "compute"]
+    assert compare_view(comparison()).boundaries == ()

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from workbench.core.options import Optimizations, StageOptions, ThreadPoolOptions
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions, ThreadPoolOptions
 from workbench.errors import OptionError
 
 
@@ -50,3 +50,6 @@ def test_options_are_frozen():
 def test_labels():
     assert Optimizations().label() == "off"
     assert Optimizations(stage=StageOptions()).label() == "stage"
+    assert Optimizations(smart_stage=SmartStageOptions()).label() == "smart stage"
+    both = Optimizations(stage=StageOptions(), smart_stage=SmartStageOptions())
+    assert both.label() == "stage + smart stage"

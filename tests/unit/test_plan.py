@@ -306,3 +306,9 @@ def test_a_cut_never_ends_in_what_cannot_travel():
 def test_wishes_are_checked(wishes, said):
     with pytest.raises(OptionError, match=said):
         SmartStageOptions(**wishes)
+
+
+def test_plans_and_boundaries_are_short_in_a_list():
+    assert repr(plan(auto())) == "StagePlan(smart_stage_input: 1 nodes, smart_stage: 3 nodes)"
+    assert repr(auto()) == "Boundary(3 of 7 nodes may run ahead, 1 stay)"
+    assert repr(graph(MODEL)) == "GraphView(7 nodes, 7 data edges)"

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.builders.plans import planned_stage, stage_plan
 from workbench.core.options import StageOptions
 from workbench.errors import DataError, OptionError
 from workbench.experiments.compare import compare, trace
@@ -43,8 +44,14 @@ def test_a_program_is_made_of_functions():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"toggles": ["turbo"]}, "there is no toggle 'turbo'; expected one of stage"),
-        ({"toggles": []}, "no toggle was given; expected one of stage"),
+        (
+            {"toggles": ["turbo"]},
+            "there is no toggle 'turbo'; expected one of stage, smart_stage, stage+smart_stage",
+        ),
+        (
+            {"toggles": []},
+            "no toggle was given; expected one of stage, smart_stage, stage+smart_stage",
+        ),
         ({"budget_s": 0}, "budget_s is 0; expected seconds above 0"),
         ({"trace_steps": -1}, "trace_steps is -1; expected an integer of at least 0"),
         ({"equivalence_steps": 1.5}, "equivalence_steps is 1.5; expected an integer of at least 0"),
@@ -76,7 +83,7 @@ def test_dlrm_options_are_checked(tmp_path, field, value, said):
 
 
 def comparison() -> Comparison:
-    def variant(label, rate):
+    def variant(label, rate, **more):
         return Variant(
             label=label,
             steps_per_s=rate,
@@ -85,13 +92,19 @@ def comparison() -> Comparison:
             block_steps_per_s=(rate, rate),
             step_ms_median=1000 / rate,
             notes=("a note",),
+            **more,
         )
 
     return Comparison(
         program="mine",
-        variants=(variant("off", 50.0), variant("stage", 75.0)),
+        variants=(
+            variant("off", 50.0),
+            variant("stage", 75.0, plan=stage_plan(planned_stage()), plan_view={"version": 1}),
+        ),
         baseline="off",
-        ratios=(Ratio(label="stage", ratio=1.5, low=1.4, high=1.6, verdict="faster"),),
+        ratios=(
+            Ratio(label="stage", ratio=1.5, low=1.4, high=1.6, verdict="faster", predicted=1.625),
+        ),
         equivalence=(
             Equivalence(
                 label="stage", kind="bit-equal losses", passed=True, steps=200, detail="same"
@@ -108,6 +121,7 @@ def test_a_comparison_is_a_frame_of_its_variants():
     frame = comparison().to_pandas()
     assert list(frame.index) == ["off", "stage"]
     assert frame.loc["stage", "ratio"] == 1.5
+    assert frame.loc["stage", "ratio_predicted"] == 1.625
     assert list(frame["verdict"]) == ["baseline", "faster"]
     assert frame.loc["off", "same_training"] is None
     assert frame.loc["stage", "same_training"] is True
@@ -129,7 +143,30 @@ def test_a_newer_format_is_refused(tmp_path):
     file = comparison().save(tmp_path) / "comparison.json"
     content = json.loads(file.read_text())
     file.write_text(json.dumps({**content, "format_version": 3}))
-    with pytest.raises(DataError, match=r"Format 3; this Workbench reads 1\. Update it\."):
+    with pytest.raises(DataError, match=r"Format 3; this Workbench reads 1 and 2\. Update it\."):
+        load_comparison(tmp_path)
+
+
+def test_the_first_format_had_no_plans(tmp_path):
+    file = comparison().save(tmp_path) / "comparison.json"
+    content = json.loads(file.read_text())
+    content["format_version"] = 1
+    for variant in content["variants"]:
+        del variant["plan"], variant["plan_view"]
+    for ratio in content["ratios"]:
+        del ratio["predicted"]
+    file.write_text(json.dumps(content))
+    read = load_comparison(tmp_path)
+    assert [variant.plan for variant in read.variants] == [None, None]
+    assert read.ratios[0].predicted is None
+
+
+def test_a_damaged_plan_is_named(tmp_path):
+    file = comparison().save(tmp_path) / "comparison.json"
+    content = json.loads(file.read_text())
+    content["variants"][1]["plan"]["format_version"] = 9
+    file.write_text(json.dumps(content))
+    with pytest.raises(DataError, match="comparison.json: .*the plan has format version 9"):
         load_comparison(tmp_path)
 
 

@@ -8,8 +8,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tests.builders.comparisons import SETTINGS, comparison, variant
+from tests.builders.comparisons import SETTINGS, comparison, planned_comparison, variant
+from tests.builders.plans import towers
 from tests.builders.traces import STEP_NODES, big_trace, staged_trace, unstaged_trace
+from workbench.core.choose import plan
 from workbench.core.metrics import step_metrics
 from workbench.errors import OptionError
 from workbench.viz import report
@@ -138,6 +140,24 @@ def test_user_strings_are_text_and_never_markup():
         assert "alert(1)" not in text or json.loads(text)
 
 
+def test_a_plan_is_drawn_and_its_prediction_stands_beside_the_measurement():
+    page = report_html(planned_comparison())
+    shown = words(page)
+    for part in (
+        "2.01× 1.98–2.05",
+        "◇ 1.95×",
+        "predicted by the plan, before anything was measured",
+        "Boundary: Smart stage",
+        "5 nodes run ahead of the step in two chained stages",
+        "Read a table or a constant instead of the variable",
+        "Predicted time of a step",
+        "New stage for the input",
+    ):
+        assert part in shown
+    assert 'id="b1-1-data"' in page
+    assert "Predicted" not in words(report_html(comparison()))
+
+
 def test_several_comparisons_open_with_all_answers():
     slow = comparison(settings={**SETTINGS, "input_latency_ms": 0.0})
     page = report_html([slow, comparison()])
@@ -199,10 +219,18 @@ def test_an_empty_list_is_refused():
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
+@pytest.mark.parametrize("value", [plan(towers()), towers()], ids=["plan", "boundary"])
+def test_plans_and_boundaries_show_as_widget_html_and_text(value):
+    data, _ = bundle(value)
+    assert data.keys() >= {WIDGET, "text/html", "text/plain"}
+    assert "<script" not in data["text/html"]
+    assert "may run ahead" in words(data["text/html"]) or "run ahead" in data["text/plain"]
+
+
 @pytest.mark.parametrize(
     "value",
-    [comparison(), staged_trace(), unstaged_trace()],
-    ids=["comparison", "staged", "unstaged"],
+    [comparison(), planned_comparison(), staged_trace(), unstaged_trace()],
+    ids=["comparison", "planned", "staged", "unstaged"],
 )
 def test_results_show_as_widget_html_and_text(value):
     data, _ = value._repr_mimebundle_()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from tests.builders.comparisons import comparison, variant
+import dataclasses
+
+from tests.builders.comparisons import comparison, planned_comparison, variant
+from tests.builders.plans import predictions, towers
 from tests.builders.traces import staged_trace
+from workbench.core.choose import plan
 from workbench.core.metrics import step_metrics
-from workbench.viz.text import comparison_table, metrics_text
+from workbench.viz.boundary import boundary_view
+from workbench.viz.text import boundary_text, comparison_table, metrics_text
 
 NBSP = "\u00a0"
 
@@ -50,3 +55,48 @@ def test_metrics_as_text():
     assert lines[0].split() == ["Per", "step", "or", "run", "Trace"]
     assert lines[1].split() == ["Steps", "traced", "4"]
     assert len({len(line) for line in lines}) == 1
+
+
+def test_a_prediction_is_a_column_of_its_own():
+    lines = comparison_table(planned_comparison()).replace(NBSP, " ").splitlines()
+    assert lines[2].split()[-3:] == ["predicted", "verdict", "training"]
+    assert lines[5].split()[:6] == ["Smart", "stage", "80.1", "±", "0.9", "12.5"]
+    assert "1.98–2.05      1.95×  ▲ faster" in lines[5]
+
+
+def test_a_boundary_as_text():
+    made = dataclasses.replace(plan(towers()), predictions=predictions(12.0, 8.0))
+    assert boundary_text(boundary_view(made)).replace(NBSP, " ") == (
+        "5 nodes run ahead of the step in two chained stages; 4 tensors travel to the compute "
+        "side. 7 more depend on the input and stay (inside control flow 3, reads a variable 2, "
+        "stateful op 2). Predicted: 1.50× as fast as un-staged.\n"
+        "\n"
+        "Stage “smart_stage_input” (1 thread, buffer of 1 item): 2 tensors travel: string.\n"
+        "  next  IteratorGetNext  → 2\n"
+        "\n"
+        "Stage “smart_stage” (1 thread, buffer of 1 item): 4 tensors travel: 2 string, 2 int64.\n"
+        "  tower_0…tower_1/split  2 × StringSplit\n"
+        "  tower_0…tower_1/hash   2 × StringToHashBucketFast  → 2\n"
+        "\n"
+        "Compute side (the step, 12 nodes)\n"
+        "  Next to the boundary\n"
+        "    net/lookup…lookup_1  2 × GatherV2   reads 2, reads a variable\n"
+        "    noise                RandomUniform  reads 1, stateful op\n"
+        "    loop/Enter           Enter          reads 1, inside control flow\n"
+        "  Further on\n"
+        "    net/dropped                   Mul       stateful op\n"
+        "    net/joined                    ConcatV2  inside control flow\n"
+        "    loss                          Mean      inside control flow\n"
+        "    Does not depend on the input  5 nodes\n"
+        "\n"
+        "Refused: inside control flow 3, reads a variable 2, stateful op 2; explain(node) says "
+        "why.\n"
+        "\n"
+        "New stage for the input: 'next' is read in 'smart_stage_input', so that pre-processing "
+        "never waits for the input\n"
+        "New stage: widest in two chained stages: everything that may run ahead does\n"
+        "\n"
+        "Predicted              step  at best  ratio  limited by\n"
+        "  Un-staged         12.0 ms  12.0 ms  1.00×  the step\n"
+        "→ Widest, 1 thread   8.0 ms   7.2 ms  1.50×  the cores"
+    )

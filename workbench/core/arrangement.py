@@ -52,7 +52,7 @@ class Arrangement:
     removes_own: bool = False
 
 
-UNSTAGED, OWN_STAGE = "un-staged", "your stage"
+UNSTAGED, OWN_STAGE, WIDEST = "un-staged", "your stage", "widest"
 
 
 def before_put(boundary: Boundary, side: Side) -> Bools:
@@ -139,7 +139,7 @@ def widest_chained(
     if only_start:
         return None if own else Arrangement(label="the input alone", stages=(first,))
     second = ArrangedStage(side=side, moved=side.widest, num_threads=threads, capacity=capacity)
-    return Arrangement(label="widest in two chained stages", stages=(first, second))
+    return Arrangement(label=f"{WIDEST} in two chained stages", stages=(first, second))
 
 
 def _thread_counts(options: SmartStageOptions, cores: int) -> tuple[int, ...]:
@@ -162,7 +162,7 @@ def _cuts(boundary: Boundary, side: Side) -> list[tuple[str, Bools]]:
             part_of = start | view.mask(order[:count])
             cuts.append((f"{part}/{_PARTS} of the widest", boundary.fit_to_travel(side, part_of)))
     if order:
-        cuts.append(("widest", side.widest))
+        cuts.append((WIDEST, side.widest))
     return [
         cut for i, cut in enumerate(cuts) if not i or not np.array_equal(cut[1], cuts[i - 1][1])
     ]

@@ -16,6 +16,7 @@ from workbench.core import op_types
 from workbench.core.blockers import Blocker, Reason, find_blockers, mask_of
 from workbench.core.graph import Bools, GraphView, Ints
 from workbench.core.start_nodes import Start, find_starts
+from workbench.display import Displayed
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,8 +82,8 @@ class Side:
     widest: Bools
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Boundary:
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Boundary(Displayed):
     """All that can be known about cutting one graph.
 
     Attributes:
@@ -100,6 +101,11 @@ class Boundary:
     step: Bools
     blockers: Mapping[int, Blocker]
     towards: Ints
+
+    def __repr__(self) -> str:
+        ahead = sum(int(side.widest.sum()) for side in self.sides)
+        stay = int(((self.towards >= 0) & self._depends).sum())
+        return f"Boundary({ahead} of {len(self.view)} nodes may run ahead, {stay} stay)"
 
     def carried(self, side: Side, moved: Bools) -> list[int]:
         """The nodes whose outputs travel when `moved` runs ahead: the start, then cut edges' ends.

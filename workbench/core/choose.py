@@ -12,6 +12,7 @@ import numpy as np
 from workbench.core.arrangement import (
     OWN_STAGE,
     UNSTAGED,
+    WIDEST,
     ArrangedStage,
     Arrangement,
     arrangements,
@@ -124,8 +125,11 @@ def _weigh(
     # The first of these is what the user has: nothing is rewritten unless something beats it.
     possible = [i for i, way in enumerate(ways) if not way.removes_own or not side.start.is_stage]
     best = min(possible, key=lambda i: found[i].step_ms)
-    if found[best].step_ms > _WORTH * found[possible[0]].step_ms:
-        best = possible[0]
+    # What is simpler to understand wins where the gain over it would drown in noise.
+    for simpler in (possible[0], *_best_whole(ways, found, possible)):
+        if found[best].step_ms > _WORTH * found[simpler].step_ms:
+            best = simpler
+            break
     shown = [
         dataclasses.replace(each, chosen=i == best)
         for i, each in enumerate(found)
@@ -134,11 +138,19 @@ def _weigh(
     return ways[best], shown
 
 
+def _best_whole(
+    ways: Sequence[Arrangement], found: Sequence[Prediction], possible: Sequence[int]
+) -> list[int]:
+    """The fastest of the ways that take all that may move, if there is one."""
+    whole = [i for i in possible if ways[i].label.startswith(WIDEST)]
+    return [min(whole, key=lambda i: found[i].step_ms)] if whole else []
+
+
 def _is_shown(way: Arrangement, options: SmartStageOptions) -> bool:
     """Whether a table names it besides the chosen one: un-staged, the user's stage, the widest."""
     threads = options.num_threads or 1
     return way.label in (UNSTAGED, OWN_STAGE) or (
-        way.label.startswith("widest") and way.stages[-1].num_threads == threads
+        way.label.startswith(WIDEST) and way.stages[-1].num_threads == threads
     )
 
 

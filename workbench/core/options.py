@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 from workbench.errors import OptionError
@@ -54,6 +55,64 @@ class StageOptions:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class SmartStageOptions:
+    """What a smart stage may do; what is None is chosen from the graph and, if given, a trace.
+
+    Attributes:
+      capacity: items that each new buffer holds; None takes 1, or what a trace shows to be better.
+      num_threads: producers of the widened or last stage; None takes 1, or what a trace shows to
+        be better where `reorder` allows it.
+      reorder: batches may arrive in another order than they were read, which several producers
+        bring about; without it a chosen number of producers is 1.
+      starts: names of the nodes that deliver the input; none finds them.
+      keep: names of nodes that must stay on the compute side.
+      move: names of stateful nodes that may run ahead, once for each batch.
+      fed: names of tensors that are fed although they are no placeholders.
+      timeout_millis, closed_exception_types, ignored_exception_types,
+        use_stage_subgraph_thread_pool, stage_subgraph_thread_pool_id, stage_subgraph_stream_id:
+        of new stages, as in StageOptions; a widened stage keeps its own.
+      on_cpu: put the staged side on the CPU and move what crosses to the compute side's device
+        ahead of the step.
+      name: name of new stages in messages and traces.
+    """
+
+    capacity: int | None = None
+    num_threads: int | None = None
+    reorder: bool = False
+    starts: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    move: tuple[str, ...] = ()
+    fed: tuple[str, ...] = ()
+    timeout_millis: int = 300_000
+    closed_exception_types: tuple[Any, ...] | None = None
+    ignored_exception_types: tuple[Any, ...] = ()
+    use_stage_subgraph_thread_pool: bool = False
+    stage_subgraph_thread_pool_id: int = 0
+    stage_subgraph_stream_id: int = 0
+    on_cpu: bool = False
+    name: str = "smart_stage"
+
+    def __post_init__(self) -> None:
+        for name in ("capacity", "num_threads"):
+            if getattr(self, name) is not None:
+                _at_least(self, name, 1)
+        _at_least(self, "timeout_millis", 1)
+        for name in ("stage_subgraph_thread_pool_id", "stage_subgraph_stream_id"):
+            _at_least(self, name, 0)
+        for name in ("starts", "keep", "move", "fed"):
+            names = getattr(self, name)
+            if isinstance(names, str) or not all(isinstance(each, str) for each in names):
+                raise OptionError(
+                    f"SmartStageOptions.{name} is {names!r}; expected a tuple of node names"
+                )
+            object.__setattr__(self, name, tuple(names))
+        if not re.fullmatch(r"[A-Za-z0-9.][A-Za-z0-9_.-]*", self.name):
+            raise OptionError(
+                f"SmartStageOptions.name is {self.name!r}; expected letters, digits, '_', '.', '-'"
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ThreadPoolOptions:
     """One independent pool for staged sides, as DeepRec's ConfigProto describes it.
 
@@ -79,10 +138,14 @@ class Optimizations:
 
     Attributes:
       stage: put the user's own stage in, with these options; None leaves it out.
+      smart_stage: let a plan run ahead what may, with these options; None leaves the graph as the
+        program builds it. Together with `stage` the plan starts from the user's own stage.
     """
 
     stage: StageOptions | None = None
+    smart_stage: SmartStageOptions | None = None
 
     def label(self) -> str:
         """A short name of this setting, as tables and lanes show it."""
-        return "off" if self.stage is None else "stage"
+        on = [("stage", self.stage), ("smart stage", self.smart_stage)]
+        return " + ".join(name for name, options in on if options is not None) or "off"

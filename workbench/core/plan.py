@@ -13,6 +13,7 @@ from typing import Any
 
 from workbench.core.boundary import Boundary
 from workbench.core.options import StageOptions
+from workbench.display import Displayed
 from workbench.errors import OptionError, PlanError
 
 _FORMAT_VERSION = 1
@@ -100,8 +101,8 @@ class Prediction:
     chosen: bool = False
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class StagePlan:
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class StagePlan(Displayed):
     """Which nodes run ahead, in which stages.
 
     Attributes:
@@ -121,6 +122,10 @@ class StagePlan:
     edits: tuple[Edit, ...]
     predictions: tuple[Prediction, ...] = ()
     boundary: Boundary | None = dataclasses.field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        stages = ", ".join(f"{stage.name}: {len(stage.moved)} nodes" for stage in self.stages)
+        return f"StagePlan({stages or 'no stage'})"
 
     def describe(self) -> str:
         """The plan in words: what moves, what travels, what it is predicted to give."""

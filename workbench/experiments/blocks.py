@@ -14,7 +14,7 @@ from workbench.experiments.measure import BlockPlan, block_order, block_rate, pl
 from workbench.experiments.program import Program
 from workbench.experiments.progress import Progress
 from workbench.experiments.worker import Worker, started_workers
-from workbench.experiments.worker_main import Steps
+from workbench.experiments.worker_session import Steps
 
 _FIRST_STEPS = 5
 _WARM_UP_S = 2.0

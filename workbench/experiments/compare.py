@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.core.options import Optimizations, StageOptions
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.core.trace import Trace, load_trace
 from workbench.errors import OptionError
 from workbench.experiments.blocks import Candidate, Measured, run_blocks
@@ -21,6 +21,7 @@ from workbench.experiments.measure import (
     ratio_interval,
     verdict,
 )
+from workbench.experiments.opening import open_sessions
 from workbench.experiments.program import Program
 from workbench.experiments.progress import Progress
 from workbench.experiments.results import (
@@ -38,11 +39,11 @@ from workbench.experiments.results import (
 from workbench.experiments.results import (
     load_comparison as load_comparison,
 )
-from workbench.experiments.same_training import Setting, compare_batches, compare_losses
+from workbench.experiments.same_training import compare_batches, compare_losses
+from workbench.experiments.setting import TOGGLES as TOGGLES
+from workbench.experiments.setting import Setting, settings_of
 from workbench.experiments.worker import Worker, started_workers
-from workbench.experiments.worker_main import Opened
-
-TOGGLES = ("stage",)
+from workbench.experiments.worker_session import Opened
 
 # A part may prefetch a little to hide what a session run costs.
 _PART_AHEAD = 2
@@ -54,6 +55,7 @@ def compare(
     toggles: Sequence[str] = TOGGLES,
     *,
     stage: StageOptions | None = None,
+    smart_stage: SmartStageOptions | None = None,
     budget_s: float = 30.0,
     trace_steps: int = 30,
     equivalence_steps: int = 200,
@@ -63,15 +65,20 @@ def compare(
 ) -> Comparison:
     """Runs a program without and with its optimizations, each in a child process of its own.
 
-    Losses and batches are compared first, then throughput is measured in interleaved blocks with
-    tracing off, then a few steps of each variant are traced.
+    A smart stage is planned on a short trace of the program without optimizations. Then losses and
+    batches are compared, then throughput is measured in interleaved blocks with tracing off, then
+    a few steps of each variant are traced.
 
     Args:
       program: what is run.
-      toggles: names of the optimizations to switch on, one variant each: "stage".
+      toggles: names of the optimizations to switch on, one variant each: "stage", the user's own;
+        "smart_stage", a plan for the program without it; "stage+smart_stage", a plan for the
+        program with it.
       stage: options of the stage; None means the defaults.
+      smart_stage: options of the smart stage; None means the defaults.
       budget_s: seconds of measuring; starting, checking and tracing come on top.
-      trace_steps: steps to trace of each variant; 0 traces nothing.
+      trace_steps: steps to trace of each variant, and to plan a smart stage on; 0 traces nothing,
+        so that the plan is the widest and nothing is predicted.
       equivalence_steps: steps whose losses are compared; 0 compares neither losses nor batches.
       seed: of the bootstrap.
       command: how to run this again, for the report; None describes this call.
@@ -82,10 +89,12 @@ def compare(
 
     Raises:
       OptionError: an unknown toggle, a number out of range, or a toggle that the program ignores.
+      PlanError: a smart stage finds no input, or several.
       RunError: a child died, or the program's own code failed; the message says where.
       KeyboardInterrupt: after Ctrl-C, with the words to show; no process is left.
     """
-    settings = _settings(toggles, stage or StageOptions())
+    toggles = (toggles,) if isinstance(toggles, str) else tuple(toggles)
+    settings = settings_of(toggles, stage or StageOptions(), smart_stage or SmartStageOptions())
     _require_at_least("trace_steps", trace_steps, 0)
     _require_at_least("equivalence_steps", equivalence_steps, 0)
     if not budget_s > 0:
@@ -94,7 +103,10 @@ def compare(
     said.phase(f"Starting {len(settings)} child processes")
     try:
         with started_workers([(s.label, program) for s in settings]) as workers:
-            opened, checks = _open_and_check(program, settings, workers, equivalence_steps, said)
+            opened, settings = open_sessions(
+                program, settings, workers, sample_steps=trace_steps, progress=said
+            )
+            checks = _checks(program, settings, workers, opened, equivalence_steps, said)
             candidates = _candidates(program, settings, workers)
             plan, measured = run_blocks(candidates, budget_s=budget_s, progress=said)
             traces = _traces(settings, workers, trace_steps, said)
@@ -102,13 +114,13 @@ def compare(
         said.end()
     return Comparison(
         program=program.name,
-        variants=tuple(_variant(s.label, measured[s.label], traces, seed) for s in settings),
+        variants=tuple(_variant(s, measured[s.label], traces, seed) for s in settings),
         baseline=settings[0].label,
-        ratios=tuple(_ratio(s.label, measured, settings[0].label, seed) for s in settings[1:]),
+        ratios=tuple(_ratio(s, measured, settings[0].label, seed) for s in settings[1:]),
         equivalence=tuple(checks),
         bounds=_bounds(settings, measured, seed),
         environment=environment(opened),
-        command=command or _call(program, toggles, stage, budget_s),
+        command=command or _call(program, toggles, stage, smart_stage, budget_s),
         settings={
             **program.settings,
             **_stage_settings(settings),
@@ -142,8 +154,7 @@ def trace(
     said.phase("Starting a child process")
     try:
         with started_workers([(setting.label, program)]) as workers:
-            made = setting.optimizations
-            workers[0].call("open", session="main", part="build", optimizations=made)
+            open_sessions(program, [setting], workers, sample_steps=steps, progress=said)
             said.phase("Warming up")
             workers[0].call("run", session="main", steps=warm_up_steps)
             return _traces([setting], workers, steps, said)[setting.label]
@@ -151,51 +162,27 @@ def trace(
         said.end()
 
 
-def _settings(toggles: Sequence[str], stage: StageOptions) -> list[Setting]:
-    if isinstance(toggles, str):
-        toggles = (toggles,)
-    for toggle in toggles:
-        if toggle not in TOGGLES:
-            raise OptionError(
-                f"there is no toggle {toggle!r}; expected one of {', '.join(TOGGLES)}"
-            )
-    if not toggles:
-        raise OptionError(f"no toggle was given; expected one of {', '.join(TOGGLES)}")
-    made = {"stage": Optimizations(stage=stage)}
-    chosen = [Optimizations(), *(made[toggle] for toggle in dict.fromkeys(toggles))]
-    return [Setting(label=wish.label(), optimizations=wish) for wish in chosen]
-
-
 def _require_at_least(name: str, value: int, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise OptionError(f"{name} is {value!r}; expected an integer of at least {least}")
 
 
-def _open_and_check(
+def _checks(
     program: Program,
     settings: Sequence[Setting],
     workers: Sequence[Worker],
+    opened: Opened,
     steps: int,
     said: Progress,
-) -> tuple[Opened, list[Equivalence]]:
-    """Opens the session to measure in every worker; its first steps are compared, if wanted."""
-    for setting, worker in zip(settings, workers, strict=True):
-        worker.send("open", session="main", part="build", optimizations=setting.optimizations)
-    said.phase("Building the graphs")
-    opened: list[Opened] = [worker.receive() for worker in workers]
-    for setting, found in zip(settings, opened, strict=True):
-        if setting.optimizations.stage and not found.stages:
-            raise OptionError(
-                f"program {program.name!r} builds no stage when optimizations.stage is set, so "
-                "there is nothing to compare; hand it to workbench.staged(…) in the build function"
-            )
+) -> list[Equivalence]:
+    """Whether training stays the same; the first steps of the sessions to measure are compared."""
     checks: list[Equivalence] = []
     if steps:
         said.phase("Checking that training stays the same")
-        if opened[0].has_loss:
+        if opened.has_loss:
             checks += compare_losses(settings, workers, steps)
-        checks += compare_batches(program, settings, workers, opened[0], steps)
-    return opened[0], checks
+        checks += compare_batches(program, settings, workers, opened, steps)
+    return checks
 
 
 def _candidates(
@@ -231,23 +218,31 @@ def _traces(
     return traces
 
 
-def _variant(label: str, measured: Measured, traces: dict[str, Trace], seed: int) -> Variant:
+def _variant(setting: Setting, measured: Measured, traces: dict[str, Trace], seed: int) -> Variant:
     rate = mean_interval(measured.rates, seed)
     return Variant(
-        label=label,
+        label=setting.label,
         steps_per_s=rate.value,
         low=rate.low,
         high=rate.high,
         block_steps_per_s=measured.rates,
         step_ms_median=measured.step_ns_median / 1e6,
-        trace=traces.get(label),
+        trace=traces.get(setting.label),
+        plan=setting.plan,
+        plan_view=setting.plan_view,
+        notes=setting.notes(),
     )
 
 
-def _ratio(label: str, measured: dict[str, Measured], baseline: str, seed: int) -> Ratio:
-    found = ratio_interval(measured[label].rates, measured[baseline].rates, seed)
+def _ratio(setting: Setting, measured: dict[str, Measured], baseline: str, seed: int) -> Ratio:
+    found = ratio_interval(measured[setting.label].rates, measured[baseline].rates, seed)
     return Ratio(
-        label=label, ratio=found.value, low=found.low, high=found.high, verdict=verdict(found)
+        label=setting.label,
+        ratio=found.value,
+        low=found.low,
+        high=found.high,
+        verdict=verdict(found),
+        predicted=setting.predicted,
     )
 
 
@@ -280,18 +275,26 @@ def _share(of_bound: Interval) -> str:
 
 
 def _stage_settings(settings: Sequence[Setting]) -> dict[str, Any]:
-    for setting in settings:
-        if setting.optimizations.stage:
-            stage = setting.optimizations.stage
-            return {
-                "stage.capacity": stage.capacity,
-                "stage.num_threads": stage.num_threads,
-            }
-    return {}
+    wishes = [setting.optimizations for setting in settings]
+    said: dict[str, Any] = {}
+    for stage in [wish.stage for wish in wishes if wish.stage][:1]:
+        said |= {"stage.capacity": stage.capacity, "stage.num_threads": stage.num_threads}
+    for smart in [wish.smart_stage for wish in wishes if wish.smart_stage][:1]:
+        said |= {
+            "smart_stage.capacity": smart.capacity or "chosen by the plan",
+            "smart_stage.num_threads": smart.num_threads or "chosen by the plan",
+            "smart_stage.reorder": smart.reorder,
+        }
+    return said
 
 
 def _call(
-    program: Program, toggles: Sequence[str], stage: StageOptions | None, budget_s: float
+    program: Program,
+    toggles: tuple[str, ...],
+    stage: StageOptions | None,
+    smart_stage: SmartStageOptions | None,
+    budget_s: float,
 ) -> str:
     chosen = f", stage={stage!r}" if stage else ""
-    return f"workbench.compare({program.name}, {tuple(toggles)!r}{chosen}, budget_s={budget_s:g})"
+    chosen += f", smart_stage={smart_stage!r}" if smart_stage else ""
+    return f"workbench.compare({program.name}, {toggles!r}{chosen}, budget_s={budget_s:g})"

@@ -11,13 +11,16 @@ from typing import Any
 
 import pandas as pd
 
+from workbench.core.plan import StagePlan
 from workbench.core.trace import Trace, load_trace
 from workbench.display import Displayed
-from workbench.errors import DataError
+from workbench.errors import DataError, PlanError
 from workbench.experiments.equivalence import Equivalence
 from workbench.experiments.measure import Verdict
 
-_FORMAT_VERSION = 1
+_FORMAT_VERSION = 2
+# Without plans and predictions.
+_FIRST_FORMAT = 1
 _FILE = "comparison.json"
 
 
@@ -31,6 +34,8 @@ class Variant:
       block_steps_per_s: one rate for each round.
       step_ms_median: median time of a step.
       trace: a few traced steps, taken after the measurement; None when none was asked for.
+      plan: of its smart stage; None without one.
+      plan_view: that plan and its boundary as `viz.boundary` draws them, ready for JSON.
       notes: what a reader should know, a sentence each.
     """
 
@@ -41,18 +46,28 @@ class Variant:
     block_steps_per_s: tuple[float, ...]
     step_ms_median: float
     trace: Trace | None = None
+    plan: StagePlan | None = None
+    plan_view: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """A variant's steps/s over the baseline's: mean of paired blocks, 95 % interval, verdict."""
+    """A variant's steps/s over the baseline's: mean of paired blocks.
+
+    Attributes:
+      label: the variant.
+      ratio, low, high: the mean and its 95 % interval.
+      verdict: what the interval lets one say.
+      predicted: what its plan had predicted; None where nothing was.
+    """
 
     label: str
     ratio: float
     low: float
     high: float
     verdict: Verdict
+    predicted: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -97,7 +112,7 @@ class Comparison(Displayed):
     settings: dict[str, Any]
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row for each variant: rate, ratio, verdict, equivalence; indexed by label."""
+        """One row for each variant: rate, ratio, prediction, verdict, equivalence, by label."""
         ratios = {ratio.label: ratio for ratio in self.ratios}
         rows = []
         for variant in self.variants:
@@ -113,6 +128,7 @@ class Comparison(Displayed):
                     "ratio": ratio.ratio if ratio else None,
                     "ratio_low": ratio.low if ratio else None,
                     "ratio_high": ratio.high if ratio else None,
+                    "ratio_predicted": ratio.predicted if ratio else None,
                     "verdict": ratio.verdict if ratio else "baseline",
                     "same_training": all(c.passed for c in checks) if checks else None,
                 }
@@ -144,8 +160,9 @@ class Comparison(Displayed):
         }
         content["variants"] = [
             {
-                **{f.name: getattr(v, f.name) for f in dataclasses.fields(v) if f.name != "trace"},
+                **{f.name: getattr(v, f.name) for f in dataclasses.fields(v)},
                 "trace": traces.get(v.label),
+                "plan": json.loads(v.plan.to_json()) if v.plan else None,
             }
             for v in self.variants
         ]
@@ -171,20 +188,21 @@ def load_comparison(directory: str | os.PathLike[str]) -> Comparison:
     except ValueError as error:
         raise DataError(f"{path}: is not a saved comparison: {error}") from None
     version = content.pop("format_version", None) if isinstance(content, dict) else None
-    if version != _FORMAT_VERSION:
+    if version not in (_FIRST_FORMAT, _FORMAT_VERSION):
         raise DataError(
-            f"{path}: Format {version}; this Workbench reads {_FORMAT_VERSION}. Update it."
+            f"{path}: Format {version}; this Workbench reads {_FIRST_FORMAT} and "
+            f"{_FORMAT_VERSION}. Update it."
         )
     try:
         return _from_json(content, path.parent)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, PlanError) as error:
         raise DataError(f"{path}: is not a saved comparison: {error}") from None
 
 
 def _from_json(content: dict[str, Any], directory: Path) -> Comparison:
     variants = []
     for variant in content.pop("variants"):
-        file = variant.pop("trace")
+        file, plan = variant.pop("trace"), variant.pop("plan", None)
         variants.append(
             Variant(
                 **{
@@ -193,6 +211,7 @@ def _from_json(content: dict[str, Any], directory: Path) -> Comparison:
                     "notes": tuple(variant["notes"]),
                 },
                 trace=load_trace(directory / file) if file else None,
+                plan=StagePlan.from_json(json.dumps(plan)) if plan else None,
             )
         )
     return Comparison(

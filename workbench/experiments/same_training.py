@@ -5,56 +5,40 @@ Each check is run in all workers at once; nothing is timed.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.core.options import Optimizations
 from workbench.experiments.equivalence import Equivalence, bit_equal_losses, same_batches
 from workbench.experiments.program import Program
+from workbench.experiments.setting import Setting
 from workbench.experiments.worker import Worker
-from workbench.experiments.worker_main import Opened, Steps
+from workbench.experiments.worker_session import Opened, Steps
 
 _TO_THE_END = 1_000_000_000
 _FEWEST_THREADS_TO_MIX = 2
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Setting:
-    """One variant to be: its label and its optimizations."""
-
-    label: str
-    optimizations: Optimizations
-
-    @property
-    def ahead(self) -> int:
-        """Items it can hold ready when a block begins."""
-        stage = self.optimizations.stage
-        return stage.capacity + stage.num_threads if stage else 0
 
 
 def compare_losses(
     settings: Sequence[Setting], workers: Sequence[Worker], steps: int
 ) -> list[Equivalence]:
     """Losses of the first steps from the same seed; every variant with one prefetch thread."""
-    for setting, worker in zip(settings, workers, strict=True):
-        single = _with_threads(setting.optimizations, 1)
+    several = [setting.threads > 1 for setting in settings]
+    for setting, worker, reopens in zip(settings, workers, several, strict=True):
         session = "main"
-        if single != setting.optimizations:
+        if reopens:
             session = "single"
-            worker.send("open", session=session, part="build", optimizations=single)
+            _open(worker, session, "build", setting.with_threads(1))
         worker.send("run", session=session, steps=steps, fetch="loss")
-        if session != "main":
+        if reopens:
             worker.send("close", session=session)
     losses = []
-    for setting, worker in zip(settings, workers, strict=True):
-        several = _with_threads(setting.optimizations, 1) != setting.optimizations
-        if several:
+    for worker, reopens in zip(workers, several, strict=True):
+        if reopens:
             worker.receive()
         ran: Steps = worker.receive()
         losses.append(ran.values)
-        if several:
+        if reopens:
             worker.receive()
     return [
         bit_equal_losses(setting.label, losses[0], found)
@@ -73,38 +57,27 @@ def compare_batches(
     epoch = program.build_epoch is not None
     if not epoch and not opened.has_fingerprint:
         return []
-    mixed = [_with_threads(s.optimizations, _FEWEST_THREADS_TO_MIX, least=True) for s in settings]
+    mixed = [s.with_threads(max(s.threads, _FEWEST_THREADS_TO_MIX)) for s in settings]
     # Threads overtake each other: what one of them holds may come late.
-    ahead = max(
-        2 * (made.stage.capacity + made.stage.num_threads) + 8 if made.stage else 0
-        for made in mixed
-    )
+    ahead = max(2 * made.ahead + 8 if made.ahead else 0 for made in mixed)
     for made, worker in zip(mixed, workers, strict=True):
-        part = "build_epoch" if epoch else "build"
-        count = _TO_THE_END if epoch else steps if made.stage else steps + ahead
-        worker.send("open", session="batches", part=part, optimizations=made)
+        count = _TO_THE_END if epoch else steps if made.ahead else steps + ahead
+        _open(worker, "batches", "build_epoch" if epoch else "build", made)
         worker.send("run", session="batches", steps=count, fetch="fingerprint")
         worker.send("close", session="batches")
+    threads: list[int] = []
     found: list[np.ndarray] = []
     for worker in workers:
-        worker.receive()
+        threads.append(worker.receive().threads)
         found.append(worker.receive().values)
         worker.receive()
     return [
-        same_batches(
-            setting.label,
-            found[0],
-            batches,
-            threads=made.stage.num_threads if made.stage else 0,
-            epoch=epoch,
-            ahead=ahead,
-        )
-        for setting, made, batches in zip(settings[1:], mixed[1:], found[1:], strict=True)
+        same_batches(setting.label, found[0], batches, threads=count, epoch=epoch, ahead=ahead)
+        for setting, count, batches in zip(settings[1:], threads[1:], found[1:], strict=True)
     ]
 
 
-def _with_threads(optimizations: Optimizations, count: int, least: bool = False) -> Optimizations:
-    stage = optimizations.stage
-    if stage is None or (least and stage.num_threads >= count):
-        return optimizations
-    return dataclasses.replace(optimizations, stage=dataclasses.replace(stage, num_threads=count))
+def _open(worker: Worker, session: str, part: str, setting: Setting) -> None:
+    """With the plan of the measured session; another part is another graph, with its own plan."""
+    plan = setting.plan.to_json() if setting.plan and part == "build" else None
+    worker.send("open", session=session, part=part, optimizations=setting.optimizations, plan=plan)

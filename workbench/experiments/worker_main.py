@@ -23,27 +23,13 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from workbench.errors import OptionError, RunError, WorkbenchError
-from workbench.experiments.program import Built, Program
+from workbench.core.options import Optimizations
+from workbench.errors import WorkbenchError
+from workbench.experiments.program import Program
+from workbench.experiments.worker_session import Opened, Planned, ProgramSession, Steps
 
 _PR_SET_PDEATHSIG = 1
-_TRACER_WARM_UP_STEPS = 3
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Steps:
-    """What a run of steps gave.
-
-    Attributes:
-      ends_ns: int64 [steps + 1], monotonic: start of the first step, then the end of each.
-      values: what was fetched with each step, or empty.
-      ended: whether the data ended before all steps were run.
-    """
-
-    ends_ns: np.ndarray
-    values: np.ndarray
-    ended: bool
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,135 +47,30 @@ class Failure:
     details: str
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Opened:
-    """What is known of a graph once its session runs.
-
-    Attributes:
-      stages: stages that the program has put in.
-      has_loss, has_fingerprint: what its steps can be asked for.
-      inject_prefetch: whether TensorFlow adds a prefetch by itself, in words.
-      own_prefetch: whether the program's own pipeline prefetches.
-      inter_op_threads, intra_op_threads: of the session; 0 is TensorFlow's default.
-    """
-
-    stages: int
-    has_loss: bool
-    has_fingerprint: bool
-    inject_prefetch: str
-    own_prefetch: bool
-    inter_op_threads: int
-    intra_op_threads: int
-
-
-class _Session:
-    """One program part, running in a MonitoredTrainingSession."""
-
-    def __init__(self, program: Program, part: str, optimizations: Any) -> None:
-        import tensorflow as tf
-
-        from workbench.core.capture import CaptureHook
-        from workbench.core.prefetch_hook import make_prefetch_hook, runners
-
-        v1 = tf.compat.v1
-        self._out_of_range = tf.errors.OutOfRangeError
-        with tf.Graph().as_default() as graph:
-            build = getattr(program, part)
-            self._built = _require_built(build(optimizations), program, part)
-            v1.train.get_or_create_global_step()
-            config = self._built.config
-            if hasattr(config, "to_stock"):
-                config = config.to_stock()
-            config = config or v1.ConfigProto()
-            self._capture = CaptureHook(title=program.name)
-            hooks = [*self._built.hooks, make_prefetch_hook(), self._capture]
-            self.opened = Opened(
-                stages=len(runners(graph)),
-                has_loss=self._built.loss is not None,
-                has_fingerprint=self._built.fingerprint is not None,
-                inter_op_threads=config.inter_op_parallelism_threads,
-                intra_op_threads=config.intra_op_parallelism_threads,
-                **_pipeline_facts(graph),
-            )
-            self._session = v1.train.MonitoredTrainingSession(hooks=hooks, config=config)
-
-    def run(self, steps: int, fetch: str) -> Steps:
-        """Runs up to `steps` steps, fetching "loss", "fingerprint" or "nothing" with each."""
-        wanted = {
-            "nothing": None,
-            "loss": self._built.loss,
-            "fingerprint": self._built.fingerprint,
-        }[fetch]
-        fetches = [self._built.train_op] if wanted is None else [self._built.train_op, wanted]
-        run, clock = self._session.run, time.perf_counter_ns
-        ends, values = [clock()], []
-        ended = False
-        try:
-            for _ in range(steps):
-                got = run(fetches)
-                ends.append(clock())
-                if wanted is not None:
-                    values.append(got[1])
-        except self._out_of_range:
-            ended = True
-        return Steps(ends_ns=np.array(ends, np.int64), values=np.array(values), ended=ended)
-
-    def trace(self, steps: int, path: str) -> str:
-        """Traces `steps` steps into a Parquet file."""
-        # The first steps under the tracer are not typical: they set it up. They are not kept.
-        for count in (_TRACER_WARM_UP_STEPS, steps):
-            self._capture.start()
-            if self.run(count, "loss" if self.opened.has_loss else "nothing").ended:
-                raise RunError("the data ended before the steps to trace; repeat the dataset")
-            trace = self._capture.stop()
-        trace.save(path)
-        return path
-
-    def close(self) -> None:
-        self._session.close()
-
-
-def _require_built(built: Any, program: Program, part: str) -> Built:
-    if not isinstance(built, Built):
-        raise OptionError(
-            f"Program {program.name!r}: {part} returned {type(built).__name__}; "
-            "expected workbench.experiments.program.Built(train_op=…)"
-        )
-    return built
-
-
-def _pipeline_facts(graph: Any) -> dict[str, Any]:
-    """Whether the tf.data pipelines of a graph prefetch, by themselves or by TensorFlow."""
-    from tensorflow.core.framework import dataset_options_pb2
-
-    definition = graph.as_graph_def()
-    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
-    datasets = [node for node in nodes if "Dataset" in node.op]
-    state = "on, TensorFlow's default" if datasets else "no tf.data pipeline"
-    for node in datasets:
-        if node.op == "OptionsDataset":
-            options = dataset_options_pb2.Options()
-            options.ParseFromString(node.attr["serialized_options"].s)
-            optimization = options.optimization_options
-            if optimization.WhichOneof("optional_inject_prefetch"):
-                state = "on" if optimization.inject_prefetch else "off"
-    return {
-        "inject_prefetch": state,
-        "own_prefetch": any(node.op.startswith("PrefetchDataset") for node in datasets),
-    }
-
-
 class _Commands:
     """The commands of a parent, as methods."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[str, ProgramSession] = {}
 
-    def open(self, session: str, part: str, optimizations: Any) -> Opened:
+    def open(
+        self,
+        session: str,
+        part: str,
+        optimizations: Optimizations,
+        sample: str | None = None,
+        plan: str | None = None,
+    ) -> Opened:
         """Builds a part of the program and starts its session."""
-        self._sessions[session] = _Session(self._program, part, optimizations)
+        self._sessions[session] = ProgramSession(
+            self._program, part, optimizations, sample=sample, plan=plan
+        )
         return self._sessions[session].opened
+
+    def planned(self, session: str) -> Planned:
+        """The plan of a session with a smart stage."""
+        return self._sessions[session].planned()
 
     def run(self, session: str, steps: int, fetch: str = "nothing") -> Steps:
         """Runs steps."""

@@ -1,7 +1,7 @@
 """Script and style of every outlet, joined from `static/` without a bundler.
 
-The script is one ES module. Its files are plain parts that share one scope in the order of
-`PARTS`; `export` is for the reader of a part and is taken out where the parts are joined.
+A script is one ES module. Its files are plain parts that share one scope in the order in which
+they are listed; `export` is for the reader of a part and is taken out where the parts are joined.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from workbench.viz import colors
 
 _STATIC = Path(__file__).parent / "static"
+# What the timeline's module is made of, and the boundary's; a report has both.
 PARTS = (
     "format.js",
+    "unpack.js",
     "decode.js",
     "scales.js",
     "lod.js",
@@ -39,6 +42,21 @@ PARTS = (
     "mount.js",
     "outlets.js",
 )
+BOUNDARY_PARTS = (
+    "unpack.js",
+    "theme.js",
+    "dom.js",
+    "boundary_focus.js",
+    "boundary_box.js",
+    "boundary_sides.js",
+    "boundary_why.js",
+    "boundary_tables.js",
+    "boundary_refusals.js",
+    "boundary_mount.js",
+)
+_TIMELINE_END = "export { mount, mountAll };\n"
+_BOUNDARY_END = "export { mountBoundary };\nexport default { render: renderBoundary };\n"
+_REPORT_END = "mountAll();\nmountBoundaries();\n"
 _EXPORT = re.compile(r"^export (?=(async )?(function|const) )", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
@@ -63,17 +81,40 @@ _FORCED = """\
 
 def script() -> str:
     """The timeline as one ES module: exports `mount`, `mountAll`, and anywidget's default."""
-    return _joined(tuple((_STATIC / part).read_text("utf-8") for part in PARTS))
+    return _joined(_read(PARTS), _TIMELINE_END)
+
+
+def boundary_script() -> str:
+    """The boundary as one ES module: exports `mountBoundary`, and anywidget's default."""
+    return _joined(_read(BOUNDARY_PARTS), _BOUNDARY_END)
 
 
 def report_script() -> str:
-    """The same module, and a last line that mounts every timeline of the page."""
-    return script() + "mountAll();\n"
+    """Both as one module; its last lines mount every timeline and boundary of the page."""
+    parts = (*PARTS, *(part for part in BOUNDARY_PARTS if part not in PARTS))
+    return _joined(_read(parts), _REPORT_END)
 
 
 def style() -> str:
     """The style sheet: palette of both themes, tokens, rules of the timeline."""
     return _styled((_STATIC / "timeline.css").read_text("utf-8"))
+
+
+def boundary_style() -> str:
+    """The same, with the rules of the boundary."""
+    return style() + (_STATIC / "boundary.css").read_text("utf-8")
+
+
+def require_id(element_id: str) -> None:
+    """Requires what can stand in an attribute and in a selector as it is.
+
+    Raises:
+      ValueError: it has other characters than letters, digits, "-" and "_".
+    """
+    if not element_id.replace("-", "a").replace("_", "a").isalnum():
+        raise ValueError(
+            f"element_id is {element_id!r}; expected letters, digits, '-' and '_' only"
+        )
 
 
 def json_script(value: Any) -> str:
@@ -84,10 +125,14 @@ def json_script(value: Any) -> str:
     return text
 
 
-@functools.lru_cache(maxsize=4)
-def _joined(parts: tuple[str, ...]) -> str:
+def _read(parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple((_STATIC / part).read_text("utf-8") for part in parts)
+
+
+@functools.lru_cache(maxsize=8)
+def _joined(parts: tuple[str, ...], end: str) -> str:
     text = _EXPORT.sub("", "\n".join(parts))
-    return _INDENT.sub("", _COMMENT.sub("", text)) + "export { mount, mountAll };\n"
+    return _INDENT.sub("", _COMMENT.sub("", text)) + end
 
 
 @functools.lru_cache(maxsize=4)

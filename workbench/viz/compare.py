@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 
 from workbench.core.trace import Trace
 from workbench.viz import format
+from workbench.viz.boundary import BoundaryView
+from workbench.viz.compare_chart import (
+    Series,
+    predicted_rate,
+    series_of,
+    shown_label,
+    tick_values,
+)
 from workbench.viz.compare_input import ComparisonLike, EquivalenceLike, RatioLike, VariantLike
 from workbench.viz.compare_tables import Table, blocks_table, family_table, metrics_table
 from workbench.viz.provenance import environment_pairs, prefetch_note, setting_pairs
@@ -23,14 +30,15 @@ VERDICTS = {
     "slower": "▼ slower",
     "no clear difference": "= no clear difference",
 }
-_MOST_TICKS = 4
-# height of a line of words in the chart of blocks, as a fraction of its axis
-_LINE = 0.12
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Row:
-    """One variant in the table; `bar`, `low` and `high` are fractions of the axis."""
+    """One variant in the table.
+
+    `bar`, `low`, `high` and `predicted_at` are fractions of the axis; the last is None, and
+    `predicted` empty, where no plan has predicted anything.
+    """
 
     label: str
     rate: str
@@ -46,6 +54,8 @@ class Row:
     bar: float
     low: float
     high: float
+    predicted: str = ""
+    predicted_at: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,21 +80,6 @@ class Limit:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Series:
-    """Blocks of one variant: heights as fractions of the axis, the mean's too, and its words.
-
-    `text_at` is where the words stand: at the mean, or apart from another's words there.
-    """
-
-    label: str
-    points: tuple[float, ...]
-    mean: float
-    mean_text: str
-    text_at: float
-    baseline: bool
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class CompareView:
     """A comparison, ready for every outlet.
 
@@ -101,7 +96,9 @@ class CompareView:
       notes: what a reader must know, a sentence each.
       settings, environment: (name, value) pairs.
       command: what reproduces it.
+      predicts: whether a plan has predicted a row.
       traces: (label, trace) of the variants that have one.
+      boundaries: (label, view) of the variants with a plan.
     """
 
     program: str
@@ -119,21 +116,24 @@ class CompareView:
     settings: tuple[tuple[str, str], ...]
     environment: tuple[tuple[str, str], ...]
     command: str
+    predicts: bool
     traces: tuple[tuple[str, Trace], ...] = dataclasses.field(repr=False)
+    boundaries: tuple[tuple[str, BoundaryView], ...] = dataclasses.field(repr=False)
 
 
 def compare_view(comparison: ComparisonLike) -> CompareView:
     """The view of a comparison."""
     shown = _best(comparison)
-    tick_values = _ticks(_most(comparison))
-    axis = tick_values[-1]
+    ticks = tick_values(comparison)
+    axis = ticks[-1]
     traces = tuple((shown_label(v.label), v.trace) for v in comparison.variants if v.trace)
     notes = [note for variant in comparison.variants for note in variant.notes]
+    rows = tuple(_row(comparison, variant, axis) for variant in comparison.variants)
     return CompareView(
         program=comparison.program,
         sentence=_sentence(comparison, shown),
-        rows=tuple(_row(comparison, variant, axis) for variant in comparison.variants),
-        ticks=tuple((value / axis, f"{value:g}") for value in tick_values),
+        rows=rows,
+        ticks=tuple((value / axis, f"{value:g}") for value in ticks),
         caption=_caption(comparison),
         limits=tuple(
             Limit(
@@ -145,7 +145,7 @@ def compare_view(comparison: ComparisonLike) -> CompareView:
             for bound in comparison.bounds
         ),
         checks=tuple(_check(check) for check in comparison.equivalence),
-        series=_series(comparison, shown, axis),
+        series=series_of(comparison, shown, axis),
         blocks=blocks_table(
             [(shown_label(v.label), v.block_steps_per_s) for v in comparison.variants]
         ),
@@ -155,13 +155,14 @@ def compare_view(comparison: ComparisonLike) -> CompareView:
         settings=setting_pairs(comparison.settings),
         environment=environment_pairs(comparison.environment),
         command=comparison.command,
+        predicts=any(row.predicted for row in rows),
         traces=traces,
+        boundaries=tuple(
+            (shown_label(v.label), BoundaryView.from_json(v.plan_view))
+            for v in comparison.variants
+            if v.plan_view
+        ),
     )
-
-
-def shown_label(label: str) -> str:
-    """A variant's label as a table shows it: "off" is "All off"."""
-    return "All off" if label == "off" else label[:1].upper() + label[1:]
 
 
 def _best(comparison: ComparisonLike) -> RatioLike | None:
@@ -214,6 +215,7 @@ def _row(comparison: ComparisonLike, variant: VariantLike, axis: float) -> Row:
     half = _half(variant.low, variant.high)
     known = half is not None
     words = format.rate(variant.steps_per_s, half, unit="").rstrip()
+    predicted = predicted_rate(comparison, ratio)
     rate, plus, rest = words.partition(" ±")
     return Row(
         label=shown_label(variant.label),
@@ -230,6 +232,8 @@ def _row(comparison: ComparisonLike, variant: VariantLike, axis: float) -> Row:
         bar=variant.steps_per_s / axis,
         low=(variant.low if known else variant.steps_per_s) / axis,
         high=(variant.high if known else variant.steps_per_s) / axis,
+        predicted="" if predicted is None or ratio is None else format.ratio(ratio.predicted),
+        predicted_at=None if predicted is None else predicted / axis,
     )
 
 
@@ -248,25 +252,6 @@ def _check(check: EquivalenceLike) -> Check:
     )
 
 
-def _most(comparison: ComparisonLike) -> float:
-    rates = [bound.steps_per_s for bound in comparison.bounds]
-    for variant in comparison.variants:
-        rates += [variant.steps_per_s, *variant.block_steps_per_s]
-        rates += [variant.high] if math.isfinite(variant.high) else []
-    return max(rates)
-
-
-def _ticks(most: float) -> list[float]:
-    """Round values from 0 to the first at or above `most`, at most four steps."""
-    most = max(most, 1e-9)
-    power = 10.0 ** (math.floor(math.log10(most)) - 1)
-    for factor in (1, 2, 2.5, 5, 10, 20, 25, 50):
-        step = factor * power
-        if most / step <= _MOST_TICKS:
-            break
-    return [n * step for n in range(math.ceil(most / step - 1e-9) + 1)]
-
-
 def _caption(comparison: ComparisonLike) -> str:
     blocks = len(comparison.variants[0].block_steps_per_s)
     steps = comparison.settings.get("steps_per_block", {})
@@ -274,33 +259,3 @@ def _caption(comparison: ComparisonLike) -> str:
     low, high = (min(kept), max(kept)) if kept else (0, 0)
     length = f" of {low} steps" if low == high else f" of {low} to {high} steps"
     return f"95{format.NBSP}% interval of {blocks} paired blocks{length if kept else ''}"
-
-
-def _series(comparison: ComparisonLike, shown: RatioLike | None, axis: float) -> tuple[Series, ...]:
-    wanted = {comparison.baseline, shown.label if shown else comparison.baseline}
-    drawn = [
-        variant
-        for variant in comparison.variants
-        if variant.label in wanted and len(variant.block_steps_per_s) > 1
-    ]
-    means = [variant.steps_per_s / axis for variant in drawn]
-    return tuple(
-        Series(
-            label=shown_label(variant.label),
-            points=tuple(rate / axis for rate in variant.block_steps_per_s),
-            mean=mean,
-            text_at=_apart(mean, means),
-            mean_text=format.rate(variant.steps_per_s, unit="").rstrip(),
-            baseline=variant.label == comparison.baseline,
-        )
-        for variant, mean in zip(drawn, means, strict=True)
-    )
-
-
-def _apart(mean: float, means: Sequence[float]) -> float:
-    """The mean, or a little to its side of the middle where the words of two would overlap."""
-    low, high = min(means), max(means)
-    if high - low >= _LINE or low == high:
-        return mean
-    middle = (low + high) / 2
-    return middle + (_LINE / 2 if mean == high else -_LINE / 2)

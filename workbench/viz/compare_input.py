@@ -9,7 +9,7 @@ from workbench.core.trace import Trace
 
 
 class VariantLike(Protocol):
-    """One measured setting; rates in steps/s."""
+    """One measured setting; rates in steps/s; the finished view of its plan, if it has one."""
 
     @property
     def label(self) -> str: ...
@@ -26,11 +26,13 @@ class VariantLike(Protocol):
     @property
     def trace(self) -> Trace | None: ...
     @property
+    def plan_view(self) -> dict[str, Any] | None: ...
+    @property
     def notes(self) -> tuple[str, ...]: ...
 
 
 class RatioLike(Protocol):
-    """A variant's steps/s over the baseline's, with interval and verdict."""
+    """A variant's steps/s over the baseline's: interval, verdict, what was predicted."""
 
     @property
     def label(self) -> str: ...
@@ -42,6 +44,8 @@ class RatioLike(Protocol):
     def high(self) -> float: ...
     @property
     def verdict(self) -> str: ...
+    @property
+    def predicted(self) -> float | None: ...
 
 
 class EquivalenceLike(Protocol):

@@ -8,9 +8,13 @@ from typing import Any
 
 import ipywidgets
 
+from workbench.core.boundary import Boundary
 from workbench.core.metrics import StepMetrics
+from workbench.core.plan import StagePlan
 from workbench.core.trace import Trace
 from workbench.experiments.results import Comparison
+from workbench.viz.boundary_html import boundary_static_html
+from workbench.viz.boundary_widget import BoundaryWidget
 from workbench.viz.compare import compare_view
 from workbench.viz.compare_tables import measures_table
 from workbench.viz.report import summary_html, table_html
@@ -23,7 +27,7 @@ Bundle = tuple[dict[str, Any], dict[str, Any]]
 
 
 def bundle(value: Any) -> Bundle:
-    """Data and metadata by mime type for a Trace, StepMetrics or Comparison.
+    """Data and metadata by mime type for a result that can be shown.
 
     Raises:
       TypeError: any other type.
@@ -43,6 +47,11 @@ def _trace(trace: Trace) -> Bundle:
     return _with_widget(TimelineWidget(view), twins)
 
 
+def _boundary(value: StagePlan | Boundary) -> Bundle:
+    made: Bundle = BoundaryWidget(value)._repr_mimebundle_()
+    return made
+
+
 def _metrics(metrics: StepMetrics) -> Bundle:
     table = measures_table([("Trace", metrics)])
     return {"text/plain": metrics_text(metrics), "text/html": table_html(table)}, {}
@@ -58,6 +67,10 @@ def _comparison(comparison: Comparison) -> Bundle:
         heading = f"<h3>Timeline: {html.escape(label)}</h3>"
         parts += [ipywidgets.HTML(heading), TimelineWidget(timeline)]
         stills += [heading, timeline_static_html(timeline)]
+    for label, boundary in view.boundaries:
+        heading = f"<h3>Boundary: {html.escape(label)}</h3>"
+        parts += [ipywidgets.HTML(heading), BoundaryWidget(boundary)]
+        stills += [heading, boundary_static_html(boundary)]
     twins = {"text/plain": view_text(view), "text/html": "\n".join(stills)}
     return _with_widget(ipywidgets.VBox(parts), twins)
 
@@ -76,4 +89,6 @@ _FORMS: dict[type, Callable[[Any], Bundle]] = {
     Trace: _trace,
     StepMetrics: _metrics,
     Comparison: _comparison,
+    StagePlan: _boundary,
+    Boundary: _boundary,
 }

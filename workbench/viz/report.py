@@ -16,6 +16,7 @@ from workbench.atomic import replacing
 from workbench.core.trace import Trace
 from workbench.errors import OptionError
 from workbench.viz import assets
+from workbench.viz.boundary_html import boundary_html
 from workbench.viz.compare import CompareView, compare_view
 from workbench.viz.compare_input import ComparisonLike
 from workbench.viz.compare_tables import Table
@@ -29,7 +30,7 @@ TIMELINE_BYTES = 2_400_000
 
 
 @dataclasses.dataclass(frozen=True)
-class _Timeline:
+class _Drawn:
     label: str
     html: str
 
@@ -38,7 +39,8 @@ class _Timeline:
 class _Section:
     heading: str
     view: CompareView
-    timelines: tuple[_Timeline, ...]
+    timelines: tuple[_Drawn, ...]
+    boundaries: tuple[_Drawn, ...]
 
 
 def write_report(
@@ -108,8 +110,8 @@ def table_html(table: Table) -> str:
 
 
 def page_style() -> str:
-    """Style of timelines and reports together."""
-    return assets.style() + (_STATIC / "report.css").read_text("utf-8")
+    """Style of timelines, boundaries and reports together."""
+    return assets.boundary_style() + (_STATIC / "report.css").read_text("utf-8")
 
 
 @functools.lru_cache(maxsize=1)
@@ -128,11 +130,17 @@ def _sections(views: Sequence[CompareView]) -> list[_Section]:
     sections = []
     for number, (view, apart) in enumerate(zip(views, different, strict=True), 1):
         timelines = tuple(
-            _Timeline(label, _timeline(trace, label, f"t{number}-{row}", TIMELINE_BYTES // count))
+            _Drawn(label, _timeline(trace, label, f"t{number}-{row}", TIMELINE_BYTES // count))
             for row, (label, trace) in enumerate(view.traces, 1)
         )
+        boundaries = tuple(
+            _Drawn(label, boundary_html(boundary, f"b{number}-{row}"))
+            for row, (label, boundary) in enumerate(view.boundaries, 1)
+        )
         heading = f"{view.program}, {apart}" if apart else view.program
-        sections.append(_Section(heading=heading, view=view, timelines=timelines))
+        sections.append(
+            _Section(heading=heading, view=view, timelines=timelines, boundaries=boundaries)
+        )
     return sections
 
 

@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Sequence
 
 from workbench.core.metrics import StepMetrics
+from workbench.viz.boundary import BoundaryView
+from workbench.viz.boundary_parts import AreaView, BoxView
 from workbench.viz.compare import CompareView, compare_view
 from workbench.viz.compare_input import ComparisonLike
 from workbench.viz.compare_tables import Table, measures_table
@@ -19,7 +21,8 @@ def comparison_table(comparison: ComparisonLike) -> str:
 def view_text(view: CompareView) -> str:
     """A comparison's view as plain text."""
     sentence = "".join(text for text, _ in view.sentence)
-    heads = ["Variant", "steps/s", "step, median", "ratio", "95\u00a0%", "verdict", "training"]
+    heads = ["Variant", "steps/s", "step, median", "ratio", "95\u00a0%"]
+    heads += ["predicted"] if view.predicts else []
     rows = [
         [
             row.label,
@@ -27,18 +30,40 @@ def view_text(view: CompareView) -> str:
             row.step_time,
             row.ratio,
             row.interval,
+            *([row.predicted] if view.predicts else []),
             row.verdict,
             row.receipt,
         ]
         for row in view.rows
     ]
-    lines = [f"{view.program}: {sentence}", "", *_aligned([heads, *rows], left={0, 5, 6})]
+    left = {0, len(heads), len(heads) + 1}
+    table = _aligned([[*heads, "verdict", "training"], *rows], left=left)
+    lines = [f"{view.program}: {sentence}", "", *table]
     lines += ["", f"{view.caption}."]
     lines += [f"{limit.name}: {limit.rate}. {limit.detail}." for limit in view.limits]
     lines += [
         f"{check.label}, {check.kind}: {check.result}, {check.detail}." for check in view.checks
     ]
     lines += list(view.notes)
+    return "\n".join(_plain(line) for line in lines)
+
+
+def boundary_text(view: BoundaryView) -> str:
+    """A boundary's view as plain text: first level of the boxes, reasons, plan, predictions."""
+    lines = ["".join(text for text, _ in view.sentence), *([view.notice] if view.notice else [])]
+    for area in view.areas:
+        lines += ["", *_area_lines(view, area)]
+    refused = [f"{reason.word} {reason.nodes}" for reason in view.reasons if reason.rows]
+    if refused:
+        lines += ["", f"Refused: {', '.join(refused)}; explain(node) says why."]
+    lines += ["", *(f"{name}: {reason}" for name, reason in view.edits)] if view.edits else []
+    if view.ways:
+        heads = ("Predicted", "step", "at best", "ratio", "limited by")
+        rows = [
+            (("→ " if w.chosen else "  ") + w.label, w.step, w.bound, w.ratio, w.limited_by)
+            for w in view.ways
+        ]
+        lines += ["", *_aligned([heads, *rows], left={0, 4})]
     return "\n".join(_plain(line) for line in lines)
 
 
@@ -51,6 +76,29 @@ def table_lines(table: Table) -> list[str]:
     """A table as aligned lines, the first column to the left, numbers to the right."""
     rows = [table.heads, *table.rows, *([table.total] if table.total else [])]
     return [_plain(line) for line in _aligned(rows, left={0})]
+
+
+def _area_lines(view: BoundaryView, area: AreaView) -> list[str]:
+    travels = f": {area.travels}" if area.travels else ""
+    lines = [f"{area.title} ({area.about}){travels}"]
+    for region in area.regions:
+        indent = "  "
+        if region.title:
+            lines.append(f"  {region.title}")
+            indent = "    "
+        rows = [_box_cells(view, view.boxes[place]) for place in region.boxes]
+        lines += [indent + line for line in _aligned(rows, left={0, 1, 2})] if rows else []
+        lines += [] if rows else [indent + region.empty]
+    return lines
+
+
+def _box_cells(view: BoundaryView, box: BoxView) -> tuple[str, str, str]:
+    said = [view.reasons[place].word for place in box.marks]
+    if box.travels:
+        said.append(f"→ {box.travels}")
+    if box.reads:
+        said.insert(0, f"reads {box.reads}")
+    return box.label, box.about, ", ".join(said)
 
 
 def _aligned(rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:

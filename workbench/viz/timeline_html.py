@@ -31,10 +31,7 @@ def timeline_html(view: TimelineView, element_id: str) -> str:
       One element and two inert script elements (header and packed columns). The page needs
       `assets.style()` once and `assets.report_script()` once, as a module, at its end.
     """
-    if not element_id.replace("-", "a").replace("_", "a").isalnum():
-        raise ValueError(
-            f"element_id is {element_id!r}; expected letters, digits, '-' and '_' only"
-        )
+    assets.require_id(element_id)
     packed = base64.b64encode(zlib.compress(view.buffer(), 9)).decode("ascii")
     return (
         f'<div id="{element_id}" class="wb wb-timeline" data-wb-timeline="{element_id}">'

@@ -12,21 +12,6 @@ export const WAIT = 8;
 export const RUN = 9;
 const CLASSES = 10; // eight families, waits, runs
 
-export async function inflate(bytes) {
-  if (typeof DecompressionStream === "undefined") {
-    throw new Error("This browser cannot unpack the trace: it has no DecompressionStream.");
-  }
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).arrayBuffer();
-}
-
-export function fromBase64(text) {
-  const raw = atob(text.trim());
-  const bytes = new Uint8Array(raw.length);
-  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
-  return bytes;
-}
-
 function columnsOf(header, buffer) {
   const columns = {};
   for (const [name, type, offset, length] of header.columns) {

@@ -1,0 +1,276 @@
+"""The boundary in a browser: told at one look, opened, searched, by mouse and by keyboard alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders.plans import own_stage, predictions, stage_plan, towers
+from tests.ui.pages import open_page, write_boundary_page
+from tests.ui.watched import Watched
+from workbench.core.choose import plan
+from workbench.core.plan import Edit
+from workbench.viz.boundary import BoundaryView, boundary_view
+
+NASTY = "<script>window.hit = 1</script></script><img src=x onerror='window.hit = 1'>"
+# contrast of the words of an element against the first ground behind it
+CONTRAST = """(root) => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgb = (color, under = [255, 255, 255]) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = `rgb(${under.join(",")})`;
+    canvas.fillRect(0, 0, 1, 1);
+    canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const light = (parts) => {
+    const [r, g, b] = parts.map((c) => {
+      const share = c / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (one) => {
+    const chain = [];
+    for (let at = one; at; at = at.parentElement) chain.unshift(getComputedStyle(at));
+    return chain.reduce((under, style) => rgb(style.backgroundColor, under), [255, 255, 255]);
+  };
+  const found = [];
+  for (const one of root.querySelectorAll("*")) {
+    const words = [...one.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!words || !one.getClientRects().length) continue;
+    const under = ground(one);
+    const both = [light(rgb(getComputedStyle(one).color, under)), light(under)];
+    const [low, high] = both.sort((x, y) => x - y);
+    found.push([`${one.className}: ${one.textContent.slice(0, 30)}`, (high + 0.05) / (low + 0.05)]);
+  }
+  return found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def view() -> BoundaryView:
+    made = dataclasses.replace(plan(towers()), predictions=predictions(12.0, 8.0))
+    return boundary_view(made)
+
+
+@pytest.fixture
+def boundary(watched: Watched, view: BoundaryView, tmp_path: Path) -> Any:
+    found = open_page(watched.page, write_boundary_page(tmp_path / "page.html", view))
+    yield found
+    assert watched.errors == []
+    assert watched.outside() == []
+
+
+def box(boundary: Any, label: str) -> Any:
+    return boundary.locator(".wbb-pick", has=boundary.page.get_by_text(label, exact=True))
+
+
+def told(boundary: Any) -> str:
+    return str(boundary.locator(".wbb-why").inner_text())
+
+
+def rows(boundary: Any) -> list[str]:
+    return list(boundary.locator(".wbb-refusals tbody th").all_inner_texts())
+
+
+def test_one_look_shows_sides_buffers_and_reasons(boundary: Any) -> None:
+    areas = boundary.locator(".wbb-area")
+    assert [area.locator(".wbb-head .wb-strong").inner_text() for area in areas.all()] == [
+        "Stage “smart_stage_input”",
+        "Stage “smart_stage”",
+        "Compute side",
+    ]
+    assert boundary.locator(".wbb-tag").all_inner_texts() == ["2 tensors", "4 tensors"]
+    near = boundary.locator(".wbb-compute .wbb-region").first
+    assert [" ".join(mark.split()) for mark in near.locator(".wbb-mark").all_inner_texts()] == [
+        "VA reads a variable",
+        "ST stateful op",
+        "CF inside control flow",
+    ]
+    assert boundary.locator(".wbb-box").count() <= 60
+
+
+def test_wires_end_at_the_buffer(boundary: Any) -> None:
+    area = boundary.locator(".wbb-area").nth(1)
+    edge = area.bounding_box()
+    pill = area.locator(".wbb-pill").bounding_box()
+    assert pill["x"] + pill["width"] / 2 == pytest.approx(edge["x"] + edge["width"] - 1, abs=1.5)
+
+
+def test_the_first_refusal_is_told_without_a_click(boundary: Any) -> None:
+    words = told(boundary)
+    assert words.startswith("Why not staged?")
+    assert "'table_0' is a variable." in words
+    assert "net/lookup ← table_0" in words
+    assert "Smallest change: Read a table or a constant instead of the variable" in words
+
+
+def test_a_click_tells_why(boundary: Any) -> None:
+    box(boundary, "noise").click()
+    assert "It has state or effects of its own (RandomUniform)." in told(boundary)
+    assert "SmartStageOptions(move=['noise'])" in told(boundary)
+    pressed = boundary.locator(".wbb-pick[aria-pressed=true]")
+    assert pressed.count() == 1
+    assert "noise" in pressed.inner_text()
+    box(boundary, "tower_0…tower_1/hash").click()
+    assert told(boundary).startswith("What happens to it?")
+    assert "2 tensors travel: int64." in told(boundary)
+
+
+def test_a_box_opens_and_closes(boundary: Any) -> None:
+    boundary.get_by_role("button", name="Open Does not depend on the input").click()
+    region = boundary.locator(".wbb-compute .wbb-region").nth(1)
+    assert region.locator(".wbb-label").all_inner_texts() == [
+        "it",
+        "table_0…table_1",
+        "keep_prob",
+        "constant",
+    ]
+    region.get_by_role("button", name="Close Does not depend").click()
+    assert "net/joined" in region.locator(".wbb-label").all_inner_texts()
+
+
+def test_keyboard_alone_reaches_everything(boundary: Any) -> None:
+    page = boundary.page
+    page.keyboard.press("Tab")
+    # one stop for a region; arrows move inside it
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    assert "hash" in page.evaluate("document.activeElement.textContent")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert "RandomUniform" in told(boundary)
+    page.keyboard.press("Tab")
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.textContent").startswith("it")
+    page.keyboard.press("Escape")
+    assert "Does not depend" in page.evaluate("document.activeElement.textContent")
+    page.keyboard.press("/")
+    page.keyboard.type("joined")
+    assert rows(boundary) == ["net/joined"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert "net/joined" in told(boundary)
+    assert page.evaluate("document.activeElement.dataset.row") is not None
+
+
+def test_reasons_filter_and_search_narrows(boundary: Any) -> None:
+    everything = rows(boundary)
+    stateful = boundary.locator(".wbb-filter", has_text="stateful op")
+    stateful.click()
+    assert rows(boundary) == ["noise", "net/dropped"]
+    assert boundary.locator(".wb-found").inner_text() == "2 rows"
+    search = boundary.get_by_role("searchbox")
+    search.fill("c99")
+    assert boundary.locator(".wb-found").inner_text() == "No refused node has “c99” in its name"
+    assert not boundary.locator(".wbb-refusals").is_visible()
+    search.press("Escape")
+    stateful.click()
+    assert rows(boundary) == everything
+
+
+def test_a_row_tells_why_and_keeps_its_focus(boundary: Any) -> None:
+    boundary.get_by_role("button", name="net/joined", exact=True).click()
+    assert told(boundary).startswith("Why not staged?\n")
+    assert "'loop/Enter' is v1 control flow" in told(boundary)
+    assert boundary.locator("tr.wbb-on").count() == 1
+    boundary.page.keyboard.press("ArrowUp")
+    boundary.page.keyboard.press("Enter")
+    assert "net/joined" not in told(boundary).splitlines()[1]
+
+
+def test_predictions_are_hollow_and_the_chosen_one_is_named(boundary: Any) -> None:
+    table = boundary.locator(".wbb-ways")
+    assert "predicted from a trace, not measured" in table.inner_text()
+    assert "Widest, 1 thread (chosen)" in table.inner_text()
+    bars = [bar.bounding_box()["width"] for bar in table.locator(".wbb-bar").all()]
+    assert bars[1] / bars[0] == pytest.approx(2 / 3, abs=0.02)
+
+
+@pytest.mark.parametrize("width", [1400, 800, 400])
+def test_it_never_scrolls_sideways(
+    watched: Watched, view: BoundaryView, tmp_path: Path, width: int
+) -> None:
+    watched.page.set_viewport_size({"width": width, "height": 900})
+    own = boundary_view(plan(own_stage(num_threads=2)))
+    open_page(watched.page, write_boundary_page(tmp_path / "page.html", view, own))
+    assert watched.page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_can_be_read_in_both_themes(
+    watched: Watched, view: BoundaryView, tmp_path: Path, scheme: str
+) -> None:
+    watched.page.emulate_media(color_scheme=scheme)
+    own = boundary_view(plan(own_stage()))
+    open_page(watched.page, write_boundary_page(tmp_path / "page.html", view, own))
+    for root in watched.page.locator("[data-wb-boundary]").all():
+        found = root.evaluate(CONTRAST)
+        assert len(found) > 60
+        assert [pair for pair in found if pair[1] < 4.5] == []
+
+
+def test_targets_are_large_enough(boundary: Any) -> None:
+    for button in boundary.get_by_role("button").all():
+        if button.is_visible():
+            size = button.bounding_box()
+            assert min(size["width"], size["height"]) >= 20, button.inner_text()
+
+
+def test_paper_is_light_and_has_every_row(watched: Watched, tmp_path: Path) -> None:
+    many = boundary_view(towers())
+    many = dataclasses.replace(many, rows=many.rows * 12)
+    watched.page.emulate_media(color_scheme="dark")
+    root = open_page(watched.page, write_boundary_page(tmp_path / "page.html", many))
+    assert root.locator(".wbb-refusals tbody tr").count() == 20
+    assert root.get_by_role("button", name=f"Show all {len(many.rows)}").is_visible()
+    watched.page.emulate_media(media="print", color_scheme="dark")
+    watched.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert root.locator(".wbb-refusals tbody tr").count() == len(many.rows)
+    assert root.evaluate("e => getComputedStyle(e).color") == "rgb(0, 0, 0)"
+    assert not root.locator(".wb-search").is_visible()
+    assert not root.locator(".wb-keys").is_visible()
+    watched.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert root.locator(".wbb-refusals tbody tr").count() == 20
+
+
+def test_it_follows_a_change_of_theme(boundary: Any) -> None:
+    ground = "e => getComputedStyle(e).backgroundColor"
+    assert boundary.evaluate(ground) == "rgb(255, 255, 255)"
+    boundary.page.emulate_media(color_scheme="dark")
+    boundary.page.wait_for_function("document.querySelector('.wb').dataset.wbTheme === 'dark'")
+    assert boundary.evaluate(ground) == "rgb(17, 17, 17)"
+
+
+def test_nothing_that_a_user_wrote_runs(watched: Watched, tmp_path: Path) -> None:
+    found = towers()
+    names = tuple(NASTY if name == "noise" else name for name in found.view.names)
+    view = dataclasses.replace(found.view, names=names)
+    edits = (Edit(name=NASTY, reason=NASTY),)
+    made = stage_plan(boundary=dataclasses.replace(found, view=view), edits=edits)
+    page = write_boundary_page(tmp_path / "page.html", boundary_view(made))
+    root = open_page(watched.page, page)
+    assert NASTY.split("/")[0] in root.inner_text()
+    assert watched.page.evaluate("window.hit") is None
+    assert root.locator("img").count() == 0
+    assert watched.errors == []
+
+
+def test_without_scripts_the_still_picture_stands(
+    browser: Any, view: BoundaryView, tmp_path: Path
+) -> None:
+    address = write_boundary_page(tmp_path / "page.html", view)
+    context = browser.new_context(java_script_enabled=False, offline=True)
+    page = context.new_page()
+    page.goto(address)
+    words = page.locator("body").inner_text()
+    context.close()
+    for part in ("4 tensors", "reads a variable", "Smallest change", "Widest, 1 thread (chosen)"):
+        assert part in words

@@ -1,0 +1,82 @@
+"""Settings: what toggles make, and what a setting says of the stages that it will run."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tests.builders.plans import planned_stage, predictions, stage_plan
+from workbench import cli
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.plan import Edit
+from workbench.experiments import setting as settings_module
+from workbench.experiments.setting import Setting, settings_of
+
+STAGE = StageOptions(num_threads=2, capacity=3)
+SMART = SmartStageOptions(reorder=True)
+
+
+def setting(*stages, stage=None, smart_stage=SMART, **plan):
+    made = Optimizations(stage=stage, smart_stage=smart_stage)
+    return Setting(label=made.label(), optimizations=made, plan=stage_plan(*stages, **plan))
+
+
+def test_each_toggle_is_one_variant_beside_the_baseline():
+    made = settings_of(["stage", "smart_stage", "stage+smart_stage", "stage"], STAGE, SMART)
+    assert [each.label for each in made] == ["off", "stage", "smart stage", "stage + smart stage"]
+    assert [each.optimizations for each in made] == [
+        Optimizations(),
+        Optimizations(stage=STAGE),
+        Optimizations(smart_stage=SMART),
+        Optimizations(stage=STAGE, smart_stage=SMART),
+    ]
+
+
+def test_the_command_line_has_the_same_toggles():
+    assert cli._TOGGLES == settings_module.TOGGLES
+    assert cli._BOTH == settings_module.BOTH
+
+
+def test_a_setting_without_a_stage_holds_nothing_ready():
+    off = Setting(label="off", optimizations=Optimizations())
+    assert (off.ahead, off.threads, off.predicted, off.notes()) == (0, 0, None, ())
+    assert off.with_threads(3) == off
+
+
+def test_items_ahead_are_those_of_every_stage():
+    first = planned_stage("input", options=StageOptions(capacity=1, num_threads=1))
+    second = planned_stage(options=StageOptions(capacity=2, num_threads=3))
+    assert (setting(first, second).ahead, setting(first, second).threads) == (7, 3)
+    # the plan's stage stands behind the user's own
+    assert setting(second, stage=STAGE).ahead == 10
+    # a widened stage is the user's own
+    assert setting(dataclasses.replace(second, widens=planned_stage(widens=True).widens),
+                   stage=STAGE).ahead == 5  # fmt: skip
+
+
+def test_threads_change_in_options_and_plan_alike():
+    made = setting(planned_stage(), stage=STAGE).with_threads(4)
+    assert made.optimizations.stage.num_threads == 4
+    assert made.optimizations.smart_stage == SmartStageOptions(num_threads=4, reorder=True)
+    assert made.plan.stages[0].options.num_threads == 4
+    assert made.plan.stages[0].moved == ("next", "parse")
+    alone = made.with_threads(1)
+    assert alone.threads == 1
+    assert not alone.optimizations.smart_stage.reorder
+
+
+def test_a_prediction_is_a_ratio_of_step_times():
+    assert setting(predictions=predictions(12.0, 8.0)).predicted == pytest.approx(1.5)
+    # of several inputs none speaks for the whole step
+    assert setting(predictions=predictions(12.0, 8.0) * 2).predicted is None
+    assert setting().predicted is None
+
+
+def test_a_plan_that_changes_nothing_is_noted():
+    assert setting(planned_stage()).notes() == ()
+    edit = Edit(name="stage nothing", reason="no node on the compute side needs 'next'")
+    assert setting(edits=(edit,)).notes() == (
+        "The smart stage changed nothing (stage nothing): no node on the compute side needs "
+        "'next'.",
+    )

@@ -1,0 +1,105 @@
+"""Opens the sessions to measure; a smart stage is planned on a trace of the program as it is.
+
+The trace is taken in a session of its own while every other process rests.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from workbench.core.options import Optimizations
+from workbench.core.plan import StagePlan
+from workbench.errors import OptionError
+from workbench.experiments.program import Program
+from workbench.experiments.progress import Progress
+from workbench.experiments.setting import Setting
+from workbench.experiments.worker import Worker
+from workbench.experiments.worker_session import Opened, Planned
+
+_WARM_UP_STEPS = 20
+
+
+def open_sessions(
+    program: Program,
+    settings: Sequence[Setting],
+    workers: Sequence[Worker],
+    *,
+    sample_steps: int,
+    progress: Progress,
+) -> tuple[Opened, list[Setting]]:
+    """Opens the session "main" in every worker.
+
+    Args:
+      program: what is run.
+      settings: one for each worker.
+      workers: started, without a session.
+      sample_steps: steps of the program without optimizations to trace for the smart stages; 0
+        plans them without a trace.
+      progress: told what is done.
+
+    Returns:
+      What is known of the first session's graph, and the settings with their plans.
+
+    Raises:
+      OptionError: a setting wants the user's own stage, and the program builds none.
+      PlanError: a smart stage finds no input, or several.
+    """
+    pairs = list(zip(settings, workers, strict=True))
+    plain = [(s, worker) for s, worker in pairs if not s.optimizations.smart_stage]
+    smart = [(s, worker) for s, worker in pairs if s.optimizations.smart_stage]
+    progress.phase("Building the graphs")
+    opened = _opened(program, plain, sample=None)
+    if smart:
+        with tempfile.TemporaryDirectory(prefix="workbench-") as directory:
+            sample = None
+            if sample_steps:
+                progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
+                sample = _sample(workers[0], sample_steps, Path(directory))
+            progress.phase("Planning the smart stage")
+            opened |= _opened(program, smart, sample)
+    planned = [
+        _with_plan(setting, worker) if setting.optimizations.smart_stage else setting
+        for setting, worker in pairs
+    ]
+    return opened[settings[0].label], planned
+
+
+def _opened(
+    program: Program, pairs: Sequence[tuple[Setting, Worker]], sample: str | None
+) -> dict[str, Opened]:
+    for setting, worker in pairs:
+        worker.send(
+            "open",
+            session="main",
+            part="build",
+            optimizations=setting.optimizations,
+            sample=sample,
+        )
+    opened = {setting.label: worker.receive() for setting, worker in pairs}
+    for setting, _ in pairs:
+        if setting.optimizations.stage and not opened[setting.label].stages:
+            raise OptionError(
+                f"program {program.name!r} builds no stage when optimizations.stage is set, so "
+                "there is nothing to compare; hand it to workbench.staged(…) in the build function"
+            )
+    return opened
+
+
+def _sample(worker: Worker, steps: int, directory: Path) -> str:
+    """Traces warm steps of the program as it is; they must not be those that are compared later."""
+    path = str(directory / "sample.parquet")
+    worker.call("open", session="sample", part="build", optimizations=Optimizations())
+    worker.call("run", session="sample", steps=_WARM_UP_STEPS)
+    worker.call("trace", session="sample", steps=steps, path=path)
+    worker.call("close", session="sample")
+    return path
+
+
+def _with_plan(setting: Setting, worker: Worker) -> Setting:
+    planned: Planned = worker.call("planned", session="main")
+    return dataclasses.replace(
+        setting, plan=StagePlan.from_json(planned.plan), plan_view=planned.view
+    )

@@ -1,0 +1,232 @@
+"""One part of a program, running in a session of the child process; its plan, steps and traces."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.core.options import Optimizations, SmartStageOptions
+from workbench.core.plan import StagePlan
+from workbench.core.trace import load_trace
+from workbench.errors import OptionError, RunError
+from workbench.experiments.program import Built, Program
+
+_TRACER_WARM_UP_STEPS = 3
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Steps:
+    """What a run of steps gave.
+
+    Attributes:
+      ends_ns: int64 [steps + 1], monotonic: start of the first step, then the end of each.
+      values: what was fetched with each step, or empty.
+      ended: whether the data ended before all steps were run.
+    """
+
+    ends_ns: np.ndarray
+    values: np.ndarray
+    ended: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Opened:
+    """What is known of a graph once its session runs.
+
+    Attributes:
+      stages: stages that the program has put in.
+      threads: most producers that one stage has, those of its plan included; 0 without a stage.
+      has_loss, has_fingerprint: what its steps can be asked for.
+      inject_prefetch: whether TensorFlow adds a prefetch by itself, in words.
+      own_prefetch: whether the program's own pipeline prefetches.
+      inter_op_threads, intra_op_threads: of the session; 0 is TensorFlow's default.
+    """
+
+    stages: int
+    threads: int
+    has_loss: bool
+    has_fingerprint: bool
+    inject_prefetch: str
+    own_prefetch: bool
+    inter_op_threads: int
+    intra_op_threads: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A plan on its way to the parent.
+
+    Attributes:
+      plan: as JSON.
+      view: the finished view of it and of its boundary, ready for JSON.
+    """
+
+    plan: str
+    view: dict[str, Any]
+
+
+class ProgramSession:
+    """One program part, running in a MonitoredTrainingSession."""
+
+    def __init__(
+        self,
+        program: Program,
+        part: str,
+        optimizations: Optimizations,
+        sample: str | None = None,
+        plan: str | None = None,
+    ) -> None:
+        """Builds the part and starts its session.
+
+        Args:
+          program, part: what is run.
+          optimizations: what it is built with.
+          sample: path of a trace for a smart stage to be planned on.
+          plan: the smart stage's plan as JSON; None makes one.
+        """
+        import tensorflow as tf
+
+        from workbench.core.capture import CaptureHook
+        from workbench.core.prefetch_hook import make_prefetch_hook, runners
+
+        v1 = tf.compat.v1
+        self._out_of_range = tf.errors.OutOfRangeError
+        with tf.Graph().as_default() as graph:
+            build = getattr(program, part)
+            self._built = _require_built(build(optimizations), program, part)
+            v1.train.get_or_create_global_step()
+            config = self._built.config
+            if hasattr(config, "to_stock"):
+                config = config.to_stock()
+            config = config or v1.ConfigProto()
+            config, self._plan = _with_plan(
+                graph, self._built, config, optimizations.smart_stage, sample=sample, plan=plan
+            )
+            self._capture = CaptureHook(title=program.name)
+            hooks = [*self._built.hooks, make_prefetch_hook(), self._capture]
+            self.opened = Opened(
+                stages=len(runners(graph)),
+                threads=_most_threads(runners(graph), self._plan),
+                has_loss=self._built.loss is not None,
+                has_fingerprint=self._built.fingerprint is not None,
+                inter_op_threads=config.inter_op_parallelism_threads,
+                intra_op_threads=config.intra_op_parallelism_threads,
+                **_pipeline_facts(graph),
+            )
+            self._session = v1.train.MonitoredTrainingSession(hooks=hooks, config=config)
+
+    def run(self, steps: int, fetch: str) -> Steps:
+        """Runs up to `steps` steps, fetching "loss", "fingerprint" or "nothing" with each."""
+        wanted = {
+            "nothing": None,
+            "loss": self._built.loss,
+            "fingerprint": self._built.fingerprint,
+        }[fetch]
+        fetches = [self._built.train_op] if wanted is None else [self._built.train_op, wanted]
+        run, clock = self._session.run, time.perf_counter_ns
+        ends, values = [clock()], []
+        ended = False
+        try:
+            for _ in range(steps):
+                got = run(fetches)
+                ends.append(clock())
+                if wanted is not None:
+                    values.append(got[1])
+        except self._out_of_range:
+            ended = True
+        return Steps(ends_ns=np.array(ends, np.int64), values=np.array(values), ended=ended)
+
+    def trace(self, steps: int, path: str) -> str:
+        """Traces `steps` steps into a Parquet file."""
+        # The first steps under the tracer are not typical: they set it up. They are not kept.
+        for count in (_TRACER_WARM_UP_STEPS, steps):
+            self._capture.start()
+            if self.run(count, "loss" if self.opened.has_loss else "nothing").ended:
+                raise RunError("the data ended before the steps to trace; repeat the dataset")
+            trace = self._capture.stop()
+        trace.save(path)
+        return path
+
+    def planned(self) -> Planned:
+        """The plan of its smart stage."""
+        if self._plan is None:
+            raise RunError("this session has no smart stage, so it has no plan")
+        # Views stand above experiments, and imports only go downwards; but only here is the graph
+        # that the view shows. So it is looked up by name, as values look up who displays them.
+        view = importlib.import_module("workbench.viz.boundary").boundary_view(self._plan)
+        return Planned(plan=self._plan.to_json(), view=view.to_json())
+
+    def close(self) -> None:
+        """Ends the session."""
+        self._session.close()
+
+
+def _with_plan(
+    graph: Any,
+    built: Built,
+    config: Any,
+    options: SmartStageOptions | None,
+    *,
+    sample: str | None,
+    plan: str | None,
+) -> tuple[Any, StagePlan | None]:
+    """The session's config with a plan in it, where a smart stage is wanted, and the plan."""
+    if options is None:
+        return config, None
+    if plan is not None:
+        from workbench.core.rewrite_session import apply
+
+        known = StagePlan.from_json(plan)
+        return apply(known, config, graph=graph), known
+    from workbench.core.smart_stage import prepare_config
+
+    wanted = (built.train_op, built.loss, built.fingerprint)
+    prepared: tuple[Any, StagePlan] = prepare_config(
+        graph,
+        config,
+        options,
+        targets=[target for target in wanted if target is not None],
+        trace=load_trace(sample) if sample else None,
+    )
+    return prepared
+
+
+def _most_threads(runners: Sequence[Any], plan: StagePlan | None) -> int:
+    counts = [len(runner.puts) for runner in runners]
+    counts += [stage.options.num_threads for stage in plan.stages] if plan else []
+    return max(counts, default=0)
+
+
+def _require_built(built: Any, program: Program, part: str) -> Built:
+    if not isinstance(built, Built):
+        raise OptionError(
+            f"Program {program.name!r}: {part} returned {type(built).__name__}; "
+            "expected workbench.experiments.program.Built(train_op=…)"
+        )
+    return built
+
+
+def _pipeline_facts(graph: Any) -> dict[str, Any]:
+    """Whether the tf.data pipelines of a graph prefetch, by themselves or by TensorFlow."""
+    from tensorflow.core.framework import dataset_options_pb2
+
+    definition = graph.as_graph_def()
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    datasets = [node for node in nodes if "Dataset" in node.op]
+    state = "on, TensorFlow's default" if datasets else "no tf.data pipeline"
+    for node in datasets:
+        if node.op == "OptionsDataset":
+            options = dataset_options_pb2.Options()
+            options.ParseFromString(node.attr["serialized_options"].s)
+            optimization = options.optimization_options
+            if optimization.WhichOneof("optional_inject_prefetch"):
+                state = "on" if optimization.inject_prefetch else "off"
+    return {
+        "inject_prefetch": state,
+        "own_prefetch": any(node.op.startswith("PrefetchDataset") for node in datasets),
+    }

@@ -1,0 +1,90 @@
+"""Boundary views as HTML: for a report's page, and still for front ends without scripts."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import itertools
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import markupsafe
+
+from workbench.viz import assets
+from workbench.viz.boundary import BoundaryView
+from workbench.viz.boundary_parts import AreaView, Region
+
+_STATIC = Path(__file__).parent / "static"
+_STILL_ROWS = 20
+_BREAK = re.compile(r"(?<=[/_…])(?=.)|(?<=[a-z])(?=[A-Z])")
+
+
+def boundary_html(view: BoundaryView, element_id: str) -> str:
+    """A boundary that the page's script brings to life; until then, its still picture.
+
+    Args:
+      view: what to draw.
+      element_id: unique in the page; letters, digits, "-" and "_".
+
+    Returns:
+      One element and one inert script element with the packed view. The page needs
+      `assets.boundary_style()` once and `assets.report_script()` once, as a module, at its end.
+    """
+    assets.require_id(element_id)
+    data = base64.b64encode(packed(view)).decode("ascii")
+    return (
+        f'<div id="{element_id}" class="wb wb-boundary" data-wb-boundary="{element_id}">'
+        f"{_still(view)}</div>\n"
+        f'<script type="text/plain" id="{element_id}-data">{data}</script>\n'
+    )
+
+
+def boundary_static_html(view: BoundaryView) -> str:
+    """A still picture with its tables and its own style; no script."""
+    return (
+        f'<style>{assets.boundary_style()}</style><div class="wb wb-boundary">{_still(view)}</div>'
+    )
+
+
+def packed(view: BoundaryView) -> bytes:
+    """The view's JSON, deflated, as page and widget carry it."""
+    text = json.dumps(view.to_json(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return zlib.compress(text.encode("utf-8"), 9)
+
+
+def _still(view: BoundaryView) -> str:
+    return str(_template().module.still(view))
+
+
+@functools.lru_cache(maxsize=1)
+def _template() -> Any:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_STATIC), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    environment.globals.update(
+        inner=_inner, outer=_outer, chains=_chains, breaks=_breaks, rows=_STILL_ROWS
+    )
+    return environment.get_template("boundary.html.j2")
+
+
+def _breaks(text: str) -> markupsafe.Markup:
+    """A name that may break after its scopes and words, not inside them."""
+    escaped = str(markupsafe.escape(text))
+    return markupsafe.Markup(_BREAK.sub("<wbr>", escaped))
+
+
+def _inner(view: BoundaryView, region: Region) -> list[int]:
+    return [place for place in region.boxes if not view.boxes[place].travels]
+
+
+def _outer(view: BoundaryView, region: Region) -> list[int]:
+    return [place for place in region.boxes if view.boxes[place].travels]
+
+
+def _chains(view: BoundaryView) -> list[list[AreaView]]:
+    ahead = [area for area in view.areas if area.kind != "compute"]
+    return [list(chain) for _, chain in itertools.groupby(ahead, key=lambda area: area.chain)]

@@ -1,0 +1,102 @@
+// The table of refusals: filtered by reason, searched by name, a row picked for the panel.
+const ROWS_SHOWN = 20;
+
+export function matchingRows(view, reasons, query) {
+  const wanted = query.trim().toLowerCase();
+  const found = [];
+  view.rows.forEach((row, place) => {
+    if (reasons.size && !reasons.has(row.reason)) return;
+    const texts = [row.title, row.op, row.blocker, ...row.names];
+    if (wanted && !texts.some((text) => text.toLowerCase().includes(wanted))) return;
+    found.push(place);
+  });
+  return found;
+}
+
+function rowElement(view, place, selected) {
+  const row = view.rows[place];
+  const on = place === selected;
+  const pick = element(
+    "button",
+    { type: "button", class: "wbb-link wb-mono", "data-row": place, "aria-pressed": String(on) },
+    ...breakable(row.title),
+  );
+  return element(
+    "tr",
+    { class: on ? "wbb-on" : null },
+    element("th", { scope: "row" }, pick),
+    element("td", { class: "wb-mono wbb-op" }, ...breakable(row.op)),
+    element("td", { class: "wb-right" }, row.nodes),
+    element("td", {}, reasonMark(view, row.reason)),
+    element("td", { class: "wb-mono wbb-blocker" }, ...breakable(row.blocker)),
+  );
+}
+
+export function fillRefusals(parts, state) {
+  const { view } = state;
+  const found = matchingRows(view, state.reasons, state.query);
+  const shown = state.all ? found : found.slice(0, ROWS_SHOWN);
+  // the row that the panel tells of is always there
+  if (state.row >= 0 && found.includes(state.row) && !shown.includes(state.row)) {
+    shown.push(state.row);
+  }
+  parts.rows.replaceChildren(...shown.map((place) => rowElement(view, place, state.row)));
+  rove(parts.rows, "[data-row]");
+  parts.table.hidden = !found.length;
+  parts.found.textContent = foundWords(state, found.length);
+  parts.all.hidden = shown.length >= found.length;
+  parts.all.textContent = `Show all ${found.length}`;
+}
+
+function foundWords(state, count) {
+  const query = state.query.trim();
+  if (!count) return query ? `No refused node has “${query}” in its name` : "No refused node";
+  return query || state.reasons.size ? `${count} ${count === 1 ? "row" : "rows"}` : "";
+}
+
+function reasonFilter(view, place) {
+  const { nodes } = view.reasons[place];
+  return element(
+    "button",
+    { type: "button", class: "wb-btn wbb-filter", "data-reason": place, "aria-pressed": "false" },
+    reasonMark(view, place),
+    ` ${nodes}`,
+  );
+}
+
+export function refusalsElement(parts, view) {
+  const filters = view.reasons
+    .map((reason, place) => (reason.rows ? reasonFilter(view, place) : null))
+    .filter(Boolean);
+  parts.filters = element(
+    "div",
+    { class: "wbb-filters", role: "group", "aria-label": "Reasons" },
+    ...filters,
+  );
+  parts.search = element("input", {
+    type: "search",
+    class: "wb-search",
+    placeholder: "Search nodes (/)",
+    "aria-label": "Search refused nodes by name, op or blocker",
+  });
+  parts.found = element("span", { class: "wb-quiet wb-found", role: "status" });
+  parts.rows = element("tbody", {});
+  const heads = [["Node"], ["Op"], ["Nodes", true], ["Reason"], ["Held back by"]];
+  parts.table = scrolled(
+    element("table", { class: "wb-table wbb-refusals" }, headRow(heads), parts.rows),
+  );
+  parts.all = element("button", { type: "button", class: "wb-btn", hidden: "" });
+  const made = element(
+    "section",
+    { class: "wbb-block", "aria-label": "Refused nodes" },
+    element("div", { class: "wbb-title" }, "Refused, and why"),
+    element("div", { class: "wb-tools" }, parts.filters, parts.search, parts.found),
+    parts.table,
+    parts.all,
+  );
+  if (view.more_rows) {
+    const words = `${view.more_rows} more rows are not listed; explain(node) tells of any node.`;
+    made.append(element("p", { class: "wb-quiet" }, words));
+  }
+  return made;
+}

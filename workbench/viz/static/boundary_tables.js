@@ -1,0 +1,82 @@
+// The tables of a boundary: what travels, what the plan does, what was predicted.
+function headRow(heads) {
+  const cells = heads.map(([words, right]) =>
+    element("th", { scope: "col", class: right ? "wb-right" : null }, words),
+  );
+  return element("thead", {}, element("tr", {}, ...cells));
+}
+
+function scrolled(table) {
+  return element("div", { class: "wbb-scroll" }, table);
+}
+
+export function cutElement({ caption, rows, more }) {
+  const body = rows.map(([values, tensors, types, readers]) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row", class: "wb-mono" }, ...breakable(values)),
+      element("td", { class: "wb-right" }, tensors),
+      element("td", { class: "wb-mono" }, types),
+      element("td", { class: "wb-mono" }, ...breakable(readers)),
+    ),
+  );
+  const made = element(
+    "table",
+    { class: "wb-table wbb-cuts" },
+    element("caption", {}, caption),
+    headRow([["Values"], ["Tensors", true], ["Type"], ["Read by"]]),
+    element("tbody", {}, ...body),
+  );
+  const parts = [scrolled(made)];
+  if (more) parts.push(element("p", { class: "wb-quiet" }, `and ${more} more kinds`));
+  return element("div", {}, ...parts);
+}
+
+function wayBar({ at, bound_at: bound }) {
+  const place = (share) => `left: ${(100 * share).toFixed(2)}%`;
+  return element(
+    "td",
+    { class: "wbb-plot", "aria-hidden": "true" },
+    element(
+      "div",
+      { class: "wbb-axis" },
+      element("div", { class: "wbb-bar", style: `width: ${(100 * at).toFixed(2)}%` }),
+      element("div", { class: "wbb-bound", style: place(bound) }),
+      element("div", { class: "wbb-diamond", style: place(at) }),
+    ),
+  );
+}
+
+export function waysElement(ways) {
+  const rows = ways.map((way) =>
+    element(
+      "tr",
+      { class: way.chosen ? "wbb-chosen" : null },
+      element("th", { scope: "row" }, way.label, way.chosen ? " (chosen)" : ""),
+      wayBar(way),
+      element("td", { class: "wb-right" }, way.step),
+      element("td", { class: "wb-right" }, way.bound),
+      element("td", { class: "wb-right" }, way.ratio),
+      element("td", {}, way.limited_by),
+    ),
+  );
+  const heads = [["Way"], [""], ["Step", true], ["At best", true], ["Ratio", true], ["Limited by"]];
+  return scrolled(
+    element(
+      "table",
+      { class: "wb-table wbb-ways" },
+      element("caption", {}, "◇ predicted from a trace, not measured; | what the slowest part alone takes"),
+      headRow(heads),
+      element("tbody", {}, ...rows),
+    ),
+  );
+}
+
+export function editsElement(edits) {
+  const list = element("dl", { class: "wbb-edits" });
+  for (const [name, reason] of edits) {
+    list.append(element("dt", {}, name), element("dd", {}, reason));
+  }
+  return list;
+}
