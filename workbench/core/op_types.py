@@ -84,7 +84,12 @@ FEEDS_A_QUEUE = frozenset(
     }
 )
 # Stateful by their OpDef, but running them once more or earlier changes nothing.
-HARMLESS = frozenset({"Assert", "LookupTableFind", "LookupTableFindV2", "NoOp", "_Arg", "_Retval"})
+HARMLESS = frozenset(
+    {
+        *("Assert", "LookupTableFind", "LookupTableFindV2", "LookupTableSize"),
+        *("LookupTableSizeV2", "NoOp", "_Arg", "_Retval"),
+    }
+)
 # Outputs that cannot go through a buffer.
 _CANNOT_TRAVEL = frozenset({"resource", "variant"})
 

@@ -31,7 +31,8 @@ def find_boundary(
     """Finds what may run ahead of a step of `graph`.
 
     Args:
-      graph: a `tf.Graph`, a FuncGraph, a concrete function or a GraphDef; it is only read.
+      graph: a `tf.Graph` or GraphDef, or the concrete function of a step, whose arguments are the
+        batch; it is only read.
       targets: tensors, operations or names that a step runs, such as the train op; they stay, and
         the step is what they depend on. None: what `mark_target_node` marked stays, and
         everything in the graph counts as part of the step.
@@ -44,6 +45,10 @@ def find_boundary(
       PlanError: an unknown name, no input and no stage, or several inputs (the message names them).
     """
     said = options or SmartStageOptions()
+    if isinstance(graph, tf.types.experimental.ConcreteFunction):
+        from workbench.core.function_plan import function_boundary
+
+        return function_boundary(graph, said)
     marked = target_nodes(graph) if isinstance(graph, tf.Graph) else ()
     return _boundary.find_boundary(
         graph_view(graph),
