@@ -236,27 +236,34 @@ def _many_items(begin: np.ndarray, span: int) -> pd.DataFrame:
     return table
 
 
+Timed = Sequence[tuple[str, str, float]]
+
+
 def timed_trace(
-    step: Sequence[tuple[str, str, float]],
-    ahead: Mapping[str, Sequence[tuple[str, str, float]]] | None = None,
+    step: Timed | Sequence[Timed],
+    ahead: Mapping[str, Timed] | None = None,
     *,
     steps: int = 12,
     threads: int = 1,
-    waits_ms: Sequence[float] = (),
     **meta: object,
 ) -> Trace:
     """Steps and items whose ops run one after the other.
 
     Args:
-      step: (node, op, ms) of what a step runs, after 0.1 ms of the client's own.
+      step: (node, op, ms) of what each step runs, after 0.1 ms of the client's own; or that of one
+        step after the other.
       ahead: the same of what each stage runs for an item, by name of the stage.
       steps: how many of each.
       threads: of each stage; they take turns.
-      waits_ms: how long the first op of each step takes instead, step by step.
       meta: notes; 2 cores and capacity 1 unless they say otherwise.
     """
     stages = dict(ahead or {})
-    rows = dict.fromkeys((n, op) for each in (step, *stages.values()) for n, op, _ in each)
+    each_step = [step] * steps if isinstance(step[0][0], str) else step
+    sides = [
+        (0, each_step),
+        *((1 + i * threads, [s] * steps) for i, s in enumerate(stages.values())),
+    ]
+    rows = dict.fromkeys((n, op) for _, runs in sides for run in runs for n, op, _ in run)
     number = {node: row for row, node in enumerate(rows)}
     tracks = [("Main step", "step", 0, "")]
     for name in stages:
@@ -264,14 +271,12 @@ def timed_trace(
     tracks.append(("Inter-op 0", "inter_op", 0, ""))
     events: list[tuple[int, ...]] = []
     runs: list[tuple[int, ...]] = []
-    for track, side in ((0, step), *((1 + i * threads, s) for i, s in enumerate(stages.values()))):
+    for track, side in sides:
         at = START_NS
-        for run in range(steps):
+        for run, ops in enumerate(side):
             on = track + run % threads if track else len(tracks) - 1
             begun, at = at, at + (0 if track else MS // 10)
-            for place, (name, op, ms) in enumerate(side):
-                if waits_ms and not track and not place:
-                    ms = waits_ms[run % len(waits_ms)]
+            for name, op, ms in ops:
                 events.append((at, round(ms * MS), 0, number[name, op], on, run + 1))
                 at += round(ms * MS)
             runs.append((on if track else 0, run + 1, begun, at))

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.data.experimental.ops import testing as data_testing
 
 import workbench as wb
 from workbench.core.capture import capture_steps
@@ -131,3 +132,48 @@ def test_what_can_go_wrong_is_said():
         with pytest.raises(TraceError, match="no step was run"):
             capture.stop()
         session.run(x)
+
+
+def test_the_trace_says_how_long_and_how_busy_steps_were_untraced():
+    capture = wb.CaptureHook()
+    with tf.Graph().as_default():
+        loss = compute(slow_source(0.03))
+        config = v1.ConfigProto(inter_op_parallelism_threads=3)
+        with v1.train.MonitoredTrainingSession(hooks=[capture], config=config) as session:
+            for _ in range(12):
+                session.run(loss)
+            capture.start()
+            for _ in range(5):
+                session.run(loss)
+            meta = capture.stop().meta
+            capture.start()
+            session.run(loss)
+            again = capture.stop().meta
+    assert meta["untraced"]["steps"] >= 8
+    assert meta["untraced"]["step_ns"] > 30_000_000
+    # a source that sleeps uses no CPU
+    assert 0 < meta["untraced"]["cpu_ns"] < meta["untraced"]["step_ns"]
+    assert meta["inter_op_threads"] == 3
+    assert meta.get("packs_when_idle") in (True, False, None)
+    # what was traced does not count as untraced
+    assert again["untraced"] == meta["untraced"]
+
+
+def test_cores_in_use_while_an_iterator_is_waited_for():
+    capture = wb.CaptureHook()
+    with tf.Graph().as_default():
+        dataset = tf.data.Dataset.from_tensors(tf.ones([64, 64])).repeat()
+        dataset = dataset.apply(data_testing.sleep(10_000))
+        options = tf.data.Options()
+        options.experimental_optimization.inject_prefetch = False
+        iterator = v1.data.make_initializable_iterator(dataset.with_options(options))
+        v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
+        loss = compute(iterator.get_next())
+        with v1.train.MonitoredTrainingSession(hooks=[capture]) as session:
+            session.run(loss)
+            capture.start()
+            for _ in range(12):
+                session.run(loss)
+            meta = capture.stop().meta
+    assert meta["untraced"] == {}  # one step is no pace
+    assert meta["source_cores"] < 0.5

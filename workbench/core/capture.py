@@ -7,16 +7,20 @@ shows where the time goes, throughput is measured without it.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import threading
 import time
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from workbench.core.cpu_clock import CpuSampler, StepClock, cores_while_waiting
+from workbench.core.machine import packs_when_idle
 from workbench.core.prefetch import StageRun, StageRunRecord, live_runs
-from workbench.core.step_stats import trace_level
+from workbench.core.step_stats import server_of, trace_level
 from workbench.core.trace import Trace
 from workbench.core.trace_builder import StepRecord, build_trace
 from workbench.errors import TraceError
@@ -31,13 +35,18 @@ class Recorder:
     whoever runs them. Safe for several threads that run steps.
     """
 
-    def __init__(self, session: Any, title: str = "") -> None:
+    def __init__(
+        self, session: Any, title: str = "", untraced: Mapping[str, Any] | None = None
+    ) -> None:
+        """`untraced` is the pace of the steps before, as `StepClock.pace` tells it."""
         self._session = session
         self._title = title
+        self._untraced = untraced
         self._lock = threading.Lock()
         self._steps: list[StepRecord] = []
         self._stage_runs: list[StageRunRecord] = []
         self._stages: list[StageRun] = []
+        self._sampler: CpuSampler | None = None
 
     def start(self) -> None:
         """Switches the stages' tracing and the buffers' event logs on."""
@@ -45,6 +54,8 @@ class Recorder:
         for stage in self._stages:
             stage.drain(True)
             stage.sink = self._add_stage_run
+        # A server's ops use the CPU of another process.
+        self._sampler = None if server_of(self._session) else CpuSampler()
 
     def add_step(self, step: StepRecord) -> None:
         """Adds one traced run of the main step."""
@@ -57,6 +68,7 @@ class Recorder:
         Raises:
           TraceError: no step was run in between.
         """
+        samples = self._sampler.stop() if self._sampler else None
         events = {}
         for stage in self._stages:
             stage.sink = None
@@ -75,10 +87,13 @@ class Recorder:
                 "run at least one step while the capture is on"
             )
         capacity = {s.runner.stage: s.runner.options.capacity for s in self._stages}
-        return build_trace(steps, stage_runs, events, meta={**self._meta(), "capacity": capacity})
+        trace = build_trace(steps, stage_runs, events, meta={**self._meta(), "capacity": capacity})
+        return trace if samples is None else _with_cpu_facts(trace, samples)
 
     def abandon(self) -> None:
         """Switches everything off; what was seen is dropped."""
+        if self._sampler:
+            self._sampler.stop()
         for stage in self._stages:
             stage.sink = None
             with contextlib.suppress(tf.errors.OpError, RuntimeError):
@@ -89,16 +104,32 @@ class Recorder:
             self._stage_runs.append(run)
 
     def _meta(self) -> dict[str, Any]:
+        config = getattr(self._session, "_config", None)
+        threads = config.inter_op_parallelism_threads if config else 0
         return {
             "title": self._title,
             "tensorflow": tf.version.VERSION,
             "cores": os.cpu_count(),
+            "inter_op_threads": max(0, threads),
             "source": "step_stats",
+            "untraced": dict(self._untraced or {}),
         }
 
 
+def _with_cpu_facts(trace: Trace, samples: np.ndarray) -> Trace:
+    """The trace with what is known of the CPUs noted beside it."""
+    used, packs = cores_while_waiting(trace, samples), packs_when_idle()
+    notes = {
+        **({} if used is None else {"source_cores": round(used, 3)}),
+        **({} if packs is None else {"packs_when_idle": packs}),
+    }
+    return dataclasses.replace(trace, meta={**trace.meta, **notes})
+
+
 class CaptureHook(tf.compat.v1.train.SessionRunHook):
-    """Traces chosen steps of a MonitoredTrainingSession; costs nothing while it is off.
+    """Traces chosen steps of a MonitoredTrainingSession; costs about 1 µs a step while it is off.
+
+    The steps before `start` are timed, untraced: run at least ten.
 
     ```
     capture = wb.CaptureHook()
@@ -117,6 +148,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         self._local = threading.local()
         self._lock = threading.Lock()
         self._step = 0
+        self._clock = StepClock()
 
     def start(self) -> None:
         """Traces from the next step on.
@@ -131,7 +163,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
             )
         if self._recorder is not None:
             raise TraceError("the capture is on already; stop it before starting it again")
-        recorder = Recorder(self._session, self._title)
+        recorder = Recorder(self._session, self._title, self._pace())
         recorder.start()
         self._recorder = recorder
 
@@ -151,6 +183,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         del coord
         self._session = session
         self._recorder = None
+        self._clock = StepClock()
 
     def before_run(self, run_context: Any) -> Any:
         """Asks for step stats while the capture is on."""
@@ -161,10 +194,19 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         recorder = self._recorder
         self._local.run = None if recorder is None else (recorder, step, time.time_ns())
         if recorder is None:
+            self._clock.begin()
             return None
+        self._clock.interrupt()
         return v1.train.SessionRunArgs(
             None, options=v1.RunOptions(trace_level=trace_level(self._session))
         )
+
+    def _pace(self) -> dict[str, Any] | None:
+        """The pace of the untraced steps; the CPU time of a server is not known here."""
+        pace = self._clock.pace()
+        if pace and server_of(self._session):
+            del pace["cpu_ns"]
+        return pace
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Keeps the stats of a traced step."""

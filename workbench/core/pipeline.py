@@ -1,0 +1,140 @@
+"""Pipeline: stages and the step behind them, as work, waits and buffers; no graph, no trace."""
+
+from __future__ import annotations
+
+import dataclasses
+
+# Names of what may bound a step, besides a stage.
+STEP, CORES, INPUT, POOL = "the step", "the cores", "the input", "the inter-op threads"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Work:
+    """What a side computes for one item, as it would run alone.
+
+    Attributes:
+      pieces: (ns, ops, cores): for so long so many ops run, which use so many cores. Ops are 0
+        for work outside the inter-op pool.
+    """
+
+    pieces: tuple[tuple[float, float, float], ...] = ()
+
+    @property
+    def alone_ns(self) -> float:
+        """Time that it takes alone."""
+        return sum(length for length, _, _ in self.pieces)
+
+    @property
+    def cpu_ns(self) -> float:
+        """Time of one core that it takes."""
+        return sum(length * cores for length, _, cores in self.pieces)
+
+    @property
+    def pool_ns(self) -> float:
+        """Time of one inter-op thread that it takes."""
+        return sum(length * ops for length, ops, _ in self.pieces)
+
+    def then(self, after: Work) -> Work:
+        """This, then that."""
+        return Work(pieces=(*self.pieces, *after.pieces))
+
+
+def outside_ops(ns: float, cores: float = 1.0) -> Work:
+    """Work of a thread that is none of the inter-op pool."""
+    return Work(pieces=((ns, 0.0, cores),) if ns > 0 else ())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Input:
+    """What delivers the items, to one caller at a time; others stand in line.
+
+    Attributes:
+      waits_ns: how long one item waits without a core, item by item, then from the first again.
+      work: of one item, after its wait.
+      ahead: whether it waits and works while nobody asks, an item or two ahead; else it does so
+        when asked.
+    """
+
+    waits_ns: tuple[float, ...] = (0.0,)
+    work: Work = dataclasses.field(default_factory=Work)
+    ahead: bool = False
+
+    @property
+    def wait_ns(self) -> float:
+        """Mean wait of one item."""
+        return sum(self.waits_ns) / len(self.waits_ns)
+
+    @property
+    def item_ns(self) -> float:
+        """Mean time from one item to the next when somebody always asks."""
+        return self.wait_ns + self.work.alone_ns
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Line:
+    """A stage, or the step: threads that get an item, work on it, and hand it on.
+
+    Attributes:
+      name: what it is called as a bound.
+      work: for one item.
+      inputs: what an item is made of; waited for at the same time.
+      after: numbers of the lines whose buffers it takes from.
+      threads: how many get and work; of the step, its clients.
+      capacity: items that its buffer holds.
+    """
+
+    name: str
+    work: Work
+    inputs: tuple[Input, ...] = ()
+    after: tuple[int, ...] = ()
+    threads: int = 1
+    capacity: int = 1
+
+    @property
+    def item_ns(self) -> float:
+        """Mean time that one thread takes for an item when it waits for no other line."""
+        asked = [each.item_ns for each in self.inputs if not each.ahead]
+        return self.work.alone_ns + max(asked, default=0.0)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pipeline:
+    """Stages and the step.
+
+    Attributes:
+      stages: each stands after those that it takes from.
+      step: takes from the last ones.
+      pace: time of each step's work against the mean, step by step, then from the first again.
+    """
+
+    stages: tuple[Line, ...]
+    step: Line
+    pace: tuple[float, ...] = (1.0,)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The stages and the step."""
+        return (*self.stages, self.step)
+
+    @property
+    def cpu_ns(self) -> float:
+        """CPU time in a step, of all lines and inputs."""
+        inputs = [each.work for line in self.lines for each in line.inputs]
+        return sum(work.cpu_ns for work in (*(line.work for line in self.lines), *inputs))
+
+    def bounds(self, *, cores: float, pool: int) -> dict[str, float]:
+        """The least time of a step, in ns, that each part by itself allows, whatever the buffers.
+
+        Args:
+          cores: of the machine.
+          pool: inter-op threads.
+        """
+        found = {line.name: line.item_ns / line.threads for line in self.lines}
+        # One caller at a time: threads of a stage do not make an input faster.
+        shared = [each.item_ns for line in self.stages for each in line.inputs]
+        shared += [each.item_ns for each in self.step.inputs if each.ahead or self.step.threads > 1]
+        if shared:
+            found[INPUT] = max(shared)
+        found[CORES] = self.cpu_ns / cores
+        found[POOL] = sum(line.work.pool_ns for line in self.lines) / pool
+        return found
