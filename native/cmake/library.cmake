@@ -33,6 +33,13 @@ set_source_files_properties(capi/stamp.cc PROPERTIES
 add_library(workbench MODULE
   $<TARGET_OBJECTS:workbench_plain>
   capi/stamp.cc
+  embedding/combine_calls.cc
+  embedding/combine_half.cc
+  embedding/combine_kernels.cc
+  embedding/local_kernels.cc
+  embedding/local_ops.cc
+  embedding/lookup_kernels.cc
+  embedding/lookup_ops.cc
   rewriting/apply_stage_plan.cc
   rewriting/copy_nodes.cc
   rewriting/named_graph.cc
@@ -43,6 +50,12 @@ add_library(workbench MODULE
   staging/buffer_resource.cc
   staging/staging_kernels.cc
   staging/staging_ops.cc)
+target_sources(workbench PRIVATE
+  embedding/embedding_variable_apply_kernels.cc
+  embedding/embedding_variable_kernels.cc
+  embedding/embedding_variable_ops.cc
+  embedding/embedding_variable_resource.cc
+  embedding/embedding_variable_save_kernels.cc)
 set_target_properties(workbench PROPERTIES PREFIX "" OUTPUT_NAME _workbench SUFFIX ".so")
 target_include_directories(workbench PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_include_directories(workbench SYSTEM PRIVATE "${TENSORFLOW_DIR}/include")

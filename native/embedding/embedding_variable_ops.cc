@@ -1,0 +1,254 @@
+// The ops of an EmbeddingVariable: a table of rows by key in a device's resource manager.
+
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace workbench {
+namespace {
+
+using tensorflow::shape_inference::DimensionHandle;
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+
+constexpr int64_t kUnknown = InferenceContext::kUnknownDim;
+
+absl::Status HandleIn(InferenceContext* c) {
+  ShapeHandle scalar;
+  return c->WithRank(c->input(0), 0, &scalar);
+}
+
+// Gradients in loops and branches ask what the handle's variable looks like.
+absl::Status VariableShape(InferenceContext* c) {
+  int64_t dim;
+  TF_RETURN_IF_ERROR(c->GetAttr("dim", &dim));
+  c->set_output(0, c->Scalar());
+  c->set_output_handle_shapes_and_types(
+      0, {{c->Matrix(kUnknown, dim), tensorflow::DT_FLOAT}});
+  return absl::OkStatus();
+}
+
+// Inputs: handle, keys of any shape, default rows [rows, dim], perhaps counts as keys, step.
+absl::Status GatherShape(InferenceContext* c) {
+  TF_RETURN_IF_ERROR(HandleIn(c));
+  ShapeHandle defaults, rows;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(2), 2, &defaults));
+  TF_RETURN_IF_ERROR(c->Concatenate(c->input(1), c->Vector(c->Dim(defaults, 1)), &rows));
+  int counts;
+  TF_RETURN_IF_ERROR(c->GetAttr("num_counts", &counts));
+  ShapeHandle unused;
+  if (counts > 0) TF_RETURN_IF_ERROR(c->Merge(c->input(1), c->input(3), &unused));
+  if (3 + counts < c->num_inputs()) {
+    TF_RETURN_IF_ERROR(c->WithRank(c->input(3 + counts), 0, &unused));
+  }
+  c->set_output(0, rows);
+  return absl::OkStatus();
+}
+
+// Inputs: handle, scalars, grads [keys, dim], keys.
+absl::Status ApplyShape(InferenceContext* c) {
+  TF_RETURN_IF_ERROR(HandleIn(c));
+  const int grads_at = c->num_inputs() - 2;
+  ShapeHandle unused, grads, keys;
+  for (int i = 1; i < grads_at; ++i) TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 0, &unused));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(grads_at), 2, &grads));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(grads_at + 1), 1, &keys));
+  DimensionHandle count;
+  return c->Merge(c->Dim(grads, 0), c->Dim(keys, 0), &count);
+}
+
+absl::Status SlotsIn(InferenceContext* c, int* slots) {
+  std::vector<std::string> names;
+  std::vector<float> initials;
+  TF_RETURN_IF_ERROR(c->GetAttr("num_slots", slots));
+  TF_RETURN_IF_ERROR(c->GetAttr("slot_names", &names));
+  TF_RETURN_IF_ERROR(c->GetAttr("slot_initials", &initials));
+  if (static_cast<int>(names.size()) == *slots && static_cast<int>(initials.size()) == *slots) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("slot_names has ", names.size(), " and slot_initials ", initials.size(),
+                   " entries; expected num_slots = ", *slots));
+}
+
+absl::Status ExportShape(InferenceContext* c) {
+  TF_RETURN_IF_ERROR(HandleIn(c));
+  int slots;
+  TF_RETURN_IF_ERROR(SlotsIn(c, &slots));
+  int64_t dim;
+  TF_RETURN_IF_ERROR(c->GetAttr("dim", &dim));
+  for (int i = 0; i < 6; ++i) c->set_output(i, c->Vector(kUnknown));
+  c->set_output(1, c->Matrix(kUnknown, dim));
+  for (int i = 0; i < slots; ++i) c->set_output(6 + i, c->Matrix(kUnknown, dim));
+  return absl::OkStatus();
+}
+
+absl::Status ImportShape(InferenceContext* c) {
+  TF_RETURN_IF_ERROR(HandleIn(c));
+  int slots;
+  return SlotsIn(c, &slots);
+}
+
+}  // namespace
+
+REGISTER_OP("WorkbenchEmbeddingVariable")
+    .Output("handle: resource")
+    .Attr("container: string = ''")
+    .Attr("shared_name: string")
+    .Attr("dim: int >= 1")
+    .Attr("filter_freq: int >= 0 = 0")
+    .Attr("no_permission: float = 0")
+    .Attr("keep_versions: bool = false")
+    .SetIsStateful()
+    .SetShapeFn(VariableShape)
+    .Doc(R"doc(
+Finds an embedding variable's table by name, or makes an empty one.
+
+dim: values of a row.
+filter_freq: a key gets its row when it has come this often; 0: at once.
+no_permission: all values of a key that has no row yet because of filter_freq.
+keep_versions: remember the step in which each row was last used.
+)doc");
+
+REGISTER_OP("WorkbenchEmbeddingGather")
+    .Input("handle: resource")
+    .Input("keys: int64")
+    .Input("default_rows: float")
+    .Input("counts: num_counts * int32")
+    .Input("step: num_steps * int64")
+    .Output("rows: float")
+    .Attr("num_counts: int >= 0 = 0")
+    .Attr("num_steps: int >= 0 = 0")
+    .Attr("read_only: bool = false")
+    .SetIsStateful()
+    .SetShapeFn(GatherShape)
+    .Doc(R"doc(
+Reads the rows of keys; a key without one gets row `key mod n` of the n default rows.
+
+counts: at most one tensor, how often each key came; once without it.
+step: at most one tensor, the step in which this is.
+rows: shape of keys + [dim].
+read_only: make no rows, count nothing.
+)doc");
+
+REGISTER_OP("WorkbenchEmbeddingSizes")
+    .Input("handle: resource")
+    .Output("sizes: int64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Vector(3));
+      return HandleIn(c);
+    })
+    .Doc(R"doc(
+Counts the rows, the keys that wait for filter_freq, and the bytes of memory.
+)doc");
+
+REGISTER_OP("WorkbenchEmbeddingClear")
+    .Input("handle: resource")
+    .SetIsStateful()
+    .SetShapeFn(HandleIn)
+    .Doc(R"doc(
+Takes all rows out.
+)doc");
+
+#define WORKBENCH_EMBEDDING_APPLY(name)                                                            \
+  REGISTER_OP(name)                                                                                \
+      .SetIsStateful()                                                                             \
+      .SetShapeFn(ApplyShape)                                                                      \
+      .Attr("slot_names: list(string) >= 0 = []")                                                  \
+      .Attr("slot_initials: list(float) >= 0 = []")                                                \
+      .Input("handle: resource")
+
+WORKBENCH_EMBEDDING_APPLY("WorkbenchEmbeddingApplyGradientDescent")
+    .Input("learning_rate: float")
+    .Input("grads: float")
+    .Input("keys: int64")
+    .Doc(R"doc(
+Sums the gradients of each key in their order, then row -= learning_rate * sum.
+Keys without a row are left out, by this op and its kin.
+)doc");
+
+WORKBENCH_EMBEDDING_APPLY("WorkbenchEmbeddingApplyAdagrad")
+    .Input("learning_rate: float")
+    .Input("grads: float")
+    .Input("keys: int64")
+    .Doc(R"doc(
+Adagrad; one slot, the sum of squared gradients.
+)doc");
+
+WORKBENCH_EMBEDDING_APPLY("WorkbenchEmbeddingApplyAdam")
+    .Input("beta1_power: float")
+    .Input("beta2_power: float")
+    .Input("learning_rate: float")
+    .Input("beta1: float")
+    .Input("beta2: float")
+    .Input("epsilon: float")
+    .Input("grads: float")
+    .Input("keys: int64")
+    .Doc(R"doc(
+Adam, in which rows without a gradient stay as they are; two slots, the moments.
+)doc");
+
+WORKBENCH_EMBEDDING_APPLY("WorkbenchEmbeddingApplyFtrl")
+    .Input("learning_rate: float")
+    .Input("l1: float")
+    .Input("l2: float")
+    .Input("l2_shrinkage: float")
+    .Input("learning_rate_power: float")
+    .Input("grads: float")
+    .Input("keys: int64")
+    .Doc(R"doc(
+FTRL-proximal; two slots, the sum of squared gradients and the linear term.
+)doc");
+
+#undef WORKBENCH_EMBEDDING_APPLY
+
+REGISTER_OP("WorkbenchEmbeddingExport")
+    .Input("handle: resource")
+    .Input("step: num_steps * int64")
+    .Output("keys: int64")
+    .Output("values: float")
+    .Output("freqs: int64")
+    .Output("versions: int64")
+    .Output("filtered_keys: int64")
+    .Output("filtered_freqs: int64")
+    .Output("slots: num_slots * float")
+    .Attr("dim: int >= 1")
+    .Attr("num_steps: int >= 0 = 0")
+    .Attr("steps_to_live: int >= 0 = 0")
+    .Attr("num_slots: int >= 0 = 0")
+    .Attr("slot_names: list(string) >= 0 = []")
+    .Attr("slot_initials: list(float) >= 0 = []")
+    .SetIsStateful()
+    .SetShapeFn(ExportShape)
+    .Doc(R"doc(
+Copies out all rows, as they stood at one moment.
+
+step: with steps_to_live, the step in which this is: rows not used for more steps leave before.
+freqs, versions: [0] where the table does not keep them.
+)doc");
+
+REGISTER_OP("WorkbenchEmbeddingImport")
+    .Input("handle: resource")
+    .Input("keys: int64")
+    .Input("values: float")
+    .Input("freqs: int64")
+    .Input("versions: int64")
+    .Input("filtered_keys: int64")
+    .Input("filtered_freqs: int64")
+    .Input("slots: num_slots * float")
+    .Attr("num_slots: int >= 0 = 0")
+    .Attr("slot_names: list(string) >= 0 = []")
+    .Attr("slot_initials: list(float) >= 0 = []")
+    .Attr("part: int >= 0 = 0")
+    .Attr("parts: int >= 1 = 1")
+    .SetIsStateful()
+    .SetShapeFn(ImportShape)
+    .Doc(R"doc(
+Replaces all rows by what an export gave.
+
+part, parts: takes the keys with (key mod 1000) mod parts == part.
+)doc");
+
+}  // namespace workbench

@@ -1,0 +1,1 @@
+"""The user's model: lookups, gradients and feature columns."""

@@ -1,0 +1,116 @@
+"""Gradients of the fused lookups' ops; importing this module registers them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import resource_variable_ops
+
+from workbench import _native
+from workbench.errors import UnsupportedError
+
+
+@ops.RegisterGradient("WorkbenchPostLookUp")
+def _post_look_up_grad(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
+    return _combined(op, gradient, unique=False)
+
+
+@ops.RegisterGradient("WorkbenchPostLookUpV2")
+def _post_look_up_v2_grad(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
+    return _combined(op, gradient, unique=True)
+
+
+@ops.RegisterGradient("WorkbenchLocalLookUp")
+@ops.RegisterGradient("WorkbenchResourceLocalLookUp")
+def _local_look_up_grad(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
+    table, _dense_shape, values, index, row_splits = op.inputs
+    made = _native.library().workbench_local_look_up_grad(
+        gradient,
+        values,
+        index,
+        row_splits,
+        combiner=op.get_attr("combiner"),
+        use_index=op.get_attr("use_index"),
+    )
+    slices = tf.IndexedSlices(made.row_gradients, made.table_rows, _shape_of(table))
+    return [slices, None, None, None, None]
+
+
+@ops.RegisterGradient("WorkbenchPreLookUp")
+def _pre_look_up_grad(op: tf.Operation, *gradients: Any) -> list[Any]:
+    return _of_weights(op, gradients)
+
+
+@ops.RegisterGradient("WorkbenchPruneInvalidAndFillEmptyRows")
+def _prune_grad(op: tf.Operation, *gradients: Any) -> list[Any]:
+    return _of_weights(op, gradients)
+
+
+@ops.RegisterGradient("WorkbenchGather")
+def _gather_grad(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
+    """Of a gather of rows of a table, by ids of rank 1: as the stock ones, without any reshape."""
+    table, ids = op.inputs
+    return [tf.IndexedSlices(gradient, ids, _shape_of(table)), None]
+
+
+def _shape_of(table: tf.Tensor) -> tf.Tensor:
+    if table.dtype != tf.resource:
+        return tf.shape(table, out_type=tf.int64)
+    held = resource_variable_ops.get_eager_safe_handle_data(table)
+    shape = tf.TensorShape(held.shape_and_type[0].shape if held.is_set else None)
+    if shape.is_fully_defined():
+        return tf.constant(shape.as_list(), tf.int64)
+    return tf.raw_ops.VariableShape(input=table, out_type=tf.int64)
+
+
+@ops.RegisterGradient("WorkbenchLocalLookUpGrad")
+@ops.RegisterGradient("WorkbenchPostLookUpGrad")
+@ops.RegisterGradient("WorkbenchPostLookUpV2Grad")
+def _second_order(op: tf.Operation, *gradients: Any) -> list[Any]:
+    del gradients
+    raise UnsupportedError(
+        f"second derivatives of the fused embedding lookup {op.name!r} are not implemented; build "
+        "this lookup with tf.nn.safe_embedding_lookup_sparse"
+    )
+
+
+ops.NotDifferentiable("WorkbenchUniqueWithCounts")
+ops.NotDifferentiable("WorkbenchPartitionWithPermutation")
+
+
+def _combined(op: tf.Operation, gradient: tf.Tensor, *, unique: bool) -> list[Any]:
+    """Gradients of shards and weights, in the order of the op's inputs."""
+    count = op.get_attr("num_partitions")
+    shards, values = list(op.inputs[:count]), list(op.inputs[count : 2 * count])
+    _dense_shape, *index, permutation, row_splits, weights = op.inputs[2 * count :]
+    weighted, max_norm = op.get_attr("use_weights"), op.get_attr("max_norm")
+    library = _native.library()
+    build = (
+        library.workbench_post_look_up_v2_grad if unique else library.workbench_post_look_up_grad
+    )
+    made = build(
+        gradient,
+        values,
+        *index,
+        permutation,
+        row_splits,
+        weights,
+        shards if weighted or max_norm >= 0 else [],
+        combiner=op.get_attr("combiner"),
+        use_weights=weighted,
+        max_norm=max_norm,
+    )
+    none_of = [None] * (count + 1 + len(index) + 2)
+    return [*made.shard_gradients, *none_of, made.weights_gradient if weighted else None]
+
+
+def _of_weights(op: tf.Operation, gradients: tuple[Any, ...]) -> list[Any]:
+    """Gradient of the weights that went in, from that of the kept ones; filled ones drop out."""
+    of_kept, sources, weights = gradients[-2], op.outputs[-1], op.inputs[3]
+    if of_kept is None or not op.get_attr("use_weights"):
+        return [None] * len(op.inputs)
+    # Sources below 0 belong to no segment.
+    of_given = tf.math.unsorted_segment_sum(of_kept, sources, tf.size(weights))
+    return [None, None, None, of_given, None]
