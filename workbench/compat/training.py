@@ -1,4 +1,7 @@
-"""`tf.train` with DeepRec's names, and with sessions that take DeepRec's ConfigProto."""
+"""`tf.train` with DeepRec's names, and with sessions that take DeepRec's ConfigProto.
+
+Its optimizers also train EmbeddingVariables.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,21 @@ import tensorflow as tf
 
 from workbench.compat.config import ConfigProto, stock_config
 from workbench.core.target_nodes import mark_target_node
+from workbench.ops.embedding_optimizers import (
+    AdagradOptimizer,
+    AdamOptimizer,
+    FtrlOptimizer,
+    GradientDescentOptimizer,
+)
 
 _train = tf.compat.v1.train
 
 __all__ = [
+    "AdagradOptimizer",
+    "AdamOptimizer",
     "ChiefSessionCreator",
+    "FtrlOptimizer",
+    "GradientDescentOptimizer",
     "MonitoredTrainingSession",
     "Server",
     "SingularMonitoredSession",

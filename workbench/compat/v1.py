@@ -11,28 +11,58 @@ from typing import Any
 
 import tensorflow as _tensorflow
 
+from workbench.compat import contrib
+from workbench.compat import nn as _nn
 from workbench.compat import training as _training
 from workbench.compat.config import ConfigProto, SessionStageSubgraphThreadPool, stock_config
 from workbench.compat.overlay import Overlay as _Overlay
 from workbench.compat.smart_stage import SmartStageOptions
 from workbench.compat.staging import prefetch_join, staged
 from workbench.core.prefetch_hook import make_prefetch_hook
+from workbench.ops import feature_column as _feature_column
+from workbench.ops.embedding_variable import (
+    CBFFilter,
+    CounterFilter,
+    EmbeddingVariable,
+    EmbeddingVariableOption,
+    GlobalStepEvict,
+    InitializerOption,
+    L2WeightEvict,
+    StorageOption,
+    get_embedding_variable,
+)
+from workbench.ops.fusion import fused_embeddings
 
 _v1 = _tensorflow.compat.v1
 _v1.disable_v2_behavior()
 
 __all__ = [
+    "CBFFilter",
     "ConfigProto",
+    "CounterFilter",
+    "EmbeddingVariable",
+    "EmbeddingVariableOption",
+    "GlobalStepEvict",
+    "InitializerOption",
     "InteractiveSession",
+    "L2WeightEvict",
     "Session",
     "SessionStageSubgraphThreadPool",
     "SmartStageOptions",
+    "StorageOption",
+    "contrib",
+    "feature_column",
+    "fused_embeddings",
+    "get_embedding_variable",
     "make_prefetch_hook",
+    "nn",
     "prefetch_join",
     "staged",
     "train",
 ]
 
+feature_column = _Overlay(_v1.feature_column, _feature_column)
+nn = _Overlay(_v1.nn, _nn)
 train = _Overlay(_v1.train, _training)
 
 

@@ -1,0 +1,1 @@
+"""The modules of `tensorflow.python` that DeepRec's scripts import."""
