@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan bench-stage bench-smartstage test-graphs bench-trace bench-timeline soak clean
+	native-test native-asan native-tsan bench-stage bench-smartstage bench-embedding test-graphs bench-trace bench-timeline soak clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -86,6 +86,9 @@ bench-stage: $(NATIVE) ## Stage beside StagingArea and tf.data.prefetch, against
 
 bench-smartstage: $(NATIVE) ## Smart stage beside un-staged and hand-staged, and its own prediction
 	@$(BIN)/python -m tests.bench.bench_smart_stage
+
+bench-embedding: $(NATIVE) ## Fused lookups beside stock TensorFlow, forward and with training
+	@$(BIN)/python -m tests.bench.bench_embedding
 
 test-graphs: $(NATIVE) ## Thousands of generated graphs: rewritten sessions give what plain ones give
 	@WORKBENCH_RANDOM_GRAPHS=5000 $(BIN)/python -m pytest -q -s tests/integration/test_smart_stage_random.py

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from workbench.experiments.compare import trace as trace
     from workbench.experiments.program import Built as Built
     from workbench.experiments.program import Program as Program
+    from workbench.ops.embedding_variable import get_embedding_variable as get_embedding_variable
+    from workbench.ops.embedding_variable import read_embedding_variable as read_embedding_variable
+    from workbench.ops.fusion import fused_embeddings as fused_embeddings
+    from workbench.ops.fusion import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
     from workbench.viz.report import write_report as write_report
 
 _HOME = {
@@ -55,12 +59,16 @@ _HOME = {
     "apply": "workbench.core.smart_stage",
     "compare": "workbench.experiments.compare",
     "find_boundary": "workbench.core.smart_stage",
+    "fused_embeddings": "workbench.ops.fusion",
+    "get_embedding_variable": "workbench.ops.embedding_variable",
     "load_trace": "workbench.core.trace",
     "make_prefetch_hook": "workbench.core.prefetch_hook",
     "plan": "workbench.core.smart_stage",
     "prefetch_join": "workbench.core.stage",
     "prefetching": "workbench.core.prefetch_hook",
     "prepare_config": "workbench.core.smart_stage",
+    "read_embedding_variable": "workbench.ops.embedding_variable",
+    "safe_embedding_lookup_sparse": "workbench.ops.fusion",
     "smart_stage": "workbench.core.smart_stage",
     "staged": "workbench.core.stage",
     "trace": "workbench.experiments.compare",

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import workbench
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.toggles import TOGGLES, USUAL, optimizations_of
 from workbench.errors import DataError, OptionError, UnsupportedError, WorkbenchError
 
 if TYPE_CHECKING:
-    from workbench.core.options import SmartStageOptions, StageOptions
     from workbench.experiments.results import Comparison
     from workbench.models.data import CheckedTable
     from workbench.models.dlrm import DlrmOptions
@@ -27,9 +28,6 @@ _MOST_ROWS = 1_000_000
 _GENERATED_ROWS = 200_000
 _DEMO_BUDGET_S = 24.0
 _COMPARISON = "comparison"
-# Those of experiments.setting, which is too heavy for a help text.
-_TOGGLES = ("stage", "smart_stage")
-_BOTH = "stage+smart_stage"
 
 _TOP_EXAMPLES = """examples:
   workbench demo
@@ -43,7 +41,9 @@ _COMPARE_EXAMPLES = """examples:
   workbench compare dlrm --data day_0 --rows 500000 --batch-size 2048 --budget 2min
 
 stage is the model's own stage; smart_stage a plan for the model without one, made from a short
-trace of it; stage+smart_stage a plan for the model with its own stage. Each is measured by itself.
+trace of it; fused_v1 and fused_v2 fuse its embedding lookups. Join them with "+" to switch several
+on at once: stage+smart_stage is a plan for the model with its own stage, fused_v2+smart_stage one
+for the model with fused lookups. Each --toggle is measured by itself.
 
 The data is in the public Criteo format: label, I1..I13, C1..C26, separated by tabs, without a
 header; fields may be empty. Results go to --out: report.html, trace.parquet, comparison/.
@@ -247,19 +247,27 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_toggle(parser: argparse.ArgumentParser, words: str) -> None:
-    parser.add_argument("--toggle", action="append", choices=[*_TOGGLES, _BOTH], help=words)
+    words += f": {', '.join(TOGGLES)}, or several joined by +"
+    parser.add_argument("--toggle", action="append", type=_toggle, metavar="NAME", help=words)
+
+
+def _toggle(text: str) -> str:
+    try:
+        optimizations_of(text, StageOptions(), SmartStageOptions())
+    except OptionError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def _compare(chosen: argparse.Namespace) -> int:
     from workbench.experiments.compare import compare
     from workbench.models.dlrm import dlrm_program
 
-    stage = _stage(chosen)
     options = _dlrm_options(chosen, chosen.out)
     comparison = compare(
         dlrm_program(options),
-        tuple(chosen.toggle or _TOGGLES),
-        stage=stage,
+        tuple(chosen.toggle or USUAL),
+        stage=_stage(chosen),
         smart_stage=_smart_stage(chosen.threads),
         budget_s=chosen.budget,
         seed=chosen.seed,
@@ -272,15 +280,12 @@ def _compare(chosen: argparse.Namespace) -> int:
 
 
 def _trace(chosen: argparse.Namespace) -> int:
-    from workbench.core.options import Optimizations
     from workbench.experiments.compare import trace
     from workbench.models.dlrm import dlrm_program
 
-    on = set(chosen.toggle or ())
-    optimizations = Optimizations(
-        stage=_stage(chosen) if on & {"stage", _BOTH} else None,
-        smart_stage=_smart_stage(chosen.threads) if on & {"smart_stage", _BOTH} else None,
-    )
+    on = "+".join(chosen.toggle or ())
+    smart = _smart_stage(chosen.threads)
+    optimizations = optimizations_of(on, _stage(chosen), smart) if on else Optimizations()
     options = _dlrm_options(chosen, chosen.out.parent)
     found = trace(dlrm_program(options), optimizations, steps=chosen.steps)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
@@ -305,7 +310,6 @@ def _report(chosen: argparse.Namespace) -> int:
 
 
 def _demo(chosen: argparse.Namespace) -> int:
-    from workbench.core.options import StageOptions
     from workbench.experiments.compare import compare
     from workbench.models.criteo import check_criteo, generate_criteo
     from workbench.models.dlrm import DlrmOptions, dlrm_program
@@ -322,7 +326,7 @@ def _demo(chosen: argparse.Namespace) -> int:
         options = DlrmOptions(data=data, input_latency_ms=latency_ms)
         comparison = compare(
             dlrm_program(options),
-            tuple(chosen.toggle or _TOGGLES),
+            tuple(chosen.toggle or USUAL),
             stage=stage,
             smart_stage=_smart_stage(stage.num_threads),
             budget_s=chosen.budget,
@@ -338,15 +342,11 @@ def _demo(chosen: argparse.Namespace) -> int:
 
 
 def _stage(chosen: argparse.Namespace) -> StageOptions:
-    from workbench.core.options import StageOptions
-
     return StageOptions(num_threads=chosen.threads, capacity=chosen.capacity)
 
 
 def _smart_stage(threads: int) -> SmartStageOptions:
     """Several threads for the stage say that the order of batches does not matter."""
-    from workbench.core.options import SmartStageOptions
-
     return SmartStageOptions(reorder=threads > 1)
 
 

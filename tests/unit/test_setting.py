@@ -7,10 +7,9 @@ import dataclasses
 import pytest
 
 from tests.builders.plans import planned_stage, predictions, stage_plan
-from workbench import cli
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.core.plan import Edit
-from workbench.experiments import setting as settings_module
+from workbench.errors import OptionError
 from workbench.experiments.setting import Setting, settings_of
 
 STAGE = StageOptions(num_threads=2, capacity=3)
@@ -33,9 +32,32 @@ def test_each_toggle_is_one_variant_beside_the_baseline():
     ]
 
 
-def test_the_command_line_has_the_same_toggles():
-    assert cli._TOGGLES == settings_module.TOGGLES
-    assert cli._BOTH == settings_module.BOTH
+def test_toggles_joined_by_a_plus_are_one_variant():
+    made = settings_of(["fused_v1", "fused_v2+stage", "stage+fused_v2"], STAGE, SMART)
+    assert [each.label for each in made] == ["off", "fused V1", "stage + fused V2"]
+    assert made[2].optimizations == Optimizations(stage=STAGE, fused_embeddings="v2")
+    # threads are the stages' matter
+    assert made[2].with_threads(1).optimizations.fused_embeddings == "v2"
+
+
+@pytest.mark.parametrize(
+    ("toggles", "message"),
+    [
+        ([], "no toggle was given; expected one of stage, smart_stage, fused_v1, fused_v2"),
+        (["stage", "turbo"], "there is no toggle 'turbo'; expected one of stage, smart_stage"),
+        (["stage+stage"], "toggle 'stage\\+stage' names one optimization twice"),
+        (["fused_v1+fused_v2"], "has both versions of fused lookups; expected one"),
+    ],
+)
+def test_toggles_that_make_no_setting(toggles, message):
+    with pytest.raises(OptionError, match=message):
+        settings_of(toggles, STAGE, SMART)
+
+
+def test_a_plan_for_fused_lookups_does_not_speak_for_the_whole_gain():
+    fused = Optimizations(smart_stage=SMART, fused_embeddings="v1")
+    plan = stage_plan(predictions=predictions(12.0, 8.0))
+    assert Setting(label="both", optimizations=fused, plan=plan).predicted is None
 
 
 def test_a_setting_without_a_stage_holds_nothing_ready():

@@ -140,12 +140,27 @@ class Optimizations:
       stage: put the user's own stage in, with these options; None leaves it out.
       smart_stage: let a plan run ahead what may, with these options; None leaves the graph as the
         program builds it. Together with `stage` the plan starts from the user's own stage.
+      fused_embeddings: "v1" or "v2" fuses every embedding lookup that the program builds through
+        Workbench; None builds stock ones.
     """
 
     stage: StageOptions | None = None
     smart_stage: SmartStageOptions | None = None
+    fused_embeddings: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.fused_embeddings not in (None, "v1", "v2"):
+            raise OptionError(
+                f"Optimizations.fused_embeddings is {self.fused_embeddings!r}; expected 'v1', "
+                "'v2' or None"
+            )
 
     def label(self) -> str:
         """A short name of this setting, as tables and lanes show it."""
-        on = [("stage", self.stage), ("smart stage", self.smart_stage)]
+        fused = f"fused {self.fused_embeddings}".replace("v", "V")
+        on = [
+            ("stage", self.stage),
+            ("smart stage", self.smart_stage),
+            (fused, self.fused_embeddings),
+        ]
         return " + ".join(name for name, options in on if options is not None) or "off"

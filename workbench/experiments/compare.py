@@ -72,8 +72,9 @@ def compare(
     Args:
       program: what is run.
       toggles: names of the optimizations to switch on, one variant each: "stage", the user's own;
-        "smart_stage", a plan for the program without it; "stage+smart_stage", a plan for the
-        program with it.
+        "smart_stage", a plan for the program without it; "fused_v1" and "fused_v2", its embedding
+        lookups fused; and several joined by "+", such as "stage+smart_stage", a plan for the
+        program with its own stage.
       stage: options of the stage; None means the defaults.
       smart_stage: options of the smart stage; None means the defaults.
       budget_s: seconds of measuring; starting, checking and tracing come on top.

@@ -36,7 +36,7 @@ def open_sessions(
       program: what is run.
       settings: one for each worker.
       workers: started, without a session.
-      sample_steps: steps of the program without optimizations to trace for the smart stages; 0
+      sample_steps: steps of the un-staged program to trace for the smart stages; 0
         plans them without a trace.
       progress: told what is done.
 
@@ -44,7 +44,8 @@ def open_sessions(
       What is known of the first session's graph, and the settings with their plans.
 
     Raises:
-      OptionError: a setting wants the user's own stage, and the program builds none.
+      OptionError: a setting wants the user's own stage or fused lookups, and the program builds
+        none.
       PlanError: a smart stage finds no input, or several.
     """
     pairs = list(zip(settings, workers, strict=True))
@@ -54,12 +55,17 @@ def open_sessions(
     opened = _opened(program, plain, sample=None)
     if smart:
         with tempfile.TemporaryDirectory(prefix="workbench-") as directory:
-            sample = None
-            if sample_steps:
-                progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
-                sample = _sample(workers[0], sample_steps, Path(directory))
-            progress.phase("Planning the smart stage")
-            opened |= _opened(program, smart, sample)
+            for fused in dict.fromkeys(s.optimizations.fused_embeddings for s, _ in smart):
+                same = [(s, w) for s, w in smart if s.optimizations.fused_embeddings == fused]
+                sample = None
+                if sample_steps:
+                    progress.phase(
+                        f"Tracing {sample_steps} steps for the smart stage to be planned on"
+                    )
+                    plain_one = Optimizations(fused_embeddings=fused)
+                    sample = _sample(workers[0], plain_one, sample_steps, Path(directory))
+                progress.phase("Planning the smart stage")
+                opened |= _opened(program, same, sample)
     planned = [
         _with_plan(setting, worker) if setting.optimizations.smart_stage else setting
         for setting, worker in pairs
@@ -85,13 +91,19 @@ def _opened(
                 f"program {program.name!r} builds no stage when optimizations.stage is set, so "
                 "there is nothing to compare; hand it to workbench.staged(…) in the build function"
             )
+        if setting.optimizations.fused_embeddings and not opened[setting.label].fused_lookups:
+            raise OptionError(
+                f"program {program.name!r} builds no embedding lookup through Workbench, so there "
+                "is nothing to fuse; call workbench.safe_embedding_lookup_sparse(…), or import "
+                "workbench.compat.v1 as tf, in the build function"
+            )
     return opened
 
 
-def _sample(worker: Worker, steps: int, directory: Path) -> str:
-    """Traces warm steps of the program as it is; they must not be those that are compared later."""
+def _sample(worker: Worker, unstaged: Optimizations, steps: int, directory: Path) -> str:
+    """Traces warm steps of the un-staged program; they must not be those compared later."""
     path = str(directory / "sample.parquet")
-    worker.call("open", session="sample", part="build", optimizations=Optimizations())
+    worker.call("open", session="sample", part="build", optimizations=unstaged)
     worker.call("run", session="sample", steps=_WARM_UP_STEPS)
     worker.call("trace", session="sample", steps=steps, path=path)
     worker.call("close", session="sample")

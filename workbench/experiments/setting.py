@@ -9,11 +9,8 @@ from typing import Any
 from workbench.core.arrangement import UNSTAGED
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.core.plan import StagePlan
+from workbench.core.toggles import TOGGLES, optimizations_of
 from workbench.errors import OptionError
-
-TOGGLES = ("stage", "smart_stage")
-# Not switched on unless it is asked for: the plan starts from the user's own stage.
-BOTH = "stage+smart_stage"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,7 +42,9 @@ class Setting:
     @property
     def predicted(self) -> float | None:
         """How many times as fast as un-staged its plan says it is; None where it does not say."""
-        ways = self.plan.predictions if self.plan else ()
+        # A plan does not say what else the setting gains.
+        speaks = self.plan if self.optimizations.fused_embeddings is None else None
+        ways = speaks.predictions if speaks else ()
         unstaged = [way.step_ms for way in ways if way.label == UNSTAGED]
         chosen = [way.step_ms for way in ways if way.chosen]
         # Several inputs have a prediction each, and none for the whole step.
@@ -66,7 +65,7 @@ class Setting:
                 for each in plan.stages
             )
             plan = dataclasses.replace(plan, stages=tuple(stages))
-        made = Optimizations(stage=stage, smart_stage=smart)
+        made = dataclasses.replace(self.optimizations, stage=stage, smart_stage=smart)
         return dataclasses.replace(self, optimizations=made, plan=plan)
 
     def notes(self) -> tuple[str, ...]:
@@ -93,18 +92,10 @@ def settings_of(
     """The baseline and one setting for each toggle.
 
     Raises:
-      OptionError: no toggle, or an unknown one.
+      OptionError: no toggle, an unknown one, or some that exclude each other.
     """
-    made = {
-        "stage": Optimizations(stage=stage),
-        "smart_stage": Optimizations(smart_stage=smart_stage),
-        BOTH: Optimizations(stage=stage, smart_stage=smart_stage),
-    }
-    chosen = list(dict.fromkeys(toggles))
-    for toggle in chosen:
-        if toggle not in made:
-            raise OptionError(f"there is no toggle {toggle!r}; expected one of {', '.join(made)}")
-    if not chosen:
-        raise OptionError(f"no toggle was given; expected one of {', '.join(made)}")
-    wishes = [Optimizations(), *(made[toggle] for toggle in chosen)]
+    if not toggles:
+        raise OptionError(f"no toggle was given; expected one of {', '.join(TOGGLES)}")
+    wished = [optimizations_of(toggle, stage, smart_stage) for toggle in toggles]
+    wishes = list(dict.fromkeys([Optimizations(), *wished]))
     return [Setting(label=wish.label(), optimizations=wish) for wish in wishes]

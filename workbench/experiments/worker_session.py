@@ -40,6 +40,7 @@ class Opened:
 
     Attributes:
       stages: stages that the program has put in.
+      fused_lookups: its embedding lookups that are fused.
       threads: most producers that one stage has, those of its plan included; 0 without a stage.
       has_loss, has_fingerprint: what its steps can be asked for.
       inject_prefetch: whether TensorFlow adds a prefetch by itself, in words.
@@ -48,6 +49,7 @@ class Opened:
     """
 
     stages: int
+    fused_lookups: int
     threads: int
     has_loss: bool
     has_fingerprint: bool
@@ -68,6 +70,9 @@ class Planned:
 
     plan: str
     view: dict[str, Any]
+
+
+_FUSED_LOOKUPS = ("WorkbenchPostLookUp", "WorkbenchPostLookUpV2")
 
 
 class ProgramSession:
@@ -93,12 +98,14 @@ class ProgramSession:
 
         from workbench.core.capture import CaptureHook
         from workbench.core.prefetch_hook import make_prefetch_hook, runners
+        from workbench.ops.fusion import fused_embeddings
 
         v1 = tf.compat.v1
         self._out_of_range = tf.errors.OutOfRangeError
         with tf.Graph().as_default() as graph:
             build = getattr(program, part)
-            self._built = _require_built(build(optimizations), program, part)
+            with fused_embeddings(optimizations.fused_embeddings):
+                self._built = _require_built(build(optimizations), program, part)
             v1.train.get_or_create_global_step()
             config = self._built.config
             if hasattr(config, "to_stock"):
@@ -111,6 +118,7 @@ class ProgramSession:
             hooks = [*self._built.hooks, make_prefetch_hook(), self._capture]
             self.opened = Opened(
                 stages=len(runners(graph)),
+                fused_lookups=sum(op.type in _FUSED_LOOKUPS for op in graph.get_operations()),
                 threads=_most_threads(runners(graph), self._plan),
                 has_loss=self._built.loss is not None,
                 has_fingerprint=self._built.fingerprint is not None,

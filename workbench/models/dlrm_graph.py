@@ -19,6 +19,7 @@ from workbench.core.options import Optimizations
 from workbench.experiments.program import Built
 from workbench.models.criteo import CATEGORIES, CRITEO, NUMBERS
 from workbench.models.dlrm import DlrmOptions
+from workbench.ops.fusion import safe_embedding_lookup_sparse
 
 v1 = tf.compat.v1
 
@@ -151,7 +152,7 @@ def _looked_up(values: tf.Tensor, name: str) -> tf.Tensor:
         # A reference variable: a resource variable would be copied whole at every step, because
         # the safe lookup reads it while the sparse update writes it.
         table = v1.get_variable(f"{name}_table", [_BUCKETS, _DIMENSION])
-        vectors = v1.nn.safe_embedding_lookup_sparse(table, sparse, combiner="mean")
+        vectors = safe_embedding_lookup_sparse(table, sparse, combiner="mean")
         return tf.ensure_shape(vectors, [None, _DIMENSION])
 
 
