@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan bench-stage bench-smartstage bench-embedding test-graphs bench-trace bench-timeline soak clean
+	native-test native-asan native-tsan native-fuzz bench-stage bench-smartstage bench-embedding test-graphs bench-trace bench-timeline soak clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -77,6 +77,14 @@ native-test: $(NATIVE) ## The native library's own tests
 
 native-asan: $(NATIVE) ## The same under AddressSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=address >/dev/null && $(NATIVE_RUN)
+
+native-fuzz: $(NATIVE) ## Damaged tensors for the lookups' ops, under AddressSanitizer inside TensorFlow
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S native -B build/$@ -G Ninja -DWORKBENCH_SANITIZE=address \
+		-DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" >/dev/null
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@
+	@LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 \
+		WORKBENCH_FUZZ_EXAMPLES=3000 $(BIN)/python -m tests.sanitized build/$@ --timeout 1800 \
+		tests/integration/test_fused_embedding.py -k DamagedInputs
 
 native-tsan: $(NATIVE) ## The same under ThreadSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=thread >/dev/null && $(NATIVE_RUN)

@@ -65,6 +65,12 @@ foreach(target workbench workbench_plain)
   target_compile_definitions(${target} PRIVATE _GLIBCXX_USE_CXX11_ABI=${TENSORFLOW_CXX11_ABI})
 endforeach()
 target_compile_options(workbench PRIVATE -Wall -Wno-sign-compare)
+if(WORKBENCH_SANITIZE STREQUAL "address")
+  foreach(target workbench workbench_plain)
+    target_compile_options(${target} PRIVATE -fsanitize=address -fno-omit-frame-pointer -g -O1)
+  endforeach()
+  target_link_options(workbench PRIVATE -fsanitize=address)
+endif()
 target_link_libraries(workbench PRIVATE
   Threads::Threads "${TENSORFLOW_DIR}/libtensorflow_framework.so.2")
 # TensorFlow is in the process before this library is loaded; no path of the build goes into it.

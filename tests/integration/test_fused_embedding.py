@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import os
 import time
 from typing import Any
 
@@ -531,10 +532,14 @@ class TestLocalTables:
             np.testing.assert_array_equal(*session.run([ours[1], stock[1]]))
 
 
+# More of them under AddressSanitizer: make native-fuzz.
+FUZZED = settings(max_examples=int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "150")), deadline=None)
+
+
 class TestDamagedInputs:
     """The ops are handed anything: an error or a result, never a crash."""
 
-    @settings(max_examples=150, deadline=None)
+    @FUZZED
     @given(data=st.data())
     def test_before_the_lookup(self, data: Any) -> None:
         size = st.integers(-1, 4)
@@ -566,7 +571,7 @@ class TestDamagedInputs:
             )
             assert found.row_splits[-1] == sum(len(part) for part in found.partitioned_values)
 
-    @settings(max_examples=150, deadline=None)
+    @FUZZED
     @given(data=st.data())
     def test_after_the_lookup(self, data: Any) -> None:
         def integers(dtype: Any, *shape: int) -> np.ndarray:

@@ -47,6 +47,7 @@ _RULES = tuple(
     for family, pattern in (
         # what writes variables; ScatterNd makes a tensor and is none of them
         (UPDATE, r"(Resource(Sparse)?|Sparse)?Apply[A-Z]|Assign|ResourceScatter(?!Nd$)"),
+        (UPDATE, r"WorkbenchEmbedding(Apply|Clear|Import)"),
         (UPDATE, r"Scatter(Nd)?(Add|Sub|Mul|Div|Min|Max|Update)$|ResourceScatterNd"),
         (COPY, r"_?(Host)?(Send|Recv)|Collective|Nccl|_?Copy|WorkbenchBuffer|(Uns|S)tage$"),
     )
@@ -61,6 +62,8 @@ _LATER_RULES = tuple(
         (INPUT, r"\w*Queue(Dequeue|Enqueue)|String(Split|ToNumber|Strip)|(Eager)?PyFunc|Example"),
         (IDS, r"Lookup ?Table|MutableHashTable|HashTable|String|AsString|Bucketize|Unique|Log1p"),
         (IDS, r"Sparse(FillEmpty|Reshape|ToDense|Cross|Concat|Slice|Split)|Ragged|FloorMod|Mod$"),
+        (IDS, r"Workbench(PreLookUp|Prune|Unique|Partition)"),
+        (LOOKUP, r"Workbench(PostLookUp|(Resource)?LocalLookUp|Embedding)"),
         (LOOKUP, r"(Resource)?Gather|(Unsorted|Sparse)?Segment|\w*(Embedding|Lookup)|KvResource"),
         (
             DENSE,

@@ -1,0 +1,28 @@
+"""Runs tests with another build of the native library, such as one with AddressSanitizer in it.
+
+    LD_PRELOAD=$(gcc -print-file-name=libasan.so) python -m tests.sanitized BUILD_FOLDER TEST…
+
+The sanitizer's own runtime must be in the process before Python is, hence LD_PRELOAD. What it finds
+ends the process.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from workbench import _native
+
+
+def main(folder: str, *arguments: str) -> int:
+    found = Path(folder).resolve()
+    if not (found / "_workbench.so").is_file():
+        raise SystemExit(f"{found} has no _workbench.so; build it first")
+    _native._folders = lambda: [found]
+    return int(pytest.main(["-q", "-p", "no:cacheprovider", *arguments]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
