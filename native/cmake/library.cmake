@@ -40,6 +40,8 @@ add_library(workbench MODULE
   embedding/local_ops.cc
   embedding/lookup_kernels.cc
   embedding/lookup_ops.cc
+  embedding/row_update_kernels.cc
+  embedding/row_update_ops.cc
   rewriting/apply_stage_plan.cc
   rewriting/copy_nodes.cc
   rewriting/named_graph.cc

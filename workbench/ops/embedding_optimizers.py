@@ -5,7 +5,7 @@ gradients of each key, in the order in which the keys come, and then change the 
 of other keys stay as they are, and so do their slots. A key without a row is left out.
 
 Gradients of fused lookups name each row of a table once; these optimizers don't search them for
-duplicates again, as the stock ones do.
+duplicates again, as the stock ones do, and SGD and Adagrad update such rows of float32 natively.
 """
 
 from __future__ import annotations
@@ -24,11 +24,29 @@ class GradientDescentOptimizer(tf.compat.v1.train.GradientDescentOptimizer):
     """`tf.compat.v1.train.GradientDescentOptimizer` that also trains EmbeddingVariables."""
 
     def _apply_sparse_duplicate_indices(self, grad: tf.IndexedSlices, var: Any) -> Any:
-        if not isinstance(var, EmbeddingVariable):
-            return super()._apply_sparse_duplicate_indices(grad, var)
-        return _native.library().workbench_embedding_apply_gradient_descent(
-            var.handle, _float(self._learning_rate_tensor), *_slices(grad)
-        )
+        library, rate = _native.library(), self._learning_rate_tensor
+        if isinstance(var, EmbeddingVariable):
+            return library.workbench_embedding_apply_gradient_descent(
+                var.handle, _float(rate), *_slices(grad)
+            )
+        if _are_rows(grad.indices, var):
+            return library.workbench_rows_apply_gradient_descent(
+                var._ref(), _float(rate), grad.values, grad.indices, use_locking=self._use_locking
+            )
+        return super()._apply_sparse_duplicate_indices(grad, var)
+
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: tf.Tensor, handle: Any, indices: tf.Tensor
+    ) -> Any:
+        if _are_rows(indices, handle):
+            return _native.library().workbench_resource_rows_apply_gradient_descent(
+                handle.handle,
+                _float(self._learning_rate_tensor),
+                grad,
+                indices,
+                use_locking=self._use_locking,
+            )
+        return super()._resource_apply_sparse_duplicate_indices(grad, handle, indices)
 
 
 class _DifferentRows:
@@ -70,6 +88,30 @@ class AdagradOptimizer(_DifferentRows, tf.compat.v1.train.AdagradOptimizer):
             _float(self._learning_rate_tensor),
             *_slices(grad),
             **_named(self.get_slot(var, "accumulator")),
+        )
+
+    def _apply_sparse(self, grad: tf.IndexedSlices, var: Any) -> Any:
+        if not _are_rows(grad.indices, var):
+            return super()._apply_sparse(grad, var)
+        return _native.library().workbench_rows_apply_adagrad(
+            var._ref(),
+            self.get_slot(var, "accumulator")._ref(),
+            _float(self._learning_rate_tensor),
+            grad.values,
+            grad.indices,
+            use_locking=self._use_locking,
+        )
+
+    def _resource_apply_sparse(self, grad: tf.Tensor, var: Any, indices: tf.Tensor) -> Any:
+        if not _are_rows(indices, var):
+            return super()._resource_apply_sparse(grad, var, indices)
+        return _native.library().workbench_resource_rows_apply_adagrad(
+            var.handle,
+            self.get_slot(var, "accumulator").handle,
+            _float(self._learning_rate_tensor),
+            grad,
+            indices,
+            use_locking=self._use_locking,
         )
 
 
@@ -144,6 +186,11 @@ class FtrlOptimizer(_DifferentRows, tf.compat.v1.train.FtrlOptimizer):
 
 def _are_different(indices: tf.Tensor) -> bool:
     return bool(indices.op.type == "WorkbenchLocalLookUpGrad")
+
+
+def _are_rows(indices: tf.Tensor, var: Any) -> bool:
+    """Whether they are different rows of a table that the native updates take."""
+    return _are_different(indices) and var.dtype.base_dtype == tf.float32
 
 
 def _is_table(var: Any) -> bool:
