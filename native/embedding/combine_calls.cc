@@ -16,6 +16,7 @@ using Scheduling = tensorflow::thread::ThreadPool::SchedulingParams;
 // Work that is worth another thread, in nanoseconds.
 constexpr int64_t kWorthAThread = 50'000;
 
+
 }  // namespace
 
 absl::Status CombinerOf(tensorflow::OpKernelConstruction* c, Combiner* combiner) {

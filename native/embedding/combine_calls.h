@@ -14,7 +14,6 @@
 namespace workbench {
 
 using Range = std::function<void(int64_t, int64_t)>;
-
 // The attribute `combiner`.
 absl::Status CombinerOf(tensorflow::OpKernelConstruction* c, Combiner* combiner);
 

@@ -21,6 +21,9 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using Device = Eigen::ThreadPoolDevice;
 
+// Work, in nanoseconds, that other threads are woken for; other features keep them busy too.
+constexpr int64_t kWorthThreads = 200'000;
+
 // Of ref and of resource variables alike: the first inputs are the table and its slots.
 template <typename Rule, int kSlots>
 class RowUpdateOp : public OpKernel {
@@ -53,12 +56,13 @@ class RowUpdateOp : public OpKernel {
     const int64_t* at = rows.flat<int64_t>().data();
     const float* from = grads.flat<float>().data();
     const int64_t count = rows.NumElements();
-    if (!Ascending(at, count)) {
+    const int64_t cost = count * (kSlots + 1) * (10 + table.dim / 2);
+    if (cost < kWorthThreads || !Ascending(at, count)) {
       UpdateRows(rule, table, at, from, 0, count);
       return;
     }
     const auto* threads = c->device()->tensorflow_cpu_worker_threads();
-    tensorflow::Shard(threads->num_threads, threads->workers, count, 50 + 4 * table.dim,
+    tensorflow::Shard(threads->num_threads, threads->workers, count, cost / count,
                       [&](int64_t begin, int64_t end) {
                         UpdateRows(rule, table, at, from, begin, end);
                       });

@@ -24,7 +24,8 @@ from workbench.ops.fusion import (
 v1 = tf.compat.v1
 stock = v1.feature_column
 # The last op of each version's lookup; see `lookups`.
-FUSED = {"v1": "WorkbenchPostLookUp", "v2": "WorkbenchPostLookUpV2"}
+# The first op of each.
+FUSED = {"v1": "WorkbenchPreLookUp", "v2": "WorkbenchPruneInvalidAndFillEmptyRows"}
 VERSIONS = sorted(FUSED)
 
 

@@ -64,7 +64,7 @@ def test_fused_lookups_train_the_same_alone_and_behind_a_smart_stage():
         "smart stage + fused V2",
     ]
     assert all(check.passed for check in found.equivalence), found.equivalence
-    off, fused, both = (set(variant.trace.events["name"]) for variant in found.variants)
+    off, fused, both = (set(variant.trace.to_pandas()["name"]) for variant in found.variants)
     assert not any("PreLookUp" in name for name in off)
     # What prunes and fills reads the batch alone, and so runs ahead.
     plan = found.variants[2].plan

@@ -72,7 +72,13 @@ class Planned:
     view: dict[str, Any]
 
 
-_FUSED_LOOKUPS = ("WorkbenchPostLookUp", "WorkbenchPostLookUpV2")
+# The last op of each.
+_FUSED_LOOKUPS = (
+    "WorkbenchLocalLookUp",
+    "WorkbenchPostLookUp",
+    "WorkbenchPostLookUpV2",
+    "WorkbenchResourceLocalLookUp",
+)
 
 
 class ProgramSession:
