@@ -1,6 +1,7 @@
 // TensorFlow's helpers compute on its thread pool.
 #define EIGEN_USE_THREADS
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,26 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using Device = Eigen::ThreadPoolDevice;
+
+// As stock's SparseApplyAdagrad computes it, to the bit: 1 / √x and the reciprocal root of Eigen round
+// differently, and training would drift apart.
+struct StockAdagradRule : UpdateRule {
+  float learning_rate = 0;
+  void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override {
+    // Whole packets of TensorFlow's build have the reciprocal root, what is left of a row has not.
+    const int64_t packed = dim - dim % kStockPacket;
+    const Eigen::Map<const Eigen::ArrayXf> g(grad, packed);
+    Eigen::Map<Eigen::ArrayXf> a(slots[0], packed), v(row, packed);
+    a += g.square();
+    v -= learning_rate * g * a.rsqrt();
+    for (int64_t c = packed; c < dim; ++c) {
+      slots[0][c] += grad[c] * grad[c];
+      row[c] -= learning_rate * grad[c] * (1.0f / std::sqrt(slots[0][c]));
+    }
+  }
+
+  static constexpr int64_t kStockPacket = 8;
+};
 
 // Work, in nanoseconds, that other threads are woken for; other features keep them busy too.
 constexpr int64_t kWorthThreads = 200'000;
@@ -104,15 +125,15 @@ class RowUpdateOp : public OpKernel {
   bool use_locking_ = false;
 };
 
-#define WORKBENCH_REGISTER(Optimizer, kSlots)                                                     \
+#define WORKBENCH_REGISTER(Optimizer, Rule, kSlots)                                               \
   REGISTER_KERNEL_BUILDER(                                                                        \
       Name("WorkbenchRowsApply" #Optimizer).Device(tensorflow::DEVICE_CPU),                       \
-      RowUpdateOp<Optimizer##Rule, kSlots>);                                                      \
+      RowUpdateOp<Rule, kSlots>);                                                                 \
   REGISTER_KERNEL_BUILDER(                                                                        \
       Name("WorkbenchResourceRowsApply" #Optimizer).Device(tensorflow::DEVICE_CPU),               \
-      RowUpdateOp<Optimizer##Rule, kSlots>)
-WORKBENCH_REGISTER(GradientDescent, 0);
-WORKBENCH_REGISTER(Adagrad, 1);
+      RowUpdateOp<Rule, kSlots>)
+WORKBENCH_REGISTER(GradientDescent, GradientDescentRule, 0);
+WORKBENCH_REGISTER(Adagrad, StockAdagradRule, 1);
 #undef WORKBENCH_REGISTER
 
 }  // namespace

@@ -19,6 +19,7 @@ from workbench.core.options import Optimizations
 from workbench.experiments.program import Built
 from workbench.models.criteo import CATEGORIES, CRITEO, NUMBERS
 from workbench.models.dlrm import DlrmOptions
+from workbench.ops.embedding_optimizers import AdagradOptimizer
 from workbench.ops.fusion import safe_embedding_lookup_sparse
 
 v1 = tf.compat.v1
@@ -124,7 +125,7 @@ def train(options: DlrmOptions, batch: dict[str, tf.Tensor]) -> Built:
     label = tf.expand_dims(batch["label"], 1)
     loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=label, logits=logits))
     step = v1.train.get_or_create_global_step()
-    optimizer = v1.train.AdagradOptimizer(options.learning_rate)
+    optimizer = AdagradOptimizer(options.learning_rate)
     return Built(train_op=optimizer.minimize(loss, global_step=step), loss=loss)
 
 
