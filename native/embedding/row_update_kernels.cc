@@ -35,7 +35,10 @@ struct StockAdagradRule : UpdateRule {
     v -= learning_rate * g * a.rsqrt();
     for (int64_t c = packed; c < dim; ++c) {
       slots[0][c] += grad[c] * grad[c];
-      row[c] -= learning_rate * grad[c] * (1.0f / std::sqrt(slots[0][c]));
+      const float root = std::sqrt(slots[0][c]);
+      // Stock has code of its own for tables of one column.
+      const float step = learning_rate * grad[c];
+      row[c] -= dim == 1 ? step / root : step * (1.0f / root);
     }
   }
 
