@@ -185,7 +185,9 @@ class FtrlOptimizer(_DifferentRows, tf.compat.v1.train.FtrlOptimizer):
 
 
 def _are_different(indices: tf.Tensor) -> bool:
-    return bool(indices.op.type == "WorkbenchLocalLookUpGrad")
+    # Eager tensors know no op.
+    made_by = getattr(indices, "op", None)
+    return made_by is not None and made_by.type == "WorkbenchLocalLookUpGrad"
 
 
 def _are_rows(indices: tf.Tensor, var: Any) -> bool:
