@@ -78,13 +78,14 @@ native-test: $(NATIVE) ## The native library's own tests
 native-asan: $(NATIVE) ## The same under AddressSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=address >/dev/null && $(NATIVE_RUN)
 
-native-fuzz: $(NATIVE) ## Damaged tensors for the lookups' ops, under AddressSanitizer inside TensorFlow
+native-fuzz: $(NATIVE) ## Lookups and tables, damaged tensors too, under AddressSanitizer in TensorFlow
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S native -B build/$@ -G Ninja -DWORKBENCH_SANITIZE=address \
 		-DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" >/dev/null
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@
-	@LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 \
-		WORKBENCH_FUZZ_EXAMPLES=3000 $(BIN)/python -m tests.sanitized build/$@ --timeout 1800 \
-		tests/integration/test_fused_embedding.py -k DamagedInputs
+	@LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0 WORKBENCH_FUZZ_EXAMPLES=3000 \
+		$(BIN)/python -m tests.sanitized build/$@ --timeout 1800 \
+		tests/integration/test_fused_embedding.py tests/integration/test_embedding_variable.py
 
 native-tsan: $(NATIVE) ## The same under ThreadSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=thread >/dev/null && $(NATIVE_RUN)

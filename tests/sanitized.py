@@ -1,9 +1,10 @@
-"""Runs tests with another build of the native library, such as one with AddressSanitizer in it.
+r"""Runs tests with another build of the native library, such as one with AddressSanitizer in it.
 
-    LD_PRELOAD=$(gcc -print-file-name=libasan.so) python -m tests.sanitized BUILD_FOLDER TEST…
+    LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libstdc++.so)" \
+      python -m tests.sanitized BUILD_FOLDER TEST…
 
-The sanitizer's own runtime must be in the process before Python is, hence LD_PRELOAD. What it finds
-ends the process.
+The sanitizer's own runtime must be in the process before Python is, and the C++ library that it
+watches with it, hence LD_PRELOAD. What it finds ends the process.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def main(folder: str, *arguments: str) -> int:
     if not (found / "_workbench.so").is_file():
         raise SystemExit(f"{found} has no _workbench.so; build it first")
     _native._folders = lambda: [found]
-    return int(pytest.main(["-q", "-p", "no:cacheprovider", *arguments]))
+    return int(pytest.main(["-q", "-s", "-p", "no:cacheprovider", *arguments]))
 
 
 if __name__ == "__main__":
