@@ -85,7 +85,8 @@ native-fuzz: $(NATIVE) ## Lookups and tables, damaged tensors too, under Address
 	@LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 WORKBENCH_FUZZ_EXAMPLES=3000 \
 		$(BIN)/python -m tests.sanitized build/$@ --timeout 1800 \
-		tests/integration/test_fused_embedding.py tests/integration/test_embedding_variable.py
+		tests/integration/test_fused_damaged.py tests/integration/test_fused_embedding.py \
+		tests/integration/test_embedding_variable.py
 
 native-tsan: $(NATIVE) ## The same under ThreadSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=thread >/dev/null && $(NATIVE_RUN)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import os
 import time
 from typing import Any
 
@@ -16,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow.python.eager import context
 
-from workbench import _native
 from workbench.errors import OptionError, UnsupportedError
 from workbench.ops import embedding_optimizers
 from workbench.ops.fused_embedding import (
@@ -533,133 +531,3 @@ class TestLocalTables:
                 session.run([ours[0], stock[0]])
             # Ftrl and Adam are stock's own kernels; the other two compute what stock does.
             np.testing.assert_allclose(*session.run([ours[1], stock[1]]), rtol=1e-6)
-
-
-# More of them under AddressSanitizer: make native-fuzz.
-FUZZED = settings(max_examples=int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "150")), deadline=None)
-
-
-@pytest.mark.parametrize("dim", [1, 3, 8, 16, 64])
-@pytest.mark.parametrize("resource", [False, True])
-def test_native_adagrad_is_stocks_to_the_bit(dim: int, resource: bool) -> None:
-    random = np.random.default_rng(dim)
-    rows = np.flatnonzero(random.integers(0, 2, 90)).astype(np.int64)
-    grads = random.normal(size=(rows.size, dim)).astype(np.float32)
-
-    def variables(name: str) -> list[Any]:
-        random = np.random.default_rng(0)
-        values = random.normal(size=(90, dim)).astype(np.float32)
-        sums = random.uniform(0.1, 3.0, size=(90, dim)).astype(np.float32)
-        return [
-            v1.get_variable(f"{name}{i}", initializer=made, use_resource=resource)
-            for i, made in enumerate((values, sums))
-        ]
-
-    library, ours, stock = _native.library(), variables("ours"), variables("stock")
-    if resource:
-        update = library.workbench_resource_rows_apply_adagrad(
-            ours[0].handle, ours[1].handle, 0.1, grads, rows
-        )
-        reference = tf.raw_ops.ResourceSparseApplyAdagrad(
-            var=stock[0].handle, accum=stock[1].handle, lr=0.1, grad=grads, indices=rows
-        )
-    else:
-        update = library.workbench_rows_apply_adagrad(
-            ours[0]._ref(), ours[1]._ref(), 0.1, grads, rows
-        )
-        reference = tf.raw_ops.SparseApplyAdagrad(
-            var=stock[0]._ref(), accum=stock[1]._ref(), lr=0.1, grad=grads, indices=rows
-        )
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        session.run([update, reference])
-        for mine, theirs in zip(*session.run([ours, stock]), strict=True):
-            np.testing.assert_array_equal(mine, theirs)
-
-
-class TestDamagedInputs:
-    """The ops are handed anything: an error or a result, never a crash."""
-
-    @FUZZED
-    @given(data=st.data())
-    def test_before_the_lookup(self, data: Any) -> None:
-        size = st.integers(-1, 4)
-        number = st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 5)
-
-        def vector(length: int) -> np.ndarray:
-            return np.array([data.draw(number) for _ in range(length)], np.int64)
-
-        count, rank = data.draw(st.integers(0, 4)), data.draw(st.integers(0, 3))
-        arguments = {
-            "ids": vector(count),
-            "indices": vector(count * rank).reshape(count, rank),
-            "dense_shape": np.array([data.draw(size) for _ in range(rank)], np.int64),
-            "weights": np.ones(data.draw(st.integers(0, 4)), np.float32),
-            "use_weights": data.draw(st.booleans()),
-            "prune_invalid_id": data.draw(st.booleans()),
-            "prune_invalid_weight": data.draw(st.booleans()),
-            "fill_empty_row": data.draw(st.booleans()),
-            "default_id": data.draw(number),
-        }
-        parts = data.draw(st.integers(1, 3))
-        library = _native.library()
-        with context.eager_mode(), contextlib.suppress(tf.errors.InvalidArgumentError):
-            found = library.workbench_pre_look_up(
-                **arguments,
-                table_rows=vector(data.draw(st.integers(0, 3))),
-                num_partitions=parts,
-                partition_strategy=data.draw(st.sampled_from(("div", "mod", "mod_key"))),
-            )
-            assert found.row_splits[-1] == sum(len(part) for part in found.partitioned_values)
-
-    @FUZZED
-    @given(data=st.data())
-    def test_after_the_lookup(self, data: Any) -> None:
-        def integers(dtype: Any, *shape: int) -> np.ndarray:
-            size = int(np.prod(shape))
-            return np.array([data.draw(st.integers(-1, 4)) for _ in range(size)], dtype).reshape(
-                shape
-            )
-
-        length = st.integers(0, 4)
-        parts, dim = data.draw(st.integers(1, 3)), data.draw(length)
-        sizes = [data.draw(length) for _ in range(parts)]
-        shards = [np.ones([size, dim], np.float32) for size in sizes]
-        values = [np.zeros(size, np.int64) for size in sizes]
-        splits = np.sort(integers(np.int32, data.draw(length)))
-        places = {
-            "permutation": integers(np.int32, data.draw(length), 2),
-            "row_splits": splits,
-            "weights": np.ones(data.draw(length), np.float32),
-            "combiner": data.draw(st.sampled_from(("sum", "mean", "sqrtn"))),
-            "use_weights": data.draw(st.booleans()),
-            "max_norm": data.draw(st.sampled_from((-1.0, 0.5))),
-        }
-        index = integers(np.int32, data.draw(length))
-        rows = max(0, len(splits) - 1)
-        gradient = np.ones([data.draw(st.sampled_from((rows, 2))), dim], np.float32)
-        shape = np.array([rows, data.draw(length)], np.int64)
-        library = _native.library()
-        refused = contextlib.suppress(tf.errors.InvalidArgumentError)
-        with context.eager_mode():
-            with refused:
-                library.workbench_post_look_up(shards, values, shape, **places)
-            with refused:
-                library.workbench_post_look_up_v2(shards, values, shape, index, **places)
-            with refused:
-                library.workbench_post_look_up_grad(gradient, values, shards=shards, **places)
-            with refused:
-                library.workbench_post_look_up_v2_grad(
-                    gradient, values, index, shards=shards, **places
-                )
-            local = {"combiner": places["combiner"], "use_index": places["use_weights"]}
-            rows_of = integers(np.int64, data.draw(length))
-            with refused:
-                library.workbench_local_look_up(shards[0], shape, rows_of, index, splits, **local)
-            handle = tf.Variable(shards[0]).handle
-            with refused:
-                library.workbench_resource_rows_apply_adagrad(
-                    handle, handle, 0.1, gradient, rows_of
-                )
-            with refused:
-                library.workbench_local_look_up_grad(gradient, rows_of, index, splits, **local)
