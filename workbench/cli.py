@@ -188,7 +188,7 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         type=_seconds,
         default=_DEMO_BUDGET_S,
         metavar="TIME",
-        help="time for measuring each of the two (default 30s)",
+        help=f"time for measuring each of the two (default {_DEMO_BUDGET_S:g}s)",
     )
     demo.set_defaults(run=_demo, traceback=False)
 
@@ -283,7 +283,8 @@ def _trace(chosen: argparse.Namespace) -> int:
     from workbench.experiments.compare import trace
     from workbench.models.dlrm import dlrm_program
 
-    on = "+".join(chosen.toggle or ())
+    # Toggles may name one optimization each, or the same one again.
+    on = "+".join(dict.fromkeys("+".join(chosen.toggle or ()).split("+")))
     smart = _smart_stage(chosen.threads)
     optimizations = optimizations_of(on, _stage(chosen), smart) if on else Optimizations()
     options = _dlrm_options(chosen, chosen.out.parent)

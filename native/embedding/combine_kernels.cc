@@ -1,8 +1,6 @@
 // Kernels after the lookup: combine the vectors of each row, and their gradients.
 
-#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -18,7 +16,6 @@
 namespace workbench {
 namespace {
 
-using tensorflow::DataTypeToEnum;
 using tensorflow::OpInputList;
 using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;

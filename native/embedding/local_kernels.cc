@@ -8,8 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "embedding/combine.h"
 #include "embedding/combine_calls.h"
-#include "embedding/id_order.h"
-#include "embedding/unique_ids.h"
+#include "embedding/different_ids.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"
@@ -20,7 +19,6 @@ namespace workbench {
 namespace {
 
 using tensorflow::DT_INT32;
-using tensorflow::DT_INT64;
 using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
@@ -158,28 +156,12 @@ class LocalLookUpGradOp : public LocalKernel<T> {
   // Makes ids unique: `different`, ascending, and `index` of each id among them.
   static absl::Status Unique(OpKernelContext* c, typename LocalKernel<T>::Ids* ids,
                              Tensor* different, Tensor* index) {
-    const TensorShape all({ids->count});
-    Tensor scratch, order, counts, slots, found;
-    TF_RETURN_IF_ERROR(
-        c->allocate_temp(tensorflow::DT_UINT64, TensorShape({2 * ids->count}), &scratch));
-    TF_RETURN_IF_ERROR(c->allocate_temp(DT_INT32, all, &order));
-    TF_RETURN_IF_ERROR(c->allocate_temp(DT_INT32, all, &counts));
-    TF_RETURN_IF_ERROR(c->allocate_temp(DT_INT32, all, index));
-    TF_RETURN_IF_ERROR(c->allocate_temp(DT_INT64, all, &found));
-    int64_t* unique = found.flat<int64_t>().data();
+    Tensor counts;
+    TF_RETURN_IF_ERROR(c->allocate_temp(DT_INT32, TensorShape({ids->count}), index));
     int32_t* at = index->flat<int32_t>().data();
-    int32_t* often = counts.flat<int32_t>().data();
-    int32_t* ascending = order.flat<int32_t>().data();
-    if (OrderIds(ids->values, ids->count, scratch.flat<uint64_t>().data(), ascending)) {
-      ids->unique = UniqueInOrder(ids->values, ids->count, ascending, unique, at, often);
-    } else {
-      const TensorShape table({UniqueSlots(ids->count)});
-      TF_RETURN_IF_ERROR(c->allocate_temp(DT_INT32, table, &slots));
-      ids->unique = UniqueIds(ids->values, ids->count, slots.flat<int32_t>().data(), unique, at,
-                              often);
-    }
+    TF_RETURN_IF_ERROR(FindDifferent(c, ids->values, ids->count, at, different, &counts));
+    ids->unique = different->NumElements();
     ids->in.index = at;
-    *different = found.Slice(0, ids->unique);
     return absl::OkStatus();
   }
 

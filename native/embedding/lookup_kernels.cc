@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "embedding/id_order.h"
+#include "embedding/different_ids.h"
 #include "embedding/row_ids.h"
 #include "embedding/shards.h"
-#include "embedding/unique_ids.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
@@ -181,22 +180,6 @@ absl::Status ShardsOf(const Tensor& table_rows, int count, PartitionStrategy str
   return absl::OkStatus();
 }
 
-// Finds the ascending order of ids, in memory that it allocates; null where there is none.
-template <typename Id>
-absl::Status Ordered(OpKernelContext* c, const Tensor& values, Tensor* memory,
-                     const int32_t** order) {
-  const int64_t count = values.NumElements();
-  Tensor scratch;
-  TF_RETURN_IF_ERROR(c->allocate_temp(tensorflow::DT_UINT64, TensorShape({2 * count}), &scratch));
-  TF_RETURN_IF_ERROR(c->allocate_temp(DT_INT32, TensorShape({count}), memory));
-  int32_t* found = memory->flat<int32_t>().data();
-  *order = OrderIds(values.flat<Id>().data(), count,
-                    scratch.flat<uint64_t>().data(), found)
-               ? found
-               : nullptr;
-  return absl::OkStatus();
-}
-
 // Writes the lists of all shards from output 0 on, in `order`, and the permutation after them.
 //
 // Sets `missing` to the position of an id that no shard has, else to -1.
@@ -238,7 +221,10 @@ class PreLookUpOp : public SparseIdsKernel<Id> {
     const Shards shards(strategy_, std::move(rows));
     Tensor memory;
     const int32_t* order = nullptr;
-    if (in_table_order_) OP_REQUIRES_OK(c, Ordered<Id>(c, kept.values, &memory, &order));
+    if (in_table_order_) {
+      const Id* ids = kept.values.template flat<Id>().data();
+      OP_REQUIRES_OK(c, FindOrder(c, ids, kept.count, &memory, &order));
+    }
     int64_t missing = -1;
     if (count_ == 1 && order == nullptr) {
       OP_REQUIRES_OK(c, PassOn(c, shards, kept, &missing));
@@ -309,26 +295,12 @@ class UniqueWithCountsOp : public OpKernel {
     const int64_t count = values.NumElements();
     OP_REQUIRES(c, count < (int64_t{1} << 30),
                 absl::InvalidArgumentError(absl::StrCat(count, " ids; expected at most 2^30")));
-    Tensor memory, slots, unique, counts, *index = nullptr;
-    const TensorShape all({count});
-    const int32_t* order = nullptr;
-    OP_REQUIRES_OK(c, Ordered<Id>(c, values, &memory, &order));
-    OP_REQUIRES_OK(c, c->allocate_temp(values.dtype(), all, &unique));
-    OP_REQUIRES_OK(c, c->allocate_temp(DT_INT32, all, &counts));
-    OP_REQUIRES_OK(c, c->allocate_output(1, all, &index));
-    const Id* ids = values.flat<Id>().data();
-    Id* different = unique.flat<Id>().data();
-    int32_t *at = index->flat<int32_t>().data(), *often = counts.flat<int32_t>().data();
-    int64_t found = 0;
-    if (order != nullptr) {
-      found = UniqueInOrder(ids, count, order, different, at, often);
-    } else {
-      OP_REQUIRES_OK(c, c->allocate_temp(DT_INT32, TensorShape({UniqueSlots(count)}), &slots));
-      found = UniqueIds(ids, count, slots.flat<int32_t>().data(), different, at, often);
-    }
-    // A slice shares the memory, from its aligned beginning on.
-    c->set_output(0, unique.Slice(0, found));
-    c->set_output(2, counts.Slice(0, found));
+    Tensor different, counts, *index = nullptr;
+    OP_REQUIRES_OK(c, c->allocate_output(1, TensorShape({count}), &index));
+    OP_REQUIRES_OK(c, FindDifferent(c, values.flat<Id>().data(), count,
+                                    index->flat<int32_t>().data(), &different, &counts));
+    c->set_output(0, different);
+    c->set_output(2, counts);
   }
 };
 
