@@ -32,6 +32,7 @@ set_source_files_properties(capi/stamp.cc PROPERTIES
 
 add_library(workbench MODULE
   $<TARGET_OBJECTS:workbench_plain>
+  capi/executors.cc
   capi/stamp.cc
   embedding/combine_calls.cc
   embedding/combine_half.cc
@@ -42,6 +43,14 @@ add_library(workbench MODULE
   embedding/lookup_ops.cc
   embedding/row_update_kernels.cc
   embedding/row_update_ops.cc
+  executor/caching_device.cc
+  executor/executor.cc
+  executor/executor_shared.cc
+  executor/node_io.cc
+  executor/ordered_plan.cc
+  executor/ordered_step.cc
+  executor/propagated_step.cc
+  executor/step_frame.cc
   rewriting/apply_stage_plan.cc
   rewriting/copy_nodes.cc
   rewriting/named_graph.cc

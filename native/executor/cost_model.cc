@@ -1,0 +1,184 @@
+#include "executor/cost_model.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <sstream>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+namespace workbench {
+namespace {
+
+// The least share of its nodes that a model must find in what was given to go by it.
+constexpr double kKnownShare = 0.9;
+
+// All models of the process and what was given to those that come.
+struct Models {
+  std::mutex mu;
+  int next_number = 0;
+  std::set<CostModel*> live;
+  std::unordered_map<std::string, int64_t> given;
+
+  static Models& Get() {
+    static Models* models = new Models();
+    return *models;
+  }
+};
+
+int NextNumber() {
+  Models& models = Models::Get();
+  std::lock_guard<std::mutex> lock(models.mu);
+  return models.next_number++;
+}
+
+}  // namespace
+
+CostModel::CostModel(const Settings& settings, std::vector<CostedNode> nodes, Flow flow)
+    : settings_(settings),
+      number_(NextNumber()),
+      nodes_(std::move(nodes)),
+      flow_(std::move(flow)),
+      sums_(nodes_.size()),
+      batches_(nodes_.size()) {
+  for (auto& batch : batches_) batch.store(-1, std::memory_order_relaxed);
+  StartWithGiven();
+  Models& models = Models::Get();
+  std::lock_guard<std::mutex> lock(models.mu);
+  models.live.insert(this);
+}
+
+CostModel::~CostModel() {
+  Models& models = Models::Get();
+  std::lock_guard<std::mutex> lock(models.mu);
+  models.live.erase(this);
+}
+
+bool CostModel::BeginStep() {
+  if (!learns()) return false;
+  const int64_t step = steps_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (step == settings_.stop_step) Learn();
+  return step >= settings_.start_step && step < settings_.stop_step;
+}
+
+void CostModel::Learn() {
+  const double ns_per_tick = NsPerTick();
+  std::vector<int64_t> average_ns(nodes_.size(), 0);
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    // It was told to learn anew meanwhile: the sums are gone.
+    if (steps_.load(std::memory_order_relaxed) < settings_.stop_step) return;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const int64_t count = sums_[i].count.load(std::memory_order_relaxed);
+      if (count > 0) {
+        average_ns[i] =
+            int64_t(double(sums_[i].ticks.load(std::memory_order_relaxed)) * ns_per_tick / count);
+      } else if (nodes_[i].expensive) {
+        average_ns[i] = settings_.batch_ns + 1;
+      }
+    }
+  }
+  Know(std::move(average_ns));
+}
+
+void CostModel::Know(std::vector<int64_t> average_ns) {
+  auto learnt = std::make_shared<Learnt>();
+  Ways ways = LongestWays(flow_, average_ns);
+  learnt->slack_ns.resize(average_ns.size());
+  for (size_t i = 0; i < average_ns.size(); ++i) {
+    learnt->slack_ns[i] = ways.Slack(i, average_ns[i]);
+  }
+  learnt->average_ns = std::move(average_ns);
+  learnt->to_sink_ns = std::move(ways.to_sink);
+  std::lock_guard<std::mutex> lock(mu_);
+  learnt_ = std::move(learnt);
+}
+
+void CostModel::StartWithGiven() {
+  std::vector<int64_t> average_ns(nodes_.size(), 0);
+  size_t named = 0, known = 0;
+  {
+    Models& models = Models::Get();
+    std::lock_guard<std::mutex> lock(models.mu);
+    if (models.given.empty()) return;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].name.empty()) continue;
+      ++named;
+      const auto found = models.given.find(nodes_[i].name);
+      if (found == models.given.end()) continue;
+      average_ns[i] = found->second;
+      ++known;
+    }
+  }
+  if (known > 0 && double(known) >= kKnownShare * double(named)) Know(std::move(average_ns));
+}
+
+std::shared_ptr<const CostModel::Learnt> CostModel::learnt() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return learnt_;
+}
+
+std::string CostModel::Rows() const {
+  const std::shared_ptr<const Learnt> known = learnt();
+  const int64_t steps = std::clamp<int64_t>(
+      steps_.load(std::memory_order_relaxed) - settings_.start_step + 1, 0,
+      learns() ? settings_.stop_step - settings_.start_step : 0);
+  std::ostringstream rows;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const CostedNode& node = nodes_[i];
+    if (node.name.empty()) continue;
+    rows << number_ << '\t' << (known != nullptr) << '\t' << steps << '\t' << node.name << '\t'
+         << node.op << '\t' << node.device << '\t'
+         << sums_[i].count.load(std::memory_order_relaxed) << '\t'
+         << (known ? known->average_ns[i] : 0) << '\t' << (known ? known->to_sink_ns[i] : 0) << '\t'
+         << (known ? known->slack_ns[i] : 0) << '\t'
+         << batches_[i].load(std::memory_order_relaxed) << '\n';
+  }
+  return rows.str();
+}
+
+std::string CostModel::Table() {
+  std::string table =
+      "executor\tlearnt\tsteps\tnode\top\tdevice\tcount\taverage_ns\tcritical_path_ns\tslack_ns\t"
+      "batch\n";
+  Models& models = Models::Get();
+  std::lock_guard<std::mutex> lock(models.mu);
+  std::vector<CostModel*> live(models.live.begin(), models.live.end());
+  std::sort(live.begin(), live.end(),
+            [](CostModel* a, CostModel* b) { return a->number_ < b->number_; });
+  for (CostModel* model : live) table += model->Rows();
+  return table;
+}
+
+void CostModel::Give(const std::string& lines) {
+  std::unordered_map<std::string, int64_t> given;
+  std::istringstream text(lines);
+  for (std::string line; std::getline(text, line);) {
+    const size_t tab = line.rfind('\t');
+    if (tab == std::string::npos) continue;
+    int64_t average_ns = 0;
+    const auto read =
+        std::from_chars(line.data() + tab + 1, line.data() + line.size(), average_ns);
+    if (read.ec != std::errc()) continue;
+    given[line.substr(0, tab)] = std::max<int64_t>(0, average_ns);
+  }
+  Models& models = Models::Get();
+  std::lock_guard<std::mutex> lock(models.mu);
+  models.given = std::move(given);
+}
+
+void CostModel::RelearnAll() {
+  Models& models = Models::Get();
+  std::lock_guard<std::mutex> lock(models.mu);
+  for (CostModel* model : models.live) {
+    std::lock_guard<std::mutex> model_lock(model->mu_);
+    for (Sum& sum : model->sums_) {
+      sum.ticks.store(0, std::memory_order_relaxed);
+      sum.count.store(0, std::memory_order_relaxed);
+    }
+    model->steps_.store(0, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace workbench

@@ -1,0 +1,652 @@
+#include "executor/propagated_step.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "executor/node_io.h"
+#include "executor/step_frame.h"
+#include "executor/workers.h"
+#include "tensorflow/core/common_runtime/propagator_state.h"
+#include "tensorflow/core/common_runtime/simple_propagator_state.h"
+#include "tensorflow/core/platform/cpu_info.h"
+#include "tensorflow/core/protobuf/config.pb.h"
+
+namespace workbench {
+namespace {
+
+using tensorflow::Entry;
+using tensorflow::EntryVector;
+using tensorflow::Executor;
+using tensorflow::NodeItem;
+using tensorflow::OpKernelContext;
+using tensorflow::TensorValue;
+
+// A thread that sleeps comes late to what is done in fewer batches.
+constexpr int64_t kWorthHelpBatches = 4;
+
+int Threads(const Executor::Args& args) {
+  const int wanted =
+      args.session_config == nullptr ? 0 : args.session_config->inter_op_parallelism_threads();
+  return wanted > 0 ? wanted : tensorflow::port::MaxParallelism();
+}
+
+template <class Propagator>
+class Step {
+ public:
+  Step(const ExecutorShared& shared, const Executor::Args& args, bool home);
+
+  absl::Status Run(Turn* turn);
+  static void RunAsync(const ExecutorShared& shared, const Executor::Args& args,
+                       Executor::DoneCallback done);
+
+ private:
+  using TaggedNode = typename Propagator::TaggedNode;
+  using TaggedNodeSeq = typename Propagator::TaggedNodeSeq;
+
+  struct Item {
+    TaggedNode node;
+    uint64_t scheduled;
+  };
+  using Workers = workbench::Workers<Item>;
+
+  // What one thread has taken and not yet run, and what it needs for every node.
+  struct Local {
+    explicit Local(const OpKernelContext::Params& shared_params) : params(shared_params) {
+      params.eigen_gpu_device = nullptr;
+    }
+    bool empty() const { return next == items.size(); }
+    size_t pending() const { return items.size() - next; }
+    void Push(const Item& item, int64_t cost) {
+      if (empty()) {
+        items.clear();
+        next = 0;
+        this->cost = 0;
+      } else if (next >= kForget && next >= pending()) {
+        items.erase(items.begin(), items.begin() + next);
+        next = 0;
+      }
+      items.push_back(item);
+      this->cost += cost;
+    }
+    const Item& Pop(int64_t cost) {
+      this->cost -= cost;
+      return items[next++];
+    }
+
+    static constexpr size_t kForget = 1024;
+    std::vector<Item> items;
+    size_t next = 0;  // Those before it have run.
+    int64_t cost = 0;  // Of those that are pending.
+    int32_t batch = 0;
+    OpKernelContext::Params params;
+    absl::InlinedVector<TensorValue, 8> inputs;
+    absl::InlinedVector<tensorflow::AllocatorAttributes, 8> input_attributes;
+    EntryVector outputs;
+    TaggedNodeSeq ready;
+    uint32_t turn = 0;
+    uint64_t ended = 0;  // Ticks: the kernel that ran last; 0 where nobody watches.
+  };
+
+  struct AsyncNode;
+
+  bool shares() const { return workers_ != nullptr; }
+  // When nodes get ready: the end of the kernel before, if there was one.
+  uint64_t Now(const Local* local) const {
+    if (!frame_->watch().any()) return 0;
+    return local != nullptr && local->ended != 0 ? local->ended : Ticks();
+  }
+  int64_t CostOf(const TaggedNode& node) const {
+    return learnt_ == nullptr || node.get_is_dead()
+               ? 0
+               : learnt_->average_ns[node.get_node_item().node_id];
+  }
+  int64_t PriorityOf(const TaggedNode& node) const {
+    return learnt_ == nullptr ? 0 : learnt_->to_sink_ns[node.get_node_item().node_id];
+  }
+
+  absl::Status Begin(TaggedNodeSeq* roots);
+  // True: the step has come to its end.
+  bool RunNode(const Item& item, Local* local);
+  absl::Status RunKernel(const Item& item, Local* local, Entry* inputs, bool* launched);
+  absl::Status Compute(const Item& item, Local* local);
+  void Launch(const Item& item, Local* local, Entry* inputs);
+  void EndAsync(AsyncNode* async);
+  bool EndNode(const TaggedNode& node, const absl::Status& status, Entry* inputs,
+               EntryVector* outputs, TaggedNodeSeq* ready, Local* local);
+
+  // As stock TensorFlow; `local` is null on a thread that is not the step's.
+  void ScheduleNormally(const TaggedNodeSeq& ready, Local* local);
+  void Dispatch(const TaggedNode& node, uint64_t scheduled);
+  // By the workers' common queue.
+  // `idle`: the caller takes from it next.
+  void ScheduleShared(TaggedNodeSeq* ready, Local* local, bool idle);
+  void Send(int workers);
+  void Work(bool home);
+  void RunLocal(Local* local);
+  void GiveBack(Local* local, size_t nodes);
+  void Finish();
+
+  const ExecutorShared& shared_;
+  std::optional<Executor::Args> own_args_;  // Where the caller's may go before the step ends.
+  const Executor::Args& args_;
+  std::optional<StepFrame> frame_;
+  std::optional<Propagator> propagator_;
+  OpKernelContext::Params params_;
+  std::atomic<int64_t> outstanding_{0};
+  Executor::DoneCallback done_;
+  Turn* turn_ = nullptr;
+
+  const bool home_;
+  const bool inline_;
+  int64_t batch_ns_ = std::numeric_limits<int64_t>::max();
+  size_t batch_ops_ = 1;
+  std::shared_ptr<const CostModel::Learnt> learnt_;
+  std::shared_ptr<Workers> workers_;  // Null: scheduled normally.
+  std::atomic<int32_t> batches_{0};
+};
+
+// An asynchronous kernel under way, or one that blocks a thread of the pool.
+template <class Propagator>
+struct Step<Propagator>::AsyncNode {
+  AsyncNode(Step* step, const Item& item, const Local& local, Entry* first_input)
+      : step(step),
+        item(item),
+        first_input(first_input),
+        inputs(local.inputs),
+        input_attributes(local.input_attributes),
+        params(local.params),
+        context(OwnParams(), item.node.get_node_item().num_outputs) {}
+
+  // All is set by now: the context looks at it when it is made.
+  OpKernelContext::Params* OwnParams() {
+    params.eigen_gpu_device = nullptr;
+    params.inputs = inputs;
+    params.input_alloc_attrs = input_attributes;
+    if (step->frame_->watch().any()) {
+      watched.emplace(*step->frame_, item.node.get_node_item(), item.scheduled);
+      params.track_allocations = watched->TracksAllocations();
+    }
+    return &params;
+  }
+
+  Step* step;
+  const Item item;
+  Entry* first_input;
+  absl::InlinedVector<TensorValue, 8> inputs;
+  absl::InlinedVector<tensorflow::AllocatorAttributes, 8> input_attributes;
+  OpKernelContext::Params params;
+  std::optional<WatchedNode> watched;
+  OpKernelContext context;
+  uint64_t launched = 0;
+  // The launch and the callback both write to what is watched: the second of them ends the node.
+  std::atomic<bool> second{false};
+  uint64_t ended = 0;
+};
+
+template <class Propagator>
+Step<Propagator>::Step(const ExecutorShared& shared, const Executor::Args& args, bool home)
+    : shared_(shared),
+      own_args_(home ? std::optional<Executor::Args>() : args),
+      args_(home ? args : *own_args_),
+      home_(home),
+      inline_(shared.policy() == ExecutorPolicy::kInline || args.run_all_kernels_inline) {}
+
+template <class Propagator>
+absl::Status Step<Propagator>::Begin(TaggedNodeSeq* roots) {
+  frame_.emplace(shared_, args_);
+  TF_RETURN_IF_ERROR(frame_->Begin());
+  frame_->Fill(&params_);
+  propagator_.emplace(shared_.state(), args_.step_id, /*vlog=*/false);
+  if (inline_) {
+    workers_ = std::make_shared<Workers>(1, home_);
+  } else if (shared_.cost_model() != nullptr && !frame_->watch().learning) {
+    learnt_ = shared_.cost_model()->learnt();
+    if (learnt_ != nullptr) {
+      batch_ns_ = shared_.cost_model()->settings().batch_ns;
+      batch_ops_ = shared_.cost_model()->settings().batch_ops;
+      workers_ = std::make_shared<Workers>(Threads(args_), home_);
+    }
+  }
+  propagator_->ActivateRoots(shared_.state().root_nodes(), roots);
+  outstanding_.store(roots->size(), std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+template <class Propagator>
+absl::Status Step<Propagator>::Run(Turn* turn) {
+  turn_ = turn;
+  TaggedNodeSeq roots;
+  absl::Status begun = Begin(&roots);
+  if (!begun.ok()) return begun;
+  if (!roots.empty()) {
+    if (shares()) {
+      ScheduleShared(&roots, nullptr, /*idle=*/true);
+      Work(/*home=*/true);
+    } else {
+      absl::Notification ended;
+      done_ = [&ended](const absl::Status&) { ended.Notify(); };
+      ScheduleNormally(roots, nullptr);
+      ended.WaitForNotification();
+    }
+  }
+  return frame_->EndHere();
+}
+
+template <class Propagator>
+void Step<Propagator>::RunAsync(const ExecutorShared& shared, const Executor::Args& args,
+                                Executor::DoneCallback done) {
+  auto* step = new Step(shared, args, /*home=*/false);
+  step->done_ = std::move(done);
+  TaggedNodeSeq roots;
+  absl::Status begun = step->Begin(&roots);
+  if (!begun.ok()) step->frame_->Fail(begun);
+  if (!begun.ok() || roots.empty()) {
+    step->Finish();
+  } else if (!step->shares()) {
+    step->ScheduleNormally(roots, nullptr);
+  } else if (!step->inline_) {
+    // Counts as a node until all are scheduled: the step must not end, and go, before.
+    step->outstanding_.fetch_add(1);
+    const std::shared_ptr<Workers> workers = step->workers_;
+    step->ScheduleShared(&roots, nullptr, /*idle=*/false);
+    if (step->outstanding_.fetch_sub(1) == 1 && workers->End()) step->Finish();
+  } else {
+    auto work = [step, roots = std::move(roots)]() mutable {
+      step->workers_->Join();
+      step->ScheduleShared(&roots, nullptr, /*idle=*/true);
+      step->Work(/*home=*/false);
+    };
+    // Who did not ask for its own thread may have to stop the step, or to start another one that
+    // this one waits for.
+    if (args.run_all_kernels_inline) {
+      work();
+    } else {
+      args.runner(std::move(work));
+    }
+  }
+}
+
+template <class Propagator>
+bool Step<Propagator>::RunNode(const Item& item, Local* local) {
+  const NodeItem& node = item.node.get_node_item();
+  propagator_->MaybeMarkStarted(item.node);
+  Entry* inputs = propagator_->GetInputTensors(item.node);
+  local->outputs.clear();
+  if (item.node.get_is_dead() && !node.is_transfer_node) {
+    local->outputs.resize(node.num_outputs);
+    return EndNode(item.node, absl::OkStatus(), inputs, &local->outputs, &local->ready, local);
+  }
+  bool launched = false;
+  absl::Status status = RunKernel(item, local, inputs, &launched);
+  if (launched) return false;
+  return EndNode(item.node, status, inputs, &local->outputs, &local->ready, local);
+}
+
+template <class Propagator>
+absl::Status Step<Propagator>::RunKernel(const Item& item, Local* local, Entry* inputs,
+                                         bool* launched) {
+  const NodeItem& node = item.node.get_node_item();
+  if (node.is_noop || node.const_tensor != nullptr) {
+    local->outputs.resize(node.num_outputs);
+    if (!node.is_noop) {
+      Entry& out = local->outputs[0];
+      out.state = Entry::State::HAS_CONST_TENSOR;
+      out.const_tensor = node.const_tensor;
+      out.alloc_attr = node.output_attrs()[0];
+    }
+    if (TF_PREDICT_FALSE(frame_->watch().by_tensorflow())) {
+      WatchedNode watched(*frame_, node, item.scheduled);
+      watched.Begin();
+      watched.End(watched.start(), 0);
+      if (watched.stats() != nullptr && !node.is_noop) {
+        watched.stats()->SetOutput(0, node.const_tensor);
+      }
+      watched.Done(nullptr);
+    } else if (frame_->watch().any()) {
+      const uint64_t now = Now(local);
+      frame_->Note(node, item.scheduled, now, now, 0);
+    }
+    return absl::OkStatus();
+  }
+  local->inputs.resize(node.num_inputs);
+  local->input_attributes.resize(node.num_inputs);
+  OpKernelContext::Params& params = local->params;
+  absl::Status prepared = PrepareInputs(node, inputs, local->inputs.data(),
+                                        local->input_attributes.data(), &params.is_input_dead);
+  if (!prepared.ok()) return prepared;
+  params.op_kernel = node.kernel;
+  params.inputs = local->inputs;
+  params.input_alloc_attrs = local->input_attributes;
+  params.frame_iter = propagator_->GetFrameAndIter(item.node);
+  params.output_attr_array = node.output_attrs();
+  params.forward_from_array = node.forward_from();
+  params.outputs_required_array = node.outputs_required.get();
+  if (node.kernel_is_async || shared_.Blocks(node.node_id)) {
+    *launched = true;
+    Launch(item, local, inputs);
+    return absl::OkStatus();
+  }
+  local->outputs.resize(node.num_outputs);
+  return Compute(item, local);
+}
+
+template <class Propagator>
+absl::Status Step<Propagator>::Compute(const Item& item, Local* local) {
+  const NodeItem& node = item.node.get_node_item();
+  tensorflow::Device* device = frame_->device();
+  if (TF_PREDICT_TRUE(!frame_->watch().any())) {
+    OpKernelContext context(&local->params, node.num_outputs);
+    Expense& expense = shared_.expense();
+    if (!shares() && expense.WantsTicks(node.node_id, local->turn++)) {
+      const uint64_t start = Ticks();
+      device->Compute(node.kernel, &context);
+      expense.Add(node.node_id, Ticks() - start);
+    } else {
+      device->Compute(node.kernel, &context);
+    }
+    return ProcessOutputs(node, &context, local->outputs.data(), nullptr);
+  }
+  if (TF_PREDICT_TRUE(!frame_->watch().by_tensorflow())) {
+    OpKernelContext context(&local->params, node.num_outputs);
+    const uint64_t start = Ticks();
+    device->Compute(node.kernel, &context);
+    local->ended = Ticks();
+    frame_->Note(node, item.scheduled, start, local->ended, local->ended - start);
+    if (shared_.expense().IsMarked(node.node_id)) {
+      shared_.expense().Add(node.node_id, local->ended - start);
+    }
+    return ProcessOutputs(node, &context, local->outputs.data(), nullptr);
+  }
+  WatchedNode watched(*frame_, node, item.scheduled);
+  local->params.track_allocations = watched.TracksAllocations();
+  OpKernelContext context(&local->params, node.num_outputs);
+  watched.BeginRegion(context);
+  watched.Begin();
+  device->Compute(node.kernel, &context);
+  const uint64_t end = local->ended = Ticks();
+  watched.End(end, end - watched.start());
+  watched.EndRegion();
+  if (shared_.expense().IsMarked(node.node_id)) {
+    shared_.expense().Add(node.node_id, end - watched.start());
+  }
+  absl::Status status = ProcessOutputs(node, &context, local->outputs.data(), watched.stats());
+  watched.Done(&context);
+  local->params.track_allocations = false;
+  return status;
+}
+
+template <class Propagator>
+void Step<Propagator>::Launch(const Item& item, Local* local, Entry* inputs) {
+  const NodeItem& node = item.node.get_node_item();
+  auto* async = new AsyncNode(this, item, *local, inputs);
+  const bool is_watched = frame_->watch().any();
+  if (is_watched) {
+    async->watched->BeginRegion(async->context);
+    async->watched->Begin();
+  }
+  auto done = [async, is_watched] {
+    if (!is_watched) {
+      async->step->EndAsync(async);
+      return;
+    }
+    async->ended = Ticks();
+    if (async->second.exchange(true)) async->step->EndAsync(async);
+  };
+  if (node.kernel_is_async) {
+    frame_->device()->ComputeAsync(node.kernel->AsAsync(), &async->context, std::move(done));
+  } else {
+    args_.runner([async, kernel = node.kernel, device = frame_->device(), done = std::move(done)] {
+      device->Compute(kernel, &async->context);
+      done();
+    });
+  }
+  if (!is_watched) return;  // Where nobody watches the node may have ended and be gone.
+  async->watched->EndRegion();
+  async->launched = Ticks() - async->watched->start();
+  if (async->second.exchange(true)) EndAsync(async);
+}
+
+template <class Propagator>
+void Step<Propagator>::EndAsync(AsyncNode* async) {
+  const NodeItem& node = async->item.node.get_node_item();
+  tensorflow::NodeExecStatsInterface* stats = nullptr;
+  if (async->watched) {
+    async->watched->End(async->ended, shared_.Waits(node.node_id)
+                                          ? async->launched
+                                          : async->ended - async->watched->start());
+    stats = async->watched->stats();
+  }
+  EntryVector outputs(node.num_outputs);
+  absl::Status status = ProcessOutputs(node, &async->context, outputs.data(), stats);
+  if (async->watched) async->watched->Done(&async->context);
+  TaggedNodeSeq ready;
+  const TaggedNode tagged = async->item.node;
+  Entry* first_input = async->first_input;
+  const std::shared_ptr<Workers> workers = workers_;
+  delete async;
+  if (!EndNode(tagged, status, first_input, &outputs, &ready, nullptr)) return;
+  if (workers == nullptr || workers->End()) Finish();
+}
+
+template <class Propagator>
+bool Step<Propagator>::EndNode(const TaggedNode& node, const absl::Status& status, Entry* inputs,
+                               EntryVector* outputs, TaggedNodeSeq* ready, Local* local) {
+  const NodeItem& item = node.get_node_item();
+  for (int i = 0; i < item.num_inputs; ++i) inputs[i].ClearVal();
+  propagator_->MaybeMarkCompleted(node);
+  ready->clear();
+  if (TF_PREDICT_TRUE(status.ok())) {
+    propagator_->PropagateOutputs(node, outputs, ready);
+  } else {
+    frame_->Fail(status);
+  }
+  // What is left of a failed node must not outlive the step.
+  outputs->clear();
+  if (ready->empty()) return outstanding_.fetch_sub(1) == 1;
+  // This node counts until all behind it are scheduled: the step must not end, and go, before.
+  if (local == nullptr) {
+    outstanding_.fetch_add(ready->size());
+    if (shares()) {
+      ScheduleShared(ready, nullptr, /*idle=*/false);
+    } else {
+      ScheduleNormally(*ready, nullptr);
+    }
+    return outstanding_.fetch_sub(1) == 1;
+  }
+  if (ready->size() > 1) outstanding_.fetch_add(ready->size() - 1);
+  if (shares()) {
+    ScheduleShared(ready, local, /*idle=*/false);
+  } else {
+    ScheduleNormally(*ready, local);
+  }
+  return false;
+}
+
+template <class Propagator>
+void Step<Propagator>::ScheduleNormally(const TaggedNodeSeq& ready, Local* local) {
+  const uint64_t now = Now(local);
+  if (local == nullptr) {
+    for (const TaggedNode& node : ready) Dispatch(node, now);
+    return;
+  }
+  const TaggedNode* kept = nullptr;
+  for (const TaggedNode& node : ready) {
+    if (node.get_is_dead() || !shared_.expense().IsExpensive(node.get_node_item().node_id)) {
+      local->Push({node, now}, 0);
+      continue;
+    }
+    if (kept != nullptr) Dispatch(*kept, now);
+    kept = &node;
+  }
+  if (kept == nullptr) return;
+  if (local->empty()) {
+    local->Push({*kept, now}, 0);
+  } else {
+    Dispatch(*kept, now);
+  }
+}
+
+template <class Propagator>
+void Step<Propagator>::Dispatch(const TaggedNode& node, uint64_t scheduled) {
+  args_.runner([this, item = Item{node, scheduled}] {
+    Local local(params_);
+    local.Push(item, 0);
+    while (!local.empty()) {
+      const Item next = local.Pop(0);
+      if (RunNode(next, &local)) {
+        Finish();
+        return;
+      }
+    }
+  });
+}
+
+template <class Propagator>
+void Step<Propagator>::ScheduleShared(TaggedNodeSeq* ready, Local* local, bool idle) {
+  const uint64_t now = Now(local);
+  if (inline_ && local != nullptr) {
+    for (const TaggedNode& node : *ready) local->Push({node, now}, 0);
+    return;
+  }
+  if (ready->size() > 1 && learnt_ != nullptr) {
+    std::sort(ready->begin(), ready->end(), [this](const TaggedNode& a, const TaggedNode& b) {
+      return PriorityOf(a) > PriorityOf(b);
+    });
+  }
+  absl::InlinedVector<typename Workers::Ready, 16> common;
+  for (const TaggedNode& node : *ready) {
+    const int64_t cost = CostOf(node);
+    if (local != nullptr && cost <= batch_ns_) {
+      local->Push({node, now}, cost);
+    } else {
+      common.push_back({PriorityOf(node), cost, {node, now}});
+    }
+  }
+  if (common.empty()) return;
+  // A thread that has nothing of its own takes from the queue next.
+  Send(workers_->Add(common.data(), common.data() + common.size(),
+                     idle || (local != nullptr && local->empty())));
+}
+
+template <class Propagator>
+void Step<Propagator>::Send(int workers) {
+  for (; workers > 0; --workers) {
+    // The step may be gone when the pool gets to it; the queue never is.
+    args_.runner([this, queue = workers_] {
+      if (queue->Enter()) Work(/*home=*/false);
+    });
+  }
+}
+
+template <class Propagator>
+void Step<Propagator>::Work(bool home) {
+  const std::shared_ptr<Workers> workers = workers_;
+  Local local(params_);
+  while (true) {
+    local.items.clear();
+    local.next = 0;
+    if (home) {
+      if (turn_ != nullptr) turn_->Pause();
+      const bool took = workers->TakeHome(batch_ns_, batch_ops_, &local.items);
+      if (turn_ != nullptr) turn_->Resume();
+      if (!took) return;
+    } else {
+      const auto took = workers->Take(batch_ns_, batch_ops_, &local.items);
+      if (took == Workers::Took::kNothing) return;
+      if (took == Workers::Took::kLast) break;
+    }
+    local.cost = 0;
+    for (const Item& item : local.items) local.cost += CostOf(item.node);
+    local.batch = batches_.fetch_add(1, std::memory_order_relaxed);
+    RunLocal(&local);
+  }
+  Finish();
+}
+
+template <class Propagator>
+void Step<Propagator>::RunLocal(Local* local) {
+  int64_t spent = 0;
+  size_t run = 0;
+  while (!local->empty()) {
+    const int64_t cost = CostOf(local->items[local->next].node);
+    const Item item = local->Pop(cost);
+    if (learnt_ != nullptr) {
+      shared_.cost_model()->Scheduled(item.node.get_node_item().node_id, local->batch);
+      spent += cost;
+      ++run;
+    }
+    if (RunNode(item, local)) {
+      workers_->End();
+      return;
+    }
+    // Between batches of short nodes: is there something better to do, or somebody to help?
+    if ((spent > batch_ns_ || run >= batch_ops_) && !local->empty()) {
+      spent = 0;
+      run = 0;
+      local->batch = batches_.fetch_add(1, std::memory_order_relaxed);
+      if (workers_->HasBefore(PriorityOf(local->items[local->next].node))) {
+        GiveBack(local, local->pending());
+      } else if (local->cost > kWorthHelpBatches * batch_ns_ && workers_->WouldHelp()) {
+        GiveBack(local, local->pending() / 2);
+      }
+    }
+  }
+}
+
+template <class Propagator>
+void Step<Propagator>::GiveBack(Local* local, size_t nodes) {
+  absl::InlinedVector<typename Workers::Ready, 16> common;
+  for (; nodes > 0; --nodes) {
+    const int64_t cost = CostOf(local->items[local->next].node);
+    const Item& item = local->Pop(cost);
+    common.push_back({PriorityOf(item.node), cost, item});
+  }
+  Send(workers_->Add(common.data(), common.data() + common.size(), /*idle=*/local->empty()));
+}
+
+template <class Propagator>
+void Step<Propagator>::Finish() {
+  if (home_) {
+    // Run waits for it, and ends the frame itself.
+    const Executor::DoneCallback done = std::move(done_);
+    done(absl::OkStatus());
+    return;
+  }
+  frame_->EndLater([this](const absl::Status& status) {
+    const Executor::DoneCallback done = std::move(done_);
+    const Executor::Args::Runner runner = args_.runner;
+    const bool here = inline_;
+    delete this;
+    if (here) {
+      done(status);
+    } else {
+      runner([done, status] { done(status); });
+    }
+  });
+}
+
+}  // namespace
+
+absl::Status RunPropagated(const ExecutorShared& shared, const Executor::Args& args, Turn* turn) {
+  if (shared.state().requires_control_flow_support()) {
+    return Step<tensorflow::PropagatorState>(shared, args, /*home=*/true).Run(turn);
+  }
+  return Step<tensorflow::SimplePropagatorState>(shared, args, /*home=*/true).Run(turn);
+}
+
+void RunPropagatedAsync(const ExecutorShared& shared, const Executor::Args& args,
+                        Executor::DoneCallback done) {
+  if (shared.state().requires_control_flow_support()) {
+    Step<tensorflow::PropagatorState>::RunAsync(shared, args, std::move(done));
+  } else {
+    Step<tensorflow::SimplePropagatorState>::RunAsync(shared, args, std::move(done));
+  }
+}
+
+}  // namespace workbench

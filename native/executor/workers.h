@@ -1,0 +1,175 @@
+#ifndef WORKBENCH_EXECUTOR_WORKERS_H_
+#define WORKBENCH_EXECUTOR_WORKERS_H_
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace workbench {
+
+// What is ready to run in one step, and who runs it: threads of a pool, and the thread that called
+// the step if it waits there ("home"). The item of the highest priority goes first, of equal ones
+// the earliest.
+//
+// Whoever is sent to work calls Enter first and nothing else if it is refused: the step may be gone
+// by then. A worker takes until there is nothing, which is when it has left; the last to leave an
+// ended step is told so. All methods are safe for any thread.
+template <class Item>
+class Workers {
+ public:
+  struct Ready {
+    int64_t priority;
+    int64_t cost;
+    Item item;
+  };
+
+  // At most so many work at one time; home, if there is one, counts.
+  Workers(int most, bool home) : most_(most), home_(home), working_(home ? 1 : 0) {}
+
+  // Adds what got ready. Returns how many workers to send (each will call Enter). `idle`: the caller
+  // is a worker that has nothing else to do.
+  int Add(const Ready* begin, const Ready* end, bool idle) {
+    std::lock_guard<std::mutex> lock(mu_);
+    for (const Ready* each = begin; each != end; ++each) {
+      heap_.push_back({each->priority, order_--, each->cost, each->item});
+      std::push_heap(heap_.begin(), heap_.end());
+    }
+    int wanted = int(std::min<size_t>(heap_.size(), most_)) - (idle ? 1 : 0);
+    if (home_waits_ && wanted > coming_ && working_ < most_) {
+      home_waits_ = false;
+      ++working_;
+      --wanted;
+      wake_.notify_one();
+    }
+    const int sent = std::max(0, std::min(wanted - coming_, most_ - working_));
+    working_ += sent;
+    coming_ += sent;
+    return sent;
+  }
+
+  // The caller becomes a worker by itself, like one that was sent and has entered.
+  void Join() {
+    std::lock_guard<std::mutex> lock(mu_);
+    ++working_;
+    ++inside_;
+  }
+
+  // The first call of a worker that was sent. False: there is nothing to do; leave at once.
+  bool Enter() {
+    std::lock_guard<std::mutex> lock(mu_);
+    --coming_;
+    if (ended_) {
+      --working_;
+      return false;
+    }
+    ++inside_;
+    return true;
+  }
+
+  enum class Took { kItems, kNothing, kLast };
+
+  // Takes the first item and, while the sum of costs stays within `most_cost` and there are at most
+  // `most_items`, those after it. Where there is nothing the worker has left; kLast: the step has
+  // ended and nobody else is inside.
+  Took Take(int64_t most_cost, size_t most_items, std::vector<Item>* taken) {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (!heap_.empty()) {
+      Pop(most_cost, most_items, taken);
+      return Took::kItems;
+    }
+    --working_;
+    --inside_;
+    return Leave();
+  }
+
+  // The same for home, which waits where there is nothing. False: the step has ended and everybody
+  // else has left.
+  bool TakeHome(int64_t most_cost, size_t most_items, std::vector<Item>* taken) {
+    std::unique_lock<std::mutex> lock(mu_);
+    while (true) {
+      if (!heap_.empty()) {
+        Pop(most_cost, most_items, taken);
+        return true;
+      }
+      if (!home_waits_) {
+        home_waits_ = true;
+        --working_;
+      }
+      // Whoever is about to leave was inside when the step ended.
+      wake_.wait(lock, [this] { return !home_waits_ || (ended_ && inside_ == 0); });
+      if (home_waits_) return false;
+    }
+  }
+
+  // Nothing is under way any more. True: nobody is inside, so the caller is the last.
+  bool End() {
+    std::lock_guard<std::mutex> lock(mu_);
+    ended_ = true;
+    if (inside_ > 0) return false;
+    if (home_) wake_.notify_one();
+    return !home_;
+  }
+
+  // Whether something waits that is to run before an item of this priority.
+  bool HasBefore(int64_t priority) {
+    std::lock_guard<std::mutex> lock(mu_);
+    return !heap_.empty() && heap_.front().priority > priority;
+  }
+
+  // Whether somebody could work who has nothing to do.
+  bool WouldHelp() {
+    std::lock_guard<std::mutex> lock(mu_);
+    return heap_.empty() && working_ < most_;
+  }
+
+ private:
+  struct Entry {
+    int64_t priority;
+    int64_t order;
+    int64_t cost;
+    Item item;
+
+    bool operator<(const Entry& other) const {
+      return priority != other.priority ? priority < other.priority : order < other.order;
+    }
+  };
+
+  void Pop(int64_t most_cost, size_t most_items, std::vector<Item>* taken) {
+    int64_t cost = 0;
+    do {
+      std::pop_heap(heap_.begin(), heap_.end());
+      cost += heap_.back().cost;
+      taken->push_back(std::move(heap_.back().item));
+      heap_.pop_back();
+    } while (!heap_.empty() && taken->size() < most_items &&
+             cost + heap_.front().cost <= most_cost);
+  }
+
+  Took Leave() {
+    if (!ended_ || inside_ > 0) return Took::kNothing;
+    if (!home_) return Took::kLast;
+    wake_.notify_one();
+    return Took::kNothing;
+  }
+
+  const int most_;
+  const bool home_;
+
+  std::mutex mu_;  // Guards all below.
+  std::condition_variable wake_;
+  std::vector<Entry> heap_;
+  int64_t order_ = 0;
+  int working_;      // Home unless it waits, those inside, and those that were sent.
+  int coming_ = 0;   // Sent, but not here yet.
+  int inside_ = 0;   // Entered and not left; home does not count.
+  bool home_waits_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace workbench
+
+#endif  // WORKBENCH_EXECUTOR_WORKERS_H_
