@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.errors import DataError
-from workbench.models import data
+from workbench.models import data, generated
 from workbench.models.criteo import CARDINALITIES, CRITEO, check_criteo, generate_criteo
 
 NUMBERS = ["3", "-1", "", "0", "12", "", "4", "1", "160", "0", "1", "", "7"]
@@ -96,7 +96,7 @@ def test_an_empty_file_is_refused(log):
 
 @pytest.mark.parametrize(
     ("head", "kind"),
-    [(b"\x1f\x8b\x08", "gzip"), (b"PK\x03\x04", "zip"), (b"PAR1", "Parquet")],
+    [(b"\x1f\x8b\x08", "gzip"), (b"PK\x03\x04", "zip"), (b"\x28\xb5\x2f\xfd", "zstd")],
 )
 def test_a_packed_file_is_named_as_such(log, head, kind):
     assert refusal(log(head)) == f": is a {kind} file; unpack it to plain text first"
@@ -269,7 +269,7 @@ def test_an_interrupted_generator_leaves_nothing(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        data.write_generated(tmp_path / "clicks.tsv", chunks(), {"rows": 1})
+        generated.write_generated(tmp_path / "clicks.tsv", chunks(), {"rows": 1})
     assert list(tmp_path.iterdir()) == []
 
 

@@ -117,10 +117,10 @@ def _only_input(trace: Trace) -> intervals.Intervals:
     events = trace.events
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["dur_ns"].to_numpy(np.int64)
-    ops = trace.nodes["op"].to_numpy(str)[events["node"].to_numpy()]
-    waits = np.isin(ops, list(op_types.SOURCES - {op_types.STAGE_TAKE}))
-    kinds = trace.tracks["kind"].to_numpy(str)[events["track"].to_numpy()]
-    main = np.flatnonzero(kinds == "inter_op")
+    sources = list(op_types.SOURCES - {op_types.STAGE_TAKE})
+    waits = np.isin(trace.nodes["op"].to_numpy(str), sources)[events["node"].to_numpy()]
+    main_tracks = (trace.tracks["kind"] == "inter_op").to_numpy(bool)
+    main = np.flatnonzero(main_tracks[events["track"].to_numpy()])
     step = events["step"].to_numpy(np.int64)[main]
     order = np.argsort(step, kind="stable")
     if not len(order):

@@ -1,1 +1,120 @@
-"""Recommender models to measure, and the data they read."""
+"""Recommender models to measure, and the data they read: MODELS names them all.
+
+Importing this loads neither TensorFlow nor NumPy; calling an entry of MODELS loads NumPy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.experiments.program import Program
+    from workbench.models.data import CheckedTable
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Model:
+    """A model of the zoo, as a command line or a notebook needs it.
+
+    Attributes:
+      options: the class of its options, a `program.ModelOptions` with defaults of its own.
+      program: its options → its Program.
+      generate: (path, rows=…, seed=…) → a file to read.
+      check: (path, rows=…) → the checked file.
+      log: what a file to read is called, such as "click log".
+      file_name: of a generated file, to which its rows and seed are added.
+    """
+
+    options: Callable[..., Any]
+    program: Callable[[Any], Program]
+    generate: Callable[..., Path]
+    check: Callable[..., CheckedTable]
+    log: str
+    file_name: str
+
+
+def _criteo(options: Callable[..., Any], program: Callable[[Any], Program]) -> Model:
+    from workbench.models.criteo import check_criteo, generate_criteo
+
+    return Model(
+        options=options,
+        program=program,
+        generate=generate_criteo,
+        check=check_criteo,
+        log="click log",
+        file_name="clicks.tsv",
+    )
+
+
+def _sequences(
+    options: Callable[..., Any], program: Callable[[Any], Program], *, negatives: bool
+) -> Model:
+    from workbench.models import taobao
+
+    return Model(
+        options=options,
+        program=program,
+        generate=functools.partial(taobao.generate_sequences, negatives=negatives),
+        check=functools.partial(taobao.check_sequences, negatives=negatives),
+        log="log of sequences",
+        file_name="sequences-passed-over.tsv" if negatives else "sequences.tsv",
+    )
+
+
+def _dlrm() -> Model:
+    from workbench.models.dlrm import DlrmOptions, dlrm_program
+
+    return _criteo(DlrmOptions, dlrm_program)
+
+
+def _deepfm() -> Model:
+    from workbench.models.deepfm import DeepFmOptions, deepfm_program
+
+    return _criteo(DeepFmOptions, deepfm_program)
+
+
+def _wdl() -> Model:
+    from workbench.models.wdl import WdlOptions, wdl_program
+
+    return _criteo(WdlOptions, wdl_program)
+
+
+def _dssm() -> Model:
+    from workbench.models.dssm import DssmOptions, dssm_program
+    from workbench.models.taobao import check_dssm, generate_dssm
+
+    return Model(
+        options=DssmOptions,
+        program=dssm_program,
+        generate=generate_dssm,
+        check=check_dssm,
+        log="log of advertisements",
+        file_name="advertisements.csv",
+    )
+
+
+def _din() -> Model:
+    from workbench.models.din import DinOptions, din_program
+
+    return _sequences(DinOptions, din_program, negatives=False)
+
+
+def _dien() -> Model:
+    from workbench.models.dien import DienOptions, dien_program
+
+    return _sequences(DienOptions, dien_program, negatives=True)
+
+
+# Each is a function, so that a name costs nothing until the model is asked for.
+MODELS: dict[str, Callable[[], Model]] = {
+    "dlrm": _dlrm,
+    "deepfm": _deepfm,
+    "wdl": _wdl,
+    "dssm": _dssm,
+    "din": _din,
+    "dien": _dien,
+}

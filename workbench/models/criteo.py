@@ -8,14 +8,13 @@ columns that are empty together, a quarter of clicks, and a label that can be le
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
-from workbench.errors import DataError
-from workbench.models.data import CheckedTable, Column, TableFormat, check_table, write_generated
+from workbench.models.data import CheckedTable, Column, TableFormat
+from workbench.models.draws import clicks, lean, mixed, power_law, write_rows
+from workbench.models.records import check_file
 
 NUMBERS = tuple(f"I{i}" for i in range(1, 14))
 CATEGORIES = tuple(f"C{i}" for i in range(1, 27))
@@ -35,7 +34,6 @@ CARDINALITIES = (
 )  # fmt: skip
 
 _GENERATOR_VERSION = 1
-_CHUNK_ROWS = 10_000
 # Mean and deviation of log(1 + value), share of empty fields, of I1..I13.
 _COUNTS = (
     (0.7, 0.9, 0.45), (2.1, 2.0, 0.0), (2.3, 1.3, 0.21), (1.8, 1.0, 0.21), (7.1, 2.9, 0.03),
@@ -52,12 +50,11 @@ _EMPTY_TOGETHER = (
 )
 # Columns whose values say something about the click, and how strongly.
 _TELLING = {"C1": 0.6, "C2": 0.8, "C5": 0.5, "C8": 0.6, "C14": 0.9, "C17": 1.2, "C20": 0.8}
-_SHOW_PROGRESS_AFTER_S = 2.0
 
 
 def check_criteo(path: str | os.PathLike[str], *, rows: int | None = None) -> CheckedTable:
-    """Checks the first `rows` rows (all when None) of a Criteo file; see `check_table`."""
-    return check_table(path, CRITEO, rows=rows)
+    """Checks the first `rows` rows (all when None) of a Criteo file; see `check_file`."""
+    return check_file(path, CRITEO, rows=rows)
 
 
 def generate_criteo(path: str | os.PathLike[str], *, rows: int = 200_000, seed: int = 1) -> Path:
@@ -68,36 +65,12 @@ def generate_criteo(path: str | os.PathLike[str], *, rows: int = 200_000, seed: 
     Raises:
       DataError: `rows` or `seed` is out of range, or another file is in the way.
     """
-    if rows < 1:
-        raise DataError(f"{path}: asked to generate {rows} rows; expected at least 1")
-    if seed < 0:
-        raise DataError(f"{path}: the seed is {seed}; expected 0 or more")
-    recipe: dict[str, int | str] = {
-        "format": "criteo",
-        "generator": _GENERATOR_VERSION,
-        "rows": rows,
-        "seed": seed,
-    }
-    return write_generated(path, _chunks(rows, seed, Path(path).name), recipe)
+    recipe: dict[str, int | str] = {"format": "criteo", "generator": _GENERATOR_VERSION}
+    return write_rows(path, _lines, recipe, rows=rows, seed=seed)
 
 
-def _chunks(rows: int, seed: int, name: str) -> Iterator[bytes]:
-    with tqdm(
-        total=rows,
-        unit=" rows",
-        unit_scale=True,
-        desc=f"Generating {name}",
-        delay=_SHOW_PROGRESS_AFTER_S,
-        leave=False,
-    ) as bar:
-        for index, start in enumerate(range(0, rows, _CHUNK_ROWS)):
-            lines = _lines(np.random.default_rng([seed, index]), _CHUNK_ROWS)
-            count = min(_CHUNK_ROWS, rows - start)
-            yield b"\n".join(lines[:count]) + b"\n"
-            bar.update(count)
-
-
-def _lines(rng: np.random.Generator, rows: int) -> list[bytes]:
+def _lines(seed: list[int], rows: int) -> list[bytes]:
+    rng = np.random.default_rng(seed)
     counts, logs = _draw_counts(rng, rows)
     empty = {
         name: mask
@@ -108,17 +81,17 @@ def _lines(rng: np.random.Generator, rows: int) -> list[bytes]:
     score = -0.4 + 0.35 * (logs[:, 5] - 3.5) / 1.8 - 0.5 * (logs[:, 10] - 0.8)
     categories = []
     for index, (name, cardinality) in enumerate(zip(CATEGORIES, CARDINALITIES, strict=True)):
-        mixed = _mixed(_ranks(rng, rows, cardinality), index)
+        bits = mixed(power_law(rng.random(rows), cardinality), index)
         absent = empty.get(name)
         if name in _TELLING:
-            # Uniform in -1..1, fixed for each value; nothing is known of an empty one.
-            lean = (mixed >> np.uint64(40)).astype(np.float64) / 2**23 - 1.0
-            score += 2.0 * _TELLING[name] * (lean if absent is None else np.where(absent, 0, lean))
-        text = _hex(mixed)
+            # Nothing is known of an empty value.
+            leans = lean(bits) if absent is None else np.where(absent, 0, lean(bits))
+            score += 2.0 * _TELLING[name] * leans
+        text = _hex(bits)
         if absent is not None:
             text[absent] = b""
         categories.append(text.tolist())
-    label = np.where(rng.random(rows) < 1 / (1 + np.exp(-score)), b"1", b"0").tolist()
+    label = clicks(rng, score)
     return [b"\t".join(fields) for fields in zip(label, *counts, *categories, strict=True)]
 
 
@@ -136,24 +109,6 @@ def _draw_counts(rng: np.random.Generator, rows: int) -> tuple[list[list[bytes]]
         texts[absent[:, i]] = b""
         columns.append(texts.tolist())
     return columns, np.where(absent, 0.0, logs)
-
-
-def _ranks(rng: np.random.Generator, rows: int, cardinality: int) -> np.ndarray:
-    """Ranks 0..cardinality-1 by a power law (continuous inverse of its distribution)."""
-    # Small vocabularies are dominated by a few values, large ones have long tails.
-    exponent = 1.6 if cardinality < 1000 else 1.1
-    top = float(cardinality + 1) ** (1 - exponent)
-    drawn = (1 + rng.random(rows) * (top - 1)) ** (1 / (1 - exponent))
-    return np.minimum(drawn.astype(np.int64) - 1, cardinality - 1)
-
-
-def _mixed(ranks: np.ndarray, column: int) -> np.ndarray:
-    """64 well-mixed bits for each value of a column, the same in every run (murmur's finaliser)."""
-    salt = (column + 1) * 0x9E3779B97F4A7C15 % 2**64
-    bits = ranks.astype(np.uint64) + np.uint64(salt)
-    for multiplier in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-        bits = (bits ^ (bits >> np.uint64(33))) * np.uint64(multiplier)
-    return bits ^ (bits >> np.uint64(33))
 
 
 def _hex(bits: np.ndarray) -> np.ndarray:

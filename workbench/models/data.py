@@ -1,4 +1,4 @@
-"""Click logs on disk: what a tabular text file must look like, checking one, writing one whole.
+"""Click logs on disk: what a tabular text file must look like, checking one, reading its lines.
 
 A file is checked before any graph reads it, so that a mistake in it is one line that names file,
 row and column instead of a failure inside an op.
@@ -7,18 +7,17 @@ row and column instead of a failure inside an op.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NoReturn
 
 import numpy as np
 from tqdm import tqdm
 
-from workbench.atomic import replacing
 from workbench.errors import DataError
+from workbench.models.lists import list_fault, list_suspects
 
 _BLOCK_BYTES = 8 << 20
 _LONGEST_ROW_BYTES = 1 << 20
@@ -32,15 +31,30 @@ _PACKED = {
     b"PAR1": "Parquet",
 }
 
-Kind = Literal["label", "number", "category"]
+Kind = Literal["label", "number", "category", "list"]
+Container = Literal["text", "tfrecord", "parquet"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column: a label is 0 or 1, a number may be empty, a category is any text."""
+    """One column: a label is 0 or 1, a number may be empty, a category is any text.
+
+    A list is categories, none of them empty, joined by a byte.
+
+    Attributes:
+      name: as messages call it.
+      kind: what its fields hold.
+      joined_by: of a list, the byte between its values.
+      least, most: of a list, how many values a field may have; None sets no end.
+      as_long_as: of a list, the column before it that has as many values in each row.
+    """
 
     name: str
     kind: Kind
+    joined_by: bytes = b""
+    least: int = 0
+    most: int | None = None
+    as_long_as: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,11 +80,15 @@ class CheckedTable:
       path: the file.
       rows: rows checked, which are the rows that may be read.
       more: whether the file goes on after them.
+      layout: the columns that every row has; None if nothing is known but the lines.
+      container: how the rows lie in the file.
     """
 
     path: Path
     rows: int
     more: bool
+    layout: TableFormat | None = None
+    container: Container = "text"
 
 
 def check_table(
@@ -82,7 +100,8 @@ def check_table(
 
     Raises:
       DataError: the file is missing, unreadable, empty, packed or no text, or a row has a wrong
-        number of columns, a label other than 0 or 1, or something else than a number.
+        number of columns, a label other than 0 or 1, something else than a number, or a list of
+        another length.
     """
     path = Path(path)
     if rows is not None and rows < 1:
@@ -94,6 +113,18 @@ def check_table(
             total=size, unit="B", unit_scale=True, desc=f"Checking {path.name}", disable=not shown
         ) as bar:
             return _check_blocks(path, layout, file, rows, bar)
+
+
+def text_blocks(table: CheckedTable) -> Iterator[bytes]:
+    """The checked lines of a text file, many at a time, each with LF at its end."""
+    left = table.rows
+    with table.path.open("rb") as file:
+        for block in _whole_lines(table.path, file):
+            block, _ = _first_lines(block.replace(b"\r\n", b"\n"), left)
+            yield block
+            left -= block.count(b"\n")
+            if not left:
+                return
 
 
 def _open(path: Path) -> BinaryIO:
@@ -122,12 +153,13 @@ def _check_blocks(
         bar.update(len(block))
         if rows is not None:
             block, cut = _first_lines(block, rows - checked)
-        checked += _check_block(path, layout, block, checked + 1)
+        checked += check_lines(path, layout, block, checked + 1)
         if rows is not None and checked == rows:
-            return CheckedTable(path=path, rows=rows, more=cut or bool(file.read(1)))
+            more = cut or bool(file.read(1))
+            return CheckedTable(path=path, rows=rows, more=more, layout=layout)
     if checked == 0:
         raise DataError(f"{path}: is empty; expected rows of {layout.summary}")
-    return CheckedTable(path=path, rows=checked, more=False)
+    return CheckedTable(path=path, rows=checked, more=False, layout=layout)
 
 
 def _whole_lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
@@ -158,7 +190,7 @@ def _first_lines(block: bytes, count: int) -> tuple[bytes, bool]:
     return block[: int(ends[count - 1]) + 1], True
 
 
-def _check_block(path: Path, layout: TableFormat, block: bytes, first_row: int) -> int:
+def check_lines(path: Path, layout: TableFormat, block: bytes, first_row: int) -> int:
     """Checks whole lines, of which the first is row `first_row`; returns how many there are."""
     _require_text(path, block, first_row)
     if b"\r" in block:
@@ -228,7 +260,7 @@ def _suspects(layout: TableFormat, data: np.ndarray, ends: np.ndarray) -> np.nda
         # float32 ends at 39 digits.
         longest = 38 + last_column - first_column + 1
         suspect |= ((worst == 0) & ~empty) | (end - start >= longest)
-    return np.flatnonzero(suspect)
+    return np.flatnonzero(suspect | list_suspects(layout, data, starts, ends))
 
 
 def _runs_of_numbers(layout: TableFormat) -> list[tuple[int, int]]:
@@ -244,8 +276,9 @@ def _runs_of_numbers(layout: TableFormat) -> list[tuple[int, int]]:
 
 
 def _check_row(path: Path, layout: TableFormat, line: bytes, row: int) -> None:
-    for column, field in zip(layout.columns, line.split(layout.separator), strict=True):
-        text = field.decode()
+    fields = dict(zip((c.name for c in layout.columns), line.split(layout.separator), strict=True))
+    for column in layout.columns:
+        text = fields[column.name].decode()
         where = f"{path}, row {row}, column {column.name}"
         if column.kind == "label" and not (_is_number(text) and float(text) in (0.0, 1.0)):
             header = "; if row 1 holds the names of the columns, remove it" if row == 1 else ""
@@ -254,6 +287,8 @@ def _check_row(path: Path, layout: TableFormat, line: bytes, row: int) -> None:
             raise DataError(
                 f"{where}: {_shown(text)} is not a number; leave the field empty if it is unknown"
             )
+        if column.kind == "list" and (fault := list_fault(layout, column, fields)):
+            raise DataError(f"{where}: {fault}")
 
 
 def _is_number(text: str) -> bool:
@@ -270,41 +305,3 @@ def _refuse_width(path: Path, layout: TableFormat, found: int, row: int) -> NoRe
         f"{path}, row {row}: {found} {'column' if found == 1 else 'columns'}; expected "
         f"{len(layout.columns)} ({layout.summary}) separated by {between}"
     )
-
-
-def write_generated(
-    path: str | os.PathLike[str], chunks: Iterable[bytes], recipe: dict[str, int | str]
-) -> Path:
-    """Writes a generated file and, beside it, the recipe that made it.
-
-    A file that the same recipe made earlier is kept as it is.
-
-    Raises:
-      DataError: a file is there already that no recipe made; it may be the user's own.
-    """
-    path = Path(path)
-    stamp = path.with_name(f"{path.name}.recipe.json")
-    if path.exists():
-        made = _read_stamp(stamp)
-        if made is None:
-            raise DataError(
-                f"{path}: exists and was not generated here, so it is not overwritten; "
-                "move it away or choose another place"
-            )
-        if made == {**recipe, "bytes": path.stat().st_size}:
-            return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as part, part.open("wb") as file:
-        for chunk in chunks:
-            file.write(chunk)
-    with replacing(stamp) as part:
-        part.write_text(json.dumps({**recipe, "bytes": path.stat().st_size}, indent=1) + "\n")
-    return path
-
-
-def _read_stamp(stamp: Path) -> dict[str, Any] | None:
-    try:
-        made = json.loads(stamp.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return made if isinstance(made, dict) else None
