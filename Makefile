@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench-stage bench-smartstage bench-embedding test-graphs bench-trace bench-timeline soak clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-embedding bench-executor test-graphs bench-trace bench-timeline soak clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -91,6 +91,12 @@ native-fuzz: $(NATIVE) ## Lookups and tables, damaged tensors too, under Address
 native-tsan: $(NATIVE) ## The same under ThreadSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=thread >/dev/null && $(NATIVE_RUN)
 
+bench: $(NATIVE) ## Six models with every stage, fusion and executor: tables, under 30 minutes
+	@$(BIN)/python -m tests.bench.bench_models
+
+bench-quick: $(NATIVE) ## The same of two models in small, under 5 minutes
+	@$(BIN)/python -m tests.bench.bench_models --quick
+
 bench-stage: $(NATIVE) ## Stage beside StagingArea and tf.data.prefetch, against the bound
 	@$(BIN)/python -m tests.bench.bench_stage
 
@@ -100,10 +106,13 @@ bench-smartstage: $(NATIVE) ## Smart stage beside un-staged and hand-staged, and
 bench-embedding: $(NATIVE) ## Fused lookups beside stock TensorFlow, forward and with training
 	@$(BIN)/python -m tests.bench.bench_embedding
 
+bench-executor: $(NATIVE) ## Executors beside stock's: an op, a call, clients, schedules, tracing
+	@$(BIN)/python -m tests.bench.bench_executor
+
 test-graphs: $(NATIVE) ## Thousands of generated graphs: rewritten sessions give what plain ones give
 	@WORKBENCH_RANDOM_GRAPHS=5000 $(BIN)/python -m pytest -q -s tests/integration/test_smart_stage_random.py
 
-bench-trace: $(NATIVE) ## Open, save and check a trace of a million events
+bench-trace: $(NATIVE) ## What tracing costs, and a trace of a million events
 	@$(BIN)/python -m tests.bench.bench_trace
 
 bench-timeline: $(NATIVE) ## Open and zoom a million events in headless Chromium

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from workbench import models as models
     from workbench.core.boundary import Boundary as Boundary
     from workbench.core.capture import CaptureHook as CaptureHook
+    from workbench.core.executor import executor as executor
+    from workbench.core.executor import executor_options as executor_options
+    from workbench.core.learnt_costs import LearntCosts as LearntCosts
+    from workbench.core.learnt_costs import give_costs as give_costs
+    from workbench.core.learnt_costs import learnt_costs as learnt_costs
+    from workbench.core.learnt_costs import load_learnt_costs as load_learnt_costs
+    from workbench.core.learnt_costs import relearn_costs as relearn_costs
+    from workbench.core.options import ExecutorPolicy as ExecutorPolicy
     from workbench.core.options import Optimizations as Optimizations
     from workbench.core.options import SmartStageOptions as SmartStageOptions
     from workbench.core.options import StageOptions as StageOptions
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
     from workbench.experiments.compare import Comparison as Comparison
     from workbench.experiments.compare import compare as compare
     from workbench.experiments.compare import trace as trace
+    from workbench.experiments.function_program import FunctionProgram as FunctionProgram
     from workbench.experiments.program import Built as Built
     from workbench.experiments.program import Program as Program
     from workbench.ops.embedding_variable import get_embedding_variable as get_embedding_variable
@@ -48,6 +57,9 @@ _HOME = {
     "Built": "workbench.experiments.program",
     "CaptureHook": "workbench.core.capture",
     "Comparison": "workbench.experiments.compare",
+    "ExecutorPolicy": "workbench.core.options",
+    "FunctionProgram": "workbench.experiments.function_program",
+    "LearntCosts": "workbench.core.learnt_costs",
     "Optimizations": "workbench.core.options",
     "Program": "workbench.experiments.program",
     "SmartStageOptions": "workbench.core.options",
@@ -58,9 +70,14 @@ _HOME = {
     "WorkbenchError": "workbench.errors",
     "apply": "workbench.core.smart_stage",
     "compare": "workbench.experiments.compare",
+    "executor": "workbench.core.executor",
+    "executor_options": "workbench.core.executor",
     "find_boundary": "workbench.core.smart_stage",
     "fused_embeddings": "workbench.ops.fusion",
     "get_embedding_variable": "workbench.ops.embedding_variable",
+    "give_costs": "workbench.core.learnt_costs",
+    "learnt_costs": "workbench.core.learnt_costs",
+    "load_learnt_costs": "workbench.core.learnt_costs",
     "load_trace": "workbench.core.trace",
     "make_prefetch_hook": "workbench.core.prefetch_hook",
     "plan": "workbench.core.smart_stage",
@@ -68,6 +85,7 @@ _HOME = {
     "prefetching": "workbench.core.prefetch_hook",
     "prepare_config": "workbench.core.smart_stage",
     "read_embedding_variable": "workbench.ops.embedding_variable",
+    "relearn_costs": "workbench.core.learnt_costs",
     "safe_embedding_lookup_sparse": "workbench.ops.fusion",
     "smart_stage": "workbench.core.smart_stage",
     "staged": "workbench.core.stage",

@@ -1,13 +1,17 @@
-"""The only door to the native library: finds it, checks what it was built for, loads it once."""
+"""The only door to the native library: finds it, checks what it was built for, loads it once.
+
+Behind it are ops, through `library`, and plain C functions, through `calls`.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import importlib.metadata
 import json
 import pathlib
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from workbench.errors import NativeError
@@ -19,6 +23,28 @@ _DISTRIBUTION = "recsys-workbench"
 _PACKAGE = pathlib.Path(__file__).parent
 _LOCK = threading.Lock()
 _LOADED: list[Any] = []
+_CALLS: list[Any] = []
+
+_TEXT, _NUMBER = ctypes.c_char_p, ctypes.c_int64
+_NUMBERS, _INTS = ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int32)
+# Text that the caller must free, so that ctypes may not turn it into bytes: see `taken_text`.
+_OWN_TEXT = ctypes.c_void_p
+# What native/capi exports: result, then arguments.
+_SIGNATURES: Mapping[str, tuple[Any, ...]] = {
+    "workbench_cost_model_type": (_TEXT, _NUMBER, _NUMBER, _NUMBER, _NUMBER),
+    "workbench_learnt_costs": (_OWN_TEXT,),
+    "workbench_free": (None, _OWN_TEXT),
+    "workbench_give_costs": (None, _TEXT),
+    "workbench_relearn": (None,),
+    "workbench_trace_ops": (None, ctypes.c_int),
+    "workbench_traced_ops": (_NUMBER,),
+    "workbench_take_ops": (_NUMBER, _NUMBER, *[_NUMBERS] * 4, *[_INTS] * 2),
+    "workbench_take_steps": (_NUMBER, _NUMBER, *[_NUMBERS] * 3, _INTS, _NUMBERS, _INTS),
+    "workbench_traced_steps": (_NUMBER,),
+    "workbench_lost_ops": (_NUMBER,),
+    "workbench_traced_nodes": (_OWN_TEXT,),
+    "workbench_traced_threads": (_OWN_TEXT,),
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,6 +74,31 @@ def library() -> Any:
         if not _LOADED:
             _LOADED.append(_load())
         return _LOADED[0]
+
+
+def calls() -> Any:
+    """The native library's C functions as ctypes sees them, e.g. `calls().workbench_relearn()`.
+
+    They let other threads run meanwhile. Loads as `library` does.
+
+    Raises:
+      NativeError: as `library`, or the library lacks one of the functions.
+    """
+    library()
+    with _LOCK:
+        if not _CALLS:
+            _CALLS.append(_declared(ctypes.CDLL(str(library_path()))))
+        return _CALLS[0]
+
+
+def taken_text(call: str) -> str:
+    """The text that a C function without arguments returns for its caller to free, and frees it."""
+    functions = calls()
+    pointer = getattr(functions, call)()
+    try:
+        return ctypes.string_at(pointer).decode(errors="replace") if pointer else ""
+    finally:
+        functions.workbench_free(pointer)
 
 
 def library_path(folders: Iterable[pathlib.Path] | None = None) -> pathlib.Path:
@@ -146,3 +197,17 @@ def _load() -> Any:
             f"{path} cannot be loaded into TensorFlow {tf.version.VERSION}: {error}; "
             f"rebuild it: {rebuild()}"
         ) from error
+
+
+def _declared(loaded: Any) -> Any:
+    """The loaded library, each of its C functions with result and arguments declared."""
+    for name, (result, *arguments) in _SIGNATURES.items():
+        try:
+            function = getattr(loaded, name)
+        except AttributeError as error:
+            raise NativeError(
+                f"the native library has no function {name!r}: it was built from other sources "
+                f"than this Workbench; rebuild it: {rebuild()}"
+            ) from error
+        function.restype, function.argtypes = result, arguments
+    return loaded

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 a run failed, 2 a mistake in the arguments or the data, 13
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import re
 import shlex
@@ -18,11 +19,13 @@ import workbench
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.core.toggles import TOGGLES, USUAL, optimizations_of
 from workbench.errors import DataError, OptionError, UnsupportedError, WorkbenchError
+from workbench.models import MODELS
 
 if TYPE_CHECKING:
     from workbench.experiments.results import Comparison
+    from workbench.models import Model
     from workbench.models.data import CheckedTable
-    from workbench.models.dlrm import DlrmOptions
+    from workbench.models.program import ModelOptions
 
 _MOST_ROWS = 1_000_000
 _GENERATED_ROWS = 200_000
@@ -39,14 +42,24 @@ _COMPARE_EXAMPLES = """examples:
   workbench compare dlrm --toggle stage --toggle smart_stage --data my_clicks.tsv
   workbench compare dlrm --generate 200000 --input-latency auto --threads 2
   workbench compare dlrm --data day_0 --rows 500000 --batch-size 2048 --budget 2min
+  workbench compare din --toggle fused_v2 --generate 50000
+  workbench compare wdl --all --budget 3min
 
 stage is the model's own stage; smart_stage a plan for the model without one, made from a short
-trace of it; fused_v1 and fused_v2 fuse its embedding lookups. Join them with "+" to switch several
-on at once: stage+smart_stage is a plan for the model with its own stage, fused_v2+smart_stage one
-for the model with fused lookups. Each --toggle is measured by itself.
+trace of it; fused_v1 and fused_v2 fuse its embedding lookups; inline_executor runs its steps on one
+thread, cost_model_executor schedules them by costs learnt while it warms up. Join them with "+" to
+switch several on at once: stage+smart_stage is a plan for the model with its own stage,
+fused_v2+smart_stage one for the model with fused lookups. Each --toggle is measured by itself.
 
-The data is in the public Criteo format: label, I1..I13, C1..C26, separated by tabs, without a
-header; fields may be empty. Results go to --out: report.html, trace.parquet, comparison/.
+--all measures each of the six alone, and stage+smart_stage+fused_v2+cost_model_executor: eight
+variants that take turns, so eight processes are in memory at the same time, about half a GB each
+for dlrm. Starting and checking them takes two minutes or so on two cores, beside --budget, and
+--budget is shared by all: 2min or more says something.
+
+The data of dlrm, deepfm and wdl is in the public Criteo format: label, I1..I13, C1..C26, separated
+by tabs, without a header; fields may be empty. That of dssm is a log of advertisements, separated
+by commas, that of din and dien one of sequences, separated by tabs; --generate writes examples.
+Results go to --out: report.html, trace.parquet, comparison/.
 """
 
 
@@ -101,7 +114,13 @@ def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=_COMPARE_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_model(compare)
+    switches = compare.add_mutually_exclusive_group()
+    _add_model(compare, switches)
+    switches.add_argument(
+        "--all",
+        action="store_true",
+        help="measure every optimization alone, and all together (eight processes, see below)",
+    )
     compare.add_argument(
         "--budget",
         type=_seconds,
@@ -127,7 +146,7 @@ def _add_trace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog="example:\n  workbench trace dlrm --toggle smart_stage --data my_clicks.tsv",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_model(trace)
+    _add_model(trace, trace)
     trace.add_argument(
         "--steps", type=_count, default=30, metavar="N", help="steps to trace (default 30)"
     )
@@ -193,20 +212,20 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     demo.set_defaults(run=_demo, traceback=False)
 
 
-def _add_model(parser: argparse.ArgumentParser) -> None:
-    """The arguments that say what is run."""
-    parser.add_argument("model", choices=["dlrm"], help="the model")
+def _add_model(parser: argparse.ArgumentParser, switches: argparse._ActionsContainer) -> None:
+    """The arguments that say what is run; `switches` gets the toggles."""
+    parser.add_argument("model", choices=list(MODELS), help="the model")
     _add_toggle(
-        parser, "an optimization to switch on (compare: stage and smart_stage, if none is given)"
+        switches, "an optimization to switch on (compare: stage and smart_stage, if none is given)"
     )
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--data", type=Path, metavar="FILE", help="a click log, Criteo format")
+    source.add_argument("--data", type=Path, metavar="FILE", help="a log in the model's format")
     source.add_argument(
         "--generate",
         type=_count,
         default=_GENERATED_ROWS,
         metavar="N",
-        help="without --data: generate a click log of N rows (default %(default)s)",
+        help="without --data: generate a log of N rows (default %(default)s)",
     )
     parser.add_argument(
         "--rows",
@@ -215,7 +234,9 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="read at most the first N rows of --data (default %(default)s)",
     )
-    parser.add_argument("--batch-size", type=_count, default=512, metavar="N", help="(default 512)")
+    parser.add_argument(
+        "--batch-size", type=_count, metavar="N", help="(default: the model's own, 512 for dlrm)"
+    )
     parser.add_argument(
         "--input-latency",
         type=_latency,
@@ -246,7 +267,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_toggle(parser: argparse.ArgumentParser, words: str) -> None:
+def _add_toggle(parser: argparse._ActionsContainer, words: str) -> None:
     words += f": {', '.join(TOGGLES)}, or several joined by +"
     parser.add_argument("--toggle", action="append", type=_toggle, metavar="NAME", help=words)
 
@@ -261,12 +282,12 @@ def _toggle(text: str) -> str:
 
 def _compare(chosen: argparse.Namespace) -> int:
     from workbench.experiments.compare import compare
-    from workbench.models.dlrm import dlrm_program
 
-    options = _dlrm_options(chosen, chosen.out)
+    model = MODELS[chosen.model]()
     comparison = compare(
-        dlrm_program(options),
-        tuple(chosen.toggle or USUAL),
+        model.program(_options(chosen, model, chosen.out)),
+        None if chosen.all else tuple(chosen.toggle or USUAL),
+        all=chosen.all,
         stage=_stage(chosen),
         smart_stage=_smart_stage(chosen.threads),
         budget_s=chosen.budget,
@@ -281,14 +302,14 @@ def _compare(chosen: argparse.Namespace) -> int:
 
 def _trace(chosen: argparse.Namespace) -> int:
     from workbench.experiments.compare import trace
-    from workbench.models.dlrm import dlrm_program
 
+    model = MODELS[chosen.model]()
     # Toggles may name one optimization each, or the same one again.
     on = "+".join(dict.fromkeys("+".join(chosen.toggle or ()).split("+")))
     smart = _smart_stage(chosen.threads)
     optimizations = optimizations_of(on, _stage(chosen), smart) if on else Optimizations()
-    options = _dlrm_options(chosen, chosen.out.parent)
-    found = trace(dlrm_program(options), optimizations, steps=chosen.steps)
+    options = _options(chosen, model, chosen.out.parent)
+    found = trace(model.program(options), optimizations, steps=chosen.steps)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     found.save(chosen.out)
     print(f"Wrote {chosen.out}")
@@ -351,33 +372,29 @@ def _smart_stage(threads: int) -> SmartStageOptions:
     return SmartStageOptions(reorder=threads > 1)
 
 
-def _dlrm_options(chosen: argparse.Namespace, home: Path) -> DlrmOptions:
+def _options(chosen: argparse.Namespace, model: Model, home: Path) -> ModelOptions:
     from workbench.experiments.blocks import step_time_ms
-    from workbench.models.dlrm import DlrmOptions, dlrm_program
 
-    options = DlrmOptions(data=_data(chosen, home), batch_size=chosen.batch_size, seed=chosen.seed)
+    data = _data(chosen, model, home)
+    options: ModelOptions = model.options(data=data, seed=chosen.seed)
+    if chosen.batch_size is not None:
+        options = dataclasses.replace(options, batch_size=chosen.batch_size)
     latency_ms = chosen.input_latency
     if latency_ms is None:
-        latency_ms = round(step_time_ms(dlrm_program(options), "build_compute"), 1)
+        latency_ms = round(step_time_ms(model.program(options), "build_compute"), 1)
         _say(f"A step computes {latency_ms} ms; each batch waits as long")
-    return DlrmOptions(
-        data=options.data,
-        batch_size=chosen.batch_size,
-        seed=chosen.seed,
-        input_latency_ms=latency_ms,
-    )
+    return dataclasses.replace(options, input_latency_ms=latency_ms)
 
 
-def _data(chosen: argparse.Namespace, home: Path) -> CheckedTable:
-    from workbench.models.criteo import check_criteo, generate_criteo
-
+def _data(chosen: argparse.Namespace, model: Model, home: Path) -> CheckedTable:
     if chosen.data is None:
-        path = home / f"clicks-{chosen.generate}-{chosen.seed}.tsv"
-        data = check_criteo(generate_criteo(path, rows=chosen.generate, seed=chosen.seed))
+        name = Path(model.file_name)
+        path = home / f"{name.stem}-{chosen.generate}-{chosen.seed}{name.suffix}"
+        data = model.check(model.generate(path, rows=chosen.generate, seed=chosen.seed))
     else:
-        data = check_criteo(chosen.data, rows=chosen.rows)
+        data = model.check(chosen.data, rows=chosen.rows)
     more = "; it has more, which --rows would add" if data.more else ""
-    _say(f"Click log: {data.path}, {data.rows} rows{more}")
+    _say(f"{model.log.capitalize()}: {data.path}, {data.rows} rows{more}")
     return data
 
 

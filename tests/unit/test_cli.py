@@ -49,6 +49,12 @@ def test_version(capsys):
             ["compare", "dlrm", "--toggle", "turbo"],
             "there is no toggle 'turbo'; expected one of stage",
         ),
+        (
+            ["compare", "dlrm", "--toggle", "inline_executor+cost_model_executor"],
+            "has two executors; a session has one",
+        ),
+        (["compare", "dlrm", "--all", "--toggle", "stage"], "not allowed with argument --all"),
+        (["trace", "dlrm", "--all"], "unrecognized arguments: --all"),
         (["compare", "dlrm", "--budget", "soon"], "'soon' is not a time such as 60s or 2min"),
         (["compare", "dlrm", "--budget", "0"], "'0' is not a time"),
         (["compare", "dlrm", "--threads", "0"], "'0' is not a whole number of at least 1"),
@@ -159,6 +165,19 @@ def test_compare_measures_each_toggle_by_itself(asked, arguments, toggles):
     assert asked("compare", *arguments)["arguments"] == (toggles,)
 
 
+def test_all_is_left_to_compare_which_knows_what_a_program_has(asked):
+    seen = asked("compare", "--all")
+    assert (seen["arguments"], seen["all"]) == ((None,), True)
+    assert asked("compare", "--toggle", "stage")["all"] is False
+
+
+def test_help_says_what_all_costs(capsys):
+    assert run("compare", "--help") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "--all measures each of the six alone, and stage+smart_stage+fused_v2+cost_model" in said
+    assert "eight processes are in memory at the same time" in said
+
+
 def test_threads_say_whether_batches_may_change_their_order(asked):
     several = asked("compare", "--threads", "3", "--capacity", "4")
     assert several["stage"] == StageOptions(num_threads=3, capacity=4)
@@ -174,6 +193,8 @@ def test_threads_say_whether_batches_may_change_their_order(asked):
         (["--toggle", "smart_stage"], "smart stage"),
         (["--toggle", "stage", "--toggle", "smart_stage"], "stage + smart stage"),
         (["--toggle", "stage+smart_stage"], "stage + smart stage"),
+        (["--toggle", "stage", "--toggle", "inline_executor"], "stage + inline executor"),
+        (["--toggle", "cost_model_executor"], "cost model executor"),
     ],
 )
 def test_trace_switches_on_all_toggles_together(asked, arguments, label):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import pathlib
+from types import SimpleNamespace
 
 import pytest
 
@@ -77,3 +79,20 @@ def test_the_rebuild_command_fits_the_installation(monkeypatch, tmp_path):
     (tmp_path / "native").mkdir()
     (tmp_path / "Makefile").touch()
     assert _native.rebuild() == f"make -C {tmp_path} native"
+
+
+def test_c_functions_are_declared_before_they_are_called():
+    loaded = SimpleNamespace(**{name: SimpleNamespace() for name in _native._SIGNATURES})
+    assert _native._declared(loaded) is loaded
+    assert loaded.workbench_lost_ops.restype is ctypes.c_int64
+    assert loaded.workbench_lost_ops.argtypes == []
+    # ctypes would turn a char* into bytes, and the text could not be freed
+    assert loaded.workbench_learnt_costs.restype is ctypes.c_void_p
+    assert loaded.workbench_cost_model_type.argtypes == [ctypes.c_int64] * 4
+
+
+def test_a_library_without_one_of_the_functions_is_refused():
+    with pytest.raises(NativeError) as caught:
+        _native._declared(SimpleNamespace())
+    for part in ("has no function 'workbench_cost_model_type'", "rebuild it", _native.rebuild()):
+        assert part in str(caught.value)

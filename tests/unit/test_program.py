@@ -47,11 +47,12 @@ def test_a_program_is_made_of_functions():
         (
             {"toggles": ["turbo"]},
             "there is no toggle 'turbo'; expected one of stage, smart_stage, fused_v1, fused_v2, "
-            "or several joined by '+'",
+            "inline_executor, cost_model_executor, or several joined by '+'",
         ),
         (
             {"toggles": []},
-            "no toggle was given; expected one of stage, smart_stage, fused_v1, fused_v2",
+            "no toggle was given; expected one of stage, smart_stage, fused_v1, fused_v2, "
+            "inline_executor, cost_model_executor",
         ),
         ({"budget_s": 0}, "budget_s is 0; expected seconds above 0"),
         ({"trace_steps": -1}, "trace_steps is -1; expected an integer of at least 0"),

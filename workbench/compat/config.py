@@ -13,6 +13,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from workbench.compat.executor_policy import (
+    ExecutorPolicy,
+    policy_of,
+    policy_of_environment,
+    set_executor_type,
+)
 from workbench.compat.smart_stage import SmartStageField, wishes, with_smart_stage
 from workbench.core.options import SmartStageOptions, ThreadPoolOptions
 from workbench.core.thread_pool import add_stage_pools
@@ -22,7 +28,6 @@ _StockConfig = tf.compat.v1.ConfigProto
 
 # DeepRec's fields that have no implementation behind them yet, by the message that holds them.
 _REFUSED: dict[str, frozenset[str]] = {
-    "ConfigProto": frozenset({"executor_policy"}),
     "ConfigProto.graph_options.optimizer_options": frozenset(
         {
             "async_embedding_options",
@@ -174,6 +179,7 @@ class ConfigProto(_Message):
     Sessions made through `workbench.compat.v1` translate it; `to_stock()` does so by hand.
 
     Raises:
+      OptionError: executor_policy is set to what is no policy.
       UnsupportedError: a DeepRec field is set that nothing implements yet.
       AttributeError, TypeError: as the stock message does for what neither knows.
     """
@@ -181,9 +187,10 @@ class ConfigProto(_Message):
     def __init__(self, **fields: Any) -> None:
         super().__init__(_StockConfig(), "ConfigProto", _SmartStage())
         object.__setattr__(self, "session_stage_subgraph_thread_pool", _Pools())
+        object.__setattr__(self, "_executor_policy", None)
         stock = {}
         for name, value in fields.items():
-            if name in _REFUSED["ConfigProto"]:
+            if name == "executor_policy":
                 setattr(self, name, value)
             elif name == "session_stage_subgraph_thread_pool":
                 for pool in value:
@@ -197,7 +204,16 @@ class ConfigProto(_Message):
             raise OptionError(
                 f"{name} is a repeated field: use .add() instead of assigning {value!r}"
             )
-        super().__setattr__(name, value)
+        if name == "executor_policy":
+            object.__setattr__(self, "_executor_policy", policy_of(value))
+        else:
+            super().__setattr__(name, value)
+
+    @property
+    def executor_policy(self) -> ExecutorPolicy:
+        """Which executor runs the session's steps; normal where it is not set."""
+        policy: ExecutorPolicy | None = vars(self)["_executor_policy"]
+        return ExecutorPolicy.USE_NORMAL_EXECUTOR if policy is None else policy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ConfigProto:
         clone = ConfigProto()
@@ -210,10 +226,12 @@ class ConfigProto(_Message):
             self._message.CopyFrom(other._message)
             pools = copy.deepcopy(other.session_stage_subgraph_thread_pool._pools)
             vars(self._smart_stage).update(copy.deepcopy(vars(other._smart_stage)))
+            policy = vars(other)["_executor_policy"]
         else:
             self._message.CopyFrom(other)
-            pools = []
+            pools, policy = [], None
             vars(self._smart_stage).update(vars(_SmartStage()))
+        object.__setattr__(self, "_executor_policy", policy)
         self.session_stage_subgraph_thread_pool._pools[:] = pools
 
     def to_stock(self, graph: Any = None) -> Any:
@@ -223,10 +241,13 @@ class ConfigProto(_Message):
           graph: the finished graph that sessions will run; None leaves SmartStage out.
 
         Raises:
+          OptionError: executor_policy and the stock field executor_type differ, or an environment
+            variable of DeepRec's executors has a value that it cannot have.
           PlanError: SmartStage is on, and the graph has several inputs.
         """
         config = _StockConfig()
         config.CopyFrom(self._message)
+        set_executor_type(config, vars(self)["_executor_policy"])
         add_stage_pools(
             config, [pool.options() for pool in self.session_stage_subgraph_thread_pool]
         )
@@ -245,7 +266,19 @@ def stock_config(config: Any, graph: Any = None) -> Any:
       config: any ConfigProto, or None.
       graph: the finished graph that sessions will run, for SmartStage.
     """
-    return config.to_stock(graph) if isinstance(config, ConfigProto) else config
+    wished = wished_config(config)
+    return wished.to_stock(graph) if isinstance(wished, ConfigProto) else wished
+
+
+def wished_config(config: Any) -> Any:
+    """`config`, or an empty ConfigProto where there is none and the environment wishes something.
+
+    Raises:
+      OptionError: one of DeepRec's environment variables has a value that it cannot have.
+    """
+    if config is None and policy_of_environment() is not None:
+        return ConfigProto()
+    return config
 
 
 def _refuse(path: str, value: Any) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from workbench.compat.config import ConfigProto, stock_config
+from workbench.compat.config import ConfigProto, stock_config, wished_config
+from workbench.core.executor import warn_of_server
 from workbench.core.target_nodes import mark_target_node
 from workbench.ops.embedding_optimizers import (
     AdagradOptimizer,
@@ -75,6 +76,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     ) -> Any:
         """As in TensorFlow; `managed_session` comes through here too."""
         stock = stock_config(config, tf.compat.v1.get_default_graph())
+        warn_of_server(master, stock)
         return super().prepare_or_wait_for_session(master, stock, *args, **kwargs)
 
 
@@ -87,12 +89,13 @@ def _planned_when_final(
     a new session: the plan is put into the config there.
     """
     given = _arguments(build, args, kwargs)
-    config = given.get("config")
+    config = wished_config(given.get("config"))
     if isinstance(config, ConfigProto):
         given["config"] = config.to_stock()
         if config.smart_stage():
             scaffold = given.get("scaffold") or _train.Scaffold()
             given["scaffold"] = _planning(scaffold, config, given["config"])
+    warn_of_server(given.get("master"), given.get("config"))
     return build(**given)
 
 

@@ -15,9 +15,11 @@ from workbench.compat import contrib
 from workbench.compat import nn as _nn
 from workbench.compat import training as _training
 from workbench.compat.config import ConfigProto, SessionStageSubgraphThreadPool, stock_config
+from workbench.compat.executor_policy import ExecutorPolicy
 from workbench.compat.overlay import Overlay as _Overlay
 from workbench.compat.smart_stage import SmartStageOptions
 from workbench.compat.staging import prefetch_join, staged
+from workbench.core.executor import warn_of_server
 from workbench.core.prefetch_hook import make_prefetch_hook
 from workbench.ops import feature_column as _feature_column
 from workbench.ops.embedding_variable import (
@@ -42,6 +44,7 @@ __all__ = [
     "CounterFilter",
     "EmbeddingVariable",
     "EmbeddingVariableOption",
+    "ExecutorPolicy",
     "GlobalStepEvict",
     "InitializerOption",
     "InteractiveSession",
@@ -73,7 +76,9 @@ class Session(_tensorflow.compat.v1.Session):
     _session = None
 
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
-        super().__init__(target, graph, stock_config(config, graph or _v1.get_default_graph()))
+        stock = stock_config(config, graph or _v1.get_default_graph())
+        warn_of_server(target, stock)
+        super().__init__(target, graph, stock)
 
 
 class InteractiveSession(_tensorflow.compat.v1.InteractiveSession):
@@ -82,7 +87,9 @@ class InteractiveSession(_tensorflow.compat.v1.InteractiveSession):
     _session = None
 
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
-        super().__init__(target, graph, stock_config(config, graph or _v1.get_default_graph()))
+        stock = stock_config(config, graph or _v1.get_default_graph())
+        warn_of_server(target, stock)
+        super().__init__(target, graph, stock)
 
 
 def __getattr__(name: str) -> Any:

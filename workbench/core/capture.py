@@ -1,17 +1,19 @@
 """Runs steps under a tracer → Trace: main steps, stage runs ahead of them, and the buffer between.
 
-The tracer is stock TensorFlow's step stats, which make a step slower while they are on: a trace
-shows where the time goes, throughput is measured without it.
+Of a session on one of Workbench's executors the executor records the ops. Of any other the tracer
+is stock TensorFlow's step stats. Both make a step slower while they are on, these much more so: a
+trace shows where the time goes, throughput is measured without it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,13 +21,15 @@ import tensorflow as tf
 
 from workbench.core.cpu_clock import CpuSampler, StepClock, cores_while_waiting
 from workbench.core.machine import packs_when_idle
+from workbench.core.op_events import Recording, op_columns
 from workbench.core.prefetch import StageRun, StageRunRecord, live_runs
-from workbench.core.step_stats import server_of, trace_level
+from workbench.core.step_stats import OpColumns, server_of, trace_level, traced_by_executor
 from workbench.core.trace import Trace
 from workbench.core.trace_builder import StepRecord, build_trace
 from workbench.errors import TraceError
 
 v1 = tf.compat.v1
+_LOG = logging.getLogger("workbench")
 
 
 class Recorder:
@@ -44,12 +48,16 @@ class Recorder:
         self._untraced = untraced
         self._lock = threading.Lock()
         self._steps: list[StepRecord] = []
-        self._stage_runs: list[StageRunRecord] = []
+        self._stage_runs: list[tuple[StageRunRecord, int]] = []
         self._stages: list[StageRun] = []
         self._sampler: CpuSampler | None = None
+        self._recording: Recording | None = None
+        self._clock = StepClock()
 
     def start(self) -> None:
-        """Switches the stages' tracing and the buffers' event logs on."""
+        """Switches the tracer, that of the stages and the buffers' event logs on."""
+        # First: of a run that is recorded, every op must be.
+        self._recording = Recording() if traced_by_executor(self._session) else None
         self._stages = list(live_runs(self._session))
         for stage in self._stages:
             stage.drain(True)
@@ -57,8 +65,27 @@ class Recorder:
         # A server's ops use the CPU of another process.
         self._sampler = None if server_of(self._session) else CpuSampler()
 
-    def add_step(self, step: StepRecord) -> None:
-        """Adds one traced run of the main step."""
+    def begin_step(self) -> Any:
+        """Call it before a run of the main step.
+
+        Returns:
+          RunOptions under which to run it and to ask for its metadata; None needs neither.
+        """
+        self._clock.begin()
+        if self._recording is not None:
+            return None
+        return v1.RunOptions(trace_level=trace_level(self._session))
+
+    def add_step(self, number: int, start_ns: int, metadata: Any) -> None:
+        """Adds the run of the main step that this thread began at `start_ns` and has just ended."""
+        step = StepRecord(
+            number=number,
+            client=threading.get_ident(),
+            start_ns=start_ns,
+            end_ns=time.time_ns(),
+            metadata=metadata if self._recording is None else None,
+            thread_id=threading.get_native_id(),
+        )
         with self._lock:
             self._steps.append(step)
 
@@ -70,28 +97,36 @@ class Recorder:
         """
         samples = self._sampler.stop() if self._sampler else None
         events = {}
-        for stage in self._stages:
-            stage.sink = None
-            try:
+        try:
+            for stage in self._stages:
+                stage.sink = None
                 events[stage.runner.stage] = stage.drain(False)
-            except (tf.errors.OpError, RuntimeError) as error:
-                raise TraceError(
-                    f"the session ended before the trace was taken: {error}; "
-                    "stop the capture before the session closes"
-                ) from error
+        except (tf.errors.OpError, RuntimeError) as error:
+            self.abandon()
+            raise TraceError(
+                f"the session ended before the trace was taken: {error}; "
+                "stop the capture before the session closes"
+            ) from error
         with self._lock:
             steps, stage_runs = list(self._steps), list(self._stage_runs)
         if not steps:
+            self.abandon()
             raise TraceError(
                 "no step was run between start and stop, so there is nothing to show; "
                 "run at least one step while the capture is on"
             )
-        capacity = {s.runner.stage: s.runner.options.capacity for s in self._stages}
-        trace = build_trace(steps, stage_runs, events, meta={**self._meta(), "capacity": capacity})
+        notes = self._meta()
+        ops = None
+        if self._recording is not None:
+            ops, more = _recorded_ops(self._recording, steps, stage_runs)
+            notes |= more
+        trace = build_trace(steps, [run for run, _ in stage_runs], events, notes, ops)
         return trace if samples is None else _with_cpu_facts(trace, samples)
 
     def abandon(self) -> None:
         """Switches everything off; what was seen is dropped."""
+        if self._recording:
+            self._recording.abandon()
         if self._sampler:
             self._sampler.stop()
         for stage in self._stages:
@@ -100,8 +135,9 @@ class Recorder:
                 stage.drain(False)
 
     def _add_stage_run(self, run: StageRunRecord) -> None:
+        # Called by the thread that ran it.
         with self._lock:
-            self._stage_runs.append(run)
+            self._stage_runs.append((run, threading.get_native_id()))
 
     def _meta(self) -> dict[str, Any]:
         config = getattr(self._session, "_config", None)
@@ -110,10 +146,36 @@ class Recorder:
             "title": self._title,
             "tensorflow": tf.version.VERSION,
             "cores": os.cpu_count(),
+            "capacity": {s.runner.stage: s.runner.options.capacity for s in self._stages},
             "inter_op_threads": max(0, threads),
-            "source": "step_stats",
-            "untraced": dict(self._untraced or {}),
+            "source": "step_stats" if self._recording is None else "executor",
+            "untraced": dict(self._untraced or self._own_pace() or {}),
         }
+
+    def _own_pace(self) -> dict[str, Any] | None:
+        """The pace of the traced steps; the executor's recording hardly slows them down."""
+        pace = self._clock.pace() if self._recording is not None else None
+        return {**pace, "while_traced": True} if pace else None
+
+
+def _recorded_ops(
+    recording: Recording,
+    steps: Sequence[StepRecord],
+    stage_runs: Sequence[tuple[StageRunRecord, int]],
+) -> tuple[OpColumns, dict[str, Any]]:
+    """The ops of these runs, in this order, and what to note of the recording."""
+    events = recording.stop()
+    runs = [(step.thread_id, step.start_ns, step.end_ns) for step in steps]
+    runs += [(thread, run.start_ns, run.end_ns) for run, thread in stage_runs]
+    ops = op_columns(events, np.array(runs, np.int64))
+    if not events.lost:
+        return ops, {}
+    _LOG.warning(
+        "the trace lacks %d ops: more ran than the tracer's memory holds; trace fewer steps at a "
+        "time",
+        events.lost,
+    )
+    return ops, {"lost_ops": events.lost}
 
 
 def _with_cpu_facts(trace: Trace, samples: np.ndarray) -> Trace:
@@ -181,12 +243,14 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Notes the session; a re-created one ends a capture that was on."""
         del coord
+        recorder, self._recorder = self._recorder, None
+        if recorder is not None:
+            recorder.abandon()
         self._session = session
-        self._recorder = None
         self._clock = StepClock()
 
     def before_run(self, run_context: Any) -> Any:
-        """Asks for step stats while the capture is on."""
+        """Asks for step stats while the capture is on, if they are what is traced."""
         del run_context
         with self._lock:
             self._step += 1
@@ -197,9 +261,8 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
             self._clock.begin()
             return None
         self._clock.interrupt()
-        return v1.train.SessionRunArgs(
-            None, options=v1.RunOptions(trace_level=trace_level(self._session))
-        )
+        options = recorder.begin_step()
+        return None if options is None else v1.train.SessionRunArgs(None, options=options)
 
     def _pace(self) -> dict[str, Any] | None:
         """The pace of the untraced steps; the CPU time of a server is not known here."""
@@ -209,22 +272,12 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         return pace
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Keeps the stats of a traced step."""
+        """Keeps what a traced step gave."""
         del run_context
-        end_ns = time.time_ns()
         run, self._local.run = self._local.run, None
-        if run is None:
-            return
-        recorder, step, start_ns = run
-        recorder.add_step(
-            StepRecord(
-                number=step,
-                client=threading.get_ident(),
-                start_ns=start_ns,
-                end_ns=end_ns,
-                metadata=run_values.run_metadata,
-            )
-        )
+        if run is not None:
+            recorder, step, start_ns = run
+            recorder.add_step(step, start_ns, run_values.run_metadata)
 
 
 def capture_steps(
@@ -251,22 +304,14 @@ def capture_steps(
       TraceError: steps below 1.
     """
     recorder = Recorder(session, title)
-    options = v1.RunOptions(trace_level=trace_level(session))
     recorder.start()
     try:
         for number in range(1, steps + 1):
-            metadata = v1.RunMetadata()
             start_ns = time.time_ns()
+            options = recorder.begin_step()
+            metadata = None if options is None else v1.RunMetadata()
             session.run(fetches, feed_dict, options=options, run_metadata=metadata)
-            recorder.add_step(
-                StepRecord(
-                    number=number,
-                    client=threading.get_ident(),
-                    start_ns=start_ns,
-                    end_ns=time.time_ns(),
-                    metadata=metadata,
-                )
-            )
+            recorder.add_step(number, start_ns, metadata)
     except BaseException:
         recorder.abandon()
         raise

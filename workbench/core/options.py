@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import re
 from typing import Any
 
@@ -132,6 +133,73 @@ class ThreadPoolOptions:
         _at_least(self, "intra_op_threads_num", 0)
 
 
+class ExecutorPolicy(enum.StrEnum):
+    """How an executor hands the nodes of a graph to threads; its name as text will do too.
+
+    NORMAL: as TensorFlow's own executor does.
+    INLINE: every node on the thread that made it ready; most of a step runs on one thread.
+    COST_MODEL: the costs of nodes are learnt from some steps; from then on the longest way to the
+      end of the step goes first, and cheap nodes are run together.
+    """
+
+    NORMAL = "normal"
+    INLINE = "inline"
+    COST_MODEL = "cost_model"
+
+    @classmethod
+    def _missing_(cls, value: object) -> ExecutorPolicy:
+        names = ", ".join(repr(policy.value) for policy in cls)
+        raise OptionError(f"there is no executor policy {value!r}; expected one of {names}")
+
+
+# The native side counts in int64.
+_LARGEST = 2**63 - 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CostModelOptions:
+    """What the executor policy COST_MODEL learns from, and how it groups cheap nodes.
+
+    Each executor counts steps of its own: one for every set of feeds and fetches of a session.
+
+    Attributes:
+      start_step: step at which it begins to measure nodes.
+      stop_step: first step that is not measured; its costs are used from there on.
+      batch_ns: how much work, in ns, a thread takes on with cheap nodes at a time.
+      batch_ops: most cheap nodes that one task holds.
+
+    Raises:
+      OptionError: a value out of range, or steps that never let it learn.
+    """
+
+    start_step: int = 100
+    stop_step: int = 200
+    batch_ns: int = 5_000
+    batch_ops: int = 100
+
+    def __post_init__(self) -> None:
+        for name in ("start_step", "stop_step"):
+            _at_least(self, name, -_LARGEST)
+        if not self.learns(self.start_step, self.stop_step):
+            raise OptionError(
+                f"with start_step={self.start_step} and stop_step={self.stop_step} the cost model "
+                "never learns: it is active only if 0 < START < STOP; give steps such as "
+                "start_step=100, stop_step=200"
+            )
+        for name in ("batch_ns", "batch_ops"):
+            _at_least(self, name, 1)
+        for name in ("stop_step", "batch_ns", "batch_ops"):
+            if getattr(self, name) > _LARGEST:
+                raise OptionError(
+                    f"CostModelOptions.{name} is {getattr(self, name)}; expected at most 2**63 - 1"
+                )
+
+    @staticmethod
+    def learns(start_step: int, stop_step: int) -> bool:
+        """Whether costs are ever learnt with these two: only if 0 < START < STOP."""
+        return 0 < start_step < stop_step
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Optimizations:
     """The toggles: which optimizations a program is built with; all off by default.
@@ -142,11 +210,14 @@ class Optimizations:
         program builds it. Together with `stage` the plan starts from the user's own stage.
       fused_embeddings: "v1" or "v2" fuses every embedding lookup that the program builds through
         Workbench; None builds stock ones.
+      executor: the executor policy of the program's session, or its name; None takes TensorFlow's
+        own executor.
     """
 
     stage: StageOptions | None = None
     smart_stage: SmartStageOptions | None = None
     fused_embeddings: str | None = None
+    executor: ExecutorPolicy | str | None = None
 
     def __post_init__(self) -> None:
         if self.fused_embeddings not in (None, "v1", "v2"):
@@ -154,13 +225,17 @@ class Optimizations:
                 f"Optimizations.fused_embeddings is {self.fused_embeddings!r}; expected 'v1', "
                 "'v2' or None"
             )
+        if self.executor is not None:
+            object.__setattr__(self, "executor", ExecutorPolicy(self.executor))
 
     def label(self) -> str:
         """A short name of this setting, as tables and lanes show it."""
         fused = f"fused {self.fused_embeddings}".replace("v", "V")
+        executor = f"{self.executor} executor".replace("_", " ")
         on = [
             ("stage", self.stage),
             ("smart stage", self.smart_stage),
             (fused, self.fused_embeddings),
+            (executor, self.executor),
         ]
         return " + ".join(name for name, options in on if options is not None) or "off"

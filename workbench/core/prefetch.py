@@ -22,7 +22,7 @@ import tensorflow as tf
 from workbench.core import buffer
 from workbench.core.error_codes import error_codes
 from workbench.core.options import StageOptions
-from workbench.core.step_stats import server_of, trace_level
+from workbench.core.step_stats import server_of, trace_level, traced_by_executor
 from workbench.core.thread_pool import inter_op_pool
 
 v1 = tf.compat.v1
@@ -220,7 +220,9 @@ class StageRun:
             while not self._stopping.is_set():
                 sink = self.sink
                 if sink is not None and traced is None:
-                    traced = self._callable(self.runner.puts[thread], trace=True)
+                    # A callable of its own would be an executor that has learnt nothing yet.
+                    own = not traced_by_executor(self._session)
+                    traced = self._callable(self.runner.puts[thread], trace=True) if own else put
                 try:
                     feeds = self._feed_values()
                     if sink is None:

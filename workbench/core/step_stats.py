@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-_BOOKKEEPING = frozenset({"_SOURCE", "_SINK"})
+import numpy as np
+import pandas as pd
+
+# The executor's own first and last node.
+BOOKKEEPING = frozenset({"_SOURCE", "_SINK"})
+NODE_COLUMNS = ["name", "op", "device"]
 # RunOptions.TraceLevel. A server collects step stats for the highest level only; in a local session
 # that level would start TensorFlow's profiler as well.
-_SOFTWARE_TRACE, _FULL_TRACE = 1, 3
+_NO_TRACE, _SOFTWARE_TRACE, _FULL_TRACE = 0, 1, 3
+_OWN_EXECUTORS = "WORKBENCH_"
 
 
 def trace_level(session: Any) -> int:
-    """The `RunOptions.trace_level` at which runs of this raw session return step stats."""
-    return _FULL_TRACE if server_of(session) else _SOFTWARE_TRACE
+    """The `RunOptions.trace_level` of traced runs of this raw session.
+
+    One at which they return step stats, or none where the executor itself records its ops.
+    """
+    if server_of(session):
+        return _FULL_TRACE
+    return _NO_TRACE if traced_by_executor(session) else _SOFTWARE_TRACE
+
+
+def traced_by_executor(session: Any) -> bool:
+    """Whether this raw session runs on one of Workbench's executors, which record their ops."""
+    config = getattr(session, "_config", None)
+    kind = config.experimental.executor_type if config is not None else ""
+    # A server takes no notice of the executor type.
+    return kind.startswith(_OWN_EXECUTORS) and not server_of(session)
 
 
 def server_of(session: Any) -> str:
@@ -36,6 +55,70 @@ class OpSpan:
     end_ns: int
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class OpColumns:
+    """The ops that recorded runs executed, whichever tracer saw them; one row each, in any order.
+
+    Attributes:
+      run: int64 [ops], number of the run in the list of runs that were recorded.
+      node: int64 [ops], rows of `nodes`.
+      thread: int64 [ops], the operating system's id of the thread; 0 where it is not known.
+      scheduled_ns, start_ns, end_ns: int64 [ops], of the wall clock; in this order.
+      nodes: name, op (type) and device, each combination once.
+      run_of_step: the run of each of TensorFlow's step ids, where the tracer knows them.
+      thread_names: names of threads by id, where the tracer knows them.
+    """
+
+    run: np.ndarray
+    node: np.ndarray
+    thread: np.ndarray
+    scheduled_ns: np.ndarray
+    start_ns: np.ndarray
+    end_ns: np.ndarray
+    nodes: pd.DataFrame
+    run_of_step: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    thread_names: Mapping[int, str] = dataclasses.field(default_factory=dict)
+
+    def rows(self, which: np.ndarray) -> OpColumns:
+        """These ops, by row numbers or a mask; the nodes stay."""
+        if which.dtype == bool and which.all():
+            return self
+        names = ("run", "node", "thread", "scheduled_ns", "start_ns", "end_ns")
+        return dataclasses.replace(self, **{name: getattr(self, name)[which] for name in names})
+
+
+def stats_columns(runs: Sequence[Any]) -> OpColumns:
+    """The ops of several runs.
+
+    Args:
+      runs: the `RunMetadata` of each; None is a run without ops.
+    """
+    nodes: dict[tuple[str, str, str], int] = {}
+    rows = [
+        (
+            run,
+            nodes.setdefault((span.name, span.op, span.device), len(nodes)),
+            span.thread,
+            span.scheduled_ns,
+            span.start_ns,
+            span.end_ns,
+        )
+        for run, metadata in enumerate(runs)
+        if metadata is not None
+        for span in op_spans(metadata)
+    ]
+    table = np.array(rows, np.int64).reshape(-1, 6)
+    return OpColumns(
+        run=table[:, 0],
+        node=table[:, 1],
+        thread=table[:, 2],
+        scheduled_ns=table[:, 3],
+        start_ns=table[:, 4],
+        end_ns=table[:, 5],
+        nodes=pd.DataFrame(list(nodes), columns=NODE_COLUMNS),
+    )
+
+
 def op_spans(metadata: Any) -> Iterator[OpSpan]:
     """The ops of one run, in the order of the stats.
 
@@ -48,7 +131,7 @@ def op_spans(metadata: Any) -> Iterator[OpSpan]:
     for device_stats in metadata.step_stats.dev_stats:
         device = device_stats.device
         for stats in device_stats.node_stats:
-            if stats.node_name in _BOOKKEEPING:
+            if stats.node_name in BOOKKEEPING:
                 continue
             start_ns = stats.all_start_nanos or stats.all_start_micros * 1000
             scheduled_ns = stats.scheduled_nanos or stats.scheduled_micros * 1000 or start_ns

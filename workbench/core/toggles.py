@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from collections.abc import Collection
+
+from workbench.core.options import (
+    ExecutorPolicy,
+    Optimizations,
+    SmartStageOptions,
+    StageOptions,
+)
 from workbench.errors import OptionError
 
 STAGE, SMART_STAGE, FUSED_V1, FUSED_V2 = "stage", "smart_stage", "fused_v1", "fused_v2"
-TOGGLES = (STAGE, SMART_STAGE, FUSED_V1, FUSED_V2)
+INLINE_EXECUTOR, COST_MODEL_EXECUTOR = "inline_executor", "cost_model_executor"
+TOGGLES = (STAGE, SMART_STAGE, FUSED_V1, FUSED_V2, INLINE_EXECUTOR, COST_MODEL_EXECUTOR)
 # What is measured where nobody says what.
 USUAL = (STAGE, SMART_STAGE)
+# Of those that exclude each other, what suits most models together with all others.
+_SUIT = (STAGE, SMART_STAGE, FUSED_V2, COST_MODEL_EXECUTOR)
+
+
+def every_toggle(left_out: Collection[str] = ()) -> tuple[str, ...]:
+    """What "all" measures: each of TOGGLES alone, then together those that suit each other.
+
+    Args:
+      left_out: toggles that a program has no use for.
+    """
+    alone = tuple(name for name in TOGGLES if name not in left_out)
+    together = "+".join(name for name in _SUIT if name not in left_out)
+    return tuple(dict.fromkeys([*alone, *([together] if together else [])]))
 
 
 def optimizations_of(
@@ -21,7 +42,7 @@ def optimizations_of(
       stage, smart_stage: options of these two, if they are switched on.
 
     Raises:
-      OptionError: an unknown name, one twice, or both versions of fused lookups.
+      OptionError: an unknown name, one twice, both versions of fused lookups, or two executors.
     """
     names = toggle.split("+")
     unknown = [name for name in names if name not in TOGGLES]
@@ -34,9 +55,18 @@ def optimizations_of(
         raise OptionError(f"toggle {toggle!r} names one optimization twice; name each once")
     if FUSED_V1 in names and FUSED_V2 in names:
         raise OptionError(f"toggle {toggle!r} has both versions of fused lookups; expected one")
+    if INLINE_EXECUTOR in names and COST_MODEL_EXECUTOR in names:
+        raise OptionError(
+            f"toggle {toggle!r} has two executors; a session has one, so expected one of them"
+        )
     fused = {FUSED_V1: "v1", FUSED_V2: "v2"}
+    executors = {
+        INLINE_EXECUTOR: ExecutorPolicy.INLINE,
+        COST_MODEL_EXECUTOR: ExecutorPolicy.COST_MODEL,
+    }
     return Optimizations(
         stage=stage if STAGE in names else None,
         smart_stage=smart_stage if SMART_STAGE in names else None,
         fused_embeddings=next((fused[name] for name in names if name in fused), None),
+        executor=next((executors[name] for name in names if name in executors), None),
     )

@@ -1,35 +1,50 @@
-"""Traced runs and buffer events → Trace. Reads protos by their fields; needs no TensorFlow."""
+"""Recorded runs, their ops and the events of buffers → Trace. Needs no TensorFlow."""
 
 from __future__ import annotations
 
 import dataclasses
-import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
-from workbench.core.step_stats import OpSpan, op_spans
+from workbench.core.op_types import STAGE_PUT, STAGE_TAKE
+from workbench.core.step_stats import OpColumns, stats_columns
 from workbench.core.trace import Trace
+from workbench.core.trace_items import (
+    StageRuns,
+    Takes,
+    event_arrays,
+    item_table,
+    occupancy_at_start,
+    producers,
+)
 from workbench.core.trace_tables import column_names
+from workbench.core.trace_threads import ThreadTracks, thread_tracks
 
-# Columns of a buffer's event log, and the two kinds of event in it.
-_KIND, _ITEM, _WHO, _START, _END, _SIZE = range(6)
-_PUT, _TAKE = 0, 1
 # The buffer's own ops: all they do is wait, and the items say for how long.
-_WAITING_OPS = frozenset({"WorkbenchBufferPut", "WorkbenchBufferTake"})
+_WAITING_OPS = [STAGE_PUT, STAGE_TAKE]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StepRecord:
-    """One traced run of the main step; times in ns of the wall clock."""
+    """One traced run of the main step; times in ns of the wall clock.
+
+    Attributes:
+      number: of the step.
+      client: Python's number of the thread that ran it.
+      start_ns, end_ns: when.
+      metadata: its `RunMetadata`; None where the ops come from elsewhere.
+      thread_id: the operating system's id of that thread.
+    """
 
     number: int
     client: int
     start_ns: int
     end_ns: int
-    metadata: Any
+    metadata: Any = None
+    thread_id: int = 0
 
 
 class StageRecord(Protocol):
@@ -54,6 +69,7 @@ def build_trace(
     stage_runs: Sequence[StageRecord],
     buffer_events: Mapping[str, Any],
     meta: Mapping[str, Any],
+    ops: OpColumns | None = None,
 ) -> Trace:
     """Makes a Trace of what was recorded.
 
@@ -62,206 +78,108 @@ def build_trace(
       stage_runs: traced runs of the stages.
       buffer_events: per stage the rows (kind, item, thread or step id, start_ns, end_ns, size).
       meta: what to note beside it.
+      ops: those of all runs, which are counted through `steps`, then `stage_runs`; None takes
+        them out of the runs' metadata.
 
     Returns:
       The Trace; its times are as recorded, not shifted.
     """
-    build = _Build()
-    takes: list[tuple[OpSpan, int, int]] = []
-    ops: list[tuple[OpSpan, int]] = []
-    for record in sorted(steps, key=lambda r: r.start_ns):
-        track = build.client_track(record.client)
-        build.run(track, record.number, record.start_ns, record.end_ns)
-        for span in op_spans(record.metadata):
-            if span.op == "WorkbenchBufferTake":
-                takes.append((span, record.number, track))
-            elif span.op not in _WAITING_OPS:
-                ops.append((span, record.number))
-    threads_known = any(span.thread for span, _ in ops)
-    threads = [span.thread for span, _ in ops] if threads_known else _overlap_rows(ops)
-    for (span, number), thread in zip(ops, threads, strict=True):
-        build.event(span, build.thread_track(thread), number)
-    for run in sorted(stage_runs, key=lambda r: r.start_ns):
-        track = build.prefetch_track(run.stage, run.thread)
-        build.run(track, run.number, run.start_ns, run.end_ns)
-        for span in op_spans(run.metadata):
-            if span.op not in _WAITING_OPS:
-                build.event(span, track, run.number)
-    for stage, events in buffer_events.items():
-        build.items_of(stage, np.asarray(events, np.int64).reshape(-1, 6), takes, stage_runs)
-    return build.trace(
-        {
+    runs: list[StepRecord | StageRecord] = [*steps, *stage_runs]
+    if ops is None:
+        ops = stats_columns([run.metadata for run in runs])
+    buffers = event_arrays(buffer_events)
+    clients = {client: track for track, client in enumerate(_clients(steps))}
+    producer_tracks = {
+        who: len(clients) + i for i, who in enumerate(sorted(_producers(stage_runs, buffers)))
+    }
+    run_tracks = [clients[step.client] for step in steps]
+    run_tracks += [producer_tracks[run.stage, run.thread] for run in stage_runs]
+    numbers = [run.number for run in runs]
+    shown = _shown(ops)
+    main = shown.run < len(steps)
+    callers = {s.thread_id: _client_name(clients[s.client]) for s in steps if s.thread_id}
+    threads = thread_tracks(shown.rows(main), callers)
+    track = np.array(run_tracks, np.int64)[shown.run]
+    track[main] = len(clients) + len(producer_tracks) + threads.track
+    return Trace(
+        events=_event_table(shown, track, np.array(numbers, np.int64)[shown.run]),
+        nodes=shown.nodes,
+        tracks=_track_table(len(clients), list(producer_tracks), threads),
+        runs=_run_table(runs, run_tracks),
+        items=item_table(
+            buffers,
+            StageRuns(stage_runs),
+            Takes(ops),
+            producer_tracks=producer_tracks,
+            steps=list(zip(numbers, run_tracks, strict=True))[: len(steps)],
+        ),
+        meta={
             **meta,
-            "threads": "recorded" if threads_known else "inferred from overlap",
-            "occupancy_at_start": _occupancy_at_start(buffer_events),
-        }
+            "threads": "recorded" if threads.known else "inferred from overlap",
+            **({"thread_names": dict(threads.system_names)} if threads.system_names else {}),
+            "occupancy_at_start": occupancy_at_start(buffers),
+        },
     )
 
 
-class _Build:
-    """The tables of a trace while they grow."""
-
-    def __init__(self) -> None:
-        self._nodes: dict[tuple[str, str, str], int] = {}
-        self._tracks: dict[tuple[str, str, int], int] = {}
-        self._events: list[tuple[int, int, int, int, int, int]] = []
-        self._runs: list[tuple[int, int, int, int]] = []
-        self._items: list[dict[str, Any]] = []
-
-    def client_track(self, client: int) -> int:
-        return self._tracks.setdefault(("step", "", client), len(self._tracks))
-
-    def thread_track(self, thread: int) -> int:
-        return self._tracks.setdefault(("inter_op", "", thread), len(self._tracks))
-
-    def prefetch_track(self, stage: str, thread: int) -> int:
-        return self._tracks.setdefault(("prefetch", stage, thread), len(self._tracks))
-
-    def run(self, track: int, number: int, start_ns: int, end_ns: int) -> None:
-        self._runs.append((track, number, start_ns, end_ns))
-
-    def event(self, span: OpSpan, track: int, step: int) -> None:
-        node = self._nodes.setdefault((span.name, span.op, span.device), len(self._nodes))
-        self._events.append(
-            (
-                span.start_ns,
-                span.end_ns - span.start_ns,
-                span.start_ns - span.scheduled_ns,
-                node,
-                track,
-                step,
-            )
-        )
-
-    def items_of(
-        self,
-        stage: str,
-        events: np.ndarray,
-        takes: Sequence[tuple[OpSpan, int, int]],
-        stage_runs: Iterable[StageRecord],
-    ) -> None:
-        puts = {int(row[_ITEM]): row for row in events if row[_KIND] == _PUT}
-        taken = {int(row[_ITEM]): row for row in events if row[_KIND] == _TAKE}
-        own_takes = [take for take in takes if take[0].name.startswith(f"{stage}/")]
-        own_runs = [run for run in stage_runs if run.stage == stage]
-        for item in sorted(puts.keys() | taken.keys()):
-            put, take = puts.get(item), taken.get(item)
-            row = {
-                "stage": stage,
-                "item": item,
-                "put_start_ns": -1,
-                "put_end_ns": -1,
-                "take_start_ns": -1,
-                "take_end_ns": -1,
-                "put_track": -1,
-                "put_run": -1,
-                "take_step": -1,
-                "take_track": -1,
-            }
-            if put is not None:
-                row["put_start_ns"], row["put_end_ns"] = int(put[_START]), int(put[_END])
-                row["put_track"] = self.prefetch_track(stage, int(put[_WHO]))
-                row["put_run"] = _run_of_put(put, own_runs)
-            if take is not None:
-                row["take_start_ns"], row["take_end_ns"] = int(take[_START]), int(take[_END])
-                row["take_step"], row["take_track"] = _step_of_take(take, own_takes)
-            self._items.append(row)
-
-    def trace(self, meta: Mapping[str, Any]) -> Trace:
-        """Tracks get their final numbers here: main steps, prefetch threads, inter-op threads."""
-        tracks, order = self._track_table()
-        events = pd.DataFrame(self._events, columns=column_names("events")).sort_values(
-            "start_ns", kind="stable", ignore_index=True
-        )
-        runs = pd.DataFrame(self._runs, columns=column_names("runs"))
-        items = pd.DataFrame(self._items, columns=column_names("items"))
-        for table, columns in (
-            (events, ["track"]),
-            (runs, ["track"]),
-            (items, ["put_track", "take_track"]),
-        ):
-            for column in columns:
-                table[column] = [order.get(track, -1) for track in table[column]]
-        nodes = pd.DataFrame(list(self._nodes), columns=column_names("nodes"))
-        return Trace(
-            events=events, nodes=nodes, tracks=tracks, runs=runs, items=items, meta=dict(meta)
-        )
-
-    def _track_table(self) -> tuple[pd.DataFrame, dict[int, int]]:
-        busy: dict[int, int] = {}
-        for _, duration, _, _, track, _ in self._events:
-            busy[track] = busy.get(track, 0) + duration
-        rank = {"step": 0, "prefetch": 1, "inter_op": 2}
-
-        def place(entry: tuple[tuple[str, str, int], int]) -> tuple[Any, ...]:
-            (kind, stage, number), track = entry
-            # Thread ids say nothing: the busiest inter-op thread comes first.
-            within = -busy.get(track, 0) if kind == "inter_op" else track
-            return (rank[kind], stage, number if kind == "prefetch" else within)
-
-        rows: list[tuple[str, str, int, str]] = []
-        order: dict[int, int] = {}
-        count: dict[str, int] = {}
-        for (kind, stage, _), track in sorted(self._tracks.items(), key=place):
-            index = count[kind] = count.get(kind, -1) + 1
-            order[track] = len(rows)
-            rows.append((_track_name(kind, index), kind, index, stage))
-        return pd.DataFrame(rows, columns=column_names("tracks")), order
+def _clients(steps: Sequence[StepRecord]) -> list[int]:
+    """Those that ran steps, the first to begin one first."""
+    return list(dict.fromkeys(step.client for step in sorted(steps, key=lambda s: s.start_ns)))
 
 
-def _track_name(kind: str, index: int) -> str:
-    if kind == "step":
-        return "Main step" if index == 0 else f"Main step {index + 1}"
-    return f"{'Prefetch' if kind == 'prefetch' else 'Inter-op'} {index}"
+def _client_name(index: int) -> str:
+    return "Main step" if index == 0 else f"Main step {index + 1}"
 
 
-def _overlap_rows(ops: Sequence[tuple[OpSpan, int]]) -> list[int]:
-    """The lowest row free when each op starts.
-
-    Step stats of CPU ops name no thread. Ops that overlap ran on different ones, so the rows are
-    one assignment that is consistent with what was seen, and never more than there were threads.
-    """
-    rows = [0] * len(ops)
-    free: list[int] = []
-    busy: list[tuple[int, int]] = []
-    used = 0
-    for i in sorted(range(len(ops)), key=lambda i: ops[i][0].start_ns):
-        span = ops[i][0]
-        while busy and busy[0][0] <= span.start_ns:
-            heapq.heappush(free, heapq.heappop(busy)[1])
-        if free:
-            rows[i] = heapq.heappop(free)
-        else:
-            rows[i], used = used, used + 1
-        heapq.heappush(busy, (span.end_ns, rows[i]))
-    return rows
+def _producers(
+    stage_runs: Sequence[StageRecord], buffers: Mapping[str, np.ndarray]
+) -> set[tuple[str, int]]:
+    """Stage and thread of all that ran a stage, or put what they had made before."""
+    return {(run.stage, run.thread) for run in stage_runs} | producers(buffers)
 
 
-def _run_of_put(put: np.ndarray, runs: Sequence[StageRecord]) -> int:
-    """The run of the same thread in which put was called: a thread has one at a time."""
-    for run in runs:
-        if run.thread == put[_WHO] and run.start_ns <= put[_START] <= run.end_ns:
-            return run.number
-    return -1
+def _shown(ops: OpColumns) -> OpColumns:
+    """The ops that are events of a trace, by start; nodes without any are left out."""
+    wanted = ~np.isin(ops.nodes["op"].to_numpy(object), _WAITING_OPS)
+    rows = np.flatnonzero(wanted[ops.node])
+    rows = rows[np.argsort(ops.start_ns[rows], kind="stable")]
+    found = ops.rows(rows)
+    used = np.bincount(found.node, minlength=len(wanted)) > 0
+    return dataclasses.replace(
+        found,
+        node=(np.cumsum(used) - 1)[found.node],
+        nodes=found.nodes[used].reset_index(drop=True),
+    )
 
 
-def _step_of_take(take: np.ndarray, takes: Sequence[tuple[OpSpan, int, int]]) -> tuple[int, int]:
-    """The traced step whose take op was running when the buffer was asked; (-1, -1) if none."""
-    within = [
-        (abs(int(take[_START]) - span.start_ns), step, track)
-        for span, step, track in takes
-        if span.start_ns <= take[_START] <= span.end_ns
+def _event_table(ops: OpColumns, track: np.ndarray, step: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "start_ns": ops.start_ns,
+            "dur_ns": ops.end_ns - ops.start_ns,
+            "delay_ns": ops.start_ns - ops.scheduled_ns,
+            "node": ops.node,
+            "track": track,
+            "step": step,
+        },
+        copy=False,
+    )
+
+
+def _track_table(
+    clients: int, producers: Sequence[tuple[str, int]], threads: ThreadTracks
+) -> pd.DataFrame:
+    """Main steps, prefetch threads, then threads that ran ops of main steps."""
+    rows = [(_client_name(i), "step", i, "") for i in range(clients)]
+    rows += [(f"Prefetch {i}", "prefetch", i, stage) for i, (stage, _) in enumerate(producers)]
+    rows += [(name, "inter_op", i, "") for i, name in enumerate(threads.names)]
+    return pd.DataFrame(rows, columns=column_names("tracks"))
+
+
+def _run_table(runs: Sequence[StepRecord | StageRecord], tracks: Sequence[int]) -> pd.DataFrame:
+    rows = [
+        (track, run.number, run.start_ns, run.end_ns)
+        for track, run in zip(tracks, runs, strict=True)
     ]
-    return min(within)[1:] if within else (-1, -1)
-
-
-def _occupancy_at_start(buffer_events: Mapping[str, Any]) -> dict[str, int]:
-    """Items in each buffer before its first event."""
-    found = {}
-    for stage, events in buffer_events.items():
-        rows = np.asarray(events, np.int64).reshape(-1, 6)
-        rows = rows[rows[:, _KIND] <= _TAKE]  # a third kind counts events that were dropped
-        if len(rows):
-            first = rows[np.argmin(rows[:, _END])]
-            found[stage] = int(first[_SIZE] + (1 if first[_KIND] == _TAKE else -1))
-    return found
+    table = pd.DataFrame(rows, columns=column_names("runs"))
+    return table.sort_values(["track", "start_ns"], kind="stable", ignore_index=True)

@@ -31,12 +31,14 @@ class Candidate:
       worker: the child process.
       session: the name of a session open there.
       ahead: items it can hold ready when its block begins.
+      learning_steps: steps that it must have run before it is measured.
     """
 
     label: str
     worker: Worker
     session: str
     ahead: int = 0
+    learning_steps: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,7 +103,7 @@ def _pilot_step_ns(candidate: Candidate) -> float:
     step_ns = 1e9 / block_rate(first.ends_ns, candidate.ahead)
     warm_up = int(np.clip(_WARM_UP_S * 1e9 / step_ns, *_WARM_UP_STEPS))
     pilot = int(np.clip(_WARM_UP_S * 1e9 / step_ns, *_PILOT_STEPS))
-    dropped = warm_up + candidate.ahead
+    dropped = max(warm_up, candidate.learning_steps) + candidate.ahead
     return 1e9 / block_rate(_block(candidate, dropped + pilot, step_ns).ends_ns, dropped)
 
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import tempfile
+import dataclasses
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
-from workbench.core.trace import Trace, load_trace
+from workbench.core.toggles import every_toggle
+from workbench.core.trace import Trace
 from workbench.errors import OptionError
-from workbench.experiments.blocks import Candidate, Measured, run_blocks
+from workbench.experiments.blocks import Measured
+from workbench.experiments.bounds import bounds_of
+from workbench.experiments.effective import without_effect
 from workbench.experiments.environment import environment
-from workbench.experiments.equivalence import Equivalence
-from workbench.experiments.measure import (
-    Interval,
-    mean_interval,
-    ratio_interval,
-    verdict,
-)
+from workbench.experiments.function_program import AnyProgram, usual_toggles
+from workbench.experiments.measure import mean_interval, ratio_interval, verdict
+from workbench.experiments.memory import free_bytes, groups_that_fit, largest_child_bytes
 from workbench.experiments.opening import open_sessions
-from workbench.experiments.program import Program
 from workbench.experiments.progress import Progress
 from workbench.experiments.results import (
     Bound as Bound,
@@ -39,21 +34,17 @@ from workbench.experiments.results import (
 from workbench.experiments.results import (
     load_comparison as load_comparison,
 )
-from workbench.experiments.same_training import compare_batches, compare_losses
+from workbench.experiments.setting import LEARNING, Setting, settings_of
 from workbench.experiments.setting import TOGGLES as TOGGLES
-from workbench.experiments.setting import Setting, settings_of
-from workbench.experiments.worker import Worker, started_workers
-from workbench.experiments.worker_session import Opened
-
-# A part may prefetch a little to hide what a session run costs.
-_PART_AHEAD = 2
-_INPUT, _COMPUTE = "input alone", "compute alone"
+from workbench.experiments.turns import TakenTurns, take_turns, traced
+from workbench.experiments.worker import started_workers
 
 
 def compare(
-    program: Program,
-    toggles: Sequence[str] = TOGGLES,
+    program: AnyProgram,
+    toggles: Sequence[str] | None = None,
     *,
+    all: bool = False,
     stage: StageOptions | None = None,
     smart_stage: SmartStageOptions | None = None,
     budget_s: float = 30.0,
@@ -73,8 +64,13 @@ def compare(
       program: what is run.
       toggles: names of the optimizations to switch on, one variant each: "stage", the user's own;
         "smart_stage", a plan for the program without it; "fused_v1" and "fused_v2", its embedding
-        lookups fused; and several joined by "+", such as "stage+smart_stage", a plan for the
-        program with its own stage.
+        lookups fused; "inline_executor" and "cost_model_executor", its session on that executor;
+        and several joined by "+", such as "stage+smart_stage", a plan for the program with its own
+        stage. None means "stage" and "smart_stage".
+      all: in place of toggles, measures every toggle alone, and together those that suit each
+        other. Those that the program has no use for are left out, and a note says why. Where the
+        memory is too small for all at the same time, they take turns in groups, each beside the
+        baseline, and a note says so.
       stage: options of the stage; None means the defaults.
       smart_stage: options of the smart stage; None means the defaults.
       budget_s: seconds of measuring; starting, checking and tracing come on top.
@@ -89,45 +85,57 @@ def compare(
       The Comparison; its baseline is the variant "off".
 
     Raises:
-      OptionError: an unknown toggle, a number out of range, or a toggle that the program ignores.
+      OptionError: an unknown toggle, toggles beside `all`, a number out of range, or a toggle that
+        the program ignores.
       PlanError: a smart stage finds no input, or several.
       RunError: a child died, or the program's own code failed; the message says where.
       KeyboardInterrupt: after Ctrl-C, with the words to show; no process is left.
     """
-    toggles = (toggles,) if isinstance(toggles, str) else tuple(toggles)
-    settings = settings_of(toggles, stage or StageOptions(), smart_stage or SmartStageOptions())
+    wished = _wished(program, toggles, all)
+    options = (stage or StageOptions(), smart_stage or SmartStageOptions())
+    settings = settings_of(wished, *options)
     _require_at_least("trace_steps", trace_steps, 0)
     _require_at_least("equivalence_steps", equivalence_steps, 0)
     if not budget_s > 0:
         raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
     said = Progress(progress)
-    said.phase(f"Starting {len(settings)} child processes")
+    left_out: dict[str, str] = {}
+    groups = [settings]
     try:
-        with started_workers([(s.label, program) for s in settings]) as workers:
-            opened, settings = open_sessions(
-                program, settings, workers, sample_steps=trace_steps, progress=said
+        if all:
+            left_out = without_effect(program, *options, said)
+            settings = settings_of(every_toggle(left_out), *options)
+            groups = groups_that_fit(settings, largest_child_bytes(), free_bytes())
+        turns = [
+            take_turns(
+                program,
+                group,
+                budget_s=budget_s * len(group) / sum(map(len, groups)),
+                trace_steps=trace_steps,
+                equivalence_steps=equivalence_steps,
+                progress=said,
             )
-            checks = _checks(program, settings, workers, opened, equivalence_steps, said)
-            candidates = _candidates(program, settings, workers)
-            plan, measured = run_blocks(candidates, budget_s=budget_s, progress=said)
-            traces = _traces(settings, workers, trace_steps, said)
+            for group in groups
+        ]
     finally:
         said.end()
+    ran = turns[0]
+    planned = _merged(turns)
     return Comparison(
         program=program.name,
-        variants=tuple(_variant(s, measured[s.label], traces, seed) for s in settings),
+        variants=_noted(_variants(turns, seed), left_out, len(turns)),
         baseline=settings[0].label,
-        ratios=tuple(_ratio(s, measured, settings[0].label, seed) for s in settings[1:]),
-        equivalence=tuple(checks),
-        bounds=_bounds(settings, measured, seed),
-        environment=environment(opened),
-        command=command or _call(program, toggles, stage, smart_stage, budget_s),
+        ratios=tuple(_ratio(s, t.measured, seed) for t in turns for s in t.settings[1:]),
+        equivalence=tuple(check for t in turns for check in t.checks),
+        bounds=bounds_of(ran.settings, ran.measured, seed),
+        environment=environment(ran.opened),
+        command=command or _call(program, None if all else wished, stage, smart_stage, budget_s),
         settings={
             **program.settings,
-            **_stage_settings(settings),
-            "rounds": plan.rounds,
-            "steps_per_block": dict(zip(measured, plan.steps, strict=True)),
-            "steps_dropped_per_block": dict(zip(measured, plan.dropped, strict=True)),
+            **_stage_settings(planned),
+            "rounds": ran.plan.rounds,
+            "steps_per_block": _by_label(turns, "steps"),
+            "steps_dropped_per_block": _by_label(turns, "dropped"),
             "budget_s": budget_s,
             "bootstrap_seed": seed,
         },
@@ -135,7 +143,7 @@ def compare(
 
 
 def trace(
-    program: Program,
+    program: AnyProgram,
     optimizations: Optimizations | None = None,
     *,
     steps: int = 30,
@@ -157,66 +165,31 @@ def trace(
         with started_workers([(setting.label, program)]) as workers:
             open_sessions(program, [setting], workers, sample_steps=steps, progress=said)
             said.phase("Warming up")
-            workers[0].call("run", session="main", steps=warm_up_steps)
-            return _traces([setting], workers, steps, said)[setting.label]
+            # A block fetches what traced steps fetch: an executor learns for each set of fetches.
+            steps_before = max(warm_up_steps, setting.learning_steps)
+            workers[0].call("block", session="main", steps=steps_before)
+            return traced([setting], workers, steps, said)[setting.label]
     finally:
         said.end()
+
+
+def _wished(
+    program: AnyProgram, toggles: Sequence[str] | None, all_of_them: bool
+) -> tuple[str, ...]:
+    if all_of_them and toggles is not None:
+        raise OptionError(
+            f"all=True measures every toggle, and toggles is {toggles!r}; give one of the two"
+        )
+    if all_of_them:
+        return every_toggle()
+    if toggles is None:
+        return usual_toggles(program)
+    return (toggles,) if isinstance(toggles, str) else tuple(toggles)
 
 
 def _require_at_least(name: str, value: int, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise OptionError(f"{name} is {value!r}; expected an integer of at least {least}")
-
-
-def _checks(
-    program: Program,
-    settings: Sequence[Setting],
-    workers: Sequence[Worker],
-    opened: Opened,
-    steps: int,
-    said: Progress,
-) -> list[Equivalence]:
-    """Whether training stays the same; the first steps of the sessions to measure are compared."""
-    checks: list[Equivalence] = []
-    if steps:
-        said.phase("Checking that training stays the same")
-        if opened.has_loss:
-            checks += compare_losses(settings, workers, steps)
-        checks += compare_batches(program, settings, workers, opened, steps)
-    return checks
-
-
-def _candidates(
-    program: Program, settings: Sequence[Setting], workers: Sequence[Worker]
-) -> list[Candidate]:
-    """The variants and, where the program has them, its parts for the bound."""
-    candidates = [
-        Candidate(label=setting.label, worker=worker, session="main", ahead=setting.ahead)
-        for setting, worker in zip(settings, workers, strict=True)
-    ]
-    if program.build_input and program.build_compute:
-        for label, part in ((_INPUT, "build_input"), (_COMPUTE, "build_compute")):
-            # In the child of the baseline: a part is no variant, and while it runs all else waits.
-            workers[0].call("open", session=label, part=part, optimizations=Optimizations())
-            candidates.append(
-                Candidate(label=label, worker=workers[0], session=label, ahead=_PART_AHEAD)
-            )
-    return candidates
-
-
-def _traces(
-    settings: Sequence[Setting], workers: Sequence[Worker], steps: int, said: Progress
-) -> dict[str, Trace]:
-    if not steps:
-        return {}
-    said.phase(f"Tracing {steps} steps")
-    traces = {}
-    with tempfile.TemporaryDirectory(prefix="workbench-") as directory:
-        for number, (setting, worker) in enumerate(zip(settings, workers, strict=True)):
-            path = str(Path(directory) / f"{number}.parquet")
-            worker.call("trace", session="main", steps=steps, path=path)
-            traces[setting.label] = load_trace(path)
-    return traces
 
 
 def _variant(setting: Setting, measured: Measured, traces: dict[str, Trace], seed: int) -> Variant:
@@ -235,8 +208,45 @@ def _variant(setting: Setting, measured: Measured, traces: dict[str, Trace], see
     )
 
 
-def _ratio(setting: Setting, measured: dict[str, Measured], baseline: str, seed: int) -> Ratio:
-    found = ratio_interval(measured[setting.label].rates, measured[baseline].rates, seed)
+def _merged(turns: Sequence[TakenTurns]) -> list[Setting]:
+    """All settings, the baseline once."""
+    return [turns[0].settings[0], *(s for each in turns for s in each.settings[1:])]
+
+
+def _by_label(turns: Sequence[TakenTurns], field: str) -> dict[str, int]:
+    """A field of the plan of blocks; of what ran in several groups, that of the first."""
+    return {
+        label: count
+        for each in reversed(turns)
+        for label, count in zip(each.measured, getattr(each.plan, field), strict=True)
+    }
+
+
+def _variants(turns: Sequence[TakenTurns], seed: int) -> list[Variant]:
+    ran = {s.label: each for each in reversed(turns) for s in each.settings}
+    return [
+        _variant(s, ran[s.label].measured[s.label], ran[s.label].traces, seed)
+        for s in _merged(turns)
+    ]
+
+
+def _noted(variants: list[Variant], left_out: dict[str, str], groups: int) -> tuple[Variant, ...]:
+    """The variants; how else they could have been measured is a note of the baseline."""
+    said = [f"{toggle} was left out: {why}." for toggle, why in left_out.items()]
+    if groups > 1:
+        said.append(
+            f"The memory is too small for all variants at the same time: they took turns in "
+            f"{groups} groups, each beside a baseline of its own, which the ratios are to. Set "
+            "ratios side by side, not steps/s."
+        )
+    baseline = dataclasses.replace(variants[0], notes=(*variants[0].notes, *said))
+    return (baseline, *variants[1:])
+
+
+def _ratio(setting: Setting, measured: dict[str, Measured], seed: int) -> Ratio:
+    """To the baseline, which is the first that was measured."""
+    baseline = next(iter(measured.values()))
+    found = ratio_interval(measured[setting.label].rates, baseline.rates, seed)
     return Ratio(
         label=setting.label,
         ratio=found.value,
@@ -245,34 +255,6 @@ def _ratio(setting: Setting, measured: dict[str, Measured], baseline: str, seed:
         verdict=verdict(found),
         predicted=setting.predicted,
     )
-
-
-def _bounds(
-    settings: Sequence[Setting], measured: dict[str, Measured], seed: int
-) -> tuple[Bound, ...]:
-    """1 / max(T_input, T_compute), where both parts were measured."""
-    if _INPUT not in measured:
-        return ()
-    parts = [mean_interval(measured[part].rates, seed).value for part in (_INPUT, _COMPUTE)]
-    slower = (_INPUT, _COMPUTE)[int(np.argmin(parts))]
-    reached = {
-        setting.label: ratio_interval(measured[setting.label].rates, measured[slower].rates, seed)
-        for setting in settings
-    }
-    shares = (f"{label} reaches {_share(share)}" for label, share in reached.items())
-    detail = (
-        f"T_input {_ms(parts[0])}, T_compute {_ms(parts[1])}: what overlapping the input alone can "
-        f"reach, while a stage that also parses may exceed it; {', '.join(shares)}"
-    )
-    return (Bound(name="1 / max(T_input, T_compute)", steps_per_s=min(parts), detail=detail),)
-
-
-def _ms(rate: float) -> str:
-    return f"{1000 / rate:.3g}\u00a0ms"
-
-
-def _share(of_bound: Interval) -> str:
-    return f"{of_bound.value:.1%} ({of_bound.low:.1%}–{of_bound.high:.1%})".replace("%", "\u00a0%")
 
 
 def _stage_settings(settings: Sequence[Setting]) -> dict[str, Any]:
@@ -286,16 +268,22 @@ def _stage_settings(settings: Sequence[Setting]) -> dict[str, Any]:
             "smart_stage.num_threads": smart.num_threads or "chosen by the plan",
             "smart_stage.reorder": smart.reorder,
         }
+    if any(setting.learning_steps for setting in settings):
+        said |= {
+            "cost_model_executor.start_step": LEARNING.start_step,
+            "cost_model_executor.stop_step": LEARNING.stop_step,
+        }
     return said
 
 
 def _call(
-    program: Program,
-    toggles: tuple[str, ...],
+    program: AnyProgram,
+    toggles: tuple[str, ...] | None,
     stage: StageOptions | None,
     smart_stage: SmartStageOptions | None,
     budget_s: float,
 ) -> str:
+    what = "all=True" if toggles is None else repr(toggles)
     chosen = f", stage={stage!r}" if stage else ""
     chosen += f", smart_stage={smart_stage!r}" if smart_stage else ""
-    return f"workbench.compare({program.name}, {toggles!r}{chosen}, budget_s={budget_s:g})"
+    return f"workbench.compare({program.name}, {what}{chosen}, budget_s={budget_s:g})"

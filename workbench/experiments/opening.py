@@ -13,7 +13,11 @@ from pathlib import Path
 from workbench.core.options import Optimizations
 from workbench.core.plan import StagePlan
 from workbench.errors import OptionError
-from workbench.experiments.program import Program
+from workbench.experiments.function_program import (
+    AnyProgram,
+    FunctionProgram,
+    require_possible,
+)
 from workbench.experiments.progress import Progress
 from workbench.experiments.setting import Setting
 from workbench.experiments.worker import Worker
@@ -23,7 +27,7 @@ _WARM_UP_STEPS = 20
 
 
 def open_sessions(
-    program: Program,
+    program: AnyProgram,
     settings: Sequence[Setting],
     workers: Sequence[Worker],
     *,
@@ -45,9 +49,11 @@ def open_sessions(
 
     Raises:
       OptionError: a setting wants the user's own stage or fused lookups, and the program builds
-        none.
+        none or can have none.
       PlanError: a smart stage finds no input, or several.
     """
+    for setting in settings:
+        require_possible(program, setting.optimizations)
     pairs = list(zip(settings, workers, strict=True))
     plain = [(s, worker) for s, worker in pairs if not s.optimizations.smart_stage]
     smart = [(s, worker) for s, worker in pairs if s.optimizations.smart_stage]
@@ -58,10 +64,12 @@ def open_sessions(
             for fused in dict.fromkeys(s.optimizations.fused_embeddings for s, _ in smart):
                 same = [(s, w) for s, w in smart if s.optimizations.fused_embeddings == fused]
                 sample = None
-                if sample_steps:
+                # A function's plan is always the widest.
+                if sample_steps and not isinstance(program, FunctionProgram):
                     progress.phase(
                         f"Tracing {sample_steps} steps for the smart stage to be planned on"
                     )
+                    # On TensorFlow's own executor, which the plan's predictions speak of.
                     plain_one = Optimizations(fused_embeddings=fused)
                     sample = _sample(workers[0], plain_one, sample_steps, Path(directory))
                 progress.phase("Planning the smart stage")
@@ -74,7 +82,7 @@ def open_sessions(
 
 
 def _opened(
-    program: Program, pairs: Sequence[tuple[Setting, Worker]], sample: str | None
+    program: AnyProgram, pairs: Sequence[tuple[Setting, Worker]], sample: str | None
 ) -> dict[str, Opened]:
     for setting, worker in pairs:
         worker.send(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import os
 import tempfile
@@ -110,6 +111,10 @@ class Comparison(Displayed):
     environment: dict[str, Any]
     command: str
     settings: dict[str, Any]
+
+    def __str__(self) -> str:
+        """The table of its variants, as a terminal shows it."""
+        return str(importlib.import_module("workbench.viz.text").comparison_table(self))
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each variant: rate, ratio, prediction, verdict, equivalence, by label."""

@@ -7,10 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.core.arrangement import UNSTAGED
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.options import (
+    CostModelOptions,
+    ExecutorPolicy,
+    Optimizations,
+    SmartStageOptions,
+    StageOptions,
+)
 from workbench.core.plan import StagePlan
 from workbench.core.toggles import TOGGLES, optimizations_of
 from workbench.errors import OptionError
+
+# What a cost-model executor learns from while a variant warms up: early, so that it is over soon.
+LEARNING = CostModelOptions(start_step=10, stop_step=60)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,11 +49,19 @@ class Setting:
         return max((options.num_threads for options in self._stages()), default=0)
 
     @property
+    def learning_steps(self) -> int:
+        """Steps after which its executor has learnt what it learns; 0 where it learns nothing."""
+        learns = self.optimizations.executor == ExecutorPolicy.COST_MODEL
+        # The step that finds learning over still runs as before.
+        return LEARNING.stop_step + 1 if learns else 0
+
+    @property
     def predicted(self) -> float | None:
         """How many times as fast as un-staged its plan says it is; None where it does not say."""
         # A plan does not say what else the setting gains.
-        speaks = self.plan if self.optimizations.fused_embeddings is None else None
-        ways = speaks.predictions if speaks else ()
+        wish = self.optimizations
+        gains_more = wish.fused_embeddings is not None or wish.executor is not None
+        ways = self.plan.predictions if self.plan and not gains_more else ()
         unstaged = [way.step_ms for way in ways if way.label == UNSTAGED]
         chosen = [way.step_ms for way in ways if way.chosen]
         # Several inputs have a prediction each, and none for the whole step.

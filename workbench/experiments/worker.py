@@ -7,6 +7,7 @@ leaves no process and says what happened.
 from __future__ import annotations
 
 import contextlib
+import linecache
 import os
 import signal
 import socket
@@ -21,8 +22,8 @@ import cloudpickle
 
 from workbench import errors
 from workbench.errors import RunError
-from workbench.experiments.program import Program
-from workbench.experiments.worker_main import Failure
+from workbench.experiments.failure import Failure
+from workbench.experiments.function_program import AnyProgram, FunctionProgram
 
 CANCELLED = "Cancelled. Nothing was kept; no process is left."
 
@@ -34,7 +35,7 @@ _POLL_S = 0.2
 class Worker:
     """One child process. Commands are sent with `send`; `receive` gives their results in order."""
 
-    def __init__(self, label: str, program: Program) -> None:
+    def __init__(self, label: str, program: AnyProgram) -> None:
         """Starts the child; the program travels to it.
 
         Raises:
@@ -46,8 +47,7 @@ class Worker:
         except Exception as error:
             raise RunError(
                 f"program {program.name!r} cannot travel to a child process: "
-                f"{type(error).__name__}: {error}; open files, sessions and graphs inside its "
-                "build function instead of outside"
+                f"{type(error).__name__}: {error}; {_advice(program)}"
             ) from error
         ours, theirs = socket.socketpair()
         with theirs:
@@ -65,7 +65,7 @@ class Worker:
                 start_new_session=True,
             )
         self._connection = Connection(ours.detach())
-        self.send("start", program=pickled)
+        self.send("start", program=pickled, cells=_notebook_cells())
 
     def send(self, command: str, **arguments: Any) -> None:
         """Sends a command, to be run after those sent before."""
@@ -144,7 +144,7 @@ class Worker:
 
 
 @contextlib.contextmanager
-def started_workers(programs: Sequence[tuple[str, Program]]) -> Iterator[list[Worker]]:
+def started_workers(programs: Sequence[tuple[str, AnyProgram]]) -> Iterator[list[Worker]]:
     """Workers for (label, program) pairs, all started at once; none is left after the block.
 
     Raises:
@@ -177,6 +177,25 @@ def _error(failure: Failure) -> Exception:
     error: Exception = kind(failure.message)
     error.add_note(f"Traceback of the child process:\n{failure.details}")
     return error
+
+
+def _advice(program: AnyProgram) -> str:
+    if isinstance(program, FunctionProgram):
+        return "make models, tf.functions, datasets and files inside its make function"
+    return "open files, sessions and graphs inside its build function instead of outside"
+
+
+def _notebook_cells() -> dict[str, Any]:
+    """The source of notebook cells, as `linecache` keeps it: no file has it.
+
+    AutoGraph reads the source of what it converts, a traceback shows it.
+    """
+    marks = ("ipykernel", "<ipython-input")
+    return {
+        name: entry
+        for name, entry in linecache.cache.items()
+        if any(mark in name for mark in marks) and len(entry) == 4
+    }
 
 
 def _python_path() -> str:

@@ -9,50 +9,36 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import linecache
 import os
 import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 import numpy as np
 
 from workbench.core.options import Optimizations
-from workbench.errors import WorkbenchError
-from workbench.experiments.program import Program
+from workbench.experiments.failure import failure_of
+from workbench.experiments.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.worker_session import Opened, Planned, ProgramSession, Steps
 
+if TYPE_CHECKING:
+    from workbench.experiments.worker_function import FunctionSession
+
 _PR_SET_PDEATHSIG = 1
-_PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Failure:
-    """An exception on its way to the parent.
-
-    Attributes:
-      kind: name of its class in workbench.errors, or "" when it is none of ours.
-      message: one line, beginning with the user's own file and line where there is one.
-      details: the whole traceback.
-    """
-
-    kind: str
-    message: str
-    details: str
 
 
 class _Commands:
     """The commands of a parent, as methods."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: AnyProgram) -> None:
         self._program = program
-        self._sessions: dict[str, ProgramSession] = {}
+        self._sessions: dict[str, ProgramSession | FunctionSession] = {}
 
     def open(
         self,
@@ -63,10 +49,17 @@ class _Commands:
         plan: str | None = None,
     ) -> Opened:
         """Builds a part of the program and starts its session."""
-        self._sessions[session] = ProgramSession(
-            self._program, part, optimizations, sample=sample, plan=plan
-        )
-        return self._sessions[session].opened
+        program = self._program
+        opened: ProgramSession | FunctionSession
+        if isinstance(program, FunctionProgram):
+            # It imports TensorFlow, which this module does on command alone.
+            from workbench.experiments.worker_function import FunctionSession
+
+            opened = FunctionSession(program, optimizations)
+        else:
+            opened = ProgramSession(program, part, optimizations, sample=sample, plan=plan)
+        self._sessions[session] = opened
+        return opened.opened
 
     def planned(self, session: str) -> Planned:
         """The plan of a session with a smart stage."""
@@ -123,11 +116,12 @@ def main() -> None:
         except (EOFError, OSError):
             os._exit(1)
         except Exception as error:  # a program that cannot be unpickled here
-            connection.send_bytes(cloudpickle.dumps(_failure(error)))
+            connection.send_bytes(cloudpickle.dumps(failure_of(error)))
             continue
         try:
             if name == "start":
                 import_tensorflow()
+                linecache.cache.update(arguments["cells"])
                 commands = _Commands(cloudpickle.loads(arguments["program"]))
                 result: Any = None
             elif name == "stop":
@@ -137,7 +131,7 @@ def main() -> None:
             else:
                 result = getattr(commands, name)(**arguments)
         except Exception as error:
-            result = _failure(error)
+            result = failure_of(error)
         connection.send_bytes(cloudpickle.dumps(result))
         if name == "stop":
             # Destructors of a half-dead TensorFlow have nothing to add.
@@ -179,44 +173,3 @@ def _held_back_stderr() -> Iterator[None]:
         finally:
             os.dup2(kept, 2)
             os.close(kept)
-
-
-def _failure(error: BaseException) -> Failure:
-    kind = type(error).__name__ if isinstance(error, WorkbenchError) else ""
-    place = "" if kind else _place(error)
-    text = getattr(error, "message", None) or str(error)
-    first = str(text).strip().splitlines()[0] if str(text).strip() else ""
-    said = first if kind else f"{type(error).__name__}: {first}".rstrip(": ")
-    return Failure(
-        kind=kind,
-        message=f"{place}{said}",
-        details="".join(traceback.format_exception(error)),
-    )
-
-
-def _place(error: BaseException) -> str:
-    """The innermost line of the user's own code, "`train.py`, line 41: ", or nothing."""
-    frames: list[Any] = list(traceback.extract_tb(error.__traceback__))
-    # An error of an op arises in a step; what the user wrote is where the op was built.
-    built = getattr(getattr(error, "op", None), "traceback", None)
-    own = _own_frames(list(built or ())) or _own_frames(frames)
-    if not own:
-        return ""
-    frame = own[-1]
-    name = frame.filename
-    if "ipykernel" in name or name.startswith("<ipython"):
-        return f"notebook cell, line {frame.lineno}: "
-    with contextlib.suppress(ValueError):
-        inside = os.path.relpath(name)
-        name = name if inside.startswith("..") else inside
-    return f"`{name}`, line {frame.lineno}: "
-
-
-def _own_frames(frames: list[Any]) -> list[Any]:
-    library = os.path.dirname(os.__file__) + os.sep
-    return [
-        frame
-        for frame in frames
-        if not frame.filename.startswith(("<frozen", library, _PACKAGE))
-        and "site-packages" not in frame.filename
-    ]

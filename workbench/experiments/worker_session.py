@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import itertools
+import random
 import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from workbench.core.options import Optimizations, SmartStageOptions
+from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions
 from workbench.core.plan import StagePlan
 from workbench.core.trace import load_trace
 from workbench.errors import OptionError, RunError
 from workbench.experiments.program import Built, Program
+from workbench.experiments.setting import LEARNING
 
-_TRACER_WARM_UP_STEPS = 3
+TRACER_WARM_UP_STEPS = 3
+# TensorFlow's own for ops with a seed in a graph without one: those stay as they are.
+_GRAPH_SEED = 87654321
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -109,6 +114,10 @@ class ProgramSession:
         v1 = tf.compat.v1
         self._out_of_range = tf.errors.OutOfRangeError
         with tf.Graph().as_default() as graph:
+            # What the program gives no seed to begins alike in every process.
+            random.seed(_GRAPH_SEED)
+            np.random.seed(_GRAPH_SEED)
+            v1.set_random_seed(_GRAPH_SEED)
             build = getattr(program, part)
             with fused_embeddings(optimizations.fused_embeddings):
                 self._built = _require_built(build(optimizations), program, part)
@@ -116,7 +125,7 @@ class ProgramSession:
             config = self._built.config
             if hasattr(config, "to_stock"):
                 config = config.to_stock()
-            config = config or v1.ConfigProto()
+            config = _on_executor(config or v1.ConfigProto(), optimizations.executor)
             config, self._plan = _with_plan(
                 graph, self._built, config, optimizations.smart_stage, sample=sample, plan=plan
             )
@@ -124,7 +133,7 @@ class ProgramSession:
             hooks = [*self._built.hooks, make_prefetch_hook(), self._capture]
             self.opened = Opened(
                 stages=len(runners(graph)),
-                fused_lookups=sum(op.type in _FUSED_LOOKUPS for op in graph.get_operations()),
+                fused_lookups=fused_lookups(graph.as_graph_def()),
                 threads=_most_threads(runners(graph), self._plan),
                 has_loss=self._built.loss is not None,
                 has_fingerprint=self._built.fingerprint is not None,
@@ -158,7 +167,7 @@ class ProgramSession:
     def trace(self, steps: int, path: str) -> str:
         """Traces `steps` steps into a Parquet file."""
         # The first steps under the tracer are not typical: they set it up. They are not kept.
-        for count in (_TRACER_WARM_UP_STEPS, steps):
+        for count in (TRACER_WARM_UP_STEPS, steps):
             self._capture.start()
             if self.run(count, "loss" if self.opened.has_loss else "nothing").ended:
                 raise RunError("the data ended before the steps to trace; repeat the dataset")
@@ -178,6 +187,17 @@ class ProgramSession:
     def close(self) -> None:
         """Ends the session."""
         self._session.close()
+
+
+def _on_executor(config: Any, policy: ExecutorPolicy | str | None) -> Any:
+    """The session's config with an executor policy, where one is wanted."""
+    if policy is None:
+        return config
+    from workbench.core.executor import executor_options
+
+    return executor_options(
+        policy, config=config, start_step=LEARNING.start_step, stop_step=LEARNING.stop_step
+    )
 
 
 def _with_plan(
@@ -208,6 +228,12 @@ def _with_plan(
         trace=load_trace(sample) if sample else None,
     )
     return prepared
+
+
+def fused_lookups(definition: Any) -> int:
+    """How many embedding lookups of a GraphDef are fused, those in its functions too."""
+    functions = (node for function in definition.library.function for node in function.node_def)
+    return sum(node.op in _FUSED_LOOKUPS for node in itertools.chain(definition.node, functions))
 
 
 def _most_threads(runners: Sequence[Any], plan: StagePlan | None) -> int:

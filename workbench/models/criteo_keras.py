@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import keras  # type: ignore[import-untyped]
+import keras
 import tensorflow as tf
 
 from workbench.models.criteo import CATEGORIES, CRITEO

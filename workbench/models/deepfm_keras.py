@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import keras  # type: ignore[import-untyped]
+import keras
 import tensorflow as tf
 
 from workbench.models.criteo import CATEGORIES

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import keras  # type: ignore[import-untyped]
+import keras
 import tensorflow as tf
 
 from workbench.models.criteo_keras import Columns, batches, dense_of, stack_of, train_step_of

@@ -1,0 +1,54 @@
+"""What a FunctionProgram refuses, and that making one needs no TensorFlow."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from workbench.core.options import Optimizations, StageOptions
+from workbench.errors import OptionError
+from workbench.experiments.function_program import (
+    FunctionProgram,
+    require_possible,
+    usual_toggles,
+)
+from workbench.experiments.program import Program
+
+
+@pytest.mark.parametrize("name", ["", 7])
+def test_a_name_is_needed(name):
+    with pytest.raises(OptionError, match=r"FunctionProgram.name is .*; expected a name"):
+        FunctionProgram(name=name, make=print)
+
+
+def test_make_is_a_function():
+    with pytest.raises(OptionError, match=r"FunctionProgram.make is 5; expected a function that"):
+        FunctionProgram(name="mine", make=5)
+
+
+def test_it_has_no_parts():
+    program = FunctionProgram(name="mine", make=print)
+    assert (program.build_epoch, program.build_input, program.build_compute) == (None,) * 3
+
+
+def test_a_stage_of_the_users_own_is_refused_in_a_function_alone():
+    wish = Optimizations(stage=StageOptions())
+    with pytest.raises(OptionError, match=r"toggle 'stage' .*use toggles=\['smart_stage'\]"):
+        require_possible(FunctionProgram(name="mine", make=print), wish)
+    require_possible(Program(name="mine", build=print), wish)
+
+
+def test_the_usual_toggles_are_possible_ones():
+    assert usual_toggles(FunctionProgram(name="mine", make=print)) == ("smart_stage",)
+    assert usual_toggles(Program(name="mine", build=print)) == ("stage", "smart_stage")
+
+
+def test_it_loads_no_tensorflow():
+    code = (
+        "import sys, workbench as wb; wb.FunctionProgram(name='x', make=print); "
+        "print('tensorflow' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"

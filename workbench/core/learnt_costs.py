@@ -1,0 +1,215 @@
+"""Learnt costs: what cost-model executors have measured of each node; saved, read, given again.
+
+Costs live in the native executors of this process; here they are a frozen value.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import importlib
+import io
+import os
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from workbench import _native
+from workbench.atomic import replacing
+from workbench.errors import DataError, OptionError
+
+_FORMAT_VERSION = 1
+_VERSION, _KIND = b"format_version", b"workbench_learnt_costs"
+# The native side's columns, in its order.
+_COLUMNS = {
+    "executor": "int64",
+    "learnt": "bool",
+    "steps": "int64",
+    "node": "str",
+    "op": "str",
+    "device": "str",
+    "count": "int64",
+    "average_ns": "int64",
+    "critical_path_ns": "int64",
+    "slack_ns": "int64",
+    "batch": "int64",
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class LearntCosts:
+    """What the live cost-model executors of a process had learnt at some moment.
+
+    Attributes:
+      nodes: one row per node of each executor: executor (a number; one executor per session,
+        device and set of feeds and fetches), learnt (whether it schedules by costs, its own or
+        given ones), steps (measured), node, op, device, count (runs of the node that were
+        measured), average_ns (of a run; an asynchronous kernel's waiting is not counted; 0 where
+        nothing is known), critical_path_ns
+        (the node's own average and the longest way from it to an end), slack_ns (how much longer it
+        could take before the longest path does), batch (which dispatched task, from 0, it ran in in
+        the last step scheduled; -1 is unknown).
+
+    Raises:
+      DataError: a column is missing, or holds what it cannot hold.
+    """
+
+    nodes: pd.DataFrame
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", _shaped(self.nodes))
+
+    def __repr__(self) -> str:
+        executors = self.executors()
+        return (
+            f"LearntCosts({len(executors)} executors, {int(executors['learnt'].sum())} of them "
+            f"have learnt, {len(self.nodes)} nodes)"
+        )
+
+    # Views stand above, and imports only go downwards: the outlet is looked up where it is needed.
+    def _repr_html_(self) -> str:
+        html: str = importlib.import_module("workbench.viz.learnt_costs").learnt_costs_html(self)
+        return html
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        del cycle
+        outlet = importlib.import_module("workbench.viz.learnt_costs")
+        printer.text(outlet.learnt_costs_text(self))
+
+    def executors(self) -> pd.DataFrame:
+        """One row per executor: learnt, steps, nodes, critical_path_ns (its length), work_ns (sum
+        of all averages); the index is its number."""
+        groups = self.nodes.groupby("executor", sort=True)
+        return groups.agg(
+            learnt=("learnt", "first"),
+            steps=("steps", "first"),
+            nodes=("node", "size"),
+            critical_path_ns=("critical_path_ns", "max"),
+            work_ns=("average_ns", "sum"),
+        )
+
+    def average_ns(self) -> dict[str, int]:
+        """Average of each node by name, over the executors that know costs, by their runs."""
+        learnt = self.nodes[self.nodes["learnt"]]
+        # Given costs come without a run; a node that never ran costs nothing, but is known.
+        without = (learnt["count"] == 0) & (learnt["average_ns"] > 0)
+        runs = (learnt["count"] + without).to_numpy(float)
+        sums = pd.DataFrame({"node": learnt["node"], "runs": runs})
+        sums["ns"] = runs * learnt["average_ns"].to_numpy(float)
+        sums = sums.groupby("node", sort=False).sum()
+        average = np.rint(sums["ns"] / np.maximum(sums["runs"], 1)).astype("int64")
+        return dict(zip(sums.index.tolist(), average.tolist(), strict=True))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a Parquet file, whole or not at all; `load_learnt_costs` reads it."""
+        table = pa.Table.from_pandas(self.nodes, preserve_index=False)
+        notes = {_VERSION: str(_FORMAT_VERSION).encode(), _KIND: b""}
+        with replacing(path) as part:
+            pq.write_table(table.replace_schema_metadata(notes), part, compression="zstd")
+
+
+def learnt_costs() -> LearntCosts:
+    """What the live cost-model executors of this process have learnt; without one, no rows.
+
+    Raises:
+      NativeError: the native library is missing or was built for another TensorFlow.
+    """
+    text = _native.taken_text("workbench_learnt_costs")
+    # Names are never quoted, and none is a missing value.
+    options: dict[str, Any] = {"sep": "\t", "quoting": csv.QUOTE_NONE, "keep_default_na": False}
+    found = pd.read_csv(io.StringIO(text), dtype=str, **options) if text else pd.DataFrame()
+    if "learnt" in found:
+        found["learnt"] = found["learnt"] == "1"
+    return LearntCosts(found if len(found.columns) else _no_rows())
+
+
+def load_learnt_costs(path: str | os.PathLike[str]) -> LearntCosts:
+    """Reads what `LearntCosts.save` wrote.
+
+    Raises:
+      DataError: there is no such file, it holds no learnt costs, or is of another format.
+    """
+    name = os.fspath(path)
+    if not os.path.isfile(path):
+        raise DataError(f"there is no file {name!r}; expected one that `LearntCosts.save` wrote")
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(
+            f"{name!r} holds no learnt costs: it is no Parquet file, or damaged "
+            f"({str(error).splitlines()[0]}); expected one that `LearntCosts.save` wrote"
+        ) from error
+    notes = table.schema.metadata or {}
+    if _KIND not in notes:
+        raise DataError(
+            f"{name!r} holds no learnt costs; expected a file that `LearntCosts.save` wrote"
+        )
+    version = notes.get(_VERSION, b"").decode(errors="replace")
+    if version != str(_FORMAT_VERSION):
+        raise DataError(
+            f"{name!r}: Format {version}; this Workbench reads {_FORMAT_VERSION}. Update it."
+        )
+    return LearntCosts(table.to_pandas())
+
+
+def give_costs(costs: LearntCosts | None) -> None:
+    """Gives costs to the cost-model executors that are made from now on in this process.
+
+    An executor that finds at least 90 % of its nodes among them, by name, uses them from its first
+    step, and still learns its own. Sessions that ran before keep what they have.
+
+    Args:
+      costs: what was learnt, in this process or another; None forgets what was given.
+
+    Raises:
+      OptionError: no executor had learnt anything when the costs were taken.
+      NativeError: the native library is missing or was built for another TensorFlow.
+    """
+    averages = costs.average_ns() if costs is not None else {}
+    if costs is not None and not averages:
+        raise OptionError(
+            f"{costs!r} holds no costs to give: run an executor past its stop_step first, and take "
+            "learnt_costs() then"
+        )
+    lines = "".join(f"{node}\t{ns}\n" for node, ns in averages.items())
+    _native.calls().workbench_give_costs(lines.encode())
+
+
+def relearn_costs() -> None:
+    """Lets every live cost-model executor learn anew: its steps count from 0 again.
+
+    For a model whose batches have become larger or smaller. Until it has learnt, an executor uses
+    the costs that it has.
+
+    Raises:
+      NativeError: the native library is missing or was built for another TensorFlow.
+    """
+    _native.calls().workbench_relearn()
+
+
+def _no_rows() -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series([], dtype=kind) for name, kind in _COLUMNS.items()})
+
+
+def _shaped(nodes: pd.DataFrame) -> pd.DataFrame:
+    missing = [name for name in _COLUMNS if name not in nodes]
+    if missing:
+        raise DataError(
+            f"learnt costs have no column {missing[0]!r}; expected {', '.join(_COLUMNS)}"
+        )
+    columns = {}
+    for name, kind in _COLUMNS.items():
+        try:
+            column = nodes[name].reset_index(drop=True)
+            if kind == "int64" and column.dtype != "int64":
+                # Averages may come with a fraction of a nanosecond.
+                column = pd.to_numeric(column).round()
+            columns[name] = column.astype(kind)  # type: ignore[call-overload]
+        except (ValueError, TypeError) as error:
+            raise DataError(
+                f"column {name!r} of learnt costs does not hold {kind}: {error}"
+            ) from error
+    return pd.DataFrame(columns)
