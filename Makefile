@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-embedding bench-executor test-graphs bench-trace bench-timeline soak clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-embedding bench-executor test-graphs test-models soak-executor bench-trace bench-timeline soak clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -51,6 +51,9 @@ unit: $(NATIVE) ## Tests that need no TensorFlow, in seconds
 integration: $(NATIVE) ## Tests with real sessions and child processes
 	@echo "Integration tests (some minutes)"
 	@$(BIN)/python -m pytest -q -m "not slow" tests/integration
+
+test-models: $(NATIVE) ## Everything about the six models, some minutes
+	@$(BIN)/python -m pytest -q tests/integration/test_zoo_criteo.py tests/integration/test_zoo_taobao.py tests/integration/test_zoo_keras.py
 
 ui: $(NATIVE) ## Tests with a real browser and a real JupyterLab
 	@echo "UI tests (they skip where no Chromium is found)"

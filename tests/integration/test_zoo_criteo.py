@@ -66,6 +66,7 @@ def plain(data):
     return functools.cache(lambda name: losses(name, data))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "optimizations",
     [OFF, Optimizations(stage=StageOptions()), Optimizations(smart_stage=SmartStageOptions())],
@@ -75,10 +76,12 @@ def test_runs_from_one_seed_are_bit_equal_with_and_without_stages(name, data, pl
     assert losses(name, data, optimizations).tobytes() == plain(name).tobytes()
 
 
+@pytest.mark.slow
 def test_another_seed_trains_otherwise(name, data, plain):
     assert losses(name, data, steps=1, seed=2)[0] != plain(name)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["v1", "v2"])
 def test_every_lookup_can_be_fused_and_trains_the_same(name, data, plain, version):
     program = program_of(name, data)
@@ -115,6 +118,7 @@ def scored(session, batch, chances) -> float:
     return area_under_curve(clicked, given)
 
 
+@pytest.mark.slow
 def test_a_restored_checkpoint_goes_on_with_equal_losses(name, data, tmp_path):
     model = GRAPHS[name]
     options = MODELS[name]().options(data=data, batch_size=128)
@@ -139,16 +143,19 @@ def test_a_restored_checkpoint_goes_on_with_equal_losses(name, data, tmp_path):
     assert steps == 8
 
 
+@pytest.mark.slow
 def test_an_epoch_reads_every_row_once(name, data):
     found = losses(name, data, part="build_epoch", fetch="fingerprint", steps=100, batch_size=512)
     assert len(set(found.tolist())) == len(found) == 4
 
 
+@pytest.mark.slow
 def test_both_parts_of_the_bound_run(name, data):
     for part in ("build_input", "build_compute"):
         losses(name, data, part=part, fetch="nothing", steps=3, input_latency_ms=1.0)
 
 
+@pytest.mark.slow
 def test_any_container_trains_the_same(data, home, plain):
     for write in (write_tfrecord, write_parquet):
         written = write(data, home / f"{write.__name__}.data")
@@ -163,6 +170,7 @@ def test_its_program_travels_and_says_its_settings(name, data):
     assert program.settings["data"] == str(data.path)
 
 
+@pytest.mark.slow
 def test_weights_are_drawn_unlike_each_other(name, data):
     GRAPHS[name].build(MODELS[name]().options(data=data), OFF)
     tables = [
@@ -176,6 +184,7 @@ def test_weights_are_drawn_unlike_each_other(name, data):
     assert len(set(first)) == len(first)
 
 
+@pytest.mark.slow
 def test_scoring_and_training_share_their_weights(name, data):
     model, options = GRAPHS[name], MODELS[name]().options(data=data, batch_size=64)
     model.build(options, OFF)

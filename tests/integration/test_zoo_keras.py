@@ -42,6 +42,7 @@ def losses(name, data, staged=False, **said) -> list[float]:
     return [float(loss) for loss in map(step, batches)]
 
 
+@pytest.mark.slow
 def test_a_smart_stage_hashes_ahead_and_changes_no_loss(name, data):
     plain = losses(name, data)
     assert len(plain) == 8000 // 512
@@ -58,11 +59,13 @@ def test_it_learns(name, data):
     assert np.mean(found[-10:]) < 0.85 * np.mean(found[:5])
 
 
+@pytest.mark.slow
 def test_another_seed_trains_otherwise(name, data):
     few = check_criteo(data.path, rows=512)
     assert losses(name, few) != losses(name, few, seed=2)
 
 
+@pytest.mark.slow
 def test_records_train_the_same(name, data, tmp_path):
     few = check_criteo(data.path, rows=2048)
     written = write_tfrecord(few, tmp_path / "clicks.tfrecord")

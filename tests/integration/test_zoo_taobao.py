@@ -123,6 +123,7 @@ def area_under_curve(clicked, chances):
     return below / (ones * (len(clicked) - ones))
 
 
+@pytest.mark.slow
 def test_two_runs_have_bit_equal_losses_and_a_stage_changes_none(case, logs):
     options = case.options(data=logs(case), batch_size=64)
     once, twice, staged = (
@@ -134,6 +135,7 @@ def test_two_runs_have_bit_equal_losses_and_a_stage_changes_none(case, logs):
     assert other[0] != once[0]
 
 
+@pytest.mark.slow
 def test_a_smart_stage_changes_no_loss_and_runs_hashing_ahead(case, logs):
     options = case.options(data=logs(case), batch_size=64)
     smart = Optimizations(smart_stage=SmartStageOptions(num_threads=1))
@@ -149,6 +151,7 @@ def test_a_smart_stage_changes_no_loss_and_runs_hashing_ahead(case, logs):
     assert not {"VariableV2", "While", "StatelessWhile"} & moved
 
 
+@pytest.mark.slow
 def test_fused_lookups_train_the_same(case, logs):
     options = case.options(data=logs(case), batch_size=64)
 
@@ -192,6 +195,7 @@ def test_it_learns_what_rows_it_has_not_seen_say(case, logs):
     assert after > 0.7
 
 
+@pytest.mark.slow
 def test_the_chances_it_scores_are_those_it_is_trained_on(case, logs):
     options = case.options(data=logs(case, rows=128), batch_size=128)
     with tf.Graph().as_default():
@@ -233,6 +237,7 @@ def test_a_restored_checkpoint_goes_on_with_equal_losses(case, logs, tmp_path):
     assert len(set(kept.tolist())) == 4
 
 
+@pytest.mark.slow
 def test_weights_begin_unlike_each_other_and_all_are_trained(case, logs):
     with tf.Graph().as_default():
         built = case.model.build(case.options(data=logs(case), batch_size=64), OFF)
@@ -247,6 +252,7 @@ def test_weights_begin_unlike_each_other_and_all_are_trained(case, logs):
     assert len(set(drawn)) == len(drawn) > case.tables
 
 
+@pytest.mark.slow
 def test_an_epoch_reads_every_row_once_and_threads_deliver_the_same_batches(case, logs):
     options = case.options(data=logs(case, rows=1000), batch_size=64)
     several = Optimizations(stage=StageOptions(num_threads=4, capacity=3))
@@ -258,6 +264,7 @@ def test_an_epoch_reads_every_row_once_and_threads_deliver_the_same_batches(case
     assert sorted(off.tolist()) == sorted(staged.tolist())
 
 
+@pytest.mark.slow
 def test_the_parts_of_the_bound_run(case, logs):
     options = case.options(data=logs(case), batch_size=64, input_latency_ms=1.0)
     for build in (case.model.build_input, case.model.build_compute):
@@ -279,6 +286,7 @@ def batch_of(case, tmp_path, rows, layout):
     return case.options(data=case.check(path), batch_size=len(rows))
 
 
+@pytest.mark.slow
 def test_rows_without_tags_and_values_train(tmp_path):
     case = CASES["dssm"]
     empty = {column.name: "" for column in DSSM_TABLE.columns[2:]}
@@ -303,12 +311,14 @@ def test_no_tag_is_unlike_a_tag_and_their_order_does_not_count(tmp_path):
     assert len({round(chance, 5) for chance in (none, both, one)}) == 3
 
 
+@pytest.mark.slow
 def test_a_batch_of_first_clicks_trains(tmp_path):
     case = CASES["dien"]
     options = batch_of(case, tmp_path, [{"CLICKED": "0"}, {}], SEQUENCE_NEGATIVE_TABLE)
     assert np.isfinite(values(case.model.build, options, steps=3)).all()
 
 
+@pytest.mark.slow
 def test_the_end_of_a_history_counts_for_what_comes_behind_it(tmp_path):
     """Interests are those behind the last click, whatever the length of the history."""
     histories = ["1\x022\x023", "3\x022\x021", "1\x022\x023\x024"]
@@ -323,6 +333,7 @@ def test_the_end_of_a_history_counts_for_what_comes_behind_it(tmp_path):
     assert len({round(chance, 6) for chance in found}) == 3
 
 
+@pytest.mark.slow
 def test_din_reads_a_log_with_negatives_as_one_without(logs):
     without, having = (logs(CASES[name], rows=500) for name in ("din", "dien"))
     one, other = (
@@ -347,6 +358,7 @@ def test_fields_arrive_as_they_are_written(tmp_path):
     assert texts == {"ITEM": "1", "CATEGORY": "1", **row}
 
 
+@pytest.mark.slow
 def test_a_program_travels_and_builds_its_parts(logs):
     options = DinOptions(data=logs(CASES["din"]), batch_size=64)
     program = pickle.loads(pickle.dumps(din_program(options)))
