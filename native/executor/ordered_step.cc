@@ -20,7 +20,8 @@ using tensorflow::TensorValue;
 using Call = OrderedPlan::Call;
 using Kind = OrderedPlan::Kind;
 
-// An asynchronous kernel under way, or one that blocks a thread of the pool. Its inputs lie in the step, which lasts longer.
+// An asynchronous kernel under way, or one that blocks a thread of the pool. Its inputs lie in the
+// step, which lasts longer.
 struct AsyncCall {
   AsyncCall(const StepFrame& frame, const OpKernelContext::Params& step_params, const Call& call,
             uint64_t ready_since)

@@ -28,7 +28,7 @@ class Workers {
   };
 
   // At most so many work at one time; home, if there is one, counts.
-  Workers(int most, bool home) : most_(most), home_(home), working_(home ? 1 : 0) {}
+  Workers(int most, bool home) : most_(most), home_(home) {}
 
   // Adds what got ready. Returns how many workers to send (each will call Enter). `idle`: the caller
   // is a worker that has nothing else to do.
@@ -39,14 +39,13 @@ class Workers {
       std::push_heap(heap_.begin(), heap_.end());
     }
     int wanted = int(std::min<size_t>(heap_.size(), most_)) - (idle ? 1 : 0);
-    if (home_waits_ && wanted > coming_ && working_ < most_) {
+    // Those who were sent may be stuck behind others in the pool: home is here, and goes first.
+    if (home_waits_ && wanted > 0 && Working() < most_) {
       home_waits_ = false;
-      ++working_;
       --wanted;
       wake_.notify_one();
     }
-    const int sent = std::max(0, std::min(wanted - coming_, most_ - working_));
-    working_ += sent;
+    const int sent = std::max(0, std::min(wanted, most_ - Working()) - coming_);
     coming_ += sent;
     return sent;
   }
@@ -54,7 +53,6 @@ class Workers {
   // The caller becomes a worker by itself, like one that was sent and has entered.
   void Join() {
     std::lock_guard<std::mutex> lock(mu_);
-    ++working_;
     ++inside_;
   }
 
@@ -62,10 +60,7 @@ class Workers {
   bool Enter() {
     std::lock_guard<std::mutex> lock(mu_);
     --coming_;
-    if (ended_) {
-      --working_;
-      return false;
-    }
+    if (ended_ || Working() == most_) return false;
     ++inside_;
     return true;
   }
@@ -81,7 +76,6 @@ class Workers {
       Pop(most_cost, most_items, taken);
       return Took::kItems;
     }
-    --working_;
     --inside_;
     return Leave();
   }
@@ -95,10 +89,7 @@ class Workers {
         Pop(most_cost, most_items, taken);
         return true;
       }
-      if (!home_waits_) {
-        home_waits_ = true;
-        --working_;
-      }
+      home_waits_ = true;
       // Whoever is about to leave was inside when the step ended.
       wake_.wait(lock, [this] { return !home_waits_ || (ended_ && inside_ == 0); });
       if (home_waits_) return false;
@@ -123,7 +114,7 @@ class Workers {
   // Whether somebody could work who has nothing to do.
   bool WouldHelp() {
     std::lock_guard<std::mutex> lock(mu_);
-    return heap_.empty() && working_ < most_;
+    return heap_.empty() && Working() + coming_ < most_;
   }
 
  private:
@@ -149,6 +140,8 @@ class Workers {
              cost + heap_.front().cost <= most_cost);
   }
 
+  int Working() const { return inside_ + (home_ && !home_waits_ ? 1 : 0); }
+
   Took Leave() {
     if (!ended_ || inside_ > 0) return Took::kNothing;
     if (!home_) return Took::kLast;
@@ -163,7 +156,6 @@ class Workers {
   std::condition_variable wake_;
   std::vector<Entry> heap_;
   int64_t order_ = 0;
-  int working_;      // Home unless it waits, those inside, and those that were sent.
   int coming_ = 0;   // Sent, but not here yet.
   int inside_ = 0;   // Entered and not left; home does not count.
   bool home_waits_ = false;
