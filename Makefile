@@ -121,6 +121,9 @@ bench-trace: $(NATIVE) ## What tracing costs, and a trace of a million events
 bench-timeline: $(NATIVE) ## Open and zoom a million events in headless Chromium
 	@$(BIN)/python -m tests.bench.bench_timeline
 
+soak-executor: $(NATIVE) ## 32 clients for 30 minutes, with cancellations and errors: no deadlock, no leak
+	@WORKBENCH_SOAK_EXECUTOR_SECONDS=600 $(BIN)/python -m pytest -q -s --timeout 2400 tests/integration/test_executor_soak.py
+
 soak: $(NATIVE) ## 10,000 create/run/close cycles: no thread and no memory may leak
 	@WORKBENCH_SOAK_CYCLES=10000 $(BIN)/python -m pytest -q -s --timeout 3600 tests/integration/test_stage_soak.py
 
