@@ -195,6 +195,35 @@ TEST(HomeWakesForWork) {
   }
 }
 
+TEST(HomeWakesThoughWhoWasSentHasNotCome) {
+  Queue queue(2, /*home=*/true);
+  // One is sent, and stays behind others in its pool for ever.
+  CHECK_EQ(Add(&queue, {{0, 0, 1}}), 1);
+  Items taken;
+  CHECK(queue.TakeHome(kNoLimit, 1, &taken));
+  std::atomic<int> seen{0};
+  std::thread home([&] {
+    Items more;
+    while (queue.TakeHome(kNoLimit, 1, &more)) seen = more.back();
+  });
+  // Nobody else is there: there is room for help once home waits.
+  while (!queue.WouldHelp()) std::this_thread::yield();
+  Add(&queue, {{0, 0, 2}});
+  for (int i = 0; i < 5000 && seen != 2; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK_EQ(seen.load(), 2);
+  queue.End();
+  home.join();
+}
+
+TEST(AWorkerWhoComesTooLateLeavesAgain) {
+  Queue queue(1, /*home=*/false);
+  CHECK_EQ(Add(&queue, {{0, 0, 1}}), 1);
+  queue.Join();  // Somebody else took the place meanwhile.
+  CHECK(!queue.Enter());
+}
+
 TEST(HomeReturnsOnlyWhenNobodyIsInside) {
   for (int round = 0; round < 20; ++round) {
     Queue queue(3, /*home=*/true);
