@@ -16,7 +16,7 @@ from workbench.errors import DataError
 from workbench.models import parquet, tfrecord
 from workbench.models.criteo import check_criteo, generate_criteo
 from workbench.models.data import CheckedTable, Column, TableFormat, check_table
-from workbench.models.input import next_batch, stage
+from workbench.models.input import next_lines, stage
 from workbench.models.records import check_file, line_blocks, write_parquet, write_tfrecord
 from workbench.models.rows import parse_lines, parse_rows, row_dataset
 from workbench.models.taobao import check_dssm, check_sequences, generate_dssm, generate_sequences
@@ -59,7 +59,7 @@ def tables(request, tmp_path_factory) -> dict[str, CheckedTable]:
 def batches(data: CheckedTable, optimizations=OFF, *, steps=None) -> list[dict[str, np.ndarray]]:
     """The batches of an epoch, or of so many steps through rows without end."""
     with tf.Graph().as_default():
-        rows = next_batch(row_dataset(data), batch_size=128, endless=steps is not None)
+        rows = next_lines(data, batch_size=128, endless=steps is not None)
         batch = stage(parse_rows(rows, data), optimizations)
         found = []
         v1.train.get_or_create_global_step()
@@ -122,7 +122,7 @@ def test_each_container_is_written_from_each(tables, tmp_path):
 
 def test_several_sessions_read_the_same_parquet_dataset(tables):
     data = tables["parquet"]
-    rows = next_batch(row_dataset(data), batch_size=64, endless=False)
+    rows = next_lines(data, batch_size=64, endless=False)
     for _ in range(2):
         with v1.train.SingularMonitoredSession() as session:
             assert session.run(rows)[0] == data_line(data)
@@ -133,7 +133,7 @@ def data_line(data: CheckedTable) -> bytes:
 
 
 def test_batches_held_in_memory_repeat(tables):
-    rows = next_batch(row_dataset(tables["parquet"]), batch_size=350, held=True)
+    rows = next_lines(tables["parquet"], batch_size=350, held=True)
     with v1.train.SingularMonitoredSession() as session:
         found = [session.run(rows).tolist() for _ in range(4)]
     assert found[0] == found[2] != found[1] == found[3]
