@@ -11,10 +11,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from workbench.core import op_types
 from workbench.errors import OptionError, PlanError
 
-# Their edges lead back to the start of a loop.
-_LOOPS_BACK = frozenset({"NextIteration", "RefNextIteration"})
 # A hundred days; sums of them fit into int64.
 _MOST_NS = 2**53
 
@@ -84,7 +83,7 @@ def critical_path(
 
 def loops_back_of(ops: Iterable[str]) -> np.ndarray:
     """bool [nodes]: which nodes of these op types lead back to the start of a v1 loop."""
-    return np.array([op in _LOOPS_BACK for op in ops], bool)
+    return np.array([op in op_types.LOOPS_BACK for op in ops], bool)
 
 
 def _whole_ns(costs: Sequence[float] | np.ndarray) -> np.ndarray:

@@ -13,8 +13,6 @@ from workbench.core.pipeline import Work
 # A side is summed up in so many pieces of equal length: enough to tell its narrow stretches, where
 # another side finds a free core, from its wide ones.
 _PIECES = 16
-# Their edges lead back to the start of a loop.
-_LOOPS_BACK = frozenset({"NextIteration", "RefNextIteration"})
 
 
 def schedule(
@@ -92,7 +90,7 @@ def puts_to_takes(view: GraphView) -> list[tuple[int, int]]:
 def _within(view: GraphView, chosen: Bools) -> tuple[list[int], dict[int, list[int]]]:
     """For each node how many it waits for; and the takes behind each put, as it is without them."""
     waiting = np.zeros(len(view), np.int64)
-    back = np.array([op in _LOOPS_BACK for op in view.ops], bool)
+    back = np.array([op in op_types.LOOPS_BACK for op in view.ops], bool)
     for source, target in ((view.data[:, 0], view.data[:, 2]), view.control.T):
         counted = chosen[source] & chosen[target] & ~back[source]
         waiting += np.bincount(target[counted], minlength=len(view))

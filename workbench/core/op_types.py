@@ -25,6 +25,8 @@ SOURCES = frozenset(
     }
 )
 STAGE_PUT, STAGE_TAKE = "WorkbenchBufferPut", "WorkbenchBufferTake"
+# Their edges lead back to the start of a loop.
+LOOPS_BACK = frozenset({"NextIteration", "RefNextIteration"})
 
 VARIABLES = frozenset(
     {

@@ -9,6 +9,7 @@ import tensorflow as tf
 from workbench.models.criteo import CATEGORIES, CRITEO, NUMBERS
 from workbench.models.layers import looked_up
 from workbench.models.parts import Batch
+from workbench.models.rows import parse_lines
 
 v1 = tf.compat.v1
 
@@ -18,11 +19,7 @@ BUCKETS = 10_000
 
 def parse(lines: tf.Tensor) -> Batch:
     """The 40 columns of a batch of lines, by name: label and numbers float32, else string."""
-    defaults = [
-        tf.constant([""] if column.kind == "category" else [0.0]) for column in CRITEO.columns
-    ]
-    fields = tf.io.decode_csv(lines, defaults, field_delim="\t", use_quote_delim=False)
-    return {column.name: field for column, field in zip(CRITEO.columns, fields, strict=True)}
+    return parse_lines(lines, CRITEO)
 
 
 def log_numbers(batch: Batch) -> tf.Tensor:
