@@ -50,6 +50,16 @@ def plain(**settings: Any) -> v1.ConfigProto:
     return config
 
 
+def with_threads(config: v1.ConfigProto, count: int) -> v1.ConfigProto:
+    """The config with threads of its own: how many all sessions share is settled by the first.
+
+    Stock TensorFlow's staging areas block a thread each until somebody puts.
+    """
+    config.inter_op_parallelism_threads = count
+    config.use_per_session_threads = True
+    return config
+
+
 def all_optimized() -> v1.ConfigProto:
     """A config with which Grappler touches small graphs too."""
     config = v1.ConfigProto()
@@ -310,7 +320,8 @@ def test_a_staging_area_filled_and_emptied_in_one_run(policy, config, kind):
         key = tf.cast(x[0], tf.int64)
         taken, put = area.get(key), area.put(key, [x * 3.0], [0])
     # the kernels that take block their thread until the same run has put
-    found = same(policy, [taken, put], lambda i: {x: [i, 1]}, config=CONFIGS[config]())
+    own = with_threads(CONFIGS[config](), 4)
+    found = same(policy, [taken, put], lambda i: {x: [i, 1]}, config=own)
     assert found[0] != found[1]
 
 
@@ -387,7 +398,7 @@ def test_both_devices_wait_for_each_other(policy):
     with tf.device("/cpu:0"):
         put = queue.enqueue(tf.identity(x))
         got = area.get()
-    devices = plain(device_count={"CPU": 2})
+    devices = with_threads(plain(device_count={"CPU": 2}), 4)
     same(policy, [moved, put, put_back], config=devices, steps=7)
     same(policy, [got, put, put_back], config=devices, steps=7)
 

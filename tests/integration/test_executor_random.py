@@ -23,6 +23,7 @@ from tests.integration.test_executor import (
     config_of,
     outcomes,
     plain,
+    with_threads,
 )
 from tests.integration.test_executor_control_flow import control_flow
 
@@ -282,9 +283,8 @@ def test_a_generated_graph_gives_what_stock_gives(seed):
     made = plain if seed % 2 else all_optimized
     found = {}
     for policy in ("stock", *POLICIES):
-        config = made()
+        config = with_threads(made(), 6)
         config.device_count["CPU"] = 2
-        config.inter_op_parallelism_threads = 6  # For staging areas, which block theirs in stock.
         with v1.Session(graph=drawn.graph, config=config_of(policy, config)) as session:
             found[policy] = outcomes(
                 session,
