@@ -43,12 +43,14 @@ add_library(workbench MODULE
   embedding/lookup_ops.cc
   embedding/row_update_kernels.cc
   embedding/row_update_ops.cc
+  executor/async_kernel.cc
   executor/caching_device.cc
   executor/executor.cc
   executor/executor_shared.cc
   executor/node_io.cc
   executor/ordered_plan.cc
   executor/ordered_step.cc
+  executor/ordered_values.cc
   executor/propagated_step.cc
   executor/step_frame.cc
   rewriting/apply_stage_plan.cc

@@ -1,54 +1,19 @@
 #include "executor/ordered_step.h"
 
-#include <atomic>
 #include <utility>
 
+#include "executor/async_kernel.h"
 #include "executor/node_io.h"
-#include "absl/strings/str_cat.h"
-#include "tensorflow/core/framework/function.h"
-#include "tensorflow/core/framework/node_def_util.h"
+#include "executor/ordered_values.h"
 
 namespace workbench {
 namespace {
 
-using tensorflow::Entry;
 using tensorflow::Executor;
 using tensorflow::NodeItem;
 using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
-using tensorflow::TensorValue;
 using Call = OrderedPlan::Call;
 using Kind = OrderedPlan::Kind;
-
-// An asynchronous kernel under way, or one that blocks a thread of the pool. Its inputs lie in the
-// step, which lasts longer.
-struct AsyncCall {
-  AsyncCall(const StepFrame& frame, const OpKernelContext::Params& step_params, const Call& call,
-            uint64_t ready_since)
-      : params(step_params), context(OwnParams(frame, call, ready_since), call.num_outputs) {}
-
-  // All is set by now: the context looks at it when it is made.
-  OpKernelContext::Params* OwnParams(const StepFrame& frame, const Call& call,
-                                     uint64_t ready_since) {
-    params.eigen_gpu_device = nullptr;
-    params.track_allocations = false;
-    if (frame.watch().any()) {
-      watched.emplace(frame, *call.item, ready_since);
-      params.track_allocations = watched->TracksAllocations();
-    }
-    return &params;
-  }
-
-  OpKernelContext::Params params;
-  std::optional<WatchedNode> watched;
-  OpKernelContext context;
-  uint64_t launched = 0;  // Ticks of its launch alone.
-  uint64_t ended = 0;
-  int32_t position = 0;
-  // Whoever comes second, the return of the launch or the kernel's callback, goes on with it.
-  std::atomic<bool> second{false};
-  std::shared_ptr<Workers<AsyncCall*>> workers;
-};
 
 // A node that is run by doing nothing, as those see it who watch.
 void SeeNothing(WatchedNode* watched, const NodeItem& item) {
@@ -65,21 +30,7 @@ void SeeNothing(WatchedNode* watched, const NodeItem& item) {
 class OrderedSteps::Step {
  public:
   Step(const ExecutorShared& shared, const OrderedPlan& plan)
-      : shared_(shared),
-        plan_(plan),
-        entries_(plan.num_values),
-        values_(plan.num_values),
-        waiting_(plan.waiting.size()) {
-    for (int32_t i = 0; i < plan.num_values; ++i) {
-      entries_[i].alloc_attr = plan.value_attributes[i];
-      values_[i].tensor = entries_[i].val.get();
-    }
-    for (const OrderedPlan::Constant& constant : plan.constants) {
-      entries_[constant.value].state = Entry::State::HAS_CONST_TENSOR;
-      entries_[constant.value].const_tensor = constant.tensor;
-      values_[constant.value].tensor = const_cast<Tensor*>(constant.tensor);
-    }
-  }
+      : shared_(shared), plan_(plan), values_(plan), waiting_(plan.waiting.size()) {}
 
   absl::Status Run(const Executor::Args& args, Turn* turn);
   // Deletes itself, or goes back to `owner`, before `done`.
@@ -99,25 +50,26 @@ class OrderedSteps::Step {
   bool RunWatched(const Call& call);
   // Of what TensorFlow does not watch.
   bool RunNoted(const Call& call);
-  // After a kernel: its error, or its outputs to those that wait.
-  bool Settle(const Call& call, OpKernelContext* context);
-  bool PassArgument(const Call& call);
-  bool PassReturn(const Call& call);
-  bool Prepare(const Call& call);
-  // Moves what the kernel made to those that wait for it. `stats` may be null.
-  bool Pass(const Call& call, OpKernelContext* context,
-            tensorflow::NodeExecStatsInterface* stats = nullptr);
-  bool PassUnusual(const Call& call, int32_t output, const TensorValue& made,
-                   const int32_t* target, const int32_t* end,
-                   tensorflow::NodeExecStatsInterface* stats);
+  // Of what needs no kernel where all is as usual.
+  bool RunArgument(const Call& call);
+  bool RunReturn(const Call& call);
+  // After a kernel: its error, or its outputs to those that wait. `stats` may be null.
+  bool Settle(const Call& call, OpKernelContext* context,
+              tensorflow::NodeExecStatsInterface* stats = nullptr);
+  bool Prepare(const Call& call) { return Check(values_.Prepare(call)); }
+  bool Check(const absl::Status& status) {
+    if (TF_PREDICT_TRUE(status.ok())) return true;
+    frame_->Fail(status);
+    return false;
+  }
   void Set(const Call& call, OpKernelContext::Params* params);
-  void ClearInputs(const Call& call);
-  void ClearAll();
   void TraceSettled();
+
+  struct AsyncCall;
 
   void RunByWaiting();
   void Launch(int32_t position);
-  void EndAsync(AsyncCall* call);
+  void EndAsync(AsyncCall* async);
   void Ended(int32_t position);
   void GoOn();
   void Finish();
@@ -126,9 +78,8 @@ class OrderedSteps::Step {
   const ExecutorShared& shared_;
   const OrderedPlan& plan_;
 
-  // Kept from step to step. Constants stay; other values are there between producer and consumer.
-  std::vector<Entry> entries_;
-  std::vector<TensorValue> values_;
+  // Kept from step to step.
+  OrderedValues values_;
   std::vector<int32_t> waiting_;
   OpKernelContext::Params params_;
 
@@ -144,6 +95,32 @@ class OrderedSteps::Step {
   OrderedSteps* owner_ = nullptr;
   std::optional<Executor::Args> own_args_;
   Executor::DoneCallback done_;
+};
+
+// The call's inputs lie in the step, which lasts longer.
+struct OrderedSteps::Step::AsyncCall : AsyncKernel {
+  AsyncCall(Step* step, int32_t position)
+      : AsyncKernel(*step->frame_, *step->plan_.calls[position].item, step->params_,
+                    step->ready_since_),
+        step(step),
+        position(position),
+        workers(step->workers_) {}
+
+  void Ended(bool here) override {
+    if (here) {
+      step->EndAsync(this);
+      return;
+    }
+    // Once it is handed over the step may end and go, unless this thread has to send somebody.
+    const std::shared_ptr<Workers<AsyncCall*>> queue = std::move(workers);
+    Step* const owner = step;
+    const Workers<AsyncCall*>::Ready ready{0, 0, this};
+    if (queue->Add(&ready, &ready + 1, /*idle=*/false) > 0) owner->SendOne();
+  }
+
+  Step* const step;
+  const int32_t position;
+  std::shared_ptr<Workers<AsyncCall*>> workers;
 };
 
 absl::Status OrderedSteps::Step::Begin(const Executor::Args& args) {
@@ -165,7 +142,7 @@ absl::Status OrderedSteps::Step::Begin(const Executor::Args& args) {
 }
 
 absl::Status OrderedSteps::Step::End(const absl::Status& status) {
-  if (TF_PREDICT_FALSE(!status.ok())) ClearAll();
+  if (TF_PREDICT_FALSE(!status.ok())) values_.ClearAll();
   frame_.reset();
   workers_.reset();
   return status;
@@ -254,9 +231,9 @@ bool OrderedSteps::Step::RunCall(const Call& call) {
   } else {
     switch (call.kind) {
       case Kind::kArgument:
-        return PassArgument(call);
+        return RunArgument(call);
       case Kind::kReturn:
-        return PassReturn(call);
+        return RunReturn(call);
       case Kind::kNothing:
         return true;
       default:
@@ -267,7 +244,7 @@ bool OrderedSteps::Step::RunCall(const Call& call) {
 
 void OrderedSteps::Step::Set(const Call& call, OpKernelContext::Params* params) {
   params->op_kernel = call.kernel;
-  params->inputs = absl::MakeConstSpan(values_.data() + call.first_input, call.num_inputs);
+  params->inputs = values_.InputsOf(call);
   params->input_alloc_attrs =
       absl::MakeConstSpan(plan_.value_attributes.data() + call.first_input, call.num_inputs);
   params->output_attr_array = call.item->output_attrs();
@@ -283,13 +260,24 @@ bool OrderedSteps::Step::RunKernel(const Call& call) {
   return Settle(call, &context);
 }
 
-bool OrderedSteps::Step::Settle(const Call& call, OpKernelContext* context) {
+bool OrderedSteps::Step::Settle(const Call& call, OpKernelContext* context,
+                                tensorflow::NodeExecStatsInterface* stats) {
   if (TF_PREDICT_FALSE(!context->status().ok())) {
     frame_->Fail(KernelError(*call.item, context));
     return false;
   }
-  ClearInputs(call);
-  return Pass(call, context);
+  values_.ClearInputs(call);
+  return Check(values_.Pass(call, context, stats));
+}
+
+bool OrderedSteps::Step::RunArgument(const Call& call) {
+  absl::Status status;
+  return values_.PassArgument(call, params_.call_frame, &status) ? Check(status) : RunKernel(call);
+}
+
+bool OrderedSteps::Step::RunReturn(const Call& call) {
+  absl::Status status;
+  return values_.PassReturn(call, params_.call_frame, &status) ? Check(status) : RunKernel(call);
 }
 
 bool OrderedSteps::Step::RunWatched(const Call& call) {
@@ -313,14 +301,7 @@ bool OrderedSteps::Step::RunWatched(const Call& call) {
   ready_since_ = Ticks();
   watched.End(ready_since_, ready_since_ - watched.start());
   watched.EndRegion();
-  bool passed;
-  if (!context.status().ok()) {
-    frame_->Fail(KernelError(*call.item, &context));
-    passed = false;
-  } else {
-    ClearInputs(call);
-    passed = Pass(call, &context, watched.stats());
-  }
+  const bool passed = Settle(call, &context, watched.stats());
   watched.Done(&context);
   return passed;
 }
@@ -335,7 +316,7 @@ bool OrderedSteps::Step::RunNoted(const Call& call) {
     case Kind::kArgument:
     case Kind::kReturn:
       start = Ticks();
-      passed = call.kind == Kind::kArgument ? PassArgument(call) : PassReturn(call);
+      passed = call.kind == Kind::kArgument ? RunArgument(call) : RunReturn(call);
       ready_since_ = Ticks();
       break;
     default:
@@ -349,152 +330,6 @@ bool OrderedSteps::Step::RunNoted(const Call& call) {
   }
   frame_->Note(*call.item, ready_since, start, ready_since_, ready_since_ - start);
   return passed;
-}
-
-bool OrderedSteps::Step::PassArgument(const Call& call) {
-  tensorflow::CallFrameInterface* call_frame = params_.call_frame;
-  if (TF_PREDICT_FALSE(call_frame == nullptr || size_t(call.index) >= call_frame->num_args())) {
-    return RunKernel(call);
-  }
-  const int32_t* begins = plan_.target_begins.data() + call.target_begin;
-  const int32_t* target = plan_.targets.data() + begins[0];
-  const int32_t* end = plan_.targets.data() + begins[1];
-  if (target == end) return true;
-  if (call_frame->CanConsumeArg(call.index)) {
-    Tensor value;
-    call_frame->ConsumeArg(call.index, &value);
-    if (TF_PREDICT_FALSE(value.dtype() != call.item->output_type(0))) {
-      frame_->Fail(tensorflow::AttachDef(
-          absl::InvalidArgumentError(absl::StrCat(
-              "Type mismatch: actual ", tensorflow::DataTypeString(value.dtype()), " vs. expect ",
-              tensorflow::DataTypeString(call.item->output_type(0)))),
-          call.kernel->def()));
-      return false;
-    }
-    for (; target != end - 1; ++target) {
-      entries_[*target].val.Init(value);
-      entries_[*target].state = Entry::State::HAS_VALUE;
-    }
-    entries_[*target].val.Init(std::move(value));
-    entries_[*target].state = Entry::State::HAS_VALUE;
-    return true;
-  }
-  const Tensor* value;
-  if (TF_PREDICT_FALSE(!call_frame->GetArg(call.index, &value).ok() ||
-                       value->dtype() != call.item->output_type(0))) {
-    return RunKernel(call);
-  }
-  for (; target != end; ++target) {
-    entries_[*target].val.Init(*value);
-    entries_[*target].state = Entry::State::HAS_VALUE;
-  }
-  return true;
-}
-
-bool OrderedSteps::Step::PassReturn(const Call& call) {
-  if (TF_PREDICT_FALSE(call.reads_variables)) return RunKernel(call);
-  const Tensor& value = *values_[call.first_input].tensor;
-  if (TF_PREDICT_FALSE(params_.call_frame == nullptr ||
-                       value.dtype() != call.item->input_type(0))) {
-    return RunKernel(call);
-  }
-  absl::Status set = params_.call_frame->SetRetval(call.index, value);
-  if (TF_PREDICT_FALSE(!set.ok())) {
-    frame_->Fail(tensorflow::AttachDef(set, call.kernel->def()));
-    return false;
-  }
-  ClearInputs(call);
-  return true;
-}
-
-bool OrderedSteps::Step::Prepare(const Call& call) {
-  absl::InlinedVector<tensorflow::AllocatorAttributes, 8> attributes(call.num_inputs);
-  bool dead;
-  absl::Status prepared =
-      PrepareInputs(*call.item, entries_.data() + call.first_input,
-                    values_.data() + call.first_input, attributes.data(), &dead);
-  if (TF_PREDICT_TRUE(prepared.ok())) return true;
-  frame_->Fail(prepared);
-  return false;
-}
-
-bool OrderedSteps::Step::Pass(const Call& call, OpKernelContext* context,
-                              tensorflow::NodeExecStatsInterface* stats) {
-  const int32_t* begins = plan_.target_begins.data() + call.target_begin;
-  bool passed = true;
-  for (int32_t output = 0; output < call.num_outputs; ++output) {
-    const TensorValue made = context->release_output(output);
-    const int32_t* target = plan_.targets.data() + begins[output];
-    const int32_t* end = plan_.targets.data() + begins[output + 1];
-    if (TF_PREDICT_FALSE(made.tensor == nullptr || made.is_ref() ||
-                         made.tensor->dtype() != call.item->output_type(output))) {
-      passed &= PassUnusual(call, output, made, target, end, stats);
-      continue;
-    }
-    if (TF_PREDICT_FALSE(stats != nullptr) && made.tensor->IsInitialized()) {
-      stats->SetOutput(output, made.tensor);
-    }
-    if (target != end) {
-      // The last one takes it over: a kernel may write to a value that nobody else has.
-      for (; target != end - 1; ++target) {
-        entries_[*target].val.Init(*made.tensor);
-        entries_[*target].state = Entry::State::HAS_VALUE;
-      }
-      entries_[*target].val.Init(std::move(*made.tensor));
-      entries_[*target].state = Entry::State::HAS_VALUE;
-    }
-    delete made.tensor;
-  }
-  return passed;
-}
-
-bool OrderedSteps::Step::PassUnusual(const Call& call, int32_t output, const TensorValue& made,
-                                     const int32_t* target, const int32_t* end,
-                                     tensorflow::NodeExecStatsInterface* stats) {
-  const NodeItem& item = *call.item;
-  if (made.tensor == nullptr) {
-    if (item.is_recv_or_switch || (item.outputs_required && !item.outputs_required[output])) {
-      for (; target != end; ++target) {
-        entries_[*target].val.Init();
-        entries_[*target].state = Entry::State::HAS_VALUE;
-      }
-      return true;
-    }
-    frame_->Fail(absl::InternalError(absl::StrCat(
-        "Missing ", output, "-th output from ",
-        tensorflow::FormatNodeDefForError(call.kernel->def()))));
-    return false;
-  }
-  const tensorflow::DataType type = made.dtype_safe();
-  if (type != item.output_type(output)) {
-    frame_->Fail(absl::InternalError(
-        absl::StrCat("Output ", output, " of type ", tensorflow::DataTypeString(type),
-                     " does not match declared output type ",
-                     tensorflow::DataTypeString(item.output_type(output)), " for node ",
-                     tensorflow::FormatNodeDefForError(call.kernel->def()))));
-    if (!made.is_ref()) delete made.tensor;
-    return false;
-  }
-  if (stats != nullptr && made.tensor->IsInitialized()) stats->SetOutput(output, made.tensor);
-  for (; target != end; ++target) {
-    entries_[*target].ref_tensor.tensor = made.tensor;
-    entries_[*target].ref_tensor.mu = made.mutex_if_ref;
-    entries_[*target].state = Entry::State::HAS_REF_TENSOR;
-  }
-  return true;
-}
-
-void OrderedSteps::Step::ClearInputs(const Call& call) {
-  Entry* entry = entries_.data() + call.first_input;
-  for (const Entry* end = entry + call.num_inputs; entry != end; ++entry) {
-    if (entry->state != Entry::State::HAS_CONST_TENSOR) entry->ClearVal();
-  }
-}
-
-void OrderedSteps::Step::ClearAll() {
-  for (Entry& entry : entries_) {
-    if (entry.state != Entry::State::HAS_CONST_TENSOR) entry.ClearVal();
-  }
 }
 
 void OrderedSteps::Step::RunByWaiting() {
@@ -530,56 +365,16 @@ void OrderedSteps::Step::Launch(int32_t position) {
   const Call& call = plan_.calls[position];
   Set(call, &params_);
   if (call.reads_variables && !Prepare(call)) return;
-  auto* async = new AsyncCall(*frame_, params_, call, ready_since_);
-  async->position = position;
-  async->workers = workers_;
-  if (frame_->watch().any()) {
-    async->watched->BeginRegion(async->context);
-    async->watched->Begin();
-  }
   ++under_way_;
-  auto done = [this, async] {
-    if (async->watched) async->ended = Ticks();
-    if (!async->second.exchange(true)) return;
-    // Once it is handed over the step may end and go, unless this thread has to send somebody.
-    const std::shared_ptr<Workers<AsyncCall*>> workers = std::move(async->workers);
-    const Workers<AsyncCall*>::Ready ready{0, 0, async};
-    if (workers->Add(&ready, &ready + 1, /*idle=*/false) > 0) SendOne();
-  };
-  if (call.item->kernel_is_async) {
-    frame_->device()->ComputeAsync(call.kernel->AsAsync(), &async->context, std::move(done));
-  } else {
-    frame_->args().runner(
-        [async, kernel = call.kernel, device = frame_->device(), done = std::move(done)] {
-          device->Compute(kernel, &async->context);
-          done();
-        });
-  }
-  if (frame_->watch().any()) {
-    async->watched->EndRegion();
-    ready_since_ = Ticks();
-    async->launched = ready_since_ - async->watched->start();
-  }
-  if (async->second.exchange(true)) EndAsync(async);
+  (new AsyncCall(this, position))->Start();
+  if (frame_->watch().any()) ready_since_ = Ticks();
 }
 
 void OrderedSteps::Step::EndAsync(AsyncCall* async) {
-  const Call& call = plan_.calls[async->position];
-  tensorflow::NodeExecStatsInterface* stats = nullptr;
-  if (async->watched) {
-    const bool waits = shared_.Waits(call.item->node_id);
-    async->watched->End(async->ended,
-                        waits ? async->launched : async->ended - async->watched->start());
-    stats = async->watched->stats();
-    ready_since_ = async->ended;
-  }
-  if (!async->context.status().ok()) {
-    frame_->Fail(KernelError(*call.item, &async->context));
-  } else {
-    ClearInputs(call);
-    if (Pass(call, &async->context, stats)) Ended(async->position);
-  }
-  if (async->watched) async->watched->Done(&async->context);
+  tensorflow::NodeExecStatsInterface* stats = async->EndWatch();
+  ready_since_ = async->ended();
+  if (Settle(plan_.calls[async->position], async->context(), stats)) Ended(async->position);
+  async->DoneWatch();
   --under_way_;
   delete async;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "executor/async_kernel.h"
 #include "executor/node_io.h"
 #include "executor/step_frame.h"
 #include "executor/workers.h"
@@ -115,7 +116,6 @@ class Step {
   bool RunNode(const Item& item, Local* local);
   absl::Status RunKernel(const Item& item, Local* local, Entry* inputs, bool* launched);
   absl::Status Compute(const Item& item, Local* local);
-  void Launch(const Item& item, Local* local, Entry* inputs);
   void EndAsync(AsyncNode* async);
   bool EndNode(const TaggedNode& node, const absl::Status& status, Entry* inputs,
                EntryVector* outputs, TaggedNodeSeq* ready, Local* local);
@@ -151,42 +151,27 @@ class Step {
   std::atomic<int32_t> batches_{0};
 };
 
-// An asynchronous kernel under way, or one that blocks a thread of the pool.
+// Its inputs are its own: the thread that starts it goes on to other nodes.
 template <class Propagator>
-struct Step<Propagator>::AsyncNode {
+struct Step<Propagator>::AsyncNode : AsyncKernel {
   AsyncNode(Step* step, const Item& item, const Local& local, Entry* first_input)
-      : step(step),
-        item(item),
+      : AsyncKernel(*step->frame_, item.node.get_node_item(), local.params, item.scheduled),
+        step(step),
+        node(item.node),
         first_input(first_input),
         inputs(local.inputs),
-        input_attributes(local.input_attributes),
-        params(local.params),
-        context(OwnParams(), item.node.get_node_item().num_outputs) {}
-
-  // All is set by now: the context looks at it when it is made.
-  OpKernelContext::Params* OwnParams() {
-    params.eigen_gpu_device = nullptr;
-    params.inputs = inputs;
-    params.input_alloc_attrs = input_attributes;
-    if (step->frame_->watch().any()) {
-      watched.emplace(*step->frame_, item.node.get_node_item(), item.scheduled);
-      params.track_allocations = watched->TracksAllocations();
-    }
-    return &params;
+        input_attributes(local.input_attributes) {
+    params_.inputs = inputs;
+    params_.input_alloc_attrs = input_attributes;
   }
 
-  Step* step;
-  const Item item;
-  Entry* first_input;
-  absl::InlinedVector<TensorValue, 8> inputs;
-  absl::InlinedVector<tensorflow::AllocatorAttributes, 8> input_attributes;
-  OpKernelContext::Params params;
-  std::optional<WatchedNode> watched;
-  OpKernelContext context;
-  uint64_t launched = 0;
-  // The launch and the callback both write to what is watched: the second of them ends the node.
-  std::atomic<bool> second{false};
-  uint64_t ended = 0;
+  void Ended(bool) override { step->EndAsync(this); }
+
+  Step* const step;
+  const TaggedNode node;
+  Entry* const first_input;
+  const absl::InlinedVector<TensorValue, 8> inputs;
+  const absl::InlinedVector<tensorflow::AllocatorAttributes, 8> input_attributes;
 };
 
 template <class Propagator>
@@ -329,7 +314,7 @@ absl::Status Step<Propagator>::RunKernel(const Item& item, Local* local, Entry* 
   params.outputs_required_array = node.outputs_required.get();
   if (node.kernel_is_async || shared_.Blocks(node.node_id)) {
     *launched = true;
-    Launch(item, local, inputs);
+    (new AsyncNode(this, item, *local, inputs))->Start();
     return absl::OkStatus();
   }
   local->outputs.resize(node.num_outputs);
@@ -382,51 +367,14 @@ absl::Status Step<Propagator>::Compute(const Item& item, Local* local) {
 }
 
 template <class Propagator>
-void Step<Propagator>::Launch(const Item& item, Local* local, Entry* inputs) {
-  const NodeItem& node = item.node.get_node_item();
-  auto* async = new AsyncNode(this, item, *local, inputs);
-  const bool is_watched = frame_->watch().any();
-  if (is_watched) {
-    async->watched->BeginRegion(async->context);
-    async->watched->Begin();
-  }
-  auto done = [async, is_watched] {
-    if (!is_watched) {
-      async->step->EndAsync(async);
-      return;
-    }
-    async->ended = Ticks();
-    if (async->second.exchange(true)) async->step->EndAsync(async);
-  };
-  if (node.kernel_is_async) {
-    frame_->device()->ComputeAsync(node.kernel->AsAsync(), &async->context, std::move(done));
-  } else {
-    args_.runner([async, kernel = node.kernel, device = frame_->device(), done = std::move(done)] {
-      device->Compute(kernel, &async->context);
-      done();
-    });
-  }
-  if (!is_watched) return;  // Where nobody watches the node may have ended and be gone.
-  async->watched->EndRegion();
-  async->launched = Ticks() - async->watched->start();
-  if (async->second.exchange(true)) EndAsync(async);
-}
-
-template <class Propagator>
 void Step<Propagator>::EndAsync(AsyncNode* async) {
-  const NodeItem& node = async->item.node.get_node_item();
-  tensorflow::NodeExecStatsInterface* stats = nullptr;
-  if (async->watched) {
-    async->watched->End(async->ended, shared_.Waits(node.node_id)
-                                          ? async->launched
-                                          : async->ended - async->watched->start());
-    stats = async->watched->stats();
-  }
+  const NodeItem& node = async->item();
   EntryVector outputs(node.num_outputs);
-  absl::Status status = ProcessOutputs(node, &async->context, outputs.data(), stats);
-  if (async->watched) async->watched->Done(&async->context);
+  absl::Status status =
+      ProcessOutputs(node, async->context(), outputs.data(), async->EndWatch());
+  async->DoneWatch();
   TaggedNodeSeq ready;
-  const TaggedNode tagged = async->item.node;
+  const TaggedNode tagged = async->node;
   Entry* first_input = async->first_input;
   const std::shared_ptr<Workers> workers = workers_;
   delete async;
