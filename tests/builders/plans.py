@@ -19,6 +19,7 @@ def planned_stage(name: str = "smart_stage", *, widens: bool = False, **more: An
         "moved_ops": ("IteratorGetNext", "DecodeCSV"),
         "carried": ("next", "parse"),
         "dtypes": (("string",), ("float32",)),
+        "shapes": (((),), ((-1,),)),
         "options": StageOptions(),
         "widens": (WidenedPut(put="put", owner="owner:0", record=("next:0",)),) if widens else (),
     }

@@ -242,6 +242,35 @@ def test_each_of_two_user_stages_is_widened_or_followed():
             assert float(session.run(loss)) == 2 * 4 + 2 * 5 + 3 * 3 + 3 * 4
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_what_is_taken_has_the_static_shapes_that_it_had(graph, own):
+    """Grappler fuses what it knows the shapes of: behind a stage it must not know less."""
+    batch = v1.data.make_one_shot_iterator(tf.data.Dataset.range(9).batch(3)).get_next()
+    batch = staged(batch) if own else batch
+    numbers = tf.cast(batch, tf.float32, name="numbers")
+    square = tf.reshape(tf.tile(numbers, [4])[:4], [2, 2], name="square")
+    any_rank = tf.ones(tf.tile(batch[:1] * 0 + 2, batch[:1] + 1), name="any_rank")
+    weight = v1.get_variable("w", [], initializer=v1.ones_initializer())
+    loss = tf.add_n([tf.reduce_sum(weight * each) for each in (numbers, square, any_rank)])
+    config, plan = smart_stage.prepare_config(graph, targets=[loss])
+    carried = plan.stages[-1].carried
+    assert {"numbers", "square", "any_rank"} <= set(carried)
+    known = [t.shape for name in carried for t in graph.get_operation_by_name(name).outputs]
+    metadata = v1.RunMetadata()
+    with v1.Session(config=config) as session:
+        session.run(v1.global_variables_initializer())
+        with prefetching(session):
+            wished = v1.RunOptions(output_partition_graphs=True)
+            assert session.run(loss, options=wished, run_metadata=metadata) == 3 + 3 + 2
+    takes = {
+        node.name: [tf.TensorShape(shape).as_proto() for shape in node.attr["shapes"].list.shape]
+        for partition in metadata.partition_graphs
+        for node in partition.node
+        if node.op == "WorkbenchBufferTake"
+    }
+    assert takes["smart_stage_buffer/take"] == [shape.as_proto() for shape in known]
+
+
 # Hazards.
 
 

@@ -179,7 +179,7 @@ def test_what_is_no_plan_is_said():
     good = json.loads(plan(auto()).to_json())
     for text, said in (
         ("{", "this is no JSON"),
-        ("[]", "format version None; this workbench reads 1"),
+        ("[]", "format version None; this workbench reads 2"),
         (json.dumps({**good, "format_version": 9}), "format version 9"),
         (json.dumps({k: v for k, v in good.items() if k != "stages"}), "damaged: KeyError"),
     ):

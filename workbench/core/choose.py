@@ -212,6 +212,7 @@ def _stage(
         moved_ops=tuple(view.ops[node] for node in order),
         carried=tuple(view.names[node] for node in carried),
         dtypes=tuple(view.outputs[node] for node in carried),
+        shapes=tuple(view.output_shapes(node) for node in carried),
         options=dataclasses.replace(
             own.options if own else _stage_options(options, chained=chained),
             num_threads=arranged.num_threads,

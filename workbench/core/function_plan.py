@@ -139,6 +139,7 @@ def _batch_alone(boundary: Boundary, options: SmartStageOptions) -> PlannedStage
         moved_ops=tuple(view.ops[node] for node in nodes),
         carried=names,
         dtypes=tuple(view.outputs[node] for node in nodes),
+        shapes=tuple(view.output_shapes(node) for node in nodes),
         options=StageOptions(
             **said | {"capacity": said["capacity"] or 1, "num_threads": said["num_threads"] or 1}
         ),
@@ -153,15 +154,12 @@ def _read_on(boundary: Boundary, function: Any, stage: PlannedStage) -> PlannedS
     ends = data[moved[data[:, 0]] & ~moved[data[:, 2]] & boundary.step[data[:, 2]], 0]
     read = {view.names[node] for node in ends.tolist()}
     read |= {tensor.op.name for tensor in function.outputs}
-    kept = [
-        (name, kinds)
-        for name, kinds in zip(stage.carried, stage.dtypes, strict=True)
-        if name in read
-    ]
+    kept = [i for i, name in enumerate(stage.carried) if name in read]
     return dataclasses.replace(
         stage,
-        carried=tuple(name for name, _ in kept),
-        dtypes=tuple(kinds for _, kinds in kept),
+        carried=tuple(stage.carried[i] for i in kept),
+        dtypes=tuple(stage.dtypes[i] for i in kept),
+        shapes=tuple(stage.shapes[i] for i in kept),
     )
 
 

@@ -18,6 +18,8 @@ from workbench.errors import PlanError
 
 Bools = np.ndarray
 Ints = np.ndarray
+# A static shape: -1 for a size that is not known, None where the rank is not.
+Shape = tuple[int, ...] | None
 # Kinds of what a function captures, in `GraphView.captures`.
 CAPTURED_VARIABLE, CAPTURED_TABLE = "variable", "table"
 CAPTURED_RESOURCE, CAPTURED_VALUE = "resource", "value"
@@ -50,6 +52,7 @@ class GraphView:
       stateful_ops: the op types whose OpDef is stateful.
       shared_names: for nodes that make or name a resource: "container/shared_name", the node's own
         name where the op has none.
+      shapes: for nodes of which they are known: the static shapes of their outputs.
       functions: for nodes that call functions: their names.
       library: body of every function by name.
       captures: for the nodes through which a function reads what it captures: the kind, one of
@@ -65,6 +68,7 @@ class GraphView:
     control: Ints
     stateful_ops: frozenset[str] = frozenset()
     shared_names: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    shapes: Mapping[int, tuple[Shape, ...]] = dataclasses.field(default_factory=dict)
     functions: Mapping[int, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     library: Mapping[str, GraphView] = dataclasses.field(default_factory=dict)
     captures: Mapping[int, str] = dataclasses.field(default_factory=dict)
@@ -93,6 +97,10 @@ class GraphView:
                 f"the graph has no node {node_name(name)!r}; expected one of its {len(self)} nodes"
             )
         return found
+
+    def output_shapes(self, node: int) -> tuple[Shape, ...]:
+        """Static shapes of a node's outputs, as far as they are known."""
+        return self.shapes.get(node, (None,) * len(self.outputs[node]))
 
     @functools.cached_property
     def consumers(self) -> Adjacency:

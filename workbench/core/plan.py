@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.core.boundary import Boundary
+from workbench.core.graph import Shape
 from workbench.core.options import StageOptions
 from workbench.display import Displayed
 from workbench.errors import OptionError, PlanError
 
-_FORMAT_VERSION = 1
+_FORMAT_VERSION = 2
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,7 @@ class PlannedStage:
       moved_ops: their op types.
       carried: the nodes all of whose outputs travel through the buffer, the start first.
       dtypes: dtype names of the outputs of each carried node.
+      shapes: their static shapes; -1 for a size that is not known, None where the rank is not.
       options: of the stage; exceptions are integer codes.
       widens: puts of the user's own stage, when that one is widened; else a new buffer is made.
       own_name, own_buffer: name and "container/shared_name" of the user's own stage then.
@@ -60,6 +62,7 @@ class PlannedStage:
     moved_ops: tuple[str, ...]
     carried: tuple[str, ...]
     dtypes: tuple[tuple[str, ...], ...]
+    shapes: tuple[tuple[Shape, ...], ...]
     options: StageOptions = dataclasses.field(default_factory=StageOptions)
     widens: tuple[WidenedPut, ...] = ()
     own_name: str = ""
@@ -254,6 +257,10 @@ def _stage_from(stage: Mapping[str, Any]) -> PlannedStage:
         moved_ops=tuple(stage["moved_ops"]),
         carried=tuple(stage["carried"]),
         dtypes=tuple(tuple(kinds) for kinds in stage["dtypes"]),
+        shapes=tuple(
+            tuple(None if shape is None else tuple(shape) for shape in shapes)
+            for shapes in stage["shapes"]
+        ),
         options=StageOptions(**options),
         widens=tuple(
             WidenedPut(put=each["put"], owner=each["owner"], record=tuple(each["record"]))

@@ -182,7 +182,13 @@ def _new_stage(stage: PlannedStage, token: str) -> tuple[graph_pb2.GraphDef, Pre
         tensors = [tensor for tensor, _ in stand_ins]
         record, host = tensors[: len(tensors) - on_host], tensors[len(tensors) - on_host :]
         with v1.name_scope(f"{stage.name}_buffer/"):
-            taken = at.take([t.dtype for t in record], [t.dtype for t in host], name="take")
+            taken = at.take(
+                [tensor.dtype for tensor in record],
+                [tensor.dtype for tensor in host],
+                shapes=[tensor.shape for tensor in record],
+                host_shapes=[tensor.shape for tensor in host],
+                name="take",
+            )
             with scratch.colocate_with(taken[0].op):
                 runner = build_runner(at, [record], (), stage.options, [host])
     return _nodes(scratch, stand_ins), runner
@@ -219,7 +225,11 @@ def _widened(
                 name="put",
             )
             if i == 0:
-                at.take([tensor.dtype for tensor, _ in record], name="take")
+                at.take(
+                    [tensor.dtype for tensor, _ in record],
+                    shapes=[tensor.shape for tensor, _ in record],
+                    name="take",
+                )
         made = _nodes(scratch, [*record, (owner, put.owner)])
         renamed = {"put": put.put, "take": take}
         for node in made.node:
@@ -233,10 +243,11 @@ def _stand_ins(
 ) -> list[tuple[tf.Tensor, str]]:
     """A placeholder for each tensor of the record, and the name of what it stands for."""
     record = []
-    for node, kinds in zip(stage.carried, stage.dtypes, strict=True):
-        for output, kind in enumerate(kinds):
+    for node, kinds, shapes in zip(stage.carried, stage.dtypes, stage.shapes, strict=True):
+        for output, (kind, shape) in enumerate(zip(kinds, shapes, strict=True)):
             name = given.get(f"{node}:{output}", f"{prefix}/{node}:{output}")
-            record.append((v1.placeholder(tf.dtypes.as_dtype(kind)), name))
+            sizes = None if shape is None else [None if size < 0 else size for size in shape]
+            record.append((v1.placeholder(tf.dtypes.as_dtype(kind), sizes), name))
     return record
 
 

@@ -18,6 +18,7 @@ from workbench.core.graph import (
     CAPTURED_VARIABLE,
     GraphView,
     SeenStage,
+    Shape,
     edges,
 )
 from workbench.core.op_types import STAGE_PUT
@@ -49,7 +50,7 @@ def graph_view(graph: Any) -> GraphView:
             f"{graph!r} of type {type(graph).__name__} is no graph; expected a tf.Graph, "
             "a FuncGraph, a concrete function or a GraphDef"
         )
-    definition = graph.as_graph_def()
+    definition = graph.as_graph_def(add_shapes=True)
     captures = _captures(graph) if getattr(graph, "building_function", False) else {}
     known = {put: with_codes(runner.options) for runner in runners(graph) for put in runner.puts}
     return _from_nodes(definition.node, definition.library, captures, known)
@@ -87,6 +88,7 @@ def _view(
         control=edges(control, 2),
         stateful_ops=stateful,
         shared_names=_shared_names(nodes),
+        shapes=_shapes(nodes),
         functions={
             i: called
             for i, node in enumerate(nodes)
@@ -191,6 +193,17 @@ def _output_names(key: tuple[Any, ...]) -> tuple[str, ...]:
         count = said[arg.number_attr] if arg.number_attr else 1
         kinds.extend([kind + 100 if arg.is_ref else kind] * count)
     return tuple(tf.dtypes.as_dtype(kind).name if kind else "unknown" for kind in kinds)
+
+
+def _shapes(nodes: Sequence[Any]) -> dict[int, tuple[Shape, ...]]:
+    return {
+        i: tuple(
+            None if shape.unknown_rank else tuple(size.size for size in shape.dim)
+            for shape in node.attr["_output_shapes"].list.shape
+        )
+        for i, node in enumerate(nodes)
+        if "_output_shapes" in node.attr
+    }
 
 
 def _shared_names(nodes: Sequence[Any]) -> dict[int, str]:
