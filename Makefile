@@ -50,7 +50,7 @@ unit: $(NATIVE) ## Tests that need no TensorFlow, in seconds
 
 integration: $(NATIVE) ## Tests with real sessions and child processes
 	@echo "Integration tests (some minutes)"
-	@$(BIN)/python -m pytest -q -m "not slow" tests/integration
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/integration
 
 test-models: $(NATIVE) ## Everything about the six models, some minutes
 	@$(BIN)/python -m pytest -q tests/integration/test_zoo_criteo.py tests/integration/test_zoo_taobao.py tests/integration/test_zoo_keras.py

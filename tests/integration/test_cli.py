@@ -9,6 +9,7 @@ import sys
 import psutil
 import pytest
 
+from tests.builders.processes import hear_ctrl_c
 from workbench.core.trace import load_trace
 from workbench.experiments.results import load_comparison
 from workbench.experiments.worker import CANCELLED
@@ -91,6 +92,7 @@ def test_ctrl_c_keeps_nothing_and_leaves_no_process(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=hear_ctrl_c,
     )
     while "Warming up" not in running.stderr.readline():
         assert running.poll() is None

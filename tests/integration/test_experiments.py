@@ -13,6 +13,7 @@ import cloudpickle
 import psutil
 import pytest
 
+from tests.builders.processes import hear_ctrl_c
 from workbench.core.options import StageOptions
 from workbench.errors import OptionError, RunError
 from workbench.experiments.compare import compare, trace
@@ -306,7 +307,11 @@ def script(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(SCRIPT)
     running = subprocess.Popen(
-        [sys.executable, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_ctrl_c,
     )
     while "building" not in running.stderr.readline():
         assert running.poll() is None
