@@ -19,7 +19,7 @@ struct Models {
   std::mutex mu;
   int next_number = 0;
   std::set<CostModel*> live;
-  std::unordered_map<std::string, int64_t> given;
+  std::unordered_map<std::string, CostModel::Cost> given;
 
   static Models& Get() {
     static Models* models = new Models();
@@ -31,6 +31,16 @@ int NextNumber() {
   Models& models = Models::Get();
   std::lock_guard<std::mutex> lock(models.mu);
   return models.next_number++;
+}
+
+// Reads the number between `begin` and the next tab or the end, at least 0; moves behind the tab.
+bool ReadNumber(const std::string& line, size_t* begin, int64_t* number) {
+  const size_t end = std::min(line.find('\t', *begin), line.size());
+  const auto read = std::from_chars(line.data() + *begin, line.data() + end, *number);
+  if (read.ec != std::errc() || read.ptr != line.data() + end) return false;
+  *begin = std::min(end + 1, line.size());
+  *number = std::max<int64_t>(0, *number);
+  return true;
 }
 
 }  // namespace
@@ -64,7 +74,8 @@ bool CostModel::BeginStep() {
 
 void CostModel::Learn() {
   const double ns_per_tick = NsPerTick();
-  std::vector<int64_t> average_ns(nodes_.size(), 0);
+  const double steps = double(settings_.stop_step - settings_.start_step);
+  std::vector<Cost> costs(nodes_.size());
   {
     std::lock_guard<std::mutex> lock(mu_);
     // It was told to learn anew meanwhile: the sums are gone.
@@ -72,31 +83,35 @@ void CostModel::Learn() {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const int64_t count = sums_[i].count.load(std::memory_order_relaxed);
       if (count > 0) {
-        average_ns[i] =
-            int64_t(double(sums_[i].ticks.load(std::memory_order_relaxed)) * ns_per_tick / count);
+        const double ns = double(sums_[i].ticks.load(std::memory_order_relaxed)) * ns_per_tick;
+        costs[i].average_ns = int64_t(ns / count);
+        // A node of a branch that is seldom taken costs as much as ever once it is.
+        costs[i].per_step_ns = int64_t(ns / count * std::max(1.0, count / steps));
       } else if (nodes_[i].expensive) {
-        average_ns[i] = settings_.batch_ns + 1;
+        costs[i] = {settings_.batch_ns + 1, settings_.batch_ns + 1};
       }
     }
   }
-  Know(std::move(average_ns));
+  Know(costs);
 }
 
-void CostModel::Know(std::vector<int64_t> average_ns) {
+void CostModel::Know(const std::vector<Cost>& costs) {
   auto learnt = std::make_shared<Learnt>();
-  Ways ways = LongestWays(flow_, average_ns);
-  learnt->slack_ns.resize(average_ns.size());
-  for (size_t i = 0; i < average_ns.size(); ++i) {
-    learnt->slack_ns[i] = ways.Slack(i, average_ns[i]);
+  std::vector<int64_t> per_step_ns;
+  for (const Cost& cost : costs) {
+    learnt->average_ns.push_back(cost.average_ns);
+    per_step_ns.push_back(cost.per_step_ns);
   }
-  learnt->average_ns = std::move(average_ns);
+  Ways ways = LongestWays(flow_, per_step_ns);
+  learnt->slack_ns.resize(costs.size());
+  for (size_t i = 0; i < costs.size(); ++i) learnt->slack_ns[i] = ways.Slack(i, per_step_ns[i]);
   learnt->to_sink_ns = std::move(ways.to_sink);
   std::lock_guard<std::mutex> lock(mu_);
   learnt_ = std::move(learnt);
 }
 
 void CostModel::StartWithGiven() {
-  std::vector<int64_t> average_ns(nodes_.size(), 0);
+  std::vector<Cost> costs(nodes_.size());
   size_t named = 0, known = 0;
   {
     Models& models = Models::Get();
@@ -107,11 +122,11 @@ void CostModel::StartWithGiven() {
       ++named;
       const auto found = models.given.find(nodes_[i].name);
       if (found == models.given.end()) continue;
-      average_ns[i] = found->second;
+      costs[i] = found->second;
       ++known;
     }
   }
-  if (known > 0 && double(known) >= kKnownShare * double(named)) Know(std::move(average_ns));
+  if (known > 0 && double(known) >= kKnownShare * double(named)) Know(costs);
 }
 
 std::shared_ptr<const CostModel::Learnt> CostModel::learnt() const {
@@ -152,16 +167,17 @@ std::string CostModel::Table() {
 }
 
 void CostModel::Give(const std::string& lines) {
-  std::unordered_map<std::string, int64_t> given;
+  std::unordered_map<std::string, Cost> given;
   std::istringstream text(lines);
   for (std::string line; std::getline(text, line);) {
-    const size_t tab = line.rfind('\t');
+    const size_t tab = line.find('\t');
     if (tab == std::string::npos) continue;
-    int64_t average_ns = 0;
-    const auto read =
-        std::from_chars(line.data() + tab + 1, line.data() + line.size(), average_ns);
-    if (read.ec != std::errc()) continue;
-    given[line.substr(0, tab)] = std::max<int64_t>(0, average_ns);
+    size_t begin = tab + 1;
+    Cost cost;
+    if (!ReadNumber(line, &begin, &cost.average_ns)) continue;
+    cost.per_step_ns = cost.average_ns;
+    if (begin < line.size() && !ReadNumber(line, &begin, &cost.per_step_ns)) continue;
+    given[line.substr(0, tab)] = cost;
   }
   Models& models = Models::Get();
   std::lock_guard<std::mutex> lock(models.mu);

@@ -36,6 +36,13 @@ class CostModel {
     int64_t batch_ops = 100;  // this many of them.
   };
 
+  // What is known of one node. `per_step_ns`: of all its runs in a step that runs it; in a loop
+  // that is what the loop takes, one round after the other.
+  struct Cost {
+    int64_t average_ns = 0;
+    int64_t per_step_ns = 0;
+  };
+
   // What scheduling goes by; frozen once it is made.
   struct Learnt {
     std::vector<int64_t> average_ns;  // Per run of the node.
@@ -65,8 +72,9 @@ class CostModel {
 
   // All that live models know, as a table with tabs.
   static std::string Table();
-  // Lines of "node<TAB>average_ns": models made later start with them if they know 90 % of their
-  // nodes; the others cost nothing. Empty text forgets.
+  // Lines of "node<TAB>average_ns<TAB>per_step_ns", the latter only where it is another: models made
+  // later start with them if they know 90 % of their nodes; the others cost nothing. Empty text
+  // forgets.
   static void Give(const std::string& lines);
   // Every live model counts START and STOP anew; until STOP it goes by what it knows.
   static void RelearnAll();
@@ -81,7 +89,7 @@ class CostModel {
     return settings_.start_step > 0 && settings_.stop_step > settings_.start_step;
   }
   void Learn();
-  void Know(std::vector<int64_t> average_ns);
+  void Know(const std::vector<Cost>& costs);
   void StartWithGiven();
   std::string Rows() const;
 

@@ -214,6 +214,19 @@ def test_the_native_critical_path_is_that_of_python():
     assert found.length_ns > 0
 
 
+def test_a_loop_counts_with_all_its_rounds():
+    x = tf.random.uniform([40, 40])
+    last = tf.while_loop(lambda i, c: i < 20, lambda i, c: (i + 1, tf.matmul(c, x)), [0, x])[1]
+    total = tf.reduce_sum(last, name="of_the_last_round")
+    with v1.Session(config=wb.executor_options("cost_model", start_step=2, stop_step=5)) as session:
+        for _ in range(7):
+            session.run(total)
+        nodes = learnt_of("of_the_last_round").nodes
+    (product,) = nodes[nodes["op"].isin(["MatMul", "_MklMatMul"])].itertuples()
+    assert product.count == 20 * product.steps
+    assert product.critical_path_ns >= 19 * product.average_ns > 0
+
+
 def test_an_executor_of_given_settings_is_registered_once():
     options = CostModelOptions(start_step=11, stop_step=12)
     names = {executor_type("cost_model", options) for _ in range(3)}

@@ -1033,7 +1033,7 @@ class TestLargeGraphs:
             assert [session.run("kept/999:0") for _ in range(3)] == [0, 2001, 4002]
 
     def test_what_the_pass_costs_is_printed(self, capsys):
-        """100,000 nodes, half of them moved; no time is asserted."""
+        """10,000 nodes, half of them moved; no time is asserted."""
         script = textwrap.dedent(
             """
             import tensorflow as tf
@@ -1041,7 +1041,7 @@ class TestLargeGraphs:
 
             plans._native.library()
             with tf.Graph().as_default():
-                config = plans.config_of(plans.build_chains(50_000))
+                config = plans.config_of(plans.build_chains(5_000))
                 with tf.compat.v1.Session(config=config) as session:
                     session.run(tf.constant(1))
             """
@@ -1057,7 +1057,7 @@ class TestLargeGraphs:
             text=True,
             check=True,
         )
-        (line,) = re.findall(r"Applied 1 planned stages to 1\d{5} nodes.*", done.stderr)
+        (line,) = re.findall(r"Applied 1 planned stages to 1\d{4} nodes.*", done.stderr)
         with capsys.disabled():
             print(f"\n{line}")
 

@@ -19,7 +19,7 @@ import workbench as wb
 from workbench.core.runners import runners
 
 v1 = tf.compat.v1
-CYCLES = int(os.environ.get("WORKBENCH_SOAK_CYCLES", "300"))
+CYCLES = int(os.environ.get("WORKBENCH_SOAK_CYCLES", "120"))
 # What an allocator may keep for itself, and what a session of stock TensorFlow leaves and a margin.
 ALLOWED_BYTES = 16 << 20
 ALLOWED_BYTES_PER_CYCLE = 512

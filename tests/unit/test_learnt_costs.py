@@ -129,7 +129,20 @@ def test_a_failed_save_keeps_the_old_file(native, tmp_path, monkeypatch):
 
 def test_costs_are_given_by_node(native):
     give_costs(learnt_costs())
-    assert native.given == ['a\t10\nb\t1000\nNA/"c\t200\nd\t110\n']
+    assert native.given == ['a\t10\t10\nb\t1000\t1000\nNA/"c\t200\t200\nd\t110\t110\n']
+
+
+def test_a_node_of_a_loop_counts_with_all_its_rounds(native):
+    native.learnt = HEADER + (
+        "1\t1\t50\tonce\tNeg\t\t50\t70\t370\t0\t-1\n"
+        "1\t1\t50\tround\tNeg\t\t500\t30\t300\t0\t-1\n"
+        "1\t1\t50\tseldom\tNeg\t\t5\t20\t20\t0\t-1\n"
+    )
+    costs = learnt_costs()
+    assert costs.per_step_ns() == {"once": 70, "round": 300, "seldom": 20}
+    assert costs.executors()["work_ns"].tolist() == [390]
+    give_costs(costs)
+    assert native.given == ["once\t70\t70\nround\t30\t300\nseldom\t20\t20\n"]
 
 
 def test_a_node_of_several_executors_has_the_average_of_all_its_runs(native):

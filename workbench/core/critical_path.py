@@ -53,7 +53,8 @@ def critical_path(
       costs: [nodes], ns of each node, at least 0; rounded to whole ns.
       edges: [edges, 2], source and destination node; the same one may be there twice.
       loops_back: bool [nodes], nodes whose edges out lead back to the start of a loop, see
-        `loops_back_of`; these edges are left out, so that a loop counts as run through once.
+        `loops_back_of`; these edges are left out, so that a loop takes what its nodes' costs say:
+        one round, or all of them where a cost is that of all runs in a step.
 
     Raises:
       OptionError: a cost is negative or no number, or an edge names no node.

@@ -48,10 +48,9 @@ class LearntCosts:
         device and set of feeds and fetches), learnt (whether it schedules by costs, its own or
         given ones), steps (measured), node, op, device, count (runs of the node that were
         measured), average_ns (of a run; an asynchronous kernel's waiting is not counted; 0 where
-        nothing is known), critical_path_ns
-        (the node's own average and the longest way from it to an end), slack_ns (how much longer it
-        could take before the longest path does), batch (which dispatched task, from 0, it ran in in
-        the last step scheduled; -1 is unknown).
+        nothing is known), critical_path_ns (all of the node's runs in a step, and the longest way
+        from it to an end), slack_ns (how much longer it could take before the longest path does),
+        batch (which dispatched task, from 0, it ran in in the last step scheduled; -1 is unknown).
 
     Raises:
       DataError: a column is missing, or holds what it cannot hold.
@@ -81,14 +80,15 @@ class LearntCosts:
 
     def executors(self) -> pd.DataFrame:
         """One row per executor: learnt, steps, nodes, critical_path_ns (its length), work_ns (sum
-        of all averages); the index is its number."""
-        groups = self.nodes.groupby("executor", sort=True)
+        of all runs in a step); the index is its number."""
+        work = self.nodes["average_ns"] * _runs_of_a_step(self.nodes)
+        groups = self.nodes.assign(work=work.round().astype("int64")).groupby("executor", sort=True)
         return groups.agg(
             learnt=("learnt", "first"),
             steps=("steps", "first"),
             nodes=("node", "size"),
             critical_path_ns=("critical_path_ns", "max"),
-            work_ns=("average_ns", "sum"),
+            work_ns=("work", "sum"),
         )
 
     def average_ns(self) -> dict[str, int]:
@@ -102,6 +102,12 @@ class LearntCosts:
         sums = sums.groupby("node", sort=False).sum()
         average = np.rint(sums["ns"] / np.maximum(sums["runs"], 1)).astype("int64")
         return dict(zip(sums.index.tolist(), average.tolist(), strict=True))
+
+    def per_step_ns(self) -> dict[str, int]:
+        """The same of all runs in a step: more than the average for nodes of a loop."""
+        learnt = self.nodes[self.nodes["learnt"]]
+        most = _runs_of_a_step(learnt).groupby(learnt["node"], sort=False).max()
+        return {node: round(ns * most[node]) for node, ns in self.average_ns().items()}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a Parquet file, whole or not at all; `load_learnt_costs` reads it."""
@@ -169,12 +175,13 @@ def give_costs(costs: LearntCosts | None) -> None:
       NativeError: the native library is missing or was built for another TensorFlow.
     """
     averages = costs.average_ns() if costs is not None else {}
+    per_step = costs.per_step_ns() if costs is not None else {}
     if costs is not None and not averages:
         raise OptionError(
             f"{costs!r} holds no costs to give: run an executor past its stop_step first, and take "
             "learnt_costs() then"
         )
-    lines = "".join(f"{node}\t{ns}\n" for node, ns in averages.items())
+    lines = "".join(f"{node}\t{ns}\t{per_step[node]}\n" for node, ns in averages.items())
     _native.calls().workbench_give_costs(lines.encode())
 
 
@@ -188,6 +195,11 @@ def relearn_costs() -> None:
       NativeError: the native library is missing or was built for another TensorFlow.
     """
     _native.calls().workbench_relearn()
+
+
+def _runs_of_a_step(nodes: pd.DataFrame) -> pd.Series:
+    """Of a step that runs the node at all: a branch that is seldom taken costs all once it is."""
+    return (nodes["count"] / nodes["steps"].clip(lower=1)).clip(lower=1.0)
 
 
 def _no_rows() -> pd.DataFrame:
