@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.errors import OptionError
-from workbench.experiments.equivalence import bit_equal_losses, same_batches
+from workbench.experiments.equivalence import bit_equal_losses, equal_losses, same_batches
 from workbench.experiments.measure import (
     Interval,
     block_order,
@@ -157,6 +158,48 @@ def test_losses_of_runs_of_other_lengths_differ():
     check = bit_equal_losses("stage", losses(0.5, 0.25), losses(0.5))
     assert not check.passed
     assert check.detail == "1 steps until the data ended, the baseline has 2"
+
+
+def rounded(steps: int, **apart: float) -> tuple[np.ndarray, np.ndarray]:
+    """Losses, and the same but for `step_k`, which are so far apart, relatively."""
+    baseline = np.linspace(0.7, 0.4, steps).astype(np.float32)
+    others = baseline.copy()
+    for name, by in apart.items():
+        others[int(name.removeprefix("step_")) - 1] *= np.float32(1 + by)
+    return baseline, others
+
+
+@pytest.mark.parametrize(
+    ("apart", "said"),
+    [
+        ({}, None),
+        ({"step_1": 5e-7, "step_50": -5e-7, "step_51": 5e-7}, "at most 5.* apart, from the same"),
+        (
+            {"step_2": 5e-7, "step_51": 1e-3, "step_60": -1e-2},
+            "at most 5.* apart in the first 50, 1.0e-02 later, as training amplifies",
+        ),
+    ],
+)
+def test_rounding_may_grow_late(apart, said):
+    check = equal_losses("fused", *rounded(60, **apart))
+    assert check.passed and check.steps == 60
+    assert re.match(said or "from the same seed", check.detail)
+    assert check.kind == ("equal losses" if said else "bit-equal losses")
+
+
+@pytest.mark.parametrize(
+    ("apart", "said"),
+    [
+        ({"step_50": 3e-6}, "more than 1e-06 apart from step 50 on: "),
+        ({"step_3": math.nan}, "more than 1e-06 apart from step 3 on: "),
+        ({"step_51": 0.2}, "more than 1e-01 apart from step 51 on: "),
+        ({"step_60": math.nan}, "more than 1e-01 apart from step 60 on: "),
+    ],
+)
+def test_more_than_rounding_is_another_training(apart, said):
+    check = equal_losses("fused", *rounded(60, **apart))
+    assert (check.passed, check.kind) == (False, "equal losses")
+    assert check.detail.startswith(said)
 
 
 def ids(*values: int) -> np.ndarray:

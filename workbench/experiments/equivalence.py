@@ -12,8 +12,12 @@ from typing import Literal
 import numpy as np
 
 Kind = Literal["bit-equal losses", "equal losses", "same batches"]
-# How far apart, relative to the baseline, losses may be where sums have another order.
+# How far apart, relative to the baseline, losses may be where sums have another order, and in how
+# many first steps. Training amplifies what is rounded otherwise: Adam makes a step of full size out
+# of a gradient that is nothing but rounding. Later losses have to be those of a like training.
 TOLERANCE = 1e-6
+ROUNDED_STEPS = 50
+LATER_TOLERANCE = 0.1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,6 +66,8 @@ def bit_equal_losses(label: str, baseline: np.ndarray, losses: np.ndarray) -> Eq
 def equal_losses(label: str, baseline: np.ndarray, losses: np.ndarray) -> Equivalence:
     """Compares losses where sums may have another order: bit by bit, else within TOLERANCE.
 
+    From ROUNDED_STEPS on within LATER_TOLERANCE; how far apart they are is said.
+
     Args:
       label: the variant.
       baseline, losses: float [steps], of one dtype.
@@ -71,13 +77,20 @@ def equal_losses(label: str, baseline: np.ndarray, losses: np.ndarray) -> Equiva
         return exact
     apart = np.abs(losses - baseline) / np.maximum(np.abs(baseline), np.finfo(losses.dtype).tiny)
     # Not "above": a loss that is no number is no equal one.
-    beyond = np.flatnonzero(~(apart <= TOLERANCE))
-    detail = f"at most {np.max(apart):.1e} apart, from the same seed, one prefetch thread"
+    allowed = np.where(np.arange(len(apart)) < ROUNDED_STEPS, TOLERANCE, LATER_TOLERANCE)
+    beyond = np.flatnonzero(~(apart <= allowed))
+    detail = f"at most {np.max(apart[:ROUNDED_STEPS]):.1e} apart"
+    if np.max(apart) > TOLERANCE:
+        detail += (
+            f" in the first {ROUNDED_STEPS}, {np.max(apart):.1e} later, as training amplifies what "
+            "is rounded otherwise"
+        )
+    detail += ", from the same seed, one prefetch thread"
     if len(beyond):
         at = int(beyond[0])
         detail = (
-            f"more than {TOLERANCE:.0e} apart from step {at + 1} on: {losses[at]!r}, the baseline "
-            f"has {baseline[at]!r}"
+            f"more than {allowed[at]:.0e} apart from step {at + 1} on: {losses[at]!r}, the "
+            f"baseline has {baseline[at]!r}"
         )
     return dataclasses.replace(exact, kind="equal losses", passed=not len(beyond), detail=detail)
 
