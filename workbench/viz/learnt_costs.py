@@ -50,23 +50,28 @@ def learnt_costs_html(costs: LearntCosts) -> str:
 
 
 def _executors(executors: pd.DataFrame) -> Table:
+    # Those that have something to show first, the largest of them on top.
+    ordered = executors.reset_index().sort_values(
+        ["learnt", "nodes", "executor"], ascending=[False, False, True]
+    )
     rows = tuple(
         (
             str(row["executor"]),
             "yes" if row["learnt"] else "not yet",
             format.integer(row["steps"]),
             format.integer(row["nodes"]),
-            format.duration(row["work_ns"]),
-            format.duration(row["critical_path_ns"]),
+            format.duration(row["work_ns"]) if row["learnt"] else format.UNKNOWN,
+            format.duration(row["critical_path_ns"]) if row["learnt"] else format.UNKNOWN,
         )
-        for row in _rows(executors.reset_index())
+        for row in _rows(ordered)
     )
     heads = ("Executor", "learnt", "steps measured", "nodes", "all work", "critical path")
     return Table("Cost-model executors of this process", heads, rows)
 
 
 def _nodes(number: int, nodes: pd.DataFrame) -> Table:
-    ordered = nodes.sort_values(["critical_path_ns", "node"], ascending=[False, True])
+    costly = nodes[nodes["average_ns"] > 0]
+    ordered = costly.sort_values(["critical_path_ns", "node"], ascending=[False, True])
     rows = tuple(
         (
             row["node"],
@@ -79,7 +84,7 @@ def _nodes(number: int, nodes: pd.DataFrame) -> Table:
         )
         for row in _rows(ordered.head(_MOST_NODES))
     )
-    shown = f", {_MOST_NODES} of {format.integer(len(nodes))} nodes" * (len(nodes) > _MOST_NODES)
+    shown = f", {_MOST_NODES} of {format.integer(len(costly))} nodes" * (len(costly) > _MOST_NODES)
     return Table(
         f"Executor {number}: longest way to an end of the step{shown}",
         ("Node", "op", "runs", "average", "to the end", "slack", "task"),
