@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <list>
 #include <mutex>
+#include <vector>
 
 namespace workbench {
 
@@ -12,40 +13,49 @@ namespace workbench {
 // which they came. Dozens of clients that all run at once would each be stopped in the middle of a
 // step, for as long as the operating system gives the others.
 //
+// To wake a thread costs as much as a short step, and its caches are cold. So a client who calls
+// again at once keeps his turn for a while, at whose end he goes to the end of the queue.
+//
 // A turn is a courtesy, not a lock: whoever waits for longer than his patience goes ahead without
 // one, so a step that blocks its thread holds nobody up for ever.
 class Turns {
  public:
-  Turns(int most, std::chrono::milliseconds patience) : free_(most), patience_(patience) {}
+  using Clock = std::chrono::steady_clock;
+
+  struct Settings {
+    int most;
+    Clock::duration patience;
+    Clock::duration keep;    // A turn lasts for so long, and to the end of its step.
+    Clock::duration absent;  // Between two calls; then a kept turn is another one's.
+  };
+
+  // A thread that comes again and again.
+  class Client {
+   public:
+    explicit Client(Turns* turns) : turns_(turns) {}
+    ~Client() { turns_->Leave(this); }
+    Client(const Client&) = delete;
+    Client& operator=(const Client&) = delete;
+
+   private:
+    friend class Turns;
+
+    Turns* const turns_;
+    Clock::time_point began_;  // The turn.
+    Clock::time_point gave_{Clock::duration::min() / 2};  // The call before; long ago at first.
+    bool comes_back_ = false;  // As he did the last time.
+    bool keeps_ = false;       // A turn, between two calls. Guarded by Turns::mu_.
+  };
+
+  explicit Turns(const Settings& settings) : settings_(settings), free_(settings.most) {}
 
   // Of the process.
   static Turns& Get();
 
-  // True: the caller has a turn and gives it back.
-  bool Take() {
-    std::unique_lock<std::mutex> lock(mu_);
-    if (free_ > 0 && waiting_.empty()) {
-      --free_;
-      return true;
-    }
-    Waiter waiter;
-    const auto place = waiting_.insert(waiting_.end(), &waiter);
-    if (waiter.called.wait_for(lock, patience_, [&waiter] { return waiter.has_turn; })) return true;
-    waiting_.erase(place);
-    return false;
-  }
-
-  void Give() {
-    std::lock_guard<std::mutex> lock(mu_);
-    if (waiting_.empty()) {
-      ++free_;
-      return;
-    }
-    Waiter* first = waiting_.front();
-    waiting_.pop_front();
-    first->has_turn = true;
-    first->called.notify_one();
-  }
+  // True: the client has a turn and gives it back.
+  bool Take(Client* client);
+  // `leaves`: he will not be back soon.
+  void Give(Client* client, bool leaves);
 
  private:
   struct Waiter {
@@ -53,40 +63,34 @@ class Turns {
     bool has_turn = false;
   };
 
+  void Leave(Client* client);
+  // With the lock held:
+  void Stop(Client* client);  // He keeps his turn no longer.
+  void StopAbsent(Clock::time_point now);
+  void Pass();
+
+  const Settings settings_;
+
   std::mutex mu_;  // Guards all below.
-  int free_;
+  int free_;       // None where somebody waits.
   std::list<Waiter*> waiting_;
-  const std::chrono::milliseconds patience_;
+  std::vector<Client*> keeping_;  // The longest first. Never all turns: who runs calls the next.
 };
 
 // A thread's turn while it runs a step; nothing where the thread has one already, as in a function
 // that is called within the step.
 class Turn {
  public:
-  Turn() : outermost_(!held_) {
-    if (!outermost_) return;
-    held_ = true;
-    has_turn_ = Turns::Get().Take();
-  }
-  ~Turn() {
-    if (!outermost_) return;
-    held_ = false;
-    if (has_turn_) Turns::Get().Give();
-  }
+  Turn();
+  ~Turn();
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
   // Around a wait: others run meanwhile.
-  void Pause() {
-    if (outermost_ && has_turn_) Turns::Get().Give();
-  }
-  void Resume() {
-    if (outermost_) has_turn_ = Turns::Get().Take();
-  }
+  void Pause();
+  void Resume();
 
  private:
-  static thread_local bool held_;
-
   const bool outermost_;
   bool has_turn_ = false;
 };
