@@ -33,6 +33,17 @@ int NextNumber() {
   return models.next_number++;
 }
 
+const char* NameOf(OrderTrial::Kept kept) {
+  switch (kept) {
+    case OrderTrial::Kept::kByCost:
+      return "by cost";
+    case OrderTrial::Kept::kAsReady:
+      return "as ready";
+    default:
+      return "trying";
+  }
+}
+
 // Reads the number between `begin` and the next tab or the end, at least 0; moves behind the tab.
 bool ReadNumber(const std::string& line, size_t* begin, int64_t* number) {
   const size_t end = std::min(line.find('\t', *begin), line.size());
@@ -139,6 +150,7 @@ std::string CostModel::Rows() const {
   const int64_t steps = std::clamp<int64_t>(
       steps_.load(std::memory_order_relaxed) - settings_.start_step + 1, 0,
       learns() ? settings_.stop_step - settings_.start_step : 0);
+  const char* order = known ? NameOf(known->trial.kept()) : "";
   std::ostringstream rows;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const CostedNode& node = nodes_[i];
@@ -148,7 +160,7 @@ std::string CostModel::Rows() const {
          << sums_[i].count.load(std::memory_order_relaxed) << '\t'
          << (known ? known->average_ns[i] : 0) << '\t' << (known ? known->to_sink_ns[i] : 0) << '\t'
          << (known ? known->slack_ns[i] : 0) << '\t'
-         << batches_[i].load(std::memory_order_relaxed) << '\n';
+         << batches_[i].load(std::memory_order_relaxed) << '\t' << order << '\n';
   }
   return rows.str();
 }
@@ -156,7 +168,7 @@ std::string CostModel::Rows() const {
 std::string CostModel::Table() {
   std::string table =
       "executor\tlearnt\tsteps\tnode\top\tdevice\tcount\taverage_ns\tcritical_path_ns\tslack_ns\t"
-      "batch\n";
+      "batch\torder\n";
   Models& models = Models::Get();
   std::lock_guard<std::mutex> lock(models.mu);
   std::vector<CostModel*> live(models.live.begin(), models.live.end());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/flow.h"
+#include "executor/order_trial.h"
 #include "tracing/ticks.h"
 
 namespace workbench {
@@ -43,11 +44,12 @@ class CostModel {
     int64_t per_step_ns = 0;
   };
 
-  // What scheduling goes by; frozen once it is made.
+  // What scheduling goes by; but for the trial, frozen once it is made.
   struct Learnt {
     std::vector<int64_t> average_ns;  // Per run of the node.
     std::vector<int64_t> to_sink_ns;  // The most costly way to the end of the step, with itself.
     std::vector<int64_t> slack_ns;
+    mutable OrderTrial trial;
   };
 
   CostModel(const Settings& settings, std::vector<CostedNode> nodes, Flow flow);

@@ -115,7 +115,7 @@ struct OrderedSteps::Step::AsyncCall : AsyncKernel {
     const std::shared_ptr<Workers<AsyncCall*>> queue = std::move(workers);
     Step* const owner = step;
     const Workers<AsyncCall*>::Ready ready{0, 0, this};
-    if (queue->Add(&ready, &ready + 1, /*idle=*/false) > 0) owner->SendOne();
+    if (queue->Add(&ready, &ready + 1, queue->kNoWorker) > 0) owner->SendOne();
   }
 
   Step* const step;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -31,6 +32,9 @@ using tensorflow::TensorValue;
 // A thread that sleeps comes late to what is done in fewer batches.
 constexpr int64_t kWorthHelpBatches = 4;
 
+// About what it costs to wake a thread that sleeps.
+constexpr std::chrono::microseconds kSpin{50};
+
 int Threads(const Executor::Args& args) {
   const int wanted =
       args.session_config == nullptr ? 0 : args.session_config->inter_op_parallelism_threads();
@@ -55,6 +59,7 @@ class Step {
     uint64_t scheduled;
   };
   using Workers = workbench::Workers<Item>;
+  using Common = absl::InlinedVector<typename Workers::Ready, 16>;
 
   // What one thread has taken and not yet run, and what it needs for every node.
   struct Local {
@@ -112,6 +117,12 @@ class Step {
   }
 
   absl::Status Begin(TaggedNodeSeq* roots);
+  // What was learnt if this step goes by it, else null.
+  std::shared_ptr<const CostModel::Learnt> Order(std::shared_ptr<const CostModel::Learnt> learnt);
+  // The step has ended.
+  void TellTrial(const absl::Status& status) const {
+    if (tried_ != nullptr && status.ok()) tried_->trial.Took(tried_order_, Ticks() - began_);
+  }
   // True: the step has come to its end.
   bool RunNode(const Item& item, Local* local);
   absl::Status RunKernel(const Item& item, Local* local, Entry* inputs, bool* launched);
@@ -123,9 +134,16 @@ class Step {
   // As stock TensorFlow; `local` is null on a thread that is not the step's.
   void ScheduleNormally(const TaggedNodeSeq& ready, Local* local);
   void Dispatch(const TaggedNode& node, uint64_t scheduled);
-  // By the workers' common queue.
-  // `idle`: the caller takes from it next.
-  void ScheduleShared(TaggedNodeSeq* ready, Local* local, bool idle);
+  // By the workers' common queue, as far as the thread does not do it itself.
+  void ScheduleShared(TaggedNodeSeq* ready, Local* local);
+  void SortByPriority(TaggedNodeSeq* ready) const {
+    if (learnt_ == nullptr) return;
+    std::sort(ready->begin(), ready->end(), [this](const TaggedNode& a, const TaggedNode& b) {
+      return PriorityOf(a) > PriorityOf(b);
+    });
+  }
+  // All to the common queue; `left` as for Workers::Add.
+  void AddCommon(TaggedNodeSeq* ready, int64_t left);
   void Send(int workers);
   void Work(bool home);
   void RunLocal(Local* local);
@@ -147,6 +165,9 @@ class Step {
   int64_t batch_ns_ = std::numeric_limits<int64_t>::max();
   size_t batch_ops_ = 1;
   std::shared_ptr<const CostModel::Learnt> learnt_;
+  std::shared_ptr<const CostModel::Learnt> tried_;  // Null: nobody asks how long the step takes.
+  OrderTrial::Order tried_order_;
+  uint64_t began_ = 0;  // Ticks.
   std::shared_ptr<Workers> workers_;  // Null: scheduled normally.
   std::atomic<int32_t> batches_{0};
 };
@@ -191,16 +212,30 @@ absl::Status Step<Propagator>::Begin(TaggedNodeSeq* roots) {
   if (inline_) {
     workers_ = std::make_shared<Workers>(1, home_);
   } else if (shared_.cost_model() != nullptr && !frame_->watch().learning) {
-    learnt_ = shared_.cost_model()->learnt();
+    learnt_ = Order(shared_.cost_model()->learnt());
     if (learnt_ != nullptr) {
       batch_ns_ = shared_.cost_model()->settings().batch_ns;
       batch_ops_ = shared_.cost_model()->settings().batch_ops;
-      workers_ = std::make_shared<Workers>(Threads(args_), home_);
+      workers_ = std::make_shared<Workers>(Threads(args_), home_,
+                                           typename Workers::Settings{batch_ns_, kSpin});
     }
   }
   propagator_->ActivateRoots(shared_.state().root_nodes(), roots);
   outstanding_.store(roots->size(), std::memory_order_relaxed);
   return absl::OkStatus();
+}
+
+template <class Propagator>
+std::shared_ptr<const CostModel::Learnt> Step<Propagator>::Order(
+    std::shared_ptr<const CostModel::Learnt> learnt) {
+  if (learnt == nullptr) return nullptr;
+  const OrderTrial::Step step = learnt->trial.Next();
+  if (step.timed) {
+    tried_ = learnt;
+    tried_order_ = step.order;
+    began_ = Ticks();
+  }
+  return step.order == OrderTrial::Order::kByCost ? learnt : nullptr;
 }
 
 template <class Propagator>
@@ -211,7 +246,7 @@ absl::Status Step<Propagator>::Run(Turn* turn) {
   if (!begun.ok()) return begun;
   if (!roots.empty()) {
     if (shares()) {
-      ScheduleShared(&roots, nullptr, /*idle=*/true);
+      AddCommon(&roots, /*left=*/0);
       Work(/*home=*/true);
     } else {
       absl::Notification ended;
@@ -220,7 +255,9 @@ absl::Status Step<Propagator>::Run(Turn* turn) {
       ended.WaitForNotification();
     }
   }
-  return frame_->EndHere();
+  const absl::Status status = frame_->EndHere();
+  TellTrial(status);
+  return status;
 }
 
 template <class Propagator>
@@ -239,12 +276,12 @@ void Step<Propagator>::RunAsync(const ExecutorShared& shared, const Executor::Ar
     // Counts as a node until all are scheduled: the step must not end, and go, before.
     step->outstanding_.fetch_add(1);
     const std::shared_ptr<Workers> workers = step->workers_;
-    step->ScheduleShared(&roots, nullptr, /*idle=*/false);
+    step->AddCommon(&roots, Workers::kNoWorker);
     if (step->outstanding_.fetch_sub(1) == 1 && workers->End()) step->Finish();
   } else {
     auto work = [step, roots = std::move(roots)]() mutable {
       step->workers_->Join();
-      step->ScheduleShared(&roots, nullptr, /*idle=*/true);
+      step->AddCommon(&roots, /*left=*/0);
       step->Work(/*home=*/false);
     };
     // Who did not ask for its own thread may have to stop the step, or to start another one that
@@ -401,7 +438,7 @@ bool Step<Propagator>::EndNode(const TaggedNode& node, const absl::Status& statu
   if (local == nullptr) {
     outstanding_.fetch_add(ready->size());
     if (shares()) {
-      ScheduleShared(ready, nullptr, /*idle=*/false);
+      AddCommon(ready, Workers::kNoWorker);
     } else {
       ScheduleNormally(*ready, nullptr);
     }
@@ -409,7 +446,7 @@ bool Step<Propagator>::EndNode(const TaggedNode& node, const absl::Status& statu
   }
   if (ready->size() > 1) outstanding_.fetch_add(ready->size() - 1);
   if (shares()) {
-    ScheduleShared(ready, local, /*idle=*/false);
+    ScheduleShared(ready, local);
   } else {
     ScheduleNormally(*ready, local);
   }
@@ -456,30 +493,41 @@ void Step<Propagator>::Dispatch(const TaggedNode& node, uint64_t scheduled) {
 }
 
 template <class Propagator>
-void Step<Propagator>::ScheduleShared(TaggedNodeSeq* ready, Local* local, bool idle) {
+void Step<Propagator>::ScheduleShared(TaggedNodeSeq* ready, Local* local) {
   const uint64_t now = Now(local);
-  if (inline_ && local != nullptr) {
+  if (inline_) {
     for (const TaggedNode& node : *ready) local->Push({node, now}, 0);
     return;
   }
-  if (ready->size() > 1 && learnt_ != nullptr) {
-    std::sort(ready->begin(), ready->end(), [this](const TaggedNode& a, const TaggedNode& b) {
-      return PriorityOf(a) > PriorityOf(b);
-    });
-  }
-  absl::InlinedVector<typename Workers::Ready, 16> common;
+  if (ready->size() > 1) SortByPriority(ready);
+  Common common;
   for (const TaggedNode& node : *ready) {
     const int64_t cost = CostOf(node);
-    if (local != nullptr && cost <= batch_ns_) {
+    if (cost <= batch_ns_) {
       local->Push({node, now}, cost);
     } else {
       common.push_back({PriorityOf(node), cost, {node, now}});
     }
   }
   if (common.empty()) return;
-  // A thread that has nothing of its own takes from the queue next.
-  Send(workers_->Add(common.data(), common.data() + common.size(),
-                     idle || (local != nullptr && local->empty())));
+  // What this thread would take next anyway, and has in its caches, need not go round by the queue.
+  const typename Workers::Ready& first = common.front();
+  const bool keeps_first = local->empty() && !workers_->HasBefore(first.priority);
+  if (keeps_first) local->Push(first.item, first.cost);
+  if (common.size() > size_t{keeps_first}) {
+    Send(workers_->Add(common.data() + keeps_first, common.data() + common.size(), local->cost));
+  }
+}
+
+template <class Propagator>
+void Step<Propagator>::AddCommon(TaggedNodeSeq* ready, int64_t left) {
+  const uint64_t now = Now(nullptr);
+  if (ready->size() > 1) SortByPriority(ready);
+  Common common;
+  for (const TaggedNode& node : *ready) {
+    common.push_back({PriorityOf(node), CostOf(node), {node, now}});
+  }
+  Send(workers_->Add(common.data(), common.data() + common.size(), left));
 }
 
 template <class Propagator>
@@ -549,13 +597,13 @@ void Step<Propagator>::RunLocal(Local* local) {
 
 template <class Propagator>
 void Step<Propagator>::GiveBack(Local* local, size_t nodes) {
-  absl::InlinedVector<typename Workers::Ready, 16> common;
+  Common common;
   for (; nodes > 0; --nodes) {
     const int64_t cost = CostOf(local->items[local->next].node);
     const Item& item = local->Pop(cost);
     common.push_back({PriorityOf(item.node), cost, item});
   }
-  Send(workers_->Add(common.data(), common.data() + common.size(), /*idle=*/local->empty()));
+  Send(workers_->Add(common.data(), common.data() + common.size(), local->cost));
 }
 
 template <class Propagator>
@@ -567,6 +615,7 @@ void Step<Propagator>::Finish() {
     return;
   }
   frame_->EndLater([this](const absl::Status& status) {
+    TellTrial(status);
     const Executor::DoneCallback done = std::move(done_);
     const Executor::Args::Runner runner = args_.runner;
     const bool here = inline_;

@@ -2,9 +2,12 @@
 #define WORKBENCH_EXECUTOR_WORKERS_H_
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -27,23 +30,36 @@ class Workers {
     Item item;
   };
 
-  // At most so many work at one time; home, if there is one, counts.
-  Workers(int most, bool home) : most_(most), home_(home) {}
+  using Clock = std::chrono::steady_clock;
 
-  // Adds what got ready. Returns how many workers to send (each will call Enter). `idle`: the caller
-  // is a worker that has nothing else to do.
-  int Add(const Ready* begin, const Ready* end, bool idle) {
+  static constexpr int64_t kNoWorker = std::numeric_limits<int64_t>::max();
+
+  struct Settings {
+    int64_t worth_help = 0;  // What costs less is left to the worker that added it.
+    Clock::duration spin{};  // Home looks for so long before it sleeps, as threads of the pool do.
+  };
+
+  // At most so many work at one time; home, if there is one, counts.
+  Workers(int most, bool home, const Settings& settings = {})
+      : most_(most), home_(home), settings_(settings) {}
+
+  // Adds what got ready. Returns how many workers to send (each will call Enter). `left`: the cost of
+  // what the caller, a worker, runs before it takes from here again; kNoWorker if it never does.
+  int Add(const Ready* begin, const Ready* end, int64_t left) {
     std::lock_guard<std::mutex> lock(mu_);
     for (const Ready* each = begin; each != end; ++each) {
       heap_.push_back({each->priority, order_--, each->cost, each->item});
       std::push_heap(heap_.begin(), heap_.end());
+      waiting_cost_ += each->cost;
     }
-    int wanted = int(std::min<size_t>(heap_.size(), most_)) - (idle ? 1 : 0);
+    ShowFirst();
+    if (left != kNoWorker && left + waiting_cost_ < settings_.worth_help) return 0;
+    int wanted = int(std::min<size_t>(heap_.size(), most_)) - (left == 0 ? 1 : 0);
     // Those who were sent may be stuck behind others in the pool: home is here, and goes first.
     if (home_waits_ && wanted > 0 && Working() < most_) {
       home_waits_ = false;
       --wanted;
-      wake_.notify_one();
+      CallHome();
     }
     const int sent = std::max(0, std::min(wanted, most_ - Working()) - coming_);
     coming_ += sent;
@@ -90,6 +106,7 @@ class Workers {
         return true;
       }
       home_waits_ = true;
+      if (settings_.spin > Clock::duration::zero()) Spin(&lock);
       // Whoever is about to leave was inside when the step ended.
       wake_.wait(lock, [this] { return !home_waits_ || (ended_ && inside_ == 0); });
       if (home_waits_) return false;
@@ -101,20 +118,19 @@ class Workers {
     std::lock_guard<std::mutex> lock(mu_);
     ended_ = true;
     if (inside_ > 0) return false;
-    if (home_) wake_.notify_one();
+    if (home_) CallHome();
     return !home_;
   }
 
   // Whether something waits that is to run before an item of this priority.
-  bool HasBefore(int64_t priority) {
-    std::lock_guard<std::mutex> lock(mu_);
-    return !heap_.empty() && heap_.front().priority > priority;
+  bool HasBefore(int64_t priority) const {
+    return first_priority_.load(std::memory_order_relaxed) > priority;
   }
 
   // Whether somebody could work who has nothing to do.
   bool WouldHelp() {
     std::lock_guard<std::mutex> lock(mu_);
-    return heap_.empty() && Working() + coming_ < most_;
+    return Working() + coming_ < most_;
   }
 
  private:
@@ -134,10 +150,37 @@ class Workers {
     do {
       std::pop_heap(heap_.begin(), heap_.end());
       cost += heap_.back().cost;
+      waiting_cost_ -= heap_.back().cost;
       taken->push_back(std::move(heap_.back().item));
       heap_.pop_back();
     } while (!heap_.empty() && taken->size() < most_items &&
              cost + heap_.front().cost <= most_cost);
+    ShowFirst();
+  }
+
+  void ShowFirst() {
+    first_priority_.store(heap_.empty() ? kNone : heap_.front().priority,
+                          std::memory_order_relaxed);
+  }
+
+  // Home lets go of the lock, and looks whether somebody calls.
+  void Spin(std::unique_lock<std::mutex>* lock) {
+    home_called_.store(false, std::memory_order_relaxed);
+    home_spins_ = true;
+    lock->unlock();
+    const Clock::time_point until = Clock::now() + settings_.spin;
+    while (!home_called_.load(std::memory_order_acquire) && Clock::now() < until) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+    lock->lock();
+    home_spins_ = false;
+  }
+
+  void CallHome() {
+    home_called_.store(true, std::memory_order_release);
+    if (!home_spins_) wake_.notify_one();
   }
 
   int Working() const { return inside_ + (home_ && !home_waits_ ? 1 : 0); }
@@ -145,20 +188,28 @@ class Workers {
   Took Leave() {
     if (!ended_ || inside_ > 0) return Took::kNothing;
     if (!home_) return Took::kLast;
-    wake_.notify_one();
+    CallHome();
     return Took::kNothing;
   }
 
+  static constexpr int64_t kNone = std::numeric_limits<int64_t>::min();
+
   const int most_;
   const bool home_;
+  const Settings settings_;
+  // Written with the lock held, as all below:
+  std::atomic<int64_t> first_priority_{kNone};  // Of what waits.
+  std::atomic<bool> home_called_{false};
 
   std::mutex mu_;  // Guards all below.
   std::condition_variable wake_;
   std::vector<Entry> heap_;
+  int64_t waiting_cost_ = 0;  // Of all that is in it.
   int64_t order_ = 0;
   int coming_ = 0;   // Sent, but not here yet.
   int inside_ = 0;   // Entered and not left; home does not count.
   bool home_waits_ = false;
+  bool home_spins_ = false;
   bool ended_ = false;
 };
 

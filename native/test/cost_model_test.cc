@@ -134,10 +134,10 @@ TEST(TheTableSaysAllThatIsKnown) {
   CostModel model({2, 4, 5000, 100}, nodes, Flow(3, {{0, 2}}));
   CHECK_EQ(Split(CostModel::Table(), '\n')[0],
            "executor\tlearnt\tsteps\tnode\top\tdevice\tcount\taverage_ns\tcritical_path_ns\t"
-           "slack_ns\tbatch");
+           "slack_ns\tbatch\torder");
   // What has no name is no row.
   CHECK_EQ(Rows().size(), 2u);
-  CHECK_HAS(CostModel::Table(), "\t0\t0\twork/MatMul\tMatMul\t/cpu:0\t0\t0\t0\t0\t-1\n");
+  CHECK_HAS(CostModel::Table(), "\t0\t0\twork/MatMul\tMatMul\t/cpu:0\t0\t0\t0\t0\t-1\t\n");
   for (int step = 1; step < 5; ++step) {
     if (!model.BeginStep()) continue;
     model.Add(0, TicksOf(2 * kUs));
@@ -145,7 +145,7 @@ TEST(TheTableSaysAllThatIsKnown) {
   }
   model.Scheduled(2, 7);
   const std::vector<std::string> first = Rows()[0], second = Rows()[1];
-  CHECK_EQ(first.size(), 11u);
+  CHECK_EQ(first.size(), 12u);
   CHECK_EQ(first[0], second[0]);
   CHECK_EQ(second[1], "1");
   CHECK_EQ(second[2], "2");
@@ -156,6 +156,7 @@ TEST(TheTableSaysAllThatIsKnown) {
   CHECK_EQ(first[9], "0");
   CHECK_EQ(first[10], "-1");
   CHECK_EQ(second[10], "7");
+  CHECK_EQ(second[11], "trying");
 }
 
 TEST(TheTableHasTheLiveModelsInOrder) {
@@ -305,6 +306,72 @@ TEST(LearningAnewNeverLeavesItWithNothing) {
   CHECK(learnt != nullptr);
 }
 
+using Order = OrderTrial::Order;
+using Kept = OrderTrial::Kept;
+
+// Steps that take so long in each order, until one is kept. Returns how many there were.
+int Try(OrderTrial* trial, uint64_t by_cost, uint64_t as_ready) {
+  int steps = 0;
+  for (; trial->kept() == Kept::kTrying; ++steps) {
+    const OrderTrial::Step step = trial->Next();
+    if (step.timed) trial->Took(step.order, step.order == Order::kByCost ? by_cost : as_ready);
+  }
+  return steps;
+}
+
+TEST(TheFasterOrderIsKept) {
+  OrderTrial better, worse, equal;
+  CHECK_EQ(Try(&better, 900, 1000), int(OrderTrial::kSettling + 2 * OrderTrial::kSteps));
+  CHECK(better.kept() == Kept::kByCost);
+  CHECK(better.Next().order == Order::kByCost && !better.Next().timed);
+  Try(&worse, 1000, 900);
+  CHECK(worse.kept() == Kept::kAsReady);
+  CHECK(worse.Next().order == Order::kAsReady && !worse.Next().timed);
+  worse.Took(Order::kAsReady, 1'000'000);  // A step that began before comes late.
+  CHECK(worse.kept() == Kept::kAsReady);
+  Try(&equal, 1000, 995);  // Noise.
+  CHECK(equal.kept() == Kept::kByCost);
+}
+
+TEST(NeitherStallsNorBatchesOfTwoKindsDecide) {
+  OrderTrial stalls;
+  for (int i = 0; stalls.kept() == Kept::kTrying; ++i) {
+    const OrderTrial::Step step = stalls.Next();
+    const bool by_cost = step.order == Order::kByCost;
+    if (step.timed) stalls.Took(step.order, by_cost && i % 6 == 4 ? 90'000 : by_cost ? 900 : 1000);
+  }
+  CHECK(stalls.kept() == Kept::kByCost);
+  for (const int period : {2, 3, 4}) {
+    OrderTrial batches;
+    for (int i = 0; batches.kept() == Kept::kTrying; ++i) {
+      const OrderTrial::Step step = batches.Next();
+      const uint64_t batch = i % period == 0 ? 2000 : 1000;
+      if (step.timed) batches.Took(step.order, step.order == Order::kByCost ? batch : batch * 1.1);
+    }
+    CHECK(batches.kept() == Kept::kByCost);
+  }
+}
+
+TEST(StepsThatFailMakeATrialLongerAndNoMore) {
+  OrderTrial trial;
+  for (int i = 0; i < 500 && trial.kept() == Kept::kTrying; ++i) {
+    const OrderTrial::Step step = trial.Next();
+    if (step.timed && i % 3 > 0) trial.Took(step.order, step.order == Order::kByCost ? 5 : 4);
+  }
+  CHECK(trial.kept() == Kept::kAsReady);
+}
+
+TEST(LearningAnewTriesAnew) {
+  CostModel model({1, 3, 5000, 100}, Named({"a"}), Flow(1, {}));
+  for (int step = 0; step < 3; ++step) model.BeginStep();
+  Try(&model.learnt()->trial, 1000, 900);
+  CHECK_EQ(Rows()[0].back(), "as ready");
+  CostModel::RelearnAll();
+  CHECK_EQ(Rows()[0].back(), "as ready");
+  for (int step = 0; step < 3; ++step) model.BeginStep();
+  CHECK_EQ(Rows()[0].back(), "trying");
+}
+
 TEST(StepsAtOnceAreCountedOnce) {
   constexpr int kThreads = 8, kSteps = 500;
   constexpr int64_t kNs = 20 * kUs;
@@ -342,6 +409,7 @@ TEST(EverythingAtOnce) {
       for (int round = 0; round < 400; ++round) {
         if (model.BeginStep()) model.Add(t % 2, 1000);
         const auto learnt = model.learnt();
+        if (learnt != nullptr) learnt->trial.Took(learnt->trial.Next().order, round);
         model.Scheduled(t % 2, round);
         if (t == 0) CostModel::RelearnAll();
         if (t == 1) CHECK_HAS(CostModel::Table(), "\ta\tOp\tcpu\t");

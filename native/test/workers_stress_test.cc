@@ -1,4 +1,5 @@
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -60,6 +61,8 @@ class Pool {
   std::vector<std::thread> threads_;
 };
 
+constexpr std::chrono::microseconds kSpin{5};
+
 struct Shape {
   int most;
   bool home;
@@ -68,6 +71,7 @@ struct Shape {
   int one_in;    // Every so many-th item ends on a thread that is none of the workers; 0: none.
   int64_t most_cost;
   size_t most_items;
+  Workers<int>::Settings settings;
 };
 
 // A step as executors run one. It is gone once it has ended: a sanitizer sees who comes late.
@@ -80,11 +84,11 @@ class FakeStep {
         others_(others),
         runs_(runs),
         coming_(coming),
-        queue_(std::make_shared<Queue>(shape.most, shape.home)) {}
+        queue_(std::make_shared<Queue>(shape.most, shape.home, shape.settings)) {}
 
   void Run() {
     const Queue::Ready root{0, 0, 0};
-    Send(queue_->Add(&root, &root + 1, /*idle=*/true));
+    Send(queue_->Add(&root, &root + 1, /*left=*/0));
     Work(/*home=*/true);
     CHECK_EQ(inside_.load(), 0);
     delete this;
@@ -94,7 +98,7 @@ class FakeStep {
   void RunAsync(std::function<void()> done) {
     done_ = std::move(done);
     const Queue::Ready root{0, 0, 0};
-    Send(queue_->Add(&root, &root + 1, /*idle=*/false));
+    Send(queue_->Add(&root, &root + 1, Queue::kNoWorker));
   }
 
  private:
@@ -126,7 +130,7 @@ class FakeStep {
       CHECK(inside_.fetch_add(1) < shape_.most);
       bool ended = false;
       for (size_t i = 0; i < taken.size(); ++i) {
-        ended = RunItem(taken[i], /*idle=*/i + 1 == taken.size());
+        ended = RunItem(taken[i], /*left=*/taken.size() - i - 1);
         CHECK(!ended || i + 1 == taken.size());
       }
       inside_.fetch_sub(1);
@@ -136,24 +140,24 @@ class FakeStep {
   }
 
   // True: nothing is under way any more.
-  bool RunItem(int item, bool idle) {
+  bool RunItem(int item, int64_t left) {
     CHECK_EQ((*runs_)[item].fetch_add(1), 0);
-    if (shape_.one_in == 0 || item % shape_.one_in != 0) return EndItem(item, idle);
+    if (shape_.one_in == 0 || item % shape_.one_in != 0) return EndItem(item, left);
     others_->Run([this, item] {
       const std::shared_ptr<Queue> queue = queue_;
-      if (EndItem(item, /*idle=*/false) && queue->End()) Finish();
+      if (EndItem(item, Queue::kNoWorker) && queue->End()) Finish();
     });
     return false;
   }
 
-  bool EndItem(int item, bool idle) {
+  bool EndItem(int item, int64_t left) {
     std::vector<Queue::Ready> ready;
     for (int branch = 1; branch <= shape_.branches; ++branch) {
       const int64_t next = int64_t{item} * shape_.branches + branch;
       if (next < shape_.items) ready.push_back({next % 7, next % 5, int(next)});
     }
     outstanding_.fetch_add(int(ready.size()));
-    if (!ready.empty()) Send(queue_->Add(ready.data(), ready.data() + ready.size(), idle));
+    if (!ready.empty()) Send(queue_->Add(ready.data(), ready.data() + ready.size(), left));
     return outstanding_.fetch_sub(1) == 1;
   }
 
@@ -198,9 +202,10 @@ std::vector<Shape> Shapes() {
   for (const bool home : {true, false}) {
     for (const int most : {1, 2, 6}) {
       for (const int one_in : {0, 1, 3}) {
-        shapes.push_back({most, home, 60, 1, one_in, 0, 1});
-        shapes.push_back({most, home, 150, 2, one_in, 4, 3});
-        shapes.push_back({most, home, 150, 12, one_in, INT64_MAX, 1});
+        shapes.push_back({most, home, 60, 1, one_in, 0, 1, {}});
+        shapes.push_back({most, home, 150, 2, one_in, 4, 3, {/*worth_help=*/6, {}}});
+        shapes.push_back({most, home, 150, 12, one_in, INT64_MAX, 1, {0, kSpin}});
+        shapes.push_back({most, home, 150, 3, one_in, 4, 2, {/*worth_help=*/20, kSpin}});
       }
     }
   }
@@ -233,8 +238,8 @@ TEST(StepsOfOneItem) {
   Pool pool(4), others(2);
   for (const bool home : {true, false}) {
     for (const int one_in : {0, 1}) {
-      RunSteps({2, home, 1, 1, one_in, 0, 1}, kRounds * 4, &pool, &others);
-      RunSteps({3, home, 4, 3, one_in, 0, 1}, kRounds * 4, &pool, &others);
+      RunSteps({2, home, 1, 1, one_in, 0, 1, {}}, kRounds * 4, &pool, &others);
+      RunSteps({3, home, 4, 3, one_in, 0, 1, {0, kSpin}}, kRounds * 4, &pool, &others);
     }
   }
 }

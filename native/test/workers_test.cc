@@ -19,8 +19,8 @@ using Queue = Workers<int>;
 using Items = std::vector<int>;
 constexpr int64_t kNoLimit = INT64_MAX;
 
-int Add(Queue* queue, const std::vector<Queue::Ready>& ready, bool idle = false) {
-  return queue->Add(ready.data(), ready.data() + ready.size(), idle);
+int Add(Queue* queue, const std::vector<Queue::Ready>& ready, int64_t left = Queue::kNoWorker) {
+  return queue->Add(ready.data(), ready.data() + ready.size(), left);
 }
 
 // One worker that has entered, and a queue that has no home.
@@ -112,16 +112,32 @@ TEST(SendsAsManyAsThereIsWorkForAndNoMore) {
   CHECK(queue.Take(kNoLimit, 1000, &taken) == Queue::Took::kItems);
   CHECK_EQ(taken.size(), 103u);
   // Of the four, three are still on the way; the one that is here goes on.
-  CHECK_EQ(Add(&queue, {{0, 0, 6}}, /*idle=*/true), 0);
+  CHECK_EQ(Add(&queue, {{0, 0, 6}}, /*left=*/0), 0);
   CHECK_EQ(Add(&queue, std::vector<Queue::Ready>(9, {0, 0, 7})), 0);
 }
 
 TEST(AnIdleWorkerTakesTheFirstItself) {
   Queue queue(3, /*home=*/false);
   queue.Join();
-  CHECK_EQ(Add(&queue, {{0, 0, 1}}, /*idle=*/true), 0);
-  CHECK_EQ(Add(&queue, {{0, 0, 2}}, /*idle=*/true), 1);
+  CHECK_EQ(Add(&queue, {{0, 0, 1}}, /*left=*/0), 0);
+  CHECK_EQ(Add(&queue, {{0, 0, 2}}, /*left=*/0), 1);
   CHECK_EQ(Add(&queue, {{0, 0, 3}, {0, 0, 4}}), 1);  // Three work: that is the most.
+}
+
+TEST(WhatIsNotWorthHelpIsLeftToTheWorkerWhoAddedIt) {
+  Queue queue(2, /*home=*/false, {/*worth_help=*/100});
+  queue.Join();
+  CHECK_EQ(Add(&queue, {{0, 40, 1}}, /*left=*/50), 0);
+  CHECK_EQ(Add(&queue, {{0, 9, 2}}, /*left=*/50), 0);
+  CHECK_EQ(Add(&queue, {{0, 1, 3}}, /*left=*/50), 1);  // Now it is, with what waits already.
+  Items taken;
+  queue.Take(kNoLimit, 3, &taken);
+  CHECK(taken == Items({1, 2, 3}));
+  CHECK(queue.Enter());
+  CHECK(queue.Take(kNoLimit, 1, &taken) == Queue::Took::kNothing);
+  // What was taken does not count any more.
+  CHECK_EQ(Add(&queue, {{0, 40, 4}}, /*left=*/50), 0);
+  CHECK_EQ(Add(&queue, {}, Queue::kNoWorker), 1);  // Nobody else would do it.
 }
 
 TEST(WhoLeavesMakesRoomForAnother) {
@@ -179,8 +195,9 @@ TEST(HomeCountsAsOneThatWorks) {
 }
 
 TEST(HomeWakesForWork) {
-  for (int round = 0; round < 200; ++round) {
-    Queue queue(1, /*home=*/true);
+  for (int round = 0; round < 400; ++round) {
+    // Home may sleep, or still look.
+    Queue queue(1, /*home=*/true, {0, std::chrono::microseconds(round % 2 ? 50 : 0)});
     Items taken;
     std::thread home([&] {
       while (queue.TakeHome(kNoLimit, 1, &taken)) {
@@ -227,7 +244,7 @@ TEST(AWorkerWhoComesTooLateLeavesAgain) {
 TEST(HomeReturnsOnlyWhenNobodyIsInside) {
   for (int round = 0; round < 20; ++round) {
     Queue queue(3, /*home=*/true);
-    CHECK_EQ(Add(&queue, {{0, 0, 1}, {0, 0, 2}, {0, 0, 3}}, /*idle=*/true), 2);
+    CHECK_EQ(Add(&queue, {{0, 0, 1}, {0, 0, 2}, {0, 0, 3}}, /*left=*/0), 2);
     CHECK(queue.Enter() && queue.Enter());
     std::atomic<int> left{0};
     test::Latch took(1);

@@ -7,12 +7,13 @@ import ctypes
 # Two executors: of the step, which has learnt (b is the critical branch of a → b, c → d), and of
 # the initialization, which has not.
 LEARNT = (
-    "executor\tlearnt\tsteps\tnode\top\tdevice\tcount\taverage_ns\tcritical_path_ns\tslack_ns\tbatch\n"
-    "1\t1\t100\ta\tConst\t/cpu:0\t100\t10\t1120\t0\t0\n"
-    "1\t1\t100\tb\tMatMul\t/cpu:0\t100\t1000\t1110\t0\t0\n"
-    '1\t1\t100\tNA/"c\tNeg\t/cpu:0\t100\t200\t310\t800\t1\n'
-    "1\t1\t100\td\tAdd\t/cpu:0\t50\t110\t110\t0\t-1\n"
-    "2\t0\t1\tinit\tNoOp\t/cpu:0\t1\t7\t0\t0\t-1\n"
+    "executor\tlearnt\tsteps\tnode\top\tdevice\tcount\taverage_ns\tcritical_path_ns\tslack_ns\tbatch\t"
+    "order\n"
+    "1\t1\t100\ta\tConst\t/cpu:0\t100\t10\t1120\t0\t0\tby cost\n"
+    "1\t1\t100\tb\tMatMul\t/cpu:0\t100\t1000\t1110\t0\t0\tby cost\n"
+    '1\t1\t100\tNA/"c\tNeg\t/cpu:0\t100\t200\t310\t800\t1\tby cost\n'
+    "1\t1\t100\td\tAdd\t/cpu:0\t50\t110\t110\t0\t-1\tby cost\n"
+    "2\t0\t1\tinit\tNoOp\t/cpu:0\t1\t7\t0\t0\t-1\t\n"
 )
 
 

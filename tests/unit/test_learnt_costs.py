@@ -55,7 +55,7 @@ def test_without_an_executor_there_are_no_rows(native, text):
 
 
 def test_fractions_of_a_nanosecond_are_rounded(native):
-    native.learnt = HEADER + "1\t1\t100\ta\tConst\t/cpu:0\t3\t10.6\t10.6\t0\t0\n"
+    native.learnt = HEADER + "1\t1\t100\ta\tConst\t/cpu:0\t3\t10.6\t10.6\t0\t0\ttrying\n"
     assert learnt_costs().nodes["average_ns"].tolist() == [11]
 
 
@@ -64,6 +64,7 @@ def test_each_executor_is_summed_up(native):
     assert frame.index.tolist() == [1, 2]
     assert frame.loc[1].to_dict() == {
         "learnt": True,
+        "order": "by cost",
         "steps": 100,
         "nodes": 4,
         "critical_path_ns": 1120,
@@ -78,7 +79,7 @@ def test_a_column_that_is_missing_is_named(native):
 
 
 def test_a_column_of_the_wrong_kind_is_named(native):
-    native.learnt = HEADER + "1\t1\tmany\ta\tConst\t/cpu:0\t3\t10\t10\t0\t0\n"
+    native.learnt = HEADER + "1\t1\tmany\ta\tConst\t/cpu:0\t3\t10\t10\t0\t0\t\n"
     with pytest.raises(DataError, match="column 'steps' of learnt costs does not hold int64"):
         learnt_costs()
 
@@ -192,8 +193,8 @@ def test_relearning_is_asked_for(native):
 def test_the_critical_nodes_are_shown_first(native):
     executors, first = learnt_costs_tables(learnt_costs())
     assert executors.rows == (
-        ("1", "yes", "100", "4", "1.3\u00a0µs", "1.1\u00a0µs"),
-        ("2", "not yet", "1", "1", "–", "–"),
+        ("1", "yes", "by cost", "100", "4", "1.3\u00a0µs", "1.1\u00a0µs"),
+        ("2", "not yet", "–", "1", "1", "–", "–"),
     )
     assert first.caption == "Executor 1: longest way to an end of the step"
     assert [row[0] for row in first.rows] == ["a", "b", 'NA/"c', "d"]
@@ -202,7 +203,7 @@ def test_the_critical_nodes_are_shown_first(native):
 
 
 def test_of_many_nodes_the_first_are_shown(native):
-    rows = "".join(f"1\t1\t9\tn{i}\tNeg\t\t9\t5\t{i}\t0\t0\n" for i in range(50))
+    rows = "".join(f"1\t1\t9\tn{i}\tNeg\t\t9\t5\t{i}\t0\t0\tas ready\n" for i in range(50))
     native.learnt = HEADER + rows
     table = learnt_costs_tables(learnt_costs())[1]
     assert table.caption.endswith(", 20 of 50 nodes")

@@ -36,6 +36,7 @@ _COLUMNS = {
     "critical_path_ns": "int64",
     "slack_ns": "int64",
     "batch": "int64",
+    "order": "str",
 }
 
 
@@ -50,7 +51,9 @@ class LearntCosts:
         measured), average_ns (of a run; an asynchronous kernel's waiting is not counted; 0 where
         nothing is known), critical_path_ns (all of the node's runs in a step, and the longest way
         from it to an end), slack_ns (how much longer it could take before the longest path does),
-        batch (which dispatched task, from 0, it ran in in the last step scheduled; -1 is unknown).
+        batch (which dispatched task, from 0, it ran in in the last step scheduled by costs; -1 is
+        unknown), order (by which its executor runs nodes once it has learnt: "by cost", "as ready",
+        as stock TensorFlow, where that was faster, "trying" while both take turns; "" before).
 
     Raises:
       DataError: a column is missing, or holds what it cannot hold.
@@ -79,12 +82,13 @@ class LearntCosts:
         printer.text(outlet.learnt_costs_text(self))
 
     def executors(self) -> pd.DataFrame:
-        """One row per executor: learnt, steps, nodes, critical_path_ns (its length), work_ns (sum
-        of all runs in a step); the index is its number."""
+        """One row per executor: learnt, order, steps, nodes, critical_path_ns (its length), work_ns
+        (sum of all runs in a step); the index is its number."""
         work = self.nodes["average_ns"] * _runs_of_a_step(self.nodes)
         groups = self.nodes.assign(work=work.round().astype("int64")).groupby("executor", sort=True)
         return groups.agg(
             learnt=("learnt", "first"),
+            order=("order", "first"),
             steps=("steps", "first"),
             nodes=("node", "size"),
             critical_path_ns=("critical_path_ns", "max"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 from workbench.errors import OptionError
 
@@ -164,13 +164,17 @@ class CostModelOptions:
 
     Attributes:
       start_step: step at which it begins to measure nodes.
-      stop_step: first step that is not measured; its costs are used from there on.
+      stop_step: first step that is not measured; its costs are known from there on. In the next
+        `TRIAL_STEPS` steps the order by costs and that of stock TensorFlow take turns; the faster
+        one is kept, as `learnt_costs` tells.
       batch_ns: how much work, in ns, a thread takes on with cheap nodes at a time.
       batch_ops: most cheap nodes that one task holds.
 
     Raises:
       OptionError: a value out of range, or steps that never let it learn.
     """
+
+    TRIAL_STEPS: ClassVar[int] = 48  # With some room for steps that fail.
 
     start_step: int = 100
     stop_step: int = 200

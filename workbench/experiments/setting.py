@@ -19,7 +19,7 @@ from workbench.core.toggles import TOGGLES, optimizations_of
 from workbench.errors import OptionError
 
 # What a cost-model executor learns from while a variant warms up: early, so that it is over soon.
-LEARNING = CostModelOptions(start_step=10, stop_step=60)
+LEARNING = CostModelOptions(start_step=10, stop_step=40)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,10 +50,9 @@ class Setting:
 
     @property
     def learning_steps(self) -> int:
-        """Steps after which its executor has learnt what it learns; 0 where it learns nothing."""
+        """Steps after which its executor runs as it will; 0 where it learns nothing."""
         learns = self.optimizations.executor == ExecutorPolicy.COST_MODEL
-        # The step that finds learning over still runs as before.
-        return LEARNING.stop_step + 1 if learns else 0
+        return LEARNING.stop_step + CostModelOptions.TRIAL_STEPS if learns else 0
 
     @property
     def predicted(self) -> float | None:

@@ -58,6 +58,7 @@ def _executors(executors: pd.DataFrame) -> Table:
         (
             str(row["executor"]),
             "yes" if row["learnt"] else "not yet",
+            row["order"] or format.UNKNOWN,
             format.integer(row["steps"]),
             format.integer(row["nodes"]),
             format.duration(row["work_ns"]) if row["learnt"] else format.UNKNOWN,
@@ -65,7 +66,15 @@ def _executors(executors: pd.DataFrame) -> Table:
         )
         for row in _rows(ordered)
     )
-    heads = ("Executor", "learnt", "steps measured", "nodes", "all work", "critical path")
+    heads = (
+        "Executor",
+        "learnt",
+        "nodes run",
+        "steps measured",
+        "nodes",
+        "all work",
+        "critical path",
+    )
     return Table("Cost-model executors of this process", heads, rows)
 
 
