@@ -15,16 +15,6 @@ using tensorflow::OpKernelContext;
 using Call = OrderedPlan::Call;
 using Kind = OrderedPlan::Kind;
 
-// A node that is run by doing nothing, as those see it who watch.
-void SeeNothing(WatchedNode* watched, const NodeItem& item) {
-  watched->Begin();
-  watched->End(watched->start(), 0);
-  if (watched->stats() != nullptr && item.const_tensor != nullptr) {
-    watched->stats()->SetOutput(0, item.const_tensor);
-  }
-  watched->Done(nullptr);
-}
-
 }  // namespace
 
 class OrderedSteps::Step {
@@ -155,8 +145,7 @@ void OrderedSteps::Step::TraceSettled() {
       frame_->Note(item, ready_since_, ready_since_, ready_since_, 0);
       continue;
     }
-    WatchedNode watched(*frame_, item, ready_since_);
-    SeeNothing(&watched, item);
+    WatchedNode(*frame_, item, ready_since_).RunNothing();
   }
 }
 
@@ -284,7 +273,7 @@ bool OrderedSteps::Step::RunWatched(const Call& call) {
   if (TF_PREDICT_TRUE(!frame_->watch().by_tensorflow())) return RunNoted(call);
   WatchedNode watched(*frame_, *call.item, ready_since_);
   if (call.kind == Kind::kNothing) {
-    SeeNothing(&watched, *call.item);
+    watched.RunNothing();
     return true;
   }
   // Arguments and return values too run as kernels: RunMetadata and the profiler describe those.

@@ -10,7 +10,6 @@
 #include "executor/step_frame.h"
 #include "executor/turns.h"
 #include "executor/workers.h"
-#include "tensorflow/core/common_runtime/entry.h"
 
 namespace workbench {
 

@@ -323,13 +323,7 @@ absl::Status Step<Propagator>::RunKernel(const Item& item, Local* local, Entry* 
       out.alloc_attr = node.output_attrs()[0];
     }
     if (TF_PREDICT_FALSE(frame_->watch().by_tensorflow())) {
-      WatchedNode watched(*frame_, node, item.scheduled);
-      watched.Begin();
-      watched.End(watched.start(), 0);
-      if (watched.stats() != nullptr && !node.is_noop) {
-        watched.stats()->SetOutput(0, node.const_tensor);
-      }
-      watched.Done(nullptr);
+      WatchedNode(*frame_, node, item.scheduled).RunNothing();
     } else if (frame_->watch().any()) {
       const uint64_t now = Now(local);
       frame_->Note(node, item.scheduled, now, now, 0);

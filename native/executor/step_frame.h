@@ -111,6 +111,8 @@ class WatchedNode {
   // `worked`: ticks that count as work; an asynchronous kernel's waiting is none.
   void End(uint64_t now, uint64_t worked);
   void Done(tensorflow::OpKernelContext* context);
+  // All of it, of a node that is run by doing nothing.
+  void RunNothing();
 
   uint64_t start() const { return start_; }
 
