@@ -166,7 +166,7 @@ class Step {
   size_t batch_ops_ = 1;
   std::shared_ptr<const CostModel::Learnt> learnt_;
   std::shared_ptr<const CostModel::Learnt> tried_;  // Null: nobody asks how long the step takes.
-  OrderTrial::Order tried_order_;
+  OrderTrial::Order tried_order_ = OrderTrial::Order::kByCost;
   uint64_t began_ = 0;  // Ticks.
   std::shared_ptr<Workers> workers_;  // Null: scheduled normally.
   std::atomic<int32_t> batches_{0};
