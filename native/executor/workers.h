@@ -106,9 +106,9 @@ class Workers {
         return true;
       }
       home_waits_ = true;
-      if (settings_.spin > Clock::duration::zero()) Spin(&lock);
+      if (settings_.spin > Clock::duration::zero() && !Over()) Spin(&lock);
       // Whoever is about to leave was inside when the step ended.
-      wake_.wait(lock, [this] { return !home_waits_ || (ended_ && inside_ == 0); });
+      wake_.wait(lock, [this] { return !home_waits_ || Over(); });
       if (home_waits_) return false;
     }
   }
@@ -183,6 +183,7 @@ class Workers {
     if (!home_spins_) wake_.notify_one();
   }
 
+  bool Over() const { return ended_ && inside_ == 0; }
   int Working() const { return inside_ + (home_ && !home_waits_ ? 1 : 0); }
 
   Took Leave() {

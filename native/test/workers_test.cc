@@ -186,6 +186,13 @@ TEST(WhoEndsAnEmptyStepIsTheLast) {
   CHECK(taken.empty());
 }
 
+TEST(HomeDoesNotLookForWorkAfterTheEnd) {
+  Queue queue(2, /*home=*/true, {0, std::chrono::hours(1)});
+  queue.End();
+  Items taken;
+  CHECK(!queue.TakeHome(kNoLimit, 1, &taken));
+}
+
 TEST(HomeCountsAsOneThatWorks) {
   Queue queue(1, /*home=*/true);
   CHECK_EQ(Add(&queue, {{0, 0, 1}, {0, 0, 2}}), 0);  // Home is not waiting, and alone.
