@@ -44,9 +44,9 @@ class OrderTrial {
 
   void Took(Order order, uint64_t ticks) {
     std::lock_guard<std::mutex> lock(mu_);
+    if (kept() != Kept::kTrying) return;
     std::vector<uint64_t>& mine = ticks_[int(order)];
     if (mine.size() < kSteps) mine.push_back(ticks);
-    if (kept() != Kept::kTrying) return;
     for (const auto& each : ticks_) {
       if (each.size() < kSteps) return;
     }

@@ -137,7 +137,7 @@ class Step {
   // By the workers' common queue, as far as the thread does not do it itself.
   void ScheduleShared(TaggedNodeSeq* ready, Local* local);
   void SortByPriority(TaggedNodeSeq* ready) const {
-    if (learnt_ == nullptr) return;
+    if (learnt_ == nullptr || ready->size() < 2) return;
     std::sort(ready->begin(), ready->end(), [this](const TaggedNode& a, const TaggedNode& b) {
       return PriorityOf(a) > PriorityOf(b);
     });
@@ -493,7 +493,7 @@ void Step<Propagator>::ScheduleShared(TaggedNodeSeq* ready, Local* local) {
     for (const TaggedNode& node : *ready) local->Push({node, now}, 0);
     return;
   }
-  if (ready->size() > 1) SortByPriority(ready);
+  SortByPriority(ready);
   Common common;
   for (const TaggedNode& node : *ready) {
     const int64_t cost = CostOf(node);
@@ -516,7 +516,7 @@ void Step<Propagator>::ScheduleShared(TaggedNodeSeq* ready, Local* local) {
 template <class Propagator>
 void Step<Propagator>::AddCommon(TaggedNodeSeq* ready, int64_t left) {
   const uint64_t now = Now(nullptr);
-  if (ready->size() > 1) SortByPriority(ready);
+  SortByPriority(ready);
   Common common;
   for (const TaggedNode& node : *ready) {
     common.push_back({PriorityOf(node), CostOf(node), {node, now}});

@@ -48,8 +48,7 @@ bool Turns::Take(Client* client) {
   client->comes_back_ = now - client->gave_ <= settings_.absent;
   std::unique_lock<std::mutex> lock(mu_);
   if (client->keeps_) {
-    client->keeps_ = false;
-    keeping_.erase(std::find(keeping_.begin(), keeping_.end(), client));
+    EndKeeping(client);
     return true;
   }
   StopAbsent(now);
@@ -84,18 +83,20 @@ void Turns::Give(Client* client, bool leaves) {
 
 void Turns::Leave(Client* client) {
   std::lock_guard<std::mutex> lock(mu_);
-  if (client->keeps_) Stop(client);
+  if (!client->keeps_) return;
+  EndKeeping(client);
+  Pass();
 }
 
-void Turns::Stop(Client* client) {
+void Turns::EndKeeping(Client* client) {
   client->keeps_ = false;
   keeping_.erase(std::find(keeping_.begin(), keeping_.end(), client));
-  Pass();
 }
 
 void Turns::StopAbsent(Clock::time_point now) {
   while (!keeping_.empty() && now - keeping_.front()->gave_ > settings_.absent) {
-    Stop(keeping_.front());
+    EndKeeping(keeping_.front());
+    Pass();
   }
 }
 

@@ -65,7 +65,7 @@ class Turns {
 
   void Leave(Client* client);
   // With the lock held:
-  void Stop(Client* client);  // He keeps his turn no longer.
+  void EndKeeping(Client* client);
   void StopAbsent(Clock::time_point now);
   void Pass();
 
