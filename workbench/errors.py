@@ -3,6 +3,27 @@
 Each message says what was found, what was expected and what to do.
 """
 
+from __future__ import annotations
+
+import unicodedata
+
+_BREAKING = ("Cc", "Cf", "Zl", "Zp")
+
+
+def one_line(text: str) -> str:
+    """`text` on one line: control characters escaped, undecodable bytes of a file name as text.
+
+    A file name may hold any byte but NUL and "/"; Python keeps bytes that are no text in the
+    file system's encoding as lone surrogates, which no stream prints.
+    """
+    whole = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(repr(c)[1:-1] if unicodedata.category(c) in _BREAKING else c for c in whole)
+
+
+def _init_with_one_line(error: BaseException, message: str = "") -> None:
+    """The constructor of errors whose message holds a file's name or content."""
+    BaseException.__init__(error, one_line(message))
+
 
 class WorkbenchError(Exception):
     """Base of every error that Workbench raises on purpose."""
@@ -23,6 +44,14 @@ class NativeError(WorkbenchError, ImportError):
 class DataError(WorkbenchError, ValueError):
     """A data file cannot be read; the message names file, row and column."""
 
+    __init__ = _init_with_one_line
+
+
+class OutputError(WorkbenchError, OSError):
+    """A file or directory cannot be written; the message names it."""
+
+    __init__ = _init_with_one_line
+
 
 class PlanError(WorkbenchError, ValueError):
     """A graph cannot be cut as asked, or a plan does not fit the graph it meets."""
@@ -34,6 +63,8 @@ class NoInputError(PlanError):
 
 class TraceError(WorkbenchError, ValueError):
     """A trace breaks one of its invariants, or is in a format this version cannot read."""
+
+    __init__ = _init_with_one_line
 
 
 class RunError(WorkbenchError, RuntimeError):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gzip
+import os
 from pathlib import Path
 
 import numpy as np
@@ -298,3 +301,24 @@ class TestTfrecord:
         path.touch()
         with pytest.raises(DataError, match="is empty; expected examples of label, N, C, L"):
             tfrecord.check_tfrecord(path, SMALL)
+
+
+@pytest.mark.parametrize("optimizations", [OFF, STAGED])
+def test_compressed_text_gives_the_batches_of_its_text(tables, tmp_path, optimizations):
+    plain = tables["text"]
+    packed = tmp_path / "log.gz"
+    packed.write_bytes(gzip.compress(plain.path.read_bytes()))
+    checked = check_table(packed, plain.layout)
+    require_equal(batches(checked, optimizations), batches(plain, optimizations))
+    require_equal(batches(checked, optimizations, steps=9), batches(plain, optimizations, steps=9))
+    written = write_parquet(checked, tmp_path / "log.parquet")
+    require_equal(batches(written), batches(plain))
+
+
+@pytest.mark.parametrize("container", ["text", "tfrecord", "parquet"])
+def test_a_file_name_may_be_no_text(tables, tmp_path, container):
+    name = os.fsdecode(b"caf\xe9.log")
+    path = tmp_path / name
+    path.write_bytes(tables[container].path.read_bytes())
+    found = dataclasses.replace(tables[container], path=path)
+    require_equal(batches(found, steps=2), batches(tables[container], steps=2))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
+import os
 import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,10 +101,68 @@ def test_an_empty_file_is_refused(log):
 
 @pytest.mark.parametrize(
     ("head", "kind"),
-    [(b"\x1f\x8b\x08", "gzip"), (b"PK\x03\x04", "zip"), (b"\x28\xb5\x2f\xfd", "zstd")],
+    [(b"PK\x03\x04", "zip"), (b"7z\xbc\xaf\x27\x1c", "7z"), (b"\x04\x22\x4d\x18", "lz4")],
 )
-def test_a_packed_file_is_named_as_such(log, head, kind):
+def test_an_archive_is_named_as_such(log, head, kind):
     assert refusal(log(head)) == f": is a {kind} file; unpack it to plain text first"
+
+
+COMPRESS = {
+    "gzip": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zstd": lambda text: pa.Codec("zstd").compress(text, asbytes=True),
+}
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_compressed_text_is_read_as_the_text_that_it_holds(log, compression):
+    rows = [row(C1=f"{number:08x}") for number in range(300)]
+    text = b"\r\n".join(rows)
+    # In two parts, as tools that append leave a log.
+    parts = [COMPRESS[compression](text[:5000]), COMPRESS[compression](text[5000:])]
+    path = log()
+    path.write_bytes(b"".join(parts))
+    checked = check_criteo(path, rows=200)
+    assert (checked.rows, checked.more, checked.compression) == (200, True, compression)
+    assert b"".join(data.text_blocks(checked, 1 << 12)) == b"\n".join(rows[:200]) + b"\n"
+    assert check_criteo(path).rows == 300
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_damaged_compressed_text_is_said_to_be(log, compression):
+    whole = COMPRESS[compression](b"\n".join([row()] * 50))
+    path = log()
+    path.write_bytes(whole[: len(whole) // 2])
+    said = refusal(path)
+    assert said.startswith(f": this damaged {compression} file cannot be read on: ")
+    assert said.endswith("; copy it again")
+
+
+def test_a_fault_in_compressed_text_names_its_row(log):
+    path = log()
+    path.write_bytes(gzip.compress(b"\n".join([row(), row(label="2")])))
+    assert refusal(path).startswith(", row 2, column label: '2' is no label")
+
+
+def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert refusal(tmp_path / "pipe") == (
+        ": is a pipe; a log is read several times, so write it to a file first"
+    )
+
+
+def test_a_device_is_refused():
+    assert refusal("/dev/null") == ": is a device; give the path of a file"
+
+
+def test_a_name_that_breaks_a_line_is_escaped(tmp_path):
+    path = tmp_path / "two\nlines\x1b[31m.tsv"
+    with pytest.raises(DataError) as caught:
+        check_criteo(path)
+    assert str(caught.value) == (
+        f"{tmp_path}/two\\nlines\\x1b[31m.tsv: no such file; give the path of a click log"
+    )
 
 
 def test_a_missing_column_is_counted(log):

@@ -35,7 +35,12 @@ def write(
         "use_dictionary": ["node", "track", "step"],
         "column_encoding": _ENCODINGS,
     }
-    with replacing(path) as part, pq.ParquetWriter(part, events.schema, **packing) as out:
+    # An open file, since Arrow takes only names that are text.
+    with (
+        replacing(path) as part,
+        part.open("wb") as file,
+        pq.ParquetWriter(file, events.schema, **packing) as out,
+    ):
         out.write_table(events)
         # Notes in the schema would be stored twice, the second time in base64.
         out.add_key_value_metadata({_VERSION: str(FORMAT_VERSION), _NOTES: notes})

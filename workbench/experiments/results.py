@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from workbench.atomic import make_directory, writing
 from workbench.core.plan import StagePlan
 from workbench.core.trace import Trace, load_trace
 from workbench.display import Displayed
@@ -141,11 +142,14 @@ class Comparison(Displayed):
         return pd.DataFrame(rows).set_index("variant")
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
-        """Writes the comparison and its traces into a directory, which is made if needed."""
-        directory = Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".saving-", dir=directory) as name:
-            made = Path(name)
+        """Writes the comparison and its traces into a directory, which is made if needed.
+
+        Raises:
+          OutputError: it cannot be written; what was saved there before is kept.
+        """
+        directory = make_directory(directory)
+        with writing(directory), tempfile.TemporaryDirectory(prefix=".saving-", dir=directory) as d:
+            made = Path(d)
             traces = {}
             for number, variant in enumerate(self.variants):
                 if variant.trace is not None:

@@ -11,25 +11,20 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from tqdm import tqdm
 
 from workbench.errors import DataError
 from workbench.models.lists import list_fault, list_suspects
+from workbench.models.log_file import LogFile, open_log
 
 _BLOCK_BYTES = 8 << 20
 _LONGEST_ROW_BYTES = 1 << 20
 _SHOW_PROGRESS_FROM_BYTES = 256 << 20
 _NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _FLOAT32_MAX = 3.4028235e38
-_PACKED = {
-    b"\x1f\x8b": "gzip",
-    b"PK\x03\x04": "zip",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PAR1": "Parquet",
-}
 
 Kind = Literal["label", "number", "category", "list"]
 Container = Literal["text", "tfrecord", "parquet"]
@@ -82,6 +77,7 @@ class CheckedTable:
       more: whether the file goes on after them.
       layout: the columns that every row has; None if nothing is known but the lines.
       container: how the rows lie in the file.
+      compression: of a text file, how it is compressed; "" for plain text.
     """
 
     path: Path
@@ -89,6 +85,7 @@ class CheckedTable:
     more: bool
     layout: TableFormat | None = None
     container: Container = "text"
+    compression: str = ""
 
 
 def check_table(
@@ -96,30 +93,34 @@ def check_table(
 ) -> CheckedTable:
     """Checks the first `rows` rows of a file (all rows when None).
 
-    Windows line ends and a last line without an end are accepted.
+    Windows line ends and a last line without an end are accepted; gzip, bz2, xz and zstd are
+    decompressed as they are read.
 
     Raises:
-      DataError: the file is missing, unreadable, empty, packed or no text, or a row has a wrong
+      DataError: the file is missing, unreadable, empty, damaged or no text, or a row has a wrong
         number of columns, a label other than 0 or 1, something else than a number, or a list of
         another length.
     """
     path = Path(path)
     if rows is not None and rows < 1:
         raise DataError(f"{path}: asked to read {rows} rows; expected at least 1")
-    with _open(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        shown = size >= _SHOW_PROGRESS_FROM_BYTES
+    with open_log(path) as file:
+        shown = file.size >= _SHOW_PROGRESS_FROM_BYTES
         with tqdm(
-            total=size, unit="B", unit_scale=True, desc=f"Checking {path.name}", disable=not shown
+            total=file.size,
+            unit="B",
+            unit_scale=True,
+            desc=f"Checking {path.name}",
+            disable=not shown,
         ) as bar:
-            return _check_blocks(path, layout, file, rows, bar)
+            return _check_blocks(layout, file, rows, bar)
 
 
-def text_blocks(table: CheckedTable) -> Iterator[bytes]:
-    """The checked lines of a text file, many at a time, each with LF at its end."""
+def text_blocks(table: CheckedTable, block_bytes: int = _BLOCK_BYTES) -> Iterator[bytes]:
+    """The checked lines of a text file, about `block_bytes` at a time, each with LF at its end."""
     left = table.rows
-    with table.path.open("rb") as file:
-        for block in _whole_lines(table.path, file):
+    with open_log(table.path) as file:
+        for block in _whole_lines(file, block_bytes):
             block, _ = _first_lines(block.replace(b"\r\n", b"\n"), left)
             yield block
             left -= block.count(b"\n")
@@ -127,55 +128,40 @@ def text_blocks(table: CheckedTable) -> Iterator[bytes]:
                 return
 
 
-def _open(path: Path) -> BinaryIO:
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; give the path of a click log") from None
-    except IsADirectoryError:
-        raise DataError(f"{path}: is a directory; give the path of one file inside it") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be opened: {error.strerror}") from None
-    head = file.read(4)
-    file.seek(0)
-    for magic, kind in _PACKED.items():
-        if head.startswith(magic):
-            file.close()
-            raise DataError(f"{path}: is a {kind} file; unpack it to plain text first")
-    return file
-
-
-def _check_blocks(
-    path: Path, layout: TableFormat, file: BinaryIO, rows: int | None, bar: Any
-) -> CheckedTable:
-    checked = 0
-    for block in _whole_lines(path, file):
-        bar.update(len(block))
+def _check_blocks(layout: TableFormat, file: LogFile, rows: int | None, bar: Any) -> CheckedTable:
+    path, checked = file.path, 0
+    for block in _whole_lines(file, _BLOCK_BYTES):
+        bar.update(file.position() - bar.n)
         if rows is not None:
             block, cut = _first_lines(block, rows - checked)
         checked += check_lines(path, layout, block, checked + 1)
         if rows is not None and checked == rows:
             more = cut or bool(file.read(1))
-            return CheckedTable(path=path, rows=rows, more=more, layout=layout)
+            return _checked(file, rows, more, layout)
     if checked == 0:
         raise DataError(f"{path}: is empty; expected rows of {layout.summary}")
-    return CheckedTable(path=path, rows=checked, more=False, layout=layout)
+    return _checked(file, checked, False, layout)
 
 
-def _whole_lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
+def _checked(file: LogFile, rows: int, more: bool, layout: TableFormat) -> CheckedTable:
+    return CheckedTable(
+        path=file.path, rows=rows, more=more, layout=layout, compression=file.compression
+    )
+
+
+def _whole_lines(file: LogFile, block_bytes: int) -> Iterator[bytes]:
     """Blocks that end at the end of a line; the last line gets its end if it has none."""
     rest = b""
     rows = 0
-    while read := file.read(_BLOCK_BYTES):
+    while read := file.read(block_bytes):
         block = rest + read
         end = block.rfind(b"\n") + 1
         rest = block[end:]
         rows += block.count(b"\n")
         if len(rest) > _LONGEST_ROW_BYTES:
             hint = "; its lines end with CR alone: convert them" if b"\r" in rest else ""
-            raise DataError(
-                f"{path}, row {rows + 1}: is over {_LONGEST_ROW_BYTES} bytes long, no row{hint}"
-            )
+            where = f"{file.path}, row {rows + 1}"
+            raise DataError(f"{where}: is over {_LONGEST_ROW_BYTES} bytes long, no row{hint}")
         if end:
             yield block[:end]
     if rest:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from workbench.atomic import replacing
+from workbench.atomic import make_directory, replacing
 from workbench.errors import DataError
 
 
@@ -21,6 +21,7 @@ def write_generated(
 
     Raises:
       DataError: a file is there already that no recipe made; it may be the user's own.
+      OutputError: the file cannot be written.
     """
     path = Path(path)
     stamp = path.with_name(f"{path.name}.recipe.json")
@@ -33,7 +34,7 @@ def write_generated(
             )
         if made == {**recipe, "bytes": path.stat().st_size}:
             return path
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(path.parent)
     with replacing(path) as part, part.open("wb") as file:
         for chunk in chunks:
             file.write(chunk)

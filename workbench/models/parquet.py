@@ -14,6 +14,7 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -77,16 +78,29 @@ def parquet_blocks(table: CheckedTable, layout: TableFormat) -> Iterator[bytes]:
 def write_blocks(blocks: Iterable[bytes], layout: TableFormat, path: Path) -> None:
     """Writes checked lines as a Parquet file, whole or not at all."""
     schema = pa.schema([(column.name, _type(column)) for column in layout.columns])
-    with replacing(path) as part, pq.ParquetWriter(part, schema, compression="zstd") as out:
+    with (
+        replacing(path) as part,
+        part.open("wb") as file,
+        pq.ParquetWriter(file, schema, compression="zstd") as out,
+    ):
         for block in blocks:
             out.write_table(_table(layout, block, schema))
 
 
 def _opened(path: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(_source(path))
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{path}: is no Parquet file: {_first_line(error)}") from None
+
+
+def _source(path: Path) -> Any:
+    """The file's name, or the open file where Arrow would refuse a name that is no text."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return path.open("rb")
+    return str(path)
 
 
 def _columns(path: Path, layout: TableFormat, schema: pa.Schema) -> dict[str, pc.Expression]:
@@ -148,7 +162,10 @@ def _parts(
 ) -> Iterator[pa.RecordBatch]:
     """The first rows of a file, some at a time."""
     left = rows
-    file = pyarrow.dataset.dataset(path, format="parquet")
+    source = _source(path)
+    form = pyarrow.dataset.ParquetFileFormat()
+    by_name = isinstance(source, str)
+    file = pyarrow.dataset.dataset(source, format=form) if by_name else form.make_fragment(source)
     read = file.scanner(columns=columns, batch_size=at_once, use_threads=False).to_batches()
     while left:
         try:

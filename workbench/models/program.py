@@ -11,7 +11,7 @@ import importlib
 import math
 
 from workbench.core.options import Optimizations
-from workbench.errors import OptionError
+from workbench.errors import OptionError, one_line
 from workbench.experiments.program import PARTS, Built, Program
 from workbench.models.data import CheckedTable
 
@@ -59,7 +59,7 @@ def model_program(name: str, options: ModelOptions) -> Program:
         build_epoch=parts["build_epoch"],
         build_input=parts["build_input"],
         build_compute=parts["build_compute"],
-        settings={"data": str(options.data.path), "rows": options.data.rows, **said},
+        settings={"data": one_line(str(options.data.path)), "rows": options.data.rows, **said},
     )
 
 

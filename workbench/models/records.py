@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from workbench.atomic import make_directory
 from workbench.errors import DataError
 from workbench.models.data import CheckedTable, Container, TableFormat, check_table, text_blocks
 
@@ -47,6 +48,9 @@ def check_file(
 
 def container_of(path: str | os.PathLike[str]) -> Container:
     """What a file begins like; text, if like nothing else or if it cannot be read."""
+    # Opening a pipe would wait until somebody writes to it.
+    if not os.path.isfile(path):
+        return "text"
     try:
         with open(path, "rb") as file:
             head = file.read(_HEADER_BYTES)
@@ -104,9 +108,9 @@ def _written(
         raise DataError(f"{path}: is a directory; give the path of the file to write")
     if path.resolve() == checked.path.resolve():
         raise DataError(f"{path}: is the file that is read; give another path to write")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(path.parent)
     write(line_blocks(checked), layout, path)
-    return dataclasses.replace(checked, path=path, more=False, container=container)
+    return dataclasses.replace(checked, path=path, more=False, container=container, compression="")
 
 
 def line_blocks(table: CheckedTable) -> Iterator[bytes]:

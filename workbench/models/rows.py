@@ -1,39 +1,49 @@
 """Rows of a checked file in a graph: a dataset of them as they lie on disk, and parsing a batch.
 
 Text and TFRecord are read by TensorFlow. Of Parquet, which it cannot read, Arrow makes blocks of
-lines in C++, and a Python generator only hands them over, once in some thousand rows. That is half
-the CPU time of a generator of columns, which needs Python's lock for each of them. Such a dataset
-belongs to its process: a graph with one cannot be saved or sent to a server.
+lines in C++, of compressed text a C library, and a Python generator only hands them over, once in
+some thousand rows. That is half the CPU time of a generator of columns, which needs Python's lock
+for each of them. Such a dataset belongs to its process: a graph with one cannot be saved or sent to
+a server.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 
-from workbench.models.data import CheckedTable, TableFormat
+from workbench.models.data import CheckedTable, TableFormat, text_blocks
 from workbench.models.records import known_layout
 from workbench.models.tfrecord import parse_examples
+
+# Some thousand rows, so that a batch behind a block does not wait long for it.
+_TEXT_BLOCK_BYTES = 1 << 20
 
 
 def row_dataset(data: CheckedTable) -> Any:
     """The checked rows, each a scalar string: a line, or a serialized example of a TFRecord."""
+    # As bytes, since a name may be no text in the encoding of this process.
+    path = os.fsencode(data.path)
     if data.container == "tfrecord":
-        return tf.data.TFRecordDataset(str(data.path)).take(data.rows)
-    if data.container == "parquet":
-        return _parquet_lines(data)
-    return tf.data.TextLineDataset(str(data.path)).take(data.rows)
+        return tf.data.TFRecordDataset(path).take(data.rows)
+    if data.container == "parquet" or data.compression:
+        return _lines_of_blocks(data)
+    return tf.data.TextLineDataset(path).take(data.rows)
 
 
-def _parquet_lines(data: CheckedTable) -> Any:
-    layout = known_layout(data)
+def _lines_of_blocks(data: CheckedTable) -> Any:
+    def blocks() -> Iterator[bytes]:
+        if data.container == "parquet":
+            from workbench.models.parquet import parquet_blocks
 
-    def blocks() -> Any:
-        from workbench.models.parquet import parquet_blocks
-
+            found = parquet_blocks(data, known_layout(data))
+        else:
+            found = text_blocks(data, _TEXT_BLOCK_BYTES)
         # Behind the last line end there is no line.
-        return (block.removesuffix(b"\n") for block in parquet_blocks(data, layout))
+        return (block.removesuffix(b"\n") for block in found)
 
     read = tf.data.Dataset.from_generator(blocks, output_signature=tf.TensorSpec([], tf.string))
     return read.map(lambda block: tf.strings.split(block, "\n")).unbatch()

@@ -116,7 +116,7 @@ def _columns(path: Path, layout: TableFormat, rows: int | None) -> Iterator[dict
 
 
 def _records(path: Path, rows: int | None) -> Any:
-    dataset = tf.data.TFRecordDataset(str(path))
+    dataset = tf.data.TFRecordDataset(os.fsencode(path))
     return dataset if rows is None else dataset.take(rows)
 
 

@@ -60,6 +60,7 @@ def write_report(
 
     Raises:
       OptionError: an empty list.
+      OutputError: the file cannot be written.
     """
     page = report_html(comparison)
     with replacing(path) as part:
