@@ -1,24 +1,37 @@
 """The command line: argument parsing, and nothing that a function could not be asked for.
 
-Exit codes: 0 done, 1 a run failed, 2 a mistake in the arguments or the data, 130 cancelled.
+Exit codes: 0 done, 1 a run failed, 2 a mistake in the arguments or the data or a place that cannot
+be written, 130 cancelled by Ctrl-C, 143 by SIGTERM.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
+import io
 import os
 import re
 import shlex
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import workbench
+from workbench.atomic import make_directory, require_writable_directory, require_writable_file
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.core.toggles import TOGGLES, USUAL, optimizations_of
-from workbench.errors import DataError, OptionError, UnsupportedError, WorkbenchError
+from workbench.errors import (
+    DataError,
+    OptionError,
+    OutputError,
+    UnsupportedError,
+    WorkbenchError,
+    one_line,
+)
 from workbench.models import MODELS
 
 if TYPE_CHECKING:
@@ -31,6 +44,8 @@ _MOST_ROWS = 1_000_000
 _GENERATED_ROWS = 200_000
 _DEMO_BUDGET_S = 24.0
 _COMPARISON = "comparison"
+_DEMO_PARTS = ("1-from-disk", "2-waiting-for-input")
+_REPORT, _TRACE = "report.html", "trace.parquet"
 
 _TOP_EXAMPLES = """examples:
   workbench demo
@@ -66,17 +81,26 @@ Results go to --out: report.html, trace.parquet, comparison/.
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A table has signs that a C locale cannot show.
+            stream.reconfigure(errors="replace")
     parser = _parser()
     chosen = parser.parse_args(arguments)
-    chosen.command_line = shlex.join(["workbench", *arguments])
+    chosen.command_line = one_line(shlex.join(["workbench", *arguments]))
+    with _signals():
+        return _exit_code(chosen)
+
+
+def _exit_code(chosen: argparse.Namespace) -> int:
     try:
         return int(chosen.run(chosen))
-    except KeyboardInterrupt as stop:
+    except (KeyboardInterrupt, _Terminated) as stop:
         from workbench.experiments.worker import CANCELLED
 
         print(f"\n{str(stop) or CANCELLED}", file=sys.stderr)
-        return 130
-    except (DataError, OptionError, UnsupportedError) as error:
+        return 143 if isinstance(stop, _Terminated) else 130
+    except (DataError, OptionError, OutputError, UnsupportedError) as error:
         print(f"workbench: error: {error}", file=sys.stderr)
         return 2
     except WorkbenchError as error:
@@ -88,6 +112,41 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of a pipe is gone; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
+
+
+class _Terminated(BaseException):
+    """SIGTERM, on its way up to where child processes are ended."""
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[None]:
+    """Ctrl-C ends the process at once until the command has loaded; SIGTERM cleans up.
+
+    Python loses an interrupt that comes in a callback of an import, and the run would go on.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(*_: Any) -> None:
+        raise _Terminated
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if before[signal.SIGINT] is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _loaded() -> None:
+    """The command has loaded what it needs: from here on Ctrl-C is an exception that cleans up."""
+    on_main = threading.current_thread() is threading.main_thread()
+    if on_main and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -283,7 +342,9 @@ def _toggle(text: str) -> str:
 def _compare(chosen: argparse.Namespace) -> int:
     from workbench.experiments.compare import compare
 
+    _loaded()
     model = MODELS[chosen.model]()
+    _require_writable_results(chosen.out, (_COMPARISON,))
     comparison = compare(
         model.program(_options(chosen, model, chosen.out)),
         None if chosen.all else tuple(chosen.toggle or USUAL),
@@ -303,31 +364,38 @@ def _compare(chosen: argparse.Namespace) -> int:
 def _trace(chosen: argparse.Namespace) -> int:
     from workbench.experiments.compare import trace
 
+    _loaded()
     model = MODELS[chosen.model]()
+    for file in filter(None, (chosen.out, chosen.chrome)):
+        require_writable_file(file)
     # Toggles may name one optimization each, or the same one again.
     on = "+".join(dict.fromkeys("+".join(chosen.toggle or ()).split("+")))
     smart = _smart_stage(chosen.threads)
     optimizations = optimizations_of(on, _stage(chosen), smart) if on else Optimizations()
     options = _options(chosen, model, chosen.out.parent)
     found = trace(model.program(options), optimizations, steps=chosen.steps)
-    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(chosen.out.parent)
     found.save(chosen.out)
-    print(f"Wrote {chosen.out}")
+    _say_wrote(chosen.out)
     if chosen.chrome:
-        chosen.chrome.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(chosen.chrome.parent)
         found.to_chrome(chosen.chrome)
-        print(f"Wrote {chosen.chrome}")
+        _say_wrote(chosen.chrome)
     return 0
 
 
 def _report(chosen: argparse.Namespace) -> int:
     from workbench.experiments.results import load_comparison
 
+    _loaded()
+    out = chosen.out or chosen.results / _REPORT
     # compare saves one comparison below its directory, demo saves several.
     homes = [chosen.results, *sorted(p for p in chosen.results.glob("*") if p.is_dir())]
     saved = [home for home in homes if (home / "comparison.json").is_file()]
     comparisons = [load_comparison(home) for home in saved or [chosen.results]]
-    _write_report(comparisons, chosen.out or chosen.results / "report.html")
+    require_writable_file(out)
+    make_directory(out.parent)
+    _write_report(comparisons, out)
     return 0
 
 
@@ -336,13 +404,15 @@ def _demo(chosen: argparse.Namespace) -> int:
     from workbench.models.criteo import check_criteo, generate_criteo
     from workbench.models.dlrm import DlrmOptions, dlrm_program
 
+    _loaded()
+    _require_writable_results(chosen.out, _DEMO_PARTS)
     path = generate_criteo(chosen.out / "clicks.tsv", rows=chosen.rows)
-    _say(f"Click log: {path}, {chosen.rows} rows")
+    _say(f"Click log: {one_line(str(path))}, {chosen.rows} rows")
     data = check_criteo(path)
     stage = StageOptions(num_threads=2, capacity=2)
     comparisons: list[Comparison] = []
     latency_ms = 0.0
-    for number, title in enumerate(("1-from-disk", "2-waiting-for-input")):
+    for number, title in enumerate(_DEMO_PARTS):
         waits = f"each batch waits {latency_ms:.1f} ms" if number else "input from disk"
         _say(f"\nDLRM un-staged and staged, {waits}")
         options = DlrmOptions(data=data, input_latency_ms=latency_ms)
@@ -394,7 +464,7 @@ def _data(chosen: argparse.Namespace, model: Model, home: Path) -> CheckedTable:
     else:
         data = model.check(chosen.data, rows=chosen.rows)
     more = "; it has more, which --rows would add" if data.more else ""
-    _say(f"{model.log.capitalize()}: {data.path}, {data.rows} rows{more}")
+    _say(f"{model.log.capitalize()}: {one_line(str(data.path))}, {data.rows} rows{more}")
     return data
 
 
@@ -407,18 +477,30 @@ def _say_table(comparison: Comparison) -> None:
 def _write_results(comparisons: Sequence[Comparison], out: Path) -> None:
     """Writes report.html and, of the last comparison, the last variant's trace."""
     traces = [v.trace for v in comparisons[-1].variants if v.trace is not None]
-    out.mkdir(parents=True, exist_ok=True)
+    make_directory(out)
     if traces:
-        traces[-1].save(out / "trace.parquet")
-        print(f"Wrote {out / 'trace.parquet'}")
-    _write_report(comparisons, out / "report.html")
+        traces[-1].save(out / _TRACE)
+        _say_wrote(out / _TRACE)
+    _write_report(comparisons, out / _REPORT)
+
+
+def _require_writable_results(out: Path, comparisons: Sequence[str]) -> None:
+    """Refuses a place that cannot be written before anything runs."""
+    for directory in (out, *(out / name for name in comparisons)):
+        require_writable_directory(directory)
+    for name in (_REPORT, _TRACE):
+        require_writable_file(out / name)
 
 
 def _write_report(comparisons: Sequence[Comparison], path: Path) -> None:
     from workbench.viz.report import write_report
 
     write_report(list(comparisons), path)
-    print(f"Wrote {path}")
+    _say_wrote(path)
+
+
+def _say_wrote(path: Path) -> None:
+    _say(f"Wrote {one_line(str(path))}")
 
 
 def _say(text: str) -> None:

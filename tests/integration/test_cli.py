@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -16,23 +17,27 @@ from workbench.experiments.worker import CANCELLED
 from workbench.models.criteo import generate_criteo
 
 
-def workbench(*arguments: object) -> subprocess.CompletedProcess[str]:
+def workbench(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "workbench.cli", *map(str, arguments)],
+        [sys.executable, "-m", "workbench", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=280,
+        env={**os.environ, **environment},
     )
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
-    home = tmp_path_factory.mktemp("cli")
+    """A comparison in the poorest locale, where a file beyond ASCII has a name that is no text."""
+    home = tmp_path_factory.mktemp("clé")
     data = generate_criteo(home / "my_clicks.tsv", rows=2000)
     out = home / "results"
     done = workbench(
         *("compare", "dlrm", "--toggle", "stage", "--data", data, "--out", out),
         *("--batch-size", 64, "--budget", "3s", "--input-latency", "2"),
+        LC_ALL="C",
+        PYTHONUTF8="0",
     )
     assert done.returncode == 0, done.stderr
     return out, done
@@ -59,6 +64,7 @@ def test_compare_saves_what_can_be_read_again(compared):
     assert "stage reaches" in found.bounds[0].detail
     assert found.command.startswith("workbench compare dlrm --toggle stage --data ")
     assert found.settings["input_latency_ms"] == 2.0
+    assert found.settings["data"] == str(out.parent / "my_clicks.tsv")
     trace = load_trace(out / "trace.parquet")
     assert "prefetch" in set(trace.tracks["kind"])
 
@@ -82,24 +88,71 @@ def test_trace_writes_parquet_and_chrome_json(tmp_path):
     assert (tmp_path / "t.json").stat().st_size > 1000
 
 
-def test_ctrl_c_keeps_nothing_and_leaves_no_process(tmp_path):
+@pytest.mark.parametrize(
+    ("sent", "phase", "code"),
+    [
+        (signal.SIGINT, "Warming up", 130),
+        (signal.SIGTERM, "Tracing 30 steps", 143),
+        (signal.SIGKILL, "Tracing 30 steps", -signal.SIGKILL),
+    ],
+)
+def test_an_end_from_outside_keeps_nothing_and_leaves_no_process(tmp_path, sent, phase, code):
     data = generate_criteo(tmp_path / "my_clicks.tsv", rows=500)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     running = subprocess.Popen(
         [
-            *(sys.executable, "-m", "workbench.cli", "compare", "dlrm"),
+            *(sys.executable, "-m", "workbench", "compare", "dlrm", "--toggle", "smart_stage"),
             *("--data", data, "--batch-size", "32", "--out", tmp_path / "results"),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=hear_ctrl_c,
+        env={**os.environ, "TMPDIR": str(temporary)},
     )
-    while "Warming up" not in running.stderr.readline():
+    while phase not in running.stderr.readline():
         assert running.poll() is None
     workers = psutil.Process(running.pid).children(recursive=True)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(sent)
     _, errors = running.communicate(timeout=30)
-    assert running.returncode == 130
-    assert errors.splitlines()[-1] == CANCELLED
+    assert running.returncode == code
+    if sent != signal.SIGKILL:
+        assert errors.splitlines()[-1] == CANCELLED
     assert psutil.wait_procs(workers, timeout=10)[1] == []
     assert not (tmp_path / "results").exists()
+    assert list(temporary.iterdir()) == []
+
+
+_INTERRUPTED_IN_A_CALLBACK = """
+import os, signal, sys, weakref
+
+class Interrupting:
+    # Python drops what is raised in a callback, here the KeyboardInterrupt of a handler.
+    def find_spec(self, name, *rest):
+        if name == "workbench.experiments.compare":
+            kept = type("Gone", (), {})()
+            weakref.finalize(kept, os.kill, os.getpid(), signal.SIGINT)
+            del kept
+
+sys.meta_path.insert(0, Interrupting())
+sys.argv[0] = "workbench"
+from workbench.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_ctrl_c_while_the_command_loads_is_never_lost(tmp_path):
+    data = generate_criteo(tmp_path / "my_clicks.tsv", rows=500)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", _INTERRUPTED_IN_A_CALLBACK, "compare", "dlrm"),
+            *("--data", data, "--batch-size", "32", "--budget", "1s", "--out", tmp_path / "out"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=hear_ctrl_c,
+    )
+    assert done.returncode == -signal.SIGINT
+    assert (done.stdout, done.stderr) == ("", "")

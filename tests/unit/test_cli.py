@@ -7,10 +7,12 @@ import sys
 
 import pytest
 
+from tests.builders.comparisons import comparison
 from workbench import cli
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.errors import RunError
+from workbench.errors import OutputError, RunError
 from workbench.experiments import compare as experiments
+from workbench.experiments.results import Comparison
 from workbench.models.criteo import generate_criteo
 
 
@@ -91,6 +93,57 @@ def test_a_mistake_in_the_data_is_one_line_and_leaves_nothing(tmp_path, capsys, 
     )
     assert shown.out == ""
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compare", "dlrm", "--generate", "50", "--out"],
+        ["compare", "dlrm", "--data", "log", "--out"],
+        ["trace", "dlrm", "--data", "log", "--chrome", "no/t.json", "--out"],
+        ["trace", "dlrm", "--generate", "50", "--out", "t.parquet", "--chrome"],
+        ["demo", "--rows", "50", "--out"],
+        ["report", "saved", "--out"],
+    ],
+)
+def test_a_place_that_cannot_be_written_is_found_before_anything_runs(
+    tmp_path, monkeypatch, capsys, arguments
+):
+    monkeypatch.chdir(tmp_path)
+    generate_criteo(tmp_path / "log", rows=5)
+    comparison().save(tmp_path / "saved")
+    (tmp_path / "file").write_text("in the way")
+    before = sorted(tmp_path.rglob("*"))
+    for name in ("compare", "trace"):
+        monkeypatch.setattr(experiments, name, lambda *a, **o: pytest.fail("it ran"))
+    assert run(*arguments, "file/out") == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("workbench: error: file")
+    assert shown.err.endswith(f": cannot be written: {tmp_path}/file is not a directory\n")
+    assert len(shown.err.splitlines()) == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["report.html", "trace.parquet"])
+def test_a_directory_in_the_place_of_a_result_is_found_first(tmp_path, capsys, name):
+    (tmp_path / "out" / name).mkdir(parents=True)
+    assert run("compare", "dlrm", "--generate", "50", "--out", str(tmp_path / "out")) == 2
+    assert f"out/{name}: cannot be written: it is a directory" in capsys.readouterr().err
+    assert [p.name for p in (tmp_path / "out").iterdir()] == [name]
+
+
+def test_what_was_measured_is_printed_though_it_cannot_be_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(experiments, "compare", lambda *a, **o: comparison())
+
+    def no_space(*arguments):
+        raise OutputError("out: cannot be written: No space left on device")
+
+    monkeypatch.setattr(Comparison, "save", no_space)
+    arguments = ["compare", "dlrm", "--generate", "50", "--out", str(tmp_path / "out")]
+    assert run(*arguments) == 2
+    shown = capsys.readouterr()
+    assert "steps/s" in shown.out
+    assert shown.err == "workbench: error: out: cannot be written: No space left on device\n"
 
 
 def test_a_wrong_row_is_named(tmp_path, capsys):

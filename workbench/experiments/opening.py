@@ -6,12 +6,11 @@ The trace is taken in a session of its own while every other process rests.
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from workbench.core.options import Optimizations
 from workbench.core.plan import StagePlan
+from workbench.core.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.function_program import (
     AnyProgram,
@@ -60,20 +59,17 @@ def open_sessions(
     progress.phase("Building the graphs")
     opened = _opened(program, plain, sample=None)
     if smart:
-        with tempfile.TemporaryDirectory(prefix="workbench-") as directory:
-            for fused in dict.fromkeys(s.optimizations.fused_embeddings for s, _ in smart):
-                same = [(s, w) for s, w in smart if s.optimizations.fused_embeddings == fused]
-                sample = None
-                # A function's plan is always the widest.
-                if sample_steps and not isinstance(program, FunctionProgram):
-                    progress.phase(
-                        f"Tracing {sample_steps} steps for the smart stage to be planned on"
-                    )
-                    # On TensorFlow's own executor, which the plan's predictions speak of.
-                    plain_one = Optimizations(fused_embeddings=fused)
-                    sample = _sample(workers[0], plain_one, sample_steps, Path(directory))
-                progress.phase("Planning the smart stage")
-                opened |= _opened(program, same, sample)
+        for fused in dict.fromkeys(s.optimizations.fused_embeddings for s, _ in smart):
+            same = [(s, w) for s, w in smart if s.optimizations.fused_embeddings == fused]
+            sample = None
+            # A function's plan is always the widest.
+            if sample_steps and not isinstance(program, FunctionProgram):
+                progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
+                # On TensorFlow's own executor, which the plan's predictions speak of.
+                plain_one = Optimizations(fused_embeddings=fused)
+                sample = _sample(workers[0], plain_one, sample_steps)
+            progress.phase("Planning the smart stage")
+            opened |= _opened(program, same, sample)
     planned = [
         _with_plan(setting, worker) if setting.optimizations.smart_stage else setting
         for setting, worker in pairs
@@ -82,7 +78,7 @@ def open_sessions(
 
 
 def _opened(
-    program: AnyProgram, pairs: Sequence[tuple[Setting, Worker]], sample: str | None
+    program: AnyProgram, pairs: Sequence[tuple[Setting, Worker]], sample: Trace | None
 ) -> dict[str, Opened]:
     for setting, worker in pairs:
         worker.send(
@@ -108,14 +104,13 @@ def _opened(
     return opened
 
 
-def _sample(worker: Worker, unstaged: Optimizations, steps: int, directory: Path) -> str:
+def _sample(worker: Worker, unstaged: Optimizations, steps: int) -> Trace:
     """Traces warm steps of the un-staged program; they must not be those compared later."""
-    path = str(directory / "sample.parquet")
     worker.call("open", session="sample", part="build", optimizations=unstaged)
     worker.call("run", session="sample", steps=_WARM_UP_STEPS)
-    worker.call("trace", session="sample", steps=steps, path=path)
+    found: Trace = worker.call("trace", session="sample", steps=steps)
     worker.call("close", session="sample")
-    return path
+    return found
 
 
 def _with_plan(setting: Setting, worker: Worker) -> Setting:

@@ -6,12 +6,10 @@ Opens their sessions, compares their training, measures blocks, then traces a fe
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from workbench.core.options import Optimizations
-from workbench.core.trace import Trace, load_trace
+from workbench.core.trace import Trace
 from workbench.experiments.blocks import Candidate, Measured, run_blocks
 from workbench.experiments.equivalence import Equivalence
 from workbench.experiments.function_program import AnyProgram
@@ -136,10 +134,7 @@ def traced(
     if not steps:
         return {}
     said.phase(f"Tracing {steps} steps")
-    traces = {}
-    with tempfile.TemporaryDirectory(prefix="workbench-") as directory:
-        for number, (setting, worker) in enumerate(zip(settings, workers, strict=True)):
-            path = str(Path(directory) / f"{number}.parquet")
-            worker.call("trace", session="main", steps=steps, path=path)
-            traces[setting.label] = load_trace(path)
-    return traces
+    return {
+        setting.label: worker.call("trace", session="main", steps=steps)
+        for setting, worker in zip(settings, workers, strict=True)
+    }

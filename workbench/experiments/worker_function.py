@@ -19,6 +19,7 @@ from workbench.core.function_run import FunctionRun, FunctionRunner, FunctionRun
 from workbench.core.options import ExecutorPolicy, Optimizations
 from workbench.core.plan import StagePlan
 from workbench.core.rewrite_function import split
+from workbench.core.trace import Trace
 from workbench.errors import RunError
 from workbench.experiments.function_program import FunctionProgram
 from workbench.experiments.function_trace import FunctionRecorder
@@ -91,8 +92,8 @@ class FunctionSession:
                 ended = True
         return Steps(ends_ns=np.array(ends, np.int64), values=np.array(values), ended=ended)
 
-    def trace(self, steps: int, path: str) -> str:
-        """Traces `steps` steps into a Parquet file.
+    def trace(self, steps: int) -> Trace:
+        """Traces `steps` steps.
 
         The tracer is that of Workbench's executors, so a function that ran on TensorFlow's own is
         traced on the one that schedules alike. What ran ahead before is dropped.
@@ -119,9 +120,9 @@ class FunctionSession:
                 raise
             finally:
                 self._loop.reads = None
-        recorder.stop().save(path)
+        found = recorder.stop()
         self._loop.restart()
-        return path
+        return found
 
     def planned(self) -> Planned:
         """The plan of its smart stage."""

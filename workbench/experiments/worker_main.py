@@ -28,6 +28,7 @@ from workbench.experiments.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.worker_session import Opened, Planned, ProgramSession, Steps
 
 if TYPE_CHECKING:
+    from workbench.core.trace import Trace
     from workbench.experiments.worker_function import FunctionSession
 
 _PR_SET_PDEATHSIG = 1
@@ -45,7 +46,7 @@ class _Commands:
         session: str,
         part: str,
         optimizations: Optimizations,
-        sample: str | None = None,
+        sample: Trace | None = None,
         plan: str | None = None,
     ) -> Opened:
         """Builds a part of the program and starts its session."""
@@ -76,9 +77,9 @@ class _Commands:
         _settle()
         return dataclasses.replace(measured, values=np.empty(0))
 
-    def trace(self, session: str, steps: int, path: str) -> str:
-        """Traces steps into a file."""
-        return self._sessions[session].trace(steps, path)
+    def trace(self, session: str, steps: int) -> Trace:
+        """Traces steps."""
+        return self._sessions[session].trace(steps)
 
     def close(self, session: str) -> None:
         """Ends a session."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions
 from workbench.core.plan import StagePlan
-from workbench.core.trace import load_trace
+from workbench.core.trace import Trace
 from workbench.errors import OptionError, RunError
 from workbench.experiments.program import Built, Program
 from workbench.experiments.setting import LEARNING
@@ -94,7 +94,7 @@ class ProgramSession:
         program: Program,
         part: str,
         optimizations: Optimizations,
-        sample: str | None = None,
+        sample: Trace | None = None,
         plan: str | None = None,
     ) -> None:
         """Builds the part and starts its session.
@@ -102,7 +102,7 @@ class ProgramSession:
         Args:
           program, part: what is run.
           optimizations: what it is built with.
-          sample: path of a trace for a smart stage to be planned on.
+          sample: a trace for a smart stage to be planned on.
           plan: the smart stage's plan as JSON; None makes one.
         """
         import tensorflow as tf
@@ -164,16 +164,15 @@ class ProgramSession:
             ended = True
         return Steps(ends_ns=np.array(ends, np.int64), values=np.array(values), ended=ended)
 
-    def trace(self, steps: int, path: str) -> str:
-        """Traces `steps` steps into a Parquet file."""
+    def trace(self, steps: int) -> Trace:
+        """Traces `steps` steps."""
         # The first steps under the tracer are not typical: they set it up. They are not kept.
         for count in (TRACER_WARM_UP_STEPS, steps):
             self._capture.start()
             if self.run(count, "loss" if self.opened.has_loss else "nothing").ended:
                 raise RunError("the data ended before the steps to trace; repeat the dataset")
             trace = self._capture.stop()
-        trace.save(path)
-        return path
+        return trace
 
     def planned(self) -> Planned:
         """The plan of its smart stage."""
@@ -206,7 +205,7 @@ def _with_plan(
     config: Any,
     options: SmartStageOptions | None,
     *,
-    sample: str | None,
+    sample: Trace | None,
     plan: str | None,
 ) -> tuple[Any, StagePlan | None]:
     """The session's config with a plan in it, where a smart stage is wanted, and the plan."""
@@ -225,7 +224,7 @@ def _with_plan(
         config,
         options,
         targets=[target for target in wanted if target is not None],
-        trace=load_trace(sample) if sample else None,
+        trace=sample,
     )
     return prepared
 
