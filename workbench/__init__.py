@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from workbench.ops.embedding_variable import read_embedding_variable as read_embedding_variable
     from workbench.ops.fusion import fused_embeddings as fused_embeddings
     from workbench.ops.fusion import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+    from workbench.viz.mime import widget as widget
     from workbench.viz.report import write_report as write_report
 
 _HOME = {
@@ -90,6 +91,7 @@ _HOME = {
     "smart_stage": "workbench.core.smart_stage",
     "staged": "workbench.core.stage",
     "trace": "workbench.experiments.compare",
+    "widget": "workbench.viz.mime",
     "write_report": "workbench.viz.report",
 }
 __all__ = [*sorted(_HOME), "models"]

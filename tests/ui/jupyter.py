@@ -31,17 +31,7 @@ def jupyterlab(root: Path, scratch: Path) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     token = secrets.token_hex(16)
-    environment = os.environ | {
-        "JUPYTER_CONFIG_DIR": str(scratch / "config"),
-        "JUPYTER_DATA_DIR": str(scratch / "data"),
-        "JUPYTER_RUNTIME_DIR": str(scratch / "runtime"),
-        "JUPYTERLAB_SETTINGS_DIR": str(scratch / "settings"),
-        "JUPYTERLAB_WORKSPACES_DIR": str(scratch / "workspaces"),
-        "IPYTHONDIR": str(scratch / "ipython"),
-        "JUPYTER_PREFER_ENV_PATH": "1",
-        "NO_PROXY": "127.0.0.1,localhost",
-        "no_proxy": "127.0.0.1,localhost",
-    }
+    environment = _environment(scratch)
     command = [
         *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
         *(f"--ServerApp.root_dir={root}", "--ServerApp.ip=127.0.0.1"),
@@ -64,6 +54,39 @@ def jupyterlab(root: Path, scratch: Path) -> Iterator[str]:
             yield f"{address}/lab/tree/{{name}}?token={token}"
         finally:
             _stop(server)
+
+
+def run_jupyter(scratch: Path, *arguments: str | Path) -> None:
+    """Runs a command of Jupyter to its end; its output is in the error where it fails.
+
+    Args:
+      scratch: the folder of `jupyterlab`, or any other that is this run's own.
+      *arguments: as on the command line, "nbconvert" or "trust" first.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", "jupyter", *map(str, arguments)],
+        env=_environment(scratch),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def _environment(scratch: Path) -> dict[str, str]:
+    """Nothing outside of `scratch` is read or written."""
+    return os.environ | {
+        "JUPYTER_CONFIG_DIR": str(scratch / "config"),
+        "JUPYTER_DATA_DIR": str(scratch / "data"),
+        "JUPYTER_RUNTIME_DIR": str(scratch / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(scratch / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(scratch / "workspaces"),
+        "IPYTHONDIR": str(scratch / "ipython"),
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "NO_PROXY": "127.0.0.1,localhost",
+        "no_proxy": "127.0.0.1,localhost",
+    }
 
 
 def _wait(url: str, server: subprocess.Popen[bytes], log: Path) -> None:

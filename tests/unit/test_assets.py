@@ -16,8 +16,9 @@ MOST_BYTES = 150_000
 
 def test_every_part_is_joined_once() -> None:
     files = {path.name for path in assets._STATIC.glob("*.js")}
-    assert set(assets.PARTS) | set(assets.BOUNDARY_PARTS) == files
-    for parts in (assets.PARTS, assets.BOUNDARY_PARTS):
+    lists = (assets.PARTS, assets.BOUNDARY_PARTS, assets.OPENING_PARTS, assets.FRAME_PARTS)
+    assert {part for parts in lists for part in parts} == files
+    for parts in lists:
         assert len(set(parts)) == len(parts)
 
 
@@ -33,6 +34,8 @@ def test_every_part_is_joined_once() -> None:
             ["export { mountBoundary };", "export default { render: renderBoundary };"],
         ),
         (assets.report_script, ["export default { render: renderWidget };"]),
+        (assets.frame_script, ["export default { render: renderWidget };"]),
+        (assets.opening_script, []),
     ],
 )
 def test_a_script_is_one_small_module_that_asks_for_nothing(
@@ -52,7 +55,7 @@ def test_no_name_is_declared_twice() -> None:
 
 
 def _parts() -> str:
-    every = {*assets.PARTS, *assets.BOUNDARY_PARTS}
+    every = {path.name for path in assets._STATIC.glob("*.js")}
     texts = [(assets._STATIC / part).read_text("utf-8") for part in sorted(every)]
     return re.sub(r"^export ", "", "\n".join(texts), flags=re.MULTILINE)
 
@@ -73,6 +76,11 @@ def test_joining_is_cached_by_content() -> None:
 
 def test_report_script_mounts_at_its_end() -> None:
     assert assets.report_script().endswith("mountAll();\nmountBoundaries();\n")
+
+
+def test_frame_scripts_run_at_their_end() -> None:
+    assert assets.frame_script().endswith("showFrame();\n")
+    assert assets.opening_script().endswith("openFrame();\n")
 
 
 def test_style_holds_palette_and_tokens_of_both_themes() -> None:

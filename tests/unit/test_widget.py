@@ -1,4 +1,4 @@
-"""The timeline's widget: three forms, a small state, an answer to a view that asks."""
+"""The widgets: a still picture of their own, a small state, an answer to a view that asks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.builders.plans import towers
 from tests.builders.traces import big_trace, staged_trace
+from workbench.core.choose import plan
+from workbench.viz.boundary_widget import BoundaryWidget
+from workbench.viz.mime import widget
 from workbench.viz.timeline import timeline_view
 from workbench.viz.widget import TimelineWidget
 
@@ -20,11 +24,38 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, list[bytes]]]:
     return messages
 
 
-def test_three_forms() -> None:
-    data, _ = TimelineWidget(staged_trace(), title="By hand")._repr_mimebundle_()
-    assert data["text/plain"].startswith("Timeline of By hand\nA step takes")
-    assert data["text/html"].startswith('<div class="wb-static">')
-    assert "application/vnd.jupyter.widget-view+json" in data
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    outputs: list[dict[str, str]] = []
+    monkeypatch.setattr("workbench.viz.still.display", lambda data, **_: outputs.append(data))
+    return outputs
+
+
+@pytest.mark.parametrize(
+    ("widget", "words"),
+    [
+        (TimelineWidget(staged_trace(), title="By hand"), "Timeline of By hand\nA step takes"),
+        (BoundaryWidget(towers()), "5 nodes may run ahead"),
+    ],
+    ids=["timeline", "boundary"],
+)
+def test_a_widget_and_its_still_are_two_outputs(
+    widget: TimelineWidget | BoundaryWidget, words: str, shown: list[dict[str, str]]
+) -> None:
+    widget._ipython_display_()
+    still, live = shown
+    assert still.keys() == {"text/html", "text/plain"}
+    assert still["text/html"].startswith(f'<div class="{widget.still}"><div class="wb-static">')
+    assert still["text/plain"].startswith(words)
+    assert live.keys() == {"application/vnd.jupyter.widget-view+json", "text/plain"}
+
+
+def test_a_widget_is_made_of_what_can_be_picked_from() -> None:
+    assert isinstance(widget(staged_trace()), TimelineWidget)
+    assert isinstance(widget(towers()), BoundaryWidget)
+    assert isinstance(widget(plan(towers())), BoundaryWidget)
+    with pytest.raises(TypeError, match="no widget shows a dict; expected a Trace, a StagePlan or"):
+        widget({})  # type: ignore[arg-type]
 
 
 def test_small_traces_travel_with_the_model_and_large_ones_on_request(

@@ -6,7 +6,9 @@ they are listed; `export` is for the reader of a part and is taken out where the
 
 from __future__ import annotations
 
+import base64
 import functools
+import html
 import json
 import re
 from collections.abc import Sequence
@@ -54,9 +56,15 @@ BOUNDARY_PARTS = (
     "boundary_refusals.js",
     "boundary_mount.js",
 )
+_BOTH = (*PARTS, *(part for part in BOUNDARY_PARTS if part not in PARTS))
+# What opens the page of a notebook's frame, and what the page adds to the report's parts.
+OPENING_PARTS = ("unpack.js", "frame_open.js")
+FRAME_PARTS = ("frame.js",)
 _TIMELINE_END = "export { mount, mountAll };\n"
 _BOUNDARY_END = "export { mountBoundary };\nexport default { render: renderBoundary };\n"
 _REPORT_END = "mountAll();\nmountBoundaries();\n"
+_OPENING_END = "openFrame();\n"
+_FRAME_END = "showFrame();\n"
 _EXPORT = re.compile(r"^export (?=(async )?(function|const) )", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
@@ -91,8 +99,17 @@ def boundary_script() -> str:
 
 def report_script() -> str:
     """Both as one module; its last lines mount every timeline and boundary of the page."""
-    parts = (*PARTS, *(part for part in BOUNDARY_PARTS if part not in PARTS))
-    return _joined(_read(parts), _REPORT_END)
+    return _joined(_read(_BOTH), _REPORT_END)
+
+
+def frame_script() -> str:
+    """Both as one module for the page of a notebook's frame; its last line shows them there."""
+    return _joined(_read((*_BOTH, *FRAME_PARTS)), _FRAME_END)
+
+
+def opening_script() -> str:
+    """The small module that unpacks the page of a frame."""
+    return _joined(_read(OPENING_PARTS), _OPENING_END)
 
 
 def style() -> str:
@@ -123,6 +140,15 @@ def json_script(value: Any) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def image_html(svg: str, alt: str) -> str:
+    """An SVG picture as an `<img>` that holds it, no wider than the page."""
+    data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
+    return (
+        f'<img src="data:image/svg+xml;base64,{data}" alt="{html.escape(alt)}" '
+        'style="display:block;max-width:100%;height:auto;border:1px solid #e0e0e0">'
+    )
 
 
 def _read(parts: Sequence[str]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import html
 import itertools
 import json
 import re
@@ -17,18 +18,20 @@ import markupsafe
 from workbench.viz import assets
 from workbench.viz.boundary import BoundaryView
 from workbench.viz.boundary_parts import AreaView, Region
+from workbench.viz.boundary_picture import boundary_picture
 
 _STATIC = Path(__file__).parent / "static"
 _STILL_ROWS = 20
 _BREAK = re.compile(r"(?<=[/_…])(?=.)|(?<=[a-z])(?=[A-Z])")
 
 
-def boundary_html(view: BoundaryView, element_id: str) -> str:
+def boundary_html(view: BoundaryView, element_id: str, still: str | None = None) -> str:
     """A boundary that the page's script brings to life; until then, its still picture.
 
     Args:
       view: what to draw.
       element_id: unique in the page; letters, digits, "-" and "_".
+      still: HTML that stands there until then; None draws the still picture.
 
     Returns:
       One element and one inert script element with the packed view. The page needs
@@ -38,15 +41,38 @@ def boundary_html(view: BoundaryView, element_id: str) -> str:
     data = base64.b64encode(packed(view)).decode("ascii")
     return (
         f'<div id="{element_id}" class="wb wb-boundary" data-wb-boundary="{element_id}">'
-        f"{_still(view)}</div>\n"
+        f"{_still(view) if still is None else still}</div>\n"
         f'<script type="text/plain" id="{element_id}-data">{data}</script>\n'
     )
 
 
 def boundary_static_html(view: BoundaryView) -> str:
-    """A still picture with its tables and its own style; no script."""
+    """A still picture and why nodes stay, as a table; no script, no style sheet needed.
+
+    The picture is an `<img>`: viewers of notebooks that take style out of HTML leave it.
+    """
+    sentence = "".join(
+        f"<strong>{html.escape(text)}</strong>" if strong else html.escape(text)
+        for text, strong in view.sentence
+    )
+    notice = f"<p>{html.escape(view.notice)}</p>" if view.notice else ""
+    picture = assets.image_html(boundary_picture(view), "What runs ahead and what stays")
+    return f'<div class="wb-static"><p>{sentence}</p>{notice}{picture}{_reasons(view)}</div>'
+
+
+def _reasons(view: BoundaryView) -> str:
+    rows = "".join(
+        f"<tr><td>{html.escape(reason.code)}</td><td>{html.escape(reason.word)}</td>"
+        f"<td>{html.escape(reason.nodes)}</td></tr>"
+        for reason in view.reasons
+        if reason.nodes
+    )
+    heads = "".join(f'<th scope="col">{title}</th>' for title in ("Code", "Reason", "Nodes"))
     return (
-        f'<style>{assets.boundary_style()}</style><div class="wb wb-boundary">{_still(view)}</div>'
+        f"<table><caption>Why nodes stay in the step</caption><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+        if rows
+        else ""
     )
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import anywidget
 import traitlets
 
 from workbench.core.boundary import Boundary
 from workbench.core.plan import StagePlan
-from workbench.viz import assets
+from workbench.viz import assets, still
 from workbench.viz.boundary import BoundaryView, boundary_view
 from workbench.viz.boundary_html import boundary_static_html, packed
 from workbench.viz.text import boundary_text
@@ -18,7 +16,7 @@ from workbench.viz.text import boundary_text
 class BoundaryWidget(anywidget.AnyWidget):
     """What runs ahead and what stays, to open, search and pick from.
 
-    Shows as a widget, as a still picture with tables (text/html) and as text.
+    Shows as a widget, and as a still picture for when its kernel is gone.
 
     Attributes:
       view: the finished view that is drawn.
@@ -28,6 +26,7 @@ class BoundaryWidget(anywidget.AnyWidget):
 
     packed = traitlets.Bytes(b"").tag(sync=True)
     selected = traitlets.Unicode("").tag(sync=True)
+    still = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, source: StagePlan | Boundary | BoundaryView) -> None:
         """Makes the widget.
@@ -37,16 +36,7 @@ class BoundaryWidget(anywidget.AnyWidget):
         """
         self.view = source if isinstance(source, BoundaryView) else boundary_view(source)
         self._esm, self._css = assets.boundary_script(), assets.boundary_style()
-        super().__init__(packed=packed(self.view))
+        super().__init__(packed=packed(self.view), still=still.new_name())
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, with its twins for where no widget can be drawn."""
-        made = super()._repr_mimebundle_(**kwargs)
-        if made is None:
-            return None
-        data, metadata = made if isinstance(made, tuple) else (made, {})
-        twins = {
-            "text/plain": boundary_text(self.view),
-            "text/html": boundary_static_html(self.view),
-        }
-        return {**data, **twins}, metadata
+    def _ipython_display_(self) -> None:
+        still.show(self, boundary_static_html(self.view), boundary_text(self.view))

@@ -1,26 +1,25 @@
-"""What a notebook shows for each result: a widget, static HTML, and text."""
+"""What a notebook shows for each result: HTML that holds all it needs, and text.
+
+No bundle has a widget beside its HTML: viewers prefer the widget, also where it is dead.
+"""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from typing import Any
-
-import ipywidgets
 
 from workbench.core.boundary import Boundary
 from workbench.core.metrics import StepMetrics
 from workbench.core.plan import StagePlan
 from workbench.core.trace import Trace
 from workbench.experiments.results import Comparison
-from workbench.viz.boundary_html import boundary_static_html
+from workbench.viz.boundary import boundary_view
 from workbench.viz.boundary_widget import BoundaryWidget
 from workbench.viz.compare import compare_view
 from workbench.viz.compare_tables import measures_table
+from workbench.viz.notebook import DATA_BYTES, Picture, kept_view, pictures_html
 from workbench.viz.report import summary_html, table_html
-from workbench.viz.text import metrics_text, view_text
-from workbench.viz.timeline import timeline_view
-from workbench.viz.timeline_html import timeline_static_html
+from workbench.viz.text import boundary_text, metrics_text, view_text
 from workbench.viz.widget import TimelineWidget
 
 Bundle = tuple[dict[str, Any], dict[str, Any]]
@@ -42,14 +41,13 @@ def bundle(value: Any) -> Bundle:
 
 
 def _trace(trace: Trace) -> Bundle:
-    view = timeline_view(trace)
-    twins = {"text/plain": view.describe(), "text/html": timeline_static_html(view)}
-    return _with_widget(TimelineWidget(view), twins)
+    view = kept_view(trace)
+    return {"text/plain": view.describe(), "text/html": pictures_html([Picture(view)])}, {}
 
 
 def _boundary(value: StagePlan | Boundary) -> Bundle:
-    made: Bundle = BoundaryWidget(value)._repr_mimebundle_()
-    return made
+    view = boundary_view(value)
+    return {"text/plain": boundary_text(view), "text/html": pictures_html([Picture(view)])}, {}
 
 
 def _metrics(metrics: StepMetrics) -> Bundle:
@@ -59,30 +57,15 @@ def _metrics(metrics: StepMetrics) -> Bundle:
 
 def _comparison(comparison: Comparison) -> Bundle:
     view = compare_view(comparison)
-    summary = summary_html(view)
-    parts: list[ipywidgets.Widget] = [ipywidgets.HTML(summary)]
-    stills = [summary]
-    for label, trace in view.traces:
-        timeline = timeline_view(trace, title=label)
-        heading = f"<h3>Timeline: {html.escape(label)}</h3>"
-        parts += [ipywidgets.HTML(heading), TimelineWidget(timeline)]
-        stills += [heading, timeline_static_html(timeline)]
-    for label, boundary in view.boundaries:
-        heading = f"<h3>Boundary: {html.escape(label)}</h3>"
-        parts += [ipywidgets.HTML(heading), BoundaryWidget(boundary)]
-        stills += [heading, boundary_static_html(boundary)]
-    twins = {"text/plain": view_text(view), "text/html": "\n".join(stills)}
-    return _with_widget(ipywidgets.VBox(parts), twins)
-
-
-def _with_widget(widget: ipywidgets.Widget, twins: dict[str, Any]) -> Bundle:
-    """The widget's own mime type beside the twins, for where no widget can be drawn."""
-    for part in getattr(widget, "children", ()):
-        if isinstance(part, TimelineWidget):
-            part.send_soon()
-    made = widget._repr_mimebundle_() or {}
-    data, metadata = made if isinstance(made, tuple) else (made, {})
-    return {**data, **twins}, metadata
+    room = DATA_BYTES // max(1, len(view.traces))
+    pictures = [
+        Picture(kept_view(trace, label, room), f"Timeline: {label}") for label, trace in view.traces
+    ]
+    pictures += [Picture(boundary, f"Boundary: {label}") for label, boundary in view.boundaries]
+    shown = summary_html(view)
+    if pictures:
+        shown += pictures_html(pictures)
+    return {"text/plain": view_text(view), "text/html": shown}, {}
 
 
 _FORMS: dict[type, Callable[[Any], Bundle]] = {
@@ -92,3 +75,23 @@ _FORMS: dict[type, Callable[[Any], Bundle]] = {
     StagePlan: _boundary,
     Boundary: _boundary,
 }
+
+
+def widget(value: Trace | StagePlan | Boundary) -> TimelineWidget | BoundaryWidget:
+    """A timeline or a boundary as a widget, whose `selected` Python reads, sets and observes.
+
+    What a cell shows by itself needs no kernel; a widget does, and shows a trace of any length.
+
+    Args:
+      value: a trace, a plan or a boundary.
+
+    Raises:
+      TypeError: any other type.
+    """
+    if isinstance(value, Trace):
+        return TimelineWidget(value)
+    if isinstance(value, StagePlan | Boundary):
+        return BoundaryWidget(value)
+    raise TypeError(
+        f"no widget shows a {type(value).__name__}; expected a Trace, a StagePlan or a Boundary"
+    )

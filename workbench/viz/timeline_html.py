@@ -20,12 +20,13 @@ _ROWS = 12
 _INK, _QUIET = "#212121", "#757575"
 
 
-def timeline_html(view: TimelineView, element_id: str) -> str:
+def timeline_html(view: TimelineView, element_id: str, still: str | None = None) -> str:
     """A timeline that the page's script brings to life; until then, its still picture.
 
     Args:
       view: what to draw.
       element_id: unique in the page; letters, digits, "-" and "_".
+      still: HTML that stands there until then; None draws the still picture.
 
     Returns:
       One element and two inert script elements (header and packed columns). The page needs
@@ -35,7 +36,7 @@ def timeline_html(view: TimelineView, element_id: str) -> str:
     packed = base64.b64encode(zlib.compress(view.buffer(), 9)).decode("ascii")
     return (
         f'<div id="{element_id}" class="wb wb-timeline" data-wb-timeline="{element_id}">'
-        f"{_still(view, element_id)}</div>\n"
+        f"{_still(view, element_id) if still is None else still}</div>\n"
         f'<script type="application/json" id="{element_id}-header">'
         f"{assets.json_script(view.to_json_header())}</script>\n"
         f'<script type="text/plain" id="{element_id}-data">{packed}</script>\n'
@@ -43,19 +44,31 @@ def timeline_html(view: TimelineView, element_id: str) -> str:
 
 
 def timeline_static_html(view: TimelineView) -> str:
-    """A still picture and the largest ops as a table; no script, no style sheet needed."""
-    # ids are the page's: a picture's own follows from what it shows
-    own = zlib.crc32(f"{view.title} {view.origin_ns} {view.duration_ns}".encode())
-    return f'<div class="wb-static">{_still(view, f"wb-{own:08x}")}</div>'
+    """A still picture and the largest ops as a table; no script, no style sheet needed.
+
+    The picture is an `<img>`: viewers of notebooks that take `<svg>` out of HTML leave it.
+    """
+    return (
+        f'<div class="wb-static">{_words(view)}'
+        f"{assets.image_html(_picture(view, 'wb'), _name(view))}{_table(view)}</div>"
+    )
 
 
 def _still(view: TimelineView, name: str) -> str:
+    return f"{_words(view)}{_picture(view, name)}{_table(view)}"
+
+
+def _words(view: TimelineView) -> str:
     sentence = "".join(
         f"<strong>{html.escape(text)}</strong>" if strong else html.escape(text)
         for text, strong in view.sentence
     )
     notice = f"<p>{html.escape(view.notice)}</p>" if view.notice else ""
-    return f'<p class="wb-sentence">{sentence}</p>{notice}{_picture(view, name)}{_table(view)}'
+    return f'<p class="wb-sentence">{sentence}</p>{notice}'
+
+
+def _name(view: TimelineView) -> str:
+    return f"Timeline of {view.title}" if view.title else "Timeline"
 
 
 def _picture(view: TimelineView, name: str) -> str:
@@ -71,7 +84,7 @@ def _picture(view: TimelineView, name: str) -> str:
             shapes.extend(_merged(view, lane, edges, y, f"url(#{name}-hatch)"))
         y += _LANE + _GAP
     end = format.duration(view.duration_ns)
-    title = html.escape(f"Timeline of {view.title}" if view.title else "Timeline")
+    title = html.escape(_name(view))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{y + 4}" '
         f'viewBox="0 0 {_WIDTH} {y + 4}" role="img" aria-label="{title}" '
@@ -107,16 +120,15 @@ def _merged(view: TimelineView, lane: Lane, edges: np.ndarray, y: int, hatch: st
     looks = best * (_LANE + 1) + height
     cuts = np.flatnonzero(np.diff(looks)) + 1
     scale = (_WIDTH - _GUTTER) / _COLUMNS
-    shapes = []
+    bars: dict[int, list[str]] = {}
     for a, b in zip([0, *cuts.tolist()], [*cuts.tolist(), len(looks)], strict=True):
         tall = int(height[a])
         if tall:
-            x, wide = _GUTTER + a * scale, (b - a) * scale
-            shapes.append(
-                f'<rect x="{x:.0f}" y="{y + _LANE - tall}" width="{wide:.0f}" height="{tall}" '
-                f'fill="{_fill(int(best[a]), hatch)}"/>'
-            )
-    return shapes
+            left, right = round(_GUTTER + a * scale), round(_GUTTER + b * scale)
+            bar = f"M{left} {y + _LANE}V{y + _LANE - tall}H{right}V{y + _LANE}z"
+            bars.setdefault(int(best[a]), []).append(bar)
+    # one shape for each family: a rectangle each would be four times as many bytes
+    return [f'<path d="{"".join(d)}" fill="{_fill(f, hatch)}"/>' for f, d in sorted(bars.items())]
 
 
 def _fill(family: int, hatch: str) -> str:

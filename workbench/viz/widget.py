@@ -11,7 +11,7 @@ import pandas as pd
 import traitlets
 
 from workbench.core.trace import Trace
-from workbench.viz import assets
+from workbench.viz import assets, still
 from workbench.viz.timeline import TimelineView, timeline_view
 from workbench.viz.timeline_html import timeline_static_html
 
@@ -27,7 +27,7 @@ _PUSH_AFTER = (0.6, 1.5, 3.0)
 class TimelineWidget(anywidget.AnyWidget):
     """The timeline of a trace, to zoom, search and pick from.
 
-    Shows as a widget, as a still picture with a table (text/html) and as text.
+    Shows as a widget, and as a still picture for when its kernel is gone.
 
     Attributes:
       view: the finished view that is drawn.
@@ -37,6 +37,7 @@ class TimelineWidget(anywidget.AnyWidget):
     header = traitlets.Dict().tag(sync=True)
     packed = traitlets.Bytes(b"").tag(sync=True)
     selected = traitlets.Int(-1).tag(sync=True)
+    still = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, source: Trace | TimelineView, **options: Any) -> None:
         """Makes the widget.
@@ -55,6 +56,7 @@ class TimelineWidget(anywidget.AnyWidget):
         super().__init__(
             header=self.view.to_json_header(),
             packed=packed if len(packed) <= _SAVED_BYTES else b"",
+            still=still.new_name(),
         )
         self.on_msg(_answer)
 
@@ -73,9 +75,9 @@ class TimelineWidget(anywidget.AnyWidget):
     def send_soon(self, waits: tuple[float, ...] = _PUSH_AFTER) -> None:
         """Sends the columns unasked: while cells run, a view's request waits behind them.
 
-        Happens by itself where the widget is shown; who shows it inside another widget calls it.
-        A view that stands already takes the columns, any other leaves them; so they are sent again
-        until the request of a view gets through.
+        Happens by itself where the widget is shown; a program that shows it inside another widget
+        calls it. A view that stands already takes the columns, any other leaves them; so they are
+        sent again until the request of a view gets through.
         """
         if self.packed or not waits:
             return
@@ -89,17 +91,12 @@ class TimelineWidget(anywidget.AnyWidget):
         self._push.start()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, with its twins for where no widget can be drawn."""
-        made = super()._repr_mimebundle_(**kwargs)
-        if made is None:
-            return None
+        """The widget alone; a host that asks for this shows no still picture."""
         self.send_soon()
-        data, metadata = made if isinstance(made, tuple) else (made, {})
-        twins = {
-            "text/plain": self.view.describe(),
-            "text/html": timeline_static_html(self.view),
-        }
-        return {**data, **twins}, metadata
+        return super()._repr_mimebundle_(**kwargs)
+
+    def _ipython_display_(self) -> None:
+        still.show(self, timeline_static_html(self.view), self.view.describe())
 
 
 def _answer(widget: TimelineWidget, message: Any, _buffers: Any) -> None:

@@ -200,7 +200,7 @@ export function mountBoundary(root, content, { signal, onSelect = () => {} }) {
     );
   }
   root.classList.add("wb", "wb-boundary");
-  root.dataset.lmSuppressShortcuts = "true";
+  suppressShortcuts(root, signal);
   root.dataset.wbTheme = prefersDark() ? "dark" : "light";
   const state = newBoundaryState(content);
   const parts = buildBoundary(root, state);
@@ -250,6 +250,7 @@ export async function renderBoundary({ model, el }) {
   const packed = model.get("packed");
   const bytes = new Uint8Array(packed.buffer || packed, packed.byteOffset || 0, packed.byteLength);
   const view = mountBoundary(root, await unpacked(bytes), { signal: life.signal, onSelect });
+  hideStill(model.get("still"), life.signal);
   const onSelected = () => {
     if (!own && model.get("selected")) view.select(model.get("selected"));
   };

@@ -35,3 +35,23 @@ export function keyHints(keys) {
   );
   return element("div", { class: "wb-keys wb-quiet" }, ...pairs);
 }
+
+// JupyterLab's shortcuts look at the focused element before the ones around it, so they are turned
+// off on whatever takes the focus.
+export function suppressShortcuts(root, signal) {
+  const suppress = (one) => {
+    one.dataset.lmSuppressShortcuts = "true";
+  };
+  suppress(root);
+  root.addEventListener("focusin", (event) => suppress(event.target), { signal });
+}
+
+// A widget's still picture is an output of its own: hidden while a view of the widget lives.
+export function hideStill(name, signal) {
+  for (const still of document.getElementsByClassName(name)) {
+    still.hidden = true;
+    signal.addEventListener("abort", () => {
+      still.hidden = false;
+    });
+  }
+}

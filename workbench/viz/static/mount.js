@@ -174,7 +174,7 @@ export function mount(root, header, buffer, { signal, onSelect = () => {} }) {
   // first, so that what cannot be read leaves the element as it was
   const model = decode(header, buffer);
   root.classList.add("wb", "wb-timeline");
-  root.dataset.lmSuppressShortcuts = "true";
+  suppressShortcuts(root, signal);
   root.dataset.wbTheme = prefersDark() ? "dark" : "light";
   const theme = readTheme(root, header.families);
   const parts = buildParts(root, header, theme);

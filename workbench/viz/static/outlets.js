@@ -15,6 +15,7 @@ function renderWidget({ model, el }) {
     own = false;
   };
   const view = mount(root, model.get("header"), null, { signal: life.signal, onSelect });
+  hideStill(model.get("still"), life.signal);
   const onData = (bytes, packed) =>
     fill(view, bytes, packed)
       .then(() => {

@@ -11,12 +11,12 @@ export function prefersDark() {
   return matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-// calls back whenever the page changes its theme; stops with the signal
-export function watchTheme(signal, callback) {
+// calls back whenever a page, this one by default, changes its theme; stops with the signal
+export function watchTheme(signal, callback, page = document) {
   const observer = new MutationObserver(callback);
   const attributeFilter = ["data-jp-theme-light", "data-vscode-theme-kind", "theme", "class"];
-  observer.observe(document.body, { attributes: true, attributeFilter });
-  observer.observe(document.documentElement, { attributes: true, attributeFilter });
+  observer.observe(page.body, { attributes: true, attributeFilter });
+  observer.observe(page.documentElement, { attributes: true, attributeFilter });
   signal.addEventListener("abort", () => observer.disconnect());
   for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
     matchMedia(query).addEventListener("change", callback, { signal });

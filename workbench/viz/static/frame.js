@@ -1,0 +1,48 @@
+// The page inside a notebook's frame. The frame has the theme of the notebook, is as tall as its
+// page, and takes the place of the still picture that stands before it.
+const THEME_OF_BODY = ["data-jp-theme-light", "data-vscode-theme-kind"];
+
+function copyAttribute(name, from, to) {
+  const value = from.getAttribute(name);
+  if (value === null) to.removeAttribute(name);
+  else to.setAttribute(name, value);
+}
+
+// What the style sheet asks of the notebook's theme does not reach into a frame: it is copied.
+function followNotebook(notebook, page, signal) {
+  const sheet = page.querySelector("style").textContent;
+  const tokens = new Set(sheet.match(/--jp-[\w-]+/g));
+  const follow = () => {
+    const theirs = getComputedStyle(notebook.body);
+    for (const token of tokens) page.body.style.setProperty(token, theirs.getPropertyValue(token));
+    for (const name of THEME_OF_BODY) copyAttribute(name, notebook.body, page.body);
+    copyAttribute("theme", notebook.documentElement, page.documentElement);
+  };
+  follow();
+  watchTheme(signal, follow, notebook);
+}
+
+export async function showFrame(page = document) {
+  // null where the notebook's page is another origin's: then its still picture stays
+  const frame = window.frameElement;
+  if (!frame) return;
+  const life = new AbortController();
+  const { signal } = life;
+  // a notebook may take its outputs out of the page and put them back: then the frame loads again
+  addEventListener("pagehide", () => life.abort(), { signal });
+  followNotebook(frame.ownerDocument, page, signal);
+  const paint = () => {
+    page.body.dataset.wbTheme = prefersDark() ? "dark" : "light";
+  };
+  paint();
+  watchTheme(signal, paint);
+  const views = [...(await mountAll(page)), ...(await mountBoundaries(page))];
+  const wanted = page.querySelectorAll("[data-wb-timeline], [data-wb-boundary]").length;
+  if (views.length < wanted) return;
+  const fit = () => {
+    frame.style.height = `${page.body.offsetHeight}px`;
+  };
+  new ResizeObserver(fit).observe(page.body);
+  fit();
+  frame.previousElementSibling.hidden = true;
+}
