@@ -5,8 +5,13 @@ Each message says what was found, what was expected and what to do.
 
 from __future__ import annotations
 
+import sys
+import traceback
 import unicodedata
 
+from workbench.own_code import own_lines
+
+_THE_REST = "%tb shows the whole traceback."
 _BREAKING = ("Cc", "Cf", "Zl", "Zp")
 
 
@@ -27,6 +32,18 @@ def _init_with_one_line(error: BaseException, message: str = "") -> None:
 
 class WorkbenchError(Exception):
     """Base of every error that Workbench raises on purpose."""
+
+    _told = False
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the message and the user's own lines; the whole once shown again.
+
+        The message says what to do, and TensorFlow's frames around the user's line hide it.
+        """
+        if self._told:
+            return _whole_traceback(self)
+        self._told = True
+        return [f"{type(self).__name__}: {self}", *own_lines(self), _THE_REST]
 
 
 class OptionError(WorkbenchError, ValueError):
@@ -69,3 +86,15 @@ class TraceError(WorkbenchError, ValueError):
 
 class RunError(WorkbenchError, RuntimeError):
     """A run in a child process ended without a result; the message says how."""
+
+
+def _whole_traceback(error: BaseException) -> list[str]:
+    """The traceback as IPython shows those of other errors, or Python where there is none."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if shell is None:
+        return traceback.format_exception(error)
+    lines: list[str] = shell.InteractiveTB.structured_traceback(
+        type(error), error, error.__traceback__
+    )
+    return lines

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from tests.ui.jupyter import copied, jupyterlab
+from tests.ui.pixels import painted
 from tests.ui.watched import Watched
+from workbench.viz import colors
 
 HERE = Path(__file__).resolve().parents[2]
 FIRST_NOTEBOOK = HERE / "notebooks" / "01_see_a_step.ipynb"
@@ -92,10 +94,15 @@ def lab_runs(browser: Any, notebook: Path, scratch: Path) -> Iterator[Lab]:
             context.close()
 
 
-def use_timeline(page: Any) -> str:
-    """Waits for the first timeline of the page, zooms, selects a span; returns what is told."""
-    page.wait_for_selector(".wb-timeline[data-wb-ready]", timeout=RUN_SECONDS * 1000)
-    root = page.locator(".wb-timeline").first
+def use_timeline(page: Any, place: Any = None) -> str:
+    """Waits for a timeline, zooms, selects a span; returns what is told.
+
+    Args:
+      page: the notebook's page.
+      place: the frame that the timeline stands in; None where it is a widget.
+    """
+    root = (place or page).locator(".wb-timeline[data-wb-ready]").first
+    root.wait_for(timeout=RUN_SECONDS * 1000)
     root.scroll_into_view_if_needed()
     canvas = root.locator("canvas.wb-lanes")
     colors = canvas.evaluate(COLORS_JS)
@@ -157,11 +164,14 @@ def test_timeline_lives_in_jupyterlab(browser: Any, tmp_path: Path) -> None:
         lab.page.locator(".jp-OutputArea-output", has_text=pattern).wait_for(timeout=30_000)
         assert lab.own_errors() == []
 
-        # saved, the notebook stays small and carries the still twins
+        # saved, the notebook stays small and keeps the still picture, hidden while the widget lives
+        still = lab.page.locator(".wb-static")
+        assert still.count() == 1
+        assert not still.is_visible()
         saved = lab.saved()
         assert len(json.dumps(saved)) < 300_000
         kinds = saved["cells"][0]["outputs"][0]["data"]
-        assert {"text/plain", "text/html"} <= set(kinds)
+        assert {"text/plain", "text/html"} == set(kinds)
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
@@ -183,9 +193,53 @@ def test_a_large_trace_arrives_while_cells_still_run(browser: Any, tmp_path: Pat
 )
 def test_the_first_notebook_shows_a_step(browser: Any, tmp_path: Path) -> None:
     with lab_runs(browser, FIRST_NOTEBOOK, tmp_path) as lab:
-        assert "Duration" in use_timeline(lab.page)
+        first = lab.page.locator(".jp-OutputArea iframe").first
+        assert "Duration" in use_timeline(lab.page, first.content_frame)
         lab.wait_until_done()
-        assert lab.page.locator(".wb-timeline[data-wb-ready]").count() >= 2
+        second = lab.page.locator(".jp-OutputArea iframe").nth(1)
+        second.scroll_into_view_if_needed()
+        second.content_frame.locator(".wb-timeline[data-wb-ready]").wait_for(timeout=30_000)
+        assert lab.own_errors() == []
+        assert len(json.dumps(lab.saved())) < 300_000
+
+
+THEME_JS = """(theme) =>
+  window.jupyterapp.commands.execute("apputils:change-theme", { theme })"""
+DARK_JS = """(dark) => document.body.dataset.jpThemeLight === String(!dark) &&
+  [...document.querySelectorAll("iframe")].every((frame) =>
+    frame.contentDocument.body.dataset.wbTheme === (dark ? "dark" : "light"))"""
+
+
+@pytest.mark.timeout(RUN_SECONDS * 2)
+def test_a_picture_follows_the_theme_of_the_notebook(browser: Any, tmp_path: Path) -> None:
+    sources = [
+        f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
+        "from tests.builders.plans import towers\n"
+        "from tests.ui.synthetic import dlrm_trace",
+        "dlrm_trace(12)",
+        "towers()",
+    ]
+    notebook = notebook_of(tmp_path / "theme.ipynb", sources)
+    with lab_runs(browser, notebook, tmp_path) as lab:
+        lab.wait_until_done()
+        page = lab.page
+        frames = page.locator(".jp-OutputArea iframe")
+        for frame, kind in zip(frames.all(), ("timeline", "boundary"), strict=True):
+            frame.content_frame.locator(f".wb-{kind}[data-wb-ready]").wait_for(timeout=30_000)
+        for dark, theme in ((True, "JupyterLab Dark"), (False, "JupyterLab Light")):
+            page.evaluate(THEME_JS, theme)
+            page.wait_for_function(DARK_JS, arg=dark, timeout=30_000)
+            for frame in frames.all():
+                # the notebook's own ground, and the palette of the theme
+                ground = page.evaluate(
+                    "getComputedStyle(document.body).getPropertyValue('--jp-layout-color0').trim()"
+                )
+                found = painted(frame)
+                most = max(found, key=found.__getitem__)
+                assert most == {"#111": "#111111", "white": "#ffffff"}.get(ground, ground), theme
+                family = colors.FAMILIES[colors.LOOKUP]
+                shown, other = (family.dark, family.light) if dark else (family.light, family.dark)
+                assert found.get(shown, 0) > 50 > found.get(other, 0), theme
         assert lab.own_errors() == []
 
 

@@ -8,13 +8,10 @@ import os
 import re
 import traceback
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from workbench.errors import WorkbenchError
-
-_PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
-_LIBRARY = os.path.dirname(os.__file__) + os.sep
+from workbench.own_code import is_own
 
 # What TensorFlow and Keras write around the words of an error.
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
@@ -109,10 +106,4 @@ def _place(error: BaseException, text: str) -> str:
 
 
 def _own_frames(frames: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    return [
-        (name, line)
-        for name, line in frames
-        if not name.startswith(("<frozen", "<string>", _LIBRARY, _PACKAGE))
-        and "site-packages" not in name
-        and "__autograph_generated_file" not in name
-    ]
+    return [(name, line) for name, line in frames if is_own(name)]

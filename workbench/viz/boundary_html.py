@@ -25,13 +25,12 @@ _STILL_ROWS = 20
 _BREAK = re.compile(r"(?<=[/_…])(?=.)|(?<=[a-z])(?=[A-Z])")
 
 
-def boundary_html(view: BoundaryView, element_id: str, still: str | None = None) -> str:
+def boundary_html(view: BoundaryView, element_id: str) -> str:
     """A boundary that the page's script brings to life; until then, its still picture.
 
     Args:
       view: what to draw.
       element_id: unique in the page; letters, digits, "-" and "_".
-      still: HTML that stands there until then; None draws the still picture.
 
     Returns:
       One element and one inert script element with the packed view. The page needs
@@ -41,7 +40,7 @@ def boundary_html(view: BoundaryView, element_id: str, still: str | None = None)
     data = base64.b64encode(packed(view)).decode("ascii")
     return (
         f'<div id="{element_id}" class="wb wb-boundary" data-wb-boundary="{element_id}">'
-        f"{_still(view) if still is None else still}</div>\n"
+        f"{_still(view)}</div>\n"
         f'<script type="text/plain" id="{element_id}-data">{data}</script>\n'
     )
 

@@ -100,8 +100,8 @@ def _still(view: TimelineView | BoundaryView) -> str:
 
 def _alive(view: TimelineView | BoundaryView, element_id: str) -> str:
     if isinstance(view, TimelineView):
-        return timeline_html(view, element_id, still="")
-    return boundary_html(view, element_id, still="")
+        return timeline_html(view, element_id)
+    return boundary_html(view, element_id)
 
 
 def _title(picture: Picture) -> str:

@@ -20,13 +20,12 @@ _ROWS = 12
 _INK, _QUIET = "#212121", "#757575"
 
 
-def timeline_html(view: TimelineView, element_id: str, still: str | None = None) -> str:
+def timeline_html(view: TimelineView, element_id: str) -> str:
     """A timeline that the page's script brings to life; until then, its still picture.
 
     Args:
       view: what to draw.
       element_id: unique in the page; letters, digits, "-" and "_".
-      still: HTML that stands there until then; None draws the still picture.
 
     Returns:
       One element and two inert script elements (header and packed columns). The page needs
@@ -36,7 +35,7 @@ def timeline_html(view: TimelineView, element_id: str, still: str | None = None)
     packed = base64.b64encode(zlib.compress(view.buffer(), 9)).decode("ascii")
     return (
         f'<div id="{element_id}" class="wb wb-timeline" data-wb-timeline="{element_id}">'
-        f"{_still(view, element_id) if still is None else still}</div>\n"
+        f"{_still(view, element_id)}</div>\n"
         f'<script type="application/json" id="{element_id}-header">'
         f"{assets.json_script(view.to_json_header())}</script>\n"
         f'<script type="text/plain" id="{element_id}-data">{packed}</script>\n'

@@ -1,0 +1,47 @@
+"""Which lines of a traceback are the user's own, and how a notebook calls them."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import traceback
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).resolve().parent) + os.sep
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+
+
+def is_own(filename: str) -> bool:
+    """Whether a file is the user's: not this package, nor Python's library, nor installed."""
+    return (
+        not filename.startswith(("<frozen", "<string>", _LIBRARY, _PACKAGE))
+        and "site-packages" not in filename
+        and "__autograph_generated_file" not in filename
+    )
+
+
+def own_lines(error: BaseException, most: int = 3) -> list[str]:
+    """The user's own lines that an error passed through, the innermost last.
+
+    Each is a place and, below it, the line itself, where its source is known. Of more than `most`,
+    the first and the innermost are kept.
+    """
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if is_own(f.filename)]
+    if len(frames) > most:
+        frames = [frames[0], *frames[len(frames) - most + 1 :]]
+    return [_line(frame.filename, frame.lineno or 0) for frame in frames]
+
+
+def _line(filename: str, number: int) -> str:
+    source = linecache.getline(filename, number).strip()
+    place = f"{_file(filename)}, line {number}"
+    return f"{place}\n    {source}" if source else place
+
+
+def _file(filename: str) -> str:
+    """A file as IPython calls it: "Cell In[3]" for a cell."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    named = shell.compile.format_code_name(filename) if shell else None
+    return " ".join(named) if named else f"File {filename}"
