@@ -8,6 +8,7 @@ from typing import Any
 from tests.builders.plans import predictions, towers
 from tests.builders.traces import staged_trace, unstaged_trace
 from workbench.core.choose import plan
+from workbench.core.trace import Trace
 from workbench.experiments.equivalence import Equivalence
 from workbench.experiments.results import Bound, Comparison, Ratio, Variant
 from workbench.viz.boundary import boundary_view
@@ -110,3 +111,61 @@ def comparison(**changes: Any) -> Comparison:
         "settings": SETTINGS,
     }
     return Comparison(**{**values, **changes})
+
+
+ALL = "stage + smart stage + fused V2 + cost model executor"
+# label, steps/s, half of its interval, ratio, low, high, verdict
+MEASURED = (
+    ("stage", 54.2, 1.8, 1.36, 1.31, 1.41, "faster"),
+    ("smart stage", 55.0, 6.1, 1.38, 0.98, 1.79, "no clear difference"),
+    ("fused V1", 50.1, 0.9, 1.26, 1.22, 1.29, "faster"),
+    ("fused V2", 51.8, 0.8, 1.30, 1.28, 1.33, "faster"),
+    ("inline executor", 31.2, 0.6, 0.78, 0.76, 0.81, "slower"),
+    ("cost model executor", 40.3, 1.1, 1.01, 0.98, 1.05, "no clear difference"),
+    (ALL, 91.7, 1.2, 2.30, 2.22, 2.39, "faster"),
+)
+
+
+def every_toggle_comparison(plain: Trace | None = None, staged: Trace | None = None) -> Comparison:
+    """Eight variants as `all=True` measures them; one trace for those with a stage, one for others.
+
+    Four are faster, one is slower, two show no clear difference; all 14 checks passed.
+    """
+    return comparison(
+        variants=(
+            variant("off", 39.8, 0.4, trace=plain),
+            *(
+                variant(label, rate, half, trace=staged if "stage" in label else plain)
+                for label, rate, half, *_ in MEASURED
+            ),
+        ),
+        ratios=tuple(
+            Ratio(label=label, ratio=value, low=low, high=high, verdict=verdict)
+            for label, _, _, value, low, high, verdict in MEASURED
+        ),
+        equivalence=tuple(
+            check for label, *_ in MEASURED for check in (_losses(label), _batches(label))
+        ),
+        bounds=(
+            Bound(
+                name="1 / max(T_input, T_compute)",
+                steps_per_s=93.0,
+                detail="T_input 10.7 ms, T_compute 9.9 ms: what overlapping the input alone can "
+                f"reach; off reaches 42.8 % (42.1 %–43.4 %), {ALL} reaches 98.6 % (97.4 %–99.8 %)",
+            ),
+        ),
+    )
+
+
+def _losses(label: str) -> Equivalence:
+    if "fused" in label:
+        apart = f"at most {len(label)}.0e-08 apart, from the same seed, one prefetch thread"
+        return Equivalence(label=label, kind="equal losses", passed=True, steps=200, detail=apart)
+    same = "from the same seed, one prefetch thread"
+    return Equivalence(label=label, kind="bit-equal losses", passed=True, steps=200, detail=same)
+
+
+def _batches(label: str) -> Equivalence:
+    order = ", in the same order" if "stage" not in label else ""
+    detail = f"each exactly once over a whole epoch, 2 prefetch threads{order}"
+    return Equivalence(label=label, kind="same batches", passed=True, steps=391, detail=detail)

@@ -93,7 +93,7 @@ def test_one_variant_alone_gives_its_rate():
 def test_the_sentence_ends_with_the_receipt(checks, end, receipt):
     assert sentence(equivalence=checks).endswith(end)
     rows = compare_view(comparison(equivalence=checks)).rows
-    assert [row.receipt for row in rows] == ["reference", receipt]
+    assert [row.training for row in rows] == ["reference", receipt]
 
 
 def test_rows_have_words_and_fractions_of_an_axis_from_zero():

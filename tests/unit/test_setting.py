@@ -99,6 +99,20 @@ def test_a_plan_that_changes_nothing_is_noted():
     assert setting(planned_stage()).notes() == ()
     edit = Edit(name="stage nothing", reason="no node on the compute side needs 'next'")
     assert setting(edits=(edit,)).notes() == (
-        "The smart stage changed nothing (stage nothing): no node on the compute side needs "
-        "'next'.",
+        "Smart stage: its plan moves nothing ahead of the step (stage nothing: no node on the "
+        "compute side needs 'next'), so this variant runs what all off runs.",
+    )
+
+
+def test_a_plan_that_moves_nothing_does_not_speak_for_the_rest_of_its_variant():
+    edit = Edit(name="keep stage", reason="it holds all that may run ahead")
+    plan = setting(edits=(edit,)).plan
+    wish = Optimizations(
+        stage=STAGE, smart_stage=SmartStageOptions(), fused_embeddings="v2", executor="cost_model"
+    )
+    (note,) = Setting(label=wish.label(), optimizations=wish, plan=plan).notes()
+    assert note == (
+        "Stage + smart stage + fused V2 + cost model executor: its plan moves nothing ahead of the "
+        "step (keep stage: it holds all that may run ahead), so what it measures is stage + fused "
+        "V2 + cost model executor."
     )

@@ -19,6 +19,7 @@ def test_the_answer_the_table_and_what_it_rests_on():
     assert comparison_table(comparison()).replace(NBSP, " ") == (
         "dlrm: Stage trains 1.83× as fast as all off (95 % interval 1.80–1.86), and the training "
         "is the same.\n"
+        "Next: Train with wb.staged(…).\n"
         "\n"
         "Variant     steps/s  step, median     ratio       95 %  verdict   training\n"
         "All off  39.8 ± 0.4       25.1 ms  baseline                       reference\n"
@@ -28,17 +29,16 @@ def test_the_answer_the_table_and_what_it_rests_on():
         "95 % interval of 6 paired blocks of 40 to 73 steps.\n"
         "1 / max(T_input, T_compute): 74.1 steps/s. T_input 13.5 ms, T_compute 11.9 ms; "
         "stage reaches 98.2 % (97.4 %–99.1 %).\n"
-        "Stage, Bit-equal losses: yes, 200 steps compared, from the same seed, one prefetch "
-        "thread.\n"
-        "Stage, Same batches: yes, 391 steps compared, each exactly once over a whole epoch, "
-        "2 prefetch threads."
+        "Stage trains the same: bit-equal losses over 200 steps, from the same seed, one prefetch "
+        "thread; same batches over 391 steps, each exactly once over a whole epoch, 2 prefetch "
+        "threads."
     )
 
 
 def test_names_of_any_script_stay_aligned():
     rows = (variant("ステージ", 40, 1), variant("e\u0301te", 70, 1))
     lines = comparison_table(comparison(variants=rows, ratios=(), equivalence=(), bounds=()))
-    wide, narrow = lines.splitlines()[3:5]
+    wide, narrow = lines.splitlines()[4:6]
     # four wide letters take eight columns; a combining accent takes none
     assert wide.startswith("ステージ  40.0")
     assert narrow.startswith("E\u0301te       70.0")
@@ -59,9 +59,9 @@ def test_metrics_as_text():
 
 def test_a_prediction_is_a_column_of_its_own():
     lines = comparison_table(planned_comparison()).replace(NBSP, " ").splitlines()
-    assert lines[2].split()[-3:] == ["predicted", "verdict", "training"]
-    assert lines[5].split()[:6] == ["Smart", "stage", "80.1", "±", "0.9", "12.5"]
-    assert "1.98–2.05      1.95×  ▲ faster" in lines[5]
+    assert lines[3].split()[-3:] == ["predicted", "verdict", "training"]
+    assert lines[6].split()[:6] == ["Smart", "stage", "80.1", "±", "0.9", "12.5"]
+    assert "1.98–2.05      1.95×  ▲ faster" in lines[6]
 
 
 def test_a_boundary_as_text():

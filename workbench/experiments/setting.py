@@ -88,8 +88,16 @@ class Setting:
         """What a reader of its numbers should know, a sentence each."""
         if self.plan is None or self.plan.stages:
             return ()
+        # The plan speaks of the smart stage alone, not of what else the setting switches on.
+        others = dataclasses.replace(self.optimizations, smart_stage=None)
+        differs = (
+            "so this variant runs what all off runs"
+            if others == Optimizations()
+            else f"so what it measures is {others.label()}"
+        )
         return tuple(
-            f"The {self.label} changed nothing ({edit.name}): {edit.reason}."
+            f"{self.label[:1].upper()}{self.label[1:]}: its plan moves nothing ahead of the step "
+            f"({edit.name}: {edit.reason}), {differs}."
             for edit in self.plan.edits
         )
 

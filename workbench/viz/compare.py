@@ -7,23 +7,23 @@ number an outlet shows becomes a string here; charts come as fractions of their 
 from __future__ import annotations
 
 import dataclasses
-import math
 
 from workbench.core.trace import Trace
 from workbench.viz import format
 from workbench.viz.boundary import BoundaryView
+from workbench.viz.compare_answer import Pieces, answer, best_ratio
 from workbench.viz.compare_chart import (
     Series,
+    half_width,
     predicted_rate,
     series_of,
     shown_label,
     tick_values,
 )
-from workbench.viz.compare_input import ComparisonLike, EquivalenceLike, RatioLike, VariantLike
+from workbench.viz.compare_input import ComparisonLike, VariantLike
+from workbench.viz.compare_receipt import Receipt, receipt
 from workbench.viz.compare_tables import Table, blocks_table, family_table, metrics_table
 from workbench.viz.provenance import environment_pairs, prefetch_note, setting_pairs
-
-Pieces = tuple[tuple[str, bool], ...]
 
 VERDICTS = {
     "faster": "▲ faster",
@@ -49,24 +49,13 @@ class Row:
     verdict: str
     clear: bool
     harm: bool
-    receipt: str
+    training: str
     differs: bool
     bar: float
     low: float
     high: float
     predicted: str = ""
     predicted_at: float | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Check:
-    """One line of the equivalence receipt."""
-
-    label: str
-    kind: str
-    result: str
-    harm: bool
-    detail: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,11 +75,12 @@ class CompareView:
     Attributes:
       program: its name.
       sentence: the answer, as (text, strong) pieces.
+      next_step: what to do with it.
       rows: the variants, the baseline first.
       ticks: (fraction, text) of the throughput axis, which starts at 0.
       caption: what the intervals are.
       limits: rates to hold the variants against.
-      checks: the equivalence receipt.
+      receipt: whether the variants train the same.
       series: blocks in the order they ran, at most the baseline and the best variant.
       blocks, metrics, families: tables; None where there is nothing to show.
       notes: what a reader must know, a sentence each.
@@ -103,11 +93,12 @@ class CompareView:
 
     program: str
     sentence: Pieces
+    next_step: str
     rows: tuple[Row, ...]
     ticks: tuple[tuple[float, str], ...]
     caption: str
     limits: tuple[Limit, ...]
-    checks: tuple[Check, ...]
+    receipt: Receipt
     series: tuple[Series, ...]
     blocks: Table | None
     metrics: Table | None
@@ -123,7 +114,7 @@ class CompareView:
 
 def compare_view(comparison: ComparisonLike) -> CompareView:
     """The view of a comparison."""
-    shown = _best(comparison)
+    shown, first = best_ratio(comparison), answer(comparison)
     ticks = tick_values(comparison)
     axis = ticks[-1]
     traces = tuple((shown_label(v.label), v.trace) for v in comparison.variants if v.trace)
@@ -131,7 +122,8 @@ def compare_view(comparison: ComparisonLike) -> CompareView:
     rows = tuple(_row(comparison, variant, axis) for variant in comparison.variants)
     return CompareView(
         program=comparison.program,
-        sentence=_sentence(comparison, shown),
+        sentence=first.sentence,
+        next_step=first.next_step,
         rows=rows,
         ticks=tuple((value / axis, f"{value:g}") for value in ticks),
         caption=_caption(comparison),
@@ -144,7 +136,7 @@ def compare_view(comparison: ComparisonLike) -> CompareView:
             )
             for bound in comparison.bounds
         ),
-        checks=tuple(_check(check) for check in comparison.equivalence),
+        receipt=receipt(comparison.equivalence),
         series=series_of(comparison, shown, axis),
         blocks=blocks_table(
             [(shown_label(v.label), v.block_steps_per_s) for v in comparison.variants]
@@ -165,54 +157,18 @@ def compare_view(comparison: ComparisonLike) -> CompareView:
     )
 
 
-def _best(comparison: ComparisonLike) -> RatioLike | None:
-    """The variant that the sentence is about."""
-    return max(comparison.ratios, key=lambda ratio: ratio.ratio, default=None)
-
-
-def _sentence(comparison: ComparisonLike, shown: RatioLike | None) -> Pieces:
-    if shown is None:
-        first = comparison.variants[0]
-        rate = format.rate(first.steps_per_s, _half(first.low, first.high))
-        return ((f"{shown_label(first.label)} trains at ", False), (rate, True), (".", False))
-    # "all off" inside a sentence, other labels as the user wrote them
-    other = "all off" if comparison.baseline == "off" else comparison.baseline
-    interval = f"95{format.NBSP}% interval {format.ratio_range(shown.low, shown.high)}"
-    same = _training(comparison, shown.label)
-    if shown.verdict == "no clear difference":
-        lead = f": {shown.label} trains {format.ratio(shown.ratio)} as fast as {other} ({interval})"
-        return (("No clear difference", True), (lead, False), *same)
-    return (
-        (f"{shown_label(shown.label)} trains ", False),
-        (f"{format.ratio(shown.ratio)} as fast", True),
-        (f" as {other} ({interval})", False),
-        *same,
-    )
-
-
-def _training(comparison: ComparisonLike, label: str) -> Pieces:
-    """The end of the sentence: is it the same training?"""
-    checks = [check for check in comparison.equivalence if check.label == label]
-    if not checks:
-        return (("; whether the training is the same was not checked.", False),)
-    if not all(check.passed for check in checks):
-        return (("; the training is ", False), ("not the same", True), (".", False))
-    losses = any("loss" in check.kind for check in checks)
-    return ((f", and the {'training is' if losses else 'batches are'} the same.", False),)
-
-
 def _row(comparison: ComparisonLike, variant: VariantLike, axis: float) -> Row:
     ratio = next((r for r in comparison.ratios if r.label == variant.label), None)
     is_baseline = variant.label == comparison.baseline
     checks = [check for check in comparison.equivalence if check.label == variant.label]
     failed = [check.kind for check in checks if not check.passed]
     if is_baseline:
-        receipt = "reference"
+        training = "reference"
     elif failed:
-        receipt = f"not {', not '.join(failed)}"
+        training = f"not {', not '.join(failed)}"
     else:
-        receipt = ", ".join(check.kind for check in checks) or "not checked"
-    half = _half(variant.low, variant.high)
+        training = ", ".join(check.kind for check in checks) or "not checked"
+    half = half_width(variant.low, variant.high)
     known = half is not None
     words = format.rate(variant.steps_per_s, half, unit="").rstrip()
     predicted = predicted_rate(comparison, ratio)
@@ -227,28 +183,13 @@ def _row(comparison: ComparisonLike, variant: VariantLike, axis: float) -> Row:
         verdict=VERDICTS.get(ratio.verdict, ratio.verdict) if ratio else "",
         clear=bool(ratio and ratio.verdict in ("faster", "slower")),
         harm=bool(ratio and ratio.verdict == "slower"),
-        receipt=receipt,
+        training=training,
         differs=bool(failed),
         bar=variant.steps_per_s / axis,
         low=(variant.low if known else variant.steps_per_s) / axis,
         high=(variant.high if known else variant.steps_per_s) / axis,
         predicted="" if predicted is None or ratio is None else format.ratio(ratio.predicted),
         predicted_at=None if predicted is None else predicted / axis,
-    )
-
-
-def _half(low: float, high: float) -> float | None:
-    """Half the width of an interval; None where one block gave none."""
-    return (high - low) / 2 if math.isfinite(high) else None
-
-
-def _check(check: EquivalenceLike) -> Check:
-    return Check(
-        label=shown_label(check.label),
-        kind=check.kind[:1].upper() + check.kind[1:],
-        result=f"{'yes' if check.passed else 'no'}, {format.integer(check.steps)} steps compared",
-        harm=not check.passed,
-        detail=check.detail,
     )
 
 

@@ -18,6 +18,7 @@ from workbench.errors import OptionError
 from workbench.viz import assets
 from workbench.viz.boundary_html import boundary_html
 from workbench.viz.compare import CompareView, compare_view
+from workbench.viz.compare_answer import Answer, overall_answer
 from workbench.viz.compare_input import ComparisonLike
 from workbench.viz.compare_tables import Table
 from workbench.viz.provenance import differing
@@ -78,7 +79,8 @@ def report_html(comparison: ComparisonLike | Sequence[ComparisonLike]) -> str:
     if not comparisons:
         raise OptionError("there is no comparison to report; expected one or more")
     views = [compare_view(each) for each in comparisons]
-    sections = _sections(views)
+    apart = differing([view.settings for view in views])
+    sections = _sections(views, apart)
     programs = list(dict.fromkeys(view.program for view in views))
     environment = dict(views[0].environment)
     cores = environment.get("Cores")
@@ -90,6 +92,7 @@ def report_html(comparison: ComparisonLike | Sequence[ComparisonLike]) -> str:
             title=f"Workbench: {', '.join(programs)}",
             subtitle=_subtitle(views[0]) if len(views) == 1 else ", ".join(programs),
             machine=", ".join(filter(None, machine)),
+            overall=_overall(comparisons, apart) if len(comparisons) > 1 else None,
             sections=sections,
             style=page_style(),
             script=assets.report_script(),
@@ -125,9 +128,18 @@ def _templates() -> jinja2.Environment:
     )
 
 
-def _sections(views: Sequence[CompareView]) -> list[_Section]:
+def _overall(comparisons: Sequence[ComparisonLike], apart: Sequence[str]) -> Answer:
+    """The answer over all comparisons; each is named by its program, its settings, or both."""
+    several = len({comparison.program for comparison in comparisons}) > 1
+    names = []
+    for comparison, settings in zip(comparisons, apart, strict=True):
+        program = f"in {comparison.program}" if several else ""
+        names.append(" ".join(filter(None, [program, f"with {settings}" if settings else ""])))
+    return overall_answer(list(zip(names, comparisons, strict=True)))
+
+
+def _sections(views: Sequence[CompareView], different: Sequence[str]) -> list[_Section]:
     count = sum(len(view.traces) for view in views)
-    different = differing([view.settings for view in views])
     sections = []
     for number, (view, apart) in enumerate(zip(views, different, strict=True), 1):
         timelines = tuple(

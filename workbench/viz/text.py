@@ -32,17 +32,19 @@ def view_text(view: CompareView) -> str:
             row.interval,
             *([row.predicted] if view.predicts else []),
             row.verdict,
-            row.receipt,
+            row.training,
         ]
         for row in view.rows
     ]
     left = {0, len(heads), len(heads) + 1}
     table = _aligned([[*heads, "verdict", "training"], *rows], left=left)
-    lines = [f"{view.program}: {sentence}", "", *table]
+    lines = [f"{view.program}: {sentence}", f"Next: {view.next_step}", "", *table]
     lines += ["", f"{view.caption}."]
     lines += [f"{limit.name}: {limit.rate}. {limit.detail}." for limit in view.limits]
+    lines.append(view.receipt.sentence)
     lines += [
-        f"{check.label}, {check.kind}: {check.result}, {check.detail}." for check in view.checks
+        f"{check.label}, {check.kind}: {check.result}, {check.detail}."
+        for check in view.receipt.exceptions
     ]
     lines += list(view.notes)
     return "\n".join(_plain(line) for line in lines)
