@@ -16,6 +16,8 @@ from workbench.viz.timeline_spans import Lane
 _WIDTH, _GUTTER, _COLUMNS = 960, 104, 214
 _LANE, _GAP, _TOP = 18, 3, 20
 _ROWS = 12
+# width of a letter of the legend, about, and what a swatch takes with its gaps
+_LETTER, _SWATCH = 6.2, 28
 # the still picture keeps the light theme and its own ground: it may end up on any page
 _INK, _QUIET = "#212121", "#757575"
 
@@ -82,6 +84,8 @@ def _picture(view: TimelineView, name: str) -> str:
         else:
             shapes.extend(_merged(view, lane, edges, y, f"url(#{name}-hatch)"))
         y += _LANE + _GAP
+    shapes.append(_legend(view, y + 6, f"url(#{name}-hatch)"))
+    y += _LANE
     end = format.duration(view.duration_ns)
     title = html.escape(_name(view))
     return (
@@ -93,6 +97,21 @@ def _picture(view: TimelineView, name: str) -> str:
         f'<text x="{_WIDTH - 4}" y="13" style="fill:{_QUIET}" text-anchor="end">{end}</text>'
         f"{''.join(shapes)}</svg>"
     )
+
+
+def _legend(view: TimelineView, y: int, hatch: str) -> str:
+    """The families that the lanes show, in one row."""
+    seen = set(view.nodes["family"].to_numpy()[np.unique(view.spans.name)].tolist())
+    named = [(f, family.name) for f, family in enumerate(colors.FAMILIES)]
+    shapes, x = [], 8.0
+    for family, words in [*named, (colors.WAIT, "wait")]:
+        if family in seen:
+            shapes.append(
+                f'<rect x="{x:.0f}" y="{y}" width="10" height="10" fill="{_fill(family, hatch)}"/>'
+                f'<text x="{x + 15:.0f}" y="{y + 9}" style="fill:{_INK}">{words}</text>'
+            )
+            x += _SWATCH + _LETTER * len(words)
+    return "".join(shapes)
 
 
 def _hatch(name: str) -> str:

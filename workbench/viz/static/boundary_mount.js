@@ -227,7 +227,9 @@ export async function mountBoundaries(page = document) {
     try {
       const packed = page.getElementById(`${root.dataset.wbBoundary}-data`).textContent;
       const { signal } = new AbortController();
+      const still = [...root.childNodes];
       views.push(mountBoundary(root, await unpacked(fromBase64(packed)), { signal }));
+      keepForPaper(root, still);
     } catch (error) {
       root.append(element("p", { class: "wb-quiet", role: "status" }, error.message));
     }

@@ -55,3 +55,9 @@ export function hideStill(name, signal) {
     });
   }
 }
+
+// The still picture of a mounted view stays in the page, hidden, and is what gets printed: a canvas
+// is drawn for the screen, and a browser may lay the page out for paper without drawing it again.
+export function keepForPaper(root, still) {
+  root.after(element("div", { class: `${root.className} wb-paper` }, ...still));
+}

@@ -68,7 +68,9 @@ export async function mountAll(page = document) {
       const header = JSON.parse(page.getElementById(`${id}-header`).textContent);
       const packed = fromBase64(page.getElementById(`${id}-data`).textContent);
       const signal = new AbortController().signal;
+      const still = [...root.childNodes];
       views.push(mount(root, header, await inflate(packed), { signal }));
+      keepForPaper(root, still);
     } catch (error) {
       root.append(element("p", { class: "wb-quiet", role: "status" }, error.message));
     }

@@ -1,0 +1,77 @@
+"""The report as a PDF that Chromium prints: few pages, and timelines with their spans on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.builders.comparisons import every_toggle_comparison, planned_comparison
+from tests.ui.pages import open_page
+from tests.ui.synthetic import dlrm_trace
+from tests.ui.watched import Watched
+from workbench.viz import colors
+from workbench.viz.report import write_report
+
+pdfium = pytest.importorskip("pypdfium2", reason="pypdfium2 is not installed")
+
+SCALE = 2  # pixels per point
+MOST_PAGES = 7
+
+
+@pytest.fixture
+def printed(watched: Watched, tmp_path: Path) -> Any:
+    """A report of nine variants, printed from a dark screen, offline."""
+    every = every_toggle_comparison(dlrm_trace(12, producers=0), dlrm_trace(12))
+    address = write_report([every, planned_comparison()], tmp_path / "report.html").as_uri()
+    watched.page.emulate_media(color_scheme="dark")
+    open_page(watched.page, address)
+    watched.page.pdf(path=tmp_path / "report.pdf", format="A4", print_background=False)
+    assert watched.errors == []
+    assert watched.requests == [address]
+    document = pdfium.PdfDocument(tmp_path / "report.pdf")
+    yield document
+    document.close()
+
+
+def pixels(page: Any) -> np.ndarray:
+    """A page as [height, width, RGB]."""
+    return np.asarray(page.render(scale=SCALE, rev_byteorder=True).to_numpy())[:, :, :3]
+
+
+def below_headings(page: Any, words: str) -> list[tuple[float, np.ndarray]]:
+    """What stands between each heading that begins with `words` and the next one, in pixels."""
+    text = page.get_textpage()
+    search, tops = text.search(words), []
+    while found := search.get_next():
+        tops.append(page.get_height() - text.get_charbox(found[0])[3])
+    picture = pixels(page)
+    ends = [*tops[1:], min(page.get_height(), tops[-1] + 220)] if tops else []
+    return [picture[int(a * SCALE) : int(b * SCALE)] for a, b in zip(tops, ends, strict=True)]
+
+
+def painted(part: np.ndarray, family: int) -> int:
+    """Pixels of a family's color."""
+    color = colors.FAMILIES[family].light
+    wanted = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
+    return int((np.abs(part.astype(int) - wanted).max(axis=2) <= 2).sum())
+
+
+def test_every_timeline_has_its_spans_on_paper(printed: Any) -> None:
+    frames = [part for page in printed for part in below_headings(page, "Timeline: ")]
+    assert len(frames) == 10
+    names = [family.name for family in colors.FAMILIES]
+    for part in frames:
+        # far more than the swatches of a legend, which are 10 px wide
+        assert painted(part, names.index("Lookup")) > 3_000
+        assert painted(part, names.index("Gradient")) > 3_000
+
+
+def test_it_is_few_pages_of_black_on_white(printed: Any) -> None:
+    assert len(printed) <= MOST_PAGES
+    for page in printed:
+        picture = pixels(page)
+        assert (picture[0, 0] == 255).all()
+        assert (picture.min(axis=2) > 250).mean() > 0.5
