@@ -6,7 +6,7 @@ producers as `--threads` allows. Prints the table with 95 % intervals, and wheth
 goals: 97 % of its own predicted bound, 0.98 of the better of un-staged and hand-staged, a predicted
 ratio within 10 % of the measured one. Beside it what DeepRec publishes for its own SmartStage.
 
-    python -m tests.bench.bench_smart_stage [--budget 90] [--rows 100000] [--threads 2]
+    python -m tests.bench.bench_smart_stage [--budget 150] [--rows 100000] [--threads 2]
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Row:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--budget", type=float, default=90.0, help="seconds for each row")
+    parser.add_argument("--budget", type=float, default=150.0, help="seconds for each row")
     parser.add_argument("--rows", type=int, default=100_000, help="rows of the click log")
     parser.add_argument("--threads", type=int, default=2, help="producers that a stage may have")
     parser.add_argument("--capacity", type=int, default=2, help="items in a buffer")

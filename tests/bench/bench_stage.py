@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import math
 import os
 import statistics
 import sys
@@ -22,7 +23,7 @@ import cloudpickle
 import numpy as np
 
 from workbench.core.options import Optimizations, StageOptions
-from workbench.experiments.blocks import Candidate, run_blocks, step_time_ms
+from workbench.experiments.blocks import Candidate, run_blocks, run_pilots, step_time_ms
 from workbench.experiments.measure import mean_interval, ratio_interval
 from workbench.experiments.program import Built, Program
 from workbench.experiments.progress import Progress
@@ -131,7 +132,8 @@ def measure_throughput(options: DlrmOptions, stage: StageOptions, budget_s: floa
         for part in ("build_input", "build_compute"):
             workers[0].call("open", session=part, part=part, optimizations=Optimizations())
             candidates.append(Candidate(label=part, worker=workers[0], session=part, ahead=2))
-        plan, measured = run_blocks(candidates, budget_s=budget_s, progress=progress)
+        pilots = run_pilots(candidates, budget_s=math.inf, progress=progress)
+        plan, measured = run_blocks(candidates, pilots, budget_s=budget_s, progress=progress)
     progress.end()
     print(f"\n{plan.rounds} rounds of interleaved blocks, 95 % intervals")
     means = {label: mean_interval(found.rates) for label, found in measured.items()}

@@ -34,10 +34,9 @@ QUICK_MODELS = ("dlrm", "din")
 STEP_S = {"dlrm": 0.03, "deepfm": 0.03, "wdl": 0.07, "din": 0.05, "dssm": 0.09, "dien": 0.08}
 # For each variant: starting its process and building its graph, and steps before and after blocks.
 _START_S, _OTHER_STEPS, _BLOCK_STEPS = 8.0, 90, 110
-_SHORTEST_S = 2.0
 # Of each variant: 16 rounds of blocks of 1.5 s, beyond which a figure gains little.
 _LONGEST_S = 24.0
-# What blocks take beyond their plan on a busy machine must not cost the whole job.
+# What a comparison takes beyond its budget on a busy machine must not cost the whole job.
 _SLACK = 0.15
 # A job with less than this share of what it needs is not begun.
 _LEAST_SHARE = 0.25
@@ -140,7 +139,7 @@ def run_jobs(
       say: told what begins.
       clock: monotonic seconds.
     """
-    begun, pace = clock(), 1.0
+    begun = clock()
     step_ms: dict[str, float] = {}
     stopped = False
     for number, job in enumerate(jobs):
@@ -152,7 +151,8 @@ def run_jobs(
             yield Outcome(job=job, failure=failure)
             continue
         say(f"{job.model}, {job.input_kind}: {share_s:.0f} of {left_s:.0f} s left")
-        budget_s = _budget_s(job, share_s, pace)
+        # Of the whole job, which shortens its blocks where all else takes longer than thought.
+        budget_s = min(_LONGEST_S * len(job.labels) + job.overhead_s, (1 - _SLACK) * share_s)
         limit_s = min(left_s, _PATIENCE * share_s)
         before = clock()
         outcome = _outcome(job, measure, budget_s, limit_s, latency_ms)
@@ -161,17 +161,10 @@ def run_jobs(
             stopped = True
             outcome = Outcome(job=job, failure="cancelled")
         elif outcome.found is not None:
-            pace = max(0.0, took_s - budget_s) / job.overhead_s
             step_ms[job.model] = round(outcome.found.variants[0].step_ms_median, 1)
         else:
             say(f"{job.model}, {job.input_kind}: {outcome.failure}")
         yield dataclasses.replace(outcome, seconds=took_s)
-
-
-def _budget_s(job: Job, share_s: float, pace: float) -> float:
-    """Seconds for its blocks; a machine of pace 2 takes twice as long as thought for the rest."""
-    room_s = (1 - _SLACK) * share_s - pace * job.overhead_s
-    return min(_LONGEST_S * len(job.labels), max(_SHORTEST_S, room_s))
 
 
 def _not_to_begin(job: Job, share_s: float, latency_ms: float, stopped: bool) -> str:

@@ -88,6 +88,7 @@ def test_a_comparison_has_what_a_report_needs(comparison):
     assert [ratio.label for ratio in found.ratios] == ["stage"]
     assert found.bounds == ()
     assert found.settings["batch"] == 4
+    assert found.settings["took_s"] > found.settings["budget_s"] == 0.5
     assert found.settings["stage.num_threads"] == 2
     assert found.settings["steps_dropped_per_block"] == {"off": 3, "stage": 8}
     assert found.environment["tf.data inject_prefetch"] == "off"
@@ -114,7 +115,8 @@ def test_traces_show_the_stage_ahead(comparison):
 
 def test_progress_says_what_is_done(comparison):
     _, said = comparison
-    assert said[:3] == [
+    assert said[0].startswith("More than the budget of 0.5\u00a0s: about ")
+    assert said[1:4] == [
         "Starting 2 child processes",
         "Building the graphs",
         "Checking that training stays the same",

@@ -130,7 +130,7 @@ def test_no_more_time_is_taken_than_there_is(slow, total):
 
     def measure(job, *, budget_s, limit_s, latency_ms):
         assert budget_s > 0
-        takes = next(turns) * job.overhead_s + budget_s
+        takes = max(next(turns) * job.overhead_s, budget_s)
         clock.now += min(takes, limit_s)
         if takes > limit_s:
             raise OutOfTimeError
@@ -165,24 +165,8 @@ def test_blocks_leave_room_before_the_limit_and_are_not_longer_than_they_say_som
     for total_s in (100.0, 10_000.0):
         outcomes([JOB], measure, total_s)
     (short, limit), (most, _) = seen
-    assert short + JOB.overhead_s == pytest.approx(0.85 * limit, rel=1e-3)
-    assert most == 24.0 * 3
-
-
-def test_a_slow_machine_measures_for_less_time_but_is_not_later():
-    def budgets(slow):
-        clock, found = Clock(), []
-
-        def measure(job, *, budget_s, limit_s, latency_ms):
-            found.append(budget_s)
-            clock.now += slow * job.overhead_s + budget_s
-            return comparison(job)
-
-        outcomes([JOB, JOB, JOB], measure, 300.0, clock)
-        assert clock.now <= 1300
-        return found
-
-    assert budgets(2.0)[1] < budgets(1.0)[1]
+    assert short == pytest.approx(0.85 * limit, rel=1e-3)
+    assert most == 24.0 * 3 + JOB.overhead_s
 
 
 def test_a_model_that_fails_is_an_outcome_and_not_the_end():

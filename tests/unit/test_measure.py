@@ -60,8 +60,20 @@ def test_what_was_held_ready_is_dropped():
 def test_a_plan_fills_its_budget_or_has_the_fewest_rounds(steps_ms, budget_s):
     plan = plan_blocks([ms * MS for ms in steps_ms], [0] * len(steps_ms), budget_s)
     assert plan.rounds % 2 == 0
-    assert 6 <= plan.rounds <= 16
-    assert plan.seconds <= budget_s * 1.001 or plan.rounds == 6 or min(plan.steps) == 15
+    assert 4 <= plan.rounds <= 16
+    assert plan.seconds <= budget_s * 1.001 or (plan.rounds == 4 and min(plan.steps) == 9)
+
+
+def test_a_short_budget_has_shorter_blocks_before_it_has_fewer_rounds():
+    made = [plan_blocks([10 * MS] * 2, [0, 4], budget_s=seconds) for seconds in (3, 1.6, 1.0, 0.1)]
+    assert [plan.rounds for plan in made] == [6, 6, 4, 4]
+    assert [sum(plan.steps) for plan in made] == [50, 26, 25, 22]
+
+
+def test_what_a_block_takes_beside_its_steps_counts():
+    plan = plan_blocks([10 * MS] * 2, [0, 0], budget_s=10, rest_s=[0.2, 0.1])
+    assert plan.seconds == pytest.approx(10, rel=0.05)
+    assert plan.rounds * sum(plan.steps) / 100 == pytest.approx(10 - 0.3 * plan.rounds, rel=0.05)
 
 
 def test_cheap_steps_leave_their_time_to_others():

@@ -10,16 +10,23 @@ import numpy as np
 
 from workbench.core.options import Optimizations
 from workbench.errors import RunError
-from workbench.experiments.measure import BlockPlan, block_order, block_rate, plan_blocks
+from workbench.experiments.measure import (
+    FEWEST_ROUNDS,
+    BlockPlan,
+    block_order,
+    block_rate,
+    plan_blocks,
+)
 from workbench.experiments.program import Program
 from workbench.experiments.progress import Progress
 from workbench.experiments.worker import Worker, started_workers
 from workbench.experiments.worker_session import Steps
 
 _FIRST_STEPS = 5
+# Of each candidate, warming up and piloting each: most seconds, and bounds of steps.
 _WARM_UP_S = 2.0
 _WARM_UP_STEPS = (5, 60)
-_PILOT_STEPS = (10, 30)
+_PILOT_STEPS = (6, 30)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,37 +61,81 @@ class Measured:
     step_ns_median: float
 
 
-def run_blocks(
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pilot:
+    """What a short run of a warm candidate says of its blocks.
+
+    Attributes:
+      step_ns: time of a step.
+      rest_s: what a block takes beside its steps.
+    """
+
+    step_ns: float
+    rest_s: float
+
+
+def run_pilots(
     candidates: Sequence[Candidate], *, budget_s: float, progress: Progress
-) -> tuple[BlockPlan, dict[str, Measured]]:
-    """Warms every candidate up, measures a pilot, then runs interleaved blocks.
+) -> list[Pilot]:
+    """Warms every candidate up and runs a pilot of it.
 
     Args:
       candidates: with open sessions; every label once.
-      budget_s: seconds for the blocks; warm-up and pilot come on top.
-      progress: told about every block.
-
-    Returns:
-      The plan that the pilot led to, and by label what was measured.
+      budget_s: seconds for all of them. What a candidate must have run before it is measured is
+        run in any case.
+      progress: told what is done.
 
     Raises:
       RunError: a candidate's data ended.
     """
     progress.phase("Warming up")
-    pilots = [_pilot_step_ns(candidate) for candidate in candidates]
-    plan = plan_blocks(pilots, [candidate.ahead for candidate in candidates], budget_s)
+    most_s = budget_s / len(candidates) / 2
+    return [_pilot(candidate, min(_WARM_UP_S, most_s)) for candidate in candidates]
+
+
+def run_blocks(
+    candidates: Sequence[Candidate],
+    pilots: Sequence[Pilot],
+    *,
+    budget_s: float,
+    then_s: float = 0.0,
+    progress: Progress,
+) -> tuple[BlockPlan, dict[str, Measured]]:
+    """Runs interleaved blocks of candidates that are warm.
+
+    Args:
+      candidates: with open sessions; every label once.
+      pilots: what `run_pilots` found of them.
+      budget_s: seconds for the blocks. Where they take longer than planned, there are fewer rounds.
+      then_s: seconds of what comes after them, for what progress says is left.
+      progress: told about every block.
+
+    Returns:
+      The plan, with the rounds that ran, and by label what was measured.
+
+    Raises:
+      RunError: a candidate's data ended.
+    """
+    step_ns = [pilot.step_ns for pilot in pilots]
+    ahead = [candidate.ahead for candidate in candidates]
+    plan = plan_blocks(step_ns, ahead, budget_s, [pilot.rest_s for pilot in pilots])
     total = plan.rounds * len(candidates)
     rates: dict[str, list[float]] = {candidate.label: [] for candidate in candidates}
     steps: dict[str, list[np.ndarray]] = {candidate.label: [] for candidate in candidates}
     begun = time.monotonic()
     done = 0
     for number in range(plan.rounds):
+        spent = time.monotonic() - begun
+        # An even number of rounds runs every order as often as its reverse.
+        if number >= FEWEST_ROUNDS and number % 2 == 0 and spent * (1 + 2 / number) > budget_s:
+            plan = dataclasses.replace(plan, rounds=number)
+            break
         for index in block_order(number, len(candidates)):
             spent = time.monotonic() - begun
             left_s = spent / done * (total - done) if done else plan.seconds
-            progress.block(done + 1, total, left_s)
+            progress.block(done + 1, total, left_s + then_s)
             candidate = candidates[index]
-            ends = _block(candidate, plan.steps[index], pilots[index]).ends_ns
+            ends = _block(candidate, plan.steps[index], step_ns[index]).ends_ns
             rates[candidate.label].append(block_rate(ends, plan.dropped[index]))
             steps[candidate.label].append(np.diff(ends)[plan.dropped[index] :])
             done += 1
@@ -97,14 +148,16 @@ def run_blocks(
     }
 
 
-def _pilot_step_ns(candidate: Candidate) -> float:
-    """Time of a warm step, in ns."""
+def _pilot(candidate: Candidate, most_s: float) -> Pilot:
     first = _block(candidate, _FIRST_STEPS + candidate.ahead, 0.0)
     step_ns = 1e9 / block_rate(first.ends_ns, candidate.ahead)
-    warm_up = int(np.clip(_WARM_UP_S * 1e9 / step_ns, *_WARM_UP_STEPS))
-    pilot = int(np.clip(_WARM_UP_S * 1e9 / step_ns, *_PILOT_STEPS))
+    warm_up = int(np.clip(most_s * 1e9 / step_ns, *_WARM_UP_STEPS))
+    pilot = int(np.clip(most_s * 1e9 / step_ns, *_PILOT_STEPS))
     dropped = max(warm_up, candidate.learning_steps) + candidate.ahead
-    return 1e9 / block_rate(_block(candidate, dropped + pilot, step_ns).ends_ns, dropped)
+    begun = time.monotonic()
+    ends_ns = _block(candidate, dropped + pilot, step_ns).ends_ns
+    rest_s = time.monotonic() - begun - float(ends_ns[-1] - ends_ns[0]) / 1e9
+    return Pilot(step_ns=1e9 / block_rate(ends_ns, dropped), rest_s=max(0.0, rest_s))
 
 
 def _block(candidate: Candidate, steps: int, step_ns: float) -> Steps:
@@ -129,6 +182,6 @@ def step_time_ms(
         with started_workers([(program.name, program)]) as workers:
             workers[0].call("open", session=part, part=part, optimizations=Optimizations())
             pilot = Candidate(label=program.name, worker=workers[0], session=part)
-            return _pilot_step_ns(pilot) / 1e6
+            return _pilot(pilot, _WARM_UP_S).step_ns / 1e6
     finally:
         said.end()

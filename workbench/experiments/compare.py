@@ -13,7 +13,7 @@ from workbench.errors import OptionError
 from workbench.experiments.blocks import Measured
 from workbench.experiments.bounds import bounds_of
 from workbench.experiments.effective import without_effect
-from workbench.experiments.environment import environment
+from workbench.experiments.environment import environment, usable_cores
 from workbench.experiments.function_program import AnyProgram, usual_toggles
 from workbench.experiments.measure import mean_interval, ratio_interval, verdict
 from workbench.experiments.memory import free_bytes, groups_that_fit, largest_child_bytes
@@ -36,6 +36,7 @@ from workbench.experiments.results import (
 )
 from workbench.experiments.setting import LEARNING, Setting, settings_of
 from workbench.experiments.setting import TOGGLES as TOGGLES
+from workbench.experiments.time_budget import TimeBudget, expected_words
 from workbench.experiments.turns import TakenTurns, take_turns, traced
 from workbench.experiments.worker import started_workers
 
@@ -47,7 +48,7 @@ def compare(
     all: bool = False,
     stage: StageOptions | None = None,
     smart_stage: SmartStageOptions | None = None,
-    budget_s: float = 30.0,
+    budget_s: float = 60.0,
     trace_steps: int = 30,
     equivalence_steps: int = 200,
     seed: int = 0,
@@ -73,10 +74,15 @@ def compare(
         baseline, and a note says so.
       stage: options of the stage; None means the defaults.
       smart_stage: options of the smart stage; None means the defaults.
-      budget_s: seconds of measuring; starting, checking and tracing come on top.
-      trace_steps: steps to trace of each variant, and to plan a smart stage on; 0 traces nothing,
-        so that the plan is the widest and nothing is predicted.
-      equivalence_steps: steps whose losses are compared; 0 compares neither losses nor batches.
+      budget_s: seconds for the whole call: starting, checking, warming up, blocks and traces are
+        fitted into it. Starting the child processes and building their graphs takes what it
+        takes (about 5 seconds of a core each, more for large graphs), and the other parts have a
+        shortest form, so that a small budget, many variants or slow steps exceed it; what is to be
+        expected is said first, and `settings["took_s"]` is what it was.
+      trace_steps: steps to trace of each variant, and to plan a smart stage on, fewer where the
+        budget is short; 0 traces nothing, so that the plan is the widest and nothing is predicted.
+      equivalence_steps: steps whose losses are compared, fewer where the budget is short; 0
+        compares neither losses nor batches.
       seed: of the bootstrap.
       command: how to run this again, for the report; None describes this call.
       progress: True shows lines on stderr, False none, a function is called with each.
@@ -99,9 +105,11 @@ def compare(
     if not budget_s > 0:
         raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
     said = Progress(progress)
+    budget = TimeBudget(budget_s)
     left_out: dict[str, str] = {}
     groups = [settings]
     try:
+        said.phase(_expected(settings, all, budget_s, equivalence_steps))
         if all:
             left_out = without_effect(program, *options, said)
             settings = settings_of(every_toggle(left_out), *options)
@@ -110,12 +118,12 @@ def compare(
             take_turns(
                 program,
                 group,
-                budget_s=budget_s * len(group) / sum(map(len, groups)),
+                budget_s=budget.left_s() * len(group) / sum(map(len, groups[number:])),
                 trace_steps=trace_steps,
                 equivalence_steps=equivalence_steps,
                 progress=said,
             )
-            for group in groups
+            for number, group in enumerate(groups)
         ]
     finally:
         said.end()
@@ -137,6 +145,7 @@ def compare(
             "steps_per_block": _by_label(turns, "steps"),
             "steps_dropped_per_block": _by_label(turns, "dropped"),
             "budget_s": budget_s,
+            "took_s": round(budget.spent_s(), 1),
             "bootstrap_seed": seed,
         },
     )
@@ -185,6 +194,20 @@ def _wished(
     if toggles is None:
         return usual_toggles(program)
     return (toggles,) if isinstance(toggles, str) else tuple(toggles)
+
+
+def _expected(
+    settings: Sequence[Setting], tries: bool, budget_s: float, equivalence_steps: int
+) -> str:
+    """How long it takes, in words: each variant builds its graph, and again to be compared."""
+    graphs = len(settings) * (2 if equivalence_steps else 1)
+    # What has an effect is tried in one more process, with three graphs.
+    return expected_words(
+        budget_s,
+        processes=len(settings) + tries,
+        graphs=graphs + 3 * tries,
+        cores=usable_cores(),
+    )
 
 
 def _require_at_least(name: str, value: int, least: int) -> None:

@@ -18,13 +18,18 @@ def environment(opened: Opened) -> dict[str, Any]:
         "workbench": importlib.metadata.version("recsys-workbench"),
         "python": platform.python_version(),
         "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": usable_cores(),
         "system": f"{platform.system()} {platform.release()}",
         "inter_op_threads": opened.inter_op_threads or "one per core",
         "intra_op_threads": opened.intra_op_threads or "one per core",
         "tf.data inject_prefetch": opened.inject_prefetch,
         "tf.data prefetch of its own": "yes" if opened.own_prefetch else "no",
     }
+
+
+def usable_cores() -> int:
+    """Cores that this process and its children may run on."""
+    return len(os.sched_getaffinity(0))
 
 
 def _cpu_model() -> str:

@@ -16,14 +16,19 @@ from workbench.errors import OptionError
 
 Verdict = Literal["faster", "slower", "no clear difference"]
 
-_FEWEST_STEPS = 12
 _MOST_STEPS = 400
 _SETTLING_STEPS = 3
 _MOST_ROUNDS = 16
-_FEWEST_ROUNDS = 6
+# Fewest rounds, and steps that count in each block: the first that fit the budget, else the last.
+# Fewer make wider intervals, which say so.
+_FEWEST = ((6, 12), (6, 6), (4, 6))
+# No measurement has fewer rounds.
+FEWEST_ROUNDS = _FEWEST[-1][0]
 # A block this long is long enough: more rounds say more.
 _BLOCK_S = 0.75
 _RESAMPLES = 4000
+# Of the time of a block, until it is known to far less than a step.
+_HALVINGS = 50
 _NORMAL_95 = 1.959964
 
 
@@ -54,7 +59,12 @@ class Interval:
     high: float
 
 
-def plan_blocks(step_ns: Sequence[float], ahead: Sequence[int], budget_s: float) -> BlockPlan:
+def plan_blocks(
+    step_ns: Sequence[float],
+    ahead: Sequence[int],
+    budget_s: float,
+    rest_s: Sequence[float] = (),
+) -> BlockPlan:
     """Chooses rounds and block lengths that fill `budget_s` seconds.
 
     Args:
@@ -62,6 +72,7 @@ def plan_blocks(step_ns: Sequence[float], ahead: Sequence[int], budget_s: float)
       ahead: items each candidate can hold ready when its block begins.
       budget_s: seconds for all blocks; a budget too short for the fewest useful rounds and steps
         is exceeded.
+      rest_s: time that each candidate's block takes beside its steps; none means 0.
 
     Raises:
       OptionError: the budget is not positive.
@@ -70,30 +81,38 @@ def plan_blocks(step_ns: Sequence[float], ahead: Sequence[int], budget_s: float)
         raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
     step_s = [ns / 1e9 for ns in step_ns]
     dropped = tuple(count + _SETTLING_STEPS for count in ahead)
-    shortest = [(d + _FEWEST_STEPS) * s for d, s in zip(dropped, step_s, strict=True)]
-    least = sum(shortest)
-    wanted = sum(max(_BLOCK_S, seconds) for seconds in shortest)
-    rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, round(budget_s / wanted)))
+    rest = sum(rest_s)
+    for fewest_rounds, fewest_steps in _FEWEST:
+        shortest = [(d + fewest_steps) * s for d, s in zip(dropped, step_s, strict=True)]
+        least = sum(shortest) + rest
+        if least * fewest_rounds <= budget_s:
+            break
+    wanted = sum(max(_BLOCK_S, seconds) for seconds in shortest) + rest
+    rounds = max(fewest_rounds, min(_MOST_ROUNDS, round(budget_s / wanted)))
     if least * rounds > budget_s:
-        rounds = max(_FEWEST_ROUNDS, int(budget_s / least))
+        rounds = max(fewest_rounds, int(budget_s / least))
     # An even number of rounds runs every order as often as its reverse.
     rounds -= rounds % 2
-    steps = _steps(step_s, dropped, budget_s / rounds)
-    seconds = rounds * sum(n * s for n, s in zip(steps, step_s, strict=True))
+    steps = _steps(step_s, dropped, max(0.0, budget_s / rounds - rest), fewest_steps)
+    seconds = rounds * (sum(n * s for n, s in zip(steps, step_s, strict=True)) + rest)
     return BlockPlan(rounds=rounds, steps=steps, dropped=dropped, seconds=seconds)
 
 
-def _steps(step_s: Sequence[float], dropped: Sequence[int], round_s: float) -> tuple[int, ...]:
-    """Steps of each block: equal times, but no more steps than say something new."""
-    most = [(d + _MOST_STEPS) * s for d, s in zip(dropped, step_s, strict=True)]
-    share = round_s / len(step_s)
-    short = [m for m in most if m < share]
-    if len(short) < len(step_s):
-        share = (round_s - sum(short)) / (len(step_s) - len(short))
-    return tuple(
-        max(d + _FEWEST_STEPS, min(d + _MOST_STEPS, int(share / s)))
-        for d, s in zip(dropped, step_s, strict=True)
-    )
+def _steps(
+    step_s: Sequence[float], dropped: Sequence[int], round_s: float, fewest: int
+) -> tuple[int, ...]:
+    """Steps of each block: equal times where they are neither too few steps nor more than say
+    something new; what one needs more or less, the others have less or more.
+    """
+    bounds = [(d + fewest, d + _MOST_STEPS, s) for d, s in zip(dropped, step_s, strict=True)]
+    low, high = 0.0, max(most * s for _, most, s in bounds)
+    for _ in range(_HALVINGS):
+        share = (low + high) / 2
+        if sum(min(max(share, least * s), most * s) for least, most, s in bounds) > round_s:
+            high = share
+        else:
+            low = share
+    return tuple(max(least, min(most, int(low / s + 1e-6))) for least, most, s in bounds)
 
 
 def block_order(round_number: int, candidates: int) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ The trace is taken in a session of its own while every other process rests.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 from workbench.core.options import Optimizations
@@ -19,10 +20,14 @@ from workbench.experiments.function_program import (
 )
 from workbench.experiments.progress import Progress
 from workbench.experiments.setting import Setting
+from workbench.experiments.time_budget import steps_within, warm_step_s
 from workbench.experiments.worker import Worker
 from workbench.experiments.worker_session import Opened, Planned
 
+_FIRST_STEPS = 5
 _WARM_UP_STEPS = 20
+# What a trace has at least, however slow a step is.
+FEWEST_TRACED_STEPS = 5
 
 
 def open_sessions(
@@ -31,6 +36,7 @@ def open_sessions(
     workers: Sequence[Worker],
     *,
     sample_steps: int,
+    sample_s: float = math.inf,
     progress: Progress,
 ) -> tuple[Opened, list[Setting]]:
     """Opens the session "main" in every worker.
@@ -41,6 +47,7 @@ def open_sessions(
       workers: started, without a session.
       sample_steps: steps of the un-staged program to trace for the smart stages; 0
         plans them without a trace.
+      sample_s: seconds for each such trace; fewer steps are traced where they are too few.
       progress: told what is done.
 
     Returns:
@@ -67,7 +74,7 @@ def open_sessions(
                 progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
                 # On TensorFlow's own executor, which the plan's predictions speak of.
                 plain_one = Optimizations(fused_embeddings=fused)
-                sample = _sample(workers[0], plain_one, sample_steps)
+                sample = _sample(workers[0], plain_one, sample_steps, sample_s)
             progress.phase("Planning the smart stage")
             opened |= _opened(program, same, sample)
     planned = [
@@ -104,11 +111,14 @@ def _opened(
     return opened
 
 
-def _sample(worker: Worker, unstaged: Optimizations, steps: int) -> Trace:
+def _sample(worker: Worker, unstaged: Optimizations, steps: int, seconds: float) -> Trace:
     """Traces warm steps of the un-staged program; they must not be those compared later."""
     worker.call("open", session="sample", part="build", optimizations=unstaged)
-    worker.call("run", session="sample", steps=_WARM_UP_STEPS)
-    found: Trace = worker.call("trace", session="sample", steps=steps)
+    step_s = warm_step_s(worker.call("run", session="sample", steps=_FIRST_STEPS))
+    warm_up = steps_within(seconds / 3, step_s, least=0, most=_WARM_UP_STEPS - _FIRST_STEPS)
+    worker.call("run", session="sample", steps=warm_up)
+    kept = steps_within(seconds / 2, step_s, least=min(FEWEST_TRACED_STEPS, steps), most=steps)
+    found: Trace = worker.call("trace", session="sample", steps=kept)
     worker.call("close", session="sample")
     return found
 

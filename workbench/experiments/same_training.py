@@ -19,6 +19,7 @@ from workbench.experiments.equivalence import (
 )
 from workbench.experiments.function_program import AnyProgram
 from workbench.experiments.setting import Setting
+from workbench.experiments.time_budget import steps_within, warm_step_s
 from workbench.experiments.worker import Worker
 from workbench.experiments.worker_session import Opened, Steps
 
@@ -28,29 +29,31 @@ _SEEDS = (
 )
 _TO_THE_END = 1_000_000_000
 _FEWEST_THREADS_TO_MIX = 2
+# Steps whose time says how many more fit.
+_FIRST_STEPS = 10
 
 
 def compare_losses(
-    settings: Sequence[Setting], workers: Sequence[Worker], steps: int
+    settings: Sequence[Setting], workers: Sequence[Worker], steps: int, seconds: float
 ) -> list[Equivalence]:
-    """Losses of the first steps from the same seed; every variant with one prefetch thread."""
+    """Losses of the first steps from the same seed; every variant with one prefetch thread.
+
+    Args:
+      settings, workers: the variants, the baseline first.
+      steps: most steps to compare.
+      seconds: for running them; fewer are compared where they are too few.
+    """
     several = [setting.threads > 1 for setting in settings]
+    sessions = ["single" if reopens else "main" for reopens in several]
+    reopened = [worker for worker, reopens in zip(workers, several, strict=True) if reopens]
     for setting, worker, reopens in zip(settings, workers, several, strict=True):
-        session = "main"
         if reopens:
-            session = "single"
-            _open(worker, session, "build", setting.with_threads(1))
-        worker.send("run", session=session, steps=steps, fetch="loss")
-        if reopens:
-            worker.send("close", session=session)
-    losses = []
-    for worker, reopens in zip(workers, several, strict=True):
-        if reopens:
-            worker.receive()
-        ran: Steps = worker.receive()
-        losses.append(ran.values)
-        if reopens:
-            worker.receive()
+            _open(worker, "single", "build", setting.with_threads(1))
+    for worker in reopened:
+        worker.receive()
+    counts = [steps] * len(workers)
+    losses = [ran.values for ran in _run(workers, sessions, counts, "loss", seconds)]
+    _close(reopened, "single")
     checks = [
         # Fused lookups sum a row's gradients in another order than stock ones; stages and executors
         # change no sum.
@@ -80,8 +83,16 @@ def compare_batches(
     workers: Sequence[Worker],
     opened: Opened,
     steps: int,
+    seconds: float,
 ) -> list[Equivalence]:
-    """Batches of an epoch, or of the first steps; every staged variant with several threads."""
+    """Batches of an epoch, or of the first steps; every staged variant with several threads.
+
+    Args:
+      program, settings, workers: the variants, the baseline first.
+      opened: what is known of the baseline's graph.
+      steps: most steps to compare, where the program has no part for an epoch.
+      seconds: for running them; fewer are compared where they are too few.
+    """
     epoch = program.build_epoch is not None
     if not epoch and not opened.has_fingerprint:
         return []
@@ -89,20 +100,63 @@ def compare_batches(
     # Threads overtake each other: what one of them holds may come late.
     ahead = max(2 * made.ahead + 8 if made.ahead else 0 for made in mixed)
     for made, worker in zip(mixed, workers, strict=True):
-        count = _TO_THE_END if epoch else steps if made.ahead else steps + ahead
         _open(worker, "batches", "build_epoch" if epoch else "build", made)
-        worker.send("run", session="batches", steps=count, fetch="fingerprint")
-        worker.send("close", session="batches")
-    threads: list[int] = []
-    found: list[np.ndarray] = []
-    for worker in workers:
-        threads.append(worker.receive().threads)
-        found.append(worker.receive().values)
-        worker.receive()
+    threads = [worker.receive().threads for worker in workers]
+    most = _TO_THE_END if epoch else steps
+    counts = [most if made.ahead else most + ahead for made in mixed]
+    found = _run(workers, ["batches"] * len(workers), counts, "fingerprint", seconds)
+    _close(workers, "batches")
     return [
-        same_batches(setting.label, found[0], batches, threads=count, epoch=epoch, ahead=ahead)
-        for setting, count, batches in zip(settings[1:], threads[1:], found[1:], strict=True)
+        # Data that ended for a variant has to have been all of the baseline's.
+        same_batches(
+            setting.label,
+            found[0].values,
+            ran.values,
+            threads=count,
+            epoch=ran.ended,
+            ahead=ahead,
+        )
+        for setting, count, ran in zip(settings[1:], threads[1:], found[1:], strict=True)
     ]
+
+
+def _run(
+    workers: Sequence[Worker],
+    sessions: Sequence[str],
+    counts: Sequence[int],
+    fetch: str,
+    seconds: float,
+) -> list[Steps]:
+    """Runs steps in all workers at once; so many fewer in each as do not fit in the seconds."""
+    first = min(_FIRST_STEPS, *counts)
+    begun = _run_all(workers, sessions, [first] * len(workers), fetch)
+    step_s = max(warm_step_s(ran) for ran in begun)
+    cut = min(counts) - steps_within(seconds, step_s, least=first, most=min(counts))
+    left = [0 if ran.ended else n - first - cut for ran, n in zip(begun, counts, strict=True)]
+    rest = _run_all(workers, sessions, left, fetch)
+    return [
+        Steps(
+            ends_ns=np.concatenate([a.ends_ns, b.ends_ns[1:]]),
+            values=np.concatenate([a.values, b.values]) if len(b.values) else a.values,
+            ended=a.ended or b.ended,
+        )
+        for a, b in zip(begun, rest, strict=True)
+    ]
+
+
+def _run_all(
+    workers: Sequence[Worker], sessions: Sequence[str], counts: Sequence[int], fetch: str
+) -> list[Steps]:
+    for worker, session, count in zip(workers, sessions, counts, strict=True):
+        worker.send("run", session=session, steps=count, fetch=fetch)
+    return [worker.receive() for worker in workers]
+
+
+def _close(workers: Sequence[Worker], session: str) -> None:
+    for worker in workers:
+        worker.send("close", session=session)
+    for worker in workers:
+        worker.receive()
 
 
 def _open(worker: Worker, session: str, part: str, setting: Setting) -> None:

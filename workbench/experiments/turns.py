@@ -10,19 +10,27 @@ from collections.abc import Sequence
 
 from workbench.core.options import Optimizations
 from workbench.core.trace import Trace
-from workbench.experiments.blocks import Candidate, Measured, run_blocks
+from workbench.experiments.blocks import Candidate, Measured, run_blocks, run_pilots
 from workbench.experiments.equivalence import Equivalence
 from workbench.experiments.function_program import AnyProgram
 from workbench.experiments.measure import BlockPlan
-from workbench.experiments.opening import open_sessions
+from workbench.experiments.opening import FEWEST_TRACED_STEPS, open_sessions
 from workbench.experiments.progress import Progress
 from workbench.experiments.same_training import compare_batches, compare_losses
 from workbench.experiments.setting import Setting
+from workbench.experiments.time_budget import TimeBudget, steps_within
 from workbench.experiments.worker import Worker, started_workers
-from workbench.experiments.worker_session import Opened
+from workbench.experiments.worker_session import TRACER_WARM_UP_STEPS, Opened
 
 # A part may prefetch a little to hide what a session run costs.
 _PART_AHEAD = 2
+# What a part of a comparison gets of the time that is left when it begins; blocks get the rest. And
+# what each gets at least: a budget that was spent on starting is exceeded by little.
+_SAMPLE_SHARE, _CHECK_SHARE, _PILOTS_SHARE, _TRACES_SHARE = 0.1, 0.1, 0.2, 0.3
+_LEAST_S = 1.0
+# A traced step takes about so many times as long as one that is not, and a trace, about so many
+# seconds to be built, written and read.
+_TRACED_STEP, _TRACE_S = 1.3, 1.0
 INPUT, COMPUTE = "input alone", "compute alone"
 
 
@@ -59,22 +67,41 @@ def take_turns(
     """Measures settings, each in a child process of its own; the first is the baseline.
 
     Args:
-      program, budget_s, trace_steps, equivalence_steps: as of `compare`.
+      program, trace_steps, equivalence_steps: as of `compare`.
+      budget_s: seconds for all of it, starting and tracing included.
       settings: without their plans.
       progress: told what is done.
 
     Raises:
       OptionError, PlanError, RunError, KeyboardInterrupt: as `compare`.
     """
+    budget = TimeBudget(budget_s)
     progress.phase(f"Starting {len(settings)} child processes")
     with started_workers([(s.label, program) for s in settings]) as workers:
         opened, planned = open_sessions(
-            program, settings, workers, sample_steps=trace_steps, progress=progress
+            program,
+            settings,
+            workers,
+            sample_steps=trace_steps,
+            sample_s=budget.share_s(_SAMPLE_SHARE, _LEAST_S),
+            progress=progress,
         )
-        checks = _checks(program, planned, workers, opened, equivalence_steps, progress)
+        checks = _checks(program, planned, workers, opened, equivalence_steps, budget, progress)
         candidates = _candidates(program, planned, workers)
-        plan, measured = run_blocks(candidates, budget_s=budget_s, progress=progress)
-        traces = traced(planned, workers, trace_steps, progress)
+        pilots = run_pilots(
+            candidates, budget_s=budget.share_s(_PILOTS_SHARE, _LEAST_S), progress=progress
+        )
+        # The candidates begin with the variants, in their order.
+        steps_s = [pilot.step_ns / 1e9 for pilot in pilots[: len(planned)]]
+        steps, trace_s = _to_trace(trace_steps, steps_s, budget.share_s(_TRACES_SHARE, _LEAST_S))
+        plan, measured = run_blocks(
+            candidates,
+            pilots,
+            budget_s=max(_LEAST_S, budget.left_s() - trace_s),
+            then_s=trace_s,
+            progress=progress,
+        )
+        traces = traced(planned, workers, steps, progress)
     return TakenTurns(
         settings=tuple(planned),
         opened=opened,
@@ -91,6 +118,7 @@ def _checks(
     workers: Sequence[Worker],
     opened: Opened,
     steps: int,
+    budget: TimeBudget,
     said: Progress,
 ) -> list[Equivalence]:
     """Whether training stays the same; the first steps of the sessions to measure are compared."""
@@ -98,8 +126,12 @@ def _checks(
     if steps:
         said.phase("Checking that training stays the same")
         if opened.has_loss:
-            checks += compare_losses(settings, workers, steps)
-        checks += compare_batches(program, settings, workers, opened, steps)
+            checks += compare_losses(
+                settings, workers, steps, budget.share_s(_CHECK_SHARE, _LEAST_S)
+            )
+        checks += compare_batches(
+            program, settings, workers, opened, steps, budget.share_s(_CHECK_SHARE, _LEAST_S)
+        )
     return checks
 
 
@@ -125,6 +157,16 @@ def _candidates(
                 Candidate(label=label, worker=workers[0], session=label, ahead=_PART_AHEAD)
             )
     return candidates
+
+
+def _to_trace(steps: int, steps_s: Sequence[float], seconds: float) -> tuple[int, float]:
+    """How many steps of each variant to trace, at most `steps`, and what that takes in seconds."""
+    if not steps:
+        return 0, 0.0
+    all_s = _TRACED_STEP * sum(steps_s)
+    left_s = seconds - TRACER_WARM_UP_STEPS * all_s - _TRACE_S * len(steps_s)
+    count = steps_within(left_s, all_s, least=min(FEWEST_TRACED_STEPS, steps), most=steps)
+    return count, (TRACER_WARM_UP_STEPS + count) * all_s + _TRACE_S * len(steps_s)
 
 
 def traced(

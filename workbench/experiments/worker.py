@@ -106,10 +106,14 @@ class Worker:
         self.send(command, **arguments)
         return self.receive(expected_s)
 
-    def stop(self) -> None:
-        """Ends the child in good order, or by force when that takes more than a few seconds."""
-        with contextlib.suppress(RunError, subprocess.TimeoutExpired):
+    def ask_to_stop(self) -> None:
+        """Lets the child end in good order; `stop` waits for it."""
+        with contextlib.suppress(RunError):
             self.send("stop")
+
+    def stop(self) -> None:
+        """Waits until the child has ended, or ends it by force after a few seconds."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_LIMIT_S)
         self.kill()
 
@@ -157,6 +161,8 @@ def started_workers(programs: Sequence[tuple[str, AnyProgram]]) -> Iterator[list
         for worker in workers:
             worker.receive()
         yield workers
+        for worker in workers:
+            worker.ask_to_stop()
         for worker in workers:
             worker.stop()
     except KeyboardInterrupt:

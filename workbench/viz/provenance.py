@@ -47,7 +47,7 @@ def differing(many: list[tuple[tuple[str, str], ...]]) -> list[str]:
         for key in values[0]
         if all(key in v for v in values)
         and len({v[key] for v in values}) > 1
-        and not key.startswith(("Steps ", "Rounds"))
+        and not key.startswith(("Steps ", "Rounds", "Took"))
     ]
     return [", ".join(f"{key[:1].lower()}{key[1:]} {v[key]}" for key in keys) for v in values]
 
