@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -108,8 +109,6 @@ def test_contrast_of_black_on_white_is_21() -> None:
         ("_MklMatMul", "gradients/top/MatMul_grad/MatMul", "GR"),
         ("_MklTranspose", "interact/transpose", "CP"),
         ("BatchMatMulV2", "dot", "MM"),
-        ("BiasAdd", "top/BiasAdd", "MM"),
-        ("SigmoidCrossEntropyWithLogits", "loss", "MM"),
         ("MatMul", "gradients/top/MatMul_grad/MatMul", "GR"),
         ("Reshape", "train/gradients/emb/Reshape_grad", "GR"),
         ("Mul", "gradient_tape/model/mul", "GR"),
@@ -123,6 +122,14 @@ def test_contrast_of_black_on_white_is_21() -> None:
         ("_Recv", "gradients/recv", "CP"),
         ("ConcatV2", "interact", "CP"),
         ("Stage", "stage", "CP"),
+        ("StridedSlice", "strided_slice", "CP"),
+        ("TextLineReaderV2", "reader", "IN"),
+        ("DynamicPartition", "emb/partition", "ID"),
+        ("DynamicStitch", "emb/rows", "LK"),
+        ("SparseTensorDenseMatMul", "wide", "MM"),
+        ("Einsum", "attention", "MM"),
+        ("DepthwiseConv2dNative", "conv", "MM"),
+        ("BlockLSTM", "rnn", "MM"),
         ("NoOp", "init", "CT"),
         ("ScatterNd", "dense", "CT"),
         ("Reshape", "emb/Reshape", "CT"),
@@ -132,6 +139,21 @@ def test_contrast_of_black_on_white_is_21() -> None:
 )
 def test_family_of(op: str, name: str, code: str) -> None:
     assert colors.FAMILIES[colors.family_of(op, name)].code == code
+
+
+NOT_MATRICES = """
+Abs Add AddN AddV2 All Any ArgMax BiasAdd Cast ClipByValue Cumsum Div DivNoNan Elu Equal Erf Exp
+FusedBatchNormV3 Greater L2Loss LeakyRelu Less Log LogSoftmax Max Maximum Mean Min Minimum Mul Neg
+Pow Prod RealDiv Reciprocal Relu Relu6 Round Rsqrt SelectV2 Selu Sigmoid
+SigmoidCrossEntropyWithLogits Sign Softmax Softplus SparseSoftmaxCrossEntropyWithLogits Sqrt Square
+SquaredDifference Sub Sum Tanh TopKV2 Where Xdivy
+"""
+
+
+@pytest.mark.parametrize("op", re.findall(r"\w+", NOT_MATRICES))
+def test_only_what_multiplies_matrices_is_a_dense_matmul(op: str) -> None:
+    assert colors.family_of(op, f"top_mlp/{op}") == colors.CONTROL
+    assert colors.family_of(op, f"gradients/top_mlp/{op}") == colors.GRADIENT
 
 
 def test_families_of_many() -> None:

@@ -42,6 +42,7 @@ INPUT, IDS, LOOKUP, DENSE, GRADIENT, UPDATE, COPY, CONTROL = range(8)
 # not families: a span that waits (hatched), and the run of a whole step (a tint of the ink)
 WAIT, RUN = 8, 9
 
+# In this order; what stands first wins. "$" ends a name that is the beginning of others.
 _RULES = tuple(
     (family, re.compile(pattern))
     for family, pattern in (
@@ -49,7 +50,7 @@ _RULES = tuple(
         (UPDATE, r"(Resource(Sparse)?|Sparse)?Apply[A-Z]|Assign|ResourceScatter(?!Nd$)"),
         (UPDATE, r"WorkbenchEmbedding(Apply|Clear|Import)"),
         (UPDATE, r"Scatter(Nd)?(Add|Sub|Mul|Div|Min|Max|Update)$|ResourceScatterNd"),
-        (COPY, r"_?(Host)?(Send|Recv)|Collective|Nccl|_?Copy|WorkbenchBuffer|(Uns|S)tage$"),
+        (COPY, r"_?(Host)?(Send|Recv)|Collective|Nccl|_?Copy|WorkbenchBuffer|(Map)?(Uns|S)tage$"),
     )
 )
 _GRADIENT_NAME = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
@@ -58,21 +59,20 @@ _LATER_RULES = tuple(
     (family, re.compile(pattern))
     for family, pattern in (
         (GRADIENT, r"\w+Grad(V\d)?$|\w+Backprop"),
-        (INPUT, r"Iterator|Optional|\w*Dataset|Decode|Parse|Read(File|er|Lines)|Reader"),
+        (INPUT, r"Iterator|Optional|\w*Dataset|Decode|Parse|Read(File|er|Lines)|\w*Reader"),
         (INPUT, r"\w*Queue(Dequeue|Enqueue)|String(Split|ToNumber|Strip)|(Eager)?PyFunc|Example"),
-        (IDS, r"Lookup ?Table|MutableHashTable|HashTable|String|AsString|Bucketize|Unique|Log1p"),
-        (IDS, r"Sparse(FillEmpty|Reshape|ToDense|Cross|Concat|Slice|Split)|Ragged|FloorMod|Mod$"),
+        (IDS, r"LookupTable|MutableHashTable|HashTable|Bucketize|Unique|Log1p|OneHot|Fingerprint"),
+        (IDS, r"String|AsString|Substr|Unicode|(Static)?Regex|DynamicPartition|FloorMod|Mod$"),
+        (IDS, r"Sparse(FillEmpty|Reshape|ToDense|Cross|Concat|Slice|Split)|Ragged"),
         (IDS, r"Workbench(PreLookUp|Prune|Unique|Partition)"),
         (LOOKUP, r"Workbench(PostLookUp|(Resource)?LocalLookUp|Embedding)"),
         (LOOKUP, r"(Resource)?Gather|(Unsorted|Sparse)?Segment|\w*(Embedding|Lookup)|KvResource"),
-        (
-            DENSE,
-            r"(Fused)?(Sparse|Batch)?MatMul|(Fused)?BatchMatMul|Einsum|Conv\dD|BiasAdd|Relu|Elu|Selu",
-        ),
-        (DENSE, r"Sigmoid|Tanh|(Log)?Softmax|Softplus|\w*CrossEntropy|\w*BatchNorm|\w*LayerNorm"),
-        (DENSE, r"(Add(V2|N)?|Sub|Mul|(Real)?Div(NoNan)?|Pow|Square|SquaredDifference|R?[Ss]qrt)$"),
-        (DENSE, r"(Exp|Log|Neg|Abs|Sign|M(ax|in)imum|Mean|Sum|Max|Min|Prod|ClipByValue|L2Loss)$"),
-        (COPY, r"Concat|Split|Pack|Unpack|ParallelConcat|DeepCopy|Transpose"),
+        (LOOKUP, r"(Parallel)?DynamicStitch"),
+        # what multiplies matrices; what works on one number at a time, such as an activation, a
+        # mean or a loss, is none of them
+        (DENSE, r"\w*MatMul|Einsum|\w*Conv[123][dD]|(Block)?(LSTM|GRU)|CudnnRNN"),
+        (COPY, r"Concat|Split|Pack|Unpack|ParallelConcat|DeepCopy|(Conjugate)?Transpose"),
+        (COPY, r"(Strided)?Slice|Tile|(Mirror)?Pad(V\d)?$|BroadcastTo|Reverse"),
     )
 )
 
