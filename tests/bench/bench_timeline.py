@@ -1,14 +1,17 @@
-"""Prints how fast the timeline opens and zooms in headless Chromium, at two sizes.
+"""Prints how long a page takes to write, and how fast it opens and zooms in headless Chromium.
 
-    python -m tests.bench.bench_timeline
+    python -m tests.bench.bench_timeline           # both
+    python -m tests.bench.bench_timeline --write   # without a browser
 
 Open counts from the file's address to the first full frame. Zoom is one frame: from the key to
-the drawn canvas, without the wait for the screen.
+the drawn canvas, without the wait for the screen. Peak is what writing needs beside the trace.
 """
 
 from __future__ import annotations
 
+import resource
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -20,7 +23,9 @@ from tests.ui.conftest import ARGUMENTS, NAMES
 from tests.ui.pages import open_page, write_page
 from workbench.viz import assets
 from workbench.viz.timeline import timeline_view
+from workbench.viz.timeline_html import timeline_html
 
+WRITTEN = 2_000_000
 SIZES = (20_000, 1_000_000)
 SHARES = (1.0, 0.5, 0.1, 0.01)
 # the window is set through the page's own first view
@@ -41,8 +46,28 @@ FRAMES = """async (share) => {
 }"""
 
 
+def write() -> None:
+    """Measures the writing of one large page, three times, and prints the fastest."""
+    trace = big_trace(WRITTEN)
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    times = []
+    for _ in range(3):
+        wall, user = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        page = timeline_html(timeline_view(trace), "timeline")
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        times.append((after.ru_utime - user, time.perf_counter() - wall))
+    user, wall = min(times)
+    print(
+        f"{WRITTEN:>9,} events: page of {len(page) / 1e6:.1f} MB written in {wall:.2f} s, "
+        f"{user:.2f} s of user CPU, peak {(after.ru_maxrss - before.ru_maxrss) / 1e3:.0f} MB"
+    )
+
+
 def main() -> None:
-    """Measures both sizes and prints one line each."""
+    """Measures the writing, then both sizes in the browser, and prints one line each."""
+    write()
+    if "--write" in sys.argv:
+        return
     path = next(filter(None, map(shutil.which, NAMES)))
     print(f"script {len(assets.script()) / 1e3:.0f} kB, style {len(assets.style()) / 1e3:.0f} kB")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:

@@ -20,7 +20,9 @@ def busy_time(start: np.ndarray, end: np.ndarray, at: np.ndarray) -> np.ndarray:
     Spans may overlap: each counts by itself, so (busy_time(b) - busy_time(a)) / (b - a) is the
     mean number of spans open between a and b.
     """
-    return _time_since(np.sort(start), at) - _time_since(np.sort(end), at)
+    # Stable: these are the sorted rows of a few lanes, which timsort merges.
+    start, end = np.sort(start, kind="stable"), np.sort(end, kind="stable")
+    return _time_since(start, at) - _time_since(end, at)
 
 
 def _time_since(moments: np.ndarray, at: np.ndarray) -> np.ndarray:

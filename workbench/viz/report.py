@@ -28,6 +28,8 @@ from workbench.viz.timeline_html import timeline_html
 _STATIC = Path(__file__).parent / "static"
 # all timelines of a page together; the rest of it is small, and the whole stays under 3 MB
 TIMELINE_BYTES = 2_400_000
+# an op that starts and ends at a moment of its own takes more than this, packed
+_LEAST_EVENT_BYTES = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,9 +161,12 @@ def _sections(views: Sequence[CompareView], different: Sequence[str]) -> list[_S
 
 def _timeline(trace: Trace, title: str, element_id: str, most_bytes: int) -> str:
     """The timeline; of the last steps alone where all of them take too much room."""
-    page = timeline_html(timeline_view(trace, title=title), element_id)
     numbers = trace.steps()["number"].tolist()
-    kept = len(numbers)
+    # No more steps than may fit are drawn and packed to see whether they do.
+    fit = most_bytes // _LEAST_EVENT_BYTES
+    kept = max(1, len(numbers) * fit // max(fit, len(trace.events)))
+    steps = (numbers[-kept], numbers[-1]) if kept < len(numbers) else None
+    page = timeline_html(timeline_view(trace, title=title, steps=steps), element_id)
     while len(page) > most_bytes and kept > 1:
         kept = max(1, min(kept - 1, kept * most_bytes // len(page)))
         view = timeline_view(trace, title=title, steps=(numbers[-kept], numbers[-1]))

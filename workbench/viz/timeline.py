@@ -9,6 +9,7 @@ that depend on what is in view (sums of the Table, of a search) are computed her
 from __future__ import annotations
 
 import dataclasses
+import zlib
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,11 @@ from workbench.viz.timeline_spans import (
     occupancy,
 )
 
-VIEW_VERSION = 1
+VIEW_VERSION = 2
 MAX_EVENTS = 2_000_000
 KEPT_STEPS = 100
+# Level 9 makes a blob of 2 million events 1 % smaller and takes several times as long.
+_PACK_LEVEL = 6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,12 +84,21 @@ class TimelineView:
         }
 
     def buffer(self) -> bytes:
-        """The columns in the order of the header, little endian, each padded to 8 bytes."""
+        """The columns in the order of the header, each padded to 8 bytes.
+
+        A column is a plane for each byte of its values: the lowest bytes of all of them, then the
+        next, and so on. High bytes are mostly alike, so planes pack smaller, and ten times faster.
+        """
         parts = []
         for values in self.columns.values():
-            raw = values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
-            parts.append(raw + b"\0" * (-len(raw) % 8))
+            little = values.astype(values.dtype.newbyteorder("<"), copy=False)
+            planes = little.view(np.uint8).reshape(len(values), values.itemsize).T.tobytes()
+            parts.append(planes + b"\0" * (-len(planes) % 8))
         return b"".join(parts)
+
+    def packed(self) -> bytes:
+        """`buffer`, deflated, as a page carries it, and a notebook where it is small."""
+        return zlib.compress(self.buffer(), _PACK_LEVEL)
 
     def in_view(self, start_ns: int = 0, end_ns: int | None = None) -> pd.DataFrame:
         """What a stretch holds, by op type, the longest total first.
@@ -104,15 +116,23 @@ class TimelineView:
         family = self.nodes["family"].to_numpy()
         inside &= family[self.spans.name] != colors.RUN
         start, end = self.spans.start[inside], self.spans.end[inside]
-        frame = self.nodes.iloc[self.spans.name[inside]][["op", "family"]].reset_index(drop=True)
-        frame["total_ns"] = np.minimum(end, high) - np.maximum(start, low)
-        frame["longest_ns"] = end - start
-        table = frame.groupby(["op", "family"], sort=False).agg(
+        # By number of (op, family): a text for each of a million spans takes seconds.
+        kinds = self.nodes.groupby(["op", "family"], sort=False)
+        frame = pd.DataFrame(
+            {
+                "kind": kinds.ngroup().to_numpy()[self.spans.name[inside]],
+                "total_ns": np.minimum(end, high) - np.maximum(start, low),
+                "longest_ns": end - start,
+            }
+        )
+        table = frame.groupby("kind", sort=False).agg(
             spans=("total_ns", "size"),
             total_ns=("total_ns", "sum"),
             longest_ns=("longest_ns", "max"),
         )
-        ordered = table.reset_index().sort_values(["total_ns", "op"], ascending=[False, True])
+        of = self.nodes.drop_duplicates(["op", "family"])[["op", "family"]]
+        joined = of.iloc[table.index].reset_index(drop=True).join(table.reset_index(drop=True))
+        ordered = joined.sort_values(["total_ns", "op"], ascending=[False, True])
         return ordered.reset_index(drop=True)
 
     def describe(self) -> str:

@@ -34,7 +34,7 @@ def timeline_html(view: TimelineView, element_id: str) -> str:
       `assets.style()` once and `assets.report_script()` once, as a module, at its end.
     """
     assets.require_id(element_id)
-    packed = base64.b64encode(zlib.compress(view.buffer(), 9)).decode("ascii")
+    packed = base64.b64encode(view.packed()).decode("ascii")
     return (
         f'<div id="{element_id}" class="wb wb-timeline" data-wb-timeline="{element_id}">'
         f"{_still(view, element_id)}</div>\n"

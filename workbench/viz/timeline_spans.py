@@ -200,7 +200,7 @@ def build(trace: Trace, cores: int | None) -> tuple[Spans, tuple[Lane, ...]]:
     sizes = [np.bincount(row_of[a:b]).tolist() for a, b in itertools.pairwise(bounds)]
     made, first_lane = _lanes(trace, sizes)
     lane_of = first_lane[columns["track"]] + row_of
-    final = np.lexsort((columns["start"], lane_of))
+    final = _order(columns["start"], lane_of, len(made))
     columns = {key: values[final] for key, values in columns.items()}
     gap = _gaps(trace, columns, lane_of[final], made, cores)
     del columns["track"]
@@ -212,8 +212,14 @@ def _by_track(trace: Trace) -> dict[str, np.ndarray]:
     base = len(trace.nodes)
     parts = [_event_columns(trace), _put_columns(trace, base), _run_columns(trace, base)]
     columns = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-    order = np.lexsort((columns["start"], columns["track"]))
+    order = _order(columns["start"], columns["track"], len(trace.tracks))
     return {key: values[order] for key, values in columns.items()}
+
+
+def _order(start: np.ndarray, of: np.ndarray, count: int) -> np.ndarray:
+    """Rows by what they are of, a number below `count`, then by start."""
+    # numpy sorts narrow integers by radix, several times faster.
+    return np.lexsort((start, of.astype(np.min_scalar_type(count))))
 
 
 def _lanes(trace: Trace, sizes: list[list[int]]) -> tuple[list[Lane], np.ndarray]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import zlib
 from typing import Any
 
 import anywidget
@@ -50,9 +49,7 @@ class TimelineWidget(anywidget.AnyWidget):
         self._buffer = self.view.buffer()
         self._push: threading.Timer | None = None
         self._esm, self._css = assets.script(), assets.style()
-        packed = b""
-        if len(self._buffer) <= _UNPACKED_BYTES:
-            packed = zlib.compress(self._buffer, 9)
+        packed = self.view.packed() if len(self._buffer) <= _UNPACKED_BYTES else b""
         super().__init__(
             header=self.view.to_json_header(),
             packed=packed if len(packed) <= _SAVED_BYTES else b"",

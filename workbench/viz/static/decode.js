@@ -7,7 +7,7 @@ const ARRAYS = {
   int32: Int32Array,
   float64: Float64Array,
 };
-const VIEW_VERSION = 1;
+const VIEW_VERSION = 2;
 export const WAIT = 8;
 export const RUN = 9;
 const CLASSES = 10; // eight families, waits, runs
@@ -15,9 +15,21 @@ const CLASSES = 10; // eight families, waits, runs
 function columnsOf(header, buffer) {
   const columns = {};
   for (const [name, type, offset, length] of header.columns) {
-    columns[name] = buffer ? new ARRAYS[type](buffer, offset, length) : new ARRAYS[type](0);
+    columns[name] = new ARRAYS[type](buffer ? length : 0);
+    if (buffer) joinPlanes(columns[name], new Uint8Array(buffer, offset));
   }
   return columns;
+}
+
+// a column travels as a plane for each byte of its values, the lowest bytes first
+function joinPlanes(values, planes) {
+  const { length, BYTES_PER_ELEMENT: size } = values;
+  const bytes = new Uint8Array(values.buffer);
+  for (let k = 0; k < size; k++) {
+    const plane = planes.subarray(k * length, (k + 1) * length);
+    if (size === 1) bytes.set(plane);
+    else for (let i = 0, at = k; i < length; i++, at += size) bytes[at] = plane[i];
+  }
 }
 
 function words(bytes) {
