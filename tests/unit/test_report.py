@@ -17,6 +17,7 @@ from workbench.errors import OptionError
 from workbench.viz import report
 from workbench.viz.mime import bundle
 from workbench.viz.report import report_html, write_report
+from workbench.viz.timeline import timeline_view
 
 NASTY = "<script>alert(1)</script>\"'&\u2028</title>{{ 7 * 7 }}"
 
@@ -184,6 +185,21 @@ def test_long_traces_are_cut_to_their_last_steps(monkeypatch):
     found = re.search(r"Steps (\d+) to 41 of the trace", words(cut))
     assert found
     assert 20 < int(found[1]) <= 41
+
+
+def test_no_more_of_a_long_trace_is_drawn_than_may_fit(monkeypatch):
+    drawn = []
+
+    def counting(trace, **options):
+        view = timeline_view(trace, **options)
+        drawn.append(len(view.spans.start))
+        return view
+
+    monkeypatch.setattr(report, "timeline_view", counting)
+    monkeypatch.setattr(report, "TIMELINE_BYTES", 100_000)
+    traced = comparison(variants=(variant("off", 40, 1, trace=big_trace(100_000)),), ratios=())
+    assert "of the trace" in report_html(traced)
+    assert max(drawn) < 40_000
 
 
 def test_a_demo_sized_report_is_under_three_megabytes():

@@ -120,6 +120,26 @@ def test_without_a_stage_its_lanes_are_absent() -> None:
     assert len(view.columns["flowPut"]) == len(view.columns["occTime"]) == 0
 
 
+def test_buffers_of_several_stages_tell_themselves_apart() -> None:
+    stages = ("smart_stage_input", "smart_stage")
+    trace = make_trace(
+        runs=[(0, 1, START_NS, START_NS + 9 * MS)],
+        tracks=[("Main step", "step", 0, ""), ("Prefetch 0", "prefetch", 0, stages[0]),
+                ("Prefetch 1", "prefetch", 1, stages[1])],
+        items=[(stage, 0, START_NS, START_NS + MS, START_NS + 2 * MS, START_NS + 3 * MS, i, 1, 1, 0)
+               for i, stage in enumerate(stages, 1)],
+    )  # fmt: skip
+    view = timeline_view(trace)
+    assert [(lane.label, lane.detail, lane.title) for lane in view.lanes[1:]] == [
+        ("Prefetch 0", "", "Prefetch 0 of “smart_stage_input”"),
+        ("Buffer", "…input", "Buffer of “smart_stage_input”"),
+        ("Prefetch 1", "", "Prefetch 1 of “smart_stage”"),
+        ("Buffer", "…stage", "Buffer of “smart_stage”"),
+    ]
+    still = timeline_static_html(view)
+    assert still.count(">…input<") == still.count(">…stage<") == 1
+
+
 def test_buffer_counts_what_it_held_before_the_trace() -> None:
     items = TRACE.items.assign(put_start_ns=-1, put_end_ns=-1, put_track=-1, put_run=-1)
     view = timeline_view(Trace(**{**TRACE.tables(), "items": items}, meta=TRACE.meta))

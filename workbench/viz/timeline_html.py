@@ -15,6 +15,7 @@ from workbench.viz.timeline_spans import Lane
 
 _WIDTH, _GUTTER, _COLUMNS = 960, 104, 214
 _LANE, _GAP, _TOP = 18, 3, 20
+_DETAIL = 12
 _ROWS = 12
 # width of a letter of the legend, about, and what a swatch takes with its gaps
 _LETTER, _SWATCH = 6.2, 28
@@ -79,6 +80,10 @@ def _picture(view: TimelineView, name: str) -> str:
     for lane in view.lanes:
         label = html.escape(lane.label)
         shapes.append(f'<text x="8" y="{y + 13}" style="fill:{_INK}">{label}</text>')
+        if lane.detail:
+            y += _DETAIL
+            detail = html.escape(lane.detail)
+            shapes.append(f'<text x="8" y="{y + 13}" style="fill:{_QUIET}">{detail}</text>')
         if lane.kind == "buffer":
             shapes.append(_occupied(view, lane, edges, y))
         else:

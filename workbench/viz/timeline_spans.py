@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from workbench.core.intervals import Intervals, sub_rows, union
 from workbench.core.trace import Trace
 from workbench.viz import colors, lanes
+from workbench.viz.short_names import told_apart
 
 # a put or take under this had nothing to wait for: it is an op, not a wait
 WAIT_MIN_NS = 20_000
@@ -26,6 +27,8 @@ SPECIAL = (
 WAIT_IN_TAKE, WAIT_IN_PUT, PUT, RUN_STEP = range(4)
 # "critical" is the lane of the critical path; a trace without one has no such lane
 LANE_ORDER = ("step", "critical", "prefetch", "buffer", "inter_op")
+# letters that fit under the label of a buffer
+_DETAIL_LETTERS = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Lane:
       track: row of the trace's tracks, -1 for a buffer.
       first, count: the spans [first, first + count), or rows of the occupancy columns.
       capacity, held: most items a buffer holds, and how many it held at first; 0 for other lanes.
+      detail: a second line below the label: the stage of a buffer, where there are several.
     """
 
     kind: str
@@ -51,6 +55,7 @@ class Lane:
     count: int
     capacity: int = 0
     held: int = 0
+    detail: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,19 +238,25 @@ def _lanes(trace: Trace, sizes: list[list[int]]) -> tuple[list[Lane], np.ndarray
     first_lane = np.zeros(len(sizes), np.int64)
     position = occupied = 0
     tracks = _ordered_tracks(trace)
+    several = len(buffers) > 1
+    details = dict(zip(buffers, told_apart(list(buffers), _DETAIL_LETTERS), strict=True))
     for k, (track, kind, name, stage) in enumerate(tracks):
         group = 0 if kind == "step" else 1000 if kind == "inter_op" else 1 + _index(buffers, stage)
         first_lane[track] = len(made)
+        whole = f"{name} of “{stage}”" if several and stage else name
         for row, count in enumerate(sizes[track]):
-            title = name if len(sizes[track]) == 1 else f"{name}, row {row + 1}"
+            title = whole if len(sizes[track]) == 1 else f"{whole}, row {row + 1}"
             made.append(Lane(kind, "" if row else name, title, group, track, position, count))
             position += count
         last = kind == "prefetch" and (k + 1 == len(tracks) or tracks[k + 1][3] != stage)
         if last and stage in buffers:
-            label = f"Buffer {stage}" if len(buffers) > 1 else "Buffer"
+            title = f"Buffer of “{stage}”" if several else "Buffer"
+            detail = details[stage] if several else ""
             held, moments, counts = buffers[stage]
             size, capacity = len(moments), _capacity(trace, stage, counts)
-            made.append(Lane("buffer", label, label, group, -1, occupied, size, capacity, held))
+            made.append(
+                Lane("buffer", "Buffer", title, group, -1, occupied, size, capacity, held, detail)
+            )
             occupied += size
     return made, first_lane
 

@@ -44,10 +44,13 @@ function drawGutter(ctx, s, unit) {
     setFont(ctx, theme, 12);
     ctx.fillStyle = theme.ink;
     const room = GUTTER - 12 - (lane.kind === "buffer" ? 22 : 8);
-    ctx.fillText(shorten(ctx, theme, lane.label, room), 12, y + height / 2);
+    const middle = y + height / 2;
+    const above = lane.detail ? 7 : 0;
+    ctx.fillText(shorten(ctx, theme, lane.label, room), 12, middle - above);
     if (lane.kind !== "buffer") continue;
     setFont(ctx, theme, 11);
     ctx.fillStyle = theme.ink2;
+    if (lane.detail) ctx.fillText(shorten(ctx, theme, lane.detail, room), 12, middle + 8);
     ctx.textAlign = "right";
     ctx.fillText(integer(lane.capacity), GUTTER - 6, y + 5);
     ctx.fillText("0", GUTTER - 6, y + height - 3);
