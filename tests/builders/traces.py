@@ -71,7 +71,7 @@ def unstaged_trace(
         ("Inter-op 0", "inter_op", 0, ""),
         ("Inter-op 1", "inter_op", 1, ""),
     )
-    notes = {"title": title, "tensorflow": "2.21.0", "cores": 2, "source": "step_stats"}
+    notes = {"title": title, "tensorflow": "2.21.0", "cores": 2, "source": "executor"}
     return make_trace(events, nodes=nodes, tracks=tracks, runs=runs, **notes)
 
 
@@ -120,7 +120,7 @@ def staged_trace(
         "title": title,
         "tensorflow": "2.21.0",
         "cores": 2,
-        "source": "step_stats",
+        "source": "executor",
         "capacity": {stage: 1},
         "occupancy_at_start": {stage: 0},
     }
@@ -196,7 +196,7 @@ def big_trace(n_events: int, *, ops_per_step: int = 454, seed: int = 7) -> Trace
             "title": f"{steps} steps",
             "tensorflow": "2.21.0",
             "cores": 4,
-            "source": "step_stats",
+            "source": "executor",
             "capacity": {"input": 1},
             "occupancy_at_start": {"input": 1},
         },

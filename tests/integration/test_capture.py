@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 
 import numpy as np
@@ -13,6 +14,7 @@ import workbench as wb
 from workbench.core.capture import capture_steps
 from workbench.core.prefetch import live_runs
 from workbench.errors import TraceError
+from workbench.viz.timeline import timeline_view
 
 v1 = tf.compat.v1
 
@@ -177,3 +179,74 @@ def test_cores_in_use_while_an_iterator_is_waited_for():
             meta = capture.stop().meta
     assert meta["untraced"] == {}  # one step is no pace
     assert meta["source_cores"] < 0.5
+
+
+def test_a_capture_that_falls_back_on_step_stats_says_so_and_what_to_do(caplog):
+    capture = wb.CaptureHook()
+    loss = compute(slow_source(0.002))
+    with v1.train.MonitoredTrainingSession(hooks=[capture]) as session:
+        for _ in range(12):
+            session.run(loss)
+        with caplog.at_level(logging.WARNING, "workbench"):
+            capture.start()
+        for _ in range(3):
+            session.run(loss)
+        trace = capture.stop()
+        said = [record.getMessage() for record in caplog.records]
+        caplog.clear()
+        capture.start(step_stats=True)
+        session.run(loss)
+        asked = capture.stop()
+    assert trace.meta["source"] == asked.meta["source"] == "step_stats"
+    assert trace.meta["step_stats"].startswith("the session does not run on one of Workbench's")
+    assert 'config=wb.executor_options("normal", config=…)' in trace.meta["step_stats"]
+    assert said == [
+        "the capture uses TensorFlow's step stats, which lengthen every step and op: "
+        f"{trace.meta['step_stats']}; step_stats=True asks for them without this line"
+    ]
+    assert asked.meta["step_stats"] == "asked for" and not caplog.records
+    # measured by the hook itself, and in the caption beside the traced one
+    assert trace.meta["untraced"]["run_ns"] > 2_000_000
+    words = timeline_view(trace).describe()
+    assert " traced, " in words and " measured (medians of 3 and " in words
+    assert "step stats, which lengthen every step and op: the session does not run" in words
+
+
+def test_a_server_has_step_stats_alone_and_the_capture_says_so(caplog):
+    server = v1.train.Server.create_local_server()
+    loss = compute(tf.random.normal([8, 8]))
+    config = wb.executor_options("normal")
+    with v1.Session(server.target, config=config) as session:
+        session.run(loss)
+        with caplog.at_level(logging.WARNING, "workbench"):
+            trace = capture_steps(session, loss, 2)
+    assert trace.meta["source"] == "step_stats"
+    assert server.target in caplog.text and "trace a session without a server" in caplog.text
+
+
+def test_step_stats_of_an_executor_that_records_ops_are_there_when_asked_for(caplog):
+    source = wb.staged(slow_source(), wb.StageOptions(), name="clicks")
+    capture = wb.CaptureHook()
+    hooks = [wb.make_prefetch_hook(), capture]
+    config = wb.executor_options("normal")
+    loss = compute(source)
+    with v1.train.MonitoredTrainingSession(hooks=hooks, config=config) as session:
+        session.run(loss)
+        found = {}
+        # A producer keeps what it runs from one capture to the next.
+        for step_stats in (True, False, True):
+            capture.start(step_stats=step_stats)
+            for _ in range(6):
+                session.run(loss)
+            trace = capture.stop()
+            trace.self_check()
+            kinds = trace.to_pandas()
+            found[step_stats] = {
+                (name, kind)
+                for name, kind in zip(kinds["name"], kinds["kind"], strict=True)
+                if name == "read" or name.startswith("dense")
+            }
+            assert trace.meta["source"] == ("step_stats" if step_stats else "executor")
+    assert found[True] == found[False]
+    assert ("read", "prefetch") in found[True] and ("dense_3", "inter_op") in found[True]
+    assert not caplog.records

@@ -52,6 +52,23 @@ def test_only_the_latest_steps_count(monkeypatch: pytest.MonkeyPatch):
     assert clock.pace() == {"steps": 63, "step_ns": 100, "cpu_ns": 150}
 
 
+def test_the_time_of_a_step_is_the_median_from_its_begin_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    time, clock = Clock(monkeypatch), StepClock()
+    clock.end()  # of a step that nobody noted
+    for lasts in [70] * 9 + [900, 80, 80]:
+        clock.begin()
+        time.wall += lasts
+        clock.end()
+        time.wall += 30
+    clock.interrupt()
+    clock.end()  # of a traced step
+    pace = clock.pace()
+    assert pace is not None
+    assert (pace["run_ns"], pace["steps"]) == (70, 10)
+
+
 def test_too_few_steps_or_several_clients_have_no_pace(monkeypatch: pytest.MonkeyPatch):
     time, clock = Clock(monkeypatch), StepClock()
     assert clock.pace() is None

@@ -16,9 +16,26 @@ def spans(*pairs: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     return table[:, 0], table[:, 1]
 
 
-def kinds(*rows: tuple[int, int, int, int], waits=NONE, runs=((0, 1000),), cores=None) -> list[str]:  # type: ignore[no-untyped-def]
+def kinds(  # type: ignore[no-untyped-def]
+    *rows: tuple[int, int, int, int],
+    waits=NONE,
+    calls=NONE,
+    returns=NONE,
+    runs=((0, 1000),),
+    cores=None,
+) -> list[str]:
     lane, start, end, delay = np.array(rows, np.int64).T
-    found = lanes.gap_kinds(lane, start, end, delay, waits=waits, runs=spans(*runs), cores=cores)
+    found = lanes.gap_kinds(
+        lane,
+        start,
+        end,
+        delay,
+        waits=waits,
+        calls=calls,
+        returns=returns,
+        runs=spans(*runs),
+        cores=cores,
+    )
     return [lanes.GAP_NAMES[code] for code in found]
 
 
@@ -39,6 +56,18 @@ def test_wait_in_take_where_it_covers_half() -> None:
 def test_between_steps() -> None:
     rows = ((0, 0, 10, 0), (0, 50, 60, 0))
     assert kinds(*rows, runs=((0, 12), (48, 100)))[1] == "between steps"
+
+
+def test_around_the_ops_of_steps_the_longest_part_names_the_stretch() -> None:
+    rows = ((0, 0, 10, 0), (0, 50, 60, 0))
+    runs = ((0, 30), (40, 100))
+    returns, calls = spans((14, 30)), spans((40, 48))
+    assert kinds(*rows, returns=returns, calls=calls, runs=runs)[1] == "return of the step"
+    returns, calls = spans((25, 30)), spans((31, 49))
+    assert kinds(*rows, returns=returns, calls=calls, runs=runs)[1] == "call of the step"
+    assert kinds(*rows, returns=spans((15, 20)), runs=((0, 20), (45, 90)))[1] == "between steps"
+    # together under half of the stretch, the rest of which lies among the ops of a step
+    assert kinds(*rows, returns=spans((20, 30)), calls=spans((40, 45)))[1] == "no ready node"
 
 
 def test_dispatch_where_the_op_was_ready() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import re
 import time
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from tests.builders.javascript import evaluate
 from tests.builders.traces import START_NS, big_trace, make_trace, staged_trace, unstaged_trace
 from workbench.core.trace import Trace
-from workbench.viz import colors
+from workbench.viz import colors, lanes
 from workbench.viz.timeline import TimelineView, timeline_view
 from workbench.viz.timeline_html import timeline_html, timeline_static_html
 
@@ -90,9 +91,9 @@ def sentence(trace: Trace) -> str:
 
 
 def test_sentence_says_what_a_step_costs_and_waits_for() -> None:
-    assert sentence(TRACE) == "A step takes 10.0 ms, 4.0 ms of it waiting in take."
+    assert sentence(TRACE) == "A step takes 10.0 ms traced, 4.0 ms of it waiting in take."
     assert sentence(unstaged_trace(4)) == (
-        "A step takes 10.0 ms (median of 4); for 4.0 ms of it an input op runs."
+        "A step takes 10.0 ms traced (median of 4); for 4.0 ms of it an input op runs."
     )
     assert sentence(make_trace()) == "The trace holds nothing."
     assert sentence(make_trace([(START_NS, 5, 0, 0, 2, 1)])) == (
@@ -100,16 +101,66 @@ def test_sentence_says_what_a_step_costs_and_waits_for() -> None:
     )
 
 
+def noted(trace: Trace, **meta: object) -> Trace:
+    return dataclasses.replace(trace, meta={**trace.meta, **meta})
+
+
+def test_sentence_sets_the_measured_step_beside_the_traced_one() -> None:
+    pace = {"steps": 28, "step_ns": 9_990_000, "cpu_ns": 1, "run_ns": 9_800_000}
+    assert sentence(noted(unstaged_trace(4), untraced=pace)) == (
+        "A step takes 10.0 ms traced, 9.8 ms measured (medians of 4 and 28 steps); "
+        "for 4.0 ms of it an input op runs."
+    )
+    view = timeline_view(noted(TRACE, untraced={"steps": 9, "step_ns": 9_700_000}))
+    assert [text for text, strong in view.sentence if strong] == ["10.0\u00a0ms", "9.7\u00a0ms"]
+    # the pace of the traced steps themselves measures nothing
+    assert "measured" not in sentence(noted(TRACE, untraced={**pace, "while_traced": True}))
+
+
+def test_a_notice_says_that_step_stats_were_the_tracer_and_why() -> None:
+    assert timeline_view(TRACE).notice == ""
+    view = timeline_view(noted(TRACE, source="step_stats", step_stats="asked for"))
+    assert view.notice == (
+        "Traced with TensorFlow's step stats, which lengthen every step and op: asked for."
+    )
+    assert view.notice in view.describe()
+    # of an older trace
+    assert timeline_view(noted(TRACE, source="step_stats")).notice.endswith("step and op.")
+    both = timeline_view(noted(unstaged_trace(4), source="step_stats"), steps=(2, 3)).notice
+    assert both.startswith("Steps 2 to 3 of the trace. Traced with")
+
+
+def test_gaps_around_the_ops_of_a_step_are_its_call_and_return() -> None:
+    def run(step: int, at: int) -> tuple[int, int, int, int]:
+        return (0, step, START_NS + at * MS, START_NS + (at + 10) * MS)
+
+    def op(at: int, step: int) -> tuple[int, int, int, int, int, int]:
+        return (START_NS + at * MS, MS, 0, 0, 2, step)
+
+    def gaps(*events: tuple[int, int, int, int, int, int]) -> list[str]:
+        runs = (run(1, 0), run(2, 10), run(3, 20), run(4, 40))
+        view = timeline_view(make_trace(events, runs=runs))
+        return [lanes.GAP_NAMES[code] for code in view.spans.gap.tolist() if code]
+
+    assert gaps(op(0, 1), op(9, 1), op(18, 2), op(19, 2), op(20, 3), op(21, 3), op(41, 4)) == [
+        "no ready node",
+        "call of the step",
+        "between steps",
+    ]
+    assert gaps(op(1, 1), op(12, 2), op(29, 3)) == ["return of the step", "call of the step"]
+
+
 def test_sentence_counts_the_steps_that_wait() -> None:
     assert sentence(staged_trace(5)) == (
-        "A step takes 5.9 ms (median of 5). 1 of 5 steps waits in take, 1.0 ms in the median."
+        "A step takes 5.9 ms traced (median of 5). 1 of 5 steps waits in take, 1.0 ms in the "
+        "median."
     )
 
 
 def test_sentence_without_waits() -> None:
     items = TRACE.items.assign(take_start_ns=TRACE.items["take_end_ns"] - 5_000)
     trace = Trace(**{**TRACE.tables(), "items": items}, meta=TRACE.meta)
-    assert sentence(trace) == "A step takes 10.0 ms. No step waits in take."
+    assert sentence(trace) == "A step takes 10.0 ms traced. No step waits in take."
     # a short take is no wait: the run stays in one piece, and a short put is an op
     assert [name for name, _, _ in rows(timeline_view(trace), 0)] == ["run step"]
 
@@ -200,7 +251,7 @@ def test_in_view_sums_what_a_stretch_holds() -> None:
 def test_describe_is_plain_text() -> None:
     assert timeline_view(TRACE).describe().splitlines() == [
         "Timeline of By hand",
-        "A step takes 10.0\u00a0ms, 4.0\u00a0ms of it waiting in take.",
+        "A step takes 10.0\u00a0ms traced, 4.0\u00a0ms of it waiting in take.",
         "1 step, 5 ops, 11.0\u00a0ms in all.",
     ]
 

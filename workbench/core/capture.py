@@ -1,8 +1,8 @@
 """Runs steps under a tracer → Trace: main steps, stage runs ahead of them, and the buffer between.
 
-Of a session on one of Workbench's executors the executor records the ops. Of any other the tracer
-is stock TensorFlow's step stats. Both make a step slower while they are on, these much more so: a
-trace shows where the time goes, throughput is measured without it.
+Of a session on one of Workbench's executors the executor records the ops, at about 30 ns an op. Of
+any other the tracer is stock TensorFlow's step stats, which lengthen the step by a third or more;
+a capture that has to fall back on them says so. The time of untraced steps is noted beside either.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workbench.core.machine import packs_when_idle
 from workbench.core.op_events import Recording, op_columns
 from workbench.core.prefetch import StageRun, StageRunRecord, live_runs
 from workbench.core.step_stats import OpColumns, server_of, trace_level, traced_by_executor
-from workbench.core.trace import Trace
+from workbench.core.trace import STEP_STATS, Trace
 from workbench.core.trace_builder import StepRecord, build_trace
 from workbench.errors import TraceError
 
@@ -40,10 +40,25 @@ class Recorder:
     """
 
     def __init__(
-        self, session: Any, title: str = "", untraced: Mapping[str, Any] | None = None
+        self,
+        session: Any,
+        title: str = "",
+        untraced: Mapping[str, Any] | None = None,
+        step_stats: bool = False,
     ) -> None:
-        """`untraced` is the pace of the steps before, as `StepClock.pace` tells it."""
+        """`untraced` is the pace of the steps before, as `StepClock.pace` tells it.
+
+        `step_stats` asks for TensorFlow's step stats where the executor could record its ops.
+        """
         self._session = session
+        self._why = "asked for" if step_stats else _why_step_stats(session)
+        self._step_stats = bool(self._why)
+        if self._step_stats and not step_stats:
+            _LOG.warning(
+                "the capture uses TensorFlow's step stats, which lengthen every step and op: %s; "
+                "step_stats=True asks for them without this line",
+                self._why,
+            )
         self._title = title
         self._untraced = untraced
         self._lock = threading.Lock()
@@ -57,10 +72,11 @@ class Recorder:
     def start(self) -> None:
         """Switches the tracer, that of the stages and the buffers' event logs on."""
         # First: of a run that is recorded, every op must be.
-        self._recording = Recording() if traced_by_executor(self._session) else None
+        self._recording = None if self._step_stats else Recording()
         self._stages = list(live_runs(self._session))
         for stage in self._stages:
             stage.drain(True)
+            stage.step_stats = self._step_stats
             stage.sink = self._add_stage_run
         # A server's ops use the CPU of another process.
         self._sampler = None if server_of(self._session) else CpuSampler()
@@ -72,7 +88,7 @@ class Recorder:
           RunOptions under which to run it and to ask for its metadata; None needs neither.
         """
         self._clock.begin()
-        if self._recording is not None:
+        if not self._step_stats:
             return None
         return v1.RunOptions(trace_level=trace_level(self._session))
 
@@ -83,7 +99,7 @@ class Recorder:
             client=threading.get_ident(),
             start_ns=start_ns,
             end_ns=time.time_ns(),
-            metadata=metadata if self._recording is None else None,
+            metadata=metadata if self._step_stats else None,
             thread_id=threading.get_native_id(),
         )
         with self._lock:
@@ -148,7 +164,8 @@ class Recorder:
             "cores": os.cpu_count(),
             "capacity": {s.runner.stage: s.runner.options.capacity for s in self._stages},
             "inter_op_threads": max(0, threads),
-            "source": "step_stats" if self._recording is None else "executor",
+            "source": STEP_STATS if self._step_stats else "executor",
+            **({"step_stats": self._why} if self._step_stats else {}),
             "untraced": dict(self._untraced or self._own_pace() or {}),
         }
 
@@ -156,6 +173,22 @@ class Recorder:
         """The pace of the traced steps; the executor's recording hardly slows them down."""
         pace = self._clock.pace() if self._recording is not None else None
         return {**pace, "while_traced": True} if pace else None
+
+
+def _why_step_stats(session: Any) -> str:
+    """Why a session can be traced with step stats alone, and what to do; else empty."""
+    server = server_of(session)
+    if server:
+        return (
+            f"a session on a server ({server}) runs on TensorFlow's own executor; trace a session "
+            "without a server"
+        )
+    if traced_by_executor(session):
+        return ""
+    return (
+        "the session does not run on one of Workbench's executors, which record their ops; make it "
+        'with config=wb.executor_options("normal", config=…)'
+    )
 
 
 def _recorded_ops(
@@ -189,31 +222,48 @@ def _with_cpu_facts(trace: Trace, samples: np.ndarray) -> Trace:
 
 
 class CaptureHook(tf.compat.v1.train.SessionRunHook):
-    """Traces chosen steps of a MonitoredTrainingSession; costs about 1 µs a step while it is off.
+    """Traces chosen steps of a MonitoredTrainingSession; costs about 2 µs a step while it is off.
 
-    The steps before `start` are timed, untraced: run at least ten.
+    A session on one of Workbench's executors records its ops at hardly any cost; the normal one
+    schedules them as TensorFlow's own does. In any other session the hook falls back on
+    TensorFlow's step stats, which lengthen steps, and says so. The steps before `start` are timed,
+    untraced, and their time is noted beside the traced one: run at least ten.
 
     ```
     capture = wb.CaptureHook()
-    with tf.train.MonitoredTrainingSession(hooks=[tf.make_prefetch_hook(), capture]) as sess:
+    config = wb.executor_options("normal")
+    hooks = [tf.make_prefetch_hook(), capture]
+    with tf.train.MonitoredTrainingSession(hooks=hooks, config=config) as sess:
         for _ in range(100): sess.run(train_op)     # warm up untraced
         capture.start()
         for _ in range(30): sess.run(train_op)
         trace = capture.stop()
     ```
+
+    Attributes:
+      clock: notes the untraced steps; put another one in its place to count from there on.
     """
 
     def __init__(self, title: str = "") -> None:
+        self.clock = StepClock()
         self._title = title
         self._session: Any = None
         self._recorder: Recorder | None = None
         self._local = threading.local()
         self._lock = threading.Lock()
         self._step = 0
-        self._clock = StepClock()
 
-    def start(self) -> None:
+    @property
+    def records_ops(self) -> bool:
+        """Whether the hook is in a session whose executor records its ops."""
+        return self._session is not None and traced_by_executor(self._session)
+
+    def start(self, *, step_stats: bool = False) -> None:
         """Traces from the next step on.
+
+        Args:
+          step_stats: trace with TensorFlow's step stats, whatever the session's executor. They
+            lengthen every step and op; they are what other TensorFlow tools show.
 
         Raises:
           TraceError: the hook is not in a session yet, or is on already.
@@ -225,7 +275,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
             )
         if self._recorder is not None:
             raise TraceError("the capture is on already; stop it before starting it again")
-        recorder = Recorder(self._session, self._title, self._pace())
+        recorder = Recorder(self._session, self._title, self._pace(), step_stats)
         recorder.start()
         self._recorder = recorder
 
@@ -247,7 +297,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         if recorder is not None:
             recorder.abandon()
         self._session = session
-        self._clock = StepClock()
+        self.clock = StepClock()
 
     def before_run(self, run_context: Any) -> Any:
         """Asks for step stats while the capture is on, if they are what is traced."""
@@ -258,15 +308,15 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         recorder = self._recorder
         self._local.run = None if recorder is None else (recorder, step, time.time_ns())
         if recorder is None:
-            self._clock.begin()
+            self.clock.begin()
             return None
-        self._clock.interrupt()
+        self.clock.interrupt()
         options = recorder.begin_step()
         return None if options is None else v1.train.SessionRunArgs(None, options=options)
 
     def _pace(self) -> dict[str, Any] | None:
         """The pace of the untraced steps; the CPU time of a server is not known here."""
-        pace = self._clock.pace()
+        pace = self.clock.pace()
         if pace and server_of(self._session):
             del pace["cpu_ns"]
         return pace
@@ -275,7 +325,9 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         """Keeps what a traced step gave."""
         del run_context
         run, self._local.run = self._local.run, None
-        if run is not None:
+        if run is None:
+            self.clock.end()
+        else:
             recorder, step, start_ns = run
             recorder.add_step(step, start_ns, run_values.run_metadata)
 
@@ -287,6 +339,7 @@ def capture_steps(
     *,
     feed_dict: Mapping[Any, Any] | None = None,
     title: str = "",
+    step_stats: bool = False,
 ) -> Trace:
     """Traces `steps` runs of `fetches` in a plain session.
 
@@ -296,6 +349,7 @@ def capture_steps(
       steps: how many, at least 1.
       feed_dict: fed to each.
       title: name of the trace.
+      step_stats: as of `CaptureHook.start`.
 
     Returns:
       The Trace. Warm the session up first: the first runs of a graph are not typical.
@@ -303,7 +357,7 @@ def capture_steps(
     Raises:
       TraceError: steps below 1.
     """
-    recorder = Recorder(session, title)
+    recorder = Recorder(session, title, step_stats=step_stats)
     recorder.start()
     try:
         for number in range(1, steps + 1):

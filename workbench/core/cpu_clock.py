@@ -25,14 +25,21 @@ _MOST_SAMPLES = 100_000
 
 
 class StepClock:
-    """Notes when steps begin, and the process's CPU time then; costs about 1 µs a step."""
+    """Notes when steps begin and end, and the process's CPU time; costs about 2 µs a step."""
 
     def __init__(self) -> None:
         self._begun: deque[tuple[int, int, int]] = deque(maxlen=_KEPT_STEPS)
+        self._run_ns: deque[int] = deque(maxlen=_KEPT_STEPS)
 
     def begin(self) -> None:
         """An untraced step begins."""
         self._begun.append((threading.get_ident(), time.perf_counter_ns(), time.process_time_ns()))
+
+    def end(self) -> None:
+        """The step that this thread began has returned."""
+        now = time.perf_counter_ns()
+        if self._begun and self._begun[-1][0] == threading.get_ident():
+            self._run_ns.append(now - self._begun[-1][1])
 
     def interrupt(self) -> None:
         """What follows is no untraced step."""
@@ -40,10 +47,12 @@ class StepClock:
             self._begun.append((0, 0, 0))
 
     def pace(self) -> dict[str, Any] | None:
-        """Steps counted, mean time and mean CPU time from one step's begin to the next, in ns.
+        """How long untraced steps take, in ns.
 
         Returns:
-          None when there were too few steps, or several clients ran them.
+          `steps`, how many were counted; `step_ns` and `cpu_ns`, mean time and mean CPU time from
+          one step's begin to the next; `run_ns`, the median from a step's begin to its end, where
+          ends were noted. None when there were too few steps, or several clients ran them.
         """
         noted = np.array(list(self._begun), np.int64).reshape(-1, 3)
         if len(np.unique(noted[noted[:, 0] != 0, 0])) != 1:
@@ -53,10 +62,12 @@ class StepClock:
         if len(lasted) < _FEWEST_STEPS:
             return None
         usual = lasted <= _PAUSE * np.median(lasted)
+        run_ns = list(self._run_ns)
         return {
             "steps": int(usual.sum()),
             "step_ns": round(float(lasted[usual].mean())),
             "cpu_ns": round(float(used[usual].mean())),
+            **({"run_ns": round(float(np.median(run_ns)))} if run_ns else {}),
         }
 
 

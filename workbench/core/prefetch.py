@@ -22,7 +22,7 @@ import tensorflow as tf
 from workbench.core import buffer
 from workbench.core.error_codes import error_codes
 from workbench.core.options import StageOptions
-from workbench.core.step_stats import server_of, trace_level, traced_by_executor
+from workbench.core.step_stats import server_of, trace_level
 from workbench.core.thread_pool import inter_op_pool
 
 v1 = tf.compat.v1
@@ -158,8 +158,9 @@ class StageRun:
     Attributes:
       runner: what is run.
       ignored: batches skipped so far because of an ignored exception.
-      sink: None, or called with a StageRunRecord after each run of the staged side, which is
-        then traced. Set it and unset it at any time.
+      sink: None, or called with a StageRunRecord after each run of the staged side. Set it and
+        unset it at any time.
+      step_stats: whether a run with a sink returns step stats; set it before the sink.
     """
 
     def __init__(
@@ -168,6 +169,7 @@ class StageRun:
         self.runner = runner
         self.ignored = 0
         self.sink: Callable[[StageRunRecord], None] | None = None
+        self.step_stats = False
         self._session = session
         self._on_error = on_error
         self._token = secrets.randbits(62) + 1
@@ -213,22 +215,23 @@ class StageRun:
         return drain(enable)[0]
 
     def _produce(self, thread: int) -> None:
-        traced: Any = None
+        with_stats: Any = None
         owner = [self._token, thread]
         try:
             put = self._callable(self.runner.puts[thread], trace=False)
             while not self._stopping.is_set():
-                sink = self.sink
-                if sink is not None and traced is None:
-                    # A callable of its own would be an executor that has learnt nothing yet.
-                    own = not traced_by_executor(self._session)
-                    traced = self._callable(self.runner.puts[thread], trace=True) if own else put
+                sink, stats = self.sink, self.step_stats
+                if sink is not None and stats and with_stats is None:
+                    with_stats = self._callable(self.runner.puts[thread], trace=True)
                 try:
                     feeds = self._feed_values()
                     if sink is None:
                         put(owner, *feeds)
                     else:
-                        self._put_traced(traced, thread, owner, feeds, sink)
+                        # A callable of its own would be an executor that has learnt nothing yet.
+                        called = with_stats if stats else put
+                        metadata = v1.RunMetadata() if stats else None
+                        self._put_traced(called, metadata, thread, owner, feeds, sink)
                 except tf.errors.OpError as error:
                     if buffer.is_parked(error):
                         self._wait_for_room(owner, error)
@@ -243,7 +246,8 @@ class StageRun:
 
     def _put_traced(
         self,
-        traced: Any,
+        put: Callable[..., Any],
+        metadata: Any,
         thread: int,
         owner: list[int],
         feeds: Sequence[Any],
@@ -252,10 +256,9 @@ class StageRun:
         with self._lock:
             self._number += 1
             number = self._number
-        metadata = v1.RunMetadata()
         start_ns = time.time_ns()
         try:
-            traced(owner, *feeds, run_metadata=metadata)
+            put(owner, *feeds, run_metadata=metadata)
         finally:
             sink(
                 StageRunRecord(

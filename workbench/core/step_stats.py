@@ -14,26 +14,24 @@ BOOKKEEPING = frozenset({"_SOURCE", "_SINK"})
 NODE_COLUMNS = ["name", "op", "device"]
 # RunOptions.TraceLevel. A server collects step stats for the highest level only; in a local session
 # that level would start TensorFlow's profiler as well.
-_NO_TRACE, _SOFTWARE_TRACE, _FULL_TRACE = 0, 1, 3
+_SOFTWARE_TRACE, _FULL_TRACE = 1, 3
 _OWN_EXECUTORS = "WORKBENCH_"
 
 
 def trace_level(session: Any) -> int:
-    """The `RunOptions.trace_level` of traced runs of this raw session.
-
-    One at which they return step stats, or none where the executor itself records its ops.
-    """
-    if server_of(session):
-        return _FULL_TRACE
-    return _NO_TRACE if traced_by_executor(session) else _SOFTWARE_TRACE
+    """The `RunOptions.trace_level` at which runs of this raw session return step stats."""
+    return _FULL_TRACE if server_of(session) else _SOFTWARE_TRACE
 
 
 def traced_by_executor(session: Any) -> bool:
     """Whether this raw session runs on one of Workbench's executors, which record their ops."""
-    config = getattr(session, "_config", None)
+    return records_ops(getattr(session, "_config", None)) and not server_of(session)
+
+
+def records_ops(config: Any) -> bool:
+    """Whether the executor of a local session with this ConfigProto, or None, records its ops."""
     kind = config.experimental.executor_type if config is not None else ""
-    # A server takes no notice of the executor type.
-    return kind.startswith(_OWN_EXECUTORS) and not server_of(session)
+    return kind.startswith(_OWN_EXECUTORS)
 
 
 def server_of(session: Any) -> str:

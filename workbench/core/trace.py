@@ -20,6 +20,9 @@ from workbench.core import trace_chrome, trace_file, trace_tables
 from workbench.display import Displayed
 from workbench.errors import TraceError
 
+# The value of meta["source"] where TensorFlow's step stats were the tracer.
+STEP_STATS = "step_stats"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Trace(Displayed):
@@ -37,8 +40,10 @@ class Trace(Displayed):
       items: one row per item that went through a stage's buffer: stage, item (sequence number),
         put_start_ns (put called), put_end_ns (admitted), take_start_ns, take_end_ns, put_track,
         put_run, take_step, take_track; -1 for what the trace did not see.
-      meta: JSON-able notes: title, tensorflow, cores, source, capacity {stage: items},
-        occupancy_at_start {stage: items}, free text.
+      meta: JSON-able notes: title, tensorflow, cores, capacity {stage: items}, occupancy_at_start
+        {stage: items}, free text; source, "executor" or STEP_STATS, the tracer, and step_stats, why
+        it was those; untraced, the pace of steps without a tracer as `StepClock.pace` tells it,
+        with while_traced where it is that of the traced steps.
 
     Raises:
       TraceError: a column is missing, unknown or of the wrong type, or meta is not JSON-able.

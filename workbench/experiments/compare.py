@@ -14,7 +14,11 @@ from workbench.experiments.blocks import Measured
 from workbench.experiments.bounds import bounds_of
 from workbench.experiments.effective import without_effect
 from workbench.experiments.environment import environment, usable_cores
-from workbench.experiments.function_program import AnyProgram, usual_toggles
+from workbench.experiments.function_program import (
+    AnyProgram,
+    FunctionProgram,
+    usual_toggles,
+)
 from workbench.experiments.measure import mean_interval, ratio_interval, verdict
 from workbench.experiments.memory import free_bytes, groups_that_fit, largest_child_bytes
 from workbench.experiments.opening import open_sessions
@@ -50,6 +54,7 @@ def compare(
     smart_stage: SmartStageOptions | None = None,
     budget_s: float = 60.0,
     trace_steps: int = 30,
+    step_stats: bool = False,
     equivalence_steps: int = 200,
     seed: int = 0,
     command: str | None = None,
@@ -81,6 +86,11 @@ def compare(
         expected is said first, and `settings["took_s"]` is what it was.
       trace_steps: steps to trace of each variant, and to plan a smart stage on, fewer where the
         budget is short; 0 traces nothing, so that the plan is the widest and nothing is predicted.
+        A variant that runs on TensorFlow's own executor is traced on the normal one, which
+        schedules alike and records its ops; untraced steps of the measured session before and
+        after are noted in the trace.
+      step_stats: traces the variants with TensorFlow's step stats instead, on the executor that
+        they were measured on; they lengthen every step and op.
       equivalence_steps: steps whose losses are compared, fewer where the budget is short; 0
         compares neither losses nor batches.
       seed: of the bootstrap.
@@ -102,6 +112,7 @@ def compare(
     settings = settings_of(wished, *options)
     _require_at_least("trace_steps", trace_steps, 0)
     _require_at_least("equivalence_steps", equivalence_steps, 0)
+    _require_session(program, step_stats)
     if not budget_s > 0:
         raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
     said = Progress(progress)
@@ -120,6 +131,7 @@ def compare(
                 group,
                 budget_s=budget.left_s() * len(group) / sum(map(len, groups[number:])),
                 trace_steps=trace_steps,
+                step_stats=step_stats,
                 equivalence_steps=equivalence_steps,
                 progress=said,
             )
@@ -157,27 +169,50 @@ def trace(
     *,
     steps: int = 30,
     warm_up_steps: int = 50,
+    step_stats: bool = False,
     progress: bool | Callable[[str], None] = True,
 ) -> Trace:
     """Traces a few warm steps of one setting of a program, in a child process.
 
+    They run on the normal executor, which records its ops, where the setting chooses none. Untraced
+    steps before and after are noted in the trace as meta["untraced"].
+
+    Args:
+      program: what is run.
+      optimizations: what it is built with; None means without any.
+      steps: how many to trace.
+      warm_up_steps: how many to run before.
+      step_stats: traces with TensorFlow's own step stats instead, on TensorFlow's own executor
+        where the setting chooses none; they lengthen every step and op.
+      progress: as of `compare`.
+
     Raises:
-      OptionError: steps below 1, or warm_up_steps below 0.
+      OptionError: steps below 1, warm_up_steps below 0, or step_stats of a FunctionProgram, which
+        has no session that returns them.
       RunError, KeyboardInterrupt: as `compare`.
     """
     _require_at_least("steps", steps, 1)
     _require_at_least("warm_up_steps", warm_up_steps, 0)
+    _require_session(program, step_stats)
     setting = Setting(label="trace", optimizations=optimizations or Optimizations())
     said = Progress(progress)
     said.phase("Starting a child process")
     try:
         with started_workers([(setting.label, program)]) as workers:
-            open_sessions(program, [setting], workers, sample_steps=steps, progress=said)
+            open_sessions(
+                program,
+                [setting],
+                workers,
+                sample_steps=steps,
+                progress=said,
+                recorded=not step_stats,
+            )
             said.phase("Warming up")
             # A block fetches what traced steps fetch: an executor learns for each set of fetches.
             steps_before = max(warm_up_steps, setting.learning_steps)
             workers[0].call("block", session="main", steps=steps_before)
-            return traced([setting], workers, steps, said)[setting.label]
+            said.phase(f"Tracing {steps} steps")
+            return traced(workers[0], "main", steps, step_stats=step_stats)
     finally:
         said.end()
 
@@ -213,6 +248,15 @@ def _expected(
 def _require_at_least(name: str, value: int, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise OptionError(f"{name} is {value!r}; expected an integer of at least {least}")
+
+
+def _require_session(program: AnyProgram, step_stats: bool) -> None:
+    if step_stats and isinstance(program, FunctionProgram):
+        raise OptionError(
+            f"program {program.name!r} is a FunctionProgram, and step_stats=True asks for "
+            "TensorFlow's step stats, which only runs of a session return; leave it out: the steps "
+            "are traced by the executor that runs them"
+        )
 
 
 def _variant(setting: Setting, measured: Measured, traces: dict[str, Trace], seed: int) -> Variant:

@@ -29,7 +29,8 @@ def groups_that_fit(
     Returns:
       One group where all fit; else groups of equal size, of two settings at least.
     """
-    others = max(1, int(_SHARE * free / max(1, each_bytes)) - 1) if free < math.inf else None
+    # One for the baseline, one for the session in which a variant is traced.
+    others = max(1, int(_SHARE * free / max(1, each_bytes)) - 2) if free < math.inf else None
     if others is None or len(settings) - 1 <= others:
         return [list(settings)]
     count = math.ceil((len(settings) - 1) / others)

@@ -38,6 +38,7 @@ def open_sessions(
     sample_steps: int,
     sample_s: float = math.inf,
     progress: Progress,
+    recorded: bool = False,
 ) -> tuple[Opened, list[Setting]]:
     """Opens the session "main" in every worker.
 
@@ -49,6 +50,7 @@ def open_sessions(
         plans them without a trace.
       sample_s: seconds for each such trace; fewer steps are traced where they are too few.
       progress: told what is done.
+      recorded: on an executor that records its ops: the normal one, where none is chosen.
 
     Returns:
       What is known of the first session's graph, and the settings with their plans.
@@ -64,7 +66,7 @@ def open_sessions(
     plain = [(s, worker) for s, worker in pairs if not s.optimizations.smart_stage]
     smart = [(s, worker) for s, worker in pairs if s.optimizations.smart_stage]
     progress.phase("Building the graphs")
-    opened = _opened(program, plain, sample=None)
+    opened = _opened(program, plain, None, recorded)
     if smart:
         for fused in dict.fromkeys(s.optimizations.fused_embeddings for s, _ in smart):
             same = [(s, w) for s, w in smart if s.optimizations.fused_embeddings == fused]
@@ -72,11 +74,11 @@ def open_sessions(
             # A function's plan is always the widest.
             if sample_steps and not isinstance(program, FunctionProgram):
                 progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
-                # On TensorFlow's own executor, which the plan's predictions speak of.
+                # On no chosen executor: the plan's predictions speak of TensorFlow's own.
                 plain_one = Optimizations(fused_embeddings=fused)
                 sample = _sample(workers[0], plain_one, sample_steps, sample_s)
             progress.phase("Planning the smart stage")
-            opened |= _opened(program, same, sample)
+            opened |= _opened(program, same, sample, recorded)
     planned = [
         _with_plan(setting, worker) if setting.optimizations.smart_stage else setting
         for setting, worker in pairs
@@ -85,7 +87,10 @@ def open_sessions(
 
 
 def _opened(
-    program: AnyProgram, pairs: Sequence[tuple[Setting, Worker]], sample: Trace | None
+    program: AnyProgram,
+    pairs: Sequence[tuple[Setting, Worker]],
+    sample: Trace | None,
+    recorded: bool,
 ) -> dict[str, Opened]:
     for setting, worker in pairs:
         worker.send(
@@ -94,6 +99,7 @@ def _opened(
             part="build",
             optimizations=setting.optimizations,
             sample=sample,
+            recorded=recorded,
         )
     opened = {setting.label: worker.receive() for setting, worker in pairs}
     for setting, _ in pairs:
@@ -113,7 +119,7 @@ def _opened(
 
 def _sample(worker: Worker, unstaged: Optimizations, steps: int, seconds: float) -> Trace:
     """Traces warm steps of the un-staged program; they must not be those compared later."""
-    worker.call("open", session="sample", part="build", optimizations=unstaged)
+    worker.call("open", session="sample", part="build", optimizations=unstaged, recorded=True)
     step_s = warm_step_s(worker.call("run", session="sample", steps=_FIRST_STEPS))
     warm_up = steps_within(seconds / 3, step_s, least=0, most=_WARM_UP_STEPS - _FIRST_STEPS)
     worker.call("run", session="sample", steps=warm_up)

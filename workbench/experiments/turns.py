@@ -20,7 +20,7 @@ from workbench.experiments.same_training import compare_batches, compare_losses
 from workbench.experiments.setting import Setting
 from workbench.experiments.time_budget import TimeBudget, steps_within
 from workbench.experiments.worker import Worker, started_workers
-from workbench.experiments.worker_session import TRACER_WARM_UP_STEPS, Opened
+from workbench.experiments.worker_session import Opened
 
 # A part may prefetch a little to hide what a session run costs.
 _PART_AHEAD = 2
@@ -28,9 +28,11 @@ _PART_AHEAD = 2
 # what each gets at least: a budget that was spent on starting is exceeded by little.
 _SAMPLE_SHARE, _CHECK_SHARE, _PILOTS_SHARE, _TRACES_SHARE = 0.1, 0.1, 0.2, 0.3
 _LEAST_S = 1.0
-# A traced step takes about so many times as long as one that is not, and a trace, about so many
-# seconds to be built, written and read.
-_TRACED_STEP, _TRACE_S = 1.3, 1.0
+# Each trace goes with steps that are not kept: untraced ones before and after, and those under the
+# tracer that settle it and tell what the input uses. And seconds to open its session and build it.
+_RUNS_OF_A_TRACED_STEP, _TRACE_S = 4, 2.5
+# Of a session that is opened to be traced.
+_WARM_UP_STEPS = 20
 INPUT, COMPUTE = "input alone", "compute alone"
 
 
@@ -61,13 +63,14 @@ def take_turns(
     *,
     budget_s: float,
     trace_steps: int,
+    step_stats: bool,
     equivalence_steps: int,
     progress: Progress,
 ) -> TakenTurns:
     """Measures settings, each in a child process of its own; the first is the baseline.
 
     Args:
-      program, trace_steps, equivalence_steps: as of `compare`.
+      program, trace_steps, step_stats, equivalence_steps: as of `compare`.
       budget_s: seconds for all of it, starting and tracing included.
       settings: without their plans.
       progress: told what is done.
@@ -101,7 +104,9 @@ def take_turns(
             then_s=trace_s,
             progress=progress,
         )
-        traces = traced(planned, workers, steps, progress)
+        traces = _traced_variants(
+            program, planned, workers, steps, step_stats=step_stats, progress=progress
+        )
     return TakenTurns(
         settings=tuple(planned),
         opened=opened,
@@ -163,20 +168,58 @@ def _to_trace(steps: int, steps_s: Sequence[float], seconds: float) -> tuple[int
     """How many steps of each variant to trace, at most `steps`, and what that takes in seconds."""
     if not steps:
         return 0, 0.0
-    all_s = _TRACED_STEP * sum(steps_s)
-    left_s = seconds - TRACER_WARM_UP_STEPS * all_s - _TRACE_S * len(steps_s)
-    count = steps_within(left_s, all_s, least=min(FEWEST_TRACED_STEPS, steps), most=steps)
-    return count, (TRACER_WARM_UP_STEPS + count) * all_s + _TRACE_S * len(steps_s)
+    all_s = sum(steps_s)
+    fixed_s = _WARM_UP_STEPS * all_s + _TRACE_S * len(steps_s)
+    kept_s = _RUNS_OF_A_TRACED_STEP * all_s
+    least = min(FEWEST_TRACED_STEPS, steps)
+    count = steps_within(seconds - fixed_s, kept_s, least=least, most=steps)
+    return count, fixed_s + count * kept_s
 
 
-def traced(
-    settings: Sequence[Setting], workers: Sequence[Worker], steps: int, said: Progress
+def _traced_variants(
+    program: AnyProgram,
+    settings: Sequence[Setting],
+    workers: Sequence[Worker],
+    steps: int,
+    *,
+    step_stats: bool,
+    progress: Progress,
 ) -> dict[str, Trace]:
-    """Traces of a few steps of each, by label."""
+    """Traces of a few steps of each variant, by label.
+
+    TensorFlow's own executor records no ops, so a variant on it is traced in a second session, on
+    the normal executor, in turns with the measured one.
+    """
     if not steps:
         return {}
-    said.phase(f"Tracing {steps} steps")
-    return {
-        setting.label: worker.call("trace", session="main", steps=steps)
-        for setting, worker in zip(settings, workers, strict=True)
-    }
+    progress.phase(f"Tracing {steps} steps")
+    traces = {}
+    if program.build_input and program.build_compute:
+        for part in (INPUT, COMPUTE):
+            workers[0].call("close", session=part)
+    for setting, worker in zip(settings, workers, strict=True):
+        again = setting.optimizations.executor is None and not step_stats
+        if again:
+            worker.call(
+                "open",
+                session="traced",
+                part="build",
+                optimizations=setting.optimizations,
+                plan=setting.plan.to_json() if setting.plan else None,
+                recorded=True,
+            )
+            worker.call("block", session="traced", steps=_WARM_UP_STEPS)
+        traces[setting.label] = traced(
+            worker, "traced" if again else "main", steps, step_stats=step_stats
+        )
+        if again:
+            worker.call("close", session="traced")
+    return traces
+
+
+def traced(worker: Worker, session: str, steps: int, *, step_stats: bool) -> Trace:
+    """Traces a few steps of a session, in turns with untraced steps of the session "main"."""
+    found: Trace = worker.call(
+        "trace", session=session, steps=steps, beside="main", step_stats=step_stats
+    )
+    return found

@@ -8,11 +8,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from workbench.core.cpu_clock import StepClock
 from workbench.core.executor import executor
 from workbench.core.function_plan import plan_function
 from workbench.core.function_run import FunctionRun, FunctionRunner, FunctionRunners, build_runner
@@ -25,8 +27,8 @@ from workbench.experiments.function_program import FunctionProgram
 from workbench.experiments.function_trace import FunctionRecorder
 from workbench.experiments.made_step import MadeStep, made_step
 from workbench.experiments.setting import LEARNING
+from workbench.experiments.traced_steps import settling_steps
 from workbench.experiments.worker_session import (
-    TRACER_WARM_UP_STEPS,
     Opened,
     Planned,
     Steps,
@@ -41,15 +43,18 @@ _SEED = 1
 class FunctionSession:
     """A step and its data, run element by element under an executor policy, staged or not."""
 
-    def __init__(self, program: FunctionProgram, optimizations: Optimizations) -> None:
+    def __init__(
+        self, program: FunctionProgram, optimizations: Optimizations, *, recorded: bool = False
+    ) -> None:
         """Makes the step and the data, and traces the step's function once.
 
         Args:
           program: what is run.
           optimizations: what it is run with. A smart stage is the widest legal one, always.
+          recorded: on an executor that records its ops: the normal one, where none is chosen.
         """
         self._name = program.name
-        self._policy = optimizations.executor
+        self._policy = optimizations.executor or (ExecutorPolicy.NORMAL if recorded else None)
         self._plan: StagePlan | None = None
         tf.keras.utils.set_random_seed(_SEED)
         with fused_embeddings(optimizations.fused_embeddings):
@@ -58,11 +63,14 @@ class FunctionSession:
             # function with and without a stage, under each policy.
             function = made.concrete()
         self._made = made
+        self._loss_of = made.reader("loss" if made.has_loss else "nothing")
         self._loop: _PlainLoop | _StagedLoop = _PlainLoop(made)
         if optimizations.smart_stage is not None:
             self._plan = plan_function(function, optimizations.smart_stage)
             runner = build_runner(split(function, self._plan), made.dataset.element_spec)
             self._loop = _StagedLoop(made.dataset, runner)
+        stages = self._plan.stages if self._plan else ()
+        self._settling = settling_steps([stage.options for stage in stages])
         self.opened = Opened(
             stages=0,
             fused_lookups=fused_lookups(function.graph.as_graph_def()),
@@ -92,37 +100,53 @@ class FunctionSession:
                 ended = True
         return Steps(ends_ns=np.array(ends, np.int64), values=np.array(values), ended=ended)
 
-    def trace(self, steps: int) -> Trace:
-        """Traces `steps` steps.
+    def measure(self, clock: StepClock, steps: int) -> None:
+        """Runs untraced steps, noted by the clock, after some that take what was ready before."""
+        with self._repeated():
+            for _ in range(self._settling):
+                self._step()
+            for _ in range(steps):
+                clock.begin()
+                self._step()
+                clock.end()
 
-        The tracer is that of Workbench's executors, so a function that ran on TensorFlow's own is
-        traced on the one that schedules alike. What ran ahead before is dropped.
+    def trace(self, steps: int, *, step_stats: bool = False) -> Trace:
+        """Traces `steps` steps, after some that take what was ready before.
+
+        The session must run on an executor that records its ops; a function has no step stats.
         """
-        policy = self._policy or ExecutorPolicy.NORMAL
-        read = self._made.reader("loss" if self._made.has_loss else "nothing")
-        self._loop.restart()
+        assert self._policy is not None and not step_stats
         recorder = FunctionRecorder(self._name, self._loop.runner)
-        with _on(policy):
+        with self._repeated():
             try:
-                for _ in range(TRACER_WARM_UP_STEPS):
-                    self._loop.step()
+                for _ in range(self._settling):
+                    self._step()
                 self._loop.reads = recorder.reads
                 recorder.start()
                 for number in range(1, steps + 1):
                     with recorder.step(number):
-                        got = self._loop.step()
-                        if read is not None:
-                            read(got)
-            except BaseException as error:
+                        self._step()
+            except BaseException:
                 recorder.abandon()
-                if isinstance(error, StopIteration):
-                    raise RunError(f"the dataset of {self._name!r} is empty") from None
                 raise
             finally:
                 self._loop.reads = None
-        found = recorder.stop()
-        self._loop.restart()
-        return found
+        return recorder.stop()
+
+    def _step(self) -> None:
+        """A step whose loss is read, if it has one."""
+        got = self._loop.step()
+        if self._loss_of is not None:
+            self._loss_of(got)
+
+    @contextlib.contextmanager
+    def _repeated(self) -> Iterator[None]:
+        """The session's executor, and what it means that a loop which begins anew ends."""
+        try:
+            with _on(self._policy):
+                yield
+        except StopIteration:
+            raise RunError(f"the dataset of {self._name!r} is empty") from None
 
     def planned(self) -> Planned:
         """The plan of its smart stage."""

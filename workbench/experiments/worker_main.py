@@ -14,7 +14,6 @@ import os
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ import numpy as np
 from workbench.core.options import Optimizations
 from workbench.experiments.failure import failure_of
 from workbench.experiments.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.traced_steps import settle, traced_between
 from workbench.experiments.worker_session import Opened, Planned, ProgramSession, Steps
 
 if TYPE_CHECKING:
@@ -48,17 +48,23 @@ class _Commands:
         optimizations: Optimizations,
         sample: Trace | None = None,
         plan: str | None = None,
+        recorded: bool = False,
     ) -> Opened:
-        """Builds a part of the program and starts its session."""
+        """Builds a part of the program and starts its session.
+
+        `recorded` asks for an executor that records its ops, where nothing else is chosen.
+        """
         program = self._program
         opened: ProgramSession | FunctionSession
         if isinstance(program, FunctionProgram):
             # It imports TensorFlow, which this module does on command alone.
             from workbench.experiments.worker_function import FunctionSession
 
-            opened = FunctionSession(program, optimizations)
+            opened = FunctionSession(program, optimizations, recorded=recorded)
         else:
-            opened = ProgramSession(program, part, optimizations, sample=sample, plan=plan)
+            opened = ProgramSession(
+                program, part, optimizations, sample=sample, plan=plan, recorded=recorded
+            )
         self._sessions[session] = opened
         return opened.opened
 
@@ -74,12 +80,22 @@ class _Commands:
         """Runs the steps of a measured block, then waits until work ahead has settled."""
         fetch = "loss" if self._sessions[session].opened.has_loss else "nothing"
         measured = self._sessions[session].run(steps, fetch)
-        _settle()
+        settle()
         return dataclasses.replace(measured, values=np.empty(0))
 
-    def trace(self, session: str, steps: int) -> Trace:
-        """Traces steps."""
-        return self._sessions[session].trace(steps)
+    def trace(
+        self,
+        session: str,
+        steps: int,
+        beside: str | None = None,
+        step_stats: bool = False,
+    ) -> Trace:
+        """Traces steps, with the time of those of `beside`, untraced, in its notes."""
+        measured = self._sessions[beside or session]
+        traced = self._sessions[session]
+        return traced_between(
+            measured.measure, lambda: traced.trace(steps, step_stats=step_stats), steps
+        )
 
     def close(self, session: str) -> None:
         """Ends a session."""
@@ -89,19 +105,6 @@ class _Commands:
         """Ends all sessions."""
         for name in list(self._sessions):
             self.close(name)
-
-
-def _settle() -> None:
-    """Waits, half a second at most, until this process has no more work of its own.
-
-    A stage fills its buffer after the last step; the next block belongs to another process.
-    """
-    deadline = time.monotonic() + 0.5
-    while time.monotonic() < deadline:
-        before = time.process_time()
-        time.sleep(0.02)
-        if time.process_time() - before < 0.002:
-            return
 
 
 def main() -> None:

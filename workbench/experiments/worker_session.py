@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from workbench.core.cpu_clock import StepClock
 from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions
 from workbench.core.plan import StagePlan
 from workbench.core.trace import Trace
 from workbench.errors import OptionError, RunError
 from workbench.experiments.program import Built, Program
 from workbench.experiments.setting import LEARNING
+from workbench.experiments.traced_steps import settling_steps
 
-TRACER_WARM_UP_STEPS = 3
 # TensorFlow's own for ops with a seed in a graph without one: those stay as they are.
 _GRAPH_SEED = 87654321
 
@@ -96,6 +97,7 @@ class ProgramSession:
         optimizations: Optimizations,
         sample: Trace | None = None,
         plan: str | None = None,
+        recorded: bool = False,
     ) -> None:
         """Builds the part and starts its session.
 
@@ -104,6 +106,8 @@ class ProgramSession:
           optimizations: what it is built with.
           sample: a trace for a smart stage to be planned on.
           plan: the smart stage's plan as JSON; None makes one.
+          recorded: on an executor that records its ops: the normal one, where neither the program
+            nor the optimizations choose another.
         """
         import tensorflow as tf
 
@@ -125,12 +129,16 @@ class ProgramSession:
             config = self._built.config
             if hasattr(config, "to_stock"):
                 config = config.to_stock()
-            config = _on_executor(config or v1.ConfigProto(), optimizations.executor)
+            config = _on_executor(config or v1.ConfigProto(), optimizations.executor, recorded)
             config, self._plan = _with_plan(
                 graph, self._built, config, optimizations.smart_stage, sample=sample, plan=plan
             )
             self._capture = CaptureHook(title=program.name)
             hooks = [*self._built.hooks, make_prefetch_hook(), self._capture]
+            # A widened stage counts twice; a few steps more do no harm.
+            stages = [runner.options for runner in runners(graph)]
+            stages += [stage.options for stage in self._plan.stages] if self._plan else []
+            self._settling = settling_steps(stages)
             self.opened = Opened(
                 stages=len(runners(graph)),
                 fused_lookups=fused_lookups(graph.as_graph_def()),
@@ -164,15 +172,24 @@ class ProgramSession:
             ended = True
         return Steps(ends_ns=np.array(ends, np.int64), values=np.array(values), ended=ended)
 
-    def trace(self, steps: int) -> Trace:
-        """Traces `steps` steps."""
-        # The first steps under the tracer are not typical: they set it up. They are not kept.
-        for count in (TRACER_WARM_UP_STEPS, steps):
-            self._capture.start()
-            if self.run(count, "loss" if self.opened.has_loss else "nothing").ended:
-                raise RunError("the data ended before the steps to trace; repeat the dataset")
+    def measure(self, clock: StepClock, steps: int) -> None:
+        """Runs untraced steps, noted by the clock, after some that take what was ready before."""
+        self._run_as_traced(self._settling)
+        before, self._capture.clock = self._capture.clock, clock
+        self._run_as_traced(steps)
+        self._capture.clock = before
+
+    def trace(self, steps: int, *, step_stats: bool = False) -> Trace:
+        """Traces `steps` steps; those before them that are not typical are not kept."""
+        for count in (self._settling, steps):
+            self._capture.start(step_stats=step_stats)
+            self._run_as_traced(count)
             trace = self._capture.stop()
         return trace
+
+    def _run_as_traced(self, steps: int) -> None:
+        if self.run(steps, "loss" if self.opened.has_loss else "nothing").ended:
+            raise RunError("the data ended before the steps to trace; repeat the dataset")
 
     def planned(self) -> Planned:
         """The plan of its smart stage."""
@@ -188,11 +205,15 @@ class ProgramSession:
         self._session.close()
 
 
-def _on_executor(config: Any, policy: ExecutorPolicy | str | None) -> Any:
-    """The session's config with an executor policy, where one is wanted."""
+def _on_executor(config: Any, policy: ExecutorPolicy | str | None, recorded: bool) -> Any:
+    """The session's config with an executor policy, where one is wanted or must record ops."""
+    from workbench.core.executor import executor_options
+    from workbench.core.step_stats import records_ops
+
+    if policy is None and recorded and not records_ops(config):
+        policy = ExecutorPolicy.NORMAL
     if policy is None:
         return config
-    from workbench.core.executor import executor_options
 
     return executor_options(
         policy, config=config, start_step=LEARNING.start_step, stop_step=LEARNING.stop_step

@@ -10,8 +10,17 @@ import numpy as np
 from workbench.core.intervals import Intervals, covered
 
 # names of an empty stretch of an inter-op lane, by code; 0 means that there is none
-GAP_NAMES = ("", "no ready node", "wait in take", "dispatch", "core contention", "between steps")
-NO_GAP, NO_READY_NODE, WAIT_IN_TAKE, DISPATCH, CONTENTION, BETWEEN_STEPS = range(6)
+GAP_NAMES = (
+    "",
+    "no ready node",
+    "wait in take",
+    "dispatch",
+    "core contention",
+    "between steps",
+    "call of the step",
+    "return of the step",
+)
+NO_GAP, NO_READY_NODE, WAIT_IN_TAKE, DISPATCH, CONTENTION, BETWEEN_STEPS, CALL, RETURN = range(8)
 
 
 def busy_time(start: np.ndarray, end: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -38,6 +47,8 @@ def gap_kinds(
     delay: np.ndarray,
     *,
     waits: Intervals,
+    calls: Intervals,
+    returns: Intervals,
     runs: Intervals,
     cores: int | None,
 ) -> np.ndarray:
@@ -45,7 +56,10 @@ def gap_kinds(
 
     Rules, the first that holds for at least half of the stretch:
       1. the step waited in take: "wait in take";
-      2. no step was running: "between steps";
+      2. outside of the ops of all steps, whichever is longest of: a step had ended its last op but
+         not yet returned (its fetched values are copied, Python and the session's hooks go on):
+         "return of the step"; none was running: "between steps"; a step had been called, but its
+         first op had not begun: "call of the step";
       3. the op that ends the stretch was ready: "core contention" if meanwhile as many ops were
          open as the machine has cores, else "dispatch";
       4. otherwise nothing was ready for this thread: "no ready node".
@@ -53,7 +67,8 @@ def gap_kinds(
     Args:
       lane, start, end, delay: columns of the spans, sorted by lane, then start; `delay` is how
         long the op had been ready before it started.
-      waits: union of the waits in take. runs: union of the runs of main steps.
+      waits: union of the waits in take.
+      calls, returns: unions of the stretches of rule 2. runs: union of the runs of main steps.
       cores: cores of the machine; None if the trace does not say.
 
     Returns:
@@ -74,14 +89,17 @@ def gap_kinds(
     if cores is not None and ready.any():
         spans = busy_time(start, end, high[ready]) - busy_time(start, end, low[ready])
         crowded[ready] = spans >= cores * width[ready]
+    outside = np.stack(
+        [width - covered(low, high, runs), covered(low, high, returns), covered(low, high, calls)]
+    )
     kinds[at] = np.select(
+        [half(covered(low, high, waits)), half(outside.sum(axis=0)), crowded, ready],
         [
-            half(covered(low, high, waits)),
-            half(width - covered(low, high, runs)),
-            crowded,
-            ready,
+            WAIT_IN_TAKE,
+            np.array([BETWEEN_STEPS, RETURN, CALL])[outside.argmax(axis=0)],
+            CONTENTION,
+            DISPATCH,
         ],
-        [WAIT_IN_TAKE, BETWEEN_STEPS, CONTENTION, DISPATCH],
         NO_READY_NODE,
     )
     return kinds

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workbench.core.intervals import covered, union
-from workbench.core.metrics import StepMetrics, step_metrics
+from workbench.core.metrics import step_metrics
 from workbench.core.trace import Trace
 from workbench.viz import colors, format, lanes
 from workbench.viz.timeline_columns import columns_of
+from workbench.viz.timeline_sentence import sentence, tracer_notice
 from workbench.viz.timeline_spans import (
     SPECIAL,
-    WAIT_MIN_NS,
     Lane,
     Spans,
     build,
@@ -43,7 +42,7 @@ class TimelineView:
     Attributes:
       title: what was traced.
       sentence: the answer, as (text, strong) pieces.
-      notice: why not everything is shown; empty when it is.
+      notice: why not everything is shown, and what the tracer did to the times; else empty.
       origin_ns: the moment 0 of the ruler, on the trace's clock.
       duration_ns: length of the whole trace.
       lanes: lanes from the top.
@@ -165,7 +164,7 @@ def timeline_view(
         has more than `max_events` events.
       max_events: most events shown when `steps` is None.
     """
-    trace, notice = _restricted(trace, steps, max_events)
+    trace, restricted = _restricted(trace, steps, max_events)
     cores = trace.meta.get("cores")
     spans, made = build(trace, cores if isinstance(cores, int) else None)
     metrics = step_metrics(trace)
@@ -174,8 +173,8 @@ def timeline_view(
     steps_shown = metrics.per_step
     return TimelineView(
         title=str(trace.meta.get("title", "")) if title is None else title,
-        sentence=_sentence(trace, metrics, nodes),
-        notice=notice,
+        sentence=sentence(trace, metrics, nodes),
+        notice=" ".join(filter(None, (restricted, tracer_notice(trace)))),
         origin_ns=origin,
         duration_ns=finish - origin,
         lanes=made,
@@ -224,41 +223,3 @@ def _names(trace: Trace) -> pd.DataFrame:
         (colors.families_of(ops, names), np.array([f for _, f in SPECIAL], np.uint8))
     )
     return pd.DataFrame({"name": names + special, "op": ops + special, "family": family})
-
-
-def _sentence(
-    trace: Trace, metrics: StepMetrics, nodes: pd.DataFrame
-) -> tuple[tuple[str, bool], ...]:
-    """What a step costs and what it waits for; medians, as the first traced step is often slow."""
-    if not metrics.steps:
-        ops = f"{format.integer(len(trace.events))} ops, but no run of a step"
-        what = ops if len(trace.events) else "nothing"
-        return (("The trace holds ", False), (what, True), (".", False))
-    step = format.duration(metrics.step_ns_median)
-    many = "" if metrics.steps == 1 else f" (median of {format.integer(metrics.steps)})"
-    lead = (("A step takes ", False), (step, True), (many, False))
-    if not len(trace.items):
-        busy = _input_time(trace, metrics, nodes)
-        told = f"; for {format.duration(busy)} of it an input op runs" if busy else ""
-        return (*lead, (f"{told}.", False))
-    waits = metrics.per_step["take_wait_ns"]
-    waits = waits[waits >= WAIT_MIN_NS]
-    if waits.empty:
-        return (*lead, (". No step waits in take.", False))
-    wait = format.duration(float(waits.median()))
-    if len(waits) == metrics.steps:
-        return (*lead, (f", {wait} of it waiting in take.", False))
-    some = f"{format.integer(len(waits))} of {format.integer(metrics.steps)} steps"
-    verb = "waits" if len(waits) == 1 else "wait"
-    return (*lead, (f". {some} {verb} in take, {wait} in the median.", False))
-
-
-def _input_time(trace: Trace, metrics: StepMetrics, nodes: pd.DataFrame) -> float:
-    """Median time of a step in which an op of the input family runs, ns; 0 if hardly any does."""
-    events = trace.events[nodes["family"].to_numpy()[trace.events["node"]] == colors.INPUT]
-    start = events["start_ns"].to_numpy()
-    begin = metrics.per_step["start_ns"].to_numpy()
-    length = metrics.per_step["dur_ns"].to_numpy()
-    reading = union(start, start + events["dur_ns"].to_numpy(np.int64))
-    inside = covered(begin, begin + length, reading)
-    return float(np.median(inside)) if inside.sum() >= 0.02 * length.sum() else 0.0

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from workbench.core.intervals import Intervals, sub_rows, union
+from workbench.core.intervals import Intervals, sub_rows, subtract, union
 from workbench.core.trace import Trace
 from workbench.viz import colors, lanes
 from workbench.viz.short_names import told_apart
@@ -282,13 +282,46 @@ def _gaps(
     gap = np.zeros(len(lane), np.uint8)
     first = min((own.first for own in made if own.kind == "inter_op"), default=len(lane))
     runs = trace.steps()
+    calls, returns = _around_ops(trace, runs)
     gap[first:] = lanes.gap_kinds(
         lane[first:],
         columns["start"][first:],
         columns["end"][first:],
         columns["delay"][first:],
         waits=take_waits(trace),
+        calls=calls,
+        returns=returns,
         runs=union(runs["start_ns"].to_numpy(np.int64), runs["end_ns"].to_numpy(np.int64)),
         cores=cores,
     )
     return gap
+
+
+def _around_ops(trace: Trace, runs: pd.DataFrame) -> tuple[Intervals, Intervals]:
+    """When steps ran without an op: before their first, and after their last; a take counts too.
+
+    Time in which another client's step is between its own first and last op is left out.
+    """
+    kind = trace.tracks["kind"].to_numpy(object)
+    events = trace.events[(kind == "inter_op")[trace.events["track"].to_numpy()]]
+    start = events["start_ns"].to_numpy(np.int64)
+    items = taken(trace.items)
+    step, begin, end = (
+        np.concatenate(parts).astype(np.int64)
+        for parts in (
+            (events["step"], items["take_step"]),
+            (start, items["take_start_ns"]),
+            (start + events["dur_ns"].to_numpy(np.int64), items["take_end_ns"]),
+        )
+    )
+    runs = runs[runs["number"].isin(step)].drop_duplicates("number").sort_values("number")
+    numbers = runs["number"].to_numpy(np.int64)
+    own = np.isin(step, numbers)
+    row = np.searchsorted(numbers, step[own])
+    first, last = runs["end_ns"].to_numpy(np.int64, copy=True), np.zeros(len(runs), np.int64)
+    np.minimum.at(first, row, begin[own])
+    np.maximum.at(last, row, end[own])
+    busy = union(first, last)
+    returns = subtract(union(last, runs["end_ns"].to_numpy(np.int64)), busy)
+    calls = subtract(union(runs["start_ns"].to_numpy(np.int64), first), busy)
+    return subtract(calls, returns), returns
