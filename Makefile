@@ -115,7 +115,7 @@ bench-executor: $(NATIVE) ## Executors beside stock's: an op, a call, clients, s
 test-graphs: $(NATIVE) ## Thousands of generated graphs: rewritten sessions give what plain ones give
 	@WORKBENCH_RANDOM_GRAPHS=5000 $(BIN)/python -m pytest -q -s tests/integration/test_smart_stage_random.py
 
-bench-trace: $(NATIVE) ## What tracing costs, and a trace of a million events
+bench-trace: $(NATIVE) ## Traced over untraced steps of six models; tracers; a trace of a million events
 	@$(BIN)/python -m tests.bench.bench_trace
 
 bench-timeline: $(NATIVE) ## Open and zoom a million events in headless Chromium

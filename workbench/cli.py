@@ -196,6 +196,7 @@ def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="DIR",
         help="where results go (default results)",
     )
+    _add_step_stats(compare)
     compare.set_defaults(run=_compare)
 
 
@@ -221,6 +222,7 @@ def _add_trace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     trace.add_argument(
         "--chrome", type=Path, metavar="FILE", help="also write Chrome trace JSON, for Perfetto"
     )
+    _add_step_stats(trace)
     trace.set_defaults(run=_trace)
 
 
@@ -270,6 +272,7 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         metavar="TIME",
         help=f"time for each of the two (default {_DEMO_BUDGET_S:g}s)",
     )
+    _add_step_stats(demo)
     demo.set_defaults(run=_demo, traceback=False)
 
 
@@ -333,6 +336,15 @@ def _add_toggle(parser: argparse._ActionsContainer, words: str) -> None:
     parser.add_argument("--toggle", action="append", type=_toggle, metavar="NAME", help=words)
 
 
+def _add_step_stats(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--step-stats",
+        action="store_true",
+        help="trace with TensorFlow's own step stats, which lengthen every step and op; without it "
+        "the executor that runs the traced steps records their ops",
+    )
+
+
 def _toggle(text: str) -> str:
     try:
         optimizations_of(text, StageOptions(), SmartStageOptions())
@@ -354,6 +366,7 @@ def _compare(chosen: argparse.Namespace) -> int:
         stage=_stage(chosen),
         smart_stage=_smart_stage(chosen.threads),
         budget_s=chosen.budget,
+        step_stats=chosen.step_stats,
         seed=chosen.seed,
         command=chosen.command_line,
     )
@@ -375,7 +388,9 @@ def _trace(chosen: argparse.Namespace) -> int:
     smart = _smart_stage(chosen.threads)
     optimizations = optimizations_of(on, _stage(chosen), smart) if on else Optimizations()
     options = _options(chosen, model, chosen.out.parent)
-    found = trace(model.program(options), optimizations, steps=chosen.steps)
+    found = trace(
+        model.program(options), optimizations, steps=chosen.steps, step_stats=chosen.step_stats
+    )
     make_directory(chosen.out.parent)
     found.save(chosen.out)
     _say_wrote(chosen.out)
@@ -424,6 +439,7 @@ def _demo(chosen: argparse.Namespace) -> int:
             stage=stage,
             smart_stage=_smart_stage(stage.num_threads),
             budget_s=chosen.budget,
+            step_stats=chosen.step_stats,
             command=chosen.command_line,
         )
         _say_table(comparison)

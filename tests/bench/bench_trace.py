@@ -1,6 +1,9 @@
 """What tracing costs a step, and what it takes to make, save, check and export a large trace.
 
-python -m tests.bench.bench_trace
+Prints three parts: traced over untraced steps of the six models, un-staged and staged (`models`);
+tracers on 5,000 tiny ops (`ops`); a trace of a million events (`events`).
+
+    python -m tests.bench.bench_trace [models] [ops] [events] [--model dlrm] [--rounds 8]
 """
 
 from __future__ import annotations
@@ -16,12 +19,14 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from tests.bench.trace_inflation import inflations, table
 from tests.builders.traces import big_trace
 from workbench import _native
 from workbench.core.metrics import step_metrics
 from workbench.core.op_events import Recording, op_columns
 from workbench.core.trace import load_trace
 from workbench.core.trace_builder import StepRecord, build_trace
+from workbench.models import MODELS
 
 v1 = tf.compat.v1
 NODES = 5_000
@@ -131,14 +136,37 @@ def events_to_trace(events: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default")
+    parser.add_argument("--model", action="append", choices=list(MODELS), help="only this model")
+    parser.add_argument("--rounds", type=int, default=8, help="traced blocks of each variant")
+    parser.add_argument("--steps", type=int, default=24, help="steps of a traced block")
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--blocks", type=int, default=11)
     options = parser.parse_args()
+    unknown = sorted(set(options.parts) - set(PARTS))
+    if unknown:
+        parser.error(f"there is no part {unknown[0]!r}; expected one of {', '.join(PARTS)}")
+    for name in options.parts or PARTS:
+        PARTS[name](options)
+
+
+def part_models(options: argparse.Namespace) -> None:
+    """Traced over untraced steps of the six models."""
+    models, home = options.model or list(MODELS), Path("data/bench")
+    print(table(inflations(models, home, rounds=options.rounds, steps=options.steps)))
+
+
+def part_ops(options: argparse.Namespace) -> None:
+    """Each tracer on tiny ops."""
     _native.library()
     print(f"A step of {NODES:,} tiny ops")
     cost_of_tracing(options.blocks, steps=10)
+
+
+def part_events(options: argparse.Namespace) -> None:
+    """What a large trace takes."""
     for _ in range(options.repeats):
         events_to_trace(options.events)
     trace = big_trace(options.events)
@@ -160,6 +188,8 @@ def main() -> None:
         ):
             print(f"{name:<11} {seconds:6.2f} s")
 
+
+PARTS = {"models": part_models, "ops": part_ops, "events": part_events}
 
 if __name__ == "__main__":
     main()

@@ -204,7 +204,7 @@ def test_a_capture_that_falls_back_on_step_stats_says_so_and_what_to_do(caplog):
         "the capture uses TensorFlow's step stats, which lengthen every step and op: "
         f"{trace.meta['step_stats']}; step_stats=True asks for them without this line"
     ]
-    assert asked.meta["step_stats"] == "asked for" and not caplog.records
+    assert asked.meta["step_stats"] == "step_stats=True asked for them" and not caplog.records
     # measured by the hook itself, and in the caption beside the traced one
     assert trace.meta["untraced"]["run_ns"] > 2_000_000
     words = timeline_view(trace).describe()

@@ -13,6 +13,7 @@ import cloudpickle
 import psutil
 import pytest
 
+import workbench as wb
 from tests.builders.processes import hear_ctrl_c
 from workbench.core.options import StageOptions
 from workbench.errors import OptionError, RunError
@@ -113,6 +114,63 @@ def test_traces_show_the_stage_ahead(comparison):
     assert (taken["put_end_ns"] <= taken["take_end_ns"]).all()
 
 
+def test_traces_come_from_the_executor_with_the_measured_step_beside(comparison):
+    found, _ = comparison
+    for variant in found.variants:
+        pace = variant.trace.meta["untraced"]
+        assert variant.trace.meta["source"] == "executor"
+        assert pace["steps"] > 0 and pace["run_ns"] > 0 and "while_traced" not in pace
+        # of consecutive steps of a warm session
+        numbers = variant.trace.steps()["number"].tolist()
+        assert numbers == list(range(numbers[0], numbers[0] + 5)) and numbers[0] > 20
+
+
+def build_on_the_inline_executor(optimizations):
+    built = tiny_build(optimizations)
+    from workbench.core.executor import executor_options
+
+    return Built(train_op=built.train_op, loss=built.loss, config=executor_options("inline"))
+
+
+def traced_with(step_stats: bool, build=tiny_build, **chosen) -> wb.Trace:
+    return trace(
+        Program(name="tiny", build=build),
+        wb.Optimizations(stage=StageOptions(), **chosen),
+        steps=3,
+        warm_up_steps=2,
+        step_stats=step_stats,
+        progress=False,
+    )
+
+
+def test_step_stats_are_the_tracer_where_they_are_asked_for(leaves_no_process):
+    stats = traced_with(True)
+    assert (
+        stats.meta["source"] == "step_stats"
+        and stats.meta["step_stats"] == "step_stats=True asked for them"
+    )
+    assert stats.meta["untraced"]["run_ns"] > 0
+    assert set(stats.tracks["kind"]) == {"step", "prefetch", "inter_op"}
+
+
+def test_a_program_that_chooses_an_executor_is_traced_on_it():
+    # Inline runs ops on the thread that calls the step; the normal executor never does.
+    assert "Main step ops" in set(traced_with(False, build_on_the_inline_executor).tracks["name"])
+    assert "Main step ops" not in set(traced_with(False).tracks["name"])
+
+
+def test_a_function_has_no_step_stats():
+    program = wb.FunctionProgram(name="mine", make=dict)
+    for ask in (trace, compare):
+        with pytest.raises(OptionError) as caught:
+            ask(program, step_stats=True)
+        assert str(caught.value) == (
+            "program 'mine' is a FunctionProgram, and step_stats=True asks for TensorFlow's step "
+            "stats, which only runs of a session return; leave it out: the steps are traced by the "
+            "executor that runs them"
+        )
+
+
 def test_progress_says_what_is_done(comparison):
     _, said = comparison
     assert said[0].startswith("More than the budget of 0.5\u00a0s: about ")
@@ -130,6 +188,8 @@ def test_a_single_trace(leaves_no_process):
     found = trace(program, steps=4, warm_up_steps=2, progress=False)
     assert len(found.steps()) == 4
     assert found.meta["title"] == "tiny"
+    assert found.meta["source"] == "executor"
+    assert found.meta["untraced"]["run_ns"] > 0
 
 
 def raises_in_build(optimizations):

@@ -253,3 +253,18 @@ def test_threads_say_whether_batches_may_change_their_order(asked):
 def test_trace_switches_on_all_toggles_together(asked, arguments, label):
     (optimizations,) = asked("trace", *arguments)["arguments"]
     assert optimizations.label() == label
+
+
+@pytest.mark.parametrize("command", ["trace", "compare"])
+def test_step_stats_are_left_out_unless_asked_for(asked, command):
+    assert asked(command)["step_stats"] is False
+    assert asked(command, "--step-stats")["step_stats"] is True
+
+
+@pytest.mark.parametrize("command", ["trace", "compare", "demo"])
+def test_help_says_what_step_stats_cost(capsys, command):
+    assert run(command, "--help") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "--step-stats trace with TensorFlow's own step stats, which lengthen every step and op"
+    ) in said

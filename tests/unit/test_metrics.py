@@ -119,7 +119,7 @@ def test_without_a_stage_there_is_nothing_to_wait_for():
 def test_an_empty_trace_has_no_numbers():
     row = step_metrics(make_trace()).to_pandas().iloc[0]
     assert row["steps"] == 0
-    assert row.drop(["steps", "stage_runs"]).isna().all()
+    assert row.drop(["steps", "untraced_steps", "stage_runs"]).isna().all()
 
 
 def test_to_pandas_is_one_row_of_plain_numbers():
@@ -133,3 +133,15 @@ def test_the_staged_builder_is_staged():
     metrics = step_metrics(staged_trace(8))
     assert metrics.overlap == pytest.approx(0.886, abs=0.001)
     assert metrics.per_step["take_wait_ns"].tolist()[:2] == [1_025_000, 10_000]
+
+
+def test_untraced_steps_are_those_that_were_measured_beside_the_trace() -> None:
+    def beside(**pace: object) -> tuple[int, int | None]:
+        found = step_metrics(make_trace(runs=[(0, 1, 0, 10)], untraced=pace))
+        return found.untraced_steps, found.untraced_ns_median
+
+    assert beside(steps=28, step_ns=12, run_ns=9) == (28, 9)
+    # of an older trace; the pace of the traced steps themselves; none
+    assert beside(steps=28, step_ns=12) == (28, 12)
+    assert beside(steps=28, step_ns=12, run_ns=9, while_traced=True) == (0, None)
+    assert beside() == (0, None)

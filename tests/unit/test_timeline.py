@@ -119,9 +119,12 @@ def test_sentence_sets_the_measured_step_beside_the_traced_one() -> None:
 
 def test_a_notice_says_that_step_stats_were_the_tracer_and_why() -> None:
     assert timeline_view(TRACE).notice == ""
-    view = timeline_view(noted(TRACE, source="step_stats", step_stats="asked for"))
+    view = timeline_view(
+        noted(TRACE, source="step_stats", step_stats="step_stats=True asked for them")
+    )
     assert view.notice == (
-        "Traced with TensorFlow's step stats, which lengthen every step and op: asked for."
+        "Traced with TensorFlow's step stats, which lengthen every step and op: "
+        "step_stats=True asked for them."
     )
     assert view.notice in view.describe()
     # of an older trace

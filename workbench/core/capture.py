@@ -30,6 +30,7 @@ from workbench.errors import TraceError
 
 v1 = tf.compat.v1
 _LOG = logging.getLogger("workbench")
+_ASKED = "step_stats=True asked for them"
 
 
 class Recorder:
@@ -45,13 +46,14 @@ class Recorder:
         title: str = "",
         untraced: Mapping[str, Any] | None = None,
         step_stats: bool = False,
+        sample_cpu: bool = True,
     ) -> None:
         """`untraced` is the pace of the steps before, as `StepClock.pace` tells it.
 
-        `step_stats` asks for TensorFlow's step stats where the executor could record its ops.
+        `step_stats` and `sample_cpu` are as of `CaptureHook.start`.
         """
         self._session = session
-        self._why = "asked for" if step_stats else _why_step_stats(session)
+        self._why = _ASKED if step_stats else _why_step_stats(session)
         self._step_stats = bool(self._why)
         if self._step_stats and not step_stats:
             _LOG.warning(
@@ -59,6 +61,8 @@ class Recorder:
                 "step_stats=True asks for them without this line",
                 self._why,
             )
+        # A server's ops use the CPU of another process.
+        self._sample_cpu = sample_cpu and not server_of(session)
         self._title = title
         self._untraced = untraced
         self._lock = threading.Lock()
@@ -78,8 +82,7 @@ class Recorder:
             stage.drain(True)
             stage.step_stats = self._step_stats
             stage.sink = self._add_stage_run
-        # A server's ops use the CPU of another process.
-        self._sampler = None if server_of(self._session) else CpuSampler()
+        self._sampler = CpuSampler() if self._sample_cpu else None
 
     def begin_step(self) -> Any:
         """Call it before a run of the main step.
@@ -253,17 +256,14 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         self._lock = threading.Lock()
         self._step = 0
 
-    @property
-    def records_ops(self) -> bool:
-        """Whether the hook is in a session whose executor records its ops."""
-        return self._session is not None and traced_by_executor(self._session)
-
-    def start(self, *, step_stats: bool = False) -> None:
+    def start(self, *, step_stats: bool = False, sample_cpu: bool = True) -> None:
         """Traces from the next step on.
 
         Args:
           step_stats: trace with TensorFlow's step stats, whatever the session's executor. They
             lengthen every step and op; they are what other TensorFlow tools show.
+          sample_cpu: note how many cores the input uses, which `plan` wants to know of a trace; a
+            thread takes up to a twentieth of a core for it, less and less in a longer capture.
 
         Raises:
           TraceError: the hook is not in a session yet, or is on already.
@@ -275,7 +275,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
             )
         if self._recorder is not None:
             raise TraceError("the capture is on already; stop it before starting it again")
-        recorder = Recorder(self._session, self._title, self._pace(), step_stats)
+        recorder = Recorder(self._session, self._title, self._pace(), step_stats, sample_cpu)
         recorder.start()
         self._recorder = recorder
 

@@ -12,16 +12,19 @@ import numpy as np
 from workbench.core import intervals, op_types
 from workbench.core.trace import Trace
 
+# Notes of a trace that come from watching the CPUs meanwhile.
+CPU_FACTS = ("source_cores", "packs_when_idle")
 # Steps that an untraced pace is taken from, at most; fewer than the least say nothing.
 _KEPT_STEPS = 64
 _FEWEST_STEPS = 8
 # A step this much longer than the median stood beside a pause, a checkpoint or an evaluation.
 _PAUSE = 2.0
-# Often enough to meet a wait of a millisecond; one sample costs about 10 µs.
-_SAMPLE_S = 0.0007
+# Often enough at first to meet a wait of a millisecond, then less and less: a sample costs 10 to
+# 50 µs of a core that the ops could use.
+_SAMPLE_S, _SHARE_OF_PAST = 0.0007, 1 / 150
 _FEWEST_SAMPLES = 20
-# A minute's worth: a sampler that nobody stops ends by itself.
-_MOST_SAMPLES = 100_000
+# A sampler that nobody stops ends by itself.
+_MOST_SAMPLES = 2_000
 
 
 class StepClock:
@@ -72,7 +75,7 @@ class StepClock:
 
 
 class CpuSampler:
-    """A thread that notes the process's CPU time every millisecond or so."""
+    """A thread that notes the process's CPU time, every millisecond at first."""
 
     def __init__(self) -> None:
         self._samples: list[tuple[int, int]] = []
@@ -91,7 +94,11 @@ class CpuSampler:
         return np.array(self._samples, np.int64).reshape(-1, 2)
 
     def _sample(self) -> None:
-        while len(self._samples) < _MOST_SAMPLES and not self._stopped.wait(_SAMPLE_S):
+        begun = time.monotonic()
+        while len(self._samples) < _MOST_SAMPLES:
+            past = time.monotonic() - begun
+            if self._stopped.wait(max(_SAMPLE_S, _SHARE_OF_PAST * past)):
+                return
             before = time.time_ns()
             used = time.process_time_ns()
             self._samples.append(((before + time.time_ns()) // 2, used))

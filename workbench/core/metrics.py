@@ -19,6 +19,8 @@ class StepMetrics(Displayed):
     Attributes:
       steps: main steps in the trace.
       step_ns_median, step_ns_p95: time of one step, from the call of run to its return.
+      untraced_steps, untraced_ns_median: steps that were measured without a tracer beside the
+        trace, and the time of one; 0 and None where none were.
       take_wait_ns_median, take_wait_ns_p95: time a step waits in take; steps that took nothing
         count as 0. None without a stage.
       take_wait_share: time of all steps that is wait in take, 0 to 1.
@@ -37,6 +39,8 @@ class StepMetrics(Displayed):
     steps: int
     step_ns_median: int | None
     step_ns_p95: int | None
+    untraced_steps: int
+    untraced_ns_median: int | None
     take_wait_ns_median: int | None
     take_wait_ns_p95: int | None
     take_wait_share: float | None
@@ -72,10 +76,13 @@ def step_metrics(trace: Trace) -> StepMetrics:
     waits = per_step["take_wait_ns"] if staged else per_step["take_wait_ns"].iloc[:0]
     all_ns = int(per_step["dur_ns"].sum())
     work = per_stage_run["dur_ns"] - per_stage_run["put_wait_ns"]
+    untraced_steps, untraced_ns = _untraced(trace)
     return StepMetrics(
         steps=len(per_step),
         step_ns_median=_quantile(per_step["dur_ns"], 0.5),
         step_ns_p95=_quantile(per_step["dur_ns"], 0.95),
+        untraced_steps=untraced_steps,
+        untraced_ns_median=untraced_ns,
         take_wait_ns_median=_quantile(waits, 0.5),
         take_wait_ns_p95=_quantile(waits, 0.95),
         take_wait_share=int(waits.sum()) / all_ns if staged and all_ns else None,
@@ -88,6 +95,16 @@ def step_metrics(trace: Trace) -> StepMetrics:
         per_stage_run=per_stage_run,
         by_node=_by_node(trace),
     )
+
+
+def _untraced(trace: Trace) -> tuple[int, int | None]:
+    """How many steps were measured without a tracer, and the time of one."""
+    pace = trace.meta.get("untraced") or {}
+    # A trace of an older version has the mean from one step's begin to the next alone.
+    found = pace.get("run_ns", pace.get("step_ns"))
+    if found is None or pace.get("while_traced"):
+        return 0, None
+    return int(pace.get("steps", 0)), int(found)
 
 
 def _quantile(values: pd.Series, share: float) -> int | None:

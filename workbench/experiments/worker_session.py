@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.core.cpu_clock import StepClock
+from workbench.core.cpu_clock import CPU_FACTS, StepClock
 from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions
 from workbench.core.plan import StagePlan
 from workbench.core.trace import Trace
@@ -180,12 +180,19 @@ class ProgramSession:
         self._capture.clock = before
 
     def trace(self, steps: int, *, step_stats: bool = False) -> Trace:
-        """Traces `steps` steps; those before them that are not typical are not kept."""
-        for count in (self._settling, steps):
-            self._capture.start(step_stats=step_stats)
-            self._run_as_traced(count)
-            trace = self._capture.stop()
-        return trace
+        """Traces `steps` steps.
+
+        Those before them are not kept: they set the tracer up, use up what was ready, and tell how
+        many cores the input uses, which a thread must watch that would lengthen the steps to keep.
+        """
+        self._capture.start(step_stats=step_stats)
+        self._run_as_traced(self._settling + steps)
+        before = self._capture.stop()
+        self._capture.start(step_stats=step_stats, sample_cpu=False)
+        self._run_as_traced(steps)
+        trace = self._capture.stop()
+        known = {name: before.meta[name] for name in CPU_FACTS if name in before.meta}
+        return dataclasses.replace(trace, meta={**trace.meta, **known})
 
     def _run_as_traced(self, steps: int) -> None:
         if self.run(steps, "loss" if self.opened.has_loss else "nothing").ended:

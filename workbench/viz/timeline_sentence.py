@@ -29,7 +29,7 @@ def sentence(trace: Trace, metrics: StepMetrics, nodes: pd.DataFrame) -> Pieces:
         ops = f"{format.integer(len(trace.events))} ops, but no run of a step"
         what = ops if len(trace.events) else "nothing"
         return (("The trace holds ", False), (what, True), (".", False))
-    lead = _step_time(trace, metrics)
+    lead = _step_time(metrics)
     if not len(trace.items):
         busy = _input_time(trace, metrics, nodes)
         told = f"; for {format.duration(busy)} of it an input op runs" if busy else ""
@@ -57,30 +57,20 @@ def tracer_notice(trace: Trace) -> str:
     )
 
 
-def _step_time(trace: Trace, metrics: StepMetrics) -> Pieces:
+def _step_time(metrics: StepMetrics) -> Pieces:
     """The traced step beside the untraced one, where that was measured."""
     traced = format.duration(metrics.step_ns_median)
     count = "" if metrics.steps == 1 else f"median of {format.integer(metrics.steps)}"
-    measured, steps = _measured(trace)
     lead = (("A step takes ", False), (traced, True))
-    if measured is None:
+    if metrics.untraced_ns_median is None:
         return (*lead, (f" traced{f' ({count})' if count else ''}", False))
-    of = f"medians of {format.integer(metrics.steps)} and {format.integer(steps)}"
+    of = f"medians of {format.integer(metrics.steps)} and {format.integer(metrics.untraced_steps)}"
     return (
         *lead,
         (" traced, ", False),
-        (format.duration(measured), True),
+        (format.duration(metrics.untraced_ns_median), True),
         (f" measured ({of} steps)", False),
     )
-
-
-def _measured(trace: Trace) -> tuple[float | None, int]:
-    """Time of a step without a tracer in ns and of how many; None where it was not measured."""
-    untraced = trace.meta.get("untraced") or {}
-    found = untraced.get("run_ns", untraced.get("step_ns"))
-    if found is None or untraced.get("while_traced"):
-        return None, 0
-    return float(found), int(untraced.get("steps", 0))
 
 
 def _input_time(trace: Trace, metrics: StepMetrics, nodes: pd.DataFrame) -> float:
