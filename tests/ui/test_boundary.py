@@ -71,11 +71,20 @@ def box(boundary: Any, label: str) -> Any:
 
 
 def told(boundary: Any) -> str:
-    return str(boundary.locator(".wbb-why").inner_text())
+    (answer,) = boundary.locator(".wbb-why").all()
+    return str(answer.inner_text())
+
+
+def said(boundary: Any) -> str:
+    return str(boundary.locator(".wbb-said").inner_text())
 
 
 def rows(boundary: Any) -> list[str]:
     return list(boundary.locator(".wbb-refusals tbody th").all_inner_texts())
+
+
+def causes(boundary: Any) -> list[str]:
+    return list(boundary.locator(".wbb-causes tbody tr:visible th").all_inner_texts())
 
 
 def test_one_look_shows_sides_buffers_and_reasons(boundary: Any) -> None:
@@ -87,7 +96,9 @@ def test_one_look_shows_sides_buffers_and_reasons(boundary: Any) -> None:
     ]
     assert boundary.locator(".wbb-tag").all_inner_texts() == ["2 tensors", "4 tensors"]
     near = boundary.locator(".wbb-compute .wbb-region").first
-    assert [" ".join(mark.split()) for mark in near.locator(".wbb-mark").all_inner_texts()] == [
+    assert [
+        " ".join(mark.split()) for mark in near.locator(".wbb-box .wbb-mark").all_inner_texts()
+    ] == [
         "VA reads a variable",
         "ST stateful op",
         "CF inside control flow",
@@ -117,9 +128,78 @@ def test_a_click_tells_why(boundary: Any) -> None:
     pressed = boundary.locator(".wbb-pick[aria-pressed=true]")
     assert pressed.count() == 1
     assert "noise" in pressed.inner_text()
+    assert said(boundary) == (
+        "noise: It has state or effects of its own (RandomUniform). Smallest change: If 'noise' "
+        "may run once for each batch, ahead of its step, name it in "
+        "SmartStageOptions(move=['noise'])."
+    )
     box(boundary, "tower_0…tower_1/hash").click()
     assert told(boundary).startswith("What happens to it?")
     assert "2 tensors travel: int64." in told(boundary)
+    assert said(boundary).startswith("tower_0…tower_1/hash: Runs ahead of the step")
+    box(boundary, "tower_0…tower_1/hash").click()
+    assert boundary.locator(".wbb-why").count() == 0
+    assert said(boundary) == ""
+
+
+def test_the_answer_stands_at_the_click_and_in_view(
+    watched: Watched, view: BoundaryView, tmp_path: Path
+) -> None:
+    watched.page.set_viewport_size({"width": 1200, "height": 420})
+    root = open_page(watched.page, write_boundary_page(tmp_path / "page.html", view))
+    row = root.get_by_role("button", name="net/dropped", exact=True)
+    for pick, holder in ((box(root, "loop/Enter"), "li"), (row, "tr")):
+        pick.scroll_into_view_if_needed()
+        pick.click()
+        (answer,) = root.locator(".wbb-why").all()
+        clicked, shown = pick.bounding_box(), answer.bounding_box()
+        assert 0 <= shown["y"] - (clicked["y"] + clicked["height"]) <= 12
+        assert shown["y"] + shown["height"] <= 420
+        assert answer.evaluate("e => e.tagName.toLowerCase()") == holder
+
+
+def test_a_refusal_inside_a_box_is_told_inside_its_answer(boundary: Any) -> None:
+    many = boundary_view(towers())
+    several = dataclasses.replace(many.boxes[0], rows=(0, 1, 2))
+    many = dataclasses.replace(many, boxes=(several, *many.boxes[1:]))
+    page = boundary.page
+    address = Path(page.url.removeprefix("file://")).with_name("several.html")
+    root = open_page(page, write_boundary_page(address, many))
+    box(root, many.boxes[0].label).click()
+    assert "noise" in told(root)
+    assert "RandomUniform" not in told(root)
+    root.locator(".wbb-why").get_by_role("button", name="noise").click()
+    assert "It has state or effects of its own (RandomUniform)." in told(root)
+    assert page.evaluate("document.activeElement.textContent") == "noise"
+    assert said(root).startswith("noise: It has state")
+
+
+def test_causes_are_ranked_and_narrow_the_rows(boundary: Any) -> None:
+    assert causes(boundary) == ["table_0…table_1", "noise", "loop/Enter"]
+    first = boundary.locator(".wbb-causes tbody tr").first
+    assert first.locator(".wb-right").all_inner_texts() == ["4", "2"]
+    everything = rows(boundary)
+    boundary.get_by_role("button", name="table_0…table_1", exact=True).click()
+    assert rows(boundary) == ["net/lookup…lookup_1"]
+    assert boundary.locator(".wb-found").inner_text() == "1 row"
+    boundary.page.keyboard.press("ArrowDown")
+    boundary.page.keyboard.press("Enter")
+    assert rows(boundary) == ["noise", "net/dropped"]
+    boundary.page.keyboard.press("Enter")
+    assert rows(boundary) == everything
+
+
+def test_the_input_is_drawn_before_what_reads_it(watched: Watched, tmp_path: Path) -> None:
+    for width in (1280, 390):
+        watched.page.set_viewport_size({"width": width, "height": 900})
+        page = write_boundary_page(tmp_path / "page.html", boundary_view(towers()))
+        root = open_page(watched.page, page)
+        labels = root.locator(".wbb-ahead .wbb-label").all_inner_texts()
+        assert labels == ["next", "tower_0…tower_1/split", "tower_0…tower_1/hash"]
+        boxes = [each.bounding_box() for each in root.locator(".wbb-ahead .wbb-box").all()]
+        assert boxes[0]["y"] + boxes[0]["height"] <= min(b["y"] for b in boxes[1:])
+        wire = root.locator(".wbb-ahead .wbb-wire").first.bounding_box()
+        assert wire["x"] >= boxes[0]["x"] + boxes[0]["width"] - 1
 
 
 def test_a_box_opens_and_closes(boundary: Any) -> None:
@@ -157,7 +237,7 @@ def test_keyboard_alone_reaches_everything(boundary: Any) -> None:
     assert rows(boundary) == ["net/joined"]
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    assert "net/joined" in told(boundary)
+    assert "'loop/Enter' is v1 control flow" in told(boundary)
     assert page.evaluate("document.activeElement.dataset.row") is not None
 
 
@@ -183,7 +263,7 @@ def test_a_row_tells_why_and_keeps_its_focus(boundary: Any) -> None:
     assert boundary.locator("tr.wbb-on").count() == 1
     boundary.page.keyboard.press("ArrowUp")
     boundary.page.keyboard.press("Enter")
-    assert "net/joined" not in told(boundary).splitlines()[1]
+    assert "'loop/Enter' is v1 control flow" not in told(boundary)
 
 
 def test_predictions_are_hollow_and_the_chosen_one_is_named(boundary: Any) -> None:

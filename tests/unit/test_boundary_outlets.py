@@ -20,7 +20,13 @@ from workbench.core.choose import plan
 from workbench.core.plan import Edit
 from workbench.viz import assets
 from workbench.viz.boundary import BoundaryView, boundary_view
-from workbench.viz.boundary_html import _breaks, boundary_html, boundary_static_html, packed
+from workbench.viz.boundary_html import (
+    _breaks,
+    _columns,
+    boundary_html,
+    boundary_static_html,
+    packed,
+)
 from workbench.viz.boundary_widget import BoundaryWidget
 
 NASTY = "<script>alert(1)</script>\"'&"
@@ -169,6 +175,31 @@ def test_reasons_filter_rows(view):
     assert matching(view, [], "") == list(range(len(view.rows)))
 
 
+def test_a_cause_narrows_the_rows_to_what_it_holds_back(view):
+    expression = "matchingRows(value.view, new Set(), '', value.cause)"
+    for cause in range(len(view.causes)):
+        value = {"view": view.to_json(), "cause": cause}
+        found = evaluate(expression, value, assets.boundary_script())
+        assert found == [i for i, row in enumerate(view.rows) if row.cause == cause]
+
+
+def test_the_input_leads_the_boxes_in_both_outlets():
+    alone = boundary_view(towers())
+    region = alone.areas[0].regions[0]
+    names = {
+        column: [alone.boxes[place].label for place in places]
+        for column, places in _columns(alone, region).items()
+    }
+    assert names == {
+        "lead": ["next"],
+        "inner": ["tower_0…tower_1/split"],
+        "out": ["tower_0…tower_1/hash"],
+    }
+    value = {"view": alone.to_json(), "places": list(region.boxes)}
+    expression = "columnsOfBoxes(value.view, value.places)"
+    assert evaluate(expression, value, assets.boundary_script()) == _columns(alone, region)
+
+
 def test_names_break_after_scopes_and_words_only():
     script = "globalThis.document = {createElement: () => ({append() {}, setAttribute() {}})};"
     parts = evaluate(
@@ -186,4 +217,4 @@ def test_another_version_is_refused_in_words(view):
         "(() => { try { mountBoundary({}, value, {}); } catch (e) { return e.message; } })()"
     )
     said = evaluate(expression, {**view.to_json(), "version": 9}, assets.boundary_script())
-    assert said == "Boundary format 9; this page reads 1. Run the cell again."
+    assert said == "Boundary format 9; this page reads 2. Run the cell again."

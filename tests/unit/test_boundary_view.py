@@ -10,15 +10,27 @@ import sys
 import pytest
 
 from tests.builders.graphs import graph
-from tests.builders.plans import own_stage, planned_stage, predictions, stage_plan, towers
+from tests.builders.plans import (
+    OWN_STAGE,
+    own_stage,
+    planned_stage,
+    predictions,
+    stage_plan,
+    towers,
+)
 from workbench.core.blockers import Reason
 from workbench.core.boundary import find_boundary
 from workbench.core.choose import plan
-from workbench.core.options import SmartStageOptions
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.plan import Edit, StagePlan
 from workbench.errors import DataError
-from workbench.viz import boundary_refusals
+from workbench.viz import boundary_causes, boundary_refusals
 from workbench.viz.boundary import BoundaryView, boundary_view
+
+UNREAD = (
+    "Nothing in the step reads the batch itself; it travels so that whatever else is fetched is "
+    "computed from the step's own batch."
+)
 
 
 def shown(view, place, region=0):
@@ -131,18 +143,45 @@ def test_every_reason_has_a_code_of_its_own():
 def test_each_buffer_lists_what_travels_and_who_reads_it(planned):
     first, second = planned.cuts
     assert first.caption == "Through the buffer of “smart_stage_input”: 2 tensors"
-    assert first.rows == (("next", "2", "string", "tower_0…tower_1/split"),)
+    assert first.rows == (("next", "2", "string", "tower_0…tower_1/split", ""),)
     assert second.rows == (
-        ("next", "2", "string", "–"),
-        ("tower_0…tower_1/hash", "2", "int64", "net/lookup…lookup_1, noise, 1 more"),
+        ("next", "2", "string", "", UNREAD),
+        ("tower_0…tower_1/hash", "2", "int64", "net/lookup…lookup_1, noise, 1 more", ""),
     )
+
+
+def test_what_nothing_reads_says_why_it_travels(planned):
+    alone = boundary_view(towers())
+    assert box(alone, "next").told.endswith(f"2 tensors travel: string. {UNREAD}")
+    # the first stage hands it to the second, which reads it
+    assert UNREAD not in box(planned, "next").told
+    some = find_boundary(
+        graph("next = IteratorGetNext string int64\nw = VariableV2\nloss = Mul(next:1, w)"),
+        targets=["loss"],
+    )
+    assert boundary_view(some).cuts[0].rows == (
+        ("next", "2", "1 string, 1 int64", "loss",
+         "1 of them are read by nothing: all outputs of a node travel together."),
+    )  # fmt: skip
+    saved = boundary_view(StagePlan.from_json(plan(towers()).to_json()))
+    assert {row[4] for cut in saved.cuts for row in cut.rows} == {"Not known without the graph."}
+
+
+def test_what_your_stage_puts_in_for_nothing_says_so():
+    text = OWN_STAGE.replace("scaled = Mul(hash, take:1)", "scaled = Neg(hash)")
+    view = graph(text, shared={"put": "clicks", "take": "clicks"}, stage=StageOptions())
+    rows = boundary_view(find_boundary(view, targets=["loss"])).cuts[0].rows
+    assert [row[4] for row in rows] == [
+        "1 of them are read by nothing: your stage puts it into the buffer; nothing in the step "
+        "reads it."
+    ]
 
 
 def test_the_sentence_has_the_answer(planned):
     assert sentence(planned) == (
         "5 nodes run ahead of the step in two chained stages; 4 tensors travel to the compute "
         "side. 7 more depend on the input and stay (inside control flow 3, reads a variable 2, "
-        "stateful op 2)."
+        "stateful op 2), 4 of them behind table_0…table_1."
     )
     assert [text for text, strong in planned.sentence if strong] == [
         "5 nodes run ahead",
@@ -204,7 +243,7 @@ def test_your_own_stage_has_an_area_of_its_own():
     # neither the buffer's own ops nor its take are boxes
     assert shown(view, 0) == [("it", "IteratorV2"), ("next", "IteratorGetNext")]
     assert box(view, "next").travels == "2"
-    assert view.cuts[0].rows == (("next", "2", "1 string, 1 int64", "hash, scaled"),)
+    assert view.cuts[0].rows == (("next", "2", "1 string, 1 int64", "hash, scaled", ""),)
     assert "in stage “smart_stage” behind your stage" in sentence(view)
 
 
@@ -269,8 +308,71 @@ def test_a_view_survives_json(planned):
     content = json.loads(json.dumps(planned.to_json()))
     assert content == planned.to_json()
     assert BoundaryView.from_json(content) == planned
-    with pytest.raises(DataError, match="has version 7; this Workbench reads 1"):
+    with pytest.raises(DataError, match="has version 7; this Workbench reads 1 and 2"):
         BoundaryView.from_json({**content, "version": 7})
+
+
+def test_a_view_of_the_first_version_is_read(planned):
+    old = planned.to_json()
+    old["version"] = 1
+    del old["causes"], old["more_causes"]
+    for part, names in (("boxes", ("feeds", "held_by")), ("rows", ("cause",))):
+        for each in old[part]:
+            for name in names:
+                del each[name]
+    for cut in old["cuts"]:
+        cut["rows"] = [row[:4] for row in cut["rows"]]
+    view = BoundaryView.from_json(old)
+    assert (view.causes, view.rows[0].cause, view.cuts[0].rows[0][4]) == ((), -1, "")
+    assert view.sentence == planned.sentence
+
+
+def test_boxes_follow_the_data():
+    text = """
+    parse = DecodeCSV(next) string
+    z = Neg(parse)
+    next = IteratorGetNext string
+    a = Log1p(z)
+    w = VariableV2
+    late = Mul(early, w)
+    early = Mul(a, w)
+    loss = Mul(late, next)
+    """
+    view = boundary_view(find_boundary(graph(text), targets=["loss"]))
+    assert [label for label, _ in shown(view, 0)] == ["next", "parse", "z", "a"]
+    assert [view.boxes[at].feeds for at in view.areas[0].regions[0].boxes] == [True] * 3 + [False]
+    assert [label for label, _ in shown(view, 1)] == ["early", "loss"]
+
+
+def test_causes_are_ranked_by_what_they_hold_back(planned):
+    assert [(c.title, c.about, c.behind, c.alone) for c in planned.causes] == [
+        ("table_0…table_1", "2 × VariableV2", "4", "2"),
+        ("noise", "RandomUniform", "4", "1"),
+        ("loop/Enter", "Enter", "3", "1"),
+    ]
+    first = planned.causes[0]
+    assert planned.reasons[first.reason].word == "reads a variable"
+    assert first.share == pytest.approx(4 / 7)
+    assert first.change.startswith("Read a table or a constant instead of the variable 'table_0'")
+    assert {row.title: planned.causes[row.cause].title for row in planned.rows[:3]} == {
+        "net/lookup…lookup_1": "table_0…table_1",
+        "noise": "noise",
+        "loop/Enter": "loop/Enter",
+    }
+
+
+def test_a_box_names_what_holds_it_back(planned):
+    assert box(planned, "net/lookup…lookup_1").held_by == "table_0…table_1"
+    assert box(planned, "loss").held_by == "loop/Enter"
+    several = boundary_view(find_boundary(big_graph(2), targets=["loss"]))
+    assert "t0…t1/w" in {each.held_by for each in several.boxes}
+
+
+def test_few_causes_have_a_row(monkeypatch):
+    monkeypatch.setattr(boundary_causes, "MOST_CAUSES", 1)
+    view = boundary_view(towers())
+    assert (len(view.causes), view.more_causes) == (1, "2")
+    assert sorted({row.cause for row in view.rows}) == [-1, 0]
 
 
 def test_a_plan_without_its_graph_shows_what_it_moves():

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.builders.graphs import graph
+from workbench.core.flow_order import flow_order
 from workbench.core.graph import GraphView, edges
 from workbench.errors import PlanError
 
@@ -57,6 +58,14 @@ def test_the_way_back_is_a_shortest_one():
     assert towards.tolist() == [0, 0, 1, 0, -1]
 
 
+def test_the_flow_goes_once_through_a_loop_and_a_cycle_comes_last():
+    loop = graph(
+        "z = Neg(b, s)\na = Merge(s, c)\nb = Neg(a)\nc = NextIteration(b)\ns = Const\n"
+        "x = Neg(y)\ny = Neg(x)"
+    )
+    assert [loop.names[node] for node in flow_order(loop)] == ["s", "a", "b", "z", "c", "x", "y"]
+
+
 def test_a_cycle_has_no_order():
     view = graph("a = Merge(c)\nb = Neg(a)\nc = NextIteration(b)")
     with pytest.raises(PlanError, match="is in a cycle"):
@@ -102,6 +111,8 @@ def test_order_and_reach_hold_on_any_acyclic_graph(data):
     place = {node: i for i, node in enumerate(view.ordered(np.ones(count, bool)))}
     assert sorted(place) == list(range(count))
     assert all(place[a] < place[b] for a, b in moved)
+    rank = np.argsort(flow_order(view))
+    assert all(rank[a] < rank[b] for a, b in moved)
     start = data.draw(st.integers(0, count - 1))
     reach = view.reached(view.mask([start]))
     assert all(reach[b] for a, b in moved if reach[a])

@@ -104,7 +104,7 @@ class Boundary(Displayed):
 
     def __repr__(self) -> str:
         ahead = sum(int(side.widest.sum()) for side in self.sides)
-        stay = int(((self.towards >= 0) & self._depends).sum())
+        stay = int(self.refused.sum())
         return f"Boundary({ahead} of {len(self.view)} nodes may run ahead, {stay} stay)"
 
     def carried(self, side: Side, moved: Bools) -> list[int]:
@@ -143,13 +143,18 @@ class Boundary(Displayed):
           PlanError: there is no such node.
         """
         node = self.view.number(name)
-        if self.towards[node] < 0 or not self._depends[node]:
+        if not self.refused[node]:
             return None
         return self._refusal(node)
 
+    @functools.cached_property
+    def refused(self) -> Bools:
+        """The nodes that depend on the input and stay."""
+        return (self.towards >= 0) & self._depends
+
     def refusals(self) -> tuple[Refusal, ...]:
         """Why each node stays that depends on the input; those next to the boundary first."""
-        staying = (self.towards >= 0) & self._depends
+        staying = self.refused
         legal = self._any_legal
         data = self.view.data
         next_to = self.view.mask(data[legal[data[:, 0]] & staying[data[:, 2]], 2])
@@ -219,8 +224,8 @@ class Boundary(Displayed):
         return only
 
     @functools.cached_property
-    def _nearest_blocker(self) -> Ints:
-        """For each node that stays the number of its nearest blocker."""
+    def nearest_blocker(self) -> Ints:
+        """For each node that stays the number of its nearest blocker, for others their own."""
         root = np.where(self.towards < 0, np.arange(len(self.view)), self.towards)
         while True:
             further = root[root]
@@ -229,7 +234,7 @@ class Boundary(Displayed):
             root = further
 
     def _refusal(self, node: int) -> Refusal:
-        blocker = self.blockers[int(self._nearest_blocker[node])]
+        blocker = self.blockers[int(self.nearest_blocker[node])]
         return Refusal(
             node=self.view.names[node],
             op=self.view.ops[node],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,13 @@ from workbench.core.graph import Bools, Ints
 from workbench.core.plan import StagePlan
 from workbench.errors import DataError
 from workbench.viz import colors, format
-from workbench.viz.boundary_areas import Area, areas_of, readers
+from workbench.viz.boundary_areas import Area, Tensor, areas_of, behind, readers, unread
 from workbench.viz.boundary_boxes import BoxMaker, travel_words
 from workbench.viz.boundary_groups import Limits
 from workbench.viz.boundary_parts import (
     AreaView,
     BoxView,
+    CauseView,
     CutView,
     Pieces,
     ReasonView,
@@ -34,10 +35,13 @@ from workbench.viz.boundary_parts import (
 from workbench.viz.boundary_refusals import Refusals, refusals_of
 from workbench.viz.boundary_tables import capital, cut_of, sentence_of, unfinished_areas, ways_of
 
-VIEW_VERSION = 1
+VIEW_VERSION = 2
+# The first version has no causes, and no box that feeds another.
+_READABLE = (1, VIEW_VERSION)
 # At most so many boxes are seen at once; so many of one side are kept to be opened.
 _AT_ONCE, _KEPT = 56, 400
 _FEWEST, _FIRST, _MOST = 3, 9, 12
+_NO_GRAPH = "Not known without the graph."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,6 +54,8 @@ class BoundaryView:
       areas: the sides, chain by chain in the order of the data, the compute side last.
       boxes: all boxes; areas and boxes name theirs by place.
       reasons: why nodes stay, that of most nodes first.
+      causes: what holds them back, that with most nodes behind it first.
+      more_causes: how many causes are left out, in words; "" for none.
       rows: the refusals, next to the boundary first.
       more_rows: how many refusals are left out, in words; "" for none.
       cuts: what travels, a table for each buffer.
@@ -63,6 +69,8 @@ class BoundaryView:
     areas: tuple[AreaView, ...]
     boxes: tuple[BoxView, ...] = dataclasses.field(repr=False)
     reasons: tuple[ReasonView, ...]
+    causes: tuple[CauseView, ...] = dataclasses.field(repr=False)
+    more_causes: str
     rows: tuple[RefusalView, ...] = dataclasses.field(repr=False)
     more_rows: str
     cuts: tuple[CutView, ...] = dataclasses.field(repr=False)
@@ -83,10 +91,10 @@ class BoundaryView:
         Raises:
           DataError: of another version.
         """
-        if content.get("version") != VIEW_VERSION:
+        if content.get("version") not in _READABLE:
             raise DataError(
                 f"the boundary view has version {content.get('version')!r}; this Workbench reads "
-                f"{VIEW_VERSION}. Measure again, or make it from its plan."
+                f"{' and '.join(map(str, _READABLE))}. Measure again, or make it from its plan."
             )
         areas = (
             {**area, "regions": tuple(Region(**_tuples(each)) for each in area["regions"])}
@@ -98,10 +106,12 @@ class BoundaryView:
             areas=tuple(AreaView(**area) for area in areas),
             boxes=tuple(BoxView(**_tuples(box)) for box in content["boxes"]),
             reasons=tuple(ReasonView(**reason) for reason in content["reasons"]),
+            causes=tuple(CauseView(**cause) for cause in content.get("causes", ())),
+            more_causes=content.get("more_causes", ""),
             rows=tuple(RefusalView(**_tuples(row)) for row in content["rows"]),
             more_rows=content["more_rows"],
             cuts=tuple(
-                CutView(caption=cut["caption"], rows=_pairs(cut["rows"]), more=cut["more"])
+                CutView(caption=cut["caption"], rows=_cut_rows(cut["rows"]), more=cut["more"])
                 for cut in content["cuts"]
             ),
             edits=_pairs(content["edits"]),
@@ -127,14 +137,15 @@ def boundary_view(source: StagePlan | Boundary) -> BoundaryView:
     staged = view.mask(node for area in areas for node in area.nodes)
     taken = view.mask(n for s in boundary.sides if s.start.is_stage for n in s.start.nodes)
     compute = boundary.step & ~staged & ~taken
-    last = [area for i, area in enumerate(areas) if _is_last(areas, i)]
-    read = [readers(view, area, compute) for area in last]
-    edges = np.concatenate([*read, np.zeros((0, 4), np.int32)])
+    read = [readers(view, area, behind(view, areas, i, compute)) for i, area in enumerate(areas)]
+    last = [rows for i, rows in enumerate(read) if _is_last(areas, i)]
+    edges = np.concatenate([*last, np.zeros((0, 4), np.int32)])
     near = view.mask(np.unique(edges[:, 2]))
     told = refusals_of(boundary, near)
     left = np.any([compute & side.legal for side in boundary.sides], axis=0)
     maker = BoxMaker(view, told, left, _limits(areas))
-    sides = [_staged_side(maker, area) for area in areas]
+    why = [unread(area, rows) for area, rows in zip(areas, read, strict=True)]
+    sides = [_staged_side(maker, area, none) for area, none in zip(areas, why, strict=True)]
     sides.append(_compute_side(maker, told, compute, left, near, edges))
     return BoundaryView(
         sentence=sentence_of(boundary, plan, areas, told),
@@ -142,9 +153,14 @@ def boundary_view(source: StagePlan | Boundary) -> BoundaryView:
         areas=tuple(sides),
         boxes=tuple(maker.boxes),
         reasons=told.reasons,
+        causes=told.causes,
+        more_causes=format.integer(told.more_causes) if told.more_causes else "",
         rows=told.rows,
         more_rows=format.integer(told.more) if told.more else "",
-        cuts=tuple(cut_of(view, areas, i, compute) for i in range(len(areas))),
+        cuts=tuple(
+            cut_of(view, area, rows, none)
+            for area, rows, none in zip(areas, read, why, strict=True)
+        ),
         edits=_edits(plan),
         ways=ways_of(plan),
     )
@@ -153,19 +169,23 @@ def boundary_view(source: StagePlan | Boundary) -> BoundaryView:
 def _without_graph(plan: StagePlan) -> BoundaryView:
     areas, view = unfinished_areas(plan)
     nothing = np.full(len(view), -1, np.int32)
-    told = Refusals((), (), nothing, nothing, 0)
+    told = Refusals((), (), nothing, nothing, (), nothing, nothing)
     nowhere = np.zeros(len(view), bool)
     maker = BoxMaker(view, told, nowhere, _limits(areas))
     return BoundaryView(
         sentence=sentence_of(None, plan, areas, told),
         notice="This plan was read from JSON and holds no graph: its compute side and the "
         "refusals are not shown.",
-        areas=tuple(_staged_side(maker, area) for area in areas),
+        areas=tuple(_staged_side(maker, area, {}) for area in areas),
         boxes=tuple(maker.boxes),
         reasons=(),
+        causes=(),
+        more_causes="",
         rows=(),
         more_rows="",
-        cuts=tuple(cut_of(view, areas, i, nowhere) for i in range(len(areas))),
+        cuts=tuple(
+            cut_of(view, area, view.data, dict.fromkeys(area.tensors, _NO_GRAPH)) for area in areas
+        ),
         edits=_edits(plan),
         ways=ways_of(plan),
     )
@@ -182,14 +202,14 @@ def _limits(areas: Sequence[Area]) -> Limits:
     return Limits(first=min(_FIRST, room), most=min(_MOST, room), kept=_KEPT)
 
 
-def _staged_side(maker: BoxMaker, area: Area) -> AreaView:
+def _staged_side(maker: BoxMaker, area: Area, unread: Mapping[Tensor, str]) -> AreaView:
     count = format.integer(len(area.tensors))
     return AreaView(
         kind=area.kind,
         title=area.title,
         about=area.about,
         chain=area.chain,
-        regions=(Region(title="", boxes=maker.staged(area)),),
+        regions=(Region(title="", boxes=maker.staged(area, unread)),),
         tensors=count,
         travels=travel_words(area.tensors),
     )
@@ -226,6 +246,11 @@ def _edits(plan: StagePlan | None) -> tuple[tuple[str, str], ...]:
 
 def _tuples(content: dict[str, Any]) -> dict[str, Any]:
     return {key: tuple(v) if isinstance(v, list | tuple) else v for key, v in content.items()}
+
+
+def _cut_rows(rows: Sequence[Sequence[str]]) -> Any:
+    # The first version does not say why what is unread travels.
+    return tuple(tuple([*row, ""][:5]) for row in rows)
 
 
 def _pairs(rows: Sequence[Sequence[str]]) -> Any:

@@ -92,6 +92,37 @@ def readers(view: GraphView, area: Area, within: Bools) -> Ints:
     return view.data[read]
 
 
+def behind(view: GraphView, areas: Sequence[Area], place: int, compute: Bools) -> Bools:
+    """The nodes that take what travels out of an area: the next one of its chain, or the step."""
+    after = areas[place + 1] if place + 1 < len(areas) else None
+    return view.mask(after.nodes) if after and after.chain == areas[place].chain else compute
+
+
+def unread(area: Area, read: Ints) -> dict[Tensor, str]:
+    """Why tensors travel that no node behind the buffer reads.
+
+    Args:
+      area: where they come from.
+      read: the edges by which what travels is read, as `readers` gives them.
+    """
+    known = {(source, output) for source, output, _, _ in read.tolist()}
+    makers = {source for source, _ in known}
+    why = {}
+    for tensor in area.tensors:
+        if tensor.seen in known:
+            continue
+        if area.kind == "own":
+            why[tensor] = "Your stage puts it into the buffer; nothing in the step reads it."
+        elif tensor.node in makers:
+            why[tensor] = "All outputs of a node travel together."
+        else:
+            why[tensor] = (
+                "Nothing in the step reads the batch itself; it travels so that whatever else is "
+                "fetched is computed from the step's own batch."
+            )
+    return why
+
+
 def dtype_words(dtypes: Sequence[str]) -> str:
     """How many tensors of each dtype: "52 int64, 26 int32"; one alone without its number."""
     counts = {dtype: dtypes.count(dtype) for dtype in dict.fromkeys(dtypes)}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from workbench.core.graph import Bools, GraphView, Ints
 from workbench.viz import colors, format
 from workbench.viz.boundary_areas import Area, Tensor, dtype_words
-from workbench.viz.boundary_groups import Box, Limits, boxes_of
+from workbench.viz.boundary_groups import Box, Limits, boxes_of, folded_name, label_of
+from workbench.viz.boundary_order import FlowOrder
 from workbench.viz.boundary_parts import BoxView
 from workbench.viz.boundary_refusals import Refusals
 
@@ -35,12 +36,18 @@ class BoxMaker:
         self._told = told
         self._left = left
         self._limits = limits
+        self._order = FlowOrder(view)
         self._family_of = colors.families_of(view.ops, view.names)
         known = {op: i for i, op in enumerate(dict.fromkeys(view.ops))}
         self._op_of = np.asarray([known[op] for op in view.ops], np.int32)
 
-    def staged(self, area: Area) -> tuple[int, ...]:
-        """Boxes of what runs ahead; places of the first level."""
+    def staged(self, area: Area, unread: Mapping[Tensor, str]) -> tuple[int, ...]:
+        """Boxes of what runs ahead; places of the first level.
+
+        Args:
+          area: where they stand.
+          unread: what travels although nothing behind the buffer reads it, with the reason.
+        """
         made_by: dict[int, list[Tensor]] = collections.defaultdict(list)
         for tensor in area.tensors:
             made_by[tensor.node].append(tensor)
@@ -48,7 +55,8 @@ class BoxMaker:
         def finish(box: Box) -> BoxView:
             out = [t for node in box.nodes.tolist() for t in made_by.get(node, ())]
             made = self._plain(box)
-            told = _ahead(area) + (f" {travel_words(out)}" if out else "")
+            why = dict.fromkeys(unread[tensor] for tensor in out if tensor in unread)
+            told = " ".join([_ahead(area), *([travel_words(out)] if out else []), *why])
             travels = format.integer(len(out)) if out else ""
             return dataclasses.replace(made, travels=travels, told=told)
 
@@ -75,6 +83,7 @@ class BoxMaker:
                 self._plain(box),
                 reads=format.integer(len(seen)) if seen else "",
                 marks=self._marks(box.nodes),
+                held_by=self._held_by(box.nodes),
                 told=told + self._stays(box.nodes),
                 rows=tuple(rows[:_MOST_ROWS]),
                 more_rows=format.integer(more) if more > 0 else "",
@@ -99,10 +108,19 @@ class BoxMaker:
     def _add(self, nodes: Ints, finish: Callable[[Box], BoxView]) -> tuple[int, ...]:
         view, base = self._view, len(self.boxes)
         made, first = boxes_of(view.names, view.ops, nodes.tolist(), self._limits)
-        for box in made:
-            inner = tuple(place + base for place in box.boxes)
-            self.boxes.append(dataclasses.replace(finish(box), boxes=inner))
-        return tuple(place + base for place in first)
+        self.boxes += map(finish, made)
+        for place, box in enumerate(made):
+            inner = self._level(made, box.boxes, base)
+            self.boxes[base + place] = dataclasses.replace(self.boxes[base + place], boxes=inner)
+        return self._level(made, first, base)
+
+    def _level(self, made: Sequence[Box], level: Sequence[int], base: int) -> tuple[int, ...]:
+        """Boxes that stand beside each other, in their order; they learn whether they feed."""
+        ordered = self._order.of([made[place].nodes for place in level])
+        places = tuple(base + level[at] for at in ordered.places)
+        for place, feeds in zip(places, ordered.feeds, strict=True):
+            self.boxes[place] = dataclasses.replace(self.boxes[place], feeds=feeds)
+        return places
 
     def _plain(self, box: Box) -> BoxView:
         count = len(box.nodes)
@@ -130,6 +148,19 @@ class BoxMaker:
         if self._left[nodes].any():
             marks.append(len(self._told.reasons) - 1)
         return tuple(marks)
+
+    def _held_by(self, nodes: Ints) -> str:
+        """The nearest blockers of most of them, and how many others there are."""
+        alike: dict[str, collections.Counter[str]] = {}
+        for blocker in self._told.blocker_of[nodes].tolist():
+            if blocker >= 0:
+                name = self._view.names[blocker]
+                alike.setdefault(folded_name(name), collections.Counter())[name] += 1
+        if not alike:
+            return ""
+        most = max(alike.values(), key=lambda names: names.total())
+        more = sum(map(len, alike.values())) - len(most)
+        return f"{label_of(most)}, {format.integer(more)} more" if more else label_of(most)
 
     def _stays(self, nodes: Ints) -> str:
         """How many nodes stay, are left, or have nothing to do with the input."""

@@ -21,7 +21,7 @@ from workbench.viz.boundary_parts import AreaView, Region
 from workbench.viz.boundary_picture import boundary_picture
 
 _STATIC = Path(__file__).parent / "static"
-_STILL_ROWS = 20
+_STILL_ROWS, _STILL_CAUSES = 20, 8
 _BREAK = re.compile(r"(?<=[/_…])(?=.)|(?<=[a-z])(?=[A-Z])")
 
 
@@ -91,7 +91,12 @@ def _template() -> Any:
         loader=jinja2.FileSystemLoader(_STATIC), autoescape=True, undefined=jinja2.StrictUndefined
     )
     environment.globals.update(
-        inner=_inner, outer=_outer, chains=_chains, breaks=_breaks, rows=_STILL_ROWS
+        columns=_columns,
+        first_refused=_first_refused,
+        chains=_chains,
+        breaks=_breaks,
+        rows=_STILL_ROWS,
+        causes=_STILL_CAUSES,
     )
     return environment.get_template("boundary.html.j2")
 
@@ -102,12 +107,21 @@ def _breaks(text: str) -> markupsafe.Markup:
     return markupsafe.Markup(_BREAK.sub("<wbr>", escaped))
 
 
-def _inner(view: BoundaryView, region: Region) -> list[int]:
-    return [place for place in region.boxes if not view.boxes[place].travels]
+def _columns(view: BoundaryView, region: Region) -> dict[str, list[int]]:
+    """The boxes of a region as the script places them: see `columnsOfBoxes` there."""
+    boxes = view.boxes
+    lead = list(itertools.takewhile(lambda at: boxes[at].travels and boxes[at].feeds, region.boxes))
+    rest = region.boxes[len(lead) :]
+    return {
+        "lead": lead,
+        "inner": [place for place in rest if not boxes[place].travels],
+        "out": [place for place in rest if boxes[place].travels],
+    }
 
 
-def _outer(view: BoundaryView, region: Region) -> list[int]:
-    return [place for place in region.boxes if view.boxes[place].travels]
+def _first_refused(view: BoundaryView, region: Region) -> int:
+    """The box whose answer is shown unasked, -1 without one."""
+    return next((place for place in region.boxes if view.boxes[place].rows), -1)
 
 
 def _chains(view: BoundaryView) -> list[list[AreaView]]:

@@ -19,7 +19,9 @@ class BoxView:
       boxes: places in `BoundaryView.boxes` of what it opens into; empty where it cannot be opened.
       travels: how many of its tensors travel through the buffer; "" for none.
       reads: how many tensors it reads out of the buffer; "" for none.
+      feeds: a box beside it reads what it makes.
       marks: places in `BoundaryView.reasons`, that of most nodes first.
+      held_by: name of what holds most of its nodes back, and how many others do; "" for nothing.
       told: what happens to it and why, in a sentence or two.
       rows: places in `BoundaryView.rows` of its refusals, the first few.
       more_rows: how many further refusals there are, in words; "" for none.
@@ -32,7 +34,9 @@ class BoxView:
     boxes: tuple[int, ...] = ()
     travels: str = ""
     reads: str = ""
+    feeds: bool = False
     marks: tuple[int, ...] = ()
+    held_by: str = ""
     told: str = ""
     rows: tuple[int, ...] = ()
     more_rows: str = ""
@@ -82,6 +86,29 @@ class ReasonView:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class CauseView:
+    """Blockers that are alike, such as the tables of all features.
+
+    Attributes:
+      title: their name, folded.
+      about: how many, and of which op type.
+      reason: place in `BoundaryView.reasons`.
+      behind: how many refused nodes depend on them, in words.
+      alone: how many of these on nothing else that stays, in words.
+      share: `behind` as a fraction of all refused nodes.
+      change: the smallest change that would free them.
+    """
+
+    title: str
+    about: str
+    reason: int
+    behind: str
+    alone: str
+    share: float
+    change: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class RefusalView:
     """Refused nodes that are alike, told for the first of them.
 
@@ -90,6 +117,7 @@ class RefusalView:
       op: their op type.
       nodes: how many, in words.
       reason: place in `BoundaryView.reasons`.
+      cause: place in `BoundaryView.causes`, -1 where it is left out.
       near: they read what travels.
       blocker: name of the nearest blocker.
       detail, change: the reason in a sentence, and the smallest change.
@@ -101,6 +129,7 @@ class RefusalView:
     op: str
     nodes: str
     reason: int
+    cause: int = -1
     near: bool
     blocker: str
     detail: str
@@ -111,10 +140,16 @@ class RefusalView:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CutView:
-    """What travels through one buffer: (values, tensors, types, read by) rows."""
+    """What travels through one buffer.
+
+    Attributes:
+      caption: which buffer, and how many tensors.
+      rows: (values, tensors, types, read by, why those travel that nothing reads).
+      more: how many rows are left out, in words; "" for none.
+    """
 
     caption: str
-    rows: tuple[tuple[str, str, str, str], ...]
+    rows: tuple[tuple[str, str, str, str, str], ...]
     more: str = ""
 
 

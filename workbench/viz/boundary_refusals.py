@@ -11,8 +11,9 @@ from workbench.core.blockers import Reason
 from workbench.core.boundary import Boundary, Refusal
 from workbench.core.graph import Bools, Ints
 from workbench.viz import format
+from workbench.viz.boundary_causes import causes_of, sentence
 from workbench.viz.boundary_groups import folded_name, label_of
-from workbench.viz.boundary_parts import ReasonView, RefusalView
+from workbench.viz.boundary_parts import CauseView, ReasonView, RefusalView
 
 CODES = {
     Reason.VARIABLE: "VA",
@@ -42,16 +43,23 @@ class Refusals:
 
     Attributes:
       reasons: the reasons that occur, that of most nodes first; the last is `LEFT`.
-      rows: what is told, next to the boundary first.
+      rows: what is told, next to the boundary first, then those of most nodes.
       reason_of, row_of: for each node the place of its reason and of its row, -1 for none.
-      more: how many rows are left out.
+      causes: what holds the nodes back, that with most of them behind it first.
+      cause_of, blocker_of: for each node the place of its nearest cause, and the number of the
+        nearest blocker; -1 for none.
+      more, more_causes: how many rows and causes are left out.
     """
 
     reasons: tuple[ReasonView, ...]
     rows: tuple[RefusalView, ...]
     reason_of: Ints
     row_of: Ints
-    more: int
+    causes: tuple[CauseView, ...]
+    cause_of: Ints
+    blocker_of: Ints
+    more: int = 0
+    more_causes: int = 0
 
 
 def refusals_of(boundary: Boundary, near: Bools) -> Refusals:
@@ -64,15 +72,20 @@ def refusals_of(boundary: Boundary, near: Bools) -> Refusals:
     view = boundary.view
     reason_of = np.full(len(view), -1, np.int32)
     row_of = np.full(len(view), -1, np.int32)
+    blocker_of = np.full(len(view), -1, np.int32)
     alike: dict[tuple[str, Reason, str, bool], list[Refusal]] = {}
-    for refusal in boundary.refusals():
-        close = bool(near[view.number(refusal.node)])
+    refusals = boundary.refusals()
+    for refusal in refusals:
+        node = view.number(refusal.node)
+        blocker_of[node] = boundary.nearest_blocker[node]
+        close = bool(near[node])
         blocker = folded_name(refusal.blocker.node)
         key = (folded_name(refusal.node), refusal.reason, blocker, close)
         alike.setdefault(key, []).append(refusal)
-    groups = sorted(alike.items(), key=lambda item: not item[0][3])
+    groups = sorted(alike.items(), key=lambda item: (not item[0][3], -len(item[1])))
     reasons = _reasons(groups)
     place = {reason: i for i, (reason, _) in enumerate(reasons)}
+    causes = causes_of(boundary, refusals, place)
     full = max(_FEWEST_FULL, _LOOKS // max(1, len(view)))
     rows = []
     for number, ((_, reason, _, close), members) in enumerate(groups):
@@ -80,9 +93,19 @@ def refusals_of(boundary: Boundary, near: Bools) -> Refusals:
         reason_of[nodes] = place[reason]
         if number < MOST_ROWS:
             row_of[nodes] = number
-            rows.append(_row(members, place[reason], close, number < full))
-    shown = (*(said for _, said in reasons), LEFT)
-    return Refusals(shown, tuple(rows), reason_of, row_of, max(0, len(groups) - len(rows)))
+            cause = int(causes.cause_of[nodes[0]])
+            rows.append(_row(members, place[reason], cause, close, number < full))
+    return Refusals(
+        reasons=(*(said for _, said in reasons), LEFT),
+        rows=tuple(rows),
+        reason_of=reason_of,
+        row_of=row_of,
+        causes=causes.ranked,
+        cause_of=causes.cause_of,
+        blocker_of=blocker_of,
+        more=len(groups) - len(rows),
+        more_causes=causes.more,
+    )
 
 
 def _reasons(
@@ -108,7 +131,9 @@ def _reasons(
     ]
 
 
-def _row(members: Sequence[Refusal], reason: int, near: bool, full: bool) -> RefusalView:
+def _row(
+    members: Sequence[Refusal], reason: int, cause: int, near: bool, full: bool
+) -> RefusalView:
     first = members[0]
     blocker = first.blocker
     what = "It" if first.node == blocker.node else repr(blocker.node)
@@ -118,10 +143,11 @@ def _row(members: Sequence[Refusal], reason: int, near: bool, full: bool) -> Ref
         op=first.op,
         nodes=format.integer(len(members)),
         reason=reason,
+        cause=cause,
         near=near,
         blocker=label_of(refusal.blocker.node for refusal in members),
         detail=f"{what} {blocker.detail}.",
-        change=_sentence(first.change if full else blocker.change()),
+        change=sentence(first.change if full else blocker.change()),
         path=_shortened(first.path),
         names=names[:_MOST_NAMES],
     )
@@ -132,7 +158,3 @@ def _shortened(path: tuple[str, ...]) -> tuple[str, ...]:
         return path
     half = _MOST_STEPS // 2
     return (*path[:half], "…", *path[-half:])
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."

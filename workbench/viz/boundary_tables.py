@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from workbench.core.arrangement import UNSTAGED
 from workbench.core.boundary import Boundary
-from workbench.core.graph import Bools, GraphView, edges
+from workbench.core.graph import GraphView, Ints, edges
 from workbench.core.plan import StagePlan
 from workbench.viz import format
-from workbench.viz.boundary_areas import Area, Tensor, all_outputs, dtype_words, readers, running
+from workbench.viz.boundary_areas import Area, Tensor, all_outputs, dtype_words, running
 from workbench.viz.boundary_groups import folded_name, label_of
 from workbench.viz.boundary_parts import CutView, Pieces, WayView
 from workbench.viz.boundary_refusals import Refusals
@@ -72,26 +72,31 @@ def ways_of(plan: StagePlan | None) -> tuple[WayView, ...]:
     )
 
 
-def cut_of(view: GraphView, areas: Sequence[Area], place: int, compute: Bools) -> CutView:
-    """What travels out of one area, folded by the names of those that make it."""
-    area = areas[place]
-    behind = areas[place + 1] if place + 1 < len(areas) else None
-    within = view.mask(behind.nodes) if behind and behind.chain == area.chain else compute
+def cut_of(view: GraphView, area: Area, read: Ints, unread: Mapping[Tensor, str]) -> CutView:
+    """What travels out of one area, folded by the names of those that make it.
+
+    Args:
+      view: the graph.
+      area: where it comes from.
+      read: the edges by which what travels is read.
+      unread: why the tensors travel that nothing reads.
+    """
     readers_of: dict[tuple[int, int], list[int]] = {}
-    for source, output, target, _ in readers(view, area, within).tolist():
+    for source, output, target, _ in read.tolist():
         readers_of.setdefault((source, output), []).append(target)
     alike: dict[str, list[Tensor]] = {}
     for tensor in area.tensors:
         alike.setdefault(folded_name(view.names[tensor.node]), []).append(tensor)
     rows = []
     for tensors in list(alike.values())[:_MOST_CUTS]:
-        read = [node for tensor in tensors for node in readers_of.get(tensor.seen, ())]
+        by = [node for tensor in tensors for node in readers_of.get(tensor.seen, ())]
         rows.append(
             (
                 label_of(view.names[tensor.node] for tensor in tensors),
                 format.integer(len(tensors)),
                 dtype_words([tensor.dtype for tensor in tensors]),
-                _folded_names([view.names[node] for node in read]),
+                _folded_names([view.names[node] for node in by]),
+                _why_unread([unread[t] for t in tensors if t in unread], len(tensors)),
             )
         )
     left = len(alike) - len(rows)
@@ -155,7 +160,10 @@ def _stay(boundary: Boundary | None, told: Refusals) -> str:
     if len(why) == 1:
         shown = told.reasons[0].word
     verb = "depends on the input and stays" if count == 1 else "depend on the input and stay"
-    return f" {format.integer(count)} more {verb} ({shown})."
+    first = told.causes[0]
+    behind = "all" if first.share == 1 else first.behind
+    most = f", {behind} of them behind {first.title}" if count > 1 else ""
+    return f" {format.integer(count)} more {verb} ({shown}){most}."
 
 
 def _gain(plan: StagePlan) -> Pieces:
@@ -177,13 +185,18 @@ def _where(areas: Sequence[Area]) -> str:
     return f"{number} {chained}stages{behind}"
 
 
+def _why_unread(why: Sequence[str], count: int) -> str:
+    """Why some of `count` tensors travel that nothing reads; "" where all are read."""
+    if not why or len(why) == count:
+        return why[0] if why else ""
+    return f"{format.integer(len(why))} of them are read by nothing: {_uncapital(why[0])}"
+
+
 def _folded_names(names: Sequence[str]) -> str:
-    """The first few kinds of name: "top/MatMul, C1…C26/Tile, 3 more"; "–" without one."""
+    """The first few kinds of name: "top/MatMul, C1…C26/Tile, 3 more"; "" without one."""
     alike: dict[str, list[str]] = {}
     for name in names:
         alike.setdefault(folded_name(name), []).append(name)
-    if not alike:
-        return format.UNKNOWN
     shown = [label_of(each) for each in list(alike.values())[:_MOST_READERS]]
     left = len(alike) - len(shown)
     return ", ".join([*shown, f"{format.integer(left)} more"] if left else shown)

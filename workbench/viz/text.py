@@ -12,6 +12,8 @@ from workbench.viz.compare import CompareView, compare_view
 from workbench.viz.compare_input import ComparisonLike
 from workbench.viz.compare_tables import Table, measures_table
 
+_MOST_CAUSES = 8
+
 
 def comparison_table(comparison: ComparisonLike) -> str:
     """The answer in a sentence, the variants as a table, then what it rests on."""
@@ -58,6 +60,12 @@ def boundary_text(view: BoundaryView) -> str:
     refused = [f"{reason.word} {reason.nodes}" for reason in view.reasons if reason.rows]
     if refused:
         lines += ["", f"Refused: {', '.join(refused)}; explain(node) says why."]
+        heads = ("Held back by", "op", "reason", "nodes behind it", "behind it alone")
+        causes = [
+            (c.title, c.about, view.reasons[c.reason].word, c.behind, c.alone)
+            for c in view.causes[:_MOST_CAUSES]
+        ]
+        lines += _aligned([heads, *causes], left={0, 1, 2})
     lines += ["", *(f"{name}: {reason}" for name, reason in view.edits)] if view.edits else []
     if view.ways:
         heads = ("Predicted", "step", "at best", "ratio", "limited by")

@@ -31,6 +31,9 @@ function boxWords(view, box, near) {
   ];
   const marks = near ? box.marks.slice(0, 2) : [];
   for (const place of marks) words.push(reasonMark(view, place));
+  if (marks.length && box.held_by) {
+    words.push(element("span", { class: "wbb-held wb-mono" }, ...breakable(box.held_by)));
+  }
   return words;
 }
 

@@ -1,5 +1,5 @@
 // Puts one boundary into an element: builds the parts, wires them, undoes all when the signal aborts.
-const BOUNDARY_VERSION = 1;
+const BOUNDARY_VERSION = 2;
 
 function titled(title, ...children) {
   return element(
@@ -24,9 +24,12 @@ function newBoundaryState(view) {
     levels: new Map(),
     box: firstBox(view),
     row: -1,
+    inTable: false,
     reasons: new Set(),
+    cause: -1,
     query: "",
     all: false,
+    allCauses: false,
   };
 }
 
@@ -37,57 +40,78 @@ function buildBoundary(root, state) {
     sentence.append(strong ? element("strong", {}, text) : text);
   }
   const parts = { sides: sidesElement(state) };
-  parts.why = element("section", { class: "wbb-block wbb-why", "aria-live": "polite" });
-  parts.why.setAttribute("aria-label", "Why not staged?");
-  fillWhy(parts.why, state);
+  parts.said = element("p", { class: "wbb-said", role: "status", "aria-live": "polite" });
   root.replaceChildren(sentence);
   if (view.notice) root.append(element("p", { class: "wb-quiet" }, view.notice));
-  root.append(parts.sides, element("div", { class: "wbb-foot" }, familyLegend(view), keyHints(BOX_KEY_HINTS)));
+  const hints = keyHints(BOX_KEY_HINTS);
+  hints.prepend(element("span", {}, "Click a box to see why it stays"));
+  root.append(parts.sides, element("div", { class: "wbb-foot" }, familyLegend(view), hints), parts.said);
   const cuts = view.cuts.map(cutElement);
-  const first = element("div", { class: "wbb-columns" });
-  if (cuts.length) first.append(titled("What travels", ...cuts));
-  first.append(parts.why);
-  root.append(first);
+  if (cuts.length) root.append(titled("What travels", ...cuts));
   const plan = element("div", { class: "wbb-columns" });
   if (view.ways.length) plan.append(titled("Predicted time of a step", waysElement(view.ways)));
   if (view.edits.length) plan.append(titled("What the plan does", editsElement(view.edits)));
   if (plan.childElementCount) root.append(plan);
+  if (view.causes.length) root.append(causesElement(parts, view));
   if (view.rows.length) {
     root.append(refusalsElement(parts, view));
     fillRefusals(parts, state);
   }
+  if (parts.causes) fillCauses(parts, state);
+  placeAnswer(parts, state);
   return parts;
 }
 
 function boundaryController(root, parts, state, onSelect) {
   const show = () => {
-    fillWhy(parts.why, state);
     markSelected(parts.sides, state);
     for (const holder of parts.sides.querySelectorAll("[data-region]")) rove(holder, ".wbb-pick");
     if (parts.rows) fillRefusals(parts, state);
+    return placeAnswer(parts, state);
+  };
+  // after a click or a key: in view, and said aloud
+  const tell = () => {
+    const answer = show();
+    parts.said.textContent = answer ? answerOf(state).words : "";
+    return () => answer && answer.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
   const region = (holder) => holder.dataset.region.split(":").map(Number);
   return {
     state,
+    // once more: its answer goes
     pickBox(place) {
-      Object.assign(state, { box: place, row: -1 });
-      show();
-      onSelect(state.view.boxes[place].title);
+      const again = state.box === place && !state.inTable && state.row < 0;
+      Object.assign(state, { box: again ? -1 : place, row: -1, inTable: false });
+      tell()();
+      onSelect(again ? "" : state.view.boxes[place].title);
     },
-    pickRow(place) {
-      const box = state.view.boxes.findIndex((one) => one.rows.length === 1 && one.rows[0] === place);
-      const inside = parts.rows.contains(document.activeElement);
-      Object.assign(state, { box, row: place });
-      show();
-      // its table was filled again
-      if (inside) focusOn(parts.rows.querySelector(`[data-row="${place}"]`));
+    // a row of the table, or one of those that a box's answer lists
+    pickRow(place, inTable) {
+      const alone = state.view.boxes.findIndex((one) => one.rows.length === 1 && one.rows[0] === place);
+      Object.assign(state, { box: inTable ? alone : state.box, row: place, inTable });
+      const reveal = tell();
+      // what was clicked has been filled again
+      const holder = inTable ? parts.rows : parts.sides;
+      focusOn(holder.querySelector(`[data-row="${place}"]`));
+      reveal();
       onSelect(state.view.rows[place].names[0]);
+    },
+    pickCause(place) {
+      state.cause = state.cause === place ? -1 : place;
+      fillCauses(parts, state);
+      fillRefusals(parts, state);
+      placeAnswer(parts, state);
+    },
+    showCauses(all = true) {
+      state.allCauses = all;
+      if (parts.causes) fillCauses(parts, state);
     },
     open(holder, place) {
       if (!state.view.boxes[place].boxes.length) return;
       const [area, at] = region(holder);
       levelOf(state, area, at).push(place);
       fillRegion(holder, state, area, at);
+      placeAnswer(parts, state);
       focusOn(holder.querySelector(".wbb-pick"));
     },
     close(holder) {
@@ -95,6 +119,7 @@ function boundaryController(root, parts, state, onSelect) {
       const place = levelOf(state, area, at).pop();
       if (place === undefined) return false;
       fillRegion(holder, state, area, at);
+      placeAnswer(parts, state);
       focusOn(holder.querySelector(`[data-box="${place}"]`));
       return true;
     },
@@ -103,20 +128,23 @@ function boundaryController(root, parts, state, onSelect) {
       if (!state.reasons.delete(place)) state.reasons.add(place);
       button.setAttribute("aria-pressed", String(state.reasons.has(place)));
       fillRefusals(parts, state);
+      placeAnswer(parts, state);
     },
     search(query) {
       state.query = query;
       fillRefusals(parts, state);
+      placeAnswer(parts, state);
     },
     showAll(all = true) {
       state.all = all;
       if (parts.rows) fillRefusals(parts, state);
+      placeAnswer(parts, state);
     },
     // a node by name, as Python knows it
     select(name) {
       const row = state.view.rows.findIndex((one) => one.names.includes(name));
-      if (row >= 0) Object.assign(state, { row, box: -1 });
-      else state.box = state.view.boxes.findIndex((one) => one.title === name);
+      const box = state.view.boxes.findIndex((one) => one.title === name);
+      Object.assign(state, row >= 0 ? { row, box: -1, inTable: true } : { row, box, inTable: false });
       show();
     },
   };
@@ -127,7 +155,8 @@ function watchClicks(root, view, signal) {
     ["[data-open]", (one) => view.open(one.closest("[data-region]"), Number(one.dataset.open))],
     [".wbb-back", (one) => view.close(one.closest("[data-region]"))],
     ["[data-box]", (one) => view.pickBox(Number(one.dataset.box))],
-    ["[data-row]", (one) => view.pickRow(Number(one.dataset.row))],
+    ["[data-row]", (one) => view.pickRow(Number(one.dataset.row), !one.closest("[data-region]"))],
+    ["[data-cause]", (one) => view.pickCause(Number(one.dataset.cause))],
     ["[data-reason]", (one) => view.filter(one)],
   ];
   const listener = (event) => {
@@ -170,8 +199,9 @@ function boundaryKey(parts, view, target, key) {
     else return false;
     return true;
   }
-  const row = parts.rows && parts.rows.contains(target);
-  const to = row ? moveTarget(parts.rows, "[data-row]", target, key) : null;
+  const lists = [[parts.rows, "[data-row]"], [parts.causes, "tr:not([hidden]) [data-cause]"]];
+  const list = lists.find(([one]) => one && one.contains(target));
+  const to = list ? moveTarget(...list, target, key) : null;
   if (to) focusOn(to);
   return Boolean(to);
 }
@@ -185,6 +215,7 @@ function watchBoundaryPage(root, view, signal) {
     root.dataset.wbTheme = on || !prefersDark() ? "light" : "dark";
     root.classList.toggle("wb-print", on);
     view.showAll(on);
+    view.showCauses(on);
   };
   addEventListener("beforeprint", print(true), { signal });
   addEventListener("afterprint", print(false), { signal });
@@ -211,6 +242,7 @@ export function mountBoundary(root, content, { signal, onSelect = () => {} }) {
     parts.search.addEventListener("input", () => view.search(parts.search.value), { signal });
     parts.all.addEventListener("click", () => view.showAll(), { signal });
   }
+  if (parts.causes) parts.allCauses.addEventListener("click", () => view.showCauses(), { signal });
   watchBoundaryPage(root, view, signal);
   root.dataset.wbReady = "true";
   return view;

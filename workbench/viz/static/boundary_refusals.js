@@ -1,11 +1,12 @@
 // The table of refusals: filtered by reason, searched by name, a row picked for the panel.
 const ROWS_SHOWN = 20;
 
-export function matchingRows(view, reasons, query) {
+export function matchingRows(view, reasons, query, cause = -1) {
   const wanted = query.trim().toLowerCase();
   const found = [];
   view.rows.forEach((row, place) => {
     if (reasons.size && !reasons.has(row.reason)) return;
+    if (cause >= 0 && row.cause !== cause) return;
     const texts = [row.title, row.op, row.blocker, ...row.names];
     if (wanted && !texts.some((text) => text.toLowerCase().includes(wanted))) return;
     found.push(place);
@@ -34,7 +35,7 @@ function rowElement(view, place, selected) {
 
 export function fillRefusals(parts, state) {
   const { view } = state;
-  const found = matchingRows(view, state.reasons, state.query);
+  const found = matchingRows(view, state.reasons, state.query, state.cause);
   const shown = state.all ? found : found.slice(0, ROWS_SHOWN);
   // the row that the panel tells of is always there
   if (state.row >= 0 && found.includes(state.row) && !shown.includes(state.row)) {
@@ -48,10 +49,66 @@ export function fillRefusals(parts, state) {
   parts.all.textContent = `Show all ${found.length}`;
 }
 
+const CAUSES_SHOWN = 8;
+
+function causeRow(view, place) {
+  const cause = view.causes[place];
+  const pick = element(
+    "button",
+    { type: "button", class: "wbb-link wb-mono", "data-cause": place, "aria-pressed": "false" },
+    ...breakable(cause.title),
+  );
+  const bar = element("div", { class: "wbb-bar", style: `width: ${(100 * cause.share).toFixed(2)}%` });
+  return element(
+    "tr",
+    { hidden: place >= CAUSES_SHOWN ? "" : null },
+    element("th", { scope: "row" }, pick),
+    element("td", { class: "wb-mono wbb-op" }, ...breakable(cause.about)),
+    element("td", {}, reasonMark(view, cause.reason)),
+    element("td", { class: "wbb-plot", "aria-hidden": "true" }, element("div", { class: "wbb-axis" }, bar)),
+    element("td", { class: "wb-right" }, cause.behind),
+    element("td", { class: "wb-right" }, cause.alone),
+  );
+}
+
+// what holds back most comes first
+export function causesElement(parts, view) {
+  const heads = [["Held back by"], ["Op"], ["Reason"], [""], ["Nodes behind it", true], ["Behind it alone", true]];
+  parts.causes = element("tbody", {}, ...view.causes.map((_, place) => causeRow(view, place)));
+  const words = "A node counts at everything that it depends on; “alone” are those that run ahead once it is freed.";
+  const more = view.causes.length - CAUSES_SHOWN;
+  parts.allCauses = element("button", { type: "button", class: "wb-btn", hidden: more > 0 ? null : "" });
+  parts.allCauses.textContent = `Show all ${view.causes.length}`;
+  const made = element(
+    "section",
+    { class: "wbb-block wbb-ranked", "aria-label": "What holds them back" },
+    element("div", { class: "wbb-title" }, "What holds them back"),
+    scrolled(
+      element("table", { class: "wb-table wbb-causes" }, element("caption", {}, words), headRow(heads), parts.causes),
+    ),
+    parts.allCauses,
+  );
+  if (view.more_causes) {
+    made.append(element("p", { class: "wb-quiet" }, `${view.more_causes} more, of few nodes, are not listed.`));
+  }
+  return made;
+}
+
+// marks the chosen cause; of the others as many are shown as were asked for
+export function fillCauses(parts, state) {
+  parts.causes.querySelectorAll("tr").forEach((row, place) => {
+    row.hidden = place >= CAUSES_SHOWN && !state.allCauses && place !== state.cause;
+    row.classList.toggle("wbb-on", place === state.cause);
+    row.querySelector("[data-cause]").setAttribute("aria-pressed", String(place === state.cause));
+  });
+  rove(parts.causes, "tr:not([hidden]) [data-cause]");
+  parts.allCauses.hidden = state.allCauses || state.view.causes.length <= CAUSES_SHOWN;
+}
+
 function foundWords(state, count) {
   const query = state.query.trim();
   if (!count) return query ? `No refused node has “${query}” in its name` : "No refused node";
-  return query || state.reasons.size ? `${count} ${count === 1 ? "row" : "rows"}` : "";
+  return query || state.reasons.size || state.cause >= 0 ? `${count} ${count === 1 ? "row" : "rows"}` : "";
 }
 
 function reasonFilter(view, place) {

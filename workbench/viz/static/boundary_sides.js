@@ -42,7 +42,8 @@ function boxList(view, places, near, words) {
   );
 }
 
-// the boxes of one region; of a staged side those with a wire stand at the boundary
+// The boxes of one region along the data. Of a staged side those whose values travel stand at the
+// boundary; the input, which the others read as well, leads them in a row of its own.
 export function fillRegion(holder, state, area, region) {
   const { view } = state;
   const { kind, title, regions } = view.areas[area];
@@ -54,14 +55,26 @@ export function fillRegion(holder, state, area, region) {
   if (heading) parts.push(element("div", { class: "wbb-heading" }, heading));
   if (level.length) parts.push(backButton(view, level));
   if (!places.length) parts.push(element("p", { class: "wb-quiet" }, empty));
-  const inner = places.filter((place) => !view.boxes[place].travels);
-  const out = places.filter((place) => view.boxes[place].travels);
+  const { lead, inner, out } = columnsOfBoxes(view, places);
   const lists = [];
+  if (lead.length) lists.push(boxList(view, lead, near, `${title}: what travels and is read here`));
   if (inner.length) lists.push(boxList(view, inner, near, heading || title));
   if (out.length) lists.push(boxList(view, out, near, `${title}: what travels`));
+  if (lead.length) lists[0].classList.add("wbb-lead");
   parts.push(element("div", { class: "wbb-lists" }, ...lists));
   holder.replaceChildren(...parts);
   markSelected(holder, state);
+}
+
+export function columnsOfBoxes(view, places) {
+  const leads = (place) => view.boxes[place].travels && view.boxes[place].feeds;
+  const after = places.findIndex((place) => !leads(place));
+  const rest = after < 0 ? [] : places.slice(after);
+  return {
+    lead: places.slice(0, places.length - rest.length),
+    inner: rest.filter((place) => !view.boxes[place].travels),
+    out: rest.filter((place) => view.boxes[place].travels),
+  };
 }
 
 export function markSelected(holder, state) {

@@ -11,14 +11,19 @@ function scrolled(table) {
 }
 
 export function cutElement({ caption, rows, more }) {
-  const body = rows.map(([values, tensors, types, readers]) =>
+  const body = rows.map(([values, tensors, types, readers, why]) =>
     element(
       "tr",
       {},
       element("th", { scope: "row", class: "wb-mono" }, ...breakable(values)),
       element("td", { class: "wb-right" }, tensors),
       element("td", { class: "wb-mono" }, types),
-      element("td", { class: "wb-mono" }, ...breakable(readers)),
+      element(
+        "td",
+        {},
+        readers ? element("span", { class: "wb-mono" }, ...breakable(readers)) : "",
+        why ? element("div", {}, why) : "",
+      ),
     ),
   );
   const made = element(

@@ -1,4 +1,6 @@
-// The panel beside the picture: what is known of the selected box or refusal.
+// The answer to "why not staged?": it stands at the click, below the box or the row that was picked,
+// and is said aloud.
+const WHY_NOT = "Why not staged?";
 
 function pathElement(path) {
   const made = element("p", { class: "wb-mono wbb-path" });
@@ -31,61 +33,83 @@ export function refusalElements(view, row) {
   return parts;
 }
 
-function otherRows(view, box) {
+function otherRows(view, box, told) {
   if (box.rows.length < 2) return [];
   const list = element("ul", { class: "wbb-others" });
   for (const place of box.rows) {
     const words = element("span", { class: "wb-mono" }, ...breakable(view.rows[place].title));
     const pick = element(
       "button",
-      { type: "button", class: "wbb-link", "data-row": place },
+      { type: "button", class: "wbb-link", "data-row": place, "aria-expanded": String(place === told) },
       words,
     );
-    list.append(element("li", {}, pick, ` ${view.rows[place].nodes}`));
+    const item = element("li", {}, pick, ` ${view.rows[place].nodes}`);
+    if (place === told) item.append(...refusalElements(view, view.rows[place]));
+    list.append(item);
   }
   if (box.more_rows) list.append(element("li", { class: "wb-quiet" }, `and ${box.more_rows} more`));
   return [element("p", { class: "wb-quiet" }, "In this box:"), list];
 }
 
-function boxElements(view, place) {
+function boxElements(view, place, told) {
   const box = view.boxes[place];
   const family = view.families[box.family][0];
   const parts = [
-    element("p", { class: "wb-mono wb-strong" }, ...breakable(box.title)),
     element("p", {}, `${box.told} `, element("span", { class: "wb-quiet" }, `${box.about}, ${family}`)),
   ];
-  if (box.rows.length === 1) parts.push(...refusalElements(view, view.rows[box.rows[0]]));
-  else {
-    if (box.marks.length) {
-      const marks = box.marks.map((mark) => reasonMark(view, mark));
-      parts.push(element("p", { class: "wbb-marks" }, ...marks));
-    }
-    parts.push(...otherRows(view, box));
+  if (box.rows.length === 1) return [...parts, ...refusalElements(view, view.rows[box.rows[0]])];
+  if (box.marks.length) {
+    const marks = box.marks.map((mark) => reasonMark(view, mark));
+    parts.push(element("p", { class: "wbb-marks" }, ...marks));
+    if (box.held_by) parts.push(element("p", { class: "wb-mono" }, ...breakable(box.held_by)));
   }
-  return parts;
+  return [...parts, ...otherRows(view, box, told)];
 }
 
 function rowElements(view, place) {
   const row = view.rows[place];
   const told = row.near ? "Stays on the compute side, next to the boundary." : "Stays on the compute side.";
-  return [
-    element("p", { class: "wb-mono wb-strong" }, ...breakable(row.title)),
-    element("p", {}, `${told} `, element("span", { class: "wb-quiet" }, `${row.nodes} × ${row.op}`)),
-    ...refusalElements(view, row),
-  ];
+  return [element("p", {}, told), ...refusalElements(view, row)];
 }
 
-export function fillWhy(holder, state) {
-  const { view, box, row } = state;
-  let heading = "Why not staged?";
-  let parts = [element("p", { class: "wb-quiet" }, "Pick a box, or a row of the table below.")];
-  if (row >= 0) parts = rowElements(view, row);
-  else if (box >= 0) {
-    parts = boxElements(view, box);
-    if (!view.boxes[box].rows.length) heading = "What happens to it?";
+function rowWords({ title, detail, change }) {
+  return `${title}: ${detail} Smallest change: ${change}`;
+}
+
+// the answer as elements, and as the words that a screen reader says
+export function answerOf(state) {
+  const { view, box, row, inTable } = state;
+  if (inTable) {
+    const words = rowWords(view.rows[row]);
+    return { heading: WHY_NOT, parts: rowElements(view, row), words };
   }
-  holder.replaceChildren(
+  const { rows, title, told, marks, held_by: by } = view.boxes[box];
+  const one = row >= 0 ? row : rows.length === 1 ? rows[0] : -1;
+  const why = marks.map((mark) => view.reasons[mark].word).join(", ");
+  const words = one >= 0 ? rowWords(view.rows[one]) : [`${title}: ${told}`, why, by].filter(Boolean).join(" ");
+  const heading = rows.length ? WHY_NOT : "What happens to it?";
+  return { heading, parts: boxElements(view, box, row), words };
+}
+
+// Puts the answer where the click was. Returns its element, or null where nothing is picked.
+export function placeAnswer(parts, state) {
+  for (const holder of [parts.sides, parts.rows]) {
+    if (holder) for (const old of holder.querySelectorAll(".wbb-why")) old.remove();
+  }
+  const picked = state.inTable
+    ? parts.rows.querySelector(`[data-row="${state.row}"]`)
+    : parts.sides.querySelector(`[data-box="${state.box}"]`);
+  if (!picked) return null;
+  const { heading, parts: told } = answerOf(state);
+  const panel = element(
+    "div",
+    { class: "wbb-told", role: "group", "aria-label": heading },
     element("div", { class: "wbb-title" }, heading),
-    element("div", { class: "wbb-told" }, ...parts),
+    ...told,
   );
+  const answer = state.inTable
+    ? element("tr", { class: "wbb-why" }, element("td", { colspan: "5" }, panel))
+    : element("li", { class: "wbb-why" }, panel);
+  picked.closest(state.inTable ? "tr" : "li").after(answer);
+  return answer;
 }
