@@ -23,6 +23,7 @@ from workbench.experiments.worker_session import Opened, Steps
 
 NBSP = "\u00a0"
 START_S, OPEN_S, REST_S = 5.0, 1.5, 0.04
+SETTLING = 6
 PROGRAM = Program(name="fake", build=lambda optimizations: None)
 OPENED = Opened(
     stages=1,
@@ -90,8 +91,13 @@ class FakeWorker:
         self.machine.now += REST_S
         return ran
 
-    def _trace(self, session, steps, path):
+    def _trace(self, session, steps, beside, step_stats):
+        assert (session in self._read, beside, step_stats) == (True, "main", False)
+        # as of traced_between: untraced ones on both sides, and traced ones that are not kept
+        self.machine.run(2 * max(6, steps // 2) + steps + 3 * SETTLING, "beside")
         self.machine.run(steps, "trace")
+        self.machine.now += REST_S
+        return unstaged_trace()
 
     def _close(self, session):
         return None
@@ -116,7 +122,6 @@ def measured(monkeypatch):
                 return None
 
         monkeypatch.setattr(turns, "started_workers", Started)
-        monkeypatch.setattr(turns, "load_trace", lambda path: unstaged_trace())
         clock = lambda: machine.now  # noqa: E731
         monkeypatch.setattr(blocks.time, "monotonic", clock)
         monkeypatch.setattr(turns, "TimeBudget", lambda seconds: TimeBudget(seconds, clock))
@@ -125,6 +130,7 @@ def measured(monkeypatch):
             settings_of(toggles, StageOptions(num_threads=2), SmartStageOptions()),
             budget_s=budget_s,
             trace_steps=30,
+            step_stats=False,
             equivalence_steps=200,
             progress=Progress(said),
         )
@@ -135,7 +141,7 @@ def measured(monkeypatch):
 
 @pytest.mark.parametrize(
     ("step_s", "budget_s"),
-    [(0.0005, 45.0), (0.02, 45.0), (0.0005, 60.0), (0.02, 60.0), (0.1, 80.0), (0.1, 120.0)],
+    [(0.0005, 45.0), (0.02, 52.0), (0.0005, 60.0), (0.02, 60.0), (0.1, 100.0), (0.1, 120.0)],
 )
 def test_a_comparison_takes_its_budget_and_no_more(measured, step_s, budget_s):
     machine, found = measured(("stage", "inline_executor"), step_s=step_s, budget_s=budget_s)
