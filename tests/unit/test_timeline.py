@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from tests.builders.javascript import evaluate
 from tests.builders.traces import START_NS, big_trace, make_trace, staged_trace, unstaged_trace
 from workbench.core.trace import Trace
-from workbench.viz import colors, lanes
+from workbench.viz import colors, format, lanes
 from workbench.viz.timeline import TimelineView, timeline_view
 from workbench.viz.timeline_html import timeline_html, timeline_static_html
+from workbench.viz.timeline_scale import on_one_scale
 
 MS = 1_000_000
 DECODE = """(() => {
@@ -467,3 +468,33 @@ def test_still_picture_is_small_and_tells_the_answer() -> None:
     fills = [path.get("fill") for path in drawn.iter("{http://www.w3.org/2000/svg}path")]
     assert {colors.FAMILIES[colors.LOOKUP].light, colors.FAMILIES[colors.INPUT].light} <= set(fills)
     assert len(fills) < 30
+
+
+def test_timelines_on_one_scale_have_the_time_of_the_longest() -> None:
+    views = [timeline_view(unstaged_trace(6)), timeline_view(staged_trace(6))]
+    short, long = sorted(on_one_scale(views), key=lambda view: view.duration_ns)
+    assert short.scale == long.scale
+    assert long.scale is not None
+    assert long.scale.whole_ns == long.duration_ns > short.duration_ns
+    opened = [view.to_json_header()["shown"] for view in (short, long)]
+    starts, times = long.steps["start_ns"].to_numpy(), long.steps["dur_ns"].to_numpy()
+    assert opened == [int(starts[4] + times[4] - starts[2])] * 2
+    widths = []
+    for view in (short, long):
+        low, high = in_browser(view, "newState(model, null).window")
+        widths.append(high - low)
+    assert widths[0] == pytest.approx(widths[1])
+    end = format.duration(long.duration_ns)
+    assert all(end in _drawn_texts(_drawn(timeline_static_html(view))) for view in (short, long))
+
+
+def test_a_timeline_alone_has_its_own_scale() -> None:
+    (view,) = on_one_scale([timeline_view(staged_trace(6))])
+    assert view.scale is None
+    assert view.to_json_header()["shown"] == 0
+
+
+def test_short_traces_are_shown_whole_on_one_scale() -> None:
+    views = on_one_scale([timeline_view(staged_trace(2)), timeline_view(staged_trace(3))])
+    assert views[0].scale is not None
+    assert views[0].scale.shown_ns == max(view.duration_ns for view in views)

@@ -20,6 +20,7 @@ from workbench.viz.compare_tables import measures_table
 from workbench.viz.notebook import DATA_BYTES, Picture, kept_view, pictures_html
 from workbench.viz.report import summary_html, table_html
 from workbench.viz.text import boundary_text, metrics_text, view_text
+from workbench.viz.timeline_scale import ONE_SCALE, on_one_scale
 from workbench.viz.widget import TimelineWidget
 
 Bundle = tuple[dict[str, Any], dict[str, Any]]
@@ -58,11 +59,12 @@ def _metrics(metrics: StepMetrics) -> Bundle:
 def _comparison(comparison: Comparison) -> Bundle:
     view = compare_view(comparison)
     room = DATA_BYTES // max(1, len(view.traces))
-    pictures = [
-        Picture(kept_view(trace, label, room), f"Timeline: {label}") for label, trace in view.traces
-    ]
+    timelines = on_one_scale([kept_view(trace, label, room) for label, trace in view.traces])
+    pictures = [Picture(drawn, f"Timeline: {drawn.title}") for drawn in timelines]
     pictures += [Picture(boundary, f"Boundary: {label}") for label, boundary in view.boundaries]
     shown = summary_html(view)
+    if len(timelines) > 1:
+        shown += f"<p>{ONE_SCALE}</p>"
     if pictures:
         shown += pictures_html(pictures)
     return {"text/plain": view_text(view), "text/html": shown}, {}

@@ -22,8 +22,9 @@ from workbench.viz.compare_answer import Answer, overall_answer
 from workbench.viz.compare_input import ComparisonLike
 from workbench.viz.compare_tables import Table
 from workbench.viz.provenance import differing
-from workbench.viz.timeline import timeline_view
+from workbench.viz.timeline import TimelineView, timeline_view
 from workbench.viz.timeline_html import timeline_html
+from workbench.viz.timeline_scale import ONE_SCALE, on_one_scale
 
 _STATIC = Path(__file__).parent / "static"
 # all timelines of a page together; the rest of it is small, and the whole stays under 3 MB
@@ -96,6 +97,7 @@ def report_html(comparison: ComparisonLike | Sequence[ComparisonLike]) -> str:
             machine=", ".join(filter(None, machine)),
             overall=_overall(comparisons, apart) if len(comparisons) > 1 else None,
             sections=sections,
+            one_scale=ONE_SCALE,
             style=page_style(),
             script=assets.report_script(),
             version=workbench.__version__,
@@ -144,9 +146,10 @@ def _sections(views: Sequence[CompareView], different: Sequence[str]) -> list[_S
     count = sum(len(view.traces) for view in views)
     sections = []
     for number, (view, apart) in enumerate(zip(views, different, strict=True), 1):
+        fitting = [_fitting(trace, label, TIMELINE_BYTES // count) for label, trace in view.traces]
         timelines = tuple(
-            _Drawn(label, _timeline(trace, label, f"t{number}-{row}", TIMELINE_BYTES // count))
-            for row, (label, trace) in enumerate(view.traces, 1)
+            _Drawn(drawn.title, timeline_html(drawn, f"t{number}-{row}"))
+            for row, drawn in enumerate(on_one_scale(fitting), 1)
         )
         boundaries = tuple(
             _Drawn(label, boundary_html(boundary, f"b{number}-{row}"))
@@ -159,19 +162,18 @@ def _sections(views: Sequence[CompareView], different: Sequence[str]) -> list[_S
     return sections
 
 
-def _timeline(trace: Trace, title: str, element_id: str, most_bytes: int) -> str:
+def _fitting(trace: Trace, title: str, most_bytes: int) -> TimelineView:
     """The timeline; of the last steps alone where all of them take too much room."""
     numbers = trace.steps()["number"].tolist()
     # No more steps than may fit are drawn and packed to see whether they do.
     fit = most_bytes // _LEAST_EVENT_BYTES
     kept = max(1, len(numbers) * fit // max(fit, len(trace.events)))
     steps = (numbers[-kept], numbers[-1]) if kept < len(numbers) else None
-    page = timeline_html(timeline_view(trace, title=title, steps=steps), element_id)
-    while len(page) > most_bytes and kept > 1:
-        kept = max(1, min(kept - 1, kept * most_bytes // len(page)))
+    view = timeline_view(trace, title=title, steps=steps)
+    while (size := len(timeline_html(view, "t"))) > most_bytes and kept > 1:
+        kept = max(1, min(kept - 1, kept * most_bytes // size))
         view = timeline_view(trace, title=title, steps=(numbers[-kept], numbers[-1]))
-        page = timeline_html(view, element_id)
-    return page
+    return view
 
 
 def _subtitle(view: CompareView) -> str:

@@ -35,6 +35,19 @@ KEPT_STEPS = 100
 _PACK_LEVEL = 6
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scale:
+    """What several timelines have in common, so that the same width is the same time.
+
+    Attributes:
+      shown_ns: what each of them shows when it opens.
+      whole_ns: what a still picture of each is wide.
+    """
+
+    shown_ns: int
+    whole_ns: int
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class TimelineView:
     """One timeline, ready for every outlet.
@@ -50,6 +63,7 @@ class TimelineView:
       columns: what the blob holds, by name.
       nodes: name, op type and family of every name that a span may have.
       steps: the runs of main steps, as StepMetrics.per_step.
+      scale: shared with other timelines; None where this one stands alone.
     """
 
     title: str
@@ -62,6 +76,7 @@ class TimelineView:
     columns: dict[str, np.ndarray] = dataclasses.field(repr=False)
     nodes: pd.DataFrame = dataclasses.field(repr=False)
     steps: pd.DataFrame = dataclasses.field(repr=False)
+    scale: Scale | None = None
 
     def to_json_header(self) -> dict[str, Any]:
         """Everything but the columns, as plain values that `json.dumps` takes."""
@@ -75,6 +90,7 @@ class TimelineView:
             "sentence": [list(piece) for piece in self.sentence],
             "notice": self.notice,
             "duration": self.duration_ns,
+            "shown": self.scale.shown_ns if self.scale else 0,
             "families": [[f.name, f.code, f.pattern] for f in colors.FAMILIES],
             "gapNames": list(lanes.GAP_NAMES),
             "lanes": [dataclasses.asdict(lane) for lane in self.lanes],

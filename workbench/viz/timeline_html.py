@@ -74,7 +74,8 @@ def _name(view: TimelineView) -> str:
 
 def _picture(view: TimelineView, name: str) -> str:
     """Merged columns over the whole trace: per column and lane the family with most time."""
-    edges = view.origin_ns + np.arange(_COLUMNS + 1) * view.duration_ns // _COLUMNS
+    whole = view.scale.whole_ns if view.scale else view.duration_ns
+    edges = view.origin_ns + np.arange(_COLUMNS + 1) * whole // _COLUMNS
     shapes, y = [], _TOP
     for lane in view.lanes:
         label = html.escape(lane.label)
@@ -90,7 +91,7 @@ def _picture(view: TimelineView, name: str) -> str:
         y += _LANE + _GAP
     shapes.append(_legend(view, y + 6, f"url(#{name}-hatch)"))
     y += _LANE
-    end = format.duration(view.duration_ns)
+    end = format.duration(whole)
     title = html.escape(_name(view))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{y + 4}" '

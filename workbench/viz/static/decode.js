@@ -84,6 +84,7 @@ export function decode(header, buffer = null) {
     header,
     lanes: header.lanes,
     duration: header.duration,
+    shown: header.shown,
     pending: !buffer,
     start: startsOf(header, columns),
     family: familiesOf(columns.name, columns.nameFamily),

@@ -3,6 +3,10 @@ const CONTEXT_STEPS = 1;
 
 function firstWindow(model) {
   const k = model.steps >> 1;
+  if (model.shown) {
+    const middle = model.steps ? (model.stepStart[k] + model.stepEnd[k]) / 2 : model.duration / 2;
+    return fitWindow(middle - model.shown / 2, middle + model.shown / 2, 0.04, model.duration);
+  }
   if (model.steps < 4) return fitWindow(0, model.duration, 0.02, model.duration);
   const low = model.stepStart[k - CONTEXT_STEPS];
   return fitWindow(low, model.stepEnd[k + CONTEXT_STEPS], 0.04, model.duration);
