@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from workbench.ops.embedding_variable import read_embedding_variable as read_embedding_variable
     from workbench.ops.fusion import fused_embeddings as fused_embeddings
     from workbench.ops.fusion import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+    from workbench.quiet_start import quiet_start as quiet_start
     from workbench.viz.mime import widget as widget
     from workbench.viz.report import write_report as write_report
 
@@ -85,6 +86,7 @@ _HOME = {
     "prefetch_join": "workbench.core.stage",
     "prefetching": "workbench.core.prefetch_hook",
     "prepare_config": "workbench.core.smart_stage",
+    "quiet_start": "workbench.quiet_start",
     "read_embedding_variable": "workbench.ops.embedding_variable",
     "relearn_costs": "workbench.core.learnt_costs",
     "safe_embedding_lookup_sparse": "workbench.ops.fusion",
