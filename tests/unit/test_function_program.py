@@ -7,11 +7,13 @@ import sys
 
 import pytest
 
+import workbench as wb
 from workbench.core.options import Optimizations, StageOptions
 from workbench.errors import OptionError
 from workbench.experiments.function_program import (
     FunctionProgram,
     require_possible,
+    require_program,
     usual_toggles,
 )
 from workbench.experiments.program import Program
@@ -52,3 +54,32 @@ def test_it_loads_no_tensorflow():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
+
+
+def build(optimizations):
+    """A user's function."""
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (build, r"got the function 'build'; give wb\.Program\(name='build', build=build\)"),
+        (
+            None,
+            r"expected a wb\.Program, whose build\(optimizations\) returns wb\.Built.* a NoneType",
+        ),
+        (3, "or a wb.FunctionProgram, whose make.* got a int"),
+    ],
+)
+def test_what_is_no_program_is_told_what_one_is(given, words):
+    with pytest.raises(OptionError, match=words):
+        require_program(given)
+    with pytest.raises(OptionError, match=words):
+        wb.compare(given, progress=False)
+    with pytest.raises(OptionError, match=words):
+        wb.trace(given, progress=False)
+
+
+def test_programs_are_programs():
+    require_program(Program(name="a", build=build))
+    require_program(FunctionProgram(name="a", make=build))

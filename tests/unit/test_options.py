@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import pickle
 
 import pytest
 
+import workbench as wb
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions, ThreadPoolOptions
 from workbench.errors import OptionError
 
@@ -53,3 +56,30 @@ def test_labels():
     assert Optimizations(smart_stage=SmartStageOptions()).label() == "smart stage"
     both = Optimizations(stage=StageOptions(), smart_stage=SmartStageOptions())
     assert both.label() == "stage + smart stage"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (
+            lambda: StageOptions(threads=2),
+            r"StageOptions has no 'threads' \(did you mean 'num_threads'\?\); its fields are cap",
+        ),
+        (lambda: StageOptions(zzz=2), "StageOptions has no 'zzz'; its fields are capacity, num_"),
+        (lambda: StageOptions(4), "StageOptions takes its fields by name, and got 4 without one"),
+        (lambda: wb.Optimizations(stages=None), r"did you mean 'stage'\?"),
+        (lambda: wb.Program(name="a"), "Program needs build; its fields are name, build, "),
+        (lambda: wb.FunctionProgram(), "FunctionProgram needs name and make; its fields"),
+        (lambda: wb.Built(loss=1), "Built needs train_op"),
+    ],
+)
+def test_wrong_arguments_are_told_the_fields(wrong, words):
+    with pytest.raises(OptionError, match=words):
+        wrong()
+
+
+def test_checked_fields_stay_those_of_a_dataclass():
+    options = StageOptions(capacity=3)
+    assert dataclasses.replace(options, num_threads=2) == StageOptions(capacity=3, num_threads=2)
+    assert list(inspect.signature(StageOptions).parameters)[:2] == ["capacity", "num_threads"]
+    assert pickle.loads(pickle.dumps(options)) == options

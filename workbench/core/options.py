@@ -8,6 +8,7 @@ import re
 from typing import Any, ClassVar
 
 from workbench.errors import OptionError
+from workbench.named_fields import named_fields
 
 
 def _at_least(owner: object, name: str, least: int) -> None:
@@ -19,6 +20,7 @@ def _at_least(owner: object, name: str, least: int) -> None:
         )
 
 
+@named_fields
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StageOptions:
     """How a stage runs ahead of the step that consumes it.
@@ -55,6 +57,7 @@ class StageOptions:
             _at_least(self, name, 0)
 
 
+@named_fields
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SmartStageOptions:
     """What a smart stage may do; what is None is chosen from the graph and, if given, a trace.
@@ -113,6 +116,7 @@ class SmartStageOptions:
             )
 
 
+@named_fields
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ThreadPoolOptions:
     """One independent pool for staged sides, as DeepRec's ConfigProto describes it.
@@ -156,6 +160,7 @@ class ExecutorPolicy(enum.StrEnum):
 _LARGEST = 2**63 - 1
 
 
+@named_fields
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CostModelOptions:
     """What the executor policy COST_MODEL learns from, and how it groups cheap nodes.
@@ -204,6 +209,7 @@ class CostModelOptions:
         return 0 < start_step < stop_step
 
 
+@named_fields
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Optimizations:
     """The toggles: which optimizations a program is built with; all off by default.

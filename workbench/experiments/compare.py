@@ -17,6 +17,7 @@ from workbench.experiments.environment import environment, usable_cores
 from workbench.experiments.function_program import (
     AnyProgram,
     FunctionProgram,
+    require_program,
     usual_toggles,
 )
 from workbench.experiments.measure import mean_interval, ratio_interval, verdict
@@ -107,6 +108,7 @@ def compare(
       RunError: a child died, or the program's own code failed; the message says where.
       KeyboardInterrupt: after Ctrl-C, with the words to show; no process is left.
     """
+    require_program(program)
     wished = _wished(program, toggles, all)
     options = (stage or StageOptions(), smart_stage or SmartStageOptions())
     settings = settings_of(wished, *options)
@@ -191,6 +193,7 @@ def trace(
         has no session that returns them.
       RunError, KeyboardInterrupt: as `compare`.
     """
+    require_program(program)
     _require_at_least("steps", steps, 1)
     _require_at_least("warm_up_steps", warm_up_steps, 0)
     _require_session(program, step_stats)

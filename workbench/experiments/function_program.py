@@ -14,8 +14,10 @@ from workbench.core.options import Optimizations
 from workbench.core.toggles import STAGE, USUAL
 from workbench.errors import OptionError
 from workbench.experiments.program import Program
+from workbench.named_fields import named_fields
 
 
+@named_fields
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FunctionProgram:
     """A training step of TensorFlow 2 and its data.
@@ -54,6 +56,27 @@ class FunctionProgram:
 
 
 AnyProgram = Program | FunctionProgram
+
+
+def require_program(program: object) -> None:
+    """Requires a program, and says how one is made of what was given instead.
+
+    Raises:
+      OptionError: anything else.
+    """
+    if isinstance(program, AnyProgram):
+        return
+    given = f"a {type(program).__name__}"
+    if callable(program) and hasattr(program, "__name__"):
+        name = program.__name__
+        given = f"the function {name!r}; give wb.Program(name={name!r}, build={name})"
+    elif hasattr(program, "train_step"):
+        given = f"the model {program!r}"
+    raise OptionError(
+        f"expected a wb.Program, whose build(optimizations) returns wb.Built(train_op=…), or a "
+        f"wb.FunctionProgram, whose make() returns (train_step, dataset) or (model, dataset), and "
+        f"got {given}"
+    )
 
 
 def usual_toggles(program: AnyProgram) -> tuple[str, ...]:

@@ -12,8 +12,10 @@ from typing import Any
 
 from workbench.core.options import Optimizations
 from workbench.errors import OptionError
+from workbench.named_fields import named_fields
 
 
+@named_fields
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Built:
     """What a step runs, in the graph in which it was built.
@@ -37,6 +39,7 @@ class Built:
 Build = Callable[[Optimizations], Built]
 
 
+@named_fields
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Program:
     """A training program and, as far as it can, its parts.

@@ -273,7 +273,7 @@ def _require_built(built: Any, program: Program, part: str) -> Built:
     if not isinstance(built, Built):
         raise OptionError(
             f"Program {program.name!r}: {part} returned {type(built).__name__}; "
-            "expected workbench.experiments.program.Built(train_op=…)"
+            "expected wb.Built(train_op=…)"
         )
     return built
 
