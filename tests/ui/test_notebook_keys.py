@@ -36,7 +36,8 @@ NOTEBOOK_JS = """() => {
       [inputHidden, outputArea ? outputArea.model.length : 0]),
     active: content.activeCellIndex,
     selected: content.selectedCells.length,
-    kernel: [kernel.id, kernel.status],
+    // busy for a moment when a picture tells it what is selected
+    kernel: [kernel.id, ["idle", "busy"].includes(kernel.status)],
     numbers: document.querySelectorAll(".jp-mod-lineNumbers, .cm-lineNumbers").length,
     dialogs: document.querySelectorAll(".jp-Dialog").length,
     menus: document.querySelectorAll(".lm-Menu").length,

@@ -18,7 +18,7 @@ from workbench.viz.report import write_report
 pdfium = pytest.importorskip("pypdfium2", reason="pypdfium2 is not installed")
 
 SCALE = 2  # pixels per point
-MOST_PAGES = 7
+MOST_PAGES = 8
 
 
 @pytest.fixture

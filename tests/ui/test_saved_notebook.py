@@ -22,7 +22,7 @@ ACCENT = "#1976d2"
 LOOKUP, DENSE = colors.FAMILIES[colors.LOOKUP].light, colors.FAMILIES[colors.DENSE].light
 # the least a picture must have of each color: a line of the buffer, some boxes or spans
 TIMELINE = {LOOKUP: 100, DENSE: 100, colors.FAMILIES[colors.INPUT].light: 100}
-BOUNDARY = {ACCENT: 100, LOOKUP: 50, DENSE: 50}
+BOUNDARY = {ACCENT: 100, LOOKUP: 50, colors.FAMILIES[colors.IDS].light: 50}
 SOURCES = {
     "trace": "dlrm_trace(20)",
     "boundary": "towers()",
