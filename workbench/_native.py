@@ -36,6 +36,8 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "workbench_free": (None, _OWN_TEXT),
     "workbench_give_costs": (None, _TEXT),
     "workbench_relearn": (None,),
+    "workbench_turns_asked": (_NUMBER,),
+    "workbench_turns_kept": (_NUMBER,),
     "workbench_trace_ops": (None, ctypes.c_int),
     "workbench_traced_ops": (_NUMBER,),
     "workbench_take_ops": (_NUMBER, _NUMBER, *[_NUMBERS] * 4, *[_INTS] * 2),

@@ -9,6 +9,7 @@
 
 #include "executor/cost_model.h"
 #include "executor/executor.h"
+#include "executor/turns.h"
 #include "tracing/op_events.h"
 
 using workbench::CostModel;
@@ -32,6 +33,11 @@ char* workbench_learnt_costs() { return Copied(CostModel::Table()); }
 void workbench_free(char* text) { std::free(text); }
 void workbench_give_costs(const char* lines) { CostModel::Give(lines); }
 void workbench_relearn() { CostModel::RelearnAll(); }
+
+// Of steps on the threads of their callers: how often they asked for a turn, and how often one was
+// kept from one call to the next.
+int64_t workbench_turns_asked() { return workbench::Turns::Get().asked(); }
+int64_t workbench_turns_kept() { return workbench::Turns::Get().kept(); }
 
 void workbench_trace_ops(int on) { OpEvents::Get().Record(on != 0); }
 int64_t workbench_traced_ops() { return OpEvents::Get().ready(); }

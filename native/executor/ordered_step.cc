@@ -58,6 +58,8 @@ class OrderedSteps::Step {
   struct AsyncCall;
 
   void RunByWaiting();
+  // Whether RunByWaiting, which went through the whole plan before, has something to run.
+  bool HasReady() const { return !frame_->failed() && !ready_.empty(); }
   void Launch(int32_t position);
   void EndAsync(AsyncCall* async);
   void Ended(int32_t position);
@@ -155,10 +157,10 @@ absl::Status OrderedSteps::Step::Run(const Executor::Args& args, Turn* turn) {
   RunReady();
   while (under_way_ > 0) {
     taken_.clear();
-    turn->Pause();
-    workers_->TakeHome(0, 1, &taken_);
+    workers_->TakeHome(0, 1, &taken_, turn);
+    EndAsync(taken_.front());
+    if (!HasReady()) continue;
     turn->Resume();
-    for (AsyncCall* call : taken_) EndAsync(call);
     RunByWaiting();
   }
   return End(frame_->EndHere());

@@ -542,10 +542,8 @@ void Step<Propagator>::Work(bool home) {
     local.items.clear();
     local.next = 0;
     if (home) {
-      if (turn_ != nullptr) turn_->Pause();
-      const bool took = workers->TakeHome(batch_ns_, batch_ops_, &local.items);
+      if (!workers->TakeHome(batch_ns_, batch_ops_, &local.items, turn_)) return;
       if (turn_ != nullptr) turn_->Resume();
-      if (!took) return;
     } else {
       const auto took = workers->Take(batch_ns_, batch_ops_, &local.items);
       if (took == Workers::Took::kNothing) return;

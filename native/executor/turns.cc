@@ -45,8 +45,15 @@ Turns& Turns::Get() {
 
 bool Turns::Take(Client* client) {
   const Clock::time_point now = Clock::now();
-  client->comes_back_ = now - client->gave_ <= settings_.absent;
+  client->comes_back_ = now - client->ended_ <= settings_.absent;
+  return client->has_turn_ = Enter(client, now);
+}
+
+bool Turns::Resume(Client* client) { return client->has_turn_ = Enter(client, Clock::now()); }
+
+bool Turns::Enter(Client* client, Clock::time_point now) {
   std::unique_lock<std::mutex> lock(mu_);
+  ++asked_;
   if (client->keeps_) {
     EndKeeping(client);
     return true;
@@ -67,18 +74,39 @@ bool Turns::Take(Client* client) {
   return false;
 }
 
-void Turns::Give(Client* client, bool leaves) {
+void Turns::Give(Client* client) {
   const Clock::time_point now = Clock::now();
-  client->gave_ = now;
+  client->ended_ = now;
+  if (!client->has_turn_) return;
+  client->has_turn_ = false;
   std::lock_guard<std::mutex> lock(mu_);
   StopAbsent(now);
-  if (!waiting_.empty() && !leaves && client->comes_back_ &&
-      now - client->began_ < settings_.keep && int(keeping_.size()) + 1 < settings_.most) {
+  if (!waiting_.empty() && client->comes_back_ && now - client->began_ < settings_.keep &&
+      int(keeping_.size()) + 1 < settings_.most) {
+    ++kept_;
     client->keeps_ = true;
     keeping_.push_back(client);
   } else {
     Pass();
   }
+}
+
+void Turns::Pause(Client* client) {
+  if (!client->has_turn_) return;
+  client->has_turn_ = false;
+  std::lock_guard<std::mutex> lock(mu_);
+  StopAbsent(Clock::now());
+  Pass();
+}
+
+int64_t Turns::asked() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return asked_;
+}
+
+int64_t Turns::kept() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return kept_;
 }
 
 void Turns::Leave(Client* client) {
@@ -94,7 +122,7 @@ void Turns::EndKeeping(Client* client) {
 }
 
 void Turns::StopAbsent(Clock::time_point now) {
-  while (!keeping_.empty() && now - keeping_.front()->gave_ > settings_.absent) {
+  while (!keeping_.empty() && now - keeping_.front()->ended_ > settings_.absent) {
     EndKeeping(keeping_.front());
     Pass();
   }
@@ -114,21 +142,25 @@ void Turns::Pass() {
 Turn::Turn() : outermost_(!in_step) {
   if (!outermost_) return;
   in_step = true;
-  has_turn_ = Turns::Get().Take(OfThread());
+  Turns::Get().Take(OfThread());
 }
 
 Turn::~Turn() {
   if (!outermost_) return;
   in_step = false;
-  if (has_turn_) Turns::Get().Give(OfThread(), /*leaves=*/false);
+  Turns::Get().Give(OfThread());
 }
 
 void Turn::Pause() {
-  if (outermost_ && has_turn_) Turns::Get().Give(OfThread(), /*leaves=*/true);
+  if (!outermost_) return;
+  paused_ = true;
+  Turns::Get().Pause(OfThread());
 }
 
 void Turn::Resume() {
-  if (outermost_) has_turn_ = Turns::Get().Take(OfThread());
+  if (!paused_) return;
+  paused_ = false;
+  Turns::Get().Resume(OfThread());
 }
 
 }  // namespace workbench

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <list>
 #include <mutex>
 #include <vector>
@@ -42,8 +43,9 @@ class Turns {
 
     Turns* const turns_;
     Clock::time_point began_;  // The turn.
-    Clock::time_point gave_{Clock::duration::min() / 2};  // The call before; long ago at first.
+    Clock::time_point ended_{Clock::duration::min() / 2};  // The call before; long ago at first.
     bool comes_back_ = false;  // As he did the last time.
+    bool has_turn_ = false;    // Within a call.
     bool keeps_ = false;       // A turn, between two calls. Guarded by Turns::mu_.
   };
 
@@ -52,10 +54,19 @@ class Turns {
   // Of the process.
   static Turns& Get();
 
-  // True: the client has a turn and gives it back.
+  // A call begins; true: with a turn. It ends with Give in any case.
   bool Take(Client* client);
-  // `leaves`: he will not be back soon.
-  void Give(Client* client, bool leaves);
+  void Give(Client* client);
+
+  // Around a wait within a call, which says nothing about how soon the client calls again. A call
+  // may end without having resumed.
+  void Pause(Client* client);
+  bool Resume(Client* client);
+
+  // How often a client asked for a turn, at the begin of a call or in the middle, and how often one
+  // was kept from one call to the next.
+  int64_t asked() const;
+  int64_t kept() const;
 
  private:
   struct Waiter {
@@ -63,6 +74,7 @@ class Turns {
     bool has_turn = false;
   };
 
+  bool Enter(Client* client, Clock::time_point now);
   void Leave(Client* client);
   // With the lock held:
   void EndKeeping(Client* client);
@@ -71,7 +83,9 @@ class Turns {
 
   const Settings settings_;
 
-  std::mutex mu_;  // Guards all below.
+  mutable std::mutex mu_;  // Guards all below.
+  int64_t asked_ = 0;
+  int64_t kept_ = 0;
   int free_;       // None where somebody waits.
   std::list<Waiter*> waiting_;
   std::vector<Client*> keeping_;  // The longest first. Never all turns: who runs calls the next.
@@ -86,13 +100,14 @@ class Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  // Around a wait: others run meanwhile.
+  // Before a wait: others run meanwhile.
   void Pause();
+  // Before there is something to run again. Nothing where the turn was not paused.
   void Resume();
 
  private:
   const bool outermost_;
-  bool has_turn_ = false;
+  bool paused_ = false;
 };
 
 }  // namespace workbench

@@ -113,6 +113,24 @@ class Workers {
     }
   }
 
+  // The same for home with a turn to run (or none: null), which is paused if and only if home has to
+  // wait; home resumes it when there is something to run.
+  template <class Turn>
+  bool TakeHome(int64_t most_cost, size_t most_items, std::vector<Item>* taken, Turn* turn) {
+    if (turn != nullptr) {
+      {
+        std::lock_guard<std::mutex> lock(mu_);
+        if (!heap_.empty()) {
+          Pop(most_cost, most_items, taken);
+          return true;
+        }
+        if (Over()) return false;
+      }
+      turn->Pause();
+    }
+    return TakeHome(most_cost, most_items, taken);
+  }
+
   // Nothing is under way any more. True: nobody is inside, so the caller is the last.
   bool End() {
     std::lock_guard<std::mutex> lock(mu_);

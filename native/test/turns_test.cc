@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "executor/workers.h"
 #include "test/check.h"
 
 namespace workbench {
@@ -24,7 +25,7 @@ constexpr Turns::Settings kNotKept{1, kForEver, milliseconds{0}, kForEver};
 // One call of a client whose calls come one after the other.
 void Call(Turns* turns, Client* client) {
   CHECK(turns->Take(client));
-  turns->Give(client, /*leaves=*/false);
+  turns->Give(client);
 }
 
 // A thread that wants a turn, and holds it until it is told to end.
@@ -49,7 +50,7 @@ class Other {
     const bool has_turn = turns_->Take(&client_);
     state_ = has_turn ? kHasTurn : kWithout;
     while (!end_) std::this_thread::yield();
-    if (has_turn) turns_->Give(&client_, /*leaves=*/true);
+    turns_->Pause(&client_);  // And does not come back.
   }
 
   Turns* const turns_;
@@ -72,9 +73,9 @@ TEST(NoMoreThanThereAreTurns) {
   CHECK(turns.Take(&second));
   Other third(&turns);
   LetWait(third);
-  turns.Give(&second, /*leaves=*/true);
+  turns.Pause(&second);
   third.WaitForTurn();
-  turns.Give(&first, /*leaves=*/true);
+  turns.Pause(&first);
 }
 
 TEST(TheOthersInTheOrderInWhichTheyCame) {
@@ -86,7 +87,7 @@ TEST(TheOthersInTheOrderInWhichTheyCame) {
     others.push_back(std::make_unique<Other>(&turns));
     LetWait(*others.back());
   }
-  turns.Give(&mine, /*leaves=*/false);
+  turns.Give(&mine);
   for (size_t i = 0; i < others.size(); ++i) {
     others[i]->WaitForTurn();
     for (size_t later = i + 1; later < others.size(); ++later) CHECK(!others[later]->has_turn());
@@ -99,9 +100,9 @@ TEST(ImpatientOnesGoAheadWithoutATurn) {
   Client holder(&turns), impatient(&turns);
   CHECK(turns.Take(&holder));
   CHECK(!turns.Take(&impatient));
-  turns.Give(&holder, /*leaves=*/false);
+  turns.Give(&holder);
   CHECK(turns.Take(&impatient));  // Nobody waits any more: the turn was not kept.
-  turns.Give(&impatient, /*leaves=*/false);
+  turns.Give(&impatient);
 }
 
 TEST(WhoComesBackAtOnceKeepsHisTurnWhileOthersWait) {
@@ -114,11 +115,11 @@ TEST(WhoComesBackAtOnceKeepsHisTurnWhileOthersWait) {
   Other waiting(&turns);
   LetWait(waiting);
   for (int i = 0; i < 3; ++i) {
-    turns.Give(&mine, /*leaves=*/false);
+    turns.Give(&mine);
     LetWait(waiting);
     CHECK(turns.Take(&mine));
   }
-  turns.Give(&mine, /*leaves=*/true);
+  turns.Pause(&mine);
   waiting.WaitForTurn();
 }
 
@@ -130,8 +131,102 @@ TEST(WhoNeverCameBackKeepsNothing) {
   CHECK(turns.Take(&mine));
   Other waiting(&turns);
   LetWait(waiting);
-  turns.Give(&mine, /*leaves=*/false);
+  turns.Give(&mine);
   waiting.WaitForTurn();
+}
+
+TEST(WhoPausedInACallHasNotComeBack) {
+  Turns turns({2, kForEver, kForEver, milliseconds{200}});
+  Client mine(&turns);
+  Other running(&turns);
+  running.WaitForTurn();
+  Call(&turns, &mine);
+  std::this_thread::sleep_for(milliseconds{300});  // He thinks for longer than a turn is kept.
+  CHECK(turns.Take(&mine));
+  turns.Pause(&mine);
+  CHECK(turns.Resume(&mine));
+  Other waiting(&turns);
+  LetWait(waiting);
+  turns.Give(&mine);
+  waiting.WaitForTurn();
+  CHECK(turns.kept() == 0);
+}
+
+TEST(WhoCameBackAndPausesInHisCallIsStillOneWhoComesBack) {
+  Turns turns({2, kForEver, kForEver, milliseconds{200}});
+  Client mine(&turns);
+  Other running(&turns);
+  running.WaitForTurn();
+  Call(&turns, &mine);
+  CHECK(turns.Take(&mine));
+  turns.Pause(&mine);
+  std::this_thread::sleep_for(milliseconds{300});
+  CHECK(turns.Resume(&mine));
+  Other waiting(&turns);
+  LetWait(waiting);
+  turns.Give(&mine);
+  CHECK(turns.kept() == 1);
+  CHECK(turns.Take(&mine));
+  turns.Pause(&mine);
+  waiting.WaitForTurn();
+}
+
+TEST(ACallMayEndWhileItIsPaused) {
+  Turns turns(kKept);
+  Client mine(&turns), other(&turns);
+  CHECK(turns.Take(&mine));
+  turns.Pause(&mine);
+  CHECK(turns.Take(&other));
+  Other running(&turns);
+  running.WaitForTurn();  // The turn that was paused: all are taken now.
+  turns.Give(&mine);
+  Other waiting(&turns);
+  LetWait(waiting);
+  turns.Give(&other);
+  waiting.WaitForTurn();
+}
+
+// What a step on the thread of its caller does with its turn. `begin` finds nodes ready and starts
+// `waits` kernels that end later, of which each makes `behind` nodes ready.
+int64_t AskedInAStep(int begin, int waits, int behind) {
+  const int64_t before = Turns::Get().asked();
+  Turn turn;
+  Workers<int> workers(1, /*home=*/true);
+  using Ready = Workers<int>::Ready;
+  const auto add = [&workers](int nodes, int64_t left) {
+    const std::vector<Ready> ready(nodes, Ready{0, 0, 1});
+    workers.Add(ready.data(), ready.data() + nodes, left);
+  };
+  add(begin, 0);
+  if (waits == 0) workers.End();
+  std::vector<int> taken;
+  std::thread others;
+  int ran = 0;
+  while (workers.TakeHome(0, 1, &taken, &turn)) {
+    turn.Resume();
+    ran += int(taken.size());
+    taken.clear();
+    if (ran < begin || others.joinable()) continue;
+    others = std::thread([&] {
+      for (int i = 0; i < waits; ++i) {
+        std::this_thread::sleep_for(milliseconds{5});
+        if (behind > 0) add(behind, Workers<int>::kNoWorker);
+      }
+      std::this_thread::sleep_for(milliseconds{5});
+      if (waits > 0) workers.End();
+    });
+  }
+  others.join();
+  CHECK(ran == begin + waits * behind);
+  return Turns::Get().asked() - before;
+}
+
+TEST(AStepAsksForATurnOnceAndAfterEachWaitThatGaveItSomethingToRun) {
+  CHECK(AskedInAStep(1, 0, 0) == 1);
+  CHECK(AskedInAStep(100, 0, 0) == 1);
+  CHECK(AskedInAStep(100, 1, 0) == 1);  // It waits for its end alone.
+  CHECK(AskedInAStep(100, 1, 50) == 2);
+  CHECK(AskedInAStep(100, 3, 50) <= 4);
 }
 
 TEST(ATurnEndsWithTheStepThatIsOverItsTime) {
@@ -143,7 +238,7 @@ TEST(ATurnEndsWithTheStepThatIsOverItsTime) {
   CHECK(turns.Take(&mine));
   Other waiting(&turns);
   LetWait(waiting);
-  turns.Give(&mine, /*leaves=*/false);
+  turns.Give(&mine);
   waiting.WaitForTurn();
 }
 
@@ -156,9 +251,9 @@ TEST(TheLastTurnIsNeverKept) {
   CHECK(turns.Take(&second));
   Other waiting(&turns);
   LetWait(waiting);
-  turns.Give(&first, /*leaves=*/false);
+  turns.Give(&first);
   LetWait(waiting);  // The first keeps his.
-  turns.Give(&second, /*leaves=*/false);
+  turns.Give(&second);
   waiting.WaitForTurn();
 }
 
@@ -170,17 +265,17 @@ TEST(WhoStaysAwayLosesHisTurnToTheNextThatIsCalled) {
   CHECK(turns.Take(&runs));
   Other waiting(&turns);
   LetWait(waiting);
-  turns.Give(&mine, /*leaves=*/false);
+  turns.Give(&mine);
   Other second(&turns);
   std::this_thread::sleep_for(milliseconds{700});
   CHECK(!waiting.has_turn());
-  turns.Give(&runs, /*leaves=*/true);
+  turns.Pause(&runs);
   waiting.WaitForTurn();
   second.WaitForTurn();
   waiting.End();
   second.End();
   CHECK(turns.Take(&mine));  // Like anybody.
-  turns.Give(&mine, /*leaves=*/false);
+  turns.Give(&mine);
 }
 
 TEST(AThreadThatEndsLeavesItsTurn) {
@@ -192,7 +287,7 @@ TEST(AThreadThatEndsLeavesItsTurn) {
   CHECK(turns.Take(mine.get()));
   Other waiting(&turns);
   LetWait(waiting);
-  turns.Give(mine.get(), /*leaves=*/false);
+  turns.Give(mine.get());
   LetWait(waiting);
   mine.reset();
   waiting.WaitForTurn();
@@ -210,7 +305,13 @@ TEST(ManyClientsNeverHaveMoreTurnsThanThereAre) {
         CHECK(turns.Take(&client));
         CHECK(++inside <= kMost);
         --inside;
-        turns.Give(&client, /*leaves=*/(i + t) % 5 == 0);
+        if ((i + t) % 5 == 0) {
+          turns.Pause(&client);
+          CHECK(turns.Resume(&client));
+          CHECK(++inside <= kMost);
+          --inside;
+        }
+        turns.Give(&client);
       }
     });
   }
