@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from tests.bench import executor_graphs as graphs
+from tests.bench.executor_clients import Together, clients_together
 from workbench import _native
 from workbench.core.executor import executor_type
 from workbench.core.options import CostModelOptions
@@ -146,9 +146,9 @@ def part_clients(rounds: int) -> None:
         slowest: dict[str, list[float]] = {name: [] for name in calls}
         for _ in range(max(3, rounds // 4)):
             for name, call in calls.items():
-                rate, p99 = clients_together(call, clients, seconds=1.0)
-                rates[name].append(rate)
-                slowest[name].append(p99)
+                run = clients_together(call, clients, seconds=1.0)
+                rates[name].append(run.calls_a_second)
+                slowest[name].append(run.p99_ms)
         for name in calls:
             rows.append(
                 [
@@ -171,33 +171,47 @@ def part_clients(rounds: int) -> None:
     table("DLRM on one row, reference variables, Python clients", header, rows)
 
 
-def clients_together(call: Call, clients: int, seconds: float) -> tuple[float, float]:
-    """Calls a second of all clients, and the 99th percentile of one call in ms.
-
-    Clients live long: kernels keep things for each thread, which the first calls make.
-    """
-    times: list[list[float]] = [[] for _ in range(clients)]
-    together = threading.Barrier(clients + 1)
-
-    def client(mine: list[float]) -> None:
-        for _ in range(20):
-            call()
-        together.wait()
-        until = time.perf_counter() + seconds
-        while (start := time.perf_counter()) < until:
-            call()
-            mine.append(time.perf_counter() - start)
-
-    threads = [threading.Thread(target=client, args=(mine,)) for mine in times]
-    for thread in threads:
-        thread.start()
-    together.wait()
-    began = time.perf_counter()
-    for thread in threads:
-        thread.join()
-    lasted = time.perf_counter() - began
-    every = [each for mine in times for each in mine]
-    return len(every) / lasted, 1000 * float(np.percentile(every, 99))
+def part_loops(rounds: int) -> None:
+    """Goal: with a loop in the graph clients get no fewer steps than stock's, nor later ones."""
+    case = graphs.Case(name="loop", build=graphs.loop, value=np.float32(1.0), ops=0)
+    ways = {
+        "default": (graphs.DEFAULT, 2),
+        "normal": (executor_type("normal", LEARNING), 2),
+        "inline": (executor_type("inline", LEARNING), 2),
+    }
+    calls = ways_of(case, ways)
+    rows = []
+    for clients, thinks_ms in ((16, 0), (16, 2), (32, 0), (32, 2)):
+        runs: dict[str, list[Together]] = {name: [] for name in calls}
+        for number in range(min(5, max(3, rounds // 6))):
+            for name in list(calls) if number % 2 else list(calls)[::-1]:
+                runs[name].append(
+                    clients_together(calls[name], clients, seconds=0.4, thinks_s=thinks_ms / 1000)
+                )
+        rates = {name: [run.calls_a_second for run in each] for name, each in runs.items()}
+        middles = {name: [run.p50_ms for run in each] for name, each in runs.items()}
+        for name in calls:
+            rows.append(
+                [
+                    str(clients),
+                    str(thinks_ms),
+                    name,
+                    f"{statistics.median(rates[name]):.0f}",
+                    f"{statistics.median(middles[name]):.2f}",
+                    ratio(rates, name, "default"),
+                    ratio(middles, name, "default"),
+                ]
+            )
+    header = (
+        "clients",
+        "think ms",
+        "executor",
+        "steps a second",
+        "p50 ms",
+        "steps of default",
+        "p50 of default",
+    )
+    table("A loop of 20 turns, clients that think between two steps", header, rows)
 
 
 def part_schedules(rounds: int) -> None:
@@ -279,6 +293,7 @@ def drop_events() -> None:
 PARTS = {
     "latency": part_latency,
     "clients": part_clients,
+    "loops": part_loops,
     "schedules": part_schedules,
     "tracing": part_tracing,
 }

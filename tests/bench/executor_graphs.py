@@ -71,6 +71,17 @@ def wide(branches: int = 500) -> tuple[Any, Any]:
     return fed, tf.stack([(fed + one) * one for _ in range(branches)])
 
 
+def loop(turns: int = 20) -> tuple[Any, Any]:
+    """A loop over scalar ops, of those that the executor itself runs."""
+    fed = v1.placeholder(tf.float32, [])
+    v1.disable_control_flow_v2()
+    try:
+        _, x = tf.while_loop(lambda i, x: i < turns, lambda i, x: (i + 1, x * 1.01), [0, fed])
+    finally:
+        v1.enable_control_flow_v2()
+    return fed, x
+
+
 def empty() -> tuple[Any, Any]:
     """Nothing but a fed value: what a call costs by itself."""
     return v1.placeholder(tf.float32, []), tf.no_op()
