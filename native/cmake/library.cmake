@@ -53,6 +53,7 @@ add_library(workbench MODULE
   executor/ordered_values.cc
   executor/propagated_step.cc
   executor/step_frame.cc
+  executor/waiting_ops.cc
   rewriting/apply_stage_plan.cc
   rewriting/copy_nodes.cc
   rewriting/named_graph.cc

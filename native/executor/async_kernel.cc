@@ -16,6 +16,8 @@ AsyncKernel::AsyncKernel(const StepFrame& frame, const NodeItem& item,
 OpKernelContext::Params* AsyncKernel::OwnParams(uint64_t scheduled) {
   params_.eigen_gpu_device = nullptr;
   params_.track_allocations = false;
+  // Told that kernels run inline, it would hold this thread, where what it waits for has to run.
+  if (frame_.shared().CallsWhatWaits(item_.node_id)) params_.run_all_kernels_inline = false;
   if (frame_.watch().any()) {
     watched_.emplace(frame_, item_, scheduled);
     params_.track_allocations = watched_->TracksAllocations();

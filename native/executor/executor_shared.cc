@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "executor/caching_device.h"
+#include "executor/waiting_ops.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tracing/op_events.h"
 
@@ -36,14 +37,6 @@ bool CallsFunction(const NodeItem& item) {
          op == "StatelessCase" || op == "SymbolicGradient" || op == "For";
 }
 
-// Stock TensorFlow's staging areas wait inside Compute.
-bool BlocksThread(const std::string& op) {
-  return op == "Stage" || op == "Unstage" || op == "StagePeek" || op == "MapStage" ||
-         op == "MapUnstage" || op == "MapUnstageNoKey" || op == "MapPeek" ||
-         op == "OrderedMapStage" || op == "OrderedMapUnstage" || op == "OrderedMapUnstageNoKey" ||
-         op == "OrderedMapPeek";
-}
-
 }  // namespace
 
 ExecutorShared::ExecutorShared(std::string type, ExecutorPolicy policy,
@@ -64,14 +57,14 @@ absl::Status ExecutorShared::Initialize(const Graph& graph) {
   flow_ = FlowOf(graph);
   blocks_.assign(graph.num_node_ids(), false);
   waits_.assign(graph.num_node_ids(), false);
+  calls_what_waits_.assign(graph.num_node_ids(), false);
+  FindWaiting(graph);
   std::vector<CostedNode> costed(graph.num_node_ids());
   std::vector<bool> expensive(graph.num_node_ids(), false);
   for (const Node* node : graph.nodes()) {
     if (node->IsSink()) continue;
     const NodeItem& item = state_.graph_view().node_ref(node->id());
     const auto& op = node->type_string();
-    blocks_[node->id()] = BlocksThread(op);
-    has_blocking_ |= blocks_[node->id()];
     waits_[node->id()] = (item.kernel_is_async && !CallsFunction(item)) || blocks_[node->id()];
     reads_checkpoints_ |= op == "Restore" || op == "RestoreSlice" || op == "RestoreV2";
     expensive[node->id()] = item.kernel->IsExpensive();
@@ -83,6 +76,24 @@ absl::Status ExecutorShared::Initialize(const Graph& graph) {
     cost_model_ = std::make_unique<CostModel>(settings_, std::move(costed), flow_);
   }
   return absl::OkStatus();
+}
+
+void ExecutorShared::FindWaiting(const Graph& graph) {
+  const auto& library = *params().function_library->GetFunctionLibraryDefinition();
+  std::vector<int32_t> python;
+  int may_wait = 0;
+  for (const Node* node : graph.op_nodes()) {
+    const int32_t id = node->id();
+    blocks_[id] = BlocksThread(node->type_string());
+    has_blocking_ |= blocks_[id];
+    if (policy_ == ExecutorPolicy::kNormal) continue;
+    may_wait += MayWait(*node, library);
+    if (RunsPython(node->type_string())) python.push_back(id);
+    if (policy_ == ExecutorPolicy::kInline) calls_what_waits_[id] = CallsWhatMayWait(*node, library);
+  }
+  // Where it is alone there is nothing in the step that Python could wait for.
+  if (may_wait < 2) return;
+  for (int32_t id : python) blocks_[id] = has_blocking_ = true;
 }
 
 uint32_t ExecutorShared::FirstTracedNode() const {

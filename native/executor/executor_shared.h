@@ -45,6 +45,9 @@ class ExecutorShared {
   // The kernel holds its thread, maybe until another node of the same step has run: nothing must
   // wait behind it.
   bool Blocks(int32_t node) const { return has_blocking_ && blocks_[node]; }
+  // The kernel calls functions that may wait until another node of the same step has run. Inline,
+  // TensorFlow's While would wait on its thread until they have ended.
+  bool CallsWhatWaits(int32_t node) const { return calls_what_waits_[node]; }
   // The kernel waits for others without working, so only its launch is work.
   bool Waits(int32_t node) const { return waits_[node]; }
 
@@ -52,6 +55,9 @@ class ExecutorShared {
   uint32_t FirstTracedNode() const;
 
  private:
+  // Which kernels block their thread, or call what does.
+  void FindWaiting(const tensorflow::Graph& graph);
+
   const std::string type_;
   const ExecutorPolicy policy_;
   const CostModel::Settings settings_;
@@ -62,6 +68,7 @@ class ExecutorShared {
   Flow flow_;
   bool has_blocking_ = false;
   std::vector<bool> blocks_;
+  std::vector<bool> calls_what_waits_;
   std::vector<bool> waits_;
   bool reads_checkpoints_ = false;
   std::unique_ptr<CostModel> cost_model_;
