@@ -47,6 +47,7 @@ add_library(workbench MODULE
   executor/caching_device.cc
   executor/executor.cc
   executor/executor_shared.cc
+  executor/executor_type_pass.cc
   executor/node_io.cc
   executor/ordered_plan.cc
   executor/ordered_step.cc

@@ -1,5 +1,8 @@
 #include "executor/block_cache.h"
 
+#include <malloc.h>
+
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 
@@ -10,6 +13,11 @@ constexpr int kFineClasses = 16;  // Of 64 bytes to 1 KB, in steps of 64; then f
 constexpr size_t kFineStep = 64;
 constexpr size_t kFineLargest = kFineClasses * kFineStep;
 constexpr size_t kMostOfOne = PTRDIFF_MAX - 4096;
+
+// A block that no step needed for so long goes back.
+constexpr int64_t kUnusedMs = 10'000;
+// How many blocks a thread puts in common between two looks at the clock.
+constexpr uint32_t kBetweenLooks = 64;
 
 // Null before a thread's first block and after its end.
 enum class ThreadState : char { kNew, kAlive, kEnded };
@@ -94,7 +102,12 @@ void BlockCache::Free(void* memory) {
 }
 
 void BlockCache::PushCommon(Header* block) {
+  TrimNowAndThen();
   const int64_t bytes = BytesOf(block->size_class);
+  if (unused_.load(std::memory_order_relaxed)) {
+    std::free(block);
+    return;
+  }
   if (common_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > kMostBytes) {
     common_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     std::free(block);
@@ -123,6 +136,50 @@ void BlockCache::Trim() {
   for (int size_class = 0; size_class < kClasses; ++size_class) {
     while (Header* block = PopCommon(size_class)) std::free(block);
   }
+}
+
+void BlockCache::TrimUnused() {
+  for (int size_class = 0; size_class < kClasses; ++size_class) {
+    List dropped;
+    {
+      Common& common = common_[size_class];
+      std::lock_guard<std::mutex> lock(common.mu);
+      for (int32_t unused = common.list.least; unused > 0; --unused) {
+        dropped.Push(common.list.Pop());
+      }
+      common.list.least = common.list.count;
+    }
+    common_bytes_.fetch_sub(dropped.count * BytesOf(size_class), std::memory_order_relaxed);
+    while (dropped.first != nullptr) std::free(dropped.Pop());
+  }
+}
+
+void BlockCache::TrimNowAndThen() {
+  static thread_local uint32_t pushes = 0;
+  if (++pushes % kBetweenLooks != 0) return;
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  const int64_t now = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+  int64_t due = next_trim_ms_.load(std::memory_order_relaxed);
+  if (now >= due && next_trim_ms_.compare_exchange_strong(due, now + kUnusedMs)) TrimUnused();
+}
+
+BlockCache::User::User() {
+  BlockCache& cache = Get();
+  std::lock_guard<std::mutex> lock(cache.users_mu_);
+  ++cache.users_;
+  cache.unused_.store(false, std::memory_order_relaxed);
+}
+
+BlockCache::User::~User() {
+  BlockCache& cache = Get();
+  std::lock_guard<std::mutex> lock(cache.users_mu_);
+  if (--cache.users_ > 0) return;
+  cache.unused_.store(true, std::memory_order_relaxed);
+  if (cache.common_bytes() == 0) return;
+  cache.Trim();
+#if defined(__GLIBC__)
+  malloc_trim(0);  // Blocks lie between others: the C library gives back less by itself.
+#endif
 }
 
 }  // namespace workbench

@@ -29,6 +29,18 @@ class BlockCache {
   void Free(void* block);
   // Gives back what is kept in common; each thread gives up its own when it ends.
   void Trim();
+  // The same with what has lain in common, unused, since the last call. Frees call it now and then.
+  void TrimUnused();
+
+  // Somebody whose steps come again and again. When the last one goes the cache is trimmed, and
+  // keeps nothing in common until the next one comes.
+  class User {
+   public:
+    User();
+    ~User();
+    User(const User&) = delete;
+    User& operator=(const User&) = delete;
+  };
 
   int64_t common_bytes() const { return common_bytes_.load(std::memory_order_relaxed); }
 
@@ -50,6 +62,7 @@ class BlockCache {
   struct List {
     Header* first = nullptr;
     int32_t count = 0;
+    int32_t least = 0;  // Blocks since the last TrimUnused: so many were never needed.
     void Push(Header* block) {
       block->next = first;
       first = block;
@@ -58,23 +71,30 @@ class BlockCache {
     Header* Pop() {
       Header* block = first;
       first = block->next;
-      --count;
+      if (--count < least) least = count;
       return block;
     }
   };
   struct ThreadLists;
-  struct Common {
+  // Threads that use blocks of different sizes must not share a cache line.
+  struct alignas(kAlignment) Common {
     std::mutex mu;
     List list;
   };
+  static_assert(sizeof(Common) == kAlignment, "a lock and its list are one cache line");
 
   static ThreadLists* OfThread();
   void PushCommon(Header* block);
+  void TrimNowAndThen();
   Header* PopCommon(int size_class);
   void GiveUp(ThreadLists* lists);
 
   std::array<Common, kClasses> common_;
   std::atomic<int64_t> common_bytes_{0};
+  std::atomic<int64_t> next_trim_ms_{0};  // Of the steady clock.
+  std::atomic<bool> unused_{false};       // The last user has gone.
+  std::mutex users_mu_;
+  int users_ = 0;  // Guarded by users_mu_.
 };
 
 }  // namespace workbench

@@ -72,7 +72,15 @@ class CachingDevice : public Device {
                               tensorflow::StatusCallback done) override {
     under_->CopyTensorInSameDevice(from, to, context, std::move(done));
   }
+  void Compute(OpKernel* kernel, OpKernelContext* context) override {
+    under_->Compute(kernel, context);
+  }
+  void ComputeAsync(tensorflow::AsyncOpKernel* kernel, OpKernelContext* context,
+                    tensorflow::AsyncOpKernel::DoneCallback done) override {
+    under_->ComputeAsync(kernel, context, std::move(done));
+  }
   absl::Status Sync() override { return under_->Sync(); }
+  void Sync(const DoneCallback& done) override { under_->Sync(done); }
   bool AllowsSyncOnCompletion() const override { return under_->AllowsSyncOnCompletion(); }
   absl::Status RefreshStatus() override { return under_->RefreshStatus(); }
   absl::Status MaybeRewriteGraph(std::unique_ptr<tensorflow::Graph>* graph) override {
@@ -82,11 +90,15 @@ class CachingDevice : public Device {
     return under_->TryGetDeviceContext(context);
   }
   tensorflow::ResourceMgr* resource_manager() override { return under_->resource_manager(); }
+  uint64_t SafeAllocFrontier(uint64_t old_value) override {
+    return under_->SafeAllocFrontier(old_value);
+  }
   bool IsLocal() const override { return under_->IsLocal(); }
   bool IsRemoteCallAllowed() const override { return under_->IsRemoteCallAllowed(); }
 
  private:
   Device* const under_;
+  const BlockCache::User cache_user_;
 };
 
 }  // namespace

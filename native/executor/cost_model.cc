@@ -14,6 +14,16 @@ namespace {
 // The least share of its nodes that a model must find in what was given to go by it.
 constexpr double kKnownShare = 0.9;
 
+// No kernel takes longer, 17 minutes: sums of what is given over all nodes of a graph stay far from
+// the end of an int64.
+constexpr int64_t kMostNs = 1'000'000'000'000;
+
+CostModel::Settings InRange(CostModel::Settings settings) {
+  settings.batch_ns = std::clamp<int64_t>(settings.batch_ns, 1, kMostNs);
+  settings.batch_ops = std::max<int64_t>(1, settings.batch_ops);
+  return settings;
+}
+
 // All models of the process and what was given to those that come.
 struct Models {
   std::mutex mu;
@@ -44,20 +54,20 @@ const char* NameOf(OrderTrial::Kept kept) {
   }
 }
 
-// Reads the number between `begin` and the next tab or the end, at least 0; moves behind the tab.
+// Reads the number between `begin` and the next tab or the end, at least 0 and at most kMostNs; moves behind the tab.
 bool ReadNumber(const std::string& line, size_t* begin, int64_t* number) {
   const size_t end = std::min(line.find('\t', *begin), line.size());
   const auto read = std::from_chars(line.data() + *begin, line.data() + end, *number);
   if (read.ec != std::errc() || read.ptr != line.data() + end) return false;
   *begin = std::min(end + 1, line.size());
-  *number = std::max<int64_t>(0, *number);
+  *number = std::clamp<int64_t>(*number, 0, kMostNs);
   return true;
 }
 
 }  // namespace
 
 CostModel::CostModel(const Settings& settings, std::vector<CostedNode> nodes, Flow flow)
-    : settings_(settings),
+    : settings_(InRange(settings)),
       number_(NextNumber()),
       nodes_(std::move(nodes)),
       flow_(std::move(flow)),

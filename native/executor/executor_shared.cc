@@ -5,6 +5,7 @@
 #include "executor/caching_device.h"
 #include "executor/waiting_ops.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/util/determinism.h"
 #include "tracing/op_events.h"
 
 namespace workbench {
@@ -47,7 +48,8 @@ ExecutorShared::ExecutorShared(std::string type, ExecutorPolicy policy,
       settings_(settings),
       number_(NextNumber()),
       state_(params),
-      device_(params.device) {
+      device_(params.device),
+      keeps_order_(tensorflow::OpOrderDeterminismRequired()) {
   if (policy != ExecutorPolicy::kNormal) caching_device_ = NewCachingDevice(params.device);
   if (caching_device_ != nullptr) device_ = caching_device_.get();
 }

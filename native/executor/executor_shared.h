@@ -48,6 +48,9 @@ class ExecutorShared {
   // The kernel calls functions that may wait until another node of the same step has run. Inline,
   // TensorFlow's While would wait on its thread until they have ended.
   bool CallsWhatWaits(int32_t node) const { return calls_what_waits_[node]; }
+  // TensorFlow was asked, by TF_DETERMINISTIC_ORDER, to run nodes in an order that depends on the
+  // graph alone, neither on addresses nor on times.
+  bool keeps_order() const { return keeps_order_; }
   // The kernel waits for others without working, so only its launch is work.
   bool Waits(int32_t node) const { return waits_[node]; }
 
@@ -66,6 +69,7 @@ class ExecutorShared {
   std::unique_ptr<tensorflow::Device> caching_device_;
   tensorflow::Device* device_;
   Flow flow_;
+  const bool keeps_order_;
   bool has_blocking_ = false;
   std::vector<bool> blocks_;
   std::vector<bool> calls_what_waits_;

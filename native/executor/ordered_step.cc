@@ -394,7 +394,7 @@ void OrderedSteps::Step::Finish() {
     OrderedSteps* owner = owner_;
     const absl::Status ended = End(status);
     own_args_.reset();
-    owner->Release(std::unique_ptr<Step>(this));
+    owner->kept_.Give(std::unique_ptr<Step>(this));
     done(ended);
   });
 }
@@ -407,7 +407,7 @@ OrderedSteps::~OrderedSteps() = default;
 absl::Status OrderedSteps::Run(const Executor::Args& args, Turn* turn) {
   std::unique_ptr<Step> step = Acquire();
   absl::Status status = step->Run(args, turn);
-  Release(std::move(step));
+  kept_.Give(std::move(step));
   return status;
 }
 
@@ -416,20 +416,8 @@ void OrderedSteps::RunAsync(const Executor::Args& args, Executor::DoneCallback d
 }
 
 std::unique_ptr<OrderedSteps::Step> OrderedSteps::Acquire() {
-  {
-    std::lock_guard<std::mutex> lock(mu_);
-    if (!idle_.empty()) {
-      std::unique_ptr<Step> step = std::move(idle_.back());
-      idle_.pop_back();
-      return step;
-    }
-  }
-  return std::make_unique<Step>(shared_, plan_);
-}
-
-void OrderedSteps::Release(std::unique_ptr<Step> step) {
-  std::lock_guard<std::mutex> lock(mu_);
-  idle_.push_back(std::move(step));
+  std::unique_ptr<Step> step = kept_.Take();
+  return step != nullptr ? std::move(step) : std::make_unique<Step>(shared_, plan_);
 }
 
 }  // namespace workbench

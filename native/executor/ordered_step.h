@@ -2,10 +2,9 @@
 #define WORKBENCH_EXECUTOR_ORDERED_STEP_H_
 
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <vector>
 
+#include "executor/kept.h"
 #include "executor/ordered_plan.h"
 #include "executor/step_frame.h"
 #include "executor/turns.h"
@@ -31,12 +30,10 @@ class OrderedSteps {
   class Step;
 
   std::unique_ptr<Step> Acquire();
-  void Release(std::unique_ptr<Step> step);
 
   const ExecutorShared& shared_;
   const OrderedPlan plan_;
-  std::mutex mu_;
-  std::vector<std::unique_ptr<Step>> idle_;
+  Kept<Step> kept_;
 };
 
 }  // namespace workbench

@@ -142,6 +142,13 @@ class Step {
       return PriorityOf(a) > PriorityOf(b);
     });
   }
+  // The propagator goes by the addresses of edges where a node has many. The latest nodes first, as
+  // in stock TensorFlow.
+  static void SortById(TaggedNodeSeq* ready) {
+    std::stable_sort(ready->begin(), ready->end(), [](const TaggedNode& a, const TaggedNode& b) {
+      return a.get_node_item().node_id > b.get_node_item().node_id;
+    });
+  }
   // All to the common queue; `left` as for Workers::Add.
   void AddCommon(TaggedNodeSeq* ready, int64_t left);
   void Send(int workers);
@@ -211,7 +218,8 @@ absl::Status Step<Propagator>::Begin(TaggedNodeSeq* roots) {
   propagator_.emplace(shared_.state(), args_.step_id, /*vlog=*/false);
   if (inline_) {
     workers_ = std::make_shared<Workers>(1, home_);
-  } else if (shared_.cost_model() != nullptr && !frame_->watch().learning) {
+  } else if (shared_.cost_model() != nullptr && !frame_->watch().learning &&
+             !shared_.keeps_order()) {
     learnt_ = Order(shared_.cost_model()->learnt());
     if (learnt_ != nullptr) {
       batch_ns_ = shared_.cost_model()->settings().batch_ns;
@@ -422,6 +430,7 @@ bool Step<Propagator>::EndNode(const TaggedNode& node, const absl::Status& statu
   ready->clear();
   if (TF_PREDICT_TRUE(status.ok())) {
     propagator_->PropagateOutputs(node, outputs, ready);
+    if (TF_PREDICT_FALSE(shared_.keeps_order())) SortById(ready);
   } else {
     frame_->Fail(status);
   }

@@ -1,8 +1,8 @@
 #include "executor/turns.h"
 
-#include <sched.h>
-
 #include <algorithm>
+
+#include "executor/allowed_cores.h"
 
 namespace workbench {
 namespace {
@@ -22,12 +22,6 @@ constexpr microseconds kKeep{500};
 // Some times what Python needs between two calls.
 constexpr microseconds kAbsent{300};
 
-int Cores() {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
-  return CPU_COUNT(&allowed);
-}
-
 thread_local bool in_step = false;
 
 Turns::Client* OfThread() {
@@ -39,7 +33,7 @@ Turns::Client* OfThread() {
 
 Turns& Turns::Get() {
   // Never destroyed: threads that run steps may outlive what is static here.
-  static Turns* turns = new Turns({kPerCore * Cores(), kPatience, kKeep, kAbsent});
+  static Turns* turns = new Turns({kPerCore * AllowedCores(), kPatience, kKeep, kAbsent});
   return *turns;
 }
 

@@ -81,16 +81,33 @@ class StepCall {
     if (watched_) context_->cancellation_manager()->TryDeregisterCallback(token_);
     if (!status.ok()) context_->SetStatus(status);
     if (context_->run_all_kernels_inline() && std::this_thread::get_id() != caller_) {
-      // Such a step goes on within done: on the thread of a put it would hold its producer up. On
+      // Such a step may go on within done: on the thread of a put it would hold its producer up. On
       // the intra-op workers, as many steps as workers would wait for each other without end: the
       // kernels of a step hand their work to those workers and wait for it.
-      tensorflow::Env::Default()->SchedClosure(done_);
+      EndElsewhere();
     } else {
       done_();
     }
   }
 
  private:
+  // On a thread of the run's pool. A run without a pool calls at once, on this thread: then on a new
+  // one.
+  void EndElsewhere() const {
+    static thread_local bool handing_over = false;
+    // A copy: once done has run, the step that owns the runner may be gone.
+    const auto run = *context_->runner();
+    handing_over = true;
+    run([done = done_] {
+      if (handing_over) {
+        tensorflow::Env::Default()->SchedClosure(done);
+      } else {
+        done();
+      }
+    });
+    handing_over = false;
+  }
+
   OpKernelContext* const context_;
   const AsyncOpKernel::DoneCallback done_;
   const std::shared_ptr<Ticket> ticket_;

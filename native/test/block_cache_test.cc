@@ -161,6 +161,50 @@ TEST(AThreadKeepsFewAndTheRestIsInCommon) {
   CheckNothingIsKept();
 }
 
+TEST(WhatNobodyNeededSinceTheLastLookGoesBack) {
+  constexpr size_t kBytes = 1 << 20;
+  std::vector<void*> peak;
+  for (int i = 0; i < 20; ++i) peak.push_back(Cache().Allocate(kBytes));
+  for (void* block : peak) Cache().Free(block);
+  Cache().TrimUnused();
+  CHECK_EQ(Cache().common_bytes(), int64_t{20 * kBytes});  // They were needed since the last look.
+  for (int i = 0; i < 100; ++i) {
+    void* const one = Cache().Allocate(kBytes);
+    void* const two = Cache().Allocate(kBytes);
+    Cache().Free(one);
+    Cache().Free(two);
+  }
+  Cache().TrimUnused();
+  CHECK_EQ(Cache().common_bytes(), int64_t{2 * kBytes});
+  Cache().TrimUnused();
+  CHECK_EQ(Cache().common_bytes(), 0);
+  CheckNothingIsKept();
+}
+
+TEST(TheLastUserLeavesNothing) {
+  constexpr size_t kBytes = 1 << 20;
+  void* left;
+  {
+    BlockCache::User first;
+    {
+      BlockCache::User second;
+      left = Cache().Allocate(kBytes);
+      Cache().Free(Cache().Allocate(kBytes));
+    }
+    CHECK_EQ(Cache().common_bytes(), int64_t{kBytes});
+  }
+  CHECK_EQ(Cache().common_bytes(), 0);
+  Cache().Free(left);  // As a variable's memory, which goes after the executors of its session.
+  CHECK_EQ(Cache().common_bytes(), 0);
+  {
+    BlockCache::User another;
+    Cache().Free(Cache().Allocate(kBytes));
+    CHECK_EQ(Cache().common_bytes(), int64_t{kBytes});
+    CheckNothingIsKept();
+  }
+  static const BlockCache::User of_the_tests_below;
+}
+
 TEST(AThreadKeepsItsBlocksHoweverOftenItUsesThem) {
   OnThread([] {
     for (int i = 0; i < 1000; ++i) Block::New(1024, 1).Free();

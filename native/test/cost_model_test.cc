@@ -226,6 +226,22 @@ TEST(ReadsWhatIsGivenLineByLine) {
   CHECK(CostModel({}, Named({"a"}), Flow(1, {})).learnt() == nullptr);
 }
 
+TEST(CostsAndBatchesBeyondAllBoundsDoNotOverflow) {
+  const std::string most = std::to_string(INT64_MAX);
+  CostModel::Give("a\t" + most + "\nb\t" + most + "\t" + most + "\nc\t1\nd\t99999999999999999999\nd\t" +
+                  most + "\n");
+  const CostModel model = Diamond({1, 2, INT64_MAX, INT64_MIN});
+  CostModel::Give("");
+  const auto learnt = model.learnt();
+  CHECK(learnt != nullptr);
+  for (int64_t ns : learnt->average_ns) CHECK(ns > 0);
+  CHECK_EQ(learnt->to_sink_ns[0], 3 * learnt->average_ns[0]);
+  CHECK_EQ(learnt->slack_ns[2], learnt->average_ns[0] - 1);
+  // What is reckoned from it has room, too.
+  CHECK(model.settings().batch_ns > 0 && model.settings().batch_ns < INT64_MAX / 1'000'000);
+  CHECK_EQ(model.settings().batch_ops, 1);
+}
+
 TEST(LearnsItsOwnInPlaceOfGivenCosts) {
   CostModel::Give("a\t77\n");
   CostModel model({1, 2, 5000, 100}, Named({"a"}), Flow(1, {}));

@@ -325,6 +325,23 @@ TEST(ChunksAreUsedAgain) {
   events.EndRun(run);
 }
 
+TEST(WhatAPeakTookGoesBackOnceItIsTaken) {
+  OpEvents& events = Fresh();
+  for (int i = 0; i < 100'000; ++i) events.EndRun(events.BeginRun(i, 0));
+  OnThread([&] { AddMany(events.BeginRun(1, 0), 3'000'000); });
+  events.EndRun(events.BeginRun(2, 0));
+  CHECK(events.held_bytes() > 96'000'000);
+  events.Record(false);
+  CHECK_EQ(events.TakeOps(4'000'000).size(), 3'000'000u);
+  CHECK_EQ(events.TakeRuns(1'000'000).size(), 100'001u);
+  CHECK_EQ(events.TakeOps(1).size(), 0u);
+  CHECK(events.held_bytes() < (20 << 20));
+  // The next recording has room again.
+  Fresh();
+  AddMany(events.BeginRun(3, 0), kMoreThanAChunk);
+  CHECK_EQ(events.ready(), kMoreThanAChunk);
+}
+
 TEST(BeyondTheBoundEventsAreLostAndCounted) {
   OpEvents& events = Fresh();
   const uint32_t run = events.BeginRun(1, 0);

@@ -72,6 +72,7 @@ void OpEvents::Record(bool on) {
     lost_.store(0, std::memory_order_relaxed);
   }
   recording_.store(on, std::memory_order_relaxed);
+  if (!on) GiveSlabsBack();
 }
 
 uint32_t OpEvents::AddNodes(std::vector<TracedNode> nodes) {
@@ -126,13 +127,12 @@ void OpEvents::AddSlowly(const OpEvent& event) {
 
 OpEvents::Chunk* OpEvents::NewChunk() {
   if (free_chunks_.empty()) {
-    constexpr int64_t kSlab = int64_t{kChunkBytes} * kSlabChunks;
-    if (chunk_bytes_ + kSlab > kMostBytes) return nullptr;
+    if (chunk_bytes_ + kSlabBytes > kMostBytes) return nullptr;
     // Huge pages: a fault for every 4 KB would cost more than the events that lie there.
-    void* slab = std::aligned_alloc(kSlab, kSlab);
+    void* slab = std::aligned_alloc(kSlabBytes, kSlabBytes);
     if (slab == nullptr) return nullptr;
-    madvise(slab, kSlab, MADV_HUGEPAGE);
-    chunk_bytes_ += kSlab;
+    madvise(slab, kSlabBytes, MADV_HUGEPAGE);
+    chunk_bytes_ += kSlabBytes;
     for (int i = kSlabChunks - 1; i >= 0; --i) {
       free_chunks_.push_back(
           reinterpret_cast<Chunk*>(static_cast<char*>(slab) + int64_t{kChunkBytes} * i));
@@ -192,6 +192,7 @@ std::vector<DrainedOp> OpEvents::TakeOps(int64_t most) {
   logs_.erase(std::remove_if(logs_.begin(), logs_.end(),
                              [](const auto& log) { return log->oldest == nullptr; }),
               logs_.end());
+  if (!recording()) GiveSlabsBack();
   return std::move(drain.taken);
 }
 
@@ -240,6 +241,33 @@ void OpEvents::ForgetRuns(size_t most) {
   while (first < most && runs_[first].taken) ++first;
   runs_.erase(runs_.begin(), runs_.begin() + first);
   first_run_ += first;
+  if (runs_.capacity() > 2 * runs_.size() + kKeptRuns) runs_.shrink_to_fit();
+}
+
+void OpEvents::GiveSlabsBack() {
+  if (chunk_bytes_ <= kKeptBytes) return;
+  // Chunks of one slab come to lie side by side.
+  std::sort(free_chunks_.begin(), free_chunks_.end());
+  const auto slab_of = [](Chunk* chunk) { return reinterpret_cast<uintptr_t>(chunk) / kSlabBytes; };
+  std::vector<Chunk*> left;
+  for (size_t first = 0, end; first < free_chunks_.size(); first = end) {
+    end = first + 1;
+    while (end < free_chunks_.size() && slab_of(free_chunks_[end]) == slab_of(free_chunks_[first])) {
+      ++end;
+    }
+    if (end - first == kSlabChunks && chunk_bytes_ > kKeptBytes) {
+      std::free(free_chunks_[first]);
+      chunk_bytes_ -= kSlabBytes;
+    } else {
+      left.insert(left.end(), free_chunks_.begin() + first, free_chunks_.begin() + end);
+    }
+  }
+  free_chunks_ = std::move(left);
+}
+
+int64_t OpEvents::held_bytes() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return chunk_bytes_ + int64_t(runs_.capacity() * sizeof(Run));
 }
 
 std::vector<DrainedRun> OpEvents::TakeRuns(int64_t most) {

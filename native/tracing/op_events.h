@@ -91,6 +91,8 @@ class OpEvents {
   // Moves the ended runs out; those under way stay.
   std::vector<DrainedRun> TakeRuns(int64_t most);
   int64_t ended_runs() const;
+  // Memory that events and runs have taken and not given back.
+  int64_t held_bytes() const;
 
   struct ThreadName {
     int64_t tid;
@@ -102,6 +104,10 @@ class OpEvents {
  private:
   static constexpr int kChunkBytes = 1 << 18;
   static constexpr int kSlabChunks = 8;
+  static constexpr int64_t kSlabBytes = int64_t{kChunkBytes} * kSlabChunks;
+  // Kept for the next recording; what is free beyond it goes back once nobody records.
+  static constexpr int64_t kKeptBytes = int64_t{16} << 20;
+  static constexpr size_t kKeptRuns = 1024;
 
   struct Chunk {
     std::atomic<int64_t> count{0};
@@ -143,6 +149,8 @@ class OpEvents {
   bool RecycleOldest(Log* log);
   // With both locks held, and no event of the first runs left: they go, as far as they are taken.
   void ForgetRuns(size_t most);
+  // With both locks held.
+  void GiveSlabsBack();
 
   static thread_local Log* log_;
 

@@ -70,10 +70,15 @@ def set_executor_type(config: Any, policy: ExecutorPolicy | None) -> None:
     if wanted and named and named != wanted:
         raise OptionError(
             f"ConfigProto.executor_policy is {policy.name}, which is the executor {wanted!r}, but "
-            f"ConfigProto.experimental.executor_type is {named!r}; set one of the two"
+            f"ConfigProto.experimental.executor_type is {_shown(named)}; set one of the two"
         )
     if wanted:
         config.experimental.executor_type = wanted
+
+
+def _shown(name: str) -> str:
+    """The name in quotes, cut where it is longer than any executor's."""
+    return repr(name) if len(name) <= 200 else f"{name[:60]!r}… of {len(name)} characters"
 
 
 def _executor_type_of(policy: ExecutorPolicy) -> str:
