@@ -42,7 +42,8 @@ def safe_embedding_lookup_sparse(
     if variable is not None:
         with _keys_scope(name):
             sparse_ids, sparse_weights = _valid(sparse_ids, sparse_weights, combiner)
-            embedding_weights, sparse_ids = _rows(variable, sparse_ids, default_id)
+            rows, sparse_ids = _rows(variable, sparse_ids, default_id)
+            embedding_weights = _at_least_one(rows)
         default_id, partition_strategy = None if default_id is None else 0, "div"
     return tf.compat.v1.nn.safe_embedding_lookup_sparse(
         embedding_weights,
@@ -149,6 +150,15 @@ def _rows(variable: Any, ids: Any, default_id: int | None) -> tuple[tf.Tensor, A
         counts = tf.concat([tf.constant([1], tf.int32), counts], 0)
         places += 1
     return variable.sparse_read(keys, counts=counts), _like(ids, places)
+
+
+def _at_least_one(rows: tf.Tensor) -> tf.Tensor:
+    """The same rows, or one of zeros: TensorFlow reads row 0 for a row of ids that is empty.
+
+    A batch may have no valid id at all. Padding by nothing copies nothing.
+    """
+    missing = tf.cast(tf.equal(tf.shape(rows)[0], 0), tf.int32)
+    return tf.pad(rows, [[0, missing], [0, 0]])
 
 
 def _like(ids: Any, values: tf.Tensor) -> tf.SparseTensor:
