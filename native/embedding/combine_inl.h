@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "embedding/clones.h"
 #include "embedding/combine.h"
@@ -19,6 +20,13 @@ constexpr int kNarrow = 16;
 constexpr int kAhead = 8;
 constexpr int kFarAhead = 48;
 constexpr int64_t kLine = 64;
+// A row of more ids is summed in double: floats lose a bit for every fourfold length.
+constexpr int32_t kLongRow = 1024;
+
+template <typename T>
+WORKBENCH_INLINE bool IsLong(const LookedUp<T>& in, int64_t row) {
+  return in.splits[row + 1] - in.splits[row] > kLongRow;
+}
 
 template <typename T>
 WORKBENCH_INLINE const T* VectorOf(const LookedUp<T>& in, int64_t id) {
@@ -67,18 +75,24 @@ WORKBENCH_INLINE float Shortened(const LookedUp<T>& in, const T* vector) {
   return length > in.max_norm ? in.max_norm / length : 1.0f;
 }
 
+template <typename Sum, typename T>
+WORKBENCH_INLINE float SumWeights(const LookedUp<T>& in, int64_t row) {
+  Sum total = 0;
+  for (int32_t id = in.splits[row]; id < in.splits[row + 1]; ++id) {
+    total += in.combiner == Combiner::kMean ? in.weights[id] : in.weights[id] * in.weights[id];
+  }
+  return static_cast<float>(total);
+}
+
 // What a row's sum is divided by; 0 where its weights cancel out, and then the row is 0.
 template <typename T>
 WORKBENCH_INLINE float Divisor(const LookedUp<T>& in, int64_t row) {
-  const int32_t begin = in.splits[row], end = in.splits[row + 1];
   if (in.combiner == Combiner::kSum) return 1.0f;
   float total = 0;
   if (in.weights == nullptr) {
-    total = static_cast<float>(end - begin);
-  } else if (in.combiner == Combiner::kMean) {
-    for (int32_t id = begin; id < end; ++id) total += in.weights[id];
+    total = static_cast<float>(in.splits[row + 1] - in.splits[row]);
   } else {
-    for (int32_t id = begin; id < end; ++id) total += in.weights[id] * in.weights[id];
+    total = IsLong(in, row) ? SumWeights<double>(in, row) : SumWeights<float>(in, row);
   }
   return in.combiner == Combiner::kSqrtn ? std::sqrt(total) : total;
 }
@@ -87,34 +101,6 @@ template <typename T>
 WORKBENCH_INLINE float Factor(const LookedUp<T>& in, int64_t row) {
   const float divisor = Divisor(in, row);
   return divisor == 0 ? 0.0f : 1.0f / divisor;
-}
-
-// Sums columns [from, from + count) of one row; count is a constant or at most kBlock.
-template <typename T>
-WORKBENCH_INLINE void SumColumns(const LookedUp<T>& in, int64_t row, float divisor, int64_t from,
-                                 int count, T* out) {
-  float sums[kBlock] = {0};
-  const int32_t begin = in.splits[row], end = in.splits[row + 1];
-  const bool plain = in.weights == nullptr && in.max_norm < 0;
-  for (int32_t id = begin; id < end; ++id) {
-    const T* vector = VectorOf(in, id);
-    if (plain) {
-      for (int c = 0; c < count; ++c) sums[c] += static_cast<float>(vector[from + c]);
-    } else {
-      const float weight = in.weights == nullptr ? 1.0f : in.weights[id];
-      const float scale = Shortened(in, vector);
-      for (int c = 0; c < count; ++c) {
-        sums[c] += static_cast<float>(vector[from + c]) * scale * weight;
-      }
-    }
-  }
-  if (divisor == 0) {
-    for (int c = 0; c < count; ++c) out[from + c] = static_cast<T>(0.0f);
-  } else if (divisor == 1) {
-    for (int c = 0; c < count; ++c) out[from + c] = static_cast<T>(sums[c]);
-  } else {
-    for (int c = 0; c < count; ++c) out[from + c] = static_cast<T>(sums[c] / divisor);
-  }
 }
 
 template <typename T>
@@ -131,23 +117,67 @@ WORKBENCH_INLINE void FetchFar(const LookedUp<T>& in, int64_t id) {
   for (int64_t at = 0; at < bytes; at += kLine) __builtin_prefetch(from + at, 0, 2);
 }
 
+// Vectors in another order lie anywhere; the processor does not guess the next one.
+template <typename T>
+WORKBENCH_INLINE void FetchAhead(const LookedUp<T>& in, int32_t id, int32_t last) {
+  if (in.table_row == nullptr && in.index == nullptr && in.permutation == nullptr) return;
+  if (in.table_row != nullptr && id + kFarAhead < last) FetchFar(in, id + kFarAhead);
+  if (id + kAhead < last) FetchNear(in, id + kAhead);
+}
+
+template <typename T, typename Sum>
+WORKBENCH_INLINE T Rounded(Sum sum) {
+  return static_cast<T>(static_cast<float>(sum));
+}
+
+// Sums columns [from, from + count) of one row; count is a constant or at most kBlock.
+template <typename Sum, typename T>
+WORKBENCH_INLINE void SumColumns(const LookedUp<T>& in, int64_t row, float divisor, int64_t from,
+                                 int count, T* out) {
+  Sum sums[kBlock] = {0};
+  const int32_t begin = in.splits[row], end = in.splits[row + 1];
+  const bool plain = in.weights == nullptr && in.max_norm < 0;
+  for (int32_t id = begin; id < end; ++id) {
+    if constexpr (std::is_same_v<Sum, double>) FetchAhead(in, id, end);
+    const T* vector = VectorOf(in, id);
+    if (plain) {
+      for (int c = 0; c < count; ++c) sums[c] += static_cast<float>(vector[from + c]);
+    } else {
+      const float weight = in.weights == nullptr ? 1.0f : in.weights[id];
+      const float scale = Shortened(in, vector);
+      for (int c = 0; c < count; ++c) {
+        sums[c] += static_cast<float>(vector[from + c]) * scale * weight;
+      }
+    }
+  }
+  if (divisor == 0) {
+    for (int c = 0; c < count; ++c) out[from + c] = static_cast<T>(0.0f);
+  } else if (divisor == 1) {
+    for (int c = 0; c < count; ++c) out[from + c] = Rounded<T>(sums[c]);
+  } else {
+    for (int c = 0; c < count; ++c) out[from + c] = Rounded<T>(sums[c] / divisor);
+  }
+}
+
+template <typename Sum, typename T>
+WORKBENCH_INLINE void CombineRow(const LookedUp<T>& in, int64_t row, T* out) {
+  const float divisor = Divisor(in, row);
+  int64_t c = 0;
+  for (; c + kBlock <= in.dim; c += kBlock) SumColumns<Sum>(in, row, divisor, c, kBlock, out);
+  for (; c + kNarrow <= in.dim; c += kNarrow) SumColumns<Sum>(in, row, divisor, c, kNarrow, out);
+  if (c < in.dim) SumColumns<Sum>(in, row, divisor, c, static_cast<int>(in.dim - c), out);
+}
+
 template <typename T>
 WORKBENCH_INLINE void Combine(const LookedUp<T>& in, int64_t begin, int64_t end, T* out) {
   const int32_t last = in.splits[in.rows];
   for (int64_t row = begin; row < end; ++row) {
-    // Vectors in another order lie anywhere; the processor does not guess the next row's.
-    if (in.table_row != nullptr || in.index != nullptr || in.permutation != nullptr) {
-      for (int32_t id = in.splits[row]; id < in.splits[row + 1]; ++id) {
-        if (in.table_row != nullptr && id + kFarAhead < last) FetchFar(in, id + kFarAhead);
-        if (id + kAhead < last) FetchNear(in, id + kAhead);
-      }
+    if (IsLong(in, row)) {
+      CombineRow<double>(in, row, out + row * in.dim);
+      continue;
     }
-    const float divisor = Divisor(in, row);
-    T* to = out + row * in.dim;
-    int64_t c = 0;
-    for (; c + kBlock <= in.dim; c += kBlock) SumColumns(in, row, divisor, c, kBlock, to);
-    for (; c + kNarrow <= in.dim; c += kNarrow) SumColumns(in, row, divisor, c, kNarrow, to);
-    if (c < in.dim) SumColumns(in, row, divisor, c, static_cast<int>(in.dim - c), to);
+    for (int32_t id = in.splits[row]; id < in.splits[row + 1]; ++id) FetchAhead(in, id, last);
+    CombineRow<float>(in, row, out + row * in.dim);
   }
 }
 
@@ -224,7 +254,7 @@ WORKBENCH_INLINE void WeightGradient(const LookedUp<T>& in, const T* grad, int64
   for (int64_t row = begin; row < end; ++row) {
     const float factor = Factor(in, row);
     const T* from = grad + row * in.dim;
-    float whole = 0;  // o·g
+    double whole = 0;  // o·g
     for (int32_t id = in.splits[row]; id < in.splits[row + 1]; ++id) {
       const T* vector = VectorOf(in, id);
       out[id] = factor * Shortened(in, vector) * Product(vector, from, in.dim);
@@ -233,7 +263,8 @@ WORKBENCH_INLINE void WeightGradient(const LookedUp<T>& in, const T* grad, int64
     if (in.combiner == Combiner::kSum) continue;
     for (int32_t id = in.splits[row]; id < in.splits[row + 1]; ++id) {
       const bool mean = in.combiner == Combiner::kMean;
-      out[id] -= whole * (mean ? factor : factor * factor * in.weights[id]);
+      const float part = static_cast<float>(whole);
+      out[id] -= part * (mean ? factor : factor * factor * in.weights[id]);
     }
   }
 }

@@ -187,6 +187,43 @@ TEST(RowsWithoutIdsAndWeightsThatCancelOutAreZero) {
   CHECK(grads == std::vector<float>({0, 0, 0, 0}));
 }
 
+// One row of many ids over a small table: sums in floats would be off by a millionth.
+TEST(LongRowsAreSummedAsExactlyAsShortOnes) {
+  constexpr int64_t kDim = 20, kTable = 50, kIds = 3'000'000;
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<float> value(0.05f, 0.15f);
+  std::vector<float> table(kTable * kDim), weights(kIds), out(kDim);
+  for (float& each : table) each = value(random);
+  for (float& each : weights) each = value(random);
+  std::vector<int64_t> ids(kIds);
+  for (int64_t& id : ids) id = static_cast<int64_t>(random() % kTable);
+  const int32_t splits[] = {0, kIds};
+  const float* heads[] = {table.data()};
+  LookedUp<float> in;
+  in.shards = heads;
+  in.table_row = ids.data();
+  in.dim = kDim;
+  in.rows = 1;
+  in.splits = splits;
+  for (const bool weighted : {false, true}) {
+    in.weights = weighted ? weights.data() : nullptr;
+    for (const Combiner combiner : {Combiner::kSum, Combiner::kMean, Combiner::kSqrtn}) {
+      in.combiner = combiner;
+      Combine(in, 0, 1, out.data());
+      double divisor = 0;
+      std::vector<double> sums(kDim);
+      for (int64_t i = 0; i < kIds; ++i) {
+        const double weight = weighted ? weights[i] : 1;
+        divisor += combiner == Combiner::kSqrtn ? weight * weight : weight;
+        for (int64_t c = 0; c < kDim; ++c) sums[c] += weight * table[ids[i] * kDim + c];
+      }
+      if (combiner == Combiner::kSum) divisor = 1;
+      if (combiner == Combiner::kSqrtn) divisor = std::sqrt(divisor);
+      for (int64_t c = 0; c < kDim; ++c) CHECK(std::abs(out[c] / (sums[c] / divisor) - 1) < 1.2e-7);
+    }
+  }
+}
+
 TEST(TheLengthAtMaxNormIsDifferentiatedThrough) {
   // (3, 4) shortened to 1: d out[0] / d vector = (0.128, -0.096).
   const float vector[] = {3, 4}, grad[] = {1, 0};

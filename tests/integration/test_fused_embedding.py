@@ -263,6 +263,22 @@ class TestShapes:
         assert gradient.sum() == value.size
 
     @pytest.mark.parametrize("version", VERSIONS)
+    @pytest.mark.parametrize("max_norm", [None, 0.5])
+    @pytest.mark.parametrize("partitions", [1, 2])
+    def test_of_a_table_without_rows(
+        self, version: str, max_norm: float | None, partitions: int
+    ) -> None:
+        # TensorFlow's own reads row 0 for an empty row, and fails.
+        tables = [v1.get_variable(f"table_{part}", [0, 3]) for part in range(partitions)]
+        found = fused_safe_embedding_lookup_sparse(
+            tables, sparse([[1, 0]], [-1], [2, 1]), max_norm=max_norm, fusion_version=version
+        )
+        gradients = [tf.convert_to_tensor(each) for each in tf.gradients(found, tables)]
+        value, *of_tables = run([found, *gradients])
+        np.testing.assert_array_equal(value, np.zeros((2, 3)))
+        assert [each.shape for each in of_tables] == [(0, 3)] * partitions
+
+    @pytest.mark.parametrize("version", VERSIONS)
     def test_a_ragged_tensor_is_a_sparse_one(self, version: str) -> None:
         ragged = tf.ragged.constant([[1, 2], [], [3]], dtype=tf.int64)
         found = fused_safe_embedding_lookup_sparse(
