@@ -50,6 +50,21 @@ std::string Misfit(const Sizes& sizes, int64_t rows, const int32_t* splits, cons
   return "";
 }
 
+std::string Shared(const Sizes& sizes, const int32_t* permutation) {
+  std::vector<int64_t> starts(sizes.shards + 1, 0);
+  for (int s = 0; s < sizes.shards; ++s) starts[s + 1] = starts[s] + sizes.vectors[s];
+  std::vector<bool> taken(starts.back(), false);
+  for (int64_t i = 0; i < sizes.unique; ++i) {
+    const int32_t shard = permutation[2 * i], at = permutation[2 * i + 1];
+    if (taken[starts[shard] + at]) {
+      return "permutation[" + Text(i) + "] is [" + Text(shard) + ", " + Text(at) +
+             "], which another id has; expected each vector once";
+    }
+    taken[starts[shard] + at] = true;
+  }
+  return "";
+}
+
 WORKBENCH_COMBINE_FOR(float)
 
 }  // namespace workbench

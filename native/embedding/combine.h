@@ -29,7 +29,7 @@ struct LookedUp {
   float max_norm = -1;  // longer vectors are shortened to it; below 0 none
 
   int32_t Unique(int64_t id) const { return index == nullptr ? id : index[id]; }
-  int64_t Place(int32_t unique, int* shard) const {
+  int64_t Place(int64_t unique, int* shard) const {
     *shard = permutation == nullptr ? 0 : permutation[2 * unique];
     return permutation == nullptr ? unique : permutation[2 * unique + 1];
   }
@@ -46,6 +46,10 @@ struct Sizes {
 // Says what does not fit together, so that no function below reads outside; empty if all does.
 std::string Misfit(const Sizes& sizes, int64_t rows, const int32_t* splits, const int32_t* index,
                    const int32_t* permutation);
+
+// Says which vector two ids have, so that the gradient of another would be written by nobody; empty
+// if the permutation, which fits, gives each its own.
+std::string Shared(const Sizes& sizes, const int32_t* permutation);
 
 // out: [rows, dim]; a row without ids, or whose weights cancel out, is 0. Sets rows [begin, end).
 template <typename T>

@@ -237,7 +237,7 @@ WORKBENCH_INLINE void GatherGradient(const LookedUp<T>& in, const T* grad, int64
   }
   for (int64_t unique = begin; unique < end; ++unique) {
     int shard = 0;
-    const int64_t at = in.Place(static_cast<int32_t>(unique), &shard) * in.dim;
+    const int64_t at = in.Place(unique, &shard) * in.dim;
     const float* sum = sums + unique * in.dim;
     T* to = out[shard] + at;
     const bool stands = static_cast<const void*>(sum) == static_cast<const void*>(to);

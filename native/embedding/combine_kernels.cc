@@ -143,6 +143,7 @@ class PostLookUpGradOp : public CombiningKernel<T, kUnique> {
     for (const Tensor& each : values) vectors.push_back(each.NumElements());
     typename Base::Work work;
     OP_REQUIRES_OK(c, this->Read(c, vectors, &work));
+    OP_REQUIRES_OK(c, EachOnce(work, vectors));
     const Tensor& gradient = c->input(0);
     OP_REQUIRES_OK(c, FitsRows(gradient, work.in.rows));
     const int64_t dim = gradient.dim_size(gradient.dims() - 1);
@@ -160,6 +161,14 @@ class PostLookUpGradOp : public CombiningKernel<T, kUnique> {
   }
 
  private:
+  absl::Status EachOnce(const typename Base::Work& work,
+                        const std::vector<int64_t>& vectors) const {
+    if (work.in.permutation == nullptr) return absl::OkStatus();
+    const Sizes sizes{work.ids, work.unique, this->partitions_, vectors.data()};
+    const std::string shared = Shared(sizes, work.in.permutation);
+    return shared.empty() ? absl::OkStatus() : absl::InvalidArgumentError(shared);
+  }
+
   absl::Status ReadVectors(const OpInputList& shards, const std::vector<int64_t>& vectors,
                            int64_t dim, typename Base::Work* work) const {
     if (shards.size() == 0) {

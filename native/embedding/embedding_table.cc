@@ -7,7 +7,7 @@
 namespace workbench {
 namespace {
 
-int ShardOf(int64_t key) { return static_cast<int>(HashKey(key) >> 58); }
+int ShardOf(int64_t key) { return static_cast<int>(HashKey(key, 0) >> 58); }
 static_assert(kTableShards == 64, "ShardOf takes 6 bits");
 
 // The positions of a batch's keys, by shard and in their order.
@@ -49,8 +49,8 @@ std::vector<Pointer> BySlot(const std::vector<Pointer>& given, const std::vector
 
 }  // namespace
 
-EmbeddingTable::EmbeddingTable(const TableOptions& options) : options_(options) {
-  for (auto& shard : shards_) shard = std::make_unique<TableShard>(options);
+EmbeddingTable::EmbeddingTable(const TableOptions& options, uint64_t seed) : options_(options) {
+  for (auto& shard : shards_) shard = std::make_unique<TableShard>(options, seed);
 }
 
 void EmbeddingTable::Lookup(const LookupBatch& batch, const ForShards& threads) {
@@ -77,7 +77,7 @@ std::string EmbeddingTable::FindSlots(const std::vector<Slot>& wanted,
   const auto mismatch = [&]() -> std::string {
     for (size_t i = 0; i < wanted.size(); ++i) {
       const Slot& slot = slots_[(*numbers)[i]];
-      if (slot.initial == wanted[i].initial) continue;
+      if (SameNumber(slot.initial, wanted[i].initial)) continue;
       return "slot '" + slot.name + "' starts at " + std::to_string(slot.initial) +
              " in the rows that are there, but this graph has it start at " +
              std::to_string(wanted[i].initial) + "; give one optimizer another name";

@@ -3,6 +3,9 @@
 
 // A table of rows by key that grows with the keys it sees; any thread may use it.
 //
+// What an export gives, and in which order, follows from the calls alone: the seed of a table's hash
+// chooses no shard.
+//
 // Lock order: the table's lock, then one shard's. A batch has the table shared and locks one shard
 // after another; what changes the table as a whole has it alone.
 
@@ -15,6 +18,7 @@
 
 #include "embedding/embedding_table_lock.h"
 #include "embedding/embedding_table_shard.h"
+#include "embedding/random_seed.h"
 
 namespace workbench {
 
@@ -45,7 +49,7 @@ struct KeyPart {
 
 class EmbeddingTable {
  public:
-  explicit EmbeddingTable(const TableOptions& options);
+  explicit EmbeddingTable(const TableOptions& options, uint64_t seed = RandomSeed());
 
   const TableOptions& options() const { return options_; }
 

@@ -10,8 +10,9 @@
 
 namespace workbench {
 
-inline uint64_t HashKey(int64_t key) {
-  uint64_t hash = static_cast<uint64_t>(key) + 0x9e3779b97f4a7c15u;
+// With a seed that nobody knows, nobody can choose keys that all begin at one slot.
+inline uint64_t HashKey(int64_t key, uint64_t seed) {
+  uint64_t hash = static_cast<uint64_t>(key) + seed + 0x9e3779b97f4a7c15u;
   hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
   hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;
   return hash ^ (hash >> 31);
@@ -21,6 +22,11 @@ inline uint64_t HashKey(int64_t key) {
 class KeyIndex {
  public:
   static constexpr int64_t kNone = -1;
+
+  explicit KeyIndex(uint64_t seed) : seed_(seed) {}
+
+  // What the calls below take as a key's hash.
+  uint64_t Hash(int64_t key) const { return HashKey(key, seed_); }
 
   // The key's row, kNone if it has none.
   template <typename KeyOf>
@@ -59,10 +65,10 @@ class KeyIndex {
   // Takes a row out; the last row gets its number. The caller moves the last key after that.
   template <typename KeyOf>
   void Remove(int64_t row, const KeyOf& key_of) {
-    Vacate(SlotOf(HashKey(key_of(row)), row), key_of);
+    Vacate(SlotOf(Hash(key_of(row)), row), key_of);
     const int64_t last = --size_;
     if (row == last) return;
-    const uint64_t moved = HashKey(key_of(last));
+    const uint64_t moved = Hash(key_of(last));
     entries_[SlotOf(moved, last)] = Tag(moved) | static_cast<uint32_t>(row + 1);
   }
 
@@ -78,7 +84,7 @@ class KeyIndex {
  private:
   static constexpr size_t kFirstSlots = 16;
 
-  // Bits of the hash that choose neither the slot nor, being below the top ones, the shard.
+  // Bits of the hash that do not choose the slot.
   uint32_t Tag(uint64_t hash) const { return static_cast<uint32_t>(hash >> 26) & ~mask_; }
 
   // An entry holds row + 1: at most 3/4 of the slots are taken, so it fits the slot's bits.
@@ -96,7 +102,7 @@ class KeyIndex {
     entries_ = {};  // Freed before the larger one is made: the rows know everything.
     entries_.resize(slots);
     mask_ = static_cast<uint32_t>(slots - 1);
-    for (int64_t row = 0; row < size_; ++row) Place(HashKey(key_of(row)), row);
+    for (int64_t row = 0; row < size_; ++row) Place(Hash(key_of(row)), row);
   }
 
   uint32_t SlotOf(uint64_t hash, int64_t row) const {
@@ -109,7 +115,7 @@ class KeyIndex {
   template <typename KeyOf>
   void Vacate(uint32_t hole, const KeyOf& key_of) {
     for (uint32_t slot = (hole + 1) & mask_; entries_[slot] != 0; slot = (slot + 1) & mask_) {
-      const uint32_t home = HashKey(key_of(Row(entries_[slot]))) & mask_;
+      const uint32_t home = Hash(key_of(Row(entries_[slot]))) & mask_;
       if (((slot - home) & mask_) < ((slot - hole) & mask_)) continue;
       entries_[hole] = entries_[slot];
       hole = slot;
@@ -117,6 +123,7 @@ class KeyIndex {
     entries_[hole] = 0;
   }
 
+  const uint64_t seed_;
   std::vector<uint32_t> entries_;  // 0: empty
   uint32_t mask_ = 0;              // slots - 1
   int64_t size_ = 0;

@@ -9,9 +9,11 @@ namespace {
 constexpr int64_t kBlock = 16;  // keys whose memory is fetched ahead together
 
 uint32_t Saturated(int64_t freq) {
-  constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
-  return static_cast<uint32_t>(std::min(std::max<int64_t>(freq, 0), kMost));
+  return static_cast<uint32_t>(std::min(std::max<int64_t>(freq, 0), kMostFreq));
 }
+
+// A step that a caller or a checkpoint gives.
+int64_t Version(int64_t step) { return std::max(step, kNoVersion); }
 
 const float* DefaultRow(const LookupBatch& batch, int64_t key, int64_t dim) {
   const int64_t left = key % batch.default_count;
@@ -29,7 +31,7 @@ int64_t WaitingKeys::Add(uint64_t hash, int64_t key, int64_t count) {
     keys_.push_back(key);
     counts_.push_back(0);
   }
-  return counts_[row] += count;
+  return counts_[row] = Saturated(counts_[row] + Saturated(count));
 }
 
 void WaitingKeys::Remove(uint64_t hash, int64_t key) {
@@ -54,8 +56,14 @@ int64_t WaitingKeys::bytes() const {
          static_cast<int64_t>((keys_.capacity() + counts_.capacity()) * sizeof(int64_t));
 }
 
-TableShard::TableShard(const TableOptions& options)
-    : options_(options), keys_(1), values_(options.dim), freqs_(1), versions_(1) {}
+TableShard::TableShard(const TableOptions& options, uint64_t seed)
+    : options_(options),
+      index_(seed),
+      keys_(1),
+      values_(options.dim),
+      freqs_(1),
+      versions_(1),
+      waiting_(seed) {}
 
 void TableShard::Lookup(const LookupBatch& batch, const int32_t* at, int64_t count) {
   std::lock_guard<std::mutex> lock(mu_);
@@ -72,7 +80,7 @@ void TableShard::Lookup(const LookupBatch& batch, const int32_t* at, int64_t cou
 void TableShard::Prefetch(const int64_t* keys, const int32_t* at, int64_t count,
                           uint64_t* hashes) const {
   for (int64_t i = 0; i < count; ++i) {
-    hashes[i] = HashKey(keys[at[i]]);
+    hashes[i] = index_.Hash(keys[at[i]]);
     index_.Prefetch(hashes[i]);
   }
   for (int64_t i = 0; i < count; ++i) {
@@ -103,13 +111,13 @@ void TableShard::ReadRow(const LookupBatch& batch, int32_t at, uint64_t hash) {
   } else {
     std::copy_n(values_.At(row), dim, out);
   }
-  if (options_.keep_versions && !batch.read_only) *versions_.At(row) = batch.step;
+  if (options_.keep_versions && !batch.read_only) *versions_.At(row) = Version(batch.step);
 }
 
 void TableShard::Count(const LookupBatch& batch, const int32_t* at, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     const int64_t key = batch.keys[at[i]];
-    const uint64_t hash = HashKey(key);
+    const uint64_t hash = index_.Hash(key);
     const int64_t times = batch.counts == nullptr ? 1 : std::max(batch.counts[at[i]], 0);
     int64_t row = index_.Find(hash, key, KeyOf());
     if (row != KeyIndex::kNone) {
@@ -211,7 +219,8 @@ void TableShard::Clear() {
 void TableShard::Evict(int64_t step, int64_t steps_to_live) {
   for (int64_t row = index_.size() - 1; row >= 0; --row) {
     int64_t* version = versions_.At(row);
-    if (*version == kNoVersion) *version = step;  // Its time starts now.
+    // Its time starts now, if it is not known, or counted by another model's steps.
+    if (*version == kNoVersion || *version > step) *version = Version(step);
     if (step - *version <= steps_to_live) continue;
     const int64_t last = index_.size() - 1;
     index_.Remove(row, KeyOf());
@@ -247,14 +256,14 @@ void TableShard::Export(const RowTargets& to, int64_t begin, int64_t filtered) c
 bool TableShard::Import(const RowSources& from, int64_t i) {
   const int64_t dim = options_.dim;
   const int64_t key = from.keys[i];
-  const uint64_t hash = HashKey(key);
+  const uint64_t hash = index_.Hash(key);
   if (index_.Find(hash, key, KeyOf()) != KeyIndex::kNone) return false;
   const int64_t row = Append(hash, key, from.values + i * dim);
   // A row that was trained without a filter may stay.
   if (options_.keep_freqs()) {
     *freqs_.At(row) = Saturated(from.freqs == nullptr ? options_.filter_freq : from.freqs[i]);
   }
-  if (options_.keep_versions && from.versions != nullptr) *versions_.At(row) = from.versions[i];
+  if (options_.keep_versions && from.versions != nullptr) *versions_.At(row) = Version(from.versions[i]);
   for (size_t s = 0; s < from.slots.size(); ++s) {
     if (from.slots[s] != nullptr) std::copy_n(from.slots[s] + i * dim, dim, slots_[s].At(row));
   }
@@ -264,7 +273,7 @@ bool TableShard::Import(const RowSources& from, int64_t i) {
 void TableShard::ImportFiltered(const RowSources& from, int64_t i) {
   if (options_.filter_freq == 0) return;  // The filter was taken off.
   const int64_t key = from.filtered_keys[i];
-  const uint64_t hash = HashKey(key);
+  const uint64_t hash = index_.Hash(key);
   // A key that has a row no longer waits for one.
   if (index_.Find(hash, key, KeyOf()) != KeyIndex::kNone) return;
   waiting_.Add(hash, key, from.filtered_freqs[i]);

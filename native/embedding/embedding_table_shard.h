@@ -30,6 +30,12 @@ struct TableOptions {
 // A version that says nothing about when a row was used.
 constexpr int64_t kNoVersion = -1;
 
+// More occurrences of a key than this are not told apart.
+constexpr int64_t kMostFreq = std::numeric_limits<uint32_t>::max();
+
+// No larger row is worth a table, and with it no size below overflows.
+constexpr int64_t kMostDim = int64_t{1} << 16;
+
 struct LookupBatch {
   const int64_t* keys = nullptr;    // [count], duplicates allowed
   const int32_t* counts = nullptr;  // [count], how often each came; null: once
@@ -61,6 +67,9 @@ struct RowArrays {
 using RowTargets = RowArrays<int64_t, float>;
 using RowSources = RowArrays<const int64_t, const float>;
 
+// Equal, or neither is a number.
+inline bool SameNumber(float a, float b) { return a == b || (a != a && b != b); }
+
 struct Slot {
   std::string name;
   float initial = 0;
@@ -69,6 +78,8 @@ struct Slot {
 // The keys that came, but not often enough yet.
 class WaitingKeys {
  public:
+  explicit WaitingKeys(uint64_t seed) : index_(seed) {}
+
   // Adds to a key's count and returns it.
   int64_t Add(uint64_t hash, int64_t key, int64_t count);
   void Remove(uint64_t hash, int64_t key);
@@ -95,7 +106,7 @@ struct UpdateScratch {
 // Lookup and Update take the shard's lock; everything else is for one who has the table alone.
 class TableShard {
  public:
-  explicit TableShard(const TableOptions& options);
+  TableShard(const TableOptions& options, uint64_t seed);
 
   // `at` are the positions in the batch that belong to this shard.
   void Lookup(const LookupBatch& batch, const int32_t* at, int64_t count);

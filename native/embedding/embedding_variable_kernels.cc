@@ -23,6 +23,8 @@ class EmbeddingVariableOp : public OpKernel {
     OP_REQUIRES(context, !shared_name_.empty(),
                 absl::InvalidArgumentError(absl::StrCat(
                     "'", name(), "' has an empty shared_name; sessions find a table by it")));
+    OP_REQUIRES_OK(context, CheckMost("dim", options_.dim, kMostDim));
+    OP_REQUIRES_OK(context, CheckMost("filter_freq", options_.filter_freq, kMostFreq));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -42,10 +44,17 @@ class EmbeddingVariableOp : public OpKernel {
   }
 
  private:
+  absl::Status CheckMost(const char* attribute, int64_t value, int64_t most) const {
+    if (value <= most) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("EmbeddingVariable '", shared_name_, "': ",
+                                                   attribute, " is ", value,
+                                                   "; expected at most ", most));
+  }
+
   // Another graph may have made the table: another session of this server, say.
   absl::Status CheckOptions(const TableOptions& found) const {
     if (found.dim == options_.dim && found.filter_freq == options_.filter_freq &&
-        found.no_permission == options_.no_permission &&
+        SameNumber(found.no_permission, options_.no_permission) &&
         found.keep_versions == options_.keep_versions) {
       return absl::OkStatus();
     }

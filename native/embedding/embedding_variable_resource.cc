@@ -56,6 +56,17 @@ void NamedSlots::Read(OpKernelConstruction* context) {
   for (size_t i = 0; i < names.size(); ++i) slots_.push_back({names[i], initials[i]});
 }
 
+void NamedSlots::ReadWithTensors(OpKernelConstruction* context) {
+  Read(context);
+  if (!context->status().ok()) return;
+  int tensors = 0;
+  OP_REQUIRES_OK(context, context->GetAttr("num_slots", &tensors));
+  OP_REQUIRES(context, static_cast<size_t>(tensors) == count(),
+              absl::InvalidArgumentError(absl::StrCat("slot_names has ", count(),
+                                                      " entries; expected num_slots = ",
+                                                      tensors)));
+}
+
 absl::Status NamedSlots::Find(EmbeddingResource* resource, std::vector<int>* numbers) const {
   const std::string wrong = resource->table()->FindSlots(slots_, numbers);
   if (wrong.empty()) return absl::OkStatus();

@@ -39,6 +39,8 @@ ForShards OnWorkers(tensorflow::OpKernelContext* context, int64_t keys, int64_t 
 class NamedSlots {
  public:
   void Read(tensorflow::OpKernelConstruction* context);
+  // The same of an op that has a tensor for each slot.
+  void ReadWithTensors(tensorflow::OpKernelConstruction* context);
   size_t count() const { return slots_.size(); }
   const std::vector<Slot>& slots() const { return slots_; }
   absl::Status Find(EmbeddingResource* resource, std::vector<int>* numbers) const;

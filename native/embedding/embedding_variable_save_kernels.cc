@@ -16,7 +16,7 @@ constexpr int64_t kCopyCost = 100;  // cycles of a row
 class EmbeddingExportOp : public OpKernel {
  public:
   explicit EmbeddingExportOp(OpKernelConstruction* context) : OpKernel(context) {
-    slots_.Read(context);
+    slots_.ReadWithTensors(context);
     int steps = 0;
     OP_REQUIRES_OK(context, context->GetAttr("num_steps", &steps));
     OP_REQUIRES_OK(context, context->GetAttr("steps_to_live", &steps_to_live_));
@@ -86,7 +86,7 @@ class EmbeddingExportOp : public OpKernel {
 class EmbeddingImportOp : public OpKernel {
  public:
   explicit EmbeddingImportOp(OpKernelConstruction* context) : OpKernel(context) {
-    slots_.Read(context);
+    slots_.ReadWithTensors(context);
     OP_REQUIRES_OK(context, context->GetAttr("part", &part_.part));
     OP_REQUIRES_OK(context, context->GetAttr("parts", &part_.count));
   }

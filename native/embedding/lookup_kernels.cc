@@ -1,5 +1,6 @@
 // Kernels before the lookup: which ids stay, each once, and which shard has them.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -170,11 +171,17 @@ absl::Status ShardsOf(const Tensor& table_rows, int count, PartitionStrategy str
   }
   const auto given = table_rows.flat<int64_t>();
   rows->assign(given.data(), given.data() + count);
+  int64_t total = 0;
   for (int64_t each : *rows) {
     // A table of unknown size is read by keys, and only keys say which shard has them.
     if (each < -1 || (each == -1 && count > 1 && strategy != PartitionStrategy::kModKey)) {
       return absl::InvalidArgumentError(
           absl::StrCat("table_rows has ", each, "; expected the rows of each partition"));
+    }
+    if (__builtin_add_overflow(total, std::max<int64_t>(0, each), &total)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("table_rows are ", table_rows.SummarizeValue(8),
+                       "; expected no more rows together than int64 counts"));
     }
   }
   return absl::OkStatus();

@@ -20,12 +20,13 @@ template <int kRank, typename Id>
 int64_t Row(const SparseIds<Id>& in, int64_t i) {
   const int rank = kRank > 0 ? kRank : in.rank;
   const int64_t* at = in.indices + i * rank;
-  int64_t row = 0;
+  // Sizes before one of 0 may be beyond all bounds, and then no entry lies inside.
+  uint64_t row = 0;
   for (int d = 0; d + 1 < rank; ++d) {
     if (at[d] < 0 || at[d] >= in.dense_shape[d]) return -1;
-    row = row * in.dense_shape[d] + at[d];
+    row = row * static_cast<uint64_t>(in.dense_shape[d]) + static_cast<uint64_t>(at[d]);
   }
-  return row;
+  return static_cast<int64_t>(row);
 }
 
 std::string Listed(const int64_t* values, int count) {

@@ -19,7 +19,6 @@ using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
-using tensorflow::TensorShape;
 using Device = Eigen::ThreadPoolDevice;
 
 // As stock's SparseApplyAdagrad computes it, to the bit: 1 / √x and the reciprocal root of Eigen round
@@ -57,6 +56,7 @@ class RowUpdateOp : public OpKernel {
   }
 
   void Compute(OpKernelContext* c) override {
+    OP_REQUIRES_OK(c, CheckTypes(c));
     std::vector<int> variables;
     for (int i = 0; i <= kSlots; ++i) variables.push_back(i);
     // Sparse: a variable that others read by value is copied once, not at every step.
@@ -93,6 +93,19 @@ class RowUpdateOp : public OpKernel {
   }
 
  private:
+  // Before TensorFlow's helpers take a variable for one of floats.
+  static absl::Status CheckTypes(OpKernelContext* c) {
+    for (int i = 0; i <= kSlots && c->input_dtype(i) == tensorflow::DT_RESOURCE; ++i) {
+      for (const auto& held : HandleFromInput(c, i).dtypes_and_shapes()) {
+        if (held.dtype == tensorflow::DT_FLOAT) continue;
+        return absl::InvalidArgumentError(absl::StrCat(
+            i == 0 ? "the table" : "a slot of the table", " is of type ",
+            tensorflow::DataTypeString(held.dtype), "; expected float32 of all"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   static absl::Status Check(const Tensor* held, const Tensor& rate, const Tensor& grads,
                             const Tensor& rows) {
     for (int i = 0; i <= kSlots; ++i) {
@@ -108,8 +121,8 @@ class RowUpdateOp : public OpKernel {
             held[i].shape().DebugString(), "; expected float32 [rows, dim] of all"));
       }
     }
-    if (rate.dims() != 0 || rows.dims() != 1 ||
-        grads.shape() != TensorShape({rows.NumElements(), held[0].dim_size(1)})) {
+    if (rate.dims() != 0 || rows.dims() != 1 || grads.dims() != 2 ||
+        grads.dim_size(0) != rows.NumElements() || grads.dim_size(1) != held[0].dim_size(1)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "learning_rate ", rate.shape().DebugString(), ", gradients ",
           grads.shape().DebugString(), ", rows ", rows.shape().DebugString(),

@@ -13,7 +13,7 @@ Shards::Shards(PartitionStrategy strategy, std::vector<int64_t> rows)
     starts_.push_back(total_);
   }
   if (strategy_ == PartitionStrategy::kModKey) total_ = -1;
-  even_ = std::max<int64_t>(1, (total_ + count() - 1) / count());
+  even_ = std::max<int64_t>(1, total_ / count() + (total_ % count() > 0 ? 1 : 0));
 }
 
 template <typename Id>

@@ -17,7 +17,7 @@ enum class PartitionStrategy {
 
 class Shards {
  public:
-  // rows: of each shard; -1 where any key may be asked for.
+  // rows: of each shard, together no more than int64 counts; -1 where any key may be asked for.
   Shards(PartitionStrategy strategy, std::vector<int64_t> rows);
 
   int count() const { return static_cast<int>(rows_.size()); }

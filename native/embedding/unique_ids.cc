@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "embedding/random_seed.h"
+
 namespace workbench {
 namespace {
 
@@ -28,11 +30,15 @@ int64_t UniqueIds(const Id* ids, int64_t count, int32_t* slots, Id* unique, int3
                   int32_t* counts) {
   const uint64_t size = UniqueSlots(count);
   const uint64_t mask = size - 1;
+  static const uint64_t seed = RandomSeed();
+  const auto slot_of = [mask, begin = seed](Id id) {
+    return Mixed(static_cast<uint64_t>(id) + begin) & mask;
+  };
   std::fill(slots, slots + size, kFree);
   int32_t found = 0;
   for (int64_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) __builtin_prefetch(&slots[Mixed(ids[i + kAhead]) & mask], 1);
-    uint64_t at = Mixed(ids[i]) & mask;
+    if (i + kAhead < count) __builtin_prefetch(&slots[slot_of(ids[i + kAhead])], 1);
+    uint64_t at = slot_of(ids[i]);
     while (slots[at] != kFree && unique[slots[at]] != ids[i]) at = (at + 1) & mask;
     if (slots[at] == kFree) {
       slots[at] = found;

@@ -14,6 +14,8 @@ from workbench.ops.embedding_variable_options import EmbeddingVariableOption
 
 # What partitioners are told of the number of rows, which nobody knows.
 _ANY_NUMBER = 2**40
+# As the native table has it.
+_MOST_DIM = 2**16
 
 _INSTEAD = {
     "regularizer": "add its loss of the rows that a lookup gives",
@@ -47,9 +49,10 @@ def check(
             f"EmbeddingVariable {name!r} needs a session's graph: build the model in "
             "tf.Graph().as_default(), or call tf.compat.v1.disable_v2_behavior() first"
         )
-    if not isinstance(dim, int) or isinstance(dim, bool) or dim < 1:
+    if not isinstance(dim, int) or isinstance(dim, bool) or not 1 <= dim <= _MOST_DIM:
         raise OptionError(
-            f"EmbeddingVariable {name!r}: embedding_dim is {dim!r}; expected an int above 0"
+            f"EmbeddingVariable {name!r}: embedding_dim is {dim!r}; expected an int from 1 to "
+            f"{_MOST_DIM}"
         )
     if tf.as_dtype(key_dtype) not in (tf.int64, tf.int32):
         raise UnsupportedError(

@@ -10,6 +10,8 @@ from workbench.errors import OptionError, UnsupportedError
 
 _LOG = logging.getLogger("workbench")
 _DEFAULT_VALUE_DIM = 4096
+# As the native table has it.
+_MOST_FREQ = 2**32 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,9 +58,10 @@ class CounterFilter:
 
     def __post_init__(self) -> None:
         _require_int(self, "filter_freq")
-        if self.filter_freq < 0:
+        if not 0 <= self.filter_freq <= _MOST_FREQ:
             raise OptionError(
-                f"CounterFilter: filter_freq is {self.filter_freq}; expected 0 (no filter) or more"
+                f"CounterFilter: filter_freq is {self.filter_freq}; expected 0 (no filter) to "
+                f"{_MOST_FREQ}"
             )
 
 
