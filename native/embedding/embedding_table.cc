@@ -1,7 +1,10 @@
 #include "embedding/embedding_table.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 namespace workbench {
@@ -32,6 +35,16 @@ class KeysByShard {
   std::vector<int32_t> positions_;
   std::array<int64_t, kTableShards + 1> begins_{};
 };
+
+// The C library keeps small blocks that were freed, for this process alone.
+void ReturnMemory(int64_t freed) {
+#ifdef __GLIBC__
+  constexpr int64_t kWorthIt = int64_t{16} << 20;
+  if (freed >= kWorthIt) malloc_trim(0);
+#else
+  static_cast<void>(freed);
+#endif
+}
 
 bool Belongs(int64_t key, const KeyPart& part) {
   const int64_t left = key % 1000;
@@ -119,7 +132,9 @@ void EmbeddingTable::Export(const Eviction& eviction, const std::vector<int>& sl
                             const ForShards& threads) {
   std::unique_lock<TableLock> alone(lock_);
   if (options_.keep_versions && eviction.steps_to_live > 0) {
+    const int64_t before = BytesAlone();
     for (auto& shard : shards_) shard->Evict(eviction.step, eviction.steps_to_live);
+    ReturnMemory(before - BytesAlone());
   }
   TableSizes sizes;
   std::array<TableSizes, kTableShards> starts;
@@ -172,7 +187,15 @@ void EmbeddingTable::Clear() {
 }
 
 void EmbeddingTable::ClearAlone() {
+  const int64_t before = BytesAlone();
   for (auto& shard : shards_) shard->Clear();
+  ReturnMemory(before - BytesAlone());
+}
+
+int64_t EmbeddingTable::BytesAlone() {
+  int64_t bytes = 0;
+  for (auto& shard : shards_) bytes += shard->bytes();
+  return bytes;
 }
 
 TableSizes EmbeddingTable::Sizes() {

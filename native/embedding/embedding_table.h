@@ -82,6 +82,7 @@ class EmbeddingTable {
 
  private:
   void ClearAlone();
+  int64_t BytesAlone();
 
   const TableOptions options_;
   TableLock lock_;

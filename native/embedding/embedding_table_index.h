@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "embedding/embedding_table_rows.h"
+
 namespace workbench {
 
 // With a seed that nobody knows, nobody can choose keys that all begin at one slot.
@@ -73,9 +75,18 @@ class KeyIndex {
   }
 
   void Clear() {
-    entries_ = {};
+    Free(&entries_);
     mask_ = 0;
     size_ = 0;
+  }
+
+  // Gives memory back that the rows which are left do not need, if it is much.
+  template <typename KeyOf>
+  void Fit(const KeyOf& key_of) {
+    if (size_ == 0) return Clear();
+    size_t slots = kFirstSlots;
+    while (4 * size_ > 3 * static_cast<int64_t>(slots)) slots *= 2;
+    if (2 * slots < entries_.size()) Rebuild(slots, key_of);
   }
 
   int64_t size() const { return size_; }
@@ -98,8 +109,12 @@ class KeyIndex {
 
   template <typename KeyOf>
   void Grow(const KeyOf& key_of) {
-    const size_t slots = entries_.empty() ? kFirstSlots : 2 * entries_.size();
-    entries_ = {};  // Freed before the larger one is made: the rows know everything.
+    Rebuild(entries_.empty() ? kFirstSlots : 2 * entries_.size(), key_of);
+  }
+
+  template <typename KeyOf>
+  void Rebuild(size_t slots, const KeyOf& key_of) {
+    Free(&entries_);  // Before the other one is made: the rows know everything.
     entries_.resize(slots);
     mask_ = static_cast<uint32_t>(slots - 1);
     for (int64_t row = 0; row < size_; ++row) Place(Hash(key_of(row)), row);

@@ -8,6 +8,18 @@
 
 namespace workbench {
 
+// Takes everything out, its memory too; `= {}` would keep that.
+template <typename T>
+void Free(std::vector<T>* values) {
+  std::vector<T>().swap(*values);
+}
+
+// Gives memory back that a vector no longer needs, if it is much.
+template <typename T>
+void Shrink(std::vector<T>* values) {
+  if (2 * values->size() < values->capacity()) values->shrink_to_fit();
+}
+
 // Rows of `width` values in chunks that never move. The first chunks double from 16 rows, so that
 // a small table is small; later ones have 256 rows, so that a large one wastes little.
 template <typename T>
@@ -33,6 +45,7 @@ class RowColumn {
     while (!chunks_.empty() && ChunkStart(static_cast<int64_t>(chunks_.size()) - 1) >= rows) {
       chunks_.pop_back();
     }
+    Shrink(&chunks_);
   }
 
   void Copy(int64_t from, int64_t to) { std::copy_n(At(from), width_, At(to)); }

@@ -47,8 +47,8 @@ void WaitingKeys::Remove(uint64_t hash, int64_t key) {
 
 void WaitingKeys::Clear() {
   index_.Clear();
-  keys_ = {};
-  counts_ = {};
+  Free(&keys_);
+  Free(&counts_);
 }
 
 int64_t WaitingKeys::bytes() const {
@@ -230,6 +230,7 @@ void TableShard::Evict(int64_t step, int64_t steps_to_live) {
     if (options_.keep_freqs()) freqs_.Copy(last, row);
     for (RowColumn<float>& slot : slots_) slot.Copy(last, row);
   }
+  index_.Fit(KeyOf());
   keys_.Release(index_.size());
   values_.Release(index_.size());
   freqs_.Release(index_.size());

@@ -1,6 +1,7 @@
 #include "embedding/embedding_table.h"
 
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <random>
@@ -290,6 +291,48 @@ TEST(RowsThatWereNotUsedLeave) {
   CHECK(table.Sizes().bytes < before);
   for (const auto& [key, row] : kept) CHECK(Look(&table, {key}, true) == row);
   CHECK_EQ(ExportAll(&table, {}, {100, 5}).keys.size(), 0u);
+}
+
+// Pages of this process that are in memory.
+int64_t Resident() {
+  int64_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * 4096;
+}
+
+TEST(MemoryIsGivenBack) {
+  TableOptions options = Plain();
+  options.keep_versions = true;
+  options.filter_freq = 2;
+  EmbeddingTable table(options);
+  const int64_t empty = table.Sizes().bytes;
+  const auto fill = [&] {
+    std::vector<int64_t> keys;
+    for (int64_t key = 0; key < 1'000'000; ++key) {
+      keys.push_back(key);
+      if (key % 2 == 0) keys.push_back(key);
+    }
+    Look(&table, keys, false, 1);
+  };
+  const int64_t before = Resident();
+  fill();
+  const int64_t full = table.Sizes().bytes;
+  CHECK(full > 25'000'000);
+  Look(&table, {2, 2}, false, 9);
+  CHECK_EQ(ExportAll(&table, {}, {9, 5}).keys.size(), 1u);
+  CHECK(table.Sizes().bytes < full * 2 / 3);
+  table.Clear();
+  CHECK_EQ(table.Sizes().bytes, empty);
+  for (int round = 0; round < 3; ++round) {
+    fill();
+    table.Clear();
+  }
+  CHECK_EQ(table.Sizes().bytes, empty);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  CHECK(Resident() - before < full / 2);
+#else
+  static_cast<void>(before);
+#endif
 }
 
 TEST(OptimizersFormulas) {
