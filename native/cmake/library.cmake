@@ -59,8 +59,10 @@ add_library(workbench MODULE
   rewriting/copy_nodes.cc
   rewriting/named_graph.cc
   rewriting/no_cycle.cc
+  rewriting/stage_nodes.cc
   rewriting/stage_plan.cc
   rewriting/stage_plan_pass.cc
+  rewriting/stage_plan_rules.cc
   rewriting/stand_in_device.cc
   staging/buffer_resource.cc
   staging/staging_kernels.cc

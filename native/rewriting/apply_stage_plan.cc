@@ -10,36 +10,29 @@
 #include "rewriting/copy_nodes.h"
 #include "rewriting/named_graph.h"
 #include "rewriting/no_cycle.h"
+#include "rewriting/stage_nodes.h"
+#include "rewriting/stage_plan_rules.h"
 #include "rewriting/stand_in_device.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/graph/algorithm.h"
-#include "tensorflow/core/graph/tensor_id.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace workbench {
 namespace {
 
 using tensorflow::DataType;
-using tensorflow::DataTypeVector;
 using tensorflow::Node;
 using tensorflow::NodeDef;
-using tensorflow::OutputTensor;
 using Names = absl::flat_hash_set<std::string>;
 
 // What earlier stages of the plan did.
 struct History {
-  Names replaced;
+  Names added;     // Copies, and the plan's own nodes.
+  Names replaced;  // Carried nodes, each by an Identity of what a take delivers.
   absl::flat_hash_map<std::string, NodeDef> originals;           // Of carried nodes, by name.
   absl::flat_hash_map<std::string, const PlannedStage*> stages;  // The last of each source.
 };
-
-constexpr char kPutOp[] = "WorkbenchBufferPut";
-constexpr char kPlanAgain[] = "; make the plan from the graph that the session runs";
-
-absl::Status Refused(const std::string& text) {
-  return absl::InvalidArgumentError(absl::StrCat(text, kPlanAgain));
-}
 
 bool HasAnyMovedNode(const StagePlan& plan, const NamedGraph& graph) {
   for (const PlannedStage& stage : plan.stages) {
@@ -50,21 +43,22 @@ bool HasAnyMovedNode(const StagePlan& plan, const NamedGraph& graph) {
   return false;
 }
 
-// The moved nodes; `replaced` are those that an earlier stage gave another op.
-absl::Status FindMoved(const PlannedStage& stage, const Names& replaced, const NamedGraph& graph,
+// The moved nodes, which are the user's; a stage before may have given one another op.
+absl::Status FindMoved(const PlannedStage& stage, const History& history, const NamedGraph& graph,
                        std::vector<Node*>* moved) {
-  Names seen;
   for (size_t i = 0; i < stage.moved.size(); ++i) {
     const std::string& name = stage.moved[i];
-    if (!seen.insert(name).second) return Refused(absl::StrCat("'", name, "' is moved twice"));
     Node* node = graph.Find(name);
     if (node == nullptr) {
-      return Refused(absl::StrCat("moved node '", name, "' is not in the session's graph"));
+      return RefusedPlan(absl::StrCat("moved node '", name, "' is not in the session's graph"));
     }
-    if (node->type_string() != stage.moved_ops[i] && !replaced.contains(name)) {
-      return Refused(absl::StrCat("moved node '", name, "' is a ", node->type_string(),
-                                  " in the session's graph; the plan was made for a ",
-                                  stage.moved_ops[i]));
+    if (history.added.contains(name)) {
+      return RefusedPlan(absl::StrCat("moved node '", name, "' was added by an earlier stage"));
+    }
+    if (node->type_string() != stage.moved_ops[i] && !history.replaced.contains(name)) {
+      return RefusedPlan(absl::StrCat("moved node '", name, "' is a ", node->type_string(),
+                                      " in the session's graph; the plan was made for a ",
+                                      stage.moved_ops[i]));
     }
     moved->push_back(node);
   }
@@ -72,6 +66,10 @@ absl::Status FindMoved(const PlannedStage& stage, const Names& replaced, const N
 }
 
 absl::Status RequireCarriable(const Node& node) {
+  if (node.num_outputs() == 0) {
+    return RefusedPlan(absl::StrCat("carried node '", node.name(), "' (", node.type_string(),
+                                    ") has no output that a record could hold"));
+  }
   for (int i = 0; i < node.num_outputs(); ++i) {
     const DataType type = node.output_type(i);
     if (!tensorflow::IsRefType(type) && type != tensorflow::DT_RESOURCE &&
@@ -86,78 +84,14 @@ absl::Status RequireCarriable(const Node& node) {
   return absl::OkStatus();
 }
 
-// The carried nodes: some of the moved ones, the source among them.
 absl::Status FindCarried(const PlannedStage& stage, const NamedGraph& graph,
                          std::vector<Node*>* carried) {
-  const Names moved(stage.moved.begin(), stage.moved.end());
-  Names seen;
   for (const std::string& name : stage.carried) {
-    if (!seen.insert(name).second) return Refused(absl::StrCat("'", name, "' is carried twice"));
     Node* node = graph.Find(name);
-    if (node == nullptr) {
-      return Refused(absl::StrCat("carried node '", name, "' is not in the session's graph"));
-    }
-    if (!moved.contains(name)) {
-      return Refused(absl::StrCat("carried node '", name, "' is not moved"));
-    }
     TF_RETURN_IF_ERROR(RequireCarriable(*node));
     carried->push_back(node);
   }
-  if (seen.contains(stage.moved.front())) return absl::OkStatus();
-  return Refused(absl::StrCat("source '", stage.moved.front(),
-                              "' is not carried, so a step would consume a batch of its own"));
-}
-
-// Gives `node` the inputs that its definition names.
-absl::Status ConnectByName(const NodeDef& def, Node* node, NamedGraph* graph) {
-  NodeInputs inputs;
-  for (const std::string& input : def.input()) {
-    const tensorflow::TensorId id = tensorflow::ParseTensorName(input);
-    Node* before = graph->Find(id.node());
-    if (before == nullptr) {
-      return Refused(absl::StrCat("node '", def.name(), "' reads '", input,
-                                  "', which is not in the session's graph"));
-    }
-    if (tensorflow::IsTensorIdControl(id)) {
-      inputs.control.push_back(before);
-    } else {
-      TF_RETURN_IF_ERROR(graph->FindTensor(input, &inputs.data.emplace_back()));
-    }
-  }
-  return graph->Connect(node, inputs);
-}
-
-// Adds the plan's own nodes, or puts them in the place of others.
-absl::Status AddNodes(const PlannedStage& stage, NamedGraph* graph, Names* replaced) {
-  std::vector<Node*> added;
-  for (const NodeDef& planned : stage.nodes.node()) {
-    NodeDef def = planned;
-    def.clear_input();
-    Node*& node = added.emplace_back();
-    Node* old = graph->Find(def.name());
-    if (old == nullptr) {
-      TF_RETURN_IF_ERROR(graph->Add(std::move(def), &node));
-    } else {
-      replaced->insert(def.name());
-      TF_RETURN_IF_ERROR(graph->Replace(old, std::move(def), &node));
-    }
-  }
-  for (int i = 0; i < stage.nodes.node_size(); ++i) {
-    TF_RETURN_IF_ERROR(ConnectByName(stage.nodes.node(i), added[i], graph));
-  }
   return absl::OkStatus();
-}
-
-absl::Status RequireRecord(const std::vector<Node*>& carried, const Node& take) {
-  DataTypeVector record;
-  for (const Node* node : carried) {
-    record.insert(record.end(), node->output_types().begin(), node->output_types().end());
-  }
-  if (record == take.output_types()) return absl::OkStatus();
-  return Refused(absl::StrCat("take '", take.name(), "' delivers [",
-                              tensorflow::DataTypeVectorString(take.output_types()),
-                              "]; the outputs of the carried nodes are [",
-                              tensorflow::DataTypeVectorString(record), "]"));
 }
 
 NodeDef StandIn(const Node& node, const tensorflow::DeviceSet* devices) {
@@ -183,17 +117,8 @@ absl::Status ReplaceCarried(const PlannedStage& stage, const tensorflow::DeviceS
                             const std::vector<Node*>& carried, NamedGraph* graph,
                             History* history) {
   Node* take = graph->Find(stage.take);
-  if (take == nullptr) {
-    return Refused(absl::StrCat("take '", stage.take,
-                                "' is neither in the session's graph nor among the plan's nodes"));
-  }
-  TF_RETURN_IF_ERROR(RequireRecord(carried, *take));
   int slot = 0;
   for (Node* node : carried) {
-    if (node == take) {
-      return Refused(absl::StrCat("take '", stage.take,
-                                  "' is carried, so it cannot deliver the record too"));
-    }
     const int outputs = node->num_outputs();
     history->originals.try_emplace(node->name(), DefinitionOf(*node));
     Node* stand_in = nullptr;
@@ -231,13 +156,16 @@ absl::Status RestoreUncarried(const PlannedStage& stage, NamedGraph* graph, Hist
 absl::Status ApplyStage(const PlannedStage& stage, const tensorflow::DeviceSet* devices,
                         NamedGraph* graph, History* history) {
   std::vector<Node*> moved;
-  TF_RETURN_IF_ERROR(FindMoved(stage, history->replaced, *graph, &moved));
+  TF_RETURN_IF_ERROR(FindMoved(stage, *history, *graph, &moved));
   std::vector<Node*> carried;
   TF_RETURN_IF_ERROR(FindCarried(stage, *graph, &carried));
+  std::vector<std::vector<std::string>> records;
   for (const CopySet& copy : stage.copies) {
-    TF_RETURN_IF_ERROR(CopyNodes(moved, copy, stage.device, graph));
+    TF_RETURN_IF_ERROR(CopyNodes(moved, carried, copy, stage.device, graph, &history->added,
+                                 &records.emplace_back()));
   }
-  TF_RETURN_IF_ERROR(AddNodes(stage, graph, &history->replaced));
+  TF_RETURN_IF_ERROR(AddOwnNodes(stage, graph, &history->added));
+  TF_RETURN_IF_ERROR(CheckRecord(stage, carried, records, *graph));
   TF_RETURN_IF_ERROR(ReplaceCarried(stage, devices, carried, graph, history));
   TF_RETURN_IF_ERROR(RestoreUncarried(stage, graph, history));
   history->replaced.insert(stage.carried.begin(), stage.carried.end());
@@ -263,6 +191,7 @@ std::vector<StageWait> Waits(const StagePlan& plan, const NamedGraph& graph) {
 
 absl::Status ApplyStagePlan(const StagePlan& plan, const tensorflow::DeviceSet* devices,
                             tensorflow::Graph* graph) {
+  TF_RETURN_IF_ERROR(CheckStagePlan(plan));
   NamedGraph named(graph);
   if (!HasAnyMovedNode(plan, named)) return absl::OkStatus();
   History history;

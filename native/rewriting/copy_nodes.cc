@@ -20,18 +20,16 @@ class Copier {
   Copier(const CopySet& copy, const std::string& device, NamedGraph* graph)
       : copy_(copy), device_(device), graph_(*graph) {}
 
-  absl::Status Run(const std::vector<Node*>& moved) {
-    for (size_t i = 0; i < copy_.from.size(); ++i) {
-      OutputTensor from;
-      TF_RETURN_IF_ERROR(graph_.FindTensor(copy_.from[i], &from));
-      TF_RETURN_IF_ERROR(graph_.FindTensor(copy_.to[i], &substitutes_[from]));
-      substituted_.insert(from.node);
-    }
+  absl::Status Run(const std::vector<Node*>& moved, absl::flat_hash_set<std::string>* added) {
+    TF_RETURN_IF_ERROR(Substitute(moved));
     // All nodes before any edge: a loop's nodes read each other.
     copies_.reserve(moved.size());
     for (const Node* node : moved) {
       if (substituted_.contains(node)) continue;
-      TF_RETURN_IF_ERROR(graph_.Add(Definition(*node), &copies_[node]));
+      Node* copy = nullptr;
+      TF_RETURN_IF_ERROR(graph_.Add(Definition(*node), &copy));
+      added->insert(copy->name());
+      copies_[node] = copy;
     }
     for (const Node* node : moved) {
       if (substituted_.contains(node)) continue;
@@ -42,7 +40,39 @@ class Copier {
     return absl::OkStatus();
   }
 
+  absl::Status Record(const std::vector<Node*>& carried, std::vector<std::string>* record) const {
+    for (Node* node : carried) {
+      for (int i = 0; i < node->num_outputs(); ++i) {
+        OutputTensor tensor;
+        TF_RETURN_IF_ERROR(Find({node, i}, "which is carried", &tensor));
+        record->push_back(absl::StrCat(tensor.node->name(), ":", tensor.index));
+      }
+    }
+    return absl::OkStatus();
+  }
+
  private:
+  absl::Status Substitute(const std::vector<Node*>& moved) {
+    const absl::flat_hash_set<const Node*> may_be(moved.begin(), moved.end());
+    for (size_t i = 0; i < copy_.from.size(); ++i) {
+      OutputTensor from;
+      OutputTensor to;
+      TF_RETURN_IF_ERROR(graph_.FindTensor(copy_.from[i], &from));
+      TF_RETURN_IF_ERROR(graph_.FindTensor(copy_.to[i], &to));
+      if (!may_be.contains(from.node)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("copy '", copy_.prefix, "' substitutes '", copy_.from[i],
+                         "', which is no output of a moved node"));
+      }
+      if (!substitutes_.emplace(from, to).second) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("copy '", copy_.prefix, "' substitutes '", copy_.from[i], "' twice"));
+      }
+      substituted_.insert(from.node);
+    }
+    return absl::OkStatus();
+  }
+
   NodeDef Definition(const Node& node) const {
     NodeDef def = node.def();
     def.set_name(absl::StrCat(copy_.prefix, "/", node.name()));
@@ -57,20 +87,28 @@ class Copier {
   absl::Status Inputs(const Node& node, NodeInputs* inputs) const {
     const NodeInputs old = InputsOf(node);
     for (const OutputTensor& tensor : old.data) {
-      if (const auto found = substitutes_.find(tensor); found != substitutes_.end()) {
-        inputs->data.push_back(found->second);
-      } else if (substituted_.contains(tensor.node)) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "copy '", copy_.prefix, "' substitutes '", tensor.node->name(), "', but not '",
-            tensor.node->name(), ":", tensor.index, "', which moved node '", node.name(),
-            "' reads"));
-      } else {
-        inputs->data.emplace_back(CopyOf(tensor.node), tensor.index);
-      }
+      TF_RETURN_IF_ERROR(Find(tensor, absl::StrCat("which moved node '", node.name(), "' reads"),
+                              &inputs->data.emplace_back()));
     }
     for (Node* before : old.control) {
       if (!substituted_.contains(before)) inputs->control.push_back(CopyOf(before));
     }
+    return absl::OkStatus();
+  }
+
+  // What the copies have in the place of `tensor`; `reason` says why one is needed.
+  absl::Status Find(const OutputTensor& tensor, const std::string& reason,
+                    OutputTensor* found) const {
+    if (const auto substitute = substitutes_.find(tensor); substitute != substitutes_.end()) {
+      *found = substitute->second;
+      return absl::OkStatus();
+    }
+    if (substituted_.contains(tensor.node)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "copy '", copy_.prefix, "' substitutes '", tensor.node->name(), "', but not '",
+          tensor.node->name(), ":", tensor.index, "', ", reason));
+    }
+    *found = {CopyOf(tensor.node), tensor.index};
     return absl::OkStatus();
   }
 
@@ -90,9 +128,12 @@ class Copier {
 
 }  // namespace
 
-absl::Status CopyNodes(const std::vector<Node*>& moved, const CopySet& copy,
-                       const std::string& device, NamedGraph* graph) {
-  return Copier(copy, device, graph).Run(moved);
+absl::Status CopyNodes(const std::vector<Node*>& moved, const std::vector<Node*>& carried,
+                       const CopySet& copy, const std::string& device, NamedGraph* graph,
+                       absl::flat_hash_set<std::string>* added, std::vector<std::string>* record) {
+  Copier copier(copy, device, graph);
+  TF_RETURN_IF_ERROR(copier.Run(moved, added));
+  return copier.Record(carried, record);
 }
 
 }  // namespace workbench

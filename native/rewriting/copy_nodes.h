@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "rewriting/named_graph.h"
 #include "rewriting/stage_plan.h"
 #include "tensorflow/core/graph/graph.h"
@@ -15,9 +16,13 @@ namespace workbench {
 // copy set substitutes, else copies of moved nodes, else what the node reads. It waits for copies
 // of what the node waits for, or the same; not for a substituted node, whose run it stands for.
 //
-// With a `device` every copy asks for that, and is colocated with nothing.
-absl::Status CopyNodes(const std::vector<tensorflow::Node*>& moved, const CopySet& copy,
-                       const std::string& device, NamedGraph* graph);
+// With a `device` every copy asks for that, and is colocated with nothing. The names of the copies
+// go into `added`. `record` becomes what the copies have, as "node:i", of the outputs of the
+// `carried` nodes, which are moved too.
+absl::Status CopyNodes(const std::vector<tensorflow::Node*>& moved,
+                       const std::vector<tensorflow::Node*>& carried, const CopySet& copy,
+                       const std::string& device, NamedGraph* graph,
+                       absl::flat_hash_set<std::string>* added, std::vector<std::string>* record);
 
 }  // namespace workbench
 

@@ -60,7 +60,9 @@ absl::Status NamedGraph::FindTensor(absl::string_view name, OutputTensor* tensor
     return absl::InvalidArgumentError(
         absl::StrCat("tensor '", name, "' names no node of the graph"));
   }
-  if (id.index() < 0 || id.index() >= node->num_outputs()) {
+  // An index of more than 32 bits comes back as another one.
+  const bool exact = name == id.node() || name == absl::StrCat(id.node(), ":", id.index());
+  if (!exact || id.index() < 0 || id.index() >= node->num_outputs()) {
     return absl::InvalidArgumentError(absl::StrCat("tensor '", name, "' does not exist: node '",
                                                    node->name(), "' has ", node->num_outputs(),
                                                    " outputs"));
@@ -122,6 +124,10 @@ absl::Status NamedGraph::Connect(Node* node, const NodeInputs& inputs) {
   }
   for (int i = 0; i < node->num_inputs(); ++i) {
     const OutputTensor& input = inputs.data[i];
+    if (input.node == node) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", i, " of node '", node->name(), "' is its own output"));
+    }
     const tensorflow::DataType found = input.node->output_type(input.index);
     if (!tensorflow::TypesCompatible(node->input_type(i), found)) {
       return absl::InvalidArgumentError(
@@ -133,6 +139,10 @@ absl::Status NamedGraph::Connect(Node* node, const NodeInputs& inputs) {
     graph_->AddEdge(input.node, input.index, node, i);
   }
   for (Node* before : inputs.control) {
+    if (before == node) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("node '", node->name(), "' would wait for itself"));
+    }
     // Duplicates are allowed because looking for one is linear in the number of inputs.
     Graph::AddInput(node->mutable_def(), before->name(), Graph::kControlSlot);
     graph_->AddControlEdge(before, node, /*allow_duplicates=*/true);

@@ -44,7 +44,8 @@ class NamedGraph {
   // for it, now does so with the new node.
   absl::Status Replace(tensorflow::Node* old, tensorflow::NodeDef def, tensorflow::Node** node);
 
-  // Gives a node without inputs its inputs; fails unless their number and types fit.
+  // Gives a node without inputs its inputs; fails unless their number and types fit, and for one of
+  // its own: `Replace` would keep that edge, to a node that is no more.
   absl::Status Connect(tensorflow::Node* node, const NodeInputs& inputs);
 
  private:

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "rewriting/stage_plan_rules.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/platform/errors.h"
 #include "tensorflow/core/util/device_name_utils.h"
@@ -17,12 +18,6 @@ using Parameters = google::protobuf::Map<std::string, AttrValue>;
 using Functions = google::protobuf::RepeatedPtrField<NameAttrList>;
 
 constexpr int64_t kFormat = 1;
-
-absl::Status Malformed(const std::string& owner, const std::string& text) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("stage plan, ", owner, ": ", text,
-                   "; a plan is written by the Workbench of the same version as this library"));
-}
 
 std::string KindOfList(const AttrValue::ListValue& list) {
   if (list.s_size() > 0) return "a list of strings";
@@ -88,7 +83,7 @@ class ParameterReader {
     return absl::OkStatus();
   }
 
-  absl::Status Error(const std::string& text) const { return Malformed(owner_, text); }
+  absl::Status Error(const std::string& text) const { return MalformedPlan(owner_, text); }
 
  private:
   static bool IsEmpty(const AttrValue& value) { return value.list().ByteSizeLong() == 0; }
@@ -147,6 +142,9 @@ absl::Status ParseStage(const NameAttrList& from, PlannedStage* stage) {
   if (!stage->nodes.ParseFromString(nodes)) {
     return reader.Error(absl::StrCat("parameter 'nodes' (", nodes.size(),
                                      " bytes) is no serialized GraphDef"));
+  }
+  if (stage->nodes.has_library()) {
+    return reader.Error("parameter 'nodes' has functions; a stage's own nodes call none");
   }
   const Functions* copies = nullptr;
   TF_RETURN_IF_ERROR(reader.FunctionList("copies", &copies));

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import hypothesis
@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from hypothesis import strategies
-from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2
+from tensorflow.core.framework import attr_value_pb2, function_pb2, graph_pb2, tensor_shape_pb2
 from tensorflow.core.protobuf import config_pb2
 
 import workbench as wb
@@ -689,9 +689,16 @@ class TestGraphsOfAllKinds:
         self.run(graph, "batch double", "batch double", body(double))
 
 
-def node_of(**fields: Any) -> bytes:
-    """A serialized graph of one node."""
-    return graph_pb2.GraphDef(node=[node_def_pb2.NodeDef(**fields)]).SerializeToString()
+def shape_of(*sizes: int) -> attr_value_pb2.AttrValue:
+    dims = [tensor_shape_pb2.TensorShapeProto.Dim(size=size) for size in sizes]
+    return attr_value_pb2.AttrValue(shape=tensor_shape_pb2.TensorShapeProto(dim=dims))
+
+
+def with_nodes(stage: Stage, edit: Callable[[Any], Any]) -> Stage:
+    """The stage with its own nodes edited in place."""
+    nodes = graph_pb2.GraphDef.FromString(stage.parameters["nodes"])
+    edit(nodes.node)
+    return stage.but(nodes=nodes.SerializeToString())
 
 
 def error_of(config: config_pb2.ConfigProto, fetch: str = "batch:0") -> str:
@@ -745,7 +752,32 @@ class TestMalformedPlans:
             ({"nodes": 1}, "'nodes' is an integer; expected a string"),
             ({"nodes": b"\xff\xff"}, "'nodes' (2 bytes) is no serialized GraphDef"),
             ({"copies": ["x"]}, "'copies' is a list of strings; expected a list of functions"),
+            (
+                {
+                    "nodes": graph_pb2.GraphDef(
+                        library=function_pb2.FunctionDefLibrary()
+                    ).SerializeToString()
+                },
+                "parameter 'nodes' has functions; a stage's own nodes call none",
+            ),
             ({"copies": [copy_set("")]}, "stage 'auto', copy '': the prefix is empty"),
+            ({"copies": [copy_set("_c")]}, "copy '_c': the prefix cannot begin the name of a node"),
+            ({"copies": [copy_set("c")] * 2}, "copy 'c' is there twice"),
+            (
+                {"copies": [copy_set("c"), copy_set("d")]},
+                "the stage has 1 puts and 2 copy sets; expected a put at least, and a put for each",
+            ),
+            ({"moved": ["batch"] * 2, "moved_ops": ["A"] * 2}, "'batch' is moved twice"),
+            ({"carried": ["batch"] * 2}, "'batch' is carried twice"),
+            ({"carried": ["batch", "gone"]}, "carried node 'gone' is not moved"),
+            ({"carried": []}, "source 'batch' is not carried, so a step would consume a batch"),
+            ({"take": "gone"}, "take 'gone' is not among the stage's own nodes"),
+            ({"take": "batch"}, "take 'batch' is not among the stage's own nodes"),
+            (
+                {"take": "auto/put"},
+                "take 'auto/put' is a WorkbenchBufferPut; expected a WorkbenchBufferTake",
+            ),
+            ({"nodes": b""}, "the stage has 0 puts and 1 copy sets; expected a put at least"),
             (
                 {"copies": [function("c", {"from": []})]},
                 "stage 'auto', copy 'c': parameter 'to' is missing",
@@ -767,6 +799,55 @@ class TestMalformedPlans:
         assert message in found
         assert "stage plan, stage 'auto'" in found
         assert "the Workbench of the same version" in found
+
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            (
+                {"name": "auto/put", "op": "WorkbenchBufferPut"},
+                "own node 'auto/put' is there twice",
+            ),
+            ({"name": "batch", "op": "WorkbenchBufferPut"}, "own node 'batch' is moved too"),
+            ({"name": "", "op": "Placeholder"}, "own node '': no node can have that name"),
+            ({"name": "a:0", "op": "Placeholder"}, "own node 'a:0': no node can have that name"),
+            (
+                {"name": "n", "op": "Split"},
+                "own node 'n' is a Split; expected an op of a buffer or a Placeholder",
+            ),
+            (
+                {"name": "n", "op": "Placeholder", "device": "/nowhere"},
+                "own node 'n' asks for device '/nowhere'; expected a device's name such as",
+            ),
+            (
+                {"name": "n", "op": "Placeholder", "attr": {"shape": shape_of(-7)}},
+                "own node 'n': attribute 'shape' has a shape that no tensor has",
+            ),
+            (
+                {"name": "n", "op": "Placeholder", "attr": {"shape": shape_of(1 << 40, 1 << 40)}},
+                "own node 'n': attribute 'shape' has a shape that no tensor has",
+            ),
+        ],
+    )
+    def test_of_an_own_node(self, graph, fields, message):
+        numbers()
+        stage = plan_stage(graph, ["batch"], ["batch"])
+        found = error_of(config_of(with_nodes(stage, lambda nodes: nodes.add(**fields))))
+        assert f"stage plan, stage 'auto': {message}" in found
+
+    def test_stages_without_a_name_of_their_own(self, graph):
+        numbers()
+        stage = plan_stage(graph, ["batch"], ["batch"])
+        assert "stage plan, stage 'auto': another stage has this name too" in error_of(
+            config_of(stage, stage)
+        )
+        unnamed = dataclasses.replace(stage, name="")
+        assert "stage plan, stage '': the stage has no name" in error_of(config_of(unnamed))
+
+    def test_an_own_node_of_two_stages(self, graph):
+        numbers()
+        stage = plan_stage(graph, ["batch"], ["batch"])
+        second = dataclasses.replace(stage, name="second")
+        assert "stage plan, stage 'second': own node 'auto/" in error_of(config_of(stage, second))
 
     def test_two_plans(self, graph):
         numbers()
@@ -790,6 +871,7 @@ class TestPlansThatDoNotFit:
         batch = numbers()
         tf.multiply(batch, tf.constant(2, tf.int64, name="two"), name="double")
         tf.identity(tf.square(batch, name="square"), name="end")
+        tf.no_op(name="none")
 
     def error(self, *stages: Stage, target: str = "") -> str:
         return error_of(config_of(*stages))
@@ -798,27 +880,20 @@ class TestPlansThatDoNotFit:
         ("parameters", "message"),
         [
             (
-                {"moved": ["batch", "gone", "square"]},
+                {"moved": ["batch", "gone", "square"], "carried": ["batch", "square"]},
                 "moved node 'gone' is not in the session's graph; make the plan from the graph",
             ),
             (
                 {"moved_ops": ["IteratorGetNext", "Add", "Square"]},
                 "moved node 'double' is a Mul in the session's graph; the plan was made for a Add",
             ),
-            ({"moved": ["batch", "double", "double"]}, "'double' is moved twice"),
-            ({"carried": ["batch", "gone"]}, "carried node 'gone' is not in the session's graph"),
-            ({"carried": ["batch", "end"]}, "carried node 'end' is not moved"),
-            ({"carried": ["batch", "batch"]}, "'batch' is carried twice"),
-            ({"carried": ["double"]}, "source 'batch' is not carried, so a step would consume"),
-            ({"take": "gone"}, "take 'gone' is neither in the session's graph nor among the plan"),
             (
-                {"take": "square"},
-                "take 'square' delivers [int64]; the outputs of the carried nodes",
-            ),
-            ({"carried": ["batch"], "take": "batch"}, "take 'batch' is carried, so it cannot"),
-            (
-                {"copies": [copy_set("auto/ahead")] * 2},
-                "node 'auto/ahead/batch' cannot be added: the graph has one of that name",
+                {
+                    "moved": ["batch", "none"],
+                    "moved_ops": ["IteratorGetNext", "NoOp"],
+                    "carried": ["batch", "none"],
+                },
+                "carried node 'none' (NoOp) has no output that a record could hold",
             ),
             (
                 {"copies": [copy_set("c", {"gone:0": "two:0"})]},
@@ -829,34 +904,20 @@ class TestPlansThatDoNotFit:
                 "tensor 'two:1' does not exist: node 'two' has 1 outputs",
             ),
             (
-                {"nodes": node_of(name="strange", op="NoSuchOp")},
-                "node 'strange' has op 'NoSuchOp', which this process does not know",
-            ),
-            ({"nodes": node_of(name="bad", op="Identity")}, "node 'bad' is malformed: "),
-            (
-                {"nodes": node_of(name="lost", op="NoOp", input=["^gone"])},
-                "node 'lost' reads '^gone', which is not in the session's graph",
+                {"copies": [copy_set("c", {"batch:4294967296": "two:0"})]},
+                "tensor 'batch:4294967296' does not exist: node 'batch' has 1 outputs",
             ),
             (
-                {"nodes": node_of(name="lost", op="NoOp", input=["gone:1"])},
-                "node 'lost' reads 'gone:1', which is not in the session's graph",
+                {"copies": [copy_set("c", {"^batch": "two:0"})]},
+                "tensor '^batch' does not exist: node 'batch' has 1 outputs",
             ),
             (
-                {"nodes": node_of(name="lost", op="NoOp", input=["two:3"])},
-                "tensor 'two:3' does not exist: node 'two' has 1 outputs",
+                {"copies": [copy_set("c", {"two:0": "batch:0"})]},
+                "copy 'c' substitutes 'two:0', which is no output of a moved node",
             ),
             (
-                {"nodes": node_of(name="full", op="NoOp", input=["two"])},
-                "node 'full' is given 1 inputs; its op NoOp has 0",
-            ),
-            (
-                {"nodes": node_of(name="odd", op="StringLower", input=["two"])},
-                "input 0 of node 'odd' is 'two:0' of type int64; expected type string",
-            ),
-            (
-                {"nodes": node_of(name="two", op="NoOp")},
-                "node 'two' (Const) cannot be replaced by a NoOp that has no output 0 of type "
-                "int64, which 'double' reads",
+                {"copies": [copy_set("c", {"batch": "two", "batch:0": "two"})]},
+                "copy 'c' substitutes 'batch:0' twice",
             ),
         ],
     )
@@ -866,6 +927,149 @@ class TestPlansThatDoNotFit:
         found = self.error(stage)
         assert message in found
         assert "stage plan, stage 'auto': " in found
+
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            (
+                {"name": "strange", "op": "WorkbenchBufferStrange"},
+                "node 'strange' has op 'WorkbenchBufferStrange', which this process does not know",
+            ),
+            ({"name": "bad", "op": "WorkbenchBufferTake"}, "node 'bad' is malformed: "),
+            ({"name": "bad", "op": "WorkbenchBufferSize"}, "own node 'bad' is malformed: "),
+            (
+                {"name": "lost", "op": "WorkbenchBufferSize", "input": ["^gone"]},
+                "node 'lost' waits for '^gone', which is not in the session's graph",
+            ),
+            (
+                {"name": "lost", "op": "WorkbenchBufferDrain", "input": ["gone:1"]},
+                "node 'lost' reads what it cannot: tensor 'gone:1' names no node of the graph",
+            ),
+            (
+                {"name": "lost", "op": "WorkbenchBufferDrain", "input": ["two:3"]},
+                "tensor 'two:3' does not exist: node 'two' has 1 outputs",
+            ),
+            (
+                {"name": "lost", "op": "WorkbenchBufferDrain", "input": ["two:4294967295"]},
+                "tensor 'two:4294967295' does not exist: node 'two' has 1 outputs",
+            ),
+            (
+                {"name": "full", "op": "WorkbenchBufferSize", "input": ["two"]},
+                "node 'full' is given 1 inputs; its op WorkbenchBufferSize has 0",
+            ),
+            (
+                {"name": "odd", "op": "WorkbenchBufferDrain", "input": ["two"]},
+                "input 0 of node 'odd' is 'two:0' of type int64; expected type bool",
+            ),
+            (
+                {"name": "self", "op": "WorkbenchBufferSize", "input": ["^self"]},
+                "node 'self' would wait for itself",
+            ),
+            (
+                {"name": "self", "op": "WorkbenchBufferDrain", "input": ["self"]},
+                "input 0 of node 'self' is its own output",
+            ),
+            (
+                {"name": "two", "op": "Placeholder"},
+                "own node 'two', a Placeholder, has the name of a Const of the session's graph",
+            ),
+            (
+                {"name": "auto/ahead/batch", "op": "WorkbenchBufferSize"},
+                "own node 'auto/ahead/batch' has the name of a copy",
+            ),
+        ],
+    )
+    def test_of_an_own_node(self, graph, fields, message):
+        self.build()
+        stage = plan_stage(graph, self.NODES, self.NODES)
+        found = self.error(with_nodes(stage, lambda nodes: nodes.add(**fields)))
+        assert message in found
+        assert "stage plan, stage 'auto': " in found
+
+    @pytest.mark.parametrize(
+        ("own", "change", "message"),
+        [
+            (
+                "auto/take",
+                lambda node: node.attr["dtypes"].list.type.pop(),
+                "take 'auto/take' delivers [int64, int64]; the outputs of the carried nodes are",
+            ),
+            (
+                "auto/put",
+                lambda node: node.input.__setitem__(2, "auto/ahead/square:0"),
+                "put 'auto/put' puts 'auto/ahead/square:0' as tensor 1 of its record; expected "
+                "'auto/ahead/double:0'",
+            ),
+            (
+                "auto/put",
+                lambda node: node.attr["capacity"].__setattr__("i", 7),
+                "'auto/put' has capacity 7, take 'auto/take' 1; the ops of one buffer agree",
+            ),
+            (
+                "auto/close",
+                lambda node: node.attr["shared_name"].__setattr__("s", b"other"),
+                "'auto/close' has shared_name \"other\", take 'auto/take' \"auto",
+            ),
+            (
+                "auto/put",
+                lambda node: node.attr["container"].__setattr__("s", b"other"),
+                "'auto/put' has container \"other\", take 'auto/take' \"\"",
+            ),
+            (
+                "auto/flush",
+                lambda node: node.attr["capacity"].__setattr__("i", 0),
+                "own node 'auto/flush' is malformed: Value for attr 'capacity' of 0 must be at",
+            ),
+            (
+                "auto/flush",
+                lambda node: node.attr["stage"].__setattr__("i", 3),
+                "own node 'auto/flush' is malformed: AttrValue had value with type 'int' when",
+            ),
+        ],
+    )
+    def test_of_a_buffer(self, graph, own, change, message):
+        def edit(nodes: Any) -> None:
+            (node,) = (node for node in nodes if node.name == own)
+            change(node)
+
+        self.build()
+        stage = plan_stage(graph, self.NODES, self.NODES)
+        found = self.error(with_nodes(stage, edit))
+        assert message in found
+        assert "stage plan, stage 'auto': " in found
+
+    def test_a_put_that_fits_none_of_several_copies(self, graph):
+        self.build()
+        stage = plan_stage(graph, self.NODES, self.NODES)
+        copies = [copy_set("auto/ahead"), copy_set("other")]
+
+        def edit(nodes: Any) -> None:
+            (put,) = (node for node in nodes if node.name == "auto/put")
+            put.input[1] = "other/batch:0"
+            nodes.add().CopyFrom(put)
+            nodes[-1].name = "put"
+
+        assert (
+            "put 'auto/put' puts 3 tensors, which are not what any of the 2 copies makes of the "
+            "carried nodes"
+        ) in self.error(with_nodes(stage.but(copies=copies), edit))
+
+    def test_what_an_earlier_stage_added_does_not_move(self, graph):
+        self.build()
+        first = plan_stage(graph, self.NODES, self.NODES)
+        second = plan_stage(graph, self.NODES, self.NODES, name="second").but(
+            moved=["batch", "double", "square", "auto/ahead/double"], moved_ops=["a"] * 4
+        )
+        assert (
+            "stage plan, stage 'second': moved node 'auto/ahead/double' was added by an earlier"
+        ) in self.error(first, second)
+
+    def test_a_copy_with_the_name_of_another_node(self, graph):
+        self.build()
+        tf.constant(1, name="auto/ahead/double")
+        assert "node 'auto/ahead/double' cannot be added: the graph has one of that name" in (
+            self.error(plan_stage(graph, self.NODES, self.NODES))
+        )
 
     def test_a_substitute_of_another_type(self, graph):
         self.build()
@@ -949,11 +1153,12 @@ class TestPlansThatDoNotFit:
     def test_a_cycle_without_a_put(self, graph):
         self.build()
         stage = plan_stage(graph, self.NODES, self.NODES)
-        nodes = graph_pb2.GraphDef.FromString(stage.parameters["nodes"])
-        for node in nodes.node:
-            if node.name == "auto/take":
-                node.input.append("^end")
-        found = self.error(stage.but(nodes=nodes.SerializeToString()))
+
+        def edit(nodes: Any) -> None:
+            (take,) = (node for node in nodes if node.name == "auto/take")
+            take.input.append("^end")
+
+        found = self.error(with_nodes(stage, edit))
         assert "stage plan: the graph would have a cycle: " in found
         assert "'square' -> 'end'" in found
 
