@@ -19,6 +19,7 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.core.buffer import Buffer, is_parked, is_superseded
+from workbench.core.end_at_exit import end_at_exit, is_of_this_process
 from workbench.core.error_codes import error_codes
 from workbench.core.function_call import Cancellation, FunctionCall
 from workbench.core.options import StageOptions
@@ -145,6 +146,7 @@ class FunctionRun:
 
     Attributes:
       ignored: batches skipped so far because of an ignored exception.
+      threads: where it produces.
     """
 
     def __init__(
@@ -176,13 +178,14 @@ class FunctionRun:
         ]
         self._live = self._options.num_threads
         _on_buffer(self._buffer.resume, [self._token, -1])
-        self._threads = [
+        self.threads = [
             threading.Thread(
                 target=self._produce, args=(i,), name=f"{self._stage}-{i}", daemon=True
             )
             for i in range(self._live)
         ]
-        for thread in self._threads:
+        end_at_exit(self)
+        for thread in self.threads:
             thread.start()
 
     def step(self) -> Any:
@@ -209,17 +212,25 @@ class FunctionRun:
             self.stop()
             raise
 
-    def stop(self) -> None:
-        """Ends the producers, waits for that a few seconds at most, and drops what they made."""
+    def end(self) -> bool:
+        """Cancels what the producers do; False if that was done before."""
         with self._lock:
             first, self._stopping = not self._stopping, True
-        if not first:
+        if first:
+            for cancellation in self._cancellations:
+                cancellation.cancel()
+            self._cancel(tf.errors.CANCELLED, f"stage {self._stage!r} was stopped")
+        return first
+
+    def close(self) -> None:
+        """Does nothing: what `end` cancels is all that the producers wait for."""
+
+    def stop(self) -> None:
+        """Ends the producers, waits for that a few seconds at most, and drops what they made."""
+        if not is_of_this_process(self) or not self.end():
             return
-        for cancellation in self._cancellations:
-            cancellation.cancel()
-        self._cancel(tf.errors.CANCELLED, f"stage {self._stage!r} was stopped")
         deadline = time.monotonic() + _JOIN_SECONDS
-        for thread in self._threads:
+        for thread in self.threads:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - time.monotonic()))
         # A new owner: the batches left go, and what a straggler still puts is refused.

@@ -108,6 +108,7 @@ class StepIterator(Iterator[Any]):
     def __init__(self, run: FunctionRun) -> None:
         self._step = run.step
         self._stop = weakref.finalize(self, run.stop)
+        self._stop.atexit = False
 
     def __next__(self) -> Any:
         return self._step()

@@ -148,7 +148,7 @@ class _StagedFit:
             self._runners.append((spec, runners))
         run = runners.start(iterator)
         self._runs[iterator] = run
-        weakref.finalize(iterator, run.stop)
+        weakref.finalize(iterator, run.stop).atexit = False
         return run
 
     def _build(self, element_spec: Any) -> FunctionRunner:

@@ -20,6 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from workbench.core import buffer
+from workbench.core.end_at_exit import end_at_exit, is_of_this_process
 from workbench.core.error_codes import error_codes
 from workbench.core.options import StageOptions
 from workbench.core.step_stats import server_of, trace_level
@@ -33,6 +34,8 @@ _CANCELLED = tf.errors.CANCELLED
 _NO_STEP_TIMEOUT_MS = 2_000_000_000
 # How long a stop waits for producers to notice; one that is stuck upstream ends with the session.
 _JOIN_SECONDS = 5.0
+# The pool of a run that is to take no other thread than the one that asks for it.
+_CALLING_THREAD = -1
 _LIVE: weakref.WeakKeyDictionary[Any, list[StageRun]] = weakref.WeakKeyDictionary()
 
 
@@ -158,6 +161,7 @@ class StageRun:
     Attributes:
       runner: what is run.
       ignored: batches skipped so far because of an ignored exception.
+      threads: where it produces.
       sink: None, or called with a StageRunRecord after each run of the staged side. Set it and
         unset it at any time.
       step_stats: whether a run with a sink returns step stats; set it before the sink.
@@ -182,26 +186,37 @@ class StageRun:
         bounded = getattr(getattr(session, "_config", None), "operation_timeout_in_ms", 0)
         self._timeout_ms = _NO_STEP_TIMEOUT_MS if bounded else 0
         self._run(runner.resume, {runner.owner: [self._token, -1]})
-        self._threads = [
+        self.threads = [
             threading.Thread(
                 target=self._produce, args=(i,), name=f"{runner.stage}-{i}", daemon=True
             )
             for i in range(len(runner.puts))
         ]
         _LIVE.setdefault(session, []).append(self)
-        for thread in self._threads:
+        end_at_exit(self)
+        for thread in self.threads:
             thread.start()
 
     def announce_stop(self) -> None:
         """Says that a stop is near: from here on, what fails is no error."""
         self._stopping.set()
 
-    def stop(self) -> None:
-        """Cancels the buffer and waits, for a few seconds, until the producers have ended."""
+    def end(self) -> None:
+        """Cancels the buffer, so that the producers end."""
         self.announce_stop()
         self._cancel(_CANCELLED, f"stage {self.runner.stage!r} was stopped with its session")
+
+    def close(self) -> None:
+        """Closes the session, which ends what the producers wait for upstream of the buffer."""
+        self._session.close()
+
+    def stop(self) -> None:
+        """Cancels the buffer and waits, for a few seconds, until the producers have ended."""
+        if not is_of_this_process(self):
+            return
+        self.end()
         deadline = time.monotonic() + _JOIN_SECONDS
-        for thread in self._threads:
+        for thread in self.threads:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
@@ -332,19 +347,21 @@ class StageRun:
                 runner.cancel_code: np.int32(code),
                 runner.cancel_message: message,
             },
+            # The session's own may all be held by the very producers that are to end.
+            pool=0 if server_of(self._session) else _CALLING_THREAD,
         )
 
-    def _run(self, op: str, feeds: dict[str, Any]) -> None:
+    def _run(self, op: str, feeds: dict[str, Any], pool: int = 0) -> None:
         """Runs an op of the buffer, which the Python graph need not know."""
-        options = v1.RunOptions(timeout_in_ms=self._timeout_ms)
+        options = v1.RunOptions(inter_op_thread_pool=pool, timeout_in_ms=self._timeout_ms)
         buffer.prepared(self._session, feeds=list(feeds), targets=[op], options=options)(
             *feeds.values()
         )
 
-    def _run_quietly(self, op: str, feeds: dict[str, Any]) -> None:
+    def _run_quietly(self, op: str, feeds: dict[str, Any], pool: int = 0) -> None:
         """Runs an op that tells the buffer of an end; a dead session needs no telling."""
         try:
-            self._run(op, feeds)
+            self._run(op, feeds, pool)
         except (tf.errors.OpError, RuntimeError) as error:
             _LOG.debug("stage %r: %s on a dead session: %s", self.runner.stage, op, error)
 
