@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from workbench.core.first_trace import trace
 from workbench.core.function_plan import arguments_of, plan_function
 from workbench.core.function_run import (
     FunctionRun,
@@ -93,7 +94,7 @@ class FunctionStage:
         if isinstance(self._step, tf.types.experimental.ConcreteFunction):
             function = self._step
         else:
-            function = self._step.get_concrete_function(*arguments)
+            function = trace(self._step, *arguments)
         _require_same(function, arguments)
         return function
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from workbench.core.first_trace import trace
 from workbench.core.function_plan import plan_function
 from workbench.core.function_run import FunctionRun, FunctionRunner, FunctionRunners, build_runner
 from workbench.core.options import SmartStageOptions
@@ -158,7 +159,7 @@ class _StagedFit:
             reduce_retracing=True,
             jit_compile=self._model.jit_compile,
         )
-        function = step.get_concrete_function(_without_optionals(element_spec))
+        function = trace(step, _without_optionals(element_spec))
         plan = plan_function(function, self._stage.options)
         self._stage.plan = plan
         return build_runner(split(function, plan), element_spec, _without_optionals)

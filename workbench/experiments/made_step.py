@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from workbench.core.first_trace import trace
 from workbench.core.function_stage import takes_components
 from workbench.errors import OptionError
 from workbench.experiments.function_program import FunctionProgram
@@ -101,7 +102,7 @@ class MadeStep:
           OptionError: it returns neither a loss, nor a dict, nor nothing.
         """
         spec = self.dataset.element_spec
-        function = self._step.get_concrete_function(*(spec if self._spread else (spec,)))
+        function = trace(self._step, *(spec if self._spread else (spec,)))
         returned = function.structured_outputs
         self._in_dict = isinstance(returned, dict)
         if self._in_dict:
