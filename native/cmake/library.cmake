@@ -59,6 +59,7 @@ add_library(workbench MODULE
   rewriting/copy_nodes.cc
   rewriting/named_graph.cc
   rewriting/no_cycle.cc
+  rewriting/restart_stages.cc
   rewriting/stage_nodes.cc
   rewriting/stage_plan.cc
   rewriting/stage_plan_pass.cc

@@ -1,7 +1,9 @@
-// The graph pass that applies the stage plan which a session's config carries. It decides nothing.
+// The graph pass that applies the stage plan which a session's config carries, and lets stages begin
+// again with their input. It decides nothing.
 
 #include "absl/strings/str_cat.h"
 #include "rewriting/apply_stage_plan.h"
+#include "rewriting/restart_stages.h"
 #include "rewriting/stage_plan.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/platform/env.h"
@@ -46,12 +48,18 @@ class StagePlanPass : public tensorflow::GraphOptimizationPass {
     }
     const Optimizer* found = nullptr;
     TF_RETURN_IF_ERROR(FindPlan(options.session_options->config.graph_options(), &found));
-    if (found == nullptr) return absl::OkStatus();
+    if (found != nullptr) TF_RETURN_IF_ERROR(Apply(*found, options));
+    return RestartStages(options.graph->get());
+  }
+
+ private:
+  static absl::Status Apply(const Optimizer& found,
+                            const tensorflow::GraphOptimizationPassOptions& options) {
     const uint64_t start = tensorflow::Env::Default()->NowMicros();
     tensorflow::Graph* graph = options.graph->get();
     const int nodes = graph->num_op_nodes();
     StagePlan plan;
-    TF_RETURN_IF_ERROR(ParseStagePlan(*found, &plan));
+    TF_RETURN_IF_ERROR(ParseStagePlan(found, &plan));
     TF_RETURN_IF_ERROR(ApplyStagePlan(plan, options.device_set, graph));
     VLOG(1) << "Applied " << plan.stages.size() << " planned stages to " << nodes
             << " nodes, which are " << graph->num_op_nodes() << " now, in "

@@ -15,6 +15,7 @@
 
 #include "staging/deadline.h"
 #include "staging/outcome.h"
+#include "staging/producers_at_rest.h"
 #include "staging/stage_messages.h"
 #include "tracing/buffer_events.h"
 
@@ -51,6 +52,16 @@ class Ticket {
 // was given. A Cancel after a Close that has nothing left in line changes nothing: every item was
 // produced, so the epoch's end is the truth.
 //
+// Rest. An owner that says how many producers it has lets each of them rest while it has nothing to
+// put. When all rest and a take finds nothing, the take wakes them, so that an input which begins
+// again without anybody's word is read again; if they come back with their input ended, the take
+// says OUT_OF_RANGE.
+//
+// Restart. `Restart` comes from the step that initializes the input again, before it does. It drops
+// what the epoch before left, refuses what its producers still put, and ends when all of them rest:
+// none can be reading then. Until `EndRestart`, which follows the step's end, takes wait; those of
+// the staged side of another stage end instead, because that stage's producers must rest too.
+//
 // Lock order: mu_ first, then the lock of DeadlineThread. Callbacks and destructors of records run
 // with neither.
 template <typename Record>
@@ -72,14 +83,17 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   int64_t capacity() const { return capacity_; }
   const std::string& stage() const { return stage_; }
 
-  void Resume(int64_t token) {
+  // `producers` says how many producers will rest when they have nothing to put; 0 for none.
+  void Resume(int64_t token, int64_t producers = 0) {
     After after;
     std::lock_guard<std::mutex> lock(mu_);
     if (token != token_) {
-      ClearLocked([this](const char* call) { return Superseded(stage_, call); },
-                  /*takes=*/started_, &after);
-      for (Item& item : items_) after.dropped.push_back(std::move(item.record));
-      items_.clear();
+      const auto superseded = [this](const char* call) { return Superseded(stage_, call); };
+      ClearLocked(superseded, /*takes=*/started_, &after);
+      EndRestsLocked(superseded, &after);
+      DropItemsLocked(&after);
+      rest_.producers = std::max<int64_t>(0, producers);
+      rest_.cut_short = false;
       token_ = token;
     }
     closed_ = cancelled_ = false;
@@ -94,6 +108,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
     After after;
     std::lock_guard<std::mutex> lock(mu_);
     Outcome refused = RefusalLocked("put", *ticket, token);
+    if (refused.ok() && rest_.RefusesPuts()) refused = Restarted(stage_, "put");
     if (refused.ok() && closed_) refused = PutAfterClose(stage_);
     if (!refused.ok()) {
       after.dropped.push_back(std::move(record));
@@ -125,13 +140,63 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
     flushes_.push_back({ticket, thread, timeout_millis, std::move(done)});
   }
 
-  // Waits for an item without limit, but only `start_timeout_millis` for the first owner ever.
-  // `step` is noted in the events.
-  void Take(const TicketPtr& ticket, int64_t step, int64_t start_timeout_millis, TakeDone done) {
+  // Ends when this producer is wanted again, see RestReason.
+  void Rest(const TicketPtr& ticket, int64_t token, RestReason reason, std::string message,
+            Done done) {
     After after;
     std::lock_guard<std::mutex> lock(mu_);
-    if (ticket->cancelled) {
-      after.Call(std::move(done), StepCancelled(stage_, "take"));
+    Outcome refused = RefusalLocked("rest", *ticket, token);
+    if (!refused.ok()) {
+      after.Call(std::move(done), std::move(refused));
+      return;
+    }
+    rest_.resting.push_back({ticket, reason, std::move(message), std::move(done)});
+    SettleLocked(&after);
+  }
+
+  // To be called by the step `step` before it initializes the input again; ends when every producer
+  // rests, after `timeout_millis` at the latest: then takes fail until another restart. EndRestart
+  // must follow, however this ends.
+  void Restart(const TicketPtr& ticket, int64_t step, int64_t timeout_millis, Done done) {
+    After after;
+    std::lock_guard<std::mutex> lock(mu_);
+    rest_.initializing.push_back(step);
+    if (ticket->cancelled || !started_ || cancelled_ || rest_.producers == 0) {
+      after.Call(std::move(done),
+                 ticket->cancelled ? StepCancelled(stage_, "restart") : Outcome());
+      return;
+    }
+    ClearLocked([this](const char* call) { return Restarted(stage_, call); },
+                /*takes=*/false, &after);
+    DropItemsLocked(&after);
+    // These must not wait for the end of the step.
+    EndTakesLocked(TakeWhileInitializing(stage_), &after,
+                   [step](const Taking& taking) { return taking.step == step; });
+    EndTakesLocked(Restarted(stage_, "take"), &after,
+                   [](const Taking& taking) { return taking.ahead; });
+    ArmLocked(ticket, timeout_millis);
+    rest_.restarting.push_back({ticket, std::move(done)});
+    SettleLocked(&after);
+  }
+
+  // The step that called Restart has ended.
+  void EndRestart(int64_t step) {
+    After after;
+    std::lock_guard<std::mutex> lock(mu_);
+    auto found = std::find(rest_.initializing.begin(), rest_.initializing.end(), step);
+    if (found != rest_.initializing.end()) rest_.initializing.erase(found);
+    SettleLocked(&after);
+  }
+
+  // Waits for an item without limit, but only `start_timeout_millis` for the first owner ever.
+  // `step` is noted in the events. `ahead` says that a producer of another stage takes.
+  void Take(const TicketPtr& ticket, int64_t step, int64_t start_timeout_millis, TakeDone done,
+            bool ahead = false) {
+    After after;
+    std::lock_guard<std::mutex> lock(mu_);
+    Outcome refused = TakeRefusalLocked(*ticket, step, ahead);
+    if (!refused.ok()) {
+      after.Call(std::move(done), std::move(refused));
     } else if (!items_.empty()) {
       PopLocked(step, events_.recording() ? WallNanos() : 0, std::move(done), &after);
       AdvanceLocked(&after);
@@ -139,7 +204,11 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
       after.Call(std::move(done), EndLocked());
     } else {
       if (!started_) ArmLocked(ticket, start_timeout_millis);
-      takes_.push_back({ticket, step, WallNanos(), start_timeout_millis, std::move(done)});
+      takes_.push_back({ticket, step, WallNanos(), start_timeout_millis, ahead, std::move(done)});
+      if (rest_.All() && rest_.initializing.empty()) {
+        rest_.Any(RestReason::kClosed) ? EndTakesLocked(EndOfEpoch(stage_), &after)
+                                       : WakeLocked(&after);
+      }
     }
   }
 
@@ -149,9 +218,15 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
     After after;
     std::lock_guard<std::mutex> lock(mu_);
     ticket->cancelled = true;
+    const size_t of_producers = line_.size() + flushes_.size() + rest_.resting.size();
     RemoveLocked(ticket, &after, [this](const char* call, int64_t) {
       return StepCancelled(stage_, call);
     });
+    if (line_.size() + flushes_.size() + rest_.resting.size() < of_producers) {
+      // Their session is dead: nobody will come to rest any more.
+      rest_.producers = 0;
+      EndRestartsLocked(&after);
+    }
   }
 
   // `code` kOk or kCancelled means a stop; any other is a producer's error, which take returns as
@@ -159,14 +234,18 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   void Cancel(int64_t token, int code, const std::string& message) {
     After after;
     std::lock_guard<std::mutex> lock(mu_);
-    if (token != token_ || !started_ || cancelled_ || (closed_ && line_.empty())) return;
+    if (token != token_ || !started_ || cancelled_) return;
+    if (rest_.HaveEnded()) closed_ = true;
+    const auto end = [&](const char* call) { return CallCancelled(stage_, call, message); };
+    EndRestsLocked(end, &after);
+    rest_.producers = 0;  // They leave.
+    if (closed_ && line_.empty()) return;
     cancelled_ = true;
     const bool stop = code == static_cast<int>(Code::kOk) ||
                       code == static_cast<int>(Code::kCancelled);
     error_ = stop ? Outcome{Code::kCancelled, message}
                   : Outcome{static_cast<Code>(code), message};
-    ClearLocked([&](const char* call) { return CallCancelled(stage_, call, message); },
-                /*takes=*/false, &after);
+    ClearLocked(end, /*takes=*/false, &after);
     EndTakesLocked(EndLocked(), &after);
   }
 
@@ -198,6 +277,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
     std::lock_guard<std::mutex> lock(mu_);
     const auto gone = [this](const char* call) { return BufferDestroyed(stage_, call); };
     ClearLocked(gone, /*takes=*/true, &after);
+    EndRestsLocked(gone, &after);
     cancelled_ = true;
     error_ = gone("take");
   }
@@ -226,6 +306,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
     int64_t step;
     int64_t start_ns;
     int64_t start_timeout_millis;
+    bool ahead;
     TakeDone done;
   };
 
@@ -270,6 +351,15 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
     if (token != token_) return Superseded(stage_, call);
     if (cancelled_) return CallCancelled(stage_, call, error_.message);
     return Outcome();
+  }
+
+  Outcome TakeRefusalLocked(const Ticket& ticket, int64_t step, bool ahead) const {
+    if (ticket.cancelled) return StepCancelled(stage_, "take");
+    if (rest_.producers == 0 || EndedLocked()) return Outcome();
+    if (rest_.IsInitializing(step)) return TakeWhileInitializing(stage_);
+    if (ahead && !rest_.initializing.empty()) return Restarted(stage_, "take");
+    if (ahead && rest_.NotReady()) return NotReady(stage_, rest_.NotReady()->message);
+    return rest_.cut_short && rest_.restarting.empty() ? RestartCutShort(stage_) : Outcome();
   }
 
   bool InLineLocked(int64_t thread) const {
@@ -333,12 +423,63 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
     }
   }
 
-  void EndTakesLocked(const Outcome& outcome, After* after) {
-    for (Taking& taking : takes_) {
-      DisarmLocked(*taking.ticket);
-      after->Call(std::move(taking.done), outcome);
+  void DropItemsLocked(After* after) {
+    for (Item& item : items_) after->dropped.push_back(std::move(item.record));
+    items_.clear();
+  }
+
+  // All may rest now: restarts end, and takes that wait get the end, or producers to wait for.
+  void SettleLocked(After* after) {
+    if (!rest_.All()) return;
+    if (!rest_.restarting.empty()) {
+      for (auto& resting : rest_.resting) resting.reason = RestReason::kReady;
+      rest_.cut_short = false;
+      EndRestartsLocked(after);
     }
-    takes_.clear();
+    if (const auto* cause = rest_.NotReady()) {
+      const Outcome not_ready = NotReady(stage_, cause->message);
+      EndTakesLocked(not_ready, after, [](const Taking& taking) { return taking.ahead; });
+    }
+    if (!rest_.initializing.empty() || takes_.empty()) return;
+    rest_.HaveEnded() ? EndTakesLocked(EndOfEpoch(stage_), after) : WakeLocked(after);
+  }
+
+  void WakeLocked(After* after) {
+    for (auto& resting : rest_.resting) after->Call(std::move(resting.done), Outcome());
+    rest_.resting.clear();
+  }
+
+  void EndRestartsLocked(After* after) {
+    for (auto& restarting : rest_.restarting) {
+      DisarmLocked(*restarting.ticket);
+      after->Call(std::move(restarting.done), Outcome());
+    }
+    rest_.restarting.clear();
+  }
+
+  template <typename End>
+  void EndRestsLocked(const End& end, After* after) {
+    for (auto& resting : rest_.resting) after->Call(std::move(resting.done), end("rest"));
+    rest_.resting.clear();
+    EndRestartsLocked(after);
+  }
+
+  void EndTakesLocked(const Outcome& outcome, After* after) {
+    EndTakesLocked(outcome, after, [](const Taking&) { return true; });
+  }
+
+  // Those that `ends` picks.
+  template <typename Ends>
+  void EndTakesLocked(const Outcome& outcome, After* after, const Ends& ends) {
+    for (auto taking = takes_.begin(); taking != takes_.end();) {
+      if (!ends(*taking)) {
+        ++taking;
+        continue;
+      }
+      DisarmLocked(*taking->ticket);
+      after->Call(std::move(taking->done), outcome);
+      taking = takes_.erase(taking);
+    }
   }
 
   // Ends everything that waits but, unless `takes`, the takes. `end` names the outcome of a call.
@@ -387,8 +528,10 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
       return;
     }
     RemoveLocked(ticket, &after, [this](const char* call, int64_t timeout_millis) {
-      return std::string(call) == "take" ? NeverStarted(stage_, timeout_millis)
-                                         : FlushTimedOut(stage_, capacity_, timeout_millis);
+      if (std::string(call) == "take") return NeverStarted(stage_, timeout_millis);
+      // Whoever initializes goes on: the producers may be those of a dead client.
+      if (std::string(call) == "restart") return Outcome();
+      return FlushTimedOut(stage_, capacity_, timeout_millis);
     });
   }
 
@@ -414,6 +557,21 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
       flushes_.erase(flush);
       return;
     }
+    auto resting = std::find_if(rest_.resting.begin(), rest_.resting.end(), is_it);
+    if (resting != rest_.resting.end()) {
+      after->Call(std::move(resting->done), end("rest", 0));
+      rest_.resting.erase(resting);
+      return;
+    }
+    auto restarting = std::find_if(rest_.restarting.begin(), rest_.restarting.end(), is_it);
+    if (restarting != rest_.restarting.end()) {
+      DisarmLocked(*ticket);
+      after->Call(std::move(restarting->done), end("restart", 0));
+      rest_.restarting.erase(restarting);
+      rest_.cut_short = true;
+      if (rest_.restarting.empty()) EndTakesLocked(RestartCutShort(stage_), after);
+      return;
+    }
     auto taking = std::find_if(takes_.begin(), takes_.end(), is_it);
     if (taking != takes_.end()) {
       DisarmLocked(*ticket);
@@ -437,6 +595,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   std::list<InLine> line_;
   std::list<Flushing> flushes_;
   std::list<Taking> takes_;
+  ProducersAtRest rest_;
   std::shared_ptr<DeadlineThread> deadlines_;  // Since the first call that waited with a limit.
   BufferEvents events_;
 };

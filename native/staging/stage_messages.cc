@@ -61,6 +61,31 @@ Outcome StepCancelled(const std::string& stage, const char* call) {
                    "was closed");
 }
 
+Outcome Restarted(const std::string& stage, const char* call) {
+  return Cancelled(std::string(call) + " of " + Stage(stage) +
+                   " was cancelled: the stage begins again, because its input is initialized again");
+}
+
+Outcome TakeWhileInitializing(const std::string& stage) {
+  return {Code::kFailedPrecondition,
+          "take of " + Stage(stage) +
+              " is in the run that initializes the input of the stage again; run the initializer "
+              "in a run of its own, without hooks that fetch what the stage delivers"};
+}
+
+Outcome NotReady(const std::string& stage, const std::string& why) {
+  return {Code::kFailedPrecondition,
+          "take of " + Stage(stage) + " finds nothing: its producers could not begin: " + why};
+}
+
+Outcome RestartCutShort(const std::string& stage) {
+  return {Code::kFailedPrecondition,
+          "take of " + Stage(stage) +
+              " finds nothing: its input was to be initialized again, but the run was cancelled, or "
+              "waited too long for the producers of the stage to finish reading. What was read "
+              "ahead is gone; run the initializer again"};
+}
+
 Outcome BufferDestroyed(const std::string& stage, const char* call) {
   return Cancelled(std::string(call) + " of " + Stage(stage) +
                    " was cancelled: its buffer was removed with its container");

@@ -9,7 +9,7 @@
 namespace workbench {
 
 // The words of a stage's buffer: how each call can end other than well.
-// workbench/core/buffer.py tells a parked put and a superseded call by these texts.
+// workbench/core/buffer.py tells a parked put, a superseded and a restarted call by these texts.
 
 Outcome PutTimedOut(const std::string& stage, int64_t capacity, int64_t timeout_millis);
 Outcome FlushTimedOut(const std::string& stage, int64_t capacity, int64_t timeout_millis);
@@ -19,6 +19,10 @@ Outcome Superseded(const std::string& stage, const char* call);
 Outcome PutAfterClose(const std::string& stage);
 Outcome CallCancelled(const std::string& stage, const char* call, const std::string& why);
 Outcome StepCancelled(const std::string& stage, const char* call);
+Outcome Restarted(const std::string& stage, const char* call);
+Outcome TakeWhileInitializing(const std::string& stage);
+Outcome NotReady(const std::string& stage, const std::string& why);
+Outcome RestartCutShort(const std::string& stage);
 Outcome BufferDestroyed(const std::string& stage, const char* call);
 Outcome EndOfEpoch(const std::string& stage);
 

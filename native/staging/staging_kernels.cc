@@ -176,6 +176,7 @@ class BufferTakeOp : public AsyncOpKernel {
     address_.Read(context);
     dtypes_.Read(context);
     OP_REQUIRES_OK(context, context->GetAttr("start_timeout_millis", &start_timeout_millis_));
+    OP_REQUIRES_OK(context, context->GetAttr("ahead", &ahead_));
   }
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
@@ -191,13 +192,15 @@ class BufferTakeOp : public AsyncOpKernel {
                      call->context()->set_output(static_cast<int>(i), std::move(record[i]));
                    }
                    call->End(ToStatus(outcome));
-                 });
+                 },
+                 ahead_);
   }
 
  private:
   BufferAddress address_;
   ItemDtypes dtypes_;
   int64_t start_timeout_millis_ = 0;
+  bool ahead_ = false;
 };
 
 class BufferResumeOp : public OpKernel {
@@ -211,11 +214,81 @@ class BufferResumeOp : public OpKernel {
     OP_REQUIRES_OK(context, ReadOwner(context, &owner));
     ResourcePtr resource;
     OP_REQUIRES_OK(context, address_.Find(context, &resource));
-    resource->buffer()->Resume(owner.token);
+    resource->buffer()->Resume(owner.token, owner.thread);
   }
 
  private:
   BufferAddress address_;
+};
+
+class BufferRestOp : public AsyncOpKernel {
+ public:
+  explicit BufferRestOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
+    address_.Read(context);
+  }
+
+  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
+    Owner owner;
+    int32_t reason = 0;
+    OP_REQUIRES_OK_ASYNC(context, ReadOwner(context, &owner), done);
+    tensorflow::tstring message;
+    OP_REQUIRES_OK_ASYNC(context, ReadScalar(context, 1, "reason", &reason), done);
+    OP_REQUIRES_OK_ASYNC(context, ReadScalar(context, 2, "message", &message), done);
+    OP_REQUIRES_ASYNC(context, reason >= 0 && reason <= 3,
+                      absl::InvalidArgumentError(
+                          absl::StrCat("reason is ", reason, "; expected 0 to 3")),
+                      done);
+    ResourcePtr resource;
+    OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
+    const std::shared_ptr<TensorBuffer> buffer = resource->buffer();
+    auto call = std::make_shared<StepCall>(context, std::move(done));
+    call->Watch(buffer);
+    buffer->Rest(call->ticket(), owner.token, static_cast<RestReason>(reason), message,
+                 [call](const Outcome& outcome) { call->End(ToStatus(outcome)); });
+  }
+
+ private:
+  BufferAddress address_;
+};
+
+// Lives in the container of a step, so it ends with the step, however that ends.
+class StepHold : public tensorflow::ResourceBase {
+ public:
+  StepHold(std::shared_ptr<TensorBuffer> buffer, int64_t step)
+      : buffer_(std::move(buffer)), step_(step) {}
+  ~StepHold() override { buffer_->EndRestart(step_); }
+  std::string DebugString() const override { return "hold of a stage"; }
+
+ private:
+  const std::shared_ptr<TensorBuffer> buffer_;
+  const int64_t step_;
+};
+
+class BufferRestartOp : public AsyncOpKernel {
+ public:
+  explicit BufferRestartOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
+    address_.Read(context);
+    OP_REQUIRES_OK(context, context->GetAttr("timeout_millis", &timeout_millis_));
+  }
+
+  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
+    ResourcePtr resource;
+    OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
+    const std::shared_ptr<TensorBuffer> buffer = resource->buffer();
+    const int64_t step = context->step_id();
+    auto* hold = new StepHold(buffer, step);
+    OP_REQUIRES_OK_ASYNC(
+        context, context->step_container()->Create(context->resource_manager(), name(), hold),
+        done);
+    auto call = std::make_shared<StepCall>(context, std::move(done));
+    call->Watch(buffer);
+    buffer->Restart(call->ticket(), step, timeout_millis_,
+                    [call](const Outcome& outcome) { call->End(ToStatus(outcome)); });
+  }
+
+ private:
+  BufferAddress address_;
+  int64_t timeout_millis_ = 0;
 };
 
 class BufferCancelOp : public OpKernel {
@@ -307,6 +380,8 @@ REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferPut").Device(DEVICE_CPU), BufferPut
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferFlush").Device(DEVICE_CPU), BufferFlushOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferTake").Device(DEVICE_CPU), BufferTakeOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferResume").Device(DEVICE_CPU), BufferResumeOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferRest").Device(DEVICE_CPU), BufferRestOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferRestart").Device(DEVICE_CPU), BufferRestartOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferCancel").Device(DEVICE_CPU), BufferCancelOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferClose").Device(DEVICE_CPU), BufferCloseOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferSize").Device(DEVICE_CPU), BufferSizeOp);
@@ -332,6 +407,11 @@ REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferTake").Device(DEVICE_GPU).HostMemor
                         BufferTakeOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferResume").Device(DEVICE_GPU).HostMemory("owner"),
                         BufferResumeOp);
+REGISTER_KERNEL_BUILDER(
+    Name("WorkbenchBufferRest").Device(DEVICE_GPU).HostMemory("owner").HostMemory("reason")
+        .HostMemory("message"),
+    BufferRestOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferRestart").Device(DEVICE_GPU), BufferRestartOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferCancel")
                             .Device(DEVICE_GPU)
                             .HostMemory("owner")

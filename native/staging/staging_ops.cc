@@ -19,7 +19,8 @@ absl::Status OwnerIn(InferenceContext* c) {
   return c->WithValue(c->Dim(owner, 0), 2, &two);
 }
 
-absl::Status CancelShape(InferenceContext* c) {
+// An owner and two scalars.
+absl::Status EndShape(InferenceContext* c) {
   TF_RETURN_IF_ERROR(OwnerIn(c));
   ShapeHandle scalar;
   TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 0, &scalar));
@@ -109,6 +110,7 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferTake")
     .Attr("host_shapes: list(shape) >= 0 = []")
     .Attr("start_timeout_millis: int >= 1 = 8000")
     .Attr("num_clients: int >= 1 = 1")
+    .Attr("ahead: bool = false")
     .SetShapeFn(TakeShape)
     .Doc(R"doc(
 Takes the oldest item out of a stage's buffer; waits for one without holding a thread.
@@ -120,6 +122,7 @@ host_shapes: static shapes of `host_record`; empty when unknown.
 start_timeout_millis: how long to wait for the buffer's first owner; after that the stage's prefetch
   runner is missing, which is FAILED_PRECONDITION.
 num_clients: accepted for scripts that give it; any number of takes may wait.
+ahead: whether the take is on the staged side of another stage; the graph pass sets it.
 )doc");
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferResume")
@@ -127,13 +130,39 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferResume")
     .SetShapeFn(OwnerIn)
     .Doc(R"doc(
 Makes this token the buffer's owner and opens the buffer; drops all that an earlier owner left.
+
+owner: the owner's token, and how many producers will rest; 0 or less when they never do.
+)doc");
+
+WORKBENCH_BUFFER_OP("WorkbenchBufferRest")
+    .Input("owner: int64")
+    .Input("reason: int32")
+    .Input("message: string")
+    .SetShapeFn(EndShape)
+    .Doc(R"doc(
+Says that a producer has nothing to put for now; ends when it is to try again.
+
+reason: 0 when it may try as soon as a take waits, 1 when its input has ended, so that waiting takes
+  get OUT_OF_RANGE and a later one lets it look again, 2 when only a restart lets it, 3 when it needs
+  what is not initialized yet.
+message: for 3, what that is.
+)doc");
+
+WORKBENCH_BUFFER_OP("WorkbenchBufferRestart")
+    .Attr("timeout_millis: int >= 1 = 300000")
+    .SetShapeFn(tensorflow::shape_inference::NoOutputs)
+    .Doc(R"doc(
+Begins the stage again. Runs before an op that initializes the stage's input in the same step: drops
+what was read ahead, and ends when no producer reads any more. Takes wait until the step has ended.
+
+timeout_millis: how long to wait for the producers; then takes fail until the next restart.
 )doc");
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferCancel")
     .Input("owner: int64")
     .Input("code: int32")
     .Input("message: string")
-    .SetShapeFn(CancelShape)
+    .SetShapeFn(EndShape)
     .Doc(R"doc(
 Ends the owner's stage at once; takes get the items in the buffer, then this code and message.
 Code 0 or 1 is a plain stop. Nothing happens if the token is not the owner's.

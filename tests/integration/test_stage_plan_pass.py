@@ -25,6 +25,7 @@ from tensorflow.core.protobuf import config_pb2
 
 import workbench as wb
 from workbench import _native
+from workbench.core import buffer
 from workbench.core.buffer import Buffer
 from workbench.core.prefetch import PrefetchRunner, build_runner
 from workbench.core.runners import runners
@@ -149,30 +150,27 @@ def producing(session: Any, *stages: Stage) -> Iterator[None]:
     """Runs the stages' puts, as a prefetch runner does, until the input or the block ends."""
     owner = [7, -1]
     threads = []
-    ended: collections.Counter[str] = collections.Counter()
-    lock = threading.Lock()
 
     def cancel(runner: PrefetchRunner, code: int, message: str) -> None:
         values = {runner.owner: owner, runner.cancel_code: np.int32(code)}
-        call(session, {**values, runner.cancel_message: message}, target=runner.cancel)
+        call(session, {**values, runner.message: message}, target=runner.cancel)
 
     def produce(runner: PrefetchRunner, number: int) -> None:
+        mine = [owner[0], number]
         try:
             spec = config_pb2.CallableOptions(feed=[runner.owner], target=[runner.puts[number]])
             put = session._make_callable_from_options(spec)
             while True:
-                put(np.asarray([owner[0], number]))
-        except tf.errors.OutOfRangeError:
-            with lock:
-                ended[runner.stage] += 1
-                last = ended[runner.stage] == len(runner.puts)
-            if last:
-                call(session, {runner.owner: owner}, target=runner.close)
+                try:
+                    put(np.asarray(mine))
+                except tf.errors.OutOfRangeError:
+                    ended = {runner.owner: mine, runner.rest_reason: np.int32(buffer.ENDED)}
+                    call(session, {**ended, runner.message: ""}, target=runner.rest)
         except tf.errors.OpError as error:
             cancel(runner, error.error_code, error.message)
 
     for stage in stages:
-        call(session, {stage.runner.owner: owner}, target=stage.runner.resume)
+        call(session, {stage.runner.owner: [7, len(stage.runner.puts)]}, target=stage.runner.resume)
         for number in range(len(stage.runner.puts)):
             threads.append(threading.Thread(target=produce, args=(stage.runner, number)))
             threads[-1].start()

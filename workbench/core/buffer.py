@@ -1,4 +1,4 @@
-"""Buffer: the ops of a stage's buffer, put, flush, take, resume, cancel, close, size, drain.
+"""Buffer: the ops of a stage's buffer, put, flush, take, rest, resume, cancel, close, size, drain.
 
 `owner` is an int64 tensor [token, thread]: the session's producers own the buffer by the token
 (never 0), `thread` is the number of the producer that calls.
@@ -28,9 +28,13 @@ EVENT_COLUMNS = ("kind", "item", "who", "start_ns", "end_ns", "size")
 # In native/staging/stage_messages.cc, which says these words in these cases only.
 _PARKED = "the batch stays in line"
 _SUPERSEDED = "a newer session owns the stage"
+_RESTARTED = "the stage begins again"
+
+# Why a producer rests; RestReason in native/staging/producers_at_rest.h.
+READY, ENDED, CLOSED, NOT_READY = 0, 1, 2, 3
 
 # What went through a buffer was made by an earlier run: no gradient flows back through it.
-for _op in ("Put", "Flush", "Take", "Resume", "Cancel", "Close", "Size", "Drain"):
+for _op in ("Put", "Flush", "Take", "Rest", "Resume", "Cancel", "Close", "Size", "Drain"):
     tf.no_gradient(f"WorkbenchBuffer{_op}")
 
 
@@ -140,10 +144,37 @@ class Buffer:
         )
         return [*taken.record, *taken.host_record] if dtypes or host_dtypes else []
 
+    def rest(
+        self, owner: tf.Tensor, reason: tf.Tensor, message: tf.Tensor, *, name: str | None = None
+    ) -> tf.Operation:
+        """Says that the owner's thread has nothing to put; waits until it is to try again.
+
+        An input that is initialized again, in a graph that the session's graph pass sees, begins
+        the stage again: the items go, puts fail (`is_restarted`), and the initializer waits until
+        every producer rests.
+
+        Args:
+          owner: int64 [2], token and thread.
+          reason: int32 scalar. READY: the thread may try as soon as a take waits. ENDED: its input
+            has ended; when all threads rest waiting takes fail with OUT_OF_RANGE, and a later take
+            lets them look again. CLOSED: likewise, but only a restart lets them look again.
+            NOT_READY: it needs what is not initialized yet; as READY, but a take on the staged side
+            of another stage does not let it try, and fails with FAILED_PRECONDITION.
+          message: string scalar; with NOT_READY, what that is.
+          name: name of the op.
+        """
+        return _native.library().workbench_buffer_rest(
+            owner=owner, reason=reason, message=message, name=name, **self._address()
+        )
+
     def resume(self, owner: tf.Tensor, *, name: str | None = None) -> tf.Operation:
         """Makes the token the buffer's owner, opens the buffer, drops what an earlier owner left.
 
         With the token of the present owner it only lifts `cancel` and `close`.
+
+        Args:
+          owner: int64 [2], the token, and how many threads `rest`; 0 or less when none ever does.
+          name: name of the op.
         """
         return _native.library().workbench_buffer_resume(owner=owner, name=name, **self._address())
 
@@ -196,6 +227,11 @@ def is_parked(error: BaseException) -> bool:
 def is_superseded(error: BaseException) -> bool:
     """Whether a call ended because a newer session owns the buffer."""
     return isinstance(error, tf.errors.CancelledError) and _SUPERSEDED in error.message
+
+
+def is_restarted(error: BaseException) -> bool:
+    """Whether a call ended because the input of its stage is initialized again."""
+    return isinstance(error, tf.errors.CancelledError) and _RESTARTED in error.message
 
 
 def prepared(

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2
 
 from workbench.core import buffer
 from workbench.core.end_at_exit import end_at_exit, is_of_this_process
@@ -32,6 +33,8 @@ _CANCELLED = tf.errors.CANCELLED
 # A put waits for room for as long as its own timeout says: the session's operation timeout, which
 # would kill the step and its batch, must not apply to it. Three weeks stand for never.
 _NO_STEP_TIMEOUT_MS = 2_000_000_000
+# On a put: what its producer feeds it, for the graph pass. In native/rewriting/restart_stages.cc.
+_FED = "_workbench_fed"
 # How long a stop waits for producers to notice; one that is stuck upstream ends with the session.
 _JOIN_SECONDS = 5.0
 # The pool of a run that is to take no other thread than the one that asks for it.
@@ -64,8 +67,8 @@ class PrefetchRunner:
       stage: name of the stage.
       puts: name of the put op of each thread.
       owner: tensor fed with [token, thread].
-      flush, resume, close, cancel, drain: names of the other ops of the buffer.
-      cancel_code, cancel_message, drain_enable: tensors fed to them.
+      flush, rest, resume, cancel, drain: names of the other ops of the buffer.
+      rest_reason, cancel_code, message, drain_enable: tensors fed to them.
       feeds: (fed tensor, value tensor) names; values are evaluated before each put.
       closed_codes, ignored_codes: error codes that end the epoch, or skip one batch.
       options: the stage's options.
@@ -75,11 +78,12 @@ class PrefetchRunner:
     puts: tuple[str, ...]
     owner: str
     flush: str
+    rest: str
+    rest_reason: str
     resume: str
-    close: str
     cancel: str
     cancel_code: str
-    cancel_message: str
+    message: str
     drain: str
     drain_enable: str
     feeds: tuple[tuple[str, str], ...]
@@ -110,7 +114,7 @@ def build_runner(
     options: StageOptions,
     host_records: Sequence[Sequence[tf.Tensor]] = (),
 ) -> PrefetchRunner:
-    """Builds put, flush, resume, cancel, close and drain of one buffer in the current graph.
+    """Builds put, flush, rest, resume, cancel and drain of one buffer in the current graph.
 
     Args:
       at: the buffer.
@@ -121,8 +125,9 @@ def build_runner(
     """
     owner = v1.placeholder(tf.int64, [2], name="owner")
     code = v1.placeholder(tf.int32, [], name="cancel_code")
-    message = v1.placeholder(tf.string, [], name="cancel_message")
+    message = v1.placeholder(tf.string, [], name="message")
     enable = v1.placeholder(tf.bool, [], name="drain_enable")
+    reason = v1.placeholder(tf.int32, [], name="rest_reason")
     puts = [
         at.put(
             owner,
@@ -131,21 +136,26 @@ def build_runner(
             timeout_millis=options.timeout_millis,
             stream_id=options.stage_subgraph_stream_id,
             name="put",
-        ).name
+        )
         for record, host in zip(records, host_records or [()] * len(records), strict=True)
     ]
+    if feeds:
+        fed = [value.op.name.encode() for _, value in feeds]
+        for put in puts:
+            put._set_attr(_FED, attr_value_pb2.AttrValue(list={"s": fed}))
     if len(puts) == 1:
         puts = puts * options.num_threads
     return PrefetchRunner(
         stage=at.stage,
-        puts=tuple(puts),
+        puts=tuple(put.name for put in puts),
         owner=owner.name,
         flush=at.flush(owner, timeout_millis=options.timeout_millis, name="flush").name,
+        rest=at.rest(owner, reason, message, name="rest").name,
+        rest_reason=reason.name,
         resume=at.resume(owner, name="resume").name,
-        close=at.close(owner, name="close").name,
         cancel=at.cancel(owner, code, message, name="cancel").name,
         cancel_code=code.name,
-        cancel_message=message.name,
+        message=message.name,
         drain=at.drain(enable, name="drain").name,
         drain_enable=enable.name,
         feeds=tuple((target.name, value.name) for target, value in feeds),
@@ -181,11 +191,10 @@ class StageRun:
         self._lock = threading.Lock()
         self._number = 0
         self._live = len(runner.puts)
-        self._ended_by_close = False
         self._pool = inter_op_pool(session, runner.stage, runner.options)
         bounded = getattr(getattr(session, "_config", None), "operation_timeout_in_ms", 0)
         self._timeout_ms = _NO_STEP_TIMEOUT_MS if bounded else 0
-        self._run(runner.resume, {runner.owner: [self._token, -1]})
+        self._run(runner.resume, {runner.owner: [self._token, self._live]})
         self.threads = [
             threading.Thread(
                 target=self._produce, args=(i,), name=f"{runner.stage}-{i}", daemon=True
@@ -196,6 +205,11 @@ class StageRun:
         end_at_exit(self)
         for thread in self.threads:
             thread.start()
+
+    @property
+    def stops(self) -> bool:
+        """Whether the run has been stopped, or is about to be."""
+        return self._stopping.is_set()
 
     def announce_stop(self) -> None:
         """Says that a stop is near: from here on, what fails is no error."""
@@ -232,6 +246,7 @@ class StageRun:
     def _produce(self, thread: int) -> None:
         with_stats: Any = None
         owner = [self._token, thread]
+        first = True
         try:
             put = self._callable(self.runner.puts[thread], trace=False)
             while not self._stopping.is_set():
@@ -248,12 +263,8 @@ class StageRun:
                         metadata = v1.RunMetadata() if stats else None
                         self._put_traced(called, metadata, thread, owner, feeds, sink)
                 except tf.errors.OpError as error:
-                    if buffer.is_parked(error):
-                        self._wait_for_room(owner, error)
-                    elif self._is_ignored(error):
-                        self._skip(error)
-                    else:
-                        raise
+                    self._go_on_after(error, owner, first)
+                first = False
         except BaseException as error:  # the thread's last word: nothing may vanish silently
             self._fail(thread, error)
         finally:
@@ -286,6 +297,36 @@ class StageRun:
                 )
             )
 
+    def _go_on_after(self, error: tf.errors.OpError, owner: list[int], first: bool) -> None:
+        """Returns when the producer is to try again; raises `error` when it must not."""
+        ends = error.error_code != _CANCELLED and error.error_code in self.runner.closed_codes
+        if buffer.is_parked(error):
+            self._wait_for_room(owner, error)
+        elif buffer.is_restarted(error):
+            self._rest(owner, buffer.READY)
+        elif ends:
+            asked_again = error.error_code == tf.errors.OUT_OF_RANGE
+            self._rest(owner, buffer.ENDED if asked_again else buffer.CLOSED)
+        elif self._is_ignored(error):
+            self._skip(error)
+        elif first and error.error_code == tf.errors.FAILED_PRECONDITION:
+            # The loop may yet initialize the input, before its first step.
+            self._rest(owner, buffer.NOT_READY, error.message)
+        else:
+            raise error
+
+    def _rest(self, owner: list[int], reason: int, message: str = "") -> None:
+        """Waits until a take asks for more, or the input was initialized again."""
+        runner = self.runner
+        self._run(
+            runner.rest,
+            {
+                runner.owner: owner,
+                runner.rest_reason: np.int32(reason),
+                runner.message: message,
+            },
+        )
+
     def _wait_for_room(self, owner: list[int], error: tf.errors.OpError) -> None:
         """The batch of a timed-out put stays in line: waits until the buffer has taken it."""
         while not self._stopping.is_set():
@@ -295,10 +336,14 @@ class StageRun:
                 return
             except tf.errors.DeadlineExceededError as again:
                 error = again
+            except tf.errors.CancelledError as ended:
+                if not buffer.is_restarted(ended):
+                    raise
+                self._rest(owner, buffer.READY)
+                return
 
     def _is_ignored(self, error: tf.errors.OpError) -> bool:
-        ends = error.error_code == _CANCELLED or error.error_code in self.runner.closed_codes
-        return not ends and error.error_code in self.runner.ignored_codes
+        return error.error_code != _CANCELLED and error.error_code in self.runner.ignored_codes
 
     def _skip(self, error: tf.errors.OpError) -> None:
         with self._lock:
@@ -309,12 +354,9 @@ class StageRun:
         )
 
     def _fail(self, thread: int, error: BaseException) -> None:
-        """Ends this thread: quietly, by closing the epoch, or by handing the error on."""
+        """Ends this thread: quietly, or by handing the error on."""
         code = getattr(error, "error_code", None)
         if self._stopping.is_set() or getattr(self._session, "_closed", False):
-            return
-        if code != _CANCELLED and code in self.runner.closed_codes:
-            self._ended_by_close = True
             return
         text = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
         if code == _CANCELLED and buffer.is_superseded(error):
@@ -332,8 +374,6 @@ class StageRun:
             last = self._live == 0
         if not last:
             return
-        if self._ended_by_close and not self._stopping.is_set():
-            self._run_quietly(self.runner.close, {self.runner.owner: [self._token, -1]})
         runs = _LIVE.get(self._session, [])
         if self in runs:
             runs.remove(self)
@@ -345,7 +385,7 @@ class StageRun:
             {
                 runner.owner: [self._token, -1],
                 runner.cancel_code: np.int32(code),
-                runner.cancel_message: message,
+                runner.message: message,
             },
             # The session's own may all be held by the very producers that are to end.
             pool=0 if server_of(self._session) else _CALLING_THREAD,
