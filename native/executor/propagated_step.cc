@@ -65,6 +65,7 @@ class Step {
   struct Local {
     explicit Local(const OpKernelContext::Params& shared_params) : params(shared_params) {
       params.eigen_gpu_device = nullptr;
+      items.reserve(16);  // More than are mostly ready at one time.
     }
     bool empty() const { return next == items.size(); }
     size_t pending() const { return items.size() - next; }
@@ -84,6 +85,17 @@ class Step {
       this->cost -= cost;
       return items[next++];
     }
+    // Room for a node's values. It never gets less: to make and destroy it for every node would cost
+    // as much as all else that is done for a small one.
+    void MakeRoom(const NodeItem& node) {
+      if (TF_PREDICT_FALSE(inputs.size() < size_t(node.num_inputs))) {
+        inputs.resize(node.num_inputs);
+        input_attributes.resize(node.num_inputs);
+      }
+      if (TF_PREDICT_FALSE(outputs.size() < size_t(node.num_outputs))) {
+        outputs.resize(node.num_outputs);
+      }
+    }
 
     static constexpr size_t kForget = 1024;
     std::vector<Item> items;
@@ -93,7 +105,7 @@ class Step {
     OpKernelContext::Params params;
     absl::InlinedVector<TensorValue, 8> inputs;
     absl::InlinedVector<tensorflow::AllocatorAttributes, 8> input_attributes;
-    EntryVector outputs;
+    EntryVector outputs;  // Without values between two nodes.
     TaggedNodeSeq ready;
     uint32_t turn = 0;
     uint64_t ended = 0;  // Ticks: the kernel that ran last; 0 where nobody watches.
@@ -104,8 +116,16 @@ class Step {
   bool shares() const { return workers_ != nullptr; }
   // When nodes get ready: the end of the kernel before, if there was one.
   uint64_t Now(const Local* local) const {
-    if (!frame_->watch().any()) return 0;
+    if (!watched_) return 0;
     return local != nullptr && local->ended != 0 ? local->ended : Ticks();
+  }
+  // What a node leaves is as new for the next one.
+  static void Clear(const NodeItem& node, EntryVector* outputs) {
+    for (int i = 0; i < node.num_outputs; ++i) {
+      Entry& out = (*outputs)[i];
+      out.ClearVal();
+      out.alloc_attr = tensorflow::AllocatorAttributes();
+    }
   }
   int64_t CostOf(const TaggedNode& node) const {
     return learnt_ == nullptr || node.get_is_dead()
@@ -161,6 +181,7 @@ class Step {
   std::optional<Executor::Args> own_args_;  // Where the caller's may go before the step ends.
   const Executor::Args& args_;
   std::optional<StepFrame> frame_;
+  bool watched_ = false;
   std::optional<Propagator> propagator_;
   OpKernelContext::Params params_;
   std::atomic<int64_t> outstanding_{0};
@@ -187,8 +208,9 @@ struct Step<Propagator>::AsyncNode : AsyncKernel {
         step(step),
         node(item.node),
         first_input(first_input),
-        inputs(local.inputs),
-        input_attributes(local.input_attributes) {
+        inputs(local.inputs.begin(), local.inputs.begin() + item.node.get_node_item().num_inputs),
+        input_attributes(local.input_attributes.begin(),
+                         local.input_attributes.begin() + item.node.get_node_item().num_inputs) {
     params_.inputs = inputs;
     params_.input_alloc_attrs = input_attributes;
   }
@@ -215,6 +237,7 @@ absl::Status Step<Propagator>::Begin(TaggedNodeSeq* roots) {
   frame_.emplace(shared_, args_);
   TF_RETURN_IF_ERROR(frame_->Begin());
   frame_->Fill(&params_);
+  watched_ = frame_->watch().any();
   propagator_.emplace(shared_.state(), args_.step_id, /*vlog=*/false);
   if (inline_) {
     workers_ = std::make_shared<Workers>(1, home_);
@@ -307,9 +330,8 @@ bool Step<Propagator>::RunNode(const Item& item, Local* local) {
   const NodeItem& node = item.node.get_node_item();
   propagator_->MaybeMarkStarted(item.node);
   Entry* inputs = propagator_->GetInputTensors(item.node);
-  local->outputs.clear();
+  local->MakeRoom(node);
   if (item.node.get_is_dead() && !node.is_transfer_node) {
-    local->outputs.resize(node.num_outputs);
     return EndNode(item.node, absl::OkStatus(), inputs, &local->outputs, &local->ready, local);
   }
   bool launched = false;
@@ -323,7 +345,6 @@ absl::Status Step<Propagator>::RunKernel(const Item& item, Local* local, Entry* 
                                          bool* launched) {
   const NodeItem& node = item.node.get_node_item();
   if (node.is_noop || node.const_tensor != nullptr) {
-    local->outputs.resize(node.num_outputs);
     if (!node.is_noop) {
       Entry& out = local->outputs[0];
       out.state = Entry::State::HAS_CONST_TENSOR;
@@ -332,21 +353,19 @@ absl::Status Step<Propagator>::RunKernel(const Item& item, Local* local, Entry* 
     }
     if (TF_PREDICT_FALSE(frame_->watch().by_tensorflow())) {
       WatchedNode(*frame_, node, item.scheduled).RunNothing();
-    } else if (frame_->watch().any()) {
+    } else if (watched_) {
       const uint64_t now = Now(local);
       frame_->Note(node, item.scheduled, now, now, 0);
     }
     return absl::OkStatus();
   }
-  local->inputs.resize(node.num_inputs);
-  local->input_attributes.resize(node.num_inputs);
   OpKernelContext::Params& params = local->params;
   absl::Status prepared = PrepareInputs(node, inputs, local->inputs.data(),
                                         local->input_attributes.data(), &params.is_input_dead);
   if (!prepared.ok()) return prepared;
   params.op_kernel = node.kernel;
-  params.inputs = local->inputs;
-  params.input_alloc_attrs = local->input_attributes;
+  params.inputs = absl::MakeConstSpan(local->inputs.data(), node.num_inputs);
+  params.input_alloc_attrs = absl::MakeConstSpan(local->input_attributes.data(), node.num_inputs);
   params.frame_iter = propagator_->GetFrameAndIter(item.node);
   params.output_attr_array = node.output_attrs();
   params.forward_from_array = node.forward_from();
@@ -356,7 +375,6 @@ absl::Status Step<Propagator>::RunKernel(const Item& item, Local* local, Entry* 
     (new AsyncNode(this, item, *local, inputs))->Start();
     return absl::OkStatus();
   }
-  local->outputs.resize(node.num_outputs);
   return Compute(item, local);
 }
 
@@ -364,7 +382,7 @@ template <class Propagator>
 absl::Status Step<Propagator>::Compute(const Item& item, Local* local) {
   const NodeItem& node = item.node.get_node_item();
   tensorflow::Device* device = frame_->device();
-  if (TF_PREDICT_TRUE(!frame_->watch().any())) {
+  if (TF_PREDICT_TRUE(!watched_)) {
     OpKernelContext context(&local->params, node.num_outputs);
     Expense& expense = shared_.expense();
     if (!shares() && expense.WantsTicks(node.node_id, local->turn++)) {
@@ -435,7 +453,7 @@ bool Step<Propagator>::EndNode(const TaggedNode& node, const absl::Status& statu
     frame_->Fail(status);
   }
   // What is left of a failed node must not outlive the step.
-  outputs->clear();
+  Clear(item, outputs);
   if (ready->empty()) return outstanding_.fetch_sub(1) == 1;
   // This node counts until all behind it are scheduled: the step must not end, and go, before.
   if (local == nullptr) {
@@ -461,6 +479,10 @@ void Step<Propagator>::ScheduleNormally(const TaggedNodeSeq& ready, Local* local
   const uint64_t now = Now(local);
   if (local == nullptr) {
     for (const TaggedNode& node : ready) Dispatch(node, now);
+    return;
+  }
+  if (ready.size() == 1 && local->empty()) {  // Mostly.
+    local->Push({ready.front(), now}, 0);
     return;
   }
   const TaggedNode* kept = nullptr;

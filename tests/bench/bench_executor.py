@@ -29,8 +29,13 @@ LEARNING = CostModelOptions(start_step=10, stop_step=60)
 Call = Callable[[], Any]
 
 
-def rounds_of(calls: Mapping[str, Call], rounds: int, repeats: int) -> dict[str, list[float]]:
-    """Microseconds of a call in each round, of all ways in turn."""
+def rounds_of(
+    calls: Mapping[str, Call],
+    rounds: int,
+    repeats: int,
+    clock: Callable[[], int] = time.perf_counter_ns,
+) -> dict[str, list[float]]:
+    """Microseconds of a call in each round by this clock, of all ways in turn."""
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for number in range(rounds):
         names = list(calls) if number % 2 else list(calls)[::-1]
@@ -39,10 +44,10 @@ def rounds_of(calls: Mapping[str, Call], rounds: int, repeats: int) -> dict[str,
             # The threads of the way before spin for a while, and this way's memory is cold.
             for _ in range(repeats // 4):
                 call()
-            start = time.perf_counter_ns()
+            start = clock()
             for _ in range(repeats):
                 call()
-            taken[name].append((time.perf_counter_ns() - start) / repeats / 1000)
+            taken[name].append((clock() - start) / repeats / 1000)
     return taken
 
 
@@ -130,6 +135,25 @@ def part_latency(rounds: int) -> None:
             )
     header = ("graph", "executor", "µs a call", "ns an op", "of default", "of single-threaded")
     table("One call after the other, one thread unless said", header, rows)
+
+
+def part_cpu(rounds: int) -> None:
+    """Goal: the normal executor takes at most 1.02 of the default's processor time.
+
+    On one thread all of a small op is processor time, and that hardly varies beside other work.
+    """
+    rows = []
+    for case in (each for each in cases() if each.name != "empty"):
+        calls = ways_of(
+            case,
+            {"default": (graphs.DEFAULT, 1), "normal": (executor_type("normal", LEARNING), 1)},
+        )
+        taken = rounds_of(calls, rounds * 4, 20, clock=time.process_time_ns)
+        for name in calls:
+            middle = statistics.median(taken[name])
+            rows.append([case.name, name, f"{middle:.1f}", ratio(taken, name, "default")])
+    header = ("graph", "executor", "CPU µs a call", "of default")
+    table("Processor time of one call after the other, one thread", header, rows)
 
 
 def part_clients(rounds: int) -> None:
@@ -292,6 +316,7 @@ def drop_events() -> None:
 
 PARTS = {
     "latency": part_latency,
+    "cpu": part_cpu,
     "clients": part_clients,
     "loops": part_loops,
     "schedules": part_schedules,
