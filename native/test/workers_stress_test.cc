@@ -1,11 +1,8 @@
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <thread>
 #include <utility>
@@ -14,6 +11,7 @@
 #include "executor/workers.h"
 #include "test/check.h"
 #include "test/latch.h"
+#include "test/pool.h"
 
 namespace workbench {
 namespace {
@@ -24,42 +22,7 @@ constexpr int kRounds = 150;
 constexpr int kRounds = 600;
 #endif
 
-// Threads that run what they are given, in order.
-class Pool {
- public:
-  explicit Pool(int threads) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
-  }
-  ~Pool() {
-    for (size_t i = 0; i < threads_.size(); ++i) Run(nullptr);
-    for (std::thread& thread : threads_) thread.join();
-  }
-  void Run(std::function<void()> work) {
-    std::lock_guard<std::mutex> lock(mu_);
-    work_.push_back(std::move(work));
-    wake_.notify_one();
-  }
-
- private:
-  void Work() {
-    while (true) {
-      std::function<void()> work;
-      {
-        std::unique_lock<std::mutex> lock(mu_);
-        wake_.wait(lock, [this] { return !work_.empty(); });
-        work = std::move(work_.front());
-        work_.pop_front();
-      }
-      if (!work) return;
-      work();
-    }
-  }
-
-  std::mutex mu_;
-  std::condition_variable wake_;
-  std::deque<std::function<void()>> work_;
-  std::vector<std::thread> threads_;
-};
+using test::Pool;
 
 constexpr std::chrono::microseconds kSpin{5};
 
