@@ -81,15 +81,18 @@ native-test: $(NATIVE) ## The native library's own tests
 native-asan: $(NATIVE) ## The same under AddressSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=address >/dev/null && $(NATIVE_RUN)
 
-native-fuzz: $(NATIVE) ## Lookups and tables, damaged tensors too, under AddressSanitizer in TensorFlow
+# Leaks are Python's and TensorFlow's, which no sanitizer watches.
+SANITIZED = LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m tests.sanitized build/native-fuzz
+
+native-fuzz: $(NATIVE) ## Ops, plans, stages and executors, with damaged tensors and plans, under AddressSanitizer in TensorFlow
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S native -B build/$@ -G Ninja -DWORKBENCH_SANITIZE=address \
 		-DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" >/dev/null
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@
-	@LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libstdc++.so)" \
-		ASAN_OPTIONS=detect_leaks=0 WORKBENCH_FUZZ_EXAMPLES=3000 \
-		$(BIN)/python -m tests.sanitized build/$@ --timeout 1800 \
-		tests/integration/test_fused_damaged.py tests/integration/test_fused_embedding.py \
-		tests/integration/test_embedding_variable.py
+	@WORKBENCH_FUZZ_EXAMPLES=1500 $(SANITIZED) --timeout 1800 tests/integration/test_fused_damaged.py \
+		tests/integration/test_stage_plan_damaged.py
+	@$(SANITIZED) --timeout 900 $(patsubst %,tests/integration/test_%.py,stage_plan_pass buffer stage \
+		executor executor_control_flow executor_errors executor_random fused_embedding embedding_variable)
 
 native-tsan: $(NATIVE) ## The same under ThreadSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=thread >/dev/null && $(NATIVE_RUN)

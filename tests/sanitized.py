@@ -22,7 +22,8 @@ def main(folder: str, *arguments: str) -> int:
     if not (found / "_workbench.so").is_file():
         raise SystemExit(f"{found} has no _workbench.so; build it first")
     _native._folders = lambda: [found]
-    return int(pytest.main(["-q", "-s", "-p", "no:cacheprovider", *arguments]))
+    # Workers of xdist would be processes of their own, with the library as it is installed.
+    return int(pytest.main(["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments]))
 
 
 if __name__ == "__main__":

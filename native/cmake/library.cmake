@@ -33,6 +33,7 @@ set_source_files_properties(capi/stamp.cc PROPERTIES
 add_library(workbench MODULE
   $<TARGET_OBJECTS:workbench_plain>
   capi/executors.cc
+  capi/layouts.cc
   capi/stamp.cc
   embedding/combine_calls.cc
   embedding/combine_half.cc
@@ -84,6 +85,8 @@ foreach(target workbench workbench_plain)
 endforeach()
 target_compile_options(workbench PRIVATE -Wall -Wno-sign-compare)
 if(WORKBENCH_SANITIZE STREQUAL "address")
+  # Else the sanitizer gives Abseil's containers another layout than they have in TensorFlow.
+  target_compile_definitions(workbench PRIVATE NDEBUG_SANITIZER)
   foreach(target workbench workbench_plain)
     target_compile_options(${target} PRIVATE -fsanitize=address -fno-omit-frame-pointer -g -O1)
   endforeach()

@@ -77,7 +77,8 @@ class StageRules {
       if (!IsNodeName(copy.prefix)) {
         return Error(absl::StrCat(owner, ": the prefix cannot begin the name of a node"));
       }
-      if (!prefixes.insert(copy.prefix).second) return Error(absl::StrCat(owner, " is there twice"));
+      if (prefixes.insert(copy.prefix).second) continue;
+      return Error(absl::StrCat(owner, " is there twice"));
     }
     const int puts = Puts(stage_);
     if (puts > 0 && stage_.copies.size() <= static_cast<size_t>(puts)) return absl::OkStatus();

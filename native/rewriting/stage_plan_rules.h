@@ -10,7 +10,7 @@ namespace workbench {
 
 inline constexpr char kPutOp[] = "WorkbenchBufferPut";
 inline constexpr char kTakeOp[] = "WorkbenchBufferTake";
-inline constexpr char kBufferOps[] = "WorkbenchBuffer";  // How the name of each op of a buffer begins.
+inline constexpr char kBufferOps[] = "WorkbenchBuffer";  // The name of each op of a buffer begins so.
 
 // An error of the plan itself: no graph would make it right. `owner` is, say, "stage 'auto'".
 absl::Status MalformedPlan(const std::string& owner, const std::string& text);
