@@ -347,6 +347,29 @@ class TestLifeCycle:
         with v1.Session() as session, wb.prefetching(session):
             assert take_all(session, back) == [0, 1]
 
+    @pytest.mark.parametrize("twice", ["two hooks", "one hook twice", "hook and prefetching"])
+    def test_a_second_hook_loses_no_batch_and_is_named(self, twice, caplog):
+        back = wb.staged(numbers(200), wb.StageOptions(capacity=3), name="clicks")
+        hook = wb.make_prefetch_hook()
+        hooks = {"two hooks": [wb.make_prefetch_hook()], "one hook twice": [hook]}.get(twice, [])
+        with v1.train.MonitoredTrainingSession(hooks=[hook, *hooks]) as session:
+            with contextlib.ExitStack() as stack:
+                if twice == "hook and prefetching":
+                    assert stack.enter_context(wb.prefetching(session._tf_sess())) == ()
+                first = [session.run(back) for _ in range(5)]
+            assert [*first, *take_all(session, back)] == list(range(200))
+        assert "stage 'clicks' runs in this session already" in caplog.text
+        assert no_producer_is_left()
+
+    def test_a_stage_that_was_stopped_can_be_started_again(self, caplog):
+        back = wb.staged(numbers(), name="clicks")
+        with v1.Session() as session:
+            for _ in range(2):
+                with wb.prefetching(session) as runs:
+                    assert len(runs) == 1
+                    session.run(back)
+        assert "already" not in caplog.text
+
     def test_many_clients_get_each_item_once(self):
         back = wb.staged(numbers(200), wb.StageOptions(num_threads=3, num_clients=4, capacity=2))
         taken: collections.deque[int] = collections.deque()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -10,9 +11,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from workbench.core.prefetch import PrefetchRunner, StageRun
+from workbench.core.prefetch import PrefetchRunner, StageRun, live_runs
 from workbench.core.rewrite_session import applied_in, require_graph, runners_with
 from workbench.core.runners import runners
+
+_LOG = logging.getLogger("workbench")
 
 
 def make_prefetch_hook() -> PrefetchHook:
@@ -23,8 +26,8 @@ def make_prefetch_hook() -> PrefetchHook:
 class PrefetchHook(tf.compat.v1.train.SessionRunHook):
     """Starts every stage of the session's graph after the session is created or re-created.
 
-    A graph without a stage is left alone, so that a script may keep the hook with stages off. A
-    producer's error stops the coordinator and ends the consumers with the original message.
+    A graph without a stage is left alone, so that a script may keep the hook with stages off, and so
+    is a stage that runs in the session already, with a warning. A producer's error stops the coordinator and ends the consumers with the original message.
     """
 
     def __init__(self) -> None:
@@ -38,7 +41,8 @@ class PrefetchHook(tf.compat.v1.train.SessionRunHook):
             coord.request_stop(sys.exc_info() if sys.exc_info()[1] is error else error)
 
         runs = _start(session, on_error)
-        self._runs = runs
+        # The same hook may be in the session twice, and then starts nothing the second time.
+        self._runs = [*(run for run in self._runs if not run.stops), *runs]
         if runs:
             watcher = threading.Thread(
                 target=_stop_with, args=(coord, runs), name="prefetch-watcher", daemon=True
@@ -62,7 +66,8 @@ def prefetching(session: Any) -> Iterator[tuple[StageRun, ...]]:
       session: a `tf.compat.v1.Session` whose graph is complete and initialised.
 
     Yields:
-      The running stages.
+      The stages that it started; one that runs in the session already is left to its owner, with a
+      warning.
     """
     runs = _start(session, lambda error: None)
     try:
@@ -78,8 +83,17 @@ def _start(session: Any, on_error: Any) -> list[StageRun]:
     if applied:
         require_graph(applied.plan, session.graph)
         found = runners_with(applied, found)
+    running = {run.runner.stage for run in live_runs(session) if not run.stops}
     try:
         for runner in found:
+            if runner.stage in running:
+                _LOG.warning(
+                    "stage %r runs in this session already, started by another prefetch hook or "
+                    "prefetching(): it stays with that one, and is not started a second time; give "
+                    "a session one of them",
+                    runner.stage,
+                )
+                continue
             runs.append(runner.start(session, on_error))
     except BaseException:
         _stop(runs)
