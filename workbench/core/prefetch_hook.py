@@ -26,8 +26,9 @@ def make_prefetch_hook() -> PrefetchHook:
 class PrefetchHook(tf.compat.v1.train.SessionRunHook):
     """Starts every stage of the session's graph after the session is created or re-created.
 
-    A graph without a stage is left alone, so that a script may keep the hook with stages off, and so
-    is a stage that runs in the session already, with a warning. A producer's error stops the coordinator and ends the consumers with the original message.
+    A graph without a stage is left alone, so that a script may keep the hook with stages off. A
+    stage that runs in the session already is left alone too, with a warning. A producer's error
+    stops the coordinator and ends the consumers with the original message.
     """
 
     def __init__(self) -> None:

@@ -16,6 +16,7 @@ from workbench.core.buffer import Buffer
 from workbench.core.options import StageOptions
 from workbench.core.prefetch import build_runner
 from workbench.core.runners import register_runner
+from workbench.core.stage_feeds import stage_feeds
 from workbench.errors import OptionError, UnsupportedError
 
 v1 = tf.compat.v1
@@ -39,7 +40,7 @@ def staged(
         and None leaves are allowed. What is not a tensor is converted to one.
       options: capacity, threads, timeouts, exceptions; None means the defaults.
       feed_dict: maps placeholders (or SparseTensor placeholders) upstream of `features` to
-        tensors; before each put the runner evaluates the tensors and feeds them.
+        tensors or variables; before each put the runner evaluates these and feeds the values.
       name: name of the stage, of its ops' scope and in messages; None makes "prefetch",
         "prefetch_1", …
 
@@ -47,7 +48,8 @@ def staged(
       The same nest, dtypes and static shapes. No gradient flows through it.
 
     Raises:
-      OptionError: an empty nest, a feed_dict value that is not a tensor, or an unknown leaf.
+      OptionError: an empty nest, an unknown leaf, or a feed_dict value that is no tensor, or not of
+        its placeholder's dtype or shape.
       UnsupportedError: called eagerly, in a tf.function, or inside control flow.
     """
     return _join([features], options or StageOptions(), feed_dict, name)
@@ -94,7 +96,7 @@ def _join(
     name: str | None,
 ) -> Any:
     graph = _graph_to_stage_in()
-    feeds = _feeds(feed_dict or {})
+    feeds = stage_feeds(feed_dict or {})
     records = [_record(features) for features in nests]
     _require_equal_structure(nests, records)
     with v1.name_scope(name or "prefetch") as scope:
@@ -206,24 +208,3 @@ def _common_shape(tensors: Sequence[tf.Tensor]) -> tf.TensorShape:
     for tensor in tensors[1:]:
         common = common.most_specific_common_supertype([tensor.shape]) or tf.TensorShape(None)
     return common
-
-
-def _feeds(feed_dict: Mapping[Any, Any]) -> tuple[tuple[tf.Tensor, tf.Tensor], ...]:
-    """Pairs of (placeholder, value tensor), composites and nests taken apart."""
-    pairs: list[tuple[tf.Tensor, tf.Tensor]] = []
-    for key, value in feed_dict.items():
-        keys = tf.nest.flatten(key, expand_composites=True)
-        values = tf.nest.flatten(value, expand_composites=True)
-        if len(keys) != len(values):
-            raise OptionError(
-                f"feed_dict of tf.staged maps {key!r} to {value!r}: "
-                f"{len(keys)} tensors to feed but {len(values)} values"
-            )
-        for target, source in zip(keys, values, strict=True):
-            if not tf.is_tensor(source):
-                raise OptionError(
-                    f"feed_dict of tf.staged maps {key!r} to {source!r} of type "
-                    f"{type(source).__name__}; expected a tensor, evaluated before each put"
-                )
-            pairs.append((target, source))
-    return tuple(pairs)
