@@ -46,6 +46,8 @@ void ReturnMemory(int64_t freed) {
 #endif
 }
 
+constexpr int64_t kBloomHead = 3;  // words
+
 bool Belongs(int64_t key, const KeyPart& part) {
   const int64_t left = key % 1000;
   return (left < 0 ? left + 1000 : left) % part.count == part.part;
@@ -143,8 +145,10 @@ void EmbeddingTable::Export(const Eviction& eviction, const std::vector<int>& sl
     sizes.rows += shards_[s]->rows();
     sizes.filtered += shards_[s]->filtered();
   }
+  sizes.bloom_words = BloomWords();
   RowTargets to;
   if (!allocate(sizes, &to)) return;
+  if (to.bloom != nullptr) ExportBloom(to.bloom);
   to.slots = BySlot(to.slots, slots, slots_.size());
   threads([&](int begin, int end) {
     for (int s = begin; s < end; ++s) shards_[s]->Export(to, starts[s].rows, starts[s].filtered);
@@ -152,14 +156,15 @@ void EmbeddingTable::Export(const Eviction& eviction, const std::vector<int>& sl
 }
 
 std::string EmbeddingTable::Import(const RowSources& sources, int64_t rows, int64_t filtered,
-                                   const std::vector<int>& slots, const KeyPart& part,
-                                   const ForShards& threads) {
+                                   int64_t bloom_words, const std::vector<int>& slots,
+                                   const KeyPart& part, const ForShards& threads) {
   const KeysByShard keys(sources.keys, rows);
   const KeysByShard filtered_keys(sources.filtered_keys, filtered);
   std::unique_lock<TableLock> alone(lock_);
   ClearAlone();
   RowSources from = sources;
   from.slots = BySlot(sources.slots, slots, slots_.size());
+  if (from.bloom != nullptr) ImportBloom(from.bloom, bloom_words, part);
   std::array<int64_t, kTableShards> twice;  // position of a key that comes again
   twice.fill(-1);
   threads([&](int begin, int end) {
@@ -179,6 +184,36 @@ std::string EmbeddingTable::Import(const RowSources& sources, int64_t rows, int6
   ClearAlone();
   return "key " + std::to_string(sources.keys[*found]) + " stands at two places of " +
          std::to_string(rows) + " rows; expected each key once";
+}
+
+// Before the counters stands what they are of.
+int64_t EmbeddingTable::BloomWords() const {
+  if (options_.bloom_counters == 0) return 0;
+  return kBloomHead + kTableShards * shards_[0]->bloom_words();
+}
+
+void EmbeddingTable::ExportBloom(int64_t* to) const {
+  *to++ = options_.bloom_counters;
+  *to++ = options_.bloom_hashes;
+  *to++ = options_.bloom_bytes;
+  for (int s = 0; s < kTableShards; ++s) {
+    shards_[s]->ExportBloom(to + s * shards_[s]->bloom_words());
+  }
+}
+
+void EmbeddingTable::ImportBloom(const int64_t* from, int64_t words, const KeyPart& part) {
+  const int64_t each = BloomWords();
+  if (each == 0 || words % each != 0 || words / each != part.count || part.part >= part.count) {
+    return;
+  }
+  from += part.part * each;
+  if (from[0] != options_.bloom_counters || from[1] != options_.bloom_hashes ||
+      from[2] != options_.bloom_bytes) {
+    return;
+  }
+  for (int s = 0; s < kTableShards; ++s) {
+    shards_[s]->ImportBloom(from + kBloomHead + s * shards_[s]->bloom_words());
+  }
 }
 
 void EmbeddingTable::Clear() {

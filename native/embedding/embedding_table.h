@@ -22,8 +22,6 @@
 
 namespace workbench {
 
-constexpr int kTableShards = 64;
-
 // Runs work(begin, end) for ranges that cover all shards, on any threads, and waits for it.
 using ForShards = std::function<void(const std::function<void(int, int)>&)>;
 
@@ -31,8 +29,9 @@ inline void OnThisThread(const std::function<void(int, int)>& work) { work(0, kT
 
 struct TableSizes {
   int64_t rows = 0;
-  int64_t filtered = 0;  // keys that wait for filter_freq
-  int64_t bytes = 0;     // memory of everything
+  int64_t filtered = 0;     // keys that wait for filter_freq
+  int64_t bloom_words = 0;  // of the Bloom filter in an export, with what says its shape; 0: none
+  int64_t bytes = 0;        // memory of everything
 };
 
 // Which rows leave before an export.
@@ -74,7 +73,9 @@ class EmbeddingTable {
 
   // Replaces everything. Sources of slots are in the order of `slots`; other slots start anew.
   // Says what is wrong when a key comes twice (the table is empty then), empty if nothing is.
-  std::string Import(const RowSources& from, int64_t rows, int64_t filtered,
+  // `bloom_words` are those of all the parts that the export was of: a table of the same filter
+  // takes its own, and any other begins to count anew.
+  std::string Import(const RowSources& from, int64_t rows, int64_t filtered, int64_t bloom_words,
                      const std::vector<int>& slots, const KeyPart& part, const ForShards& threads);
 
   void Clear();
@@ -83,6 +84,9 @@ class EmbeddingTable {
  private:
   void ClearAlone();
   int64_t BytesAlone();
+  int64_t BloomWords() const;
+  void ExportBloom(int64_t* to) const;
+  void ImportBloom(const int64_t* from, int64_t words, const KeyPart& part);
 
   const TableOptions options_;
   TableLock lock_;

@@ -8,53 +8,12 @@ namespace {
 
 constexpr int64_t kBlock = 16;  // keys whose memory is fetched ahead together
 
-uint32_t Saturated(int64_t freq) {
-  return static_cast<uint32_t>(std::min(std::max<int64_t>(freq, 0), kMostFreq));
-}
-
-// A step that a caller or a checkpoint gives.
-int64_t Version(int64_t step) { return std::max(step, kNoVersion); }
-
 const float* DefaultRow(const LookupBatch& batch, int64_t key, int64_t dim) {
   const int64_t left = key % batch.default_count;
   return batch.default_rows + (left < 0 ? left + batch.default_count : left) * dim;
 }
 
 }  // namespace
-
-int64_t WaitingKeys::Add(uint64_t hash, int64_t key, int64_t count) {
-  const auto key_of = [this](int64_t row) { return keys_[row]; };
-  int64_t row = index_.Find(hash, key, key_of);
-  if (row == KeyIndex::kNone) {
-    row = index_.size();
-    index_.Append(hash, key_of);
-    keys_.push_back(key);
-    counts_.push_back(0);
-  }
-  return counts_[row] = Saturated(counts_[row] + Saturated(count));
-}
-
-void WaitingKeys::Remove(uint64_t hash, int64_t key) {
-  const auto key_of = [this](int64_t row) { return keys_[row]; };
-  const int64_t row = index_.Find(hash, key, key_of);
-  if (row == KeyIndex::kNone) return;
-  index_.Remove(row, key_of);
-  keys_[row] = keys_.back();
-  counts_[row] = counts_.back();
-  keys_.pop_back();
-  counts_.pop_back();
-}
-
-void WaitingKeys::Clear() {
-  index_.Clear();
-  Free(&keys_);
-  Free(&counts_);
-}
-
-int64_t WaitingKeys::bytes() const {
-  return index_.bytes() +
-         static_cast<int64_t>((keys_.capacity() + counts_.capacity()) * sizeof(int64_t));
-}
 
 TableShard::TableShard(const TableOptions& options, uint64_t seed)
     : options_(options),
@@ -63,7 +22,10 @@ TableShard::TableShard(const TableOptions& options, uint64_t seed)
       values_(options.dim),
       freqs_(1),
       versions_(1),
-      waiting_(seed) {}
+      waiting_(seed, (options.most_waiting + kTableShards - 1) / kTableShards,
+               options.keep_versions),
+      bloom_((options.bloom_counters + kTableShards - 1) / kTableShards,
+             static_cast<int>(options.bloom_hashes), static_cast<int>(options.bloom_bytes)) {}
 
 void TableShard::Lookup(const LookupBatch& batch, const int32_t* at, int64_t count) {
   std::lock_guard<std::mutex> lock(mu_);
@@ -124,9 +86,10 @@ void TableShard::Count(const LookupBatch& batch, const int32_t* at, int64_t coun
       *freqs_.At(row) = Saturated(*freqs_.At(row) + times);
       continue;
     }
-    const int64_t freq = waiting_.Add(hash, key, times);
+    const int64_t freq =
+        bloom_.on() ? bloom_.Add(key, times) : waiting_.Add(hash, key, times, batch.step);
     if (freq < options_.filter_freq) continue;
-    waiting_.Remove(hash, key);
+    if (!bloom_.on()) waiting_.Remove(hash, key);
     row = Append(hash, key, DefaultRow(batch, key, options_.dim));
     *freqs_.At(row) = Saturated(freq);
   }
@@ -214,14 +177,12 @@ void TableShard::Clear() {
   versions_.Release(0);
   for (RowColumn<float>& slot : slots_) slot.Release(0);
   waiting_.Clear();
+  bloom_.Clear();
 }
 
 void TableShard::Evict(int64_t step, int64_t steps_to_live) {
   for (int64_t row = index_.size() - 1; row >= 0; --row) {
-    int64_t* version = versions_.At(row);
-    // Its time starts now, if it is not known, or counted by another model's steps.
-    if (*version == kNoVersion || *version > step) *version = Version(step);
-    if (step - *version <= steps_to_live) continue;
+    if (!IsOld(step, steps_to_live, versions_.At(row))) continue;
     const int64_t last = index_.size() - 1;
     index_.Remove(row, KeyOf());
     keys_.Copy(last, row);
@@ -236,6 +197,7 @@ void TableShard::Evict(int64_t step, int64_t steps_to_live) {
   freqs_.Release(index_.size());
   versions_.Release(index_.size());
   for (RowColumn<float>& slot : slots_) slot.Release(index_.size());
+  waiting_.Evict(step, steps_to_live);
 }
 
 void TableShard::Export(const RowTargets& to, int64_t begin, int64_t filtered) const {
@@ -250,8 +212,14 @@ void TableShard::Export(const RowTargets& to, int64_t begin, int64_t filtered) c
       if (to.slots[s] != nullptr) std::copy_n(slots_[s].At(row), dim, to.slots[s] + i * dim);
     }
   }
-  std::copy(waiting_.keys().begin(), waiting_.keys().end(), to.filtered_keys + filtered);
-  std::copy(waiting_.counts().begin(), waiting_.counts().end(), to.filtered_freqs + filtered);
+  for (int64_t row = 0; row < waiting_.size(); ++row) {
+    const int64_t i = filtered + row;
+    to.filtered_keys[i] = waiting_.keys()[row];
+    to.filtered_freqs[i * to.filtered_stride] = waiting_.counts()[row];
+    if (to.filtered_versions != nullptr) {
+      to.filtered_versions[i * to.filtered_stride] = waiting_.versions()[row];
+    }
+  }
 }
 
 bool TableShard::Import(const RowSources& from, int64_t i) {
@@ -277,7 +245,14 @@ void TableShard::ImportFiltered(const RowSources& from, int64_t i) {
   const uint64_t hash = index_.Hash(key);
   // A key that has a row no longer waits for one.
   if (index_.Find(hash, key, KeyOf()) != KeyIndex::kNone) return;
-  waiting_.Add(hash, key, from.filtered_freqs[i]);
+  const int64_t freq = from.filtered_freqs[i * from.filtered_stride];
+  if (bloom_.on()) {
+    bloom_.Add(key, freq);
+    return;
+  }
+  const bool known = from.filtered_versions != nullptr;
+  waiting_.Add(hash, key, freq,
+               known ? from.filtered_versions[i * from.filtered_stride] : kNoVersion);
 }
 
 int64_t TableShard::rows() {
@@ -293,7 +268,7 @@ int64_t TableShard::filtered() {
 int64_t TableShard::bytes() {
   std::lock_guard<std::mutex> lock(mu_);
   int64_t total = index_.bytes() + keys_.bytes() + values_.bytes() + freqs_.bytes() +
-                  versions_.bytes() + waiting_.bytes();
+                  versions_.bytes() + waiting_.bytes() + bloom_.bytes();
   for (const RowColumn<float>& slot : slots_) total += slot.bytes();
   return total;
 }

@@ -4,7 +4,6 @@
 // One shard of an embedding table: the rows of the keys whose hash chooses it.
 
 #include <cstdint>
-#include <limits>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -12,8 +11,11 @@
 #include "embedding/embedding_table_index.h"
 #include "embedding/embedding_table_rows.h"
 #include "embedding/embedding_table_rules.h"
+#include "embedding/embedding_table_waiting.h"
 
 namespace workbench {
+
+constexpr int kTableShards = 64;
 
 struct TableOptions {
   int64_t dim = 1;
@@ -21,17 +23,18 @@ struct TableOptions {
   int64_t filter_freq = 0;
   // All values of a key that has no row yet because of filter_freq.
   float no_permission = 0;
-  // Remember the step in which a row was last looked up.
+  // Remember the step in which a row, or a key that waits for one, was last looked up.
   bool keep_versions = false;
+  // Most keys that wait for filter_freq.
+  int64_t most_waiting = int64_t{1} << 24;
+  // Counters of a Bloom filter that counts the keys instead, 0: none; counters of a key, and bytes
+  // of a counter.
+  int64_t bloom_counters = 0;
+  int64_t bloom_hashes = 0;
+  int64_t bloom_bytes = 1;
 
   bool keep_freqs() const { return filter_freq > 0; }
 };
-
-// A version that says nothing about when a row was used.
-constexpr int64_t kNoVersion = -1;
-
-// More occurrences of a key than this are not told apart.
-constexpr int64_t kMostFreq = std::numeric_limits<uint32_t>::max();
 
 // No larger row is worth a table, and with it no size below overflows.
 constexpr int64_t kMostDim = int64_t{1} << 16;
@@ -61,8 +64,11 @@ struct RowArrays {
   Int* freqs = nullptr;     // [rows]
   Int* versions = nullptr;  // [rows]
   std::vector<Float*> slots;  // each [rows, dim], in the order of the table's slots; null: none
-  Int* filtered_keys = nullptr;   // [filtered], those that wait for filter_freq
-  Int* filtered_freqs = nullptr;  // [filtered]
+  Int* filtered_keys = nullptr;      // [filtered], those that wait for filter_freq
+  Int* filtered_freqs = nullptr;     // [filtered]
+  Int* filtered_versions = nullptr;  // [filtered], or null
+  int64_t filtered_stride = 1;       // from one of these two to the next
+  Int* bloom = nullptr;              // [bloom_words], or null
 };
 using RowTargets = RowArrays<int64_t, float>;
 using RowSources = RowArrays<const int64_t, const float>;
@@ -73,27 +79,6 @@ inline bool SameNumber(float a, float b) { return a == b || (a != a && b != b); 
 struct Slot {
   std::string name;
   float initial = 0;
-};
-
-// The keys that came, but not often enough yet.
-class WaitingKeys {
- public:
-  explicit WaitingKeys(uint64_t seed) : index_(seed) {}
-
-  // Adds to a key's count and returns it.
-  int64_t Add(uint64_t hash, int64_t key, int64_t count);
-  void Remove(uint64_t hash, int64_t key);
-  void Clear();
-
-  int64_t size() const { return index_.size(); }
-  int64_t bytes() const;
-  const std::vector<int64_t>& keys() const { return keys_; }
-  const std::vector<int64_t>& counts() const { return counts_; }
-
- private:
-  KeyIndex index_;
-  std::vector<int64_t> keys_;
-  std::vector<int64_t> counts_;
 };
 
 // Memory of one thread for Update, reused from shard to shard.
@@ -118,7 +103,7 @@ class TableShard {
   void AddSlot(float initial);
   void Clear();
 
-  // Takes out rows not used for more than `steps_to_live` steps.
+  // Takes out rows, and keys that wait for one, not used for more than `steps_to_live` steps.
   void Evict(int64_t step, int64_t steps_to_live);
 
   // Copies everything to the targets, from these places on.
@@ -127,6 +112,10 @@ class TableShard {
   // Adds one row of a source; false if its key is there already.
   bool Import(const RowSources& from, int64_t i);
   void ImportFiltered(const RowSources& from, int64_t i);
+
+  int64_t bloom_words() const { return bloom_.words(); }
+  void ExportBloom(int64_t* to) const { bloom_.Export(to); }
+  void ImportBloom(const int64_t* from) { bloom_.Import(from); }
 
   // These take the lock.
   int64_t rows();
@@ -154,6 +143,7 @@ class TableShard {
   std::vector<RowColumn<float>> slots_;
   std::vector<float> slot_initials_;
   WaitingKeys waiting_;
+  BloomCounts bloom_;
 };
 
 }  // namespace workbench

@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "embedding/embedding_variable_resource.h"
+#include "tensorflow/core/platform/mem.h"
 
 namespace workbench {
 namespace {
@@ -11,6 +12,9 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
+// Of a filter: enough for any memory, and no size below overflows.
+constexpr int64_t kMostCounters = int64_t{1} << 37;
+
 class EmbeddingVariableOp : public OpKernel {
  public:
   explicit EmbeddingVariableOp(OpKernelConstruction* context) : OpKernel(context) {
@@ -20,11 +24,27 @@ class EmbeddingVariableOp : public OpKernel {
     OP_REQUIRES_OK(context, context->GetAttr("filter_freq", &options_.filter_freq));
     OP_REQUIRES_OK(context, context->GetAttr("no_permission", &options_.no_permission));
     OP_REQUIRES_OK(context, context->GetAttr("keep_versions", &options_.keep_versions));
+    OP_REQUIRES_OK(context, context->GetAttr("most_waiting", &options_.most_waiting));
+    OP_REQUIRES_OK(context, context->GetAttr("bloom_counters", &options_.bloom_counters));
+    OP_REQUIRES_OK(context, context->GetAttr("bloom_hashes", &options_.bloom_hashes));
+    OP_REQUIRES_OK(context, context->GetAttr("bloom_bytes", &options_.bloom_bytes));
     OP_REQUIRES(context, !shared_name_.empty(),
                 absl::InvalidArgumentError(absl::StrCat(
                     "'", name(), "' has an empty shared_name; sessions find a table by it")));
     OP_REQUIRES_OK(context, CheckMost("dim", options_.dim, kMostDim));
     OP_REQUIRES_OK(context, CheckMost("filter_freq", options_.filter_freq, kMostFreq));
+    OP_REQUIRES_OK(context, CheckMost("most_waiting", options_.most_waiting, kMostCounters));
+    OP_REQUIRES_OK(context, CheckMost("bloom_counters", options_.bloom_counters, kMostCounters));
+    OP_REQUIRES_OK(context, CheckMost("bloom_hashes", options_.bloom_hashes, 64));
+    OP_REQUIRES_OK(context, CheckMost("bloom_bytes", options_.bloom_bytes, 8));
+    OP_REQUIRES(context,
+                (options_.bloom_bytes & (options_.bloom_bytes - 1)) == 0 &&
+                    (options_.bloom_counters == 0) == (options_.bloom_hashes == 0),
+                absl::InvalidArgumentError(absl::StrCat(
+                    "EmbeddingVariable '", shared_name_, "' has a Bloom filter of ",
+                    options_.bloom_counters, " counters of ", options_.bloom_bytes, " bytes, ",
+                    options_.bloom_hashes, " of a key; expected 1, 2, 4 or 8 bytes, and counters ",
+                    "of a key where there are counters")));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -33,8 +53,7 @@ class EmbeddingVariableOp : public OpKernel {
     EmbeddingResource* found = nullptr;
     OP_REQUIRES_OK(context, manager->LookupOrCreate<EmbeddingResource>(
                                 container, shared_name_, &found, [this](EmbeddingResource** made) {
-                                  *made = new EmbeddingResource(shared_name_, options_);
-                                  return absl::OkStatus();
+                                  return Make(made);
                                 }));
     const EmbeddingPtr resource(found);
     OP_REQUIRES_OK(context, CheckOptions(resource->table()->options()));
@@ -44,6 +63,19 @@ class EmbeddingVariableOp : public OpKernel {
   }
 
  private:
+  // A Bloom filter takes its memory at once, and a process that takes too much is ended.
+  absl::Status Make(EmbeddingResource** made) const {
+    const int64_t total = tensorflow::port::GetMemoryInfo().total;
+    if (options_.bloom_counters > total / options_.bloom_bytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the Bloom filter of EmbeddingVariable '", shared_name_, "' has ",
+                       options_.bloom_counters, " counters of ", options_.bloom_bytes,
+                       " bytes; expected less than this machine's ", total, " bytes of memory"));
+    }
+    *made = new EmbeddingResource(shared_name_, options_);
+    return absl::OkStatus();
+  }
+
   absl::Status CheckMost(const char* attribute, int64_t value, int64_t most) const {
     if (value <= most) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("EmbeddingVariable '", shared_name_, "': ",
@@ -55,7 +87,11 @@ class EmbeddingVariableOp : public OpKernel {
   absl::Status CheckOptions(const TableOptions& found) const {
     if (found.dim == options_.dim && found.filter_freq == options_.filter_freq &&
         SameNumber(found.no_permission, options_.no_permission) &&
-        found.keep_versions == options_.keep_versions) {
+        found.keep_versions == options_.keep_versions &&
+        found.most_waiting == options_.most_waiting &&
+        found.bloom_counters == options_.bloom_counters &&
+        found.bloom_hashes == options_.bloom_hashes &&
+        found.bloom_bytes == options_.bloom_bytes) {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError(absl::StrCat(
@@ -67,7 +103,10 @@ class EmbeddingVariableOp : public OpKernel {
   static std::string Listed(const TableOptions& options) {
     return absl::StrCat("dimension ", options.dim, ", filter_freq ", options.filter_freq,
                         ", default_value_no_permission ", options.no_permission, ", ",
-                        options.keep_versions ? "eviction" : "no eviction");
+                        options.keep_versions ? "eviction" : "no eviction", ", at most ",
+                        options.most_waiting, " waiting keys, ", options.bloom_counters,
+                        " counters of a Bloom filter of ", options.bloom_bytes, " bytes, ",
+                        options.bloom_hashes, " of a key");
   }
 
   std::string container_;

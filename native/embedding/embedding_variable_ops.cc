@@ -80,6 +80,7 @@ absl::Status ExportShape(InferenceContext* c) {
   TF_RETURN_IF_ERROR(c->GetAttr("dim", &dim));
   for (int i = 0; i < 6; ++i) c->set_output(i, c->Vector(kUnknown));
   c->set_output(1, c->Matrix(kUnknown, dim));
+  c->set_output(5, c->UnknownShape());
   for (int i = 0; i < slots; ++i) c->set_output(6 + i, c->Matrix(kUnknown, dim));
   return absl::OkStatus();
 }
@@ -100,6 +101,10 @@ REGISTER_OP("WorkbenchEmbeddingVariable")
     .Attr("filter_freq: int >= 0 = 0")
     .Attr("no_permission: float = 0")
     .Attr("keep_versions: bool = false")
+    .Attr("most_waiting: int >= 1 = 16777216")
+    .Attr("bloom_counters: int >= 0 = 0")
+    .Attr("bloom_hashes: int >= 0 = 0")
+    .Attr("bloom_bytes: int >= 1 = 1")
     .SetIsStateful()
     .SetShapeFn(VariableShape)
     .Doc(R"doc(
@@ -108,7 +113,10 @@ Finds an embedding variable's table by name, or makes an empty one.
 dim: values of a row.
 filter_freq: a key gets its row when it has come this often; 0: at once.
 no_permission: all values of a key that has no row yet because of filter_freq.
-keep_versions: remember the step in which each row was last used.
+keep_versions: remember the step in which each row, or key that waits for one, was last used.
+most_waiting: keys that wait for filter_freq; with one more the rarer half is forgotten.
+bloom_counters: above 0, a counting Bloom filter counts the keys instead, in memory of a fixed size.
+bloom_hashes, bloom_bytes: its counters of a key, and the bytes of a counter: 1, 2, 4 or 8.
 )doc");
 
 REGISTER_OP("WorkbenchEmbeddingGather")
@@ -227,6 +235,8 @@ Copies out all rows, as they stood at one moment.
 
 step: with steps_to_live, the step in which this is: rows not used for more steps leave before.
 freqs, versions: [0] where the table does not keep them.
+filtered_freqs: of each filtered key; [n, 2], with its version, where the table keeps versions; the
+  words of a Bloom filter, where the table has one.
 )doc");
 
 REGISTER_OP("WorkbenchEmbeddingImport")

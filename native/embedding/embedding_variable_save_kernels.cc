@@ -71,10 +71,32 @@ class EmbeddingExportOp : public OpKernel {
     if (!options.keep_freqs()) to->freqs = nullptr;
     if (!options.keep_versions) to->versions = nullptr;
     TF_RETURN_IF_ERROR(keys(4, sizes.filtered, &to->filtered_keys));
-    TF_RETURN_IF_ERROR(keys(5, sizes.filtered, &to->filtered_freqs));
+    TF_RETURN_IF_ERROR(AllocateFilter(context, options, sizes, to));
     to->slots.resize(slots_.count());
     for (size_t s = 0; s < slots_.count(); ++s) {
       TF_RETURN_IF_ERROR(rows(6 + static_cast<int>(s), &to->slots[s]));
+    }
+    return absl::OkStatus();
+  }
+
+  // [filtered]; with versions [filtered, 2]; the words of a Bloom filter where there is one.
+  static absl::Status AllocateFilter(OpKernelContext* context, const TableOptions& options,
+                                     const TableSizes& sizes, RowTargets* to) {
+    const bool bloom = sizes.bloom_words > 0;
+    TensorShape shape({bloom ? sizes.bloom_words : sizes.filtered});
+    const bool versions = !bloom && options.keep_versions && options.filter_freq > 0;
+    if (versions) shape.AddDim(2);
+    Tensor* tensor = nullptr;
+    TF_RETURN_IF_ERROR(context->allocate_output(5, shape, &tensor));
+    int64_t* data = tensor->flat<int64_t>().data();
+    if (bloom) {
+      to->bloom = data;
+      return absl::OkStatus();
+    }
+    to->filtered_freqs = data;
+    if (versions) {
+      to->filtered_versions = data + 1;
+      to->filtered_stride = 2;
     }
     return absl::OkStatus();
   }
@@ -103,14 +125,23 @@ class EmbeddingImportOp : public OpKernel {
     if (context->input(3).NumElements() == rows) from.freqs = Keys(context, 3);
     if (context->input(4).NumElements() == rows) from.versions = Keys(context, 4);
     from.filtered_keys = Keys(context, 5);
-    from.filtered_freqs = Keys(context, 6);
+    const Tensor& filter = context->input(6);
+    const bool bloom = context->input(5).NumElements() == 0;
+    if (bloom) {
+      from.bloom = Keys(context, 6);
+    } else {
+      from.filtered_freqs = Keys(context, 6);
+      from.filtered_stride = filter.dims();
+      if (filter.dims() == 2) from.filtered_versions = from.filtered_freqs + 1;
+    }
     for (size_t s = 0; s < slots_.count(); ++s) {
       from.slots.push_back(context->input(7 + s).flat<float>().data());
     }
     std::vector<int> numbers;
     OP_REQUIRES_OK(context, slots_.Find(resource.get(), &numbers));
     const std::string wrong = resource->table()->Import(
-        from, rows, context->input(5).NumElements(), numbers, part_,
+        from, rows, context->input(5).NumElements(), bloom ? filter.NumElements() : 0, numbers,
+        part_,
         OnWorkers(context, rows, 2 * kCopyCost + 2 * options.dim));
     OP_REQUIRES(context, wrong.empty(),
                 absl::InvalidArgumentError(absl::StrCat("the checkpoint of EmbeddingVariable '",
@@ -140,8 +171,12 @@ class EmbeddingImportOp : public OpKernel {
     TF_RETURN_IF_ERROR(CheckCount(resource, filtered));
     TF_RETURN_IF_ERROR(CheckShape(resource, "the checkpoint's filtered keys", context->input(5),
                                   TensorShape({filtered})));
-    TF_RETURN_IF_ERROR(CheckShape(resource, "the checkpoint's filtered freqs", context->input(6),
-                                  TensorShape({filtered})));
+    const Tensor& filter = context->input(6);
+    // Of a Bloom filter they are its words, and there are no keys.
+    if ((filtered > 0 || filter.dims() != 1) && filter.shape() != TensorShape({filtered, 2})) {
+      TF_RETURN_IF_ERROR(CheckShape(resource, "the checkpoint's filtered freqs", filter,
+                                    TensorShape({filtered})));
+    }
     for (size_t s = 0; s < slots_.count(); ++s) {
       TF_RETURN_IF_ERROR(CheckShape(
           resource, absl::StrCat("the checkpoint's slot ", slots_.slots()[s].name).c_str(),

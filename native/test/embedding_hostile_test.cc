@@ -94,7 +94,7 @@ struct Table {
     from.filtered_keys = all[3].data();
     from.filtered_freqs = all[4].data();
     CHECK_EQ(table.Import(from, static_cast<int64_t>(all[0].size()),
-                          static_cast<int64_t>(all[3].size()), {}, {}, OnThisThread),
+                          static_cast<int64_t>(all[3].size()), 0, {}, {}, OnThisThread),
              "");
   }
 };

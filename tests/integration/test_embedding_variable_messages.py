@@ -140,7 +140,16 @@ def test_keys_of_another_dtype_are_refused():
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (lambda: CBFFilter(filter_freq=3), UnsupportedError, r"CBFFilter\(filter_freq=3\) is not"),
+        (lambda: CBFFilter(3), OptionError, "false_positive_probability is -1.0; expected a num"),
+        (lambda: CBFFilter(3, 0, 0.1), OptionError, "max_element_size is 0; expected the number"),
+        (lambda: CBFFilter(3, 2**60, 0.1), OptionError, "for at most 137438953472 counters"),
+        (lambda: CBFFilter(-3, 9, 0.1), OptionError, "CBFFilter: filter_freq is -3; expected 0"),
+        (
+            lambda: CBFFilter(300, 9, 0.1, tf.uint8),
+            OptionError,
+            "counter_type is tf.uint8; expected one that counts to filter_freq = 300: uint16, uint",
+        ),
+        (lambda: CounterFilter(2, 10), OptionError, "max_waiting_keys is 10; expected 1024 to"),
         (lambda: L2WeightEvict(0.1), UnsupportedError, r"L2WeightEvict\(0.1\) .*GlobalStepEvict"),
         (
             lambda: StorageOption("dram"),
@@ -155,7 +164,7 @@ def test_keys_of_another_dtype_are_refused():
         (
             lambda: EmbeddingVariableOption(filter_option=3),
             OptionError,
-            "filter_option is 3; expected a CounterFilter or None",
+            "filter_option is 3; expected a CounterFilter, a CBFFilter or None",
         ),
         (
             lambda: EmbeddingVariableOption(storage_option="ssd"),

@@ -11,11 +11,10 @@ import tensorflow as tf
 from workbench import _native
 from workbench.errors import OptionError
 from workbench.ops.embedding_variable_arguments import check, partitions_of, refuse
+from workbench.ops.embedding_variable_filters import CBFFilter, CounterFilter
 from workbench.ops.embedding_variable_frame import read_embedding_variable
 from workbench.ops.embedding_variable_keys import string_keys
 from workbench.ops.embedding_variable_options import (
-    CBFFilter,
-    CounterFilter,
     EmbeddingVariableOption,
     GlobalStepEvict,
     InitializerOption,
@@ -146,7 +145,7 @@ def _made(
             EmbeddingVariable(
                 name=each,
                 dim=dim,
-                handle=_handle(each, dim, device, option),
+                handle=_handle(each, dim, device, option, len(names)),
                 default_rows=default_rows,
                 trainable=trainable,
                 option=option,
@@ -163,15 +162,17 @@ def _made(
     return PartitionedEmbeddingVariable(name, tables), tables
 
 
-def _handle(name: str, dim: int, device: str, option: EmbeddingVariableOption) -> tf.Tensor:
+def _handle(
+    name: str, dim: int, device: str, option: EmbeddingVariableOption, partitions: int
+) -> tf.Tensor:
     with _at(device):
         return _native.library().workbench_embedding_variable(
             shared_name=name,
             dim=dim,
-            filter_freq=option.filter_freq,
             no_permission=option.init.default_value_no_permission,
             keep_versions=option.steps_to_live > 0,
             name=name,
+            **option.filter_arguments(partitions),
         )
 
 

@@ -7,11 +7,10 @@ import logging
 from typing import Any, NoReturn
 
 from workbench.errors import OptionError, UnsupportedError
+from workbench.ops.embedding_variable_filters import CBFFilter, CounterFilter, require_int
 
 _LOG = logging.getLogger("workbench")
 _DEFAULT_VALUE_DIM = 4096
-# As the native table has it.
-_MOST_FREQ = 2**32 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +32,7 @@ class InitializerOption:
     default_value_no_permission: float = 0.0
 
     def __post_init__(self) -> None:
-        _require_int(self, "default_value_dim")
+        require_int(self, "default_value_dim")
         if self.default_value_dim <= 0:
             _LOG.warning(
                 "InitializerOption: default_value_dim is %d; taking %d, as it must be above 0",
@@ -41,28 +40,6 @@ class InitializerOption:
                 _DEFAULT_VALUE_DIM,
             )
             object.__setattr__(self, "default_value_dim", _DEFAULT_VALUE_DIM)
-
-
-@dataclasses.dataclass(frozen=True)
-class CounterFilter:
-    """Gives a key its row when it has come often enough.
-
-    Until then it reads as `default_value_no_permission` and is not trained. Every occurrence
-    counts, several in one batch too; a key that gets there in a batch has its row for all of it.
-
-    Attributes:
-      filter_freq: how often a key must come; 0 means that every key has its row at once.
-    """
-
-    filter_freq: int = 0
-
-    def __post_init__(self) -> None:
-        _require_int(self, "filter_freq")
-        if not 0 <= self.filter_freq <= _MOST_FREQ:
-            raise OptionError(
-                f"CounterFilter: filter_freq is {self.filter_freq}; expected 0 (no filter) to "
-                f"{_MOST_FREQ}"
-            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +53,7 @@ class GlobalStepEvict:
     steps_to_live: int
 
     def __post_init__(self) -> None:
-        _require_int(self, "steps_to_live")
+        require_int(self, "steps_to_live")
         if self.steps_to_live <= 0:
             raise OptionError(
                 f"GlobalStepEvict: steps_to_live is {self.steps_to_live}; expected 1 or more, or "
@@ -89,20 +66,20 @@ class EmbeddingVariableOption:
     """Options of an EmbeddingVariable.
 
     Attributes:
-      filter_option: a CounterFilter; None lets every key in.
+      filter_option: a CounterFilter or CBFFilter; None lets every key in.
       evict_option: a GlobalStepEvict; None keeps every row.
       init_option: the rows of new keys; None means `InitializerOption()`.
       storage_option, ckpt: of DeepRec; only None.
     """
 
-    filter_option: CounterFilter | None = None
+    filter_option: CounterFilter | CBFFilter | None = None
     evict_option: GlobalStepEvict | None = None
     init_option: InitializerOption | None = None
     storage_option: Any = None
     ckpt: Any = None
 
     def __post_init__(self) -> None:
-        self._require("filter_option", CounterFilter)
+        self._require("filter_option", CounterFilter, CBFFilter)
         self._require("evict_option", GlobalStepEvict)
         self._require("init_option", InitializerOption)
         if self.storage_option is not None:
@@ -128,22 +105,17 @@ class EmbeddingVariableOption:
         """Steps that an unused row stays; 0 means for ever."""
         return self.evict_option.steps_to_live if self.evict_option else 0
 
-    def _require(self, field: str, kind: type) -> None:
+    def filter_arguments(self, partitions: int) -> dict[str, int]:
+        """What the native table of one of so many partitions is told of its filter."""
+        return self.filter_option.native_arguments(partitions) if self.filter_option else {}
+
+    def _require(self, field: str, *kinds: type) -> None:
         value = getattr(self, field)
-        if value is not None and not isinstance(value, kind):
+        if value is not None and not isinstance(value, kinds):
+            names = ", a ".join(kind.__name__ for kind in kinds)
             raise OptionError(
-                f"EmbeddingVariableOption: {field} is {value!r}; expected a {kind.__name__} or None"
+                f"EmbeddingVariableOption: {field} is {value!r}; expected a {names} or None"
             )
-
-
-class CBFFilter:
-    """DeepRec's counting Bloom filter: refused; `CounterFilter` counts exactly."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise UnsupportedError(
-            f"CBFFilter({_listed(args, kwargs)}) is not implemented; use "
-            "CounterFilter(filter_freq), which counts exactly and takes about 30 bytes a key"
-        )
 
 
 class L2WeightEvict:
@@ -172,9 +144,3 @@ def _refuse_storage(asked: str) -> NoReturn:
 
 def _listed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     return ", ".join([*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())])
-
-
-def _require_int(option: Any, field: str) -> None:
-    value = getattr(option, field)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise OptionError(f"{type(option).__name__}: {field} is {value!r}; expected an int")

@@ -97,7 +97,7 @@ class PartitionedEmbeddingVariable(resource_variable_ops.BaseResourceVariable):
             return stitched
 
     def sizes(self) -> tf.Tensor:
-        """int64 [3]: rows, keys that a filter still keeps out, bytes of memory with slots."""
+        """int64 [3]: rows, keys that wait in a CounterFilter, bytes of memory with slots."""
         return tf.add_n([table.sizes() for table in self.partitions])
 
     def total_count(self, name: str | None = None) -> tf.Tensor:

@@ -20,7 +20,8 @@ class EmbeddingSaveable(saveable_object.SaveableObject):
     A checkpoint has `<name>-keys`, `-values`, `-freqs`, `-versions`, `-keys_filtered`,
     `-freqs_filtered`, and `<name>/<slot>-values` of each slot that there is when the Saver is
     built. The rows of all partitions stand together, so that another number may restore them;
-    they are brought to the first partition's device for it.
+    they are brought to the first partition's device for it. `-freqs_filtered` has the versions of
+    those keys beside it where rows are evicted, and the counters of a Bloom filter.
     """
 
     def __init__(self, name: str, tables: Sequence[EmbeddingVariable], slots: Slots) -> None:

@@ -144,7 +144,7 @@ class EmbeddingVariable(resource_variable_ops.BaseResourceVariable):
             )
 
     def sizes(self) -> tf.Tensor:
-        """int64 [3]: rows, keys that a filter still keeps out, bytes of memory with slots."""
+        """int64 [3]: rows, keys that wait in a CounterFilter, bytes of memory with slots."""
         with self._beside():
             return _native.library().workbench_embedding_sizes(handle=self.handle)
 
@@ -180,7 +180,8 @@ class EmbeddingVariable(resource_variable_ops.BaseResourceVariable):
 
         Returns:
           A named tuple of tensors: keys [rows], values [rows, dim], freqs and versions, [rows] or
-          [0] where they are not kept, filtered_keys and filtered_freqs [waiting], slots, a list.
+          [0] where they are not kept, filtered_keys [waiting], filtered_freqs, [waiting], or
+          [waiting, 2] with their versions, or a Bloom filter's counters, and slots, a list.
         """
         steps_to_live = self.option.steps_to_live if evict else 0
         with self._beside(), tf.name_scope("embedding_export"):
