@@ -93,7 +93,7 @@ def test_rows_come_when_the_counts_say_so_and_never_later(batches, freq, partiti
 
 
 def test_a_bloom_filter_of_the_right_size_counts_as_exactly_as_one_can_ask():
-    table = Table(CBFFilter(3, 20_000, 0.01))
+    table = Table(CBFFilter(3, 20_000, 0.01, tf.int64))
     keys = np.arange(20_000) * 7919
     assert not any(table.seen(keys))
     assert np.mean(table.seen(keys)) < 0.01
