@@ -92,7 +92,8 @@ native-fuzz: $(NATIVE) ## Ops, plans, stages and executors, with damaged tensors
 	@WORKBENCH_FUZZ_EXAMPLES=1500 $(SANITIZED) --timeout 1800 tests/integration/test_fused_damaged.py \
 		tests/integration/test_stage_plan_damaged.py
 	@$(SANITIZED) --timeout 900 $(patsubst %,tests/integration/test_%.py,stage_plan_pass buffer stage \
-		executor executor_control_flow executor_errors executor_random fused_embedding embedding_variable)
+		executor executor_control_flow executor_errors executor_random fused_embedding embedding_variable \
+		embedding_variable_damaged embedding_variable_filters stage_epochs)
 
 native-tsan: $(NATIVE) ## The same under ThreadSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=thread >/dev/null && $(NATIVE_RUN)
