@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-embedding bench-executor test-graphs test-models soak-executor bench-trace bench-timeline soak soak-exit clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-embedding bench-executor test-graphs test-models soak-executor bench-trace bench-timeline soak soak-exit soak-keras clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -133,6 +133,9 @@ soak: $(NATIVE) ## 10,000 create/run/close cycles: no thread and no memory may l
 
 soak-exit: $(NATIVE) ## 200 scripts that end without closing anything: no abort
 	@WORKBENCH_SOAK_EXITS=200 $(BIN)/python -m pytest -q -s --timeout 6600 tests/integration/test_unclosed.py
+
+soak-keras: $(NATIVE) ## 100 Keras models staged, trained and dropped: no more memory than plain ones
+	@WORKBENCH_SOAK_KERAS=100 $(BIN)/python -m pytest -q -s --timeout 3600 tests/integration/test_keras_soak.py
 
 clean: ## Remove builds and demo output; keeps .venv
 	@rm -rf build demo $(NATIVE)

@@ -466,6 +466,20 @@ class TestEnds:
         iterator.close()
         assert int(runner.buffer.size()) == 0
 
+    def test_a_dropped_stage_gives_its_buffer_to_the_next(self):
+        def runner_of_a_new_stage():
+            stage = smart_stage_function(parse, pairs(3), SmartStageOptions(capacity=7))
+            runner = with_known_runner(stage)
+            list(stage)
+            return runner
+
+        first, second = runner_of_a_new_stage(), runner_of_a_new_stage()
+        names = {first.buffer.shared_name, second.buffer.shared_name}
+        assert len(names) == 2
+        del first, second
+        gc.collect()
+        assert runner_of_a_new_stage().buffer.shared_name in names
+
     def test_a_put_without_room_waits_on_and_says_so(self, caplog):
         stage = smart_stage_function(parse, pairs(4), SmartStageOptions(timeout_millis=30))
         iterator = iter(stage)

@@ -19,6 +19,7 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.core.buffer import Buffer, is_parked, is_superseded
+from workbench.core.buffer_names import give_back_with, lend_name
 from workbench.core.end_at_exit import end_at_exit, is_of_this_process
 from workbench.core.error_codes import error_codes
 from workbench.core.function_call import Cancellation, FunctionCall
@@ -86,11 +87,9 @@ def build_runner(
       arguments: the function's arguments, in any nest, for one element.
     """
     stage = halves.stage
-    at = Buffer(
-        shared_name=f"{secrets.token_hex(8)}/{stage.name}",
-        capacity=stage.options.capacity,
-        stage=stage.name,
-    )
+    capacity = stage.options.capacity
+    name = lend_name(stage.name, capacity)
+    at = Buffer(shared_name=name, capacity=capacity, stage=stage.name)
 
     @_on_any_device
     def produce(iterator: Any, owner: tf.Tensor) -> None:
@@ -118,12 +117,14 @@ def build_runner(
         graph = tf.compat.v1.get_default_graph()
         return halves.compute(taken, graph.get_operation_by_name("workbench_take"))
 
-    return FunctionRunner(
+    runner = FunctionRunner(
         halves=halves,
         buffer=at,
         produce=_traced(produce, tf.data.IteratorSpec(element_spec), tf.TensorSpec([2], tf.int64)),
         consume=_traced(consume),
     )
+    give_back_with(runner, stage.name, capacity, name)
+    return runner
 
 
 def _on_any_device(body: Callable[..., Any]) -> Callable[..., Any]:
