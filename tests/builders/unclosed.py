@@ -62,7 +62,7 @@ def run_many(count: int) -> bool:
         code = os.waitstatus_to_exitcode(status)
         ended[name, code] += 1
         if code != CODES.get(name, 0):
-            print(name, "ended with", code, said.read_text()[-3000:])
+            print(name, "ended with", code, said.read_text()[-3000:], flush=True)
         said.unlink()
     for (name, code), times in sorted(ended.items()):
         print(f"{name}: {times} times {code}")

@@ -162,6 +162,26 @@ def test_a_compiled_keras_model_is_a_step_too():
     assert [len(variant.trace.steps()) for variant in found.variants] == [2, 2, 2]
 
 
+def make_keras_of_unknown_length():
+    model, dataset = make_keras()
+    return model, dataset.filter(lambda x, y: True)
+
+
+def test_the_receipt_says_that_fit_counts_the_end_of_data_of_unknown_length():
+    found = wb.compare(
+        wb.FunctionProgram(name="keras", make=make_keras_of_unknown_length),
+        ["smart_stage", "inline_executor"],
+        budget_s=0.2,
+        trace_steps=0,
+        equivalence_steps=20,
+        progress=False,
+    )
+    staged, executor = found.equivalence
+    assert staged.passed and executor.passed
+    assert "plain fit counts one more step in optimizer.iterations" in staged.detail
+    assert "optimizer.iterations" not in executor.detail
+
+
 def test_one_trace_of_a_function():
     program = wb.FunctionProgram(name="mine", make=make)
     found = wb.trace(program, Optimizations(executor="cost_model"), steps=3, progress=False)

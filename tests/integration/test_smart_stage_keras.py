@@ -183,6 +183,18 @@ class TestFit:
 
         require_same(word_model, fit)
 
+    def test_of_data_of_unknown_length_counts_no_step_at_its_end(self):
+        counted = []
+        for staged in (False, True):
+            model = number_model()
+            if staged:
+                smart_stage_model(model)
+            _, numbers, labels = rows(80)
+            data = tf.data.Dataset.from_tensor_slices((numbers, labels)).batch(8)
+            model.fit(data.filter(lambda x, y: True), epochs=3, verbose=0)
+            counted.append(int(model.optimizer.iterations))
+        assert counted == [33, 30]
+
     def test_of_a_py_dataset(self):
         require_same(number_model, lambda m: m.fit(Data(), epochs=2, verbose=0))
 

@@ -35,9 +35,13 @@ def smart_stage_model(model: Any, options: SmartStageOptions | None = None) -> M
 
     `model.fit` is called as always and trains the same weights, bit for bit with one producer.
     `evaluate`, `predict` and `train_on_batch` are as before. Batches are read ahead: with
-    steps_per_epoch those are used in the next epoch, and dropped after the last one. Where the
-    length of the data is not known, Keras finds its end with a step that has no batch but counts
-    in the optimizer and the seeds of dropout; a staged one does not.
+    steps_per_epoch those are used in the next epoch, and dropped after the last one.
+
+    Where the length of the data is not known, plain Keras finds its end with a step that has no
+    batch but counts in `optimizer.iterations` (33 after 3 epochs of 10 batches) and in the seeds of
+    dropout; a staged one does not (30), so a learning rate that follows the iterations, and with it
+    the history, differ from the second epoch on. `tf.data.experimental.assert_cardinality` gives
+    the data a length, with which both are equal.
 
     Args:
       model: a Keras 3 model on the TensorFlow backend; it may be compiled before or after, and

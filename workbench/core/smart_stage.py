@@ -121,7 +121,9 @@ def smart_stage(step: Any, dataset: Any = None, options: SmartStageOptions | Non
 
     Returns:
       For a function an iterable of the step's results. For a model a handle, whose `remove()`
-      gives the model its own `fit` back; until then `model.fit` trains as before, staged.
+      gives the model its own `fit` back; until then `model.fit` trains as before, staged. Only over
+      data of unknown length does plain Keras count a step more at each epoch's end, in
+      `optimizer.iterations`: see `smart_stage_model`.
 
     Raises:
       OptionError: neither a function with a dataset nor a model.

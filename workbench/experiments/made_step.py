@@ -43,7 +43,9 @@ def made_step(program: FunctionProgram) -> MadeStep:
     if isinstance(step, tf.types.experimental.PolymorphicFunction):
         return MadeStep(who, step, dataset, takes_components(step, dataset.element_spec))
     if callable(getattr(step, "train_step", None)) and callable(getattr(step, "fit", None)):
-        return MadeStep(who, _step_of_model(who, step, dataset), dataset, spread=False)
+        found = MadeStep(who, _step_of_model(who, step, dataset), dataset, spread=False)
+        found.end_counts = int(dataset.cardinality()) == tf.data.UNKNOWN_CARDINALITY
+        return found
     raise OptionError(
         f"{who} returned a step of type {type(step).__name__}; {_EXPECTED}"
         + ("; decorate the function with @tf.function" if callable(step) else "")
@@ -82,11 +84,12 @@ class MadeStep:
       has_loss, has_fingerprint: what the step returns; known once `concrete` was called.
       inject_prefetch: whether tf.data adds a prefetch by itself, in words.
       own_prefetch: whether the pipeline has one.
+      end_counts: whether the model's own `fit` counts a step at each end of the data.
     """
 
     def __init__(self, who: str, step: Any, dataset: tf.data.Dataset, spread: bool) -> None:
         self.dataset = dataset
-        self.has_loss = self.has_fingerprint = False
+        self.has_loss = self.has_fingerprint = self.end_counts = False
         chosen = dataset.options().experimental_optimization.inject_prefetch
         self.inject_prefetch = {None: "on, TensorFlow's default", True: "on", False: "off"}[chosen]
         self.own_prefetch = _prefetches(dataset)

@@ -27,6 +27,12 @@ _SEEDS = (
     "weights or data begin differently; TensorFlow, NumPy and random are seeded before a program "
     "is built, so look for a generator of its own without a seed, such as np.random.default_rng()"
 )
+_END = (
+    "steps alone are compared: over data of unknown length plain fit counts one more step in "
+    "optimizer.iterations at each epoch's end, a staged one does not, so a learning rate that "
+    "follows it, and the history, differ from the second epoch on; assert_cardinality gives the "
+    "data a length"
+)
 _TO_THE_END = 1_000_000_000
 _FEWEST_THREADS_TO_MIX = 2
 # Steps whose time says how many more fit.
@@ -34,12 +40,17 @@ _FIRST_STEPS = 10
 
 
 def compare_losses(
-    settings: Sequence[Setting], workers: Sequence[Worker], steps: int, seconds: float
+    settings: Sequence[Setting],
+    workers: Sequence[Worker],
+    opened: Opened,
+    steps: int,
+    seconds: float,
 ) -> list[Equivalence]:
     """Losses of the first steps from the same seed; every variant with one prefetch thread.
 
     Args:
       settings, workers: the variants, the baseline first.
+      opened: what is known of the baseline's graph.
       steps: most steps to compare.
       seconds: for running them; fewer are compared where they are too few.
     """
@@ -62,9 +73,10 @@ def compare_losses(
         )
         for setting, found in zip(settings[1:], losses[1:], strict=True)
     ]
+    advised = map(_with_advice, checks, [losses[0]] * len(checks), losses[1:])
     return [
-        _with_advice(check, losses[0], found)
-        for check, found in zip(checks, losses[1:], strict=True)
+        _with_end(check) if opened.end_counts and setting.optimizations.smart_stage else check
+        for setting, check in zip(settings[1:], advised, strict=True)
     ]
 
 
@@ -75,6 +87,11 @@ def _with_advice(check: Equivalence, baseline: np.ndarray, losses: np.ndarray) -
     if np.isclose(losses[0], baseline[0], rtol=TOLERANCE, atol=0, equal_nan=True):
         return check
     return dataclasses.replace(check, detail=f"{check.detail}; {_SEEDS}")
+
+
+def _with_end(check: Equivalence) -> Equivalence:
+    """The check with what tells the history of a staged `fit` from that of a plain one."""
+    return dataclasses.replace(check, detail=f"{check.detail}; {_END}")
 
 
 def compare_batches(

@@ -132,7 +132,7 @@ def _checks(
         said.phase("Checking that training stays the same")
         if opened.has_loss:
             checks += compare_losses(
-                settings, workers, steps, budget.share_s(_CHECK_SHARE, _LEAST_S)
+                settings, workers, opened, steps, budget.share_s(_CHECK_SHARE, _LEAST_S)
             )
         checks += compare_batches(
             program, settings, workers, opened, steps, budget.share_s(_CHECK_SHARE, _LEAST_S)

@@ -81,6 +81,7 @@ class FunctionSession:
             intra_op_threads=tf.config.threading.get_intra_op_parallelism_threads(),
             inject_prefetch=made.inject_prefetch,
             own_prefetch=made.own_prefetch,
+            end_counts=made.end_counts,
         )
 
     def run(self, steps: int, fetch: str) -> Steps:

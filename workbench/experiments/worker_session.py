@@ -52,6 +52,8 @@ class Opened:
       inject_prefetch: whether TensorFlow adds a prefetch by itself, in words.
       own_prefetch: whether the program's own pipeline prefetches.
       inter_op_threads, intra_op_threads: of the session; 0 is TensorFlow's default.
+      end_counts: whether Keras's `fit` counts a step at each end of the data, because it does not
+        know their length.
     """
 
     stages: int
@@ -63,6 +65,7 @@ class Opened:
     own_prefetch: bool
     inter_op_threads: int
     intra_op_threads: int
+    end_counts: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
