@@ -81,7 +81,7 @@ native-test: $(NATIVE) ## The native library's own tests
 native-asan: $(NATIVE) ## The same under AddressSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=address >/dev/null && $(NATIVE_RUN)
 
-# Leaks are Python's and TensorFlow's, which no sanitizer watches.
+# What leaks is seldom ours: Python and TensorFlow are not built to give all back.
 SANITIZED = LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m tests.sanitized build/native-fuzz
 
@@ -89,11 +89,11 @@ native-fuzz: $(NATIVE) ## Ops, plans, stages and executors, with damaged tensors
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S native -B build/$@ -G Ninja -DWORKBENCH_SANITIZE=address \
 		-DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" >/dev/null
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@
-	@WORKBENCH_FUZZ_EXAMPLES=1500 $(SANITIZED) --timeout 1800 tests/integration/test_fused_damaged.py \
-		tests/integration/test_stage_plan_damaged.py
-	@$(SANITIZED) --timeout 900 $(patsubst %,tests/integration/test_%.py,stage_plan_pass buffer stage \
-		executor executor_control_flow executor_errors executor_random fused_embedding embedding_variable \
-		embedding_variable_damaged embedding_variable_filters stage_epochs)
+	@WORKBENCH_FUZZ_EXAMPLES=3000 $(SANITIZED) --timeout 1800 $(patsubst %,tests/integration/test_%.py, \
+		fused_damaged fused_embedding embedding_variable embedding_variable_damaged embedding_variable_filters)
+	@WORKBENCH_FUZZ_EXAMPLES=1000 $(SANITIZED) --timeout 1800 -k "not dlrm" $(patsubst %,tests/integration/test_%.py, \
+		stage_plan_damaged stage_plan_pass buffer stage stage_epochs \
+		executor executor_control_flow executor_errors executor_random)
 
 native-tsan: $(NATIVE) ## The same under ThreadSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=thread >/dev/null && $(NATIVE_RUN)

@@ -30,4 +30,5 @@ def test_it_runs_and_shows_every_outlet(path, tmp_path):
     shown = [o["data"] for o in outputs if "text/html" in o.get("data", {})]
     assert sum("<iframe" in data["text/html"] for data in shown) >= 2
     assert all("text/plain" in data and WIDGET not in data for data in shown)
-    assert len(json.dumps(notebook)) < 300_000
+    assert all(len(data["text/html"]) < 300_000 for data in shown)
+    assert len(json.dumps(notebook)) < 600_000
