@@ -467,6 +467,10 @@ class TestEnds:
         assert int(runner.buffer.size()) == 0
 
     def test_a_dropped_stage_gives_its_buffer_to_the_next(self):
+        @tf.function
+        def other_step(x, y):
+            return tf.strings.length(x) + tf.cast(y, tf.int32)
+
         def runner_of_a_new_stage():
             stage = smart_stage_function(parse, pairs(3), SmartStageOptions(capacity=7))
             runner = with_known_runner(stage)
@@ -478,6 +482,9 @@ class TestEnds:
         assert len(names) == 2
         del first, second
         gc.collect()
+        other = smart_stage_function(other_step, pairs(3), SmartStageOptions(capacity=7))
+        assert with_known_runner(other).buffer.shared_name not in names
+        assert list(other)
         assert runner_of_a_new_stage().buffer.shared_name in names
 
     def test_a_put_without_room_waits_on_and_says_so(self, caplog):

@@ -12,16 +12,21 @@ import os
 import weakref
 
 _NUMBERS = itertools.count()
-# By stage and capacity, which a buffer keeps.
-_FREE: collections.defaultdict[tuple[str, int], list[str]] = collections.defaultdict(list)
+# By what a buffer keeps for good: its stage, its capacity and the dtypes of its items.
+_Kind = tuple[str, int, tuple[str, ...]]
+_FREE: collections.defaultdict[_Kind, list[str]] = collections.defaultdict(list)
 
 
-def lend_name(stage: str, capacity: int) -> str:
-    """A name that no other user has now; see `give_back_with`."""
-    free = _FREE[stage, capacity]
-    return free.pop() if free else f"{os.getpid()}-{next(_NUMBERS)}/{stage}"
+def lend_name(kind: _Kind) -> str:
+    """A name that no other user has now; see `give_back_with`.
+
+    Args:
+      kind: stage, capacity and dtypes of the buffer.
+    """
+    free = _FREE[kind]
+    return free.pop() if free else f"{os.getpid()}-{next(_NUMBERS)}/{kind[0]}"
 
 
-def give_back_with(user: object, stage: str, capacity: int, name: str) -> None:
+def give_back_with(user: object, kind: _Kind, name: str) -> None:
     """Has a lent name be free when `user` is no more."""
-    weakref.finalize(user, _FREE[stage, capacity].append, name).atexit = False
+    weakref.finalize(user, _FREE[kind].append, name).atexit = False

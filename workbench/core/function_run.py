@@ -88,7 +88,8 @@ def build_runner(
     """
     stage = halves.stage
     capacity = stage.options.capacity
-    name = lend_name(stage.name, capacity)
+    kind = (stage.name, capacity, tuple(spec.dtype.name for spec in halves.travels))
+    name = lend_name(kind)
     at = Buffer(shared_name=name, capacity=capacity, stage=stage.name)
 
     @_on_any_device
@@ -123,7 +124,7 @@ def build_runner(
         produce=_traced(produce, tf.data.IteratorSpec(element_spec), tf.TensorSpec([2], tf.int64)),
         consume=_traced(consume),
     )
-    give_back_with(runner, stage.name, capacity, name)
+    give_back_with(runner, kind, name)
     return runner
 
 
