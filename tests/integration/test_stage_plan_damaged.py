@@ -208,7 +208,8 @@ class TestDamagedPlans:
         with tf.Graph().as_default() as graph:
             build()
             stage = plans.plan_stage(graph, NODES, NODES)
-            nodes = damage_bytes(data, stage.parameters["nodes"])
+            same_length = data.draw(st.booleans(), label="same length")
+            nodes = damage_bytes(data, stage.parameters["nodes"], same_length=same_length)
             require_error_or_values([stage], plans.config_of(stage.but(nodes=nodes)))
 
     @FUZZED

@@ -32,7 +32,8 @@ from workbench.core.runners import runners
 from workbench.core.stage import prefetch_join
 
 v1 = tf.compat.v1
-_NUMBERS = itertools.count()
+# All of one length, so that hypothesis may damage the same byte of a plan again.
+_NUMBERS = itertools.count(1_000_000)
 
 # --- plans, built by hand -------------------------------------------------------------------------
 
