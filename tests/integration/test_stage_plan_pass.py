@@ -1005,9 +1005,9 @@ class TestPlansThatDoNotFit:
                 "'auto/put' has capacity 7, take 'auto/take' 1; the ops of one buffer agree",
             ),
             (
-                "auto/close",
+                "auto/cancel",
                 lambda node: node.attr["shared_name"].__setattr__("s", b"other"),
-                "'auto/close' has shared_name \"other\", take 'auto/take' \"auto",
+                "'auto/cancel' has shared_name \"other\", take 'auto/take' \"auto",
             ),
             (
                 "auto/put",
