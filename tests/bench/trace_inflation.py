@@ -11,13 +11,12 @@ from __future__ import annotations
 import dataclasses
 import statistics
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.core.metrics import step_metrics
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
-from workbench.core.trace import Trace, load_trace
+from workbench.core.trace import Trace
 from workbench.experiments.measure import Interval, ratio_interval
 from workbench.experiments.program import Program
 from workbench.experiments.worker import Worker, started_workers
@@ -141,10 +140,8 @@ def after_last_op(trace: Trace) -> float:
 
 
 def _traced(worker: Worker, beside: str, steps: int) -> Trace:
-    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-        path = str(Path(folder) / "trace.parquet")
-        worker.call("trace", session="traced", steps=steps, path=path, beside=beside)
-        return load_trace(path)
+    trace: Trace = worker.call("trace", session="traced", steps=steps, beside=beside)
+    return trace
 
 
 def _traced_ns(trace: Trace) -> float:
