@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from tests.bench.trace_inflation import inflations, table
+from tests.bench.trace_inflation import inflations, table_lines
 from tests.builders.traces import big_trace
 from workbench import _native
 from workbench.core.metrics import step_metrics
@@ -155,7 +155,9 @@ def main() -> None:
 def part_models(options: argparse.Namespace) -> None:
     """Traced over untraced steps of the six models."""
     models, home = options.model or list(MODELS), Path("data/bench")
-    print(table(inflations(models, home, rounds=options.rounds, steps=options.steps)))
+    found = inflations(models, home, rounds=options.rounds, steps=options.steps)
+    for line in table_lines(found):
+        print(line, flush=True)
 
 
 def part_ops(options: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from workbench.core.metrics import step_metrics
@@ -56,9 +56,10 @@ class Inflation:
     after_ops: float
 
 
-def inflations(models: Sequence[str], home: Path, *, rounds: int, steps: int) -> list[Inflation]:
-    """Measures every variant of these models; generated data is kept in `home`."""
-    found = []
+def inflations(
+    models: Sequence[str], home: Path, *, rounds: int, steps: int
+) -> Iterator[Inflation]:
+    """Measures one variant of these models after the other; generated data is kept in `home`."""
     for name in models:
         model = MODELS[name]()
         path = home / f"{Path(model.file_name).stem}-{ROWS}{Path(model.file_name).suffix}"
@@ -67,8 +68,7 @@ def inflations(models: Sequence[str], home: Path, *, rounds: int, steps: int) ->
         program = model.program(dataclasses.replace(options, batch_size=batch))
         for variant, optimizations in VARIANTS.items():
             print(f"{name}, {variant}", file=sys.stderr, flush=True)
-            found.append(inflation(name, variant, program, optimizations, rounds, steps))
-    return found
+            yield inflation(name, variant, program, optimizations, rounds, steps)
 
 
 def inflation(
@@ -111,22 +111,21 @@ def inflation(
     )
 
 
-def table(found: Sequence[Inflation]) -> str:
-    """The figures as Markdown, with the goal."""
-    lines = [
-        f"Traced over untraced step, goal {GOAL}: medians, 95 % intervals of paired blocks",
-        "",
+def table_lines(found: Iterable[Inflation]) -> Iterator[str]:
+    """The figures as Markdown, with the goal; each line once its figures are there."""
+    yield f"Traced over untraced step, goal {GOAL}: medians, 95 % intervals of paired blocks"
+    yield ""
+    yield (
         "| model | variant | untraced | traced | traced / untraced | of it the tracer | after the "
-        "last op | goal |",
-        "|---|---|---:|---:|---|---|---:|---|",
-    ]
-    lines += [
-        f"| {each.model} | {each.variant} | {each.untraced_ms:.2f} ms | {each.traced_ms:.2f} ms "
-        f"| {_words(each.seen)} | {_words(each.tracer)} | {each.after_ops:.1%} "
-        f"| {'reached' if each.seen.value <= GOAL else 'MISSED'} |"
-        for each in found
-    ]
-    return "\n".join(lines)
+        "last op | goal |"
+    )
+    yield "|---|---|---:|---:|---|---|---:|---|"
+    for each in found:
+        yield (
+            f"| {each.model} | {each.variant} | {each.untraced_ms:.2f} ms "
+            f"| {each.traced_ms:.2f} ms | {_words(each.seen)} | {_words(each.tracer)} "
+            f"| {each.after_ops:.1%} | {'reached' if each.seen.value <= GOAL else 'MISSED'} |"
+        )
 
 
 def after_last_op(trace: Trace) -> float:
