@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import workbench as wb
+from tests.builders.epochs import take_all
 from workbench.core.prefetch import live_runs
 from workbench.core.runners import runners
 from workbench.errors import OptionError, UnsupportedError
@@ -27,15 +28,6 @@ def numbers(count: int | None = None):
 
 def monitored(*hooks, **kwargs):
     return v1.train.MonitoredTrainingSession(hooks=[wb.make_prefetch_hook(), *hooks], **kwargs)
-
-
-def take_all(session, fetch) -> list:
-    """Runs `fetch` to the end of the epoch; the session would swallow it and leave the block."""
-    taken = []
-    with contextlib.suppress(tf.errors.OutOfRangeError):
-        while True:
-            taken.append(session.run(fetch))
-    return taken
 
 
 def producers() -> list[str]:

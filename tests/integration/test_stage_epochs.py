@@ -12,19 +12,12 @@ import pytest
 import tensorflow as tf
 
 import workbench as wb
+from tests.builders.epochs import take_all
 from workbench.core import smart_stage
 from workbench.core.options import SmartStageOptions, StageOptions
 
 v1 = tf.compat.v1
 KINDS = ("plain", "stage", "smart", "smart over stage", "two stages")
-
-
-def take_all(session, fetch) -> list:
-    taken = []
-    with contextlib.suppress(tf.errors.OutOfRangeError):
-        while True:
-            taken.append(session.run(fetch))
-    return taken
 
 
 class Loop:
