@@ -206,7 +206,9 @@ def test_the_first_notebook_shows_a_step(browser: Any, tmp_path: Path) -> None:
 
 THEME_JS = """(theme) =>
   window.jupyterapp.commands.execute("apputils:change-theme", { theme })"""
+# JupyterLab fades a splash over the page while it changes the theme
 DARK_JS = """(dark) => document.body.dataset.jpThemeLight === String(!dark) &&
+  !document.getElementById("jupyterlab-splash") &&
   [...document.querySelectorAll("iframe")].every((frame) =>
     frame.contentDocument.body.dataset.wbTheme === (dark ? "dark" : "light"))"""
 
