@@ -53,7 +53,7 @@ integration: $(NATIVE) ## Tests with real sessions and child processes
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/integration
 
 test-models: $(NATIVE) ## Everything about the six models, some minutes
-	@$(BIN)/python -m pytest -q tests/integration/test_zoo_criteo.py tests/integration/test_zoo_taobao.py tests/integration/test_zoo_keras.py
+	@$(BIN)/python -m pytest -q tests/integration/models
 
 ui: $(NATIVE) ## Tests with a real browser and a real JupyterLab
 	@echo "UI tests (they skip where no Chromium is found)"
@@ -89,11 +89,11 @@ native-fuzz: $(NATIVE) ## Ops, plans, stages and executors, with damaged tensors
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S native -B build/$@ -G Ninja -DWORKBENCH_SANITIZE=address \
 		-DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" >/dev/null
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@
-	@WORKBENCH_FUZZ_EXAMPLES=3000 $(SANITIZED) --timeout 1800 $(patsubst %,tests/integration/test_%.py, \
+	@WORKBENCH_FUZZ_EXAMPLES=3000 $(SANITIZED) --timeout 1800 $(patsubst %,tests/integration/embedding/test_%.py, \
 		fused_damaged fused_embedding embedding_variable embedding_variable_damaged embedding_variable_filters)
-	@WORKBENCH_FUZZ_EXAMPLES=1000 $(SANITIZED) --timeout 1800 -k "not dlrm" $(patsubst %,tests/integration/test_%.py, \
-		stage_plan_damaged stage_plan_pass buffer stage stage_epochs \
-		executor executor_control_flow executor_errors executor_random)
+	@WORKBENCH_FUZZ_EXAMPLES=1000 $(SANITIZED) --timeout 1800 -k "not dlrm" tests/integration/rewriting \
+		$(patsubst %,tests/integration/session/test_%.py, buffer staged stage_epochs) \
+		$(patsubst %,tests/integration/executor/test_%.py, executor control_flow errors random)
 
 native-tsan: $(NATIVE) ## The same under ThreadSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=thread >/dev/null && $(NATIVE_RUN)
@@ -117,7 +117,7 @@ bench-executor: $(NATIVE) ## Executors beside stock's: an op, a call, clients, s
 	@$(BIN)/python -m tests.bench.bench_executor
 
 test-graphs: $(NATIVE) ## Thousands of generated graphs: rewritten sessions give what plain ones give
-	@WORKBENCH_RANDOM_GRAPHS=5000 $(BIN)/python -m pytest -q -s tests/integration/test_smart_stage_random.py
+	@WORKBENCH_RANDOM_GRAPHS=5000 $(BIN)/python -m pytest -q -s tests/integration/session/test_smart_stage_random.py
 
 bench-trace: $(NATIVE) ## Traced over untraced steps of six models; tracers; a trace of a million events
 	@$(BIN)/python -m tests.bench.bench_trace
@@ -126,16 +126,16 @@ bench-timeline: $(NATIVE) ## Open and zoom a million events in headless Chromium
 	@$(BIN)/python -m tests.bench.bench_timeline
 
 soak-executor: $(NATIVE) ## 32 clients for 30 minutes, with cancellations and errors: no deadlock, no leak
-	@WORKBENCH_SOAK_EXECUTOR_SECONDS=600 $(BIN)/python -m pytest -q -s --timeout 2400 tests/integration/test_executor_soak.py
+	@WORKBENCH_SOAK_EXECUTOR_SECONDS=600 $(BIN)/python -m pytest -q -s --timeout 2400 tests/integration/executor/test_soak.py
 
 soak: $(NATIVE) ## 10,000 create/run/close cycles: no thread and no memory may leak
-	@WORKBENCH_SOAK_CYCLES=10000 $(BIN)/python -m pytest -q -s --timeout 3600 tests/integration/test_stage_soak.py
+	@WORKBENCH_SOAK_CYCLES=10000 $(BIN)/python -m pytest -q -s --timeout 3600 tests/integration/session/test_stage_soak.py
 
 soak-exit: $(NATIVE) ## 200 scripts that end without closing anything: no abort
-	@WORKBENCH_SOAK_EXITS=200 $(BIN)/python -m pytest -q -s --timeout 6600 tests/integration/test_unclosed.py
+	@WORKBENCH_SOAK_EXITS=200 $(BIN)/python -m pytest -q -s --timeout 6600 tests/integration/session/test_unclosed.py
 
 soak-keras: $(NATIVE) ## 100 Keras models staged, trained and dropped: no more memory than plain ones
-	@WORKBENCH_SOAK_KERAS=100 $(BIN)/python -m pytest -q -s --timeout 3600 tests/integration/test_keras_soak.py
+	@WORKBENCH_SOAK_KERAS=100 $(BIN)/python -m pytest -q -s --timeout 3600 tests/integration/function/test_keras_soak.py
 
 clean: ## Remove builds and demo output; keeps .venv
 	@rm -rf build demo $(NATIVE)

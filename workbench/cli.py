@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import workbench
-from workbench.atomic import make_directory, require_writable_directory, require_writable_file
+from workbench.atomic_file import make_directory, require_writable_directory, require_writable_file
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
-from workbench.core.toggles import TOGGLES, USUAL, optimizations_of
 from workbench.errors import (
     DataError,
     OptionError,
@@ -32,13 +31,14 @@ from workbench.errors import (
     WorkbenchError,
     one_line,
 )
+from workbench.experiments.program.toggles import TOGGLES, USUAL, optimizations_of
 from workbench.models import MODELS
 
 if TYPE_CHECKING:
-    from workbench.experiments.results import Comparison
+    from workbench.experiments.comparison.results import Comparison
     from workbench.models import Model
-    from workbench.models.data import CheckedTable
-    from workbench.models.program import ModelOptions
+    from workbench.models.building.model_program import ModelOptions
+    from workbench.models.data.text_table import CheckedTable
 
 _MOST_ROWS = 1_000_000
 _GENERATED_ROWS = 200_000
@@ -97,7 +97,7 @@ def _exit_code(chosen: argparse.Namespace) -> int:
     try:
         return int(chosen.run(chosen))
     except (KeyboardInterrupt, _Terminated) as stop:
-        from workbench.experiments.worker import CANCELLED
+        from workbench.experiments.worker.process import CANCELLED
 
         print(f"\n{str(stop) or CANCELLED}", file=sys.stderr)
         return 143 if isinstance(stop, _Terminated) else 130
@@ -354,7 +354,7 @@ def _toggle(text: str) -> str:
 
 
 def _compare(chosen: argparse.Namespace) -> int:
-    from workbench.experiments.compare import compare
+    from workbench.experiments.comparison.compare import compare
 
     _loaded()
     model = MODELS[chosen.model]()
@@ -377,7 +377,7 @@ def _compare(chosen: argparse.Namespace) -> int:
 
 
 def _trace(chosen: argparse.Namespace) -> int:
-    from workbench.experiments.compare import trace
+    from workbench.experiments.comparison.compare import trace
 
     _loaded()
     model = MODELS[chosen.model]()
@@ -402,7 +402,7 @@ def _trace(chosen: argparse.Namespace) -> int:
 
 
 def _report(chosen: argparse.Namespace) -> int:
-    from workbench.experiments.results import load_comparison
+    from workbench.experiments.comparison.results import load_comparison
 
     _loaded()
     out = chosen.out or chosen.results / _REPORT
@@ -417,9 +417,9 @@ def _report(chosen: argparse.Namespace) -> int:
 
 
 def _demo(chosen: argparse.Namespace) -> int:
-    from workbench.experiments.compare import compare
-    from workbench.models.criteo import check_criteo, generate_criteo
-    from workbench.models.dlrm import DlrmOptions, dlrm_program
+    from workbench.experiments.comparison.compare import compare
+    from workbench.models.data.criteo import check_criteo, generate_criteo
+    from workbench.models.zoo.options import DlrmOptions, dlrm_program
 
     _loaded()
     _require_writable_results(chosen.out, _DEMO_PARTS)
@@ -461,7 +461,7 @@ def _smart_stage(threads: int) -> SmartStageOptions:
 
 
 def _options(chosen: argparse.Namespace, model: Model, home: Path) -> ModelOptions:
-    from workbench.experiments.blocks import step_time_ms
+    from workbench.experiments.measurement.blocks import step_time_ms
 
     data = _data(chosen, model, home)
     options: ModelOptions = model.options(data=data, seed=chosen.seed)
@@ -487,7 +487,7 @@ def _data(chosen: argparse.Namespace, model: Model, home: Path) -> CheckedTable:
 
 
 def _say_table(comparison: Comparison) -> None:
-    from workbench.viz.text import comparison_table
+    from workbench.viz.comparison.text import comparison_table
 
     print(comparison_table(comparison), flush=True)
 

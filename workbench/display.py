@@ -1,4 +1,4 @@
-"""How a value shows itself in a notebook without knowing who draws it."""
+"""How a value shows itself without knowing who draws it: the one registry of outlets."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import importlib
 from collections.abc import Iterable
 from typing import Any
 
+# Values stand at the bottom of the house, the outlets that draw them at the top, and imports only
+# go downwards; so this module is looked up by name at the moment something is shown. That also
+# keeps the widget stack out of programs that show nothing.
+_OUTLETS = "workbench.viz.notebook"
+
+
+def text_of(value: Any) -> str:
+    """A result as plain text."""
+    text: str = importlib.import_module(_OUTLETS).text(value)
+    return text
+
 
 class Displayed:
-    """Shows as widget, as static HTML and as text, whichever the front end can do.
-
-    Values stand at the bottom of the house, the outlets that draw them at the top, and imports
-    only go downwards; so the outlet is looked up by name at the moment something is shown. That
-    also keeps the widget stack out of programs that show nothing.
-    """
+    """Shows as HTML and as text, whichever the front end can do."""
 
     def _repr_mimebundle_(
         self, include: Iterable[str] | None = None, exclude: Iterable[str] | None = None
     ) -> dict[str, Any] | tuple[dict[str, Any], dict[str, Any]]:
         """The forms of this value by mime type, as IPython asks for them."""
-        outlet = importlib.import_module("workbench.viz.mime")
-        data, metadata = outlet.bundle(self)
+        outlets = importlib.import_module(_OUTLETS)
+        data, metadata = outlets.bundle(self)
         kept = set(data) if include is None else set(data) & set(include)
         kept -= set(exclude or ())
         return (

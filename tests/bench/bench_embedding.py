@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.experiments.measure import ratio_interval
+from workbench.experiments.measurement.statistics import ratio_interval
 
 FEATURES = 26
 BATCH = 2048
@@ -240,7 +240,7 @@ def _tables(tf: Any, cell: Cell, *, resource: bool) -> list[Any]:
 
 
 def _step(tf: Any, name: str, features: list[Any], tables: list[Any], way: str, cell: Cell) -> Any:
-    from workbench.ops.fused_embedding import fused_safe_embedding_lookup_sparse
+    from workbench.ops.lookup.fused import fused_safe_embedding_lookup_sparse
 
     v1 = tf.compat.v1
     found = []
@@ -276,9 +276,9 @@ _OPTIMIZERS: dict[tuple[str, bool], Any] = {}
 
 def _optimizer(v1: Any, way: str, fused: bool) -> Any:
     """Stock's, and Workbench's for fused lookups; V1 and V2 share the slots."""
-    from workbench.ops import embedding_optimizers
+    from workbench.ops.embedding_variable import optimizers
 
-    home = embedding_optimizers if fused else v1.train
+    home = optimizers if fused else v1.train
     if (way, fused) not in _OPTIMIZERS:
         _OPTIMIZERS[way, fused] = (
             home.GradientDescentOptimizer(0.01) if way == "SGD" else home.AdagradOptimizer(0.01)

@@ -20,7 +20,7 @@ import tensorflow as tf
 from tests.bench import executor_graphs as graphs
 from tests.bench.executor_clients import Together, clients_together
 from workbench import _native
-from workbench.core.executor import executor_type
+from workbench.core.executor.policy import executor_type
 from workbench.core.options import CostModelOptions
 
 v1 = tf.compat.v1
@@ -309,7 +309,7 @@ def part_tracing(rounds: int) -> None:
 
 def drop_events() -> None:
     """Takes all events out of the tracer, so that its memory is used again."""
-    from workbench.core.op_events import Recording
+    from workbench.core.capture.op_events import Recording
 
     Recording().stop()
 

@@ -38,7 +38,7 @@ from tests.bench.model_jobs import (
 )
 from tests.bench.model_tables import frame_of, markdown, rows_of
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.experiments.compare import compare
+from workbench.experiments.comparison.compare import compare
 
 THREADS = CAPACITY = 2
 FULL_MINUTES, QUICK_MINUTES = 30.0, 4.75

@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.experiments.blocks import step_time_ms
-from workbench.experiments.compare import compare
-from workbench.experiments.measure import ratio_interval
-from workbench.experiments.program import Program
-from workbench.experiments.results import Comparison
-from workbench.models.criteo import check_criteo, generate_criteo
-from workbench.models.dlrm import DlrmOptions, dlrm_program
+from workbench.experiments.comparison.compare import compare
+from workbench.experiments.comparison.results import Comparison
+from workbench.experiments.measurement.blocks import step_time_ms
+from workbench.experiments.measurement.statistics import ratio_interval
+from workbench.experiments.program.program import Program
+from workbench.models.data.criteo import check_criteo, generate_criteo
+from workbench.models.zoo.options import DlrmOptions, dlrm_program
 
 TOGGLES = ("stage", "smart_stage", "stage+smart_stage")
 OFF, STAGE, SMART, BOTH = "off", "stage", "smart stage", "stage + smart stage"

@@ -23,14 +23,14 @@ import cloudpickle
 import numpy as np
 
 from workbench.core.options import Optimizations, StageOptions
-from workbench.experiments.blocks import Candidate, run_blocks, run_pilots, step_time_ms
-from workbench.experiments.measure import mean_interval, ratio_interval
-from workbench.experiments.program import Built, Program
-from workbench.experiments.progress import Progress
-from workbench.experiments.worker import started_workers
-from workbench.experiments.worker_main import import_tensorflow
-from workbench.models.criteo import check_criteo, generate_criteo
-from workbench.models.dlrm import DlrmOptions, dlrm_program
+from workbench.experiments.measurement.blocks import Candidate, run_blocks, run_pilots, step_time_ms
+from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.statistics import mean_interval, ratio_interval
+from workbench.experiments.program.program import Built, Program
+from workbench.experiments.worker.child import import_tensorflow
+from workbench.experiments.worker.process import started_workers
+from workbench.models.data.criteo import check_criteo, generate_criteo
+from workbench.models.zoo.options import DlrmOptions, dlrm_program
 
 STAGED = "staged"
 PEERS = ("StagingArea", "tf.data.prefetch", "tf.data.map + prefetch")
@@ -46,10 +46,10 @@ def build_staging_area(
     import tensorflow as tf
     from tensorflow.python.ops import data_flow_ops
 
-    from workbench.models import dlrm_graph
+    from workbench.models.zoo import dlrm
 
     v1 = tf.compat.v1
-    parsed = dlrm_graph.parse(dlrm_graph.next_lines(options))
+    parsed = dlrm.parse(dlrm.next_lines(options))
     names = list(parsed)
     area = data_flow_ops.StagingArea(
         [parsed[name].dtype for name in names],
@@ -75,7 +75,7 @@ def build_staging_area(
             for _ in range(stage.num_threads):
                 threading.Thread(target=produce, daemon=True).start()
 
-    built = dlrm_graph.train(options, taken)
+    built = dlrm.train(options, taken)
     # A put that waits for room holds an inter-op thread: with one per core, two puts would leave
     # none to the step on a machine of two cores, and the run would hang.
     threads = len(os.sched_getaffinity(0)) + stage.num_threads
@@ -85,20 +85,20 @@ def build_staging_area(
 
 def build_prefetch(options: DlrmOptions, depth: int, optimizations: Optimizations) -> Built:
     """The lines prefetched by tf.data, parsed in the step."""
-    from workbench.models import dlrm_graph
+    from workbench.models.zoo import dlrm
 
-    lines = dlrm_graph.next_lines(options, overlap=lambda dataset: dataset.prefetch(depth))
-    return dlrm_graph.train(options, dlrm_graph.parse(lines))
+    lines = dlrm.next_lines(options, overlap=lambda dataset: dataset.prefetch(depth))
+    return dlrm.train(options, dlrm.parse(lines))
 
 
 def build_map_prefetch(options: DlrmOptions, depth: int, optimizations: Optimizations) -> Built:
     """The lines parsed and prefetched by tf.data."""
-    from workbench.models import dlrm_graph
+    from workbench.models.zoo import dlrm
 
     def overlap(dataset):
-        return dataset.prefetch(1).map(dlrm_graph.parse).prefetch(depth)
+        return dataset.prefetch(1).map(dlrm.parse).prefetch(depth)
 
-    return dlrm_graph.train(options, dlrm_graph.next_lines(options, overlap=overlap))
+    return dlrm.train(options, dlrm.next_lines(options, overlap=overlap))
 
 
 def measure_throughput(options: DlrmOptions, stage: StageOptions, budget_s: float) -> bool:
@@ -170,7 +170,7 @@ def measure_pair(runs: int = 5000, rounds: int = 12) -> bool:
     import_tensorflow()
     import tensorflow as tf
 
-    from workbench.core import buffer
+    from workbench.core.staging import buffer
 
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:

@@ -21,9 +21,9 @@ from playwright.sync_api import sync_playwright
 from tests.builders.traces import big_trace
 from tests.ui.conftest import ARGUMENTS, NAMES
 from tests.ui.pages import open_page, write_page
-from workbench.viz import assets
-from workbench.viz.timeline import timeline_view
-from workbench.viz.timeline_html import timeline_html
+from workbench.viz.style import assets
+from workbench.viz.timeline.html import timeline_html
+from workbench.viz.timeline.view import timeline_view
 
 WRITTEN = 2_000_000
 SIZES = (20_000, 1_000_000)

@@ -22,10 +22,10 @@ import tensorflow as tf
 from tests.bench.trace_inflation import inflations, table_lines
 from tests.builders.traces import big_trace
 from workbench import _native
-from workbench.core.metrics import step_metrics
-from workbench.core.op_events import Recording, op_columns
-from workbench.core.trace import load_trace
-from workbench.core.trace_builder import StepRecord, build_trace
+from workbench.core.capture.op_events import Recording, op_columns
+from workbench.core.trace.builder import StepRecord, build_trace
+from workbench.core.trace.metrics import step_metrics
+from workbench.core.trace.trace import load_trace
 from workbench.models import MODELS
 
 v1 = tf.compat.v1

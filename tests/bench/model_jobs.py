@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.core.toggles import (
+from workbench.experiments.program.toggles import (
     COST_MODEL_EXECUTOR,
     FUSED_V1,
     FUSED_V2,

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tests.bench import published
 from tests.bench.model_jobs import COMPUTE, LATENCY, STAGED_MODELS, Outcome
-from workbench.experiments.measure import ratio_interval
+from workbench.experiments.measurement.statistics import ratio_interval
 
 _NAMES = {"deepfm": "DeepFM"}
 _FIGURES = (

@@ -14,12 +14,12 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from workbench.core.metrics import step_metrics
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
-from workbench.core.trace import Trace
-from workbench.experiments.measure import Interval, ratio_interval
-from workbench.experiments.program import Program
-from workbench.experiments.worker import Worker, started_workers
+from workbench.core.trace.metrics import step_metrics
+from workbench.core.trace.trace import Trace
+from workbench.experiments.measurement.statistics import Interval, ratio_interval
+from workbench.experiments.program.program import Program
+from workbench.experiments.worker.process import Worker, started_workers
 from workbench.models import MODELS
 
 GOAL = 1.05

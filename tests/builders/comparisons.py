@@ -7,11 +7,11 @@ from typing import Any
 
 from tests.builders.plans import predictions, towers
 from tests.builders.traces import staged_trace, unstaged_trace
-from workbench.core.choose import plan
-from workbench.core.trace import Trace
-from workbench.experiments.equivalence import Equivalence
-from workbench.experiments.results import Bound, Comparison, Ratio, Variant
-from workbench.viz.boundary import boundary_view
+from workbench.core.planning.planner import plan
+from workbench.core.trace.trace import Trace
+from workbench.experiments.comparison.results import Bound, Comparison, Ratio, Variant
+from workbench.experiments.measurement.equivalence import Equivalence
+from workbench.viz.boundary.view import boundary_view
 
 ENVIRONMENT = {
     "tensorflow": "2.21.0",

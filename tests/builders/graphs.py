@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from workbench.core.graph import GraphView, SeenStage, edges
+from workbench.core.graph.graph_view import GraphView, SeenStage, edges
 from workbench.core.options import StageOptions
 
 # What the OpDefs of these types say.

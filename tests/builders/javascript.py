@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.viz import assets
+from workbench.viz.style import assets
 
 SECONDS = 60
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tests.builders.graphs import graph
-from workbench.core.boundary import Boundary, find_boundary
+from workbench.core.boundary.boundary import Boundary, find_boundary
 from workbench.core.options import StageOptions
-from workbench.core.plan import Edit, PlannedStage, Prediction, StagePlan, WidenedPut
+from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan, WidenedPut
+from workbench.core.prediction.prediction import Prediction
 
 
 def planned_stage(name: str = "smart_stage", *, widens: bool = False, **more: Any) -> PlannedStage:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from workbench.core.trace import Trace
-from workbench.core.trace_tables import column_names
+from workbench.core.trace.tables import column_names
+from workbench.core.trace.trace import Trace
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 START_NS = 1_700_000_000_000_000_000

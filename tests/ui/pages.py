@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from workbench.viz import assets
-from workbench.viz.boundary import BoundaryView
-from workbench.viz.boundary_html import boundary_html
-from workbench.viz.timeline import TimelineView
-from workbench.viz.timeline_html import timeline_html
+from workbench.viz.boundary.html import boundary_html
+from workbench.viz.boundary.view import BoundaryView
+from workbench.viz.style import assets
+from workbench.viz.timeline.html import timeline_html
+from workbench.viz.timeline.view import TimelineView
 
 # rows of the canvas, px: the strip, then ruler and steps, then lanes of 26 and gaps of 4
 STRIP = (6, 32)

@@ -13,8 +13,8 @@ import random
 import numpy as np
 import pandas as pd
 
-from workbench.core.trace import Trace
-from workbench.core.trace_tables import column_names
+from workbench.core.trace.tables import column_names
+from workbench.core.trace.trace import Trace
 
 ORIGIN_NS = 1_790_000_000_000_000_000
 US = 1_000

@@ -11,9 +11,9 @@ import pytest
 from tests.builders.plans import own_stage, predictions, stage_plan, towers
 from tests.ui.pages import open_page, write_boundary_page
 from tests.ui.watched import Watched
-from workbench.core.choose import plan
-from workbench.core.plan import Edit
-from workbench.viz.boundary import BoundaryView, boundary_view
+from workbench.core.planning.planner import plan
+from workbench.core.planning.stage_plan import Edit
+from workbench.viz.boundary.view import BoundaryView, boundary_view
 
 NASTY = "<script>window.hit = 1</script></script><img src=x onerror='window.hit = 1'>"
 # contrast of the words of an element against the first ground behind it

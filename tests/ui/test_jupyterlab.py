@@ -15,7 +15,7 @@ import pytest
 from tests.ui.jupyter import copied, jupyterlab
 from tests.ui.pixels import painted
 from tests.ui.watched import Watched
-from workbench.viz import colors
+from workbench.viz.style import colors
 
 HERE = Path(__file__).resolve().parents[2]
 FIRST_NOTEBOOK = HERE / "notebooks" / "01_see_a_step.ipynb"
@@ -125,7 +125,7 @@ def synthetic_notebook(path: Path, make: str, after: str) -> Path:
         f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
         "from tests.builders.traces import big_trace\n"
         "from tests.ui.synthetic import dlrm_trace\n"
-        "from workbench.viz.widget import TimelineWidget\n"
+        "from workbench.viz.timeline.widget import TimelineWidget\n"
         f"timeline = TimelineWidget({make})\n"
         "timeline",
         after,
@@ -251,8 +251,8 @@ def test_a_boundary_lives_in_jupyterlab(browser: Any, tmp_path: Path) -> None:
     sources = [
         f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
         "from tests.builders.plans import towers\n"
-        "from workbench.core.choose import plan\n"
-        "from workbench.viz.boundary_widget import BoundaryWidget\n"
+        "from workbench.core.planning.planner import plan\n"
+        "from workbench.viz.boundary.widget import BoundaryWidget\n"
         "boundary = BoundaryWidget(plan(towers()))\n"
         "boundary",
         "print('selected', boundary.selected)",

@@ -12,8 +12,8 @@ from tests.builders.comparisons import every_toggle_comparison, planned_comparis
 from tests.ui.pages import open_page
 from tests.ui.synthetic import dlrm_trace
 from tests.ui.watched import Watched
-from workbench.viz import colors
 from workbench.viz.report import write_report
+from workbench.viz.style import colors
 
 pdfium = pytest.importorskip("pypdfium2", reason="pypdfium2 is not installed")
 

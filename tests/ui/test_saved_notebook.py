@@ -16,7 +16,7 @@ from tests.ui.jupyter import jupyterlab, run_jupyter
 from tests.ui.pixels import painted
 from tests.ui.test_jupyterlab import HERE, notebook_of
 from tests.ui.watched import Watched
-from workbench.viz import colors
+from workbench.viz.style import colors
 
 ACCENT = "#1976d2"
 LOOKUP, DENSE = colors.FAMILIES[colors.LOOKUP].light, colors.FAMILIES[colors.DENSE].light
@@ -38,7 +38,7 @@ IMPORTS = (
     "from tests.builders.comparisons import planned_comparison\n"
     "from tests.builders.plans import towers\n"
     "from tests.ui.synthetic import dlrm_trace\n"
-    "from workbench.core.choose import plan"
+    "from workbench.core.planning.planner import plan"
 )
 # outputs as VS Code puts them into its web view: markup first, then each script element again
 VSCODE_CSP = (

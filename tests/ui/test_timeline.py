@@ -18,8 +18,8 @@ from tests.ui.pages import (
 )
 from tests.ui.synthetic import dlrm_trace
 from tests.ui.watched import Watched
-from workbench.viz.colors import COPY, FAMILIES, INPUT, LOOKUP
-from workbench.viz.timeline import TimelineView, timeline_view
+from workbench.viz.style.colors import COPY, FAMILIES, INPUT, LOOKUP
+from workbench.viz.timeline.view import TimelineView, timeline_view
 
 LANE = 30  # px from one lane to the next
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.builders.traces import big_trace
 from tests.ui.pages import open_page, write_page
 from tests.ui.watched import Watched
-from workbench.viz.timeline import timeline_view
+from workbench.viz.timeline.view import timeline_view
 
 FRAME_MS = """async () => {
   const canvas = document.querySelector("canvas.wb-lanes");

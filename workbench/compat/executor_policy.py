@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from workbench.core import options
-from workbench.core.executor import executor_type
+from workbench.core.executor.policy import executor_type
 from workbench.errors import OptionError
 
 _LOG = logging.getLogger("workbench")

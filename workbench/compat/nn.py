@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from workbench.ops.fused_embedding import (
+from workbench.ops.lookup.fused import (
     fused_embedding_lookup_sparse,
     fused_embedding_lookup_sparse_v2,
     fused_safe_embedding_lookup_sparse,
 )
-from workbench.ops.fusion import embedding_lookup_sparse, safe_embedding_lookup_sparse
-from workbench.ops.plain_lookup import embedding_lookup
+from workbench.ops.lookup.fusion import embedding_lookup_sparse, safe_embedding_lookup_sparse
+from workbench.ops.lookup.stock import embedding_lookup
 
 __all__ = [
     "embedding_lookup",

@@ -10,9 +10,9 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.compat.staging import exception_types
-from workbench.core.error_codes import with_codes
 from workbench.core.options import SmartStageOptions as Wishes
 from workbench.core.smart_stage import log_plan, prepare_config
+from workbench.core.staging.error_codes import with_codes
 from workbench.errors import NoInputError, OptionError
 
 _LOG = logging.getLogger("workbench")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workbench.core import stage
 from workbench.core.options import StageOptions
+from workbench.core.session import staged as stages
 from workbench.errors import OptionError
 
 
@@ -49,7 +49,7 @@ def staged(
     Raises:
       OptionError: a value outside its range; UnsupportedError: not in a plain graph.
     """
-    return stage.staged(
+    return stages.staged(
         features,
         StageOptions(
             capacity=capacity,
@@ -89,7 +89,7 @@ def prefetch_join(
     Returns:
       The nest of the first entry, taken from the one buffer that all threads fill.
     """
-    return stage.prefetch_join(
+    return stages.prefetch_join(
         thread_to_features,
         StageOptions(
             capacity=capacity,

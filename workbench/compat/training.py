@@ -12,9 +12,9 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.compat.config import ConfigProto, stock_config, wished_config
-from workbench.core.executor import warn_of_server
-from workbench.core.target_nodes import mark_target_node
-from workbench.ops.embedding_optimizers import (
+from workbench.core.executor.policy import warn_of_server
+from workbench.core.tf_graph.target_nodes import mark_target_node
+from workbench.ops.embedding_variable.optimizers import (
     AdagradOptimizer,
     AdamOptimizer,
     FtrlOptimizer,

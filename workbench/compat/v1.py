@@ -19,10 +19,9 @@ from workbench.compat.executor_policy import ExecutorPolicy
 from workbench.compat.overlay import Overlay as _Overlay
 from workbench.compat.smart_stage import SmartStageOptions
 from workbench.compat.staging import prefetch_join, staged
-from workbench.core.executor import warn_of_server
-from workbench.core.prefetch_hook import make_prefetch_hook
-from workbench.ops import feature_column as _feature_column
-from workbench.ops.embedding_variable import (
+from workbench.core.executor.policy import warn_of_server
+from workbench.core.session.prefetch_hook import make_prefetch_hook
+from workbench.ops.embedding_variable.variable import (
     CBFFilter,
     CounterFilter,
     EmbeddingVariable,
@@ -33,7 +32,8 @@ from workbench.ops.embedding_variable import (
     StorageOption,
     get_embedding_variable,
 )
-from workbench.ops.fusion import fused_embeddings
+from workbench.ops.feature_column import columns as _feature_column
+from workbench.ops.lookup.fusion import fused_embeddings
 
 _v1 = _tensorflow.compat.v1
 _v1.disable_v2_behavior()

@@ -1,0 +1,1 @@
+"""From a graph or a trace to numbers, plans and rewritten graphs; draws nothing."""

@@ -8,16 +8,17 @@ from typing import Any
 
 import tensorflow as tf
 
-from workbench.core import boundary as _boundary
-from workbench.core import choose
-from workbench.core.boundary import Boundary
-from workbench.core.error_codes import with_codes
+from workbench.core.boundary import boundary as _boundary
+from workbench.core.boundary.boundary import Boundary
 from workbench.core.options import SmartStageOptions
-from workbench.core.plan import StagePlan
-from workbench.core.rewrite_session import apply
-from workbench.core.target_nodes import target_nodes
-from workbench.core.tf_graph import graph_view
-from workbench.core.trace import Trace
+from workbench.core.planning import planner
+from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.session.rewrite import apply
+from workbench.core.session.runner_registry import stage_options
+from workbench.core.staging.error_codes import with_codes
+from workbench.core.tf_graph.import_graph import graph_view
+from workbench.core.tf_graph.target_nodes import target_nodes
+from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 
 _LOG = logging.getLogger("workbench")
@@ -46,12 +47,12 @@ def find_boundary(
     """
     said = options or SmartStageOptions()
     if isinstance(graph, tf.types.experimental.ConcreteFunction):
-        from workbench.core.function_plan import function_boundary
+        from workbench.core.function.plan import function_boundary
 
         return function_boundary(graph, said)
     marked = target_nodes(graph) if isinstance(graph, tf.Graph) else ()
     return _boundary.find_boundary(
-        graph_view(graph),
+        graph_view(graph, stage_options(graph)),
         targets=_names(targets),
         marked=marked,
         starts=said.starts,
@@ -71,7 +72,7 @@ def plan(
     """Decides which nodes run ahead, in which stages; see `choose.plan`."""
     wished = with_codes(options or SmartStageOptions())
     gpu = wished.on_cpu and bool(tf.config.list_physical_devices("GPU"))
-    return choose.plan(
+    return planner.plan(
         boundary,
         wished,
         trace=trace,
@@ -134,7 +135,7 @@ def smart_stage(step: Any, dataset: Any = None, options: SmartStageOptions | Non
             raise OptionError(
                 "smart_stage was given a model and a dataset; give the data to model.fit instead"
             )
-        from workbench.core.keras_stage import smart_stage_model
+        from workbench.core.function.keras_fit import smart_stage_model
 
         return smart_stage_model(step, options)
     if dataset is None:
@@ -142,7 +143,7 @@ def smart_stage(step: Any, dataset: Any = None, options: SmartStageOptions | Non
             f"smart_stage was given {step!r} of type {type(step).__name__} alone; expected a "
             "tf.function and the dataset that it trains on, or a compiled Keras model"
         )
-    from workbench.core.function_stage import smart_stage_function
+    from workbench.core.function.stage import smart_stage_function
 
     return smart_stage_function(step, dataset, options)
 

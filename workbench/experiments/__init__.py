@@ -1,0 +1,1 @@
+"""Measures variants of a program against each other, in processes of their own."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workbench.experiments.program import Program
-    from workbench.models.data import CheckedTable
+    from workbench.experiments.program.program import Program
+    from workbench.models.data.text_table import CheckedTable
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Model:
 
 
 def _criteo(options: Callable[..., Any], program: Callable[[Any], Program]) -> Model:
-    from workbench.models.criteo import check_criteo, generate_criteo
+    from workbench.models.data.criteo import check_criteo, generate_criteo
 
     return Model(
         options=options,
@@ -53,7 +53,7 @@ def _criteo(options: Callable[..., Any], program: Callable[[Any], Program]) -> M
 def _sequences(
     options: Callable[..., Any], program: Callable[[Any], Program], *, negatives: bool
 ) -> Model:
-    from workbench.models import taobao
+    from workbench.models.data import taobao
 
     return Model(
         options=options,
@@ -66,26 +66,26 @@ def _sequences(
 
 
 def _dlrm() -> Model:
-    from workbench.models.dlrm import DlrmOptions, dlrm_program
+    from workbench.models.zoo.options import DlrmOptions, dlrm_program
 
     return _criteo(DlrmOptions, dlrm_program)
 
 
 def _deepfm() -> Model:
-    from workbench.models.deepfm import DeepFmOptions, deepfm_program
+    from workbench.models.zoo.options import DeepFmOptions, deepfm_program
 
     return _criteo(DeepFmOptions, deepfm_program)
 
 
 def _wdl() -> Model:
-    from workbench.models.wdl import WdlOptions, wdl_program
+    from workbench.models.zoo.options import WdlOptions, wdl_program
 
     return _criteo(WdlOptions, wdl_program)
 
 
 def _dssm() -> Model:
-    from workbench.models.dssm import DssmOptions, dssm_program
-    from workbench.models.taobao import check_dssm, generate_dssm
+    from workbench.models.data.taobao import check_dssm, generate_dssm
+    from workbench.models.zoo.options import DssmOptions, dssm_program
 
     return Model(
         options=DssmOptions,
@@ -98,13 +98,13 @@ def _dssm() -> Model:
 
 
 def _din() -> Model:
-    from workbench.models.din import DinOptions, din_program
+    from workbench.models.zoo.options import DinOptions, din_program
 
     return _sequences(DinOptions, din_program, negatives=False)
 
 
 def _dien() -> Model:
-    from workbench.models.dien import DienOptions, dien_program
+    from workbench.models.zoo.options import DienOptions, dien_program
 
     return _sequences(DienOptions, dien_program, negatives=True)
 

@@ -1,114 +1,122 @@
-"""Pictures as a notebook keeps them: alive in a frame of its own, and a still for elsewhere.
+"""What a notebook shows for each result: HTML that holds all it needs, and text.
 
-The output is HTML alone. It holds all it needs, so it is alive with a kernel, without one, and in
-a page that nbconvert made; inside the frame no key and no style of the notebook is in the way.
-Where scripts or frames are taken out (an untrusted notebook, GitHub), the still picture stays.
+No bundle has a widget beside its HTML: viewers prefer the widget, also where it is dead.
 """
 
 from __future__ import annotations
 
-import base64
 import dataclasses
-import html
-import zlib
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import Any
 
-from workbench.core.trace import Trace
-from workbench.viz import assets, format
-from workbench.viz.boundary import BoundaryView
-from workbench.viz.boundary_html import boundary_html, boundary_static_html
-from workbench.viz.timeline import TimelineView, timeline_view
-from workbench.viz.timeline_html import timeline_html, timeline_static_html
+from workbench.core.boundary.boundary import Boundary
+from workbench.core.executor.learned_costs import LearntCosts
+from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.trace.metrics import StepMetrics
+from workbench.core.trace.trace import Trace
+from workbench.experiments.comparison.results import Comparison
+from workbench.viz.boundary.text import boundary_text
+from workbench.viz.boundary.view import boundary_view
+from workbench.viz.boundary.widget import BoundaryWidget
+from workbench.viz.comparison.html import summary_html
+from workbench.viz.comparison.tables import measures_table
+from workbench.viz.comparison.text import comparison_table, metrics_text
+from workbench.viz.comparison.view import compare_view
+from workbench.viz.executor.learned_costs import learnt_costs_html, learnt_costs_text
+from workbench.viz.kept_picture import DATA_BYTES, Picture, kept_view, pictures_html
+from workbench.viz.style.table import table_html
+from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
+from workbench.viz.timeline.widget import TimelineWidget
 
-# Packed columns of all timelines of one output: with its script, twice encoded, and its still
-# picture an output stays below 300 kB.
-DATA_BYTES = 140_000
-# More events than this never fit, whatever they are.
-_MOST_EVENTS = 100_000
-_CSP = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+Bundle = tuple[dict[str, Any], dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Picture:
-    """One timeline or boundary of an output; `heading` is "" where it stands alone."""
+class _Forms:
+    """The outlets of one type: a value → its text, and its HTML."""
 
-    view: TimelineView | BoundaryView
-    heading: str = ""
+    text: Callable[[Any], str]
+    html: Callable[[Any], str]
 
 
-def pictures_html(pictures: Sequence[Picture]) -> str:
-    """Pictures below each other: a still of each, and one frame in which all of them are alive.
+def bundle(value: Any) -> Bundle:
+    """Data and metadata by mime type for a result that can be shown.
 
-    The frame has no height until its script has drawn every picture; then it hides the stills.
+    Raises:
+      TypeError: any other type.
     """
-    stills = "".join(_heading(each) + _still(each.view) for each in pictures)
-    parts = (_heading(each) + _alive(each.view, f"wb-{i}") for i, each in enumerate(pictures))
-    titles = ", ".join(map(_title, pictures))
-    return (
-        f"<div><div>{stills}</div>\n"
-        f'<iframe title="{html.escape(titles)}" srcdoc="{html.escape(_page("".join(parts)))}" '
-        'scrolling="no" style="display:block;width:100%;height:0;border:0"></iframe></div>'
+    forms = _forms(value)
+    return {"text/plain": forms.text(value), "text/html": forms.html(value)}, {}
+
+
+def text(value: Any) -> str:
+    """A result that can be shown, as plain text.
+
+    Raises:
+      TypeError: any other type.
+    """
+    return _forms(value).text(value)
+
+
+def _forms(value: Any) -> _Forms:
+    for kind, forms in _FORMS.items():
+        if isinstance(value, kind):
+            return forms
+    raise TypeError(
+        f"nothing here shows a {type(value).__name__}; expected one of "
+        f"{', '.join(kind.__name__ for kind in _FORMS)}"
     )
 
 
-def kept_view(trace: Trace, title: str | None = None, most_bytes: int = DATA_BYTES) -> TimelineView:
-    """The timeline of a trace as a saved notebook can keep it: the last steps of a long one."""
-    runs = trace.steps()
-    numbers = runs["number"].tolist()
-    kept = len(numbers)
-    events = len(trace.events)
-    if events > _MOST_EVENTS and kept > 1:
-        kept = max(1, kept * _MOST_EVENTS // events)
-    while True:
-        steps = None if kept == len(numbers) else (numbers[-kept], numbers[-1])
-        view = timeline_view(trace, title=title, steps=steps)
-        size = len(zlib.compress(view.buffer(), 1))
-        if size <= most_bytes or kept <= 1:
-            break
-        kept = max(1, min(kept - 1, kept * most_bytes // size))
-    if steps is None:
-        return view
-    shown = "step" if kept == 1 else f"{format.integer(kept)} steps"
-    notice = (
-        f"The last {shown} of {format.integer(len(numbers))}, so that the notebook stays small; "
-        "wb.widget(trace) shows all of them."
+def _comparison_html(comparison: Comparison) -> str:
+    view = compare_view(comparison)
+    room = DATA_BYTES // max(1, len(view.traces))
+    timelines = on_one_scale([kept_view(trace, label, room) for label, trace in view.traces])
+    pictures = [Picture(drawn, f"Timeline: {drawn.title}") for drawn in timelines]
+    pictures += [Picture(boundary, f"Boundary: {label}") for label, boundary in view.boundaries]
+    shown = summary_html(view)
+    if len(timelines) > 1:
+        shown += f"<p>{ONE_SCALE}</p>"
+    if pictures:
+        shown += pictures_html(pictures)
+    return shown
+
+
+_BOUNDARY = _Forms(
+    text=lambda value: boundary_text(boundary_view(value)),
+    html=lambda value: pictures_html([Picture(boundary_view(value))]),
+)
+_FORMS: dict[type, _Forms] = {
+    Trace: _Forms(
+        text=lambda trace: kept_view(trace).describe(),
+        html=lambda trace: pictures_html([Picture(kept_view(trace))]),
+    ),
+    StepMetrics: _Forms(
+        text=metrics_text,
+        html=lambda metrics: table_html(measures_table([("Trace", metrics)])),
+    ),
+    Comparison: _Forms(text=comparison_table, html=_comparison_html),
+    LearntCosts: _Forms(text=learnt_costs_text, html=learnt_costs_html),
+    StagePlan: _BOUNDARY,
+    Boundary: _BOUNDARY,
+}
+
+
+def widget(value: Trace | StagePlan | Boundary) -> TimelineWidget | BoundaryWidget:
+    """A timeline or a boundary as a widget, whose `selected` Python reads, sets and observes.
+
+    What a cell shows by itself needs no kernel; a widget does, and shows a trace of any length.
+
+    Args:
+      value: a trace, a plan or a boundary.
+
+    Raises:
+      TypeError: any other type.
+    """
+    if isinstance(value, Trace):
+        return TimelineWidget(value)
+    if isinstance(value, StagePlan | Boundary):
+        return BoundaryWidget(value)
+    raise TypeError(
+        f"no widget shows a {type(value).__name__}; expected a Trace, a StagePlan or a Boundary"
     )
-    return dataclasses.replace(view, notice=notice)
-
-
-def _page(body: str) -> str:
-    """A page whose content is packed: script, style and data repeat in every output."""
-    content = (
-        f"<style>{assets.boundary_style()}</style>{body}"
-        f'<script type="module">{assets.frame_script()}</script>'
-    )
-    packed = base64.b64encode(zlib.compress(content.encode("utf-8"), 9)).decode("ascii")
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_CSP}"></head>'
-        '<body class="wb" style="margin:0;padding:0 4px 4px">'
-        f'<script type="text/plain" id="packed">{packed}</script>'
-        f'<script type="module">{assets.opening_script()}</script></body></html>'
-    )
-
-
-def _still(view: TimelineView | BoundaryView) -> str:
-    if isinstance(view, TimelineView):
-        return timeline_static_html(view)
-    return boundary_static_html(view)
-
-
-def _alive(view: TimelineView | BoundaryView, element_id: str) -> str:
-    if isinstance(view, TimelineView):
-        return timeline_html(view, element_id)
-    return boundary_html(view, element_id)
-
-
-def _title(picture: Picture) -> str:
-    if isinstance(picture.view, TimelineView):
-        return picture.heading or f"Timeline of {picture.view.title}".removesuffix(" of ")
-    return picture.heading or "Boundary"
-
-
-def _heading(picture: Picture) -> str:
-    return f"<h3>{html.escape(picture.heading)}</h3>" if picture.heading else ""

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
+import importlib.metadata
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import jinja2
-
-import workbench
-from workbench.atomic import replacing
-from workbench.core.trace import Trace
+from workbench.atomic_file import replacing
+from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
-from workbench.viz import assets
-from workbench.viz.boundary_html import boundary_html
-from workbench.viz.compare import CompareView, compare_view
-from workbench.viz.compare_answer import Answer, overall_answer
-from workbench.viz.compare_input import ComparisonLike
-from workbench.viz.compare_tables import Table
-from workbench.viz.provenance import differing
-from workbench.viz.timeline import TimelineView, timeline_view
-from workbench.viz.timeline_html import timeline_html
-from workbench.viz.timeline_scale import ONE_SCALE, on_one_scale
+from workbench.viz.boundary.html import boundary_html
+from workbench.viz.comparison.answer import Answer, overall_answer
+from workbench.viz.comparison.environment import differing
+from workbench.viz.comparison.protocol import ComparisonLike
+from workbench.viz.comparison.view import CompareView, compare_view
+from workbench.viz.style import assets
+from workbench.viz.timeline.html import timeline_html
+from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
+from workbench.viz.timeline.view import TimelineView, timeline_view
 
-_STATIC = Path(__file__).parent / "static"
 # all timelines of a page together; the rest of it is small, and the whole stays under 3 MB
 TIMELINE_BYTES = 2_400_000
 # an op that starts and ends at a moment of its own takes more than this, packed
@@ -89,7 +83,7 @@ def report_html(comparison: ComparisonLike | Sequence[ComparisonLike]) -> str:
     cores = environment.get("Cores")
     machine = [f"{cores} cores" if cores else "", f"TensorFlow {environment.get('TensorFlow', '')}"]
     return (
-        _templates()
+        assets.templates()
         .get_template("report.html.j2")
         .render(
             title=f"Workbench: {', '.join(programs)}",
@@ -98,37 +92,10 @@ def report_html(comparison: ComparisonLike | Sequence[ComparisonLike]) -> str:
             overall=_overall(comparisons, apart) if len(comparisons) > 1 else None,
             sections=sections,
             one_scale=ONE_SCALE,
-            style=page_style(),
+            style=assets.page_style(),
             script=assets.report_script(),
-            version=workbench.__version__,
+            version=importlib.metadata.version("recsys-workbench"),
         )
-    )
-
-
-def summary_html(view: CompareView) -> str:
-    """Sentence, table, receipt and blocks of one comparison, with their own style."""
-    module: Any = _templates().get_template("compare.html.j2").module
-    return f'<style>{page_style()}</style><div class="wb">{module.summary(view)}</div>'
-
-
-def table_html(table: Table) -> str:
-    """One table, with its own style."""
-    module: Any = _templates().get_template("compare.html.j2").module
-    return f'<style>{page_style()}</style><div class="wb">{module.table(table)}</div>'
-
-
-def page_style() -> str:
-    """Style of timelines, boundaries and reports together."""
-    return assets.boundary_style() + (_STATIC / "report.css").read_text("utf-8")
-
-
-@functools.lru_cache(maxsize=1)
-def _templates() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_STATIC),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
     )
 
 

@@ -10,7 +10,7 @@ from tensorflow.python.feature_column import feature_column as fc_v1
 
 from workbench.compat.contrib.absent import absent as _absent
 from workbench.errors import OptionError
-from workbench.ops.feature_column import sequence_categorical_column_with_embedding
+from workbench.ops.feature_column.columns import sequence_categorical_column_with_embedding
 
 _stock = tf.compat.v1.feature_column
 sequence_categorical_column_with_hash_bucket = _stock.sequence_categorical_column_with_hash_bucket

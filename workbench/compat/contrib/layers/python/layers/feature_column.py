@@ -15,9 +15,9 @@ from tensorflow.python.feature_column import feature_column_v2 as fc
 
 from workbench.compat.contrib.absent import absent as _absent
 from workbench.errors import OptionError, UnsupportedError
-from workbench.ops import feature_column
-from workbench.ops.embedding_variable import EmbeddingVariableOption
-from workbench.ops.feature_column_keys import key_column
+from workbench.ops.embedding_variable.variable import EmbeddingVariableOption
+from workbench.ops.feature_column import columns
+from workbench.ops.feature_column.key_column import key_column
 
 __all__ = [
     "embedding_column",
@@ -63,7 +63,7 @@ def embedding_column(
       initializer: of the variable; None takes contrib's, a truncated normal of deviation
         1/sqrt(number of buckets), or 1/sqrt(dimension) where the embedding is an
         EmbeddingVariable.
-      do_fusion: "v1" or "v2" fuses the lookup; see `workbench.ops.feature_column`.
+      do_fusion: "v1" or "v2" fuses the lookup; see `workbench.ops.feature_column.columns`.
       dimension, combiner, ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable: as of
         `tf.feature_column.embedding_column`.
     """
@@ -71,7 +71,7 @@ def embedding_column(
         initializer = tf.compat.v1.truncated_normal_initializer(
             stddev=1 / math.sqrt(sparse_id_column.num_buckets)
         )
-    return feature_column.embedding_column(
+    return columns.embedding_column(
         sparse_id_column,
         dimension,
         combiner=combiner,
@@ -111,9 +111,7 @@ def sparse_column_with_embedding(
                 f"sparse_column_with_embedding({column_name!r}, {name}={value!r}) is not "
                 "supported; give EmbeddingVariableOption in ev_option"
             )
-    return feature_column.categorical_column_with_embedding(
-        column_name, dtype, partition_num, ev_option
-    )
+    return columns.categorical_column_with_embedding(column_name, dtype, partition_num, ev_option)
 
 
 def sparse_column_with_hash_bucket(

@@ -1,0 +1,709 @@
+"""Every executor policy gives, to the bit, what stock TensorFlow's own executor gives.
+
+`same` is the measure of all tests of executors: a graph runs nine times in a session of stock
+TensorFlow and in one of a policy, and every fetch of every step must be equal. The cost model
+learns in the steps 2 to 4 and schedules by what it learnt from step 5 on, so both are compared.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf import rewriter_config_pb2
+from tensorflow.python.ops import data_flow_ops
+
+import workbench as wb
+from workbench.core.session.prefetch_hook import prefetching
+from workbench.core.session.staged import staged
+from workbench.core.smart_stage import prepare_config
+from workbench.models.data.criteo import check_criteo, generate_criteo
+from workbench.models.zoo.options import DlrmOptions, dlrm_program
+
+v1 = tf.compat.v1
+POLICIES = ("normal", "inline", "cost_model")
+STEPS = 9
+START, STOP = 2, 5
+# Numbers of the process: of datasets, queues and functions made so far.
+COUNTED = re.compile(r"(?<=Dataset:)\d+|(?<=')_\d+(?=_)|(?<=Op:__inference_)\w+")
+
+
+def config_of(policy: str, config: v1.ConfigProto | None = None) -> v1.ConfigProto:
+    """A session's config of a policy; "stock" keeps TensorFlow's executor."""
+    config = config or v1.ConfigProto()
+    if policy == "stock":
+        return config
+    return wb.executor_options(policy, start_step=START, stop_step=STOP, config=config)
+
+
+def plain(**settings: Any) -> v1.ConfigProto:
+    """A config under which the graph that is built is the graph that runs."""
+    config = v1.ConfigProto(**settings)
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    config.graph_options.optimizer_options.opt_level = v1.OptimizerOptions.L0
+    return config
+
+
+def with_threads(config: v1.ConfigProto, count: int) -> v1.ConfigProto:
+    """The config with threads of its own: how many all sessions share is settled by the first.
+
+    Stock TensorFlow's staging areas block a thread each until somebody puts.
+    """
+    config.inter_op_parallelism_threads = count
+    config.use_per_session_threads = True
+    return config
+
+
+def all_optimized() -> v1.ConfigProto:
+    """A config with which Grappler touches small graphs too."""
+    config = v1.ConfigProto()
+    config.graph_options.rewrite_options.min_graph_nodes = -1
+    config.graph_options.rewrite_options.meta_optimizer_iterations = (
+        rewriter_config_pb2.RewriterConfig.TWO
+    )
+    return config
+
+
+CONFIGS = {"plain": plain, "optimized": all_optimized}
+
+
+def bits(values: Any) -> list[tuple]:
+    """Fetched values such that `==` compares types, shapes and every bit."""
+    found = []
+    for value in tf.nest.flatten(values):
+        array = np.asarray(value)
+        data = array.tolist() if array.dtype == object else array.tobytes()
+        found.append((array.dtype.str, array.shape, data))
+    return found
+
+
+def outcomes(
+    session: v1.Session,
+    fetches: Any,
+    feeds: Callable[[int], dict] = lambda step: {},
+    *,
+    steps: int = STEPS,
+    before: Any = (),
+) -> list[list[tuple]]:
+    session.run(before)
+    return [bits(session.run(fetches, feeds(step))) for step in range(steps)]
+
+
+def same(
+    policy: str,
+    fetches: Any,
+    feeds: Callable[[int], dict] = lambda step: {},
+    *,
+    before: Any = (),
+    config: v1.ConfigProto | None = None,
+    steps: int = STEPS,
+) -> list[list[tuple]]:
+    """Runs the fetches under stock and under the policy; returns what both gave."""
+    graph = v1.get_default_graph()
+    found = {}
+    for each in ("stock", policy):
+        with v1.Session(graph=graph, config=config_of(each, config)) as session:
+            found[each] = outcomes(session, fetches, feeds, steps=steps, before=before)
+    assert found[policy] == found["stock"]
+    return found["stock"]
+
+
+each_policy = pytest.mark.parametrize("policy", POLICIES)
+each_config = pytest.mark.parametrize("config", CONFIGS)
+
+
+@each_policy
+@each_config
+def test_dense_graphs_with_feeds(policy, config):
+    x = v1.placeholder(tf.float32, [8, 8], name="x")
+    layers = [x]
+    for i in range(12):
+        layers.append(tf.tanh(tf.matmul(layers[i // 2], layers[-1]) + float(i)))
+    fetches = {"sum": tf.add_n(layers), "parts": tf.unstack(layers[-1]), "fed": x}
+    rng = np.random.default_rng(0)
+    batches = rng.normal(size=(STEPS, 8, 8)).astype(np.float32)
+    found = same(policy, fetches, lambda i: {x: batches[i]}, config=CONFIGS[config]())
+    assert found[0] != found[1]
+
+
+@each_policy
+def test_feeds_and_fetches_of_every_kind(policy):
+    x = v1.placeholder_with_default([1.0, 2.0], [None])
+    text = tf.strings.join(["a", tf.strings.as_string(x[0])])
+    constant = tf.constant(3, name="constant")
+    fetches = [x, x, text, constant, constant, tf.no_op(), tf.zeros([0, 3]), tf.identity(text)]
+    same(policy, [f for f in fetches if tf.is_tensor(f)], config=plain())
+    same(policy, fetches[:1], lambda i: {x: [float(i)] * i}, config=plain())
+    same(policy, x + 1.0, lambda i: {x: [float(i)] * i})
+    with v1.Session(config=config_of(policy)) as session:
+        assert session.run(fetches[5]) is None
+        assert session.run([]) == []
+
+
+@each_policy
+@each_config
+def test_ref_variables(policy, config):
+    w = v1.get_variable("w", [4], initializer=v1.ones_initializer(), use_resource=False)
+    rows = v1.get_variable("rows", [5, 2], initializer=v1.zeros_initializer(), use_resource=False)
+    # What is read may be the variable's own memory: it is used before the next update.
+    read = -w.read_value()
+    with tf.control_dependencies([read]):
+        added = v1.assign_add(w, [1.0, 2.0, 3.0, 4.0])
+    with tf.control_dependencies([added]):
+        after = w.read_value() * 3.0
+        scattered = v1.scatter_add(rows, [0, 3, 3], tf.stack([after[:2]] * 3))
+    with tf.control_dependencies([scattered]):
+        updated = v1.scatter_update(rows, [1], [[7.0, 8.0]])
+        sparse = tf.gather(updated, [3, 1])
+    with tf.control_dependencies([sparse]):
+        set_again = v1.assign(w, after * 0.5)
+        same_ref = set_again * 2.0
+    fetches = [read, after, sparse, same_ref]
+    found = same(
+        policy, fetches, before=v1.global_variables_initializer(), config=CONFIGS[config]()
+    )
+    assert found[1] != found[2]
+
+
+@each_policy
+def test_ref_variables_through_ref_inputs_and_conditions(policy):
+    w = v1.get_variable("w", [2], initializer=v1.ones_initializer(), use_resource=False)
+    on = v1.placeholder(tf.bool, [])
+    off_ref, on_ref = v1.raw_ops.RefSwitch(data=w._ref(), pred=on)
+    merged = v1.raw_ops.RefMerge(
+        inputs=[
+            v1.raw_ops.AssignAdd(ref=on_ref, value=[1.0, 1.0], use_locking=True),
+            v1.raw_ops.AssignSub(ref=off_ref, value=[3.0, 5.0], use_locking=True),
+        ]
+    )
+    total = tf.identity(merged.output) * 2.0
+    initialized = v1.is_variable_initialized(w)
+    with tf.control_dependencies([total]):
+        counted = v1.count_up_to(
+            v1.get_variable("n", [], tf.int64, v1.zeros_initializer(), use_resource=False), 100
+        )
+    same(
+        policy,
+        [total, merged.value_index, initialized, counted],
+        lambda i: {on: i % 3 == 0},
+        before=v1.global_variables_initializer(),
+        config=plain(),
+    )
+
+
+@each_policy
+@each_config
+def test_resource_variables_and_optimizers(policy, config):
+    v1.set_random_seed(5)
+    x = v1.placeholder(tf.float32, [16, 4])
+    losses = []
+    for name, resource in (("ref", False), ("resource", True)):
+        with v1.variable_scope(name, use_resource=resource):
+            w = v1.get_variable("w", [4, 3], initializer=v1.glorot_uniform_initializer(seed=3))
+            table = v1.get_variable("t", [20, 3], initializer=v1.glorot_uniform_initializer(seed=4))
+            ids = tf.cast(tf.abs(x[:, 0]) * 6.0, tf.int32) % 20
+            loss = tf.reduce_mean(tf.square(tf.matmul(x, w) + tf.gather(table, ids) - 1.0))
+            train = v1.train.AdamOptimizer(0.05).minimize(loss)
+            with tf.control_dependencies([loss, train]):
+                losses.append(tf.identity(loss))
+    batches = np.random.default_rng(1).normal(size=(STEPS, 16, 4)).astype(np.float32)
+    same(
+        policy,
+        losses,
+        lambda i: {x: batches[i]},
+        before=v1.global_variables_initializer(),
+        config=CONFIGS[config](),
+    )
+
+
+@each_policy
+@each_config
+def test_seeded_random_ops_draw_alike(policy, config):
+    v1.set_random_seed(11)
+    drawn = [tf.random.normal([3]), tf.random.uniform([2]), tf.random.shuffle(tf.range(9))]
+    drawn.append(tf.nn.dropout(tf.ones([20]), rate=0.5, seed=2))
+    found = same(policy, drawn, config=CONFIGS[config]())
+    assert found[0] != found[1]
+
+
+@each_policy
+@each_config
+def test_queues_and_their_runners(policy, config):
+    numbers = v1.train.range_input_producer(12, shuffle=False, capacity=4, num_epochs=2)
+    doubled = tf.cast(numbers.dequeue(), tf.float32) * 2.0
+    batches = v1.train.batch([doubled], batch_size=3, num_threads=1, capacity=6)
+    graph = v1.get_default_graph()
+    found = {}
+    for each in ("stock", policy):
+        config_ = config_of(each, CONFIGS[config]())
+        with v1.Session(graph=graph, config=config_) as session:
+            session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
+            coordinator = v1.train.Coordinator()
+            threads = v1.train.start_queue_runners(session, coordinator)
+            found[each] = []
+            with pytest.raises(tf.errors.OutOfRangeError, match="has insufficient elements"):
+                while True:
+                    found[each].append(bits(session.run(batches)))
+            coordinator.request_stop()
+            coordinator.join(threads)
+    assert found["stock"] == found[policy]
+    assert len(found["stock"]) == 8
+
+
+@each_policy
+def test_an_enqueue_and_the_dequeue_that_waits_for_it_in_one_run(policy):
+    """The dequeue must not keep the enqueue from running, whichever is built first."""
+    queue = v1.FIFOQueue(10, [tf.float32], shapes=[[]])
+    x = v1.placeholder(tf.float32, [])
+    taken = queue.dequeue()
+    behind = tf.sqrt(taken) + 1.0
+    put = queue.enqueue(tf.exp(x))
+    same(policy, [behind, put], lambda i: {x: float(i)}, config=plain())
+
+
+@each_policy
+@pytest.mark.parametrize("first", ["put", "take"])
+def test_a_constant_passes_on_what_it_waits_for(policy, first):
+    """The variable changes once the item is taken, by a constant; the item is what it was."""
+    w = v1.get_variable("w", [2], initializer=v1.ones_initializer(), use_resource=False)
+    queue = v1.FIFOQueue(10, [tf.float32], shapes=[[2]])
+
+    def take():
+        taken = queue.dequeue()
+        with tf.control_dependencies([taken]):
+            one = tf.constant([1.0, 1.0])
+        return taken * 2.0, v1.assign_add(w, one) * 3.0
+
+    if first == "take":
+        taken, changed = take()
+        put = queue.enqueue(w.read_value() * 1.25)
+    else:
+        put = queue.enqueue(w.read_value() * 1.25)
+        taken, changed = take()
+    found = same(
+        policy, [taken, changed, put], before=v1.global_variables_initializer(), config=plain()
+    )
+    assert found[0] == bits([np.full(2, 2.5, np.float32), np.full(2, 6.0, np.float32), None])
+
+
+@each_policy
+def test_readers_read_files(policy, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("".join(f"{name}{i},{i}\n" for i in range(30)))
+    files = v1.FIFOQueue(10, [tf.string], shapes=[[]])
+    reader = v1.TextLineReader()
+    key, value = reader.read(files)
+    name, number = v1.decode_csv(value, [["x"], [0]])
+    names = [str(tmp_path / "a"), str(tmp_path / "b")]
+    found = same(policy, [name, number], before=files.enqueue_many([names]), steps=40)
+    assert found[0] != found[35]
+    with_key = [tf.strings.length(key), value]
+    same(policy, with_key, before=files.enqueue_many([names]))
+
+
+@each_policy
+@each_config
+@pytest.mark.parametrize("kind", ["area", "map"])
+def test_a_staging_area_filled_and_emptied_in_one_run(policy, config, kind):
+    x = v1.placeholder(tf.float32, [2])
+    if kind == "area":
+        area = data_flow_ops.StagingArea([tf.float32], shapes=[[2]])
+        taken, put = area.get(), area.put([x * 3.0])
+    else:
+        area = data_flow_ops.MapStagingArea([tf.float32], shapes=[[2]])
+        key = tf.cast(x[0], tf.int64)
+        taken, put = area.get(key), area.put(key, [x * 3.0], [0])
+    # the kernels that take block their thread until the same run has put
+    own = with_threads(CONFIGS[config](), 4)
+    found = same(policy, [taken, put], lambda i: {x: [i, 1]}, config=own)
+    assert found[0] != found[1]
+
+
+@each_policy
+@each_config
+def test_our_own_stage(policy, config):
+    data = v1.data.make_one_shot_iterator(tf.data.Dataset.range(1000)).get_next()
+    number, square = staged([data, data * data])
+    fetches = tf.stack([number + 1, square])
+    found = {}
+    for each in ("stock", policy):
+        with v1.train.SingularMonitoredSession(
+            hooks=[wb.make_prefetch_hook()], config=config_of(each, CONFIGS[config]())
+        ) as session:
+            found[each] = [bits(session.run(fetches)) for _ in range(30)]
+    assert found["stock"] == found[policy]
+
+
+@each_policy
+def test_python_functions(policy):
+    x = v1.placeholder(tf.float32, [3])
+    counter = itertools.count()
+
+    def called(value):
+        next(counter)
+        return value.sum(), np.array([b"a", b"bc"], dtype=object)
+
+    total, texts = v1.py_func(called, [x * 2.0], [tf.float32, tf.string])
+    eager = tf.py_function(lambda value: value * value, [total], tf.float32)
+    same(policy, [total + 1.0, tf.strings.length(texts), eager], lambda i: {x: [i, 1, 2]})
+    assert next(counter) == 2 * STEPS
+
+
+@each_policy
+@each_config
+def test_values_go_between_two_devices(policy, config):
+    x = v1.placeholder(tf.float32, [4, 4])
+    with tf.device("/cpu:0"):
+        w = v1.get_variable("w", [4, 4], initializer=v1.ones_initializer(), use_resource=False)
+        a = tf.matmul(x, x) + 1.0
+    values = [a]
+    for i in range(8):
+        with tf.device(f"/cpu:{(i + 1) % 2}"):
+            values.append(tf.sin(values[-1]) + values[i // 2])
+    with tf.device("/cpu:1"):
+        b = tf.add_n([tf.reduce_sum(v) for v in values])
+        with tf.control_dependencies([b]):
+            text = tf.strings.as_string(b)
+    with tf.device("/cpu:0"), tf.control_dependencies([text, *values]):
+        added = v1.assign_add(w, values[-1])
+        done = tf.identity(added)
+    devices = CONFIGS[config]()
+    devices.device_count["CPU"] = 2
+    same(
+        policy,
+        [b, text, done, values[3]],
+        lambda i: {x: np.arange(16).reshape(4, 4) * (i + 1)},
+        before=v1.global_variables_initializer(),
+        config=devices,
+    )
+
+
+@each_policy
+def test_both_devices_wait_for_each_other(policy):
+    """A blocking kernel on one device waits for what another device puts."""
+    area = data_flow_ops.StagingArea([tf.float32], shapes=[[]], shared_name="between")
+    queue = v1.FIFOQueue(4, [tf.float32], shapes=[[]], shared_name="between_too")
+    with tf.device("/cpu:0"):
+        taken = queue.dequeue() + 1.0
+        put_back = area.put([taken])
+    with tf.device("/cpu:1"):
+        x = tf.square(tf.constant(3.0))
+        moved = tf.identity(taken) * x
+    with tf.device("/cpu:0"):
+        put = queue.enqueue(tf.identity(x))
+        got = area.get()
+    devices = with_threads(plain(device_count={"CPU": 2}), 4)
+    same(policy, [moved, put, put_back], config=devices, steps=7)
+    same(policy, [got, put, put_back], config=devices, steps=7)
+
+
+@each_policy
+@each_config
+def test_datasets_and_their_iterators(policy, config):
+    data = (
+        tf.data.Dataset.range(200)
+        .map(lambda i: (i, tf.cast(i, tf.float32) * 0.5), num_parallel_calls=2)
+        .shuffle(20, seed=3)
+        .filter(lambda i, x: i % 3 != 0)
+        .interleave(lambda i, x: tf.data.Dataset.from_tensors((i, x)).repeat(2), cycle_length=2)
+        .batch(4)
+        .prefetch(2)
+    )
+    iterator = v1.data.make_initializable_iterator(data)
+    numbers, halves = iterator.get_next()
+    fetches = [numbers, tf.reduce_sum(halves), iterator.get_next_as_optional().has_value()]
+    same(policy, fetches[:2], before=iterator.initializer, config=CONFIGS[config](), steps=20)
+    same(policy, fetches[2], before=iterator.initializer, config=CONFIGS[config]())
+
+
+@each_policy
+@pytest.mark.parametrize("resource", [False, True])
+def test_variables_are_saved_and_restored(policy, resource, tmp_path):
+    x = v1.placeholder(tf.float32, [])
+    values = [
+        v1.get_variable(f"v{i}", [3], initializer=v1.zeros_initializer(), use_resource=resource)
+        for i in range(4)
+    ]
+    with tf.control_dependencies([x]):
+        change = tf.group(*[v.assign(tf.fill([3], x + i)) for i, v in enumerate(values)])
+    saver = v1.train.Saver(max_to_keep=None)
+    for each in ("stock", policy):
+        with v1.Session(config=config_of(each)) as session:
+            session.run(v1.global_variables_initializer())
+            for i in range(STEPS):
+                session.run(change, {x: float(i)})
+                saver.save(session, str(tmp_path / f"{each}-{i}"), write_meta_graph=False)
+    for i in range(STEPS):
+        names = [name for name, _ in tf.train.list_variables(str(tmp_path / f"stock-{i}"))]
+        readers = [tf.train.load_checkpoint(str(tmp_path / f"{e}-{i}")) for e in ("stock", policy)]
+        for name in names:
+            assert bits([readers[0].get_tensor(name)]) == bits([readers[1].get_tensor(name)])
+    with v1.Session(config=config_of(policy)) as session:
+        for i in range(STEPS):
+            saver.restore(session, str(tmp_path / f"stock-{i}"))
+            assert session.run(values)[2].tolist() == [float(i + 2)] * 3
+
+
+@each_policy
+def test_partial_runs(policy):
+    a, b = v1.placeholder(tf.float32, []), v1.placeholder(tf.float32, [])
+    first = a * 2.0 + 1.0
+    second = tf.sqrt(first * b)
+    found = {}
+    for each in ("stock", policy):
+        found[each] = []
+        with v1.Session(config=config_of(each)) as session:
+            for i in range(STEPS):
+                handle = session.partial_run_setup([first, second], [a, b])
+                early = session.partial_run(handle, first, {a: float(i)})
+                late = session.partial_run(handle, second, {b: early + 1.0})
+                found[each].append(bits([early, late]))
+            unfinished = session.partial_run_setup([first, second], [a, b])
+            session.partial_run(unfinished, first, {a: 1.0})
+    assert found["stock"] == found[policy]
+
+
+@each_policy
+def test_runs_with_a_limit_of_time_that_is_kept(policy):
+    x = v1.placeholder(tf.float32, [4])
+    total = tf.reduce_sum(tf.exp(x))
+    options = v1.RunOptions(timeout_in_ms=60_000)
+    with v1.Session(config=config_of(policy)) as session:
+        expected = session.run(total, {x: [1, 2, 3, 4]})
+        for _ in range(STEPS):
+            assert session.run(total, {x: [1, 2, 3, 4]}, options=options) == expected
+
+
+@each_policy
+def test_callables(policy):
+    x = v1.placeholder(tf.float32, [3])
+    y = tf.cumsum(x) * 2.0
+    w = v1.get_variable("w", [3], initializer=v1.zeros_initializer(), use_resource=False)
+    add = v1.assign_add(w, y)
+    found = {}
+    for each in ("stock", policy):
+        with v1.Session(config=config_of(each)) as session:
+            session.run(w.initializer)
+            call = session.make_callable([y, tf.identity(add)], [x])
+            found[each] = [bits(call(np.full(3, i, np.float32))) for i in range(STEPS)]
+    assert found["stock"] == found[policy]
+
+
+@each_policy
+@pytest.mark.parametrize("threads", [-1, 1, 2, 8])
+def test_any_number_of_threads(policy, threads):
+    x = v1.placeholder(tf.float32, [32, 32])
+    towers = [tf.reduce_sum(tf.matmul(x, tf.sin(x * float(i)))) for i in range(20)]
+    queue = v1.FIFOQueue(100, [tf.float32], shapes=[[]])
+    put = queue.enqueue(towers[0])
+    with tf.control_dependencies([put]):
+        taken = queue.dequeue()
+    config = plain(inter_op_parallelism_threads=threads)
+    same(policy, [*towers, taken], lambda i: {x: np.full((32, 32), i)}, config=config)
+
+
+@each_policy
+def test_pools_of_the_sessions_own(policy):
+    config = plain()
+    pool = config.session_inter_op_thread_pool.add()
+    pool.num_threads = 2
+    config.session_inter_op_thread_pool.add().num_threads = 1
+    total = tf.add_n([tf.reduce_sum(tf.random.stateless_normal([64], [i, 2])) for i in range(9)])
+    with v1.Session(config=config) as stock:
+        expected = stock.run(total)
+    with v1.Session(config=config_of(policy, config)) as session:
+        for i in range(STEPS):
+            options = v1.RunOptions(inter_op_thread_pool=i % 2)
+            assert session.run(total, options=options) == expected
+
+
+@each_policy
+def test_sixteen_threads_with_fetches_of_their_own_on_one_session(policy):
+    x = v1.placeholder(tf.float32, [8, 8])
+    layers = [x]
+    for i in range(16):
+        layers.append(tf.tanh(tf.matmul(layers[-1], x) * 0.1) + layers[i // 2])
+    loop = tf.while_loop(lambda i, a: i < 5, lambda i, a: (i + 1, a + layers[3]), [0, x])[1]
+    fetches = [[layers[i], loop] if i % 3 == 0 else [layers[i], layers[-i]] for i in range(1, 17)]
+    rng = np.random.default_rng(0)
+    batches = rng.normal(size=(4, 8, 8)).astype(np.float32)
+    with v1.Session(config=plain()) as stock:
+        expected = [[bits(stock.run(f, {x: b})) for b in batches] for f in fetches]
+    wrong: list[Any] = []
+    with v1.Session(config=config_of(policy, plain())) as session:
+
+        def client(number: int) -> None:
+            try:
+                for i in range(60):
+                    which = (number + i // 20) % 16
+                    found = bits(session.run(fetches[which], {x: batches[i % 4]}))
+                    if found != expected[which][i % 4]:
+                        wrong.append((number, i))
+            except Exception as error:  # A thread's error would go unseen.
+                wrong.append(error)
+
+        threads = [threading.Thread(target=client, args=(n,)) for n in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
+
+
+@each_policy
+def test_a_step_within_a_step_of_the_same_session(policy):
+    """A python function that runs the session again, on a thread that runs a step already."""
+    sessions: list[v1.Session] = []
+    x = v1.placeholder(tf.float32, [])
+    inner = tf.sqrt(x)
+    graph = v1.get_default_graph()
+
+    def again(value):
+        with graph.as_default():
+            return sessions[0].run(inner, {x: value + 1.0})
+
+    outer = v1.py_func(again, [x], tf.float32) * 2.0
+    with v1.Session(config=config_of(policy)) as session:
+        sessions.append(session)
+        for i in range(STEPS):
+            assert session.run(outer, {x: float(i)}) == np.float32(np.sqrt(np.float32(i + 1))) * 2
+
+
+def described(metadata: v1.RunMetadata) -> dict[tuple[str, str], list]:
+    """What a run's metadata says of each node, but for times."""
+    found: dict[tuple[str, str], list] = {}
+    for device in metadata.step_stats.dev_stats:
+        for node in device.node_stats:
+            outputs = [
+                (o.slot, o.tensor_description.dtype, str(o.tensor_description.shape))
+                for o in node.output
+            ]
+            # Not the memory: whether a kernel writes to its input's differs from step to step.
+            said = (node.timeline_label, outputs)
+            found.setdefault((device.device, node.node_name), []).append(said)
+            assert node.all_start_nanos > 0
+            assert 0 <= node.op_start_rel_nanos <= node.op_end_rel_nanos <= node.all_end_rel_nanos
+            assert node.scheduled_nanos > 0
+    return found
+
+
+def of_every_kind() -> list[tf.Tensor]:
+    """Variables, constants, async kernels, no-ops, a loop, a branch and a second device."""
+    x = tf.random.stateless_uniform([8], [1, 2], name="drawn")
+    w = v1.get_variable("w", [8], initializer=v1.ones_initializer(), use_resource=False)
+    queue = v1.FIFOQueue(10, [tf.float32], shapes=[[8]])
+    y = tf.sin(x) * tf.constant(np.ones(8, np.float32), name="eight_ones") + w
+    with tf.control_dependencies([queue.enqueue(y)]):
+        taken = queue.dequeue()
+    with tf.control_dependencies([taken]):
+        nothing = tf.no_op()
+    with tf.control_dependencies([nothing]):
+        added = v1.assign_add(w, taken)
+    # the old kind, so that the graph has no function
+    v1.disable_control_flow_v2()
+    try:
+        loop = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.cos(a)), [0, y])[1]
+        branch = tf.cond(y[0] > -100.0, lambda: y * 2.0, lambda: y * 3.0)
+    finally:
+        v1.enable_control_flow_v2()
+    with tf.device("/cpu:1"):
+        there = tf.exp(y, name="there")
+    return [taken, loop, branch, there, tf.identity(added)]
+
+
+@each_policy
+@pytest.mark.parametrize("part", [slice(0, 1), slice(0, 5), slice(3, 5)])
+def test_run_metadata_names_the_nodes_that_stock_names(policy, part):
+    fetches = of_every_kind()[part]
+    options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+    found: dict[str, list] = {}
+    named: dict[str, dict] = {}
+    for each in ("stock", policy):
+        config = config_of(each, plain(device_count={"CPU": 2}))
+        with v1.Session(config=config) as session:
+            session.run(v1.global_variables_initializer())
+            found[each] = []
+            for _ in range(STEPS):
+                metadata = v1.RunMetadata()
+                values = bits(session.run(fetches, options=options, run_metadata=metadata))
+                # nothing of the tracer is left in the next step
+                again = bits(session.run(fetches))
+                found[each].append((values, again))
+                named[each] = described(metadata)
+                assert named[each] == named["stock"]
+    assert found["stock"] == found[policy]
+    assert len(named["stock"]) > 10
+
+
+@each_policy
+def test_the_profiler_sees_all_ops_after_hundreds_of_runs(policy, tmp_path):
+    from tensorflow.python.profiler import profiler_v2
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+    fetches = of_every_kind()
+    config = config_of(policy, plain(device_count={"CPU": 2}))
+    with v1.Session(config=config) as session:
+        session.run(v1.global_variables_initializer())
+        for _ in range(200):
+            session.run(fetches)
+        profiler_v2.start(str(tmp_path))
+        for _ in range(3):
+            session.run(fetches)
+        profiler_v2.stop()
+    (written,) = tmp_path.glob("**/*.xplane.pb")
+    space = xplane_pb2.XSpace.FromString(written.read_bytes())
+    seen: dict[str, int] = {}
+    for plane in space.planes:
+        for line in plane.lines:
+            for event in line.events:
+                name = plane.event_metadata[event.metadata_id].name
+                seen[name] = seen.get(name, 0) + 1
+    for op, count in (
+        *(("Sin:Sin", 3), ("there:Exp", 3), ("w:VariableV2", 3), ("AssignAdd:AssignAdd", 3)),
+        *(("fifo_queue_Dequeue:QueueDequeueV2", 3), ("while/Cos:Cos", 9)),
+        *(("while/Switch:Switch", 12), ("while/Exit_1:Exit", 3), ("cond/mul:Mul", 3)),
+    ):
+        assert seen.get(op) == count, (op, {k: v for k, v in seen.items() if ":" in k})
+    assert "cond/mul_1:Mul" not in seen
+
+
+@pytest.fixture(scope="module")
+def clicks(tmp_path_factory):
+    return check_criteo(generate_criteo(tmp_path_factory.mktemp("log") / "clicks.tsv", rows=2000))
+
+
+@pytest.mark.parametrize("stage", ["off", "stage", "smart_stage"])
+def test_dlrm_has_bit_equal_losses_under_every_policy(clicks, stage):
+    made = {
+        "off": wb.Optimizations(),
+        "stage": wb.Optimizations(stage=wb.StageOptions()),
+        "smart_stage": wb.Optimizations(smart_stage=wb.SmartStageOptions()),
+    }[stage]
+    program = dlrm_program(DlrmOptions(data=clicks, batch_size=64))
+    losses = {}
+    with tf.Graph().as_default() as graph:
+        built = program.build(made)
+        v1.train.get_or_create_global_step()
+        initialize = v1.global_variables_initializer()
+        graph.finalize()
+        for policy in ("stock", *POLICIES):
+            config = config_of(policy)
+            if made.smart_stage is not None:
+                targets = [built.train_op, built.loss]
+                config, plan = prepare_config(graph, config, made.smart_stage, targets=targets)
+                assert plan.stages
+            with v1.Session(config=config) as session:
+                session.run(initialize)
+                session.run(graph.get_collection(v1.GraphKeys.TABLE_INITIALIZERS))
+                with prefetching(session):
+                    fetches = [built.train_op, built.loss]
+                    losses[policy] = [session.run(fetches)[1] for _ in range(20)]
+    assert losses["stock"][0] != losses["stock"][-1]
+    expected = np.array(losses["stock"]).tobytes()
+    assert [p for p in POLICIES if np.array(losses[p]).tobytes() != expected] == []

@@ -1,0 +1,118 @@
+"""How sides of tiny graphs run alone; ns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders.graphs import graph
+from workbench.core.graph.graph_view import GraphView
+from workbench.core.prediction.list_schedule import schedule
+from workbench.core.prediction.pipeline import Work
+
+DIAMOND = """
+a = Const
+b = Neg(a)
+c = Neg(a)
+d = Add(b, c)
+"""
+
+
+def runs(view: GraphView, *, threads: int = 2, cores: float = 2, per_op: float = 1, **ns) -> Work:
+    span = np.array([float(ns.get(name, 0)) for name in view.names])
+    everything = np.ones(len(view), bool)
+    return schedule(view, everything, span, threads=threads, cores=cores, cores_per_op=per_op)
+
+
+def test_nodes_side_by_side_take_a_thread_each():
+    work = runs(graph(DIAMOND), a=10, b=20, c=30, d=10)
+    assert work.alone_ns == pytest.approx(50)
+    assert work.cpu_ns == pytest.approx(70)
+    assert work.pool_ns == pytest.approx(70)
+    assert runs(graph(DIAMOND), threads=1, a=10, b=20, c=30, d=10).alone_ns == pytest.approx(70)
+
+
+def test_ops_that_want_more_cores_than_there_are_take_longer():
+    both = runs(graph(DIAMOND), per_op=2, a=10, b=20, c=20, d=10)
+    # alone each has the two cores that it wants, b and c have one each
+    assert both.alone_ns == pytest.approx(10 + 40 + 10)
+    assert both.cpu_ns == pytest.approx(2 * 60)
+    assert runs(graph(DIAMOND), cores=4, per_op=2, a=10, b=20, c=20, d=10).alone_ns == (
+        pytest.approx(40)
+    )
+
+
+def test_wide_stretches_and_narrow_ones_stay_apart():
+    pieces = runs(graph(DIAMOND), a=100, b=100, c=100, d=100).pieces
+    assert [round(cores) for _, _, cores in pieces] == [1] * 5 + [2] * 6 + [1] * 5
+
+
+def test_only_the_chosen_nodes_run_and_the_others_hold_nobody_up():
+    view = graph(DIAMOND)
+    span = np.full(len(view), 10.0)
+    chosen = view.mask([view.number("c"), view.number("d")])
+    assert schedule(view, chosen, span, threads=2, cores=2).alone_ns == pytest.approx(20)
+
+
+def test_what_costs_nothing_takes_no_thread():
+    view = graph("a = Const\nb = Neg(a)\nc = Neg(b)\nx = Neg(a)\ny = Neg(x)")
+    assert runs(view, threads=1, c=5, y=5).alone_ns == pytest.approx(10)
+    assert runs(view).pieces == ()
+
+
+def test_a_loop_runs_once():
+    view = graph(
+        """
+        start = Const
+        enter = Enter(start)
+        merge = Merge(enter, next)
+        body = Neg(merge)
+        next = NextIteration(body)
+        exit = Exit(merge)
+        after = Neg(exit)
+        """
+    )
+    assert runs(view, body=30, after=10, threads=1).alone_ns == pytest.approx(40)
+
+
+def test_a_stage_that_is_gone_leaves_its_take_behind_its_put():
+    view = graph(
+        """
+        parse = Const
+        owner = Placeholder int64
+        put = WorkbenchBufferPut(owner, parse)
+        take = WorkbenchBufferTake float32
+        dense = Neg(take)
+        """,
+        shared={"put": "b", "take": "b"},
+    )
+    assert runs(view, parse=10, dense=20).alone_ns == pytest.approx(30)
+    apart = graph(
+        "parse = Const\nput = WorkbenchBufferPut(parse)\ntake = WorkbenchBufferTake\n"
+        "dense = Neg(take)",
+        shared={"put": "b", "take": "another"},
+    )
+    assert runs(apart, parse=10, dense=20).alone_ns == pytest.approx(20)
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 9), max_size=3), min_size=1, max_size=10),
+    st.integers(1, 4),
+    st.sampled_from([0.5, 1.0, 1.7]),
+)
+def test_a_side_takes_at_least_its_work_and_at_most_all_in_turn(
+    edges: list[list[int]], cores: int, per_op: float
+):
+    lines = [
+        f"n{i} = Op({', '.join(f'n{j % i}' for j in sources) if i else ''})"
+        for i, sources in enumerate(edges)
+    ]
+    spans = {f"n{i}": 1.0 + i % 3 for i in range(len(edges))}
+    work = runs(graph("\n".join(lines)), threads=cores, cores=cores, per_op=per_op, **spans)
+    total = sum(spans.values())
+    assert work.cpu_ns == pytest.approx(total * per_op)
+    least = max(total * per_op / cores, total / cores, max(spans.values()))
+    assert least <= work.alone_ns * 1.0001
+    assert work.alone_ns <= total * max(1.0, per_op / cores) * 1.0001

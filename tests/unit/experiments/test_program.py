@@ -1,0 +1,252 @@
+"""What a Program refuses, what a Comparison says of itself, and that neither needs TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from tests.builders.plans import planned_stage, stage_plan
+from workbench.core.options import StageOptions
+from workbench.errors import DataError, OptionError
+from workbench.experiments.comparison.compare import compare, trace
+from workbench.experiments.comparison.results import (
+    Comparison,
+    Ratio,
+    Variant,
+    load_comparison,
+)
+from workbench.experiments.measurement.bounds import Bound
+from workbench.experiments.measurement.equivalence import Equivalence
+from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.program.program import Built, Program
+from workbench.models.data.text_table import CheckedTable
+from workbench.models.zoo.options import DlrmOptions
+
+
+def build(optimizations):
+    return Built(train_op=None)
+
+
+PROGRAM = Program(name="mine", build=build)
+
+
+@pytest.mark.parametrize("name", ["", None])
+def test_a_program_needs_a_name(name):
+    with pytest.raises(OptionError, match=r"Program\.name is .*; expected a name"):
+        Program(name=name, build=build)
+
+
+def test_a_program_is_made_of_functions():
+    with pytest.raises(OptionError, match=r"Program\.build is 3; expected a function"):
+        Program(name="mine", build=3)
+    with pytest.raises(OptionError, match=r"Program\.build_epoch is 'x'; expected a function"):
+        Program(name="mine", build=build, build_epoch="x")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            {"toggles": ["turbo"]},
+            "there is no toggle 'turbo'; expected one of stage, smart_stage, fused_v1, fused_v2, "
+            "inline_executor, cost_model_executor, or several joined by '+'",
+        ),
+        (
+            {"toggles": []},
+            "no toggle was given; expected one of stage, smart_stage, fused_v1, fused_v2, "
+            "inline_executor, cost_model_executor",
+        ),
+        ({"budget_s": 0}, "budget_s is 0; expected seconds above 0"),
+        ({"trace_steps": -1}, "trace_steps is -1; expected an integer of at least 0"),
+        ({"equivalence_steps": 1.5}, "equivalence_steps is 1.5; expected an integer of at least 0"),
+    ],
+)
+def test_compare_refuses_before_it_starts_anything(arguments, said):
+    with pytest.raises(OptionError) as caught:
+        compare(PROGRAM, **arguments)
+    assert str(caught.value) == said
+
+
+def test_trace_wants_at_least_one_step():
+    with pytest.raises(OptionError, match="steps is 0; expected an integer of at least 1"):
+        trace(PROGRAM, steps=0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("batch_size", 0, "batch_size is 0; expected at least 1"),
+        ("input_latency_ms", -1.0, "input_latency_ms is -1.0; expected 0 to 60 000 milliseconds"),
+    ],
+)
+def test_dlrm_options_are_checked(tmp_path, field, value, said):
+    data = CheckedTable(path=tmp_path / "x", rows=1, more=False)
+    with pytest.raises(OptionError) as caught:
+        DlrmOptions(data=data, **{field: value})
+    assert str(caught.value) == said
+
+
+def comparison() -> Comparison:
+    def variant(label, rate, **more):
+        return Variant(
+            label=label,
+            steps_per_s=rate,
+            low=rate - 1,
+            high=rate + 1,
+            block_steps_per_s=(rate, rate),
+            step_ms_median=1000 / rate,
+            notes=("a note",),
+            **more,
+        )
+
+    return Comparison(
+        program="mine",
+        variants=(
+            variant("off", 50.0),
+            variant("stage", 75.0, plan=stage_plan(planned_stage()), plan_view={"version": 1}),
+        ),
+        baseline="off",
+        ratios=(
+            Ratio(label="stage", ratio=1.5, low=1.4, high=1.6, verdict="faster", predicted=1.625),
+        ),
+        equivalence=(
+            Equivalence(
+                label="stage", kind="bit-equal losses", passed=True, steps=200, detail="same"
+            ),
+        ),
+        bounds=(Bound(name="limit", steps_per_s=80.0, detail="measured"),),
+        environment={"cores": 2},
+        command="workbench compare",
+        settings={"stage": repr(StageOptions())},
+    )
+
+
+def test_a_comparison_is_a_frame_of_its_variants():
+    frame = comparison().to_pandas()
+    assert list(frame.index) == ["off", "stage"]
+    assert frame.loc["stage", "ratio"] == 1.5
+    assert frame.loc["stage", "ratio_predicted"] == 1.625
+    assert list(frame["verdict"]) == ["baseline", "faster"]
+    assert frame.loc["off", "same_training"] is None
+    assert frame.loc["stage", "same_training"] is True
+
+
+def test_a_comparison_survives_saving(tmp_path):
+    saved = comparison().save(tmp_path / "results")
+    assert load_comparison(saved) == comparison()
+    assert [path.name for path in saved.iterdir()] == ["comparison.json"]
+
+
+def test_saving_again_replaces(tmp_path):
+    comparison().save(tmp_path)
+    comparison().save(tmp_path)
+    assert load_comparison(tmp_path) == comparison()
+
+
+def test_a_newer_format_is_refused(tmp_path):
+    file = comparison().save(tmp_path) / "comparison.json"
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps({**content, "format_version": 3}))
+    with pytest.raises(DataError, match=r"Format 3; this Workbench reads 1 and 2\. Update it\."):
+        load_comparison(tmp_path)
+
+
+def test_the_first_format_had_no_plans(tmp_path):
+    file = comparison().save(tmp_path) / "comparison.json"
+    content = json.loads(file.read_text())
+    content["format_version"] = 1
+    for variant in content["variants"]:
+        del variant["plan"], variant["plan_view"]
+    for ratio in content["ratios"]:
+        del ratio["predicted"]
+    file.write_text(json.dumps(content))
+    read = load_comparison(tmp_path)
+    assert [variant.plan for variant in read.variants] == [None, None]
+    assert read.ratios[0].predicted is None
+
+
+def test_a_damaged_plan_is_named(tmp_path):
+    file = comparison().save(tmp_path) / "comparison.json"
+    content = json.loads(file.read_text())
+    content["variants"][1]["plan"]["format_version"] = 9
+    file.write_text(json.dumps(content))
+    with pytest.raises(DataError, match="comparison.json: .*the plan has format version 9"):
+        load_comparison(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"format_version": 1}', '{"format_version": 1, "x": 2}']
+)
+def test_what_is_no_comparison_is_refused(tmp_path, text):
+    (tmp_path / "comparison.json").write_text(text)
+    with pytest.raises(DataError, match="comparison.json"):
+        load_comparison(tmp_path)
+
+
+def test_a_directory_without_one_is_named(tmp_path):
+    with pytest.raises(DataError, match="holds no comparison.json; give a directory"):
+        load_comparison(tmp_path)
+
+
+def test_progress_tells_a_function_everything():
+    said: list[str] = []
+    progress = Progress(said.append)
+    progress.phase("Starting a child process")
+    progress.block(9, 24, 24.2)
+    progress.end()
+    assert said == ["Starting a child process", "Block 9 of 24, 25\u00a0s left"]
+
+
+def test_progress_can_be_silent(capsys):
+    progress = Progress(False)
+    progress.phase("x")
+    progress.block(1, 2, 3.0)
+    progress.end()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_log_gets_lines_but_not_every_block(capsys):
+    progress = Progress(True)
+    for number in range(1, 9):
+        progress.block(number, 8, 1.0)
+    assert capsys.readouterr().err == "Block 1 of 8, 1\u00a0s left\n"
+
+
+def test_a_notebook_shows_one_line_in_place(monkeypatch):
+    import IPython
+    from IPython import display
+
+    shown = []
+
+    class Handle:
+        def display(self, data, raw):
+            shown.append(("display", data["text/plain"]))
+
+        def update(self, data, raw):
+            shown.append(("update", data["text/plain"]))
+
+    monkeypatch.setattr(IPython, "get_ipython", lambda: SimpleNamespace(kernel=object()))
+    monkeypatch.setattr(display, "DisplayHandle", Handle)
+    progress = Progress(True)
+    progress.phase("Warming up")
+    progress.block(1, 2, 3.0)
+    progress.end()
+    assert shown == [
+        ("display", "Warming up"),
+        ("update", "Block 1 of 2, 3\u00a0s left"),
+        ("update", ""),
+    ]
+
+
+def test_the_parent_of_an_experiment_loads_no_tensorflow():
+    code = (
+        "import sys, workbench.cli, workbench.experiments.comparison.compare\n"
+        "import workbench.models.zoo.options\n"
+        "print([m for m in sys.modules if m.split('.')[0] in ('tensorflow', 'ipywidgets')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

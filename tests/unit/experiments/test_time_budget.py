@@ -1,0 +1,235 @@
+"""A comparison in its budget of time, on workers whose seconds are counted and not waited for."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tests.builders.traces import unstaged_trace
+from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.experiments.comparison import interleaved_run
+from workbench.experiments.measurement import blocks
+from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.time_budget import (
+    TimeBudget,
+    expected_words,
+    steps_within,
+    warm_step_s,
+)
+from workbench.experiments.program.program import Program
+from workbench.experiments.program.variant import settings_of
+from workbench.experiments.worker.graph_session import Opened, Steps
+
+NBSP = "\u00a0"
+START_S, OPEN_S, REST_S = 5.0, 1.5, 0.04
+SETTLING = 6
+PROGRAM = Program(name="fake", build=lambda optimizations: None)
+OPENED = Opened(
+    stages=1,
+    fused_lookups=1,
+    threads=1,
+    has_loss=True,
+    has_fingerprint=True,
+    inject_prefetch="off",
+    own_prefetch=False,
+    inter_op_threads=0,
+    intra_op_threads=0,
+)
+
+
+class Machine:
+    """One core: a clock, and what was run on it, in steps and seconds by command."""
+
+    def __init__(self, step_s: float, epoch: int) -> None:
+        self.now, self.step_s, self.epoch = 0.0, step_s, epoch
+        self.steps: dict[str, int] = {}
+
+    def run(self, count: int, what: str, sharing: int = 1) -> Steps:
+        """Steps of one of `sharing` processes that run at the same time."""
+        self.steps[what] = self.steps.get(what, 0) + count
+        ends = self.now + self.step_s * sharing * np.arange(count + 1)
+        self.now += self.step_s * count
+        return Steps(ends_ns=(ends * 1e9).astype(np.int64), values=np.zeros(count), ended=False)
+
+
+class FakeWorker:
+    """Takes the time of a machine for what it is told, one command after the other."""
+
+    def __init__(self, machine: Machine, processes: int) -> None:
+        self.machine, self._processes = machine, processes
+        self._asked, self._read = [], {}
+
+    def send(self, command, **arguments):
+        self._asked.append((command, arguments))
+
+    def receive(self, expected_s=0.0):
+        command, arguments = self._asked.pop(0)
+        return getattr(self, f"_{command}")(**arguments)
+
+    def call(self, command, expected_s=0.0, **arguments):
+        self.send(command, **arguments)
+        return self.receive()
+
+    def _open(self, session, **arguments):
+        self.machine.now += OPEN_S
+        self._read[session] = 0
+        return OPENED
+
+    def _run(self, session, steps, fetch="nothing"):
+        if fetch != "fingerprint":
+            return self.machine.run(steps, fetch, self._processes)
+        first = self._read[session]
+        count = min(steps, self.machine.epoch - first)
+        self._read[session] += count
+        ran = self.machine.run(count, fetch, self._processes)
+        values = np.arange(first, first + count)
+        return dataclasses.replace(ran, values=values, ended=count < steps)
+
+    def _block(self, session, steps):
+        ran = self.machine.run(steps, "block")
+        self.machine.now += REST_S
+        return ran
+
+    def _trace(self, session, steps, beside, step_stats):
+        assert (session in self._read, beside, step_stats) == (True, "main", False)
+        # as of traced_between: untraced ones on both sides, and traced ones that are not kept
+        self.machine.run(2 * max(6, steps // 2) + steps + 3 * SETTLING, "beside")
+        self.machine.run(steps, "trace")
+        self.machine.now += REST_S
+        return unstaged_trace()
+
+    def _close(self, session):
+        return None
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Measures toggles on a machine of so many seconds a step; gives the machine and the result."""
+
+    def measure(toggles, *, step_s, budget_s, epoch=10**6, program=PROGRAM, said=False):
+        machine = Machine(step_s, epoch)
+
+        class Started:
+            def __init__(self, programs):
+                machine.now += START_S * len(programs)
+                self.workers = [FakeWorker(machine, len(programs)) for _ in programs]
+
+            def __enter__(self):
+                return self.workers
+
+            def __exit__(self, *error):
+                return None
+
+        monkeypatch.setattr(interleaved_run, "started_workers", Started)
+        clock = lambda: machine.now  # noqa: E731
+        monkeypatch.setattr(blocks.time, "monotonic", clock)
+        monkeypatch.setattr(
+            interleaved_run, "TimeBudget", lambda seconds: TimeBudget(seconds, clock)
+        )
+        found = interleaved_run.take_turns(
+            program,
+            settings_of(toggles, StageOptions(num_threads=2), SmartStageOptions()),
+            budget_s=budget_s,
+            trace_steps=30,
+            step_stats=False,
+            equivalence_steps=200,
+            progress=Progress(said),
+        )
+        return machine, found
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    ("step_s", "budget_s"),
+    [(0.0005, 45.0), (0.02, 52.0), (0.0005, 60.0), (0.02, 60.0), (0.1, 100.0), (0.1, 120.0)],
+)
+def test_a_comparison_takes_its_budget_and_no_more(measured, step_s, budget_s):
+    machine, found = measured(("stage", "inline_executor"), step_s=step_s, budget_s=budget_s)
+    assert machine.now <= 1.05 * budget_s
+    # steps of no time leave the rest of a long budget
+    assert machine.now >= 0.6 * budget_s or step_s < 0.01
+    assert found.plan.rounds >= 6
+    assert len(found.measured["stage"].rates) == found.plan.rounds
+    assert [check.passed for check in found.checks] == [True] * 4
+
+
+def test_a_budget_below_the_start_is_exceeded_by_little_more_than_the_start(measured):
+    toggles = ("stage", "inline_executor")
+    machine, found = measured(toggles, step_s=0.02, budget_s=8.0)
+    # three processes; each opens one session, one more for its batches, the stage one for losses
+    start_s = 3 * START_S + 7 * OPEN_S
+    assert machine.now - start_s < 20.0
+    assert found.plan.rounds == 4
+    assert min(check.steps for check in found.checks) >= 10
+
+
+def test_slow_steps_shorten_every_part(measured):
+    fast, _ = measured(("stage",), step_s=0.001, budget_s=40.0)
+    slow, found = measured(("stage",), step_s=0.3, budget_s=40.0)
+    assert fast.steps["loss"] == 2 * 200
+    assert slow.steps["loss"] < 40
+    assert fast.steps["trace"] == 2 * 30
+    assert 2 * 5 <= slow.steps["trace"] < 2 * 30
+    assert found.checks[0].steps == slow.steps["loss"] / 2
+
+
+def test_an_epoch_that_is_too_long_is_compared_as_far_as_there_is_time(measured):
+    program = dataclasses.replace(PROGRAM, build_epoch=PROGRAM.build)
+    _, whole = measured(("stage",), step_s=0.001, budget_s=60.0, epoch=390, program=program)
+    assert "over a whole epoch" in whole.checks[1].detail
+    assert whole.checks[1].steps == 390
+    machine, part = measured(("stage",), step_s=0.02, budget_s=60.0, epoch=10**5, program=program)
+    assert machine.now <= 63.0
+    assert part.checks[1].passed
+    assert 50 < part.checks[1].steps < 1000
+    assert f"over the first {part.checks[1].steps} steps" in part.checks[1].detail
+
+
+def test_progress_counts_the_traces_that_follow_the_blocks(measured):
+    said: list[str] = []
+    measured(("stage",), step_s=0.02, budget_s=45.0, said=said.append)
+    last = [text for text in said if text.startswith("Block ")][-1]
+    assert int(last.split(", ")[1].split(NBSP)[0]) > 1
+    assert said[-1].startswith("Tracing ")
+
+
+def test_the_whole_time_is_said_first():
+    words = expected_words(30.0, processes=3, graphs=6, cores=2)
+    assert words.replace(NBSP, " ") == (
+        "About 30 s in all: about 12 s to start 3 child processes and build 6 graphs, the rest to "
+        "check, warm up, measure and trace"
+    )
+    words = expected_words(8.0, processes=3, graphs=6, cores=2)
+    assert words.replace(NBSP, " ") == (
+        "More than the budget of 8 s: about 12 s to start 3 child processes and build 6 graphs on "
+        "2 cores, then the shortest checks, blocks and traces that say something"
+    )
+    assert "budget of 0.5" in expected_words(0.5, processes=1, graphs=1, cores=8)
+
+
+def test_a_budget_counts_down_and_never_below_nothing():
+    now = [10.0]
+    budget = TimeBudget(8.0, lambda: now[0])
+    assert (budget.left_s(), budget.share_s(0.25, 1.0)) == (8.0, 2.0)
+    now[0] = 17.0
+    assert (budget.left_s(), budget.spent_s(), budget.share_s(0.25, 1.0)) == (1.0, 7.0, 1.0)
+    now[0] = 30.0
+    assert (budget.left_s(), budget.share_s(0.25, 1.0)) == (0.0, 1.0)
+
+
+def test_steps_that_fit():
+    assert steps_within(2.0, 0.1, least=5, most=30) == 20
+    assert steps_within(0.1, 0.1, least=5, most=30) == 5
+    assert steps_within(60.0, 0.1, least=5, most=30) == 30
+    assert steps_within(float("inf"), 0.1, least=5, most=30) == 30
+    assert steps_within(1.0, 0.0, least=5, most=30) == 30
+
+
+def test_the_first_steps_do_not_say_what_a_step_takes():
+    ends = np.array([0, 9, 18, 19, 20, 21]) * 10**9
+    ran = Steps(ends_ns=ends, values=np.zeros(0), ended=False)
+    assert warm_step_s(ran) == 1.0
+    assert warm_step_s(dataclasses.replace(ran, ends_ns=ends[:1])) == 0.0

@@ -1,0 +1,270 @@
+"""Arguments in, one clear line and an exit code out; nothing here runs a model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.builders.comparisons import comparison
+from workbench import cli
+from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.errors import OutputError, RunError
+from workbench.experiments.comparison import compare as experiments
+from workbench.experiments.comparison.results import Comparison
+from workbench.models.data.criteo import generate_criteo
+
+
+def run(*arguments: str) -> int:
+    try:
+        return cli.main(arguments)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+
+
+def test_help_shows_examples_and_loads_nothing_heavy():
+    code = (
+        "import sys\nfrom workbench import cli\ntry: cli.main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print([m for m in ('tensorflow', 'numpy', 'pandas') if m in sys.modules])"
+    )
+    for arguments in (["--help"], ["compare", "--help"], ["trace", "-h"], ["report", "-h"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+        )
+        assert "example" in done.stdout
+        assert done.stdout.endswith("[]\n")
+
+
+def test_version(capsys):
+    assert run("--version") == 0
+    assert capsys.readouterr().out.startswith("workbench ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["compare"], "the following arguments are required: model"),
+        (["compare", "bert"], "invalid choice: 'bert'"),
+        (
+            ["compare", "dlrm", "--toggle", "turbo"],
+            "there is no toggle 'turbo'; expected one of stage",
+        ),
+        (
+            ["compare", "dlrm", "--toggle", "inline_executor+cost_model_executor"],
+            "has two executors; a session has one",
+        ),
+        (["compare", "dlrm", "--all", "--toggle", "stage"], "not allowed with argument --all"),
+        (["trace", "dlrm", "--all"], "unrecognized arguments: --all"),
+        (["compare", "dlrm", "--budget", "soon"], "'soon' is not a time such as 60s or 2min"),
+        (["compare", "dlrm", "--budget", "0"], "'0' is not a time"),
+        (["compare", "dlrm", "--threads", "0"], "'0' is not a whole number of at least 1"),
+        (["compare", "dlrm", "--batch-size", "many"], "'many' is not a whole number"),
+        (["compare", "dlrm", "--input-latency", "long"], "'long' is neither auto nor milliseconds"),
+        (["compare", "dlrm", "--data", "x", "--generate", "5"], "not allowed with argument"),
+        ([], "required: COMMAND"),
+    ],
+)
+def test_mistakes_in_the_arguments_exit_with_2(capsys, arguments, said):
+    assert run(*arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60.0), ("2min", 120.0), ("1.5m", 90.0), ("45", 45.0)]
+)
+def test_times(text, seconds):
+    assert cli._seconds(text) == seconds
+
+
+@pytest.mark.parametrize(("text", "ms"), [("auto", None), ("12.5", 12.5), ("8ms", 8.0), ("0", 0.0)])
+def test_latencies(text, ms):
+    assert cli._latency(text) == ms
+
+
+@pytest.mark.parametrize("command", ["compare", "trace"])
+def test_a_mistake_in_the_data_is_one_line_and_leaves_nothing(tmp_path, capsys, command):
+    out = tmp_path / "out"
+    assert run(command, "dlrm", "--data", str(tmp_path / "no.tsv"), "--out", str(out / "x")) == 2
+    shown = capsys.readouterr()
+    assert shown.err == (
+        f"workbench: error: {tmp_path / 'no.tsv'}: no such file; give the path of a click log\n"
+    )
+    assert shown.out == ""
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compare", "dlrm", "--generate", "50", "--out"],
+        ["compare", "dlrm", "--data", "log", "--out"],
+        ["trace", "dlrm", "--data", "log", "--chrome", "no/t.json", "--out"],
+        ["trace", "dlrm", "--generate", "50", "--out", "t.parquet", "--chrome"],
+        ["demo", "--rows", "50", "--out"],
+        ["report", "saved", "--out"],
+    ],
+)
+def test_a_place_that_cannot_be_written_is_found_before_anything_runs(
+    tmp_path, monkeypatch, capsys, arguments
+):
+    monkeypatch.chdir(tmp_path)
+    generate_criteo(tmp_path / "log", rows=5)
+    comparison().save(tmp_path / "saved")
+    (tmp_path / "file").write_text("in the way")
+    before = sorted(tmp_path.rglob("*"))
+    for name in ("compare", "trace"):
+        monkeypatch.setattr(experiments, name, lambda *a, **o: pytest.fail("it ran"))
+    assert run(*arguments, "file/out") == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("workbench: error: file")
+    assert shown.err.endswith(f": cannot be written: {tmp_path}/file is not a directory\n")
+    assert len(shown.err.splitlines()) == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["report.html", "trace.parquet"])
+def test_a_directory_in_the_place_of_a_result_is_found_first(tmp_path, capsys, name):
+    (tmp_path / "out" / name).mkdir(parents=True)
+    assert run("compare", "dlrm", "--generate", "50", "--out", str(tmp_path / "out")) == 2
+    assert f"out/{name}: cannot be written: it is a directory" in capsys.readouterr().err
+    assert [p.name for p in (tmp_path / "out").iterdir()] == [name]
+
+
+def test_what_was_measured_is_printed_though_it_cannot_be_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(experiments, "compare", lambda *a, **o: comparison())
+
+    def no_space(*arguments):
+        raise OutputError("out: cannot be written: No space left on device")
+
+    monkeypatch.setattr(Comparison, "save", no_space)
+    arguments = ["compare", "dlrm", "--generate", "50", "--out", str(tmp_path / "out")]
+    assert run(*arguments) == 2
+    shown = capsys.readouterr()
+    assert "steps/s" in shown.out
+    assert shown.err == "workbench: error: out: cannot be written: No space left on device\n"
+
+
+def test_a_wrong_row_is_named(tmp_path, capsys):
+    data = tmp_path / "clicks.tsv"
+    data.write_text("0\t1\t2\n")
+    assert run("compare", "dlrm", "--data", str(data), "--out", str(tmp_path / "out")) == 2
+    assert f"{data}, row 1: 3 columns; expected 40" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_report_of_nothing_says_where_to_look(tmp_path, capsys):
+    assert run("report", str(tmp_path)) == 2
+    assert "holds no comparison.json" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_is_130_and_says_so(capsys, monkeypatch):
+    def cancelled(chosen):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_demo", cancelled)
+    assert run("demo") == 130
+    assert capsys.readouterr().err == "\nCancelled. Nothing was kept; no process is left.\n"
+
+
+@pytest.mark.parametrize("traceback", [False, True])
+def test_a_failed_run_is_1_and_shows_its_traceback_on_request(capsys, monkeypatch, traceback):
+    def failing(chosen):
+        error = RunError("`train.py`, line 41: ValueError: no")
+        error.add_note("Traceback of the child process: …")
+        raise error
+
+    monkeypatch.setattr(cli, "_compare", failing)
+    assert run("compare", "dlrm", *(["--traceback"] if traceback else [])) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("workbench: error: `train.py`, line 41: ValueError: no\n")
+    assert ("Traceback of the child" in shown) == traceback
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """What a command asks of `compare` or `trace`, which end at once."""
+    seen = {}
+
+    def stop(program, *arguments, **options):
+        seen.update(arguments=arguments, **options)
+        raise RunError("enough")
+
+    monkeypatch.setattr(experiments, "compare", stop)
+    monkeypatch.setattr(experiments, "trace", stop)
+    data = generate_criteo(tmp_path / "clicks.tsv", rows=5)
+
+    def ask(command, *arguments):
+        assert run(command, "dlrm", "--data", str(data), *arguments) == 1
+        return seen
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("arguments", "toggles"),
+    [
+        ([], ("stage", "smart_stage")),
+        (["--toggle", "stage"], ("stage",)),
+        (
+            ["--toggle", "smart_stage", "--toggle", "stage+smart_stage"],
+            ("smart_stage", "stage+smart_stage"),
+        ),
+    ],
+)
+def test_compare_measures_each_toggle_by_itself(asked, arguments, toggles):
+    assert asked("compare", *arguments)["arguments"] == (toggles,)
+
+
+def test_all_is_left_to_compare_which_knows_what_a_program_has(asked):
+    seen = asked("compare", "--all")
+    assert (seen["arguments"], seen["all"]) == ((None,), True)
+    assert asked("compare", "--toggle", "stage")["all"] is False
+
+
+def test_help_says_what_all_costs(capsys):
+    assert run("compare", "--help") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "--all measures each of the six alone, and stage+smart_stage+fused_v2+cost_model" in said
+    assert "eight processes are in memory at the same time" in said
+
+
+def test_threads_say_whether_batches_may_change_their_order(asked):
+    several = asked("compare", "--threads", "3", "--capacity", "4")
+    assert several["stage"] == StageOptions(num_threads=3, capacity=4)
+    assert several["smart_stage"] == SmartStageOptions(reorder=True)
+    assert asked("compare", "--threads", "1")["smart_stage"] == SmartStageOptions()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "label"),
+    [
+        ([], "off"),
+        (["--toggle", "stage"], "stage"),
+        (["--toggle", "smart_stage"], "smart stage"),
+        (["--toggle", "stage", "--toggle", "smart_stage"], "stage + smart stage"),
+        (["--toggle", "stage+smart_stage"], "stage + smart stage"),
+        (["--toggle", "stage", "--toggle", "inline_executor"], "stage + inline executor"),
+        (["--toggle", "cost_model_executor"], "cost model executor"),
+    ],
+)
+def test_trace_switches_on_all_toggles_together(asked, arguments, label):
+    (optimizations,) = asked("trace", *arguments)["arguments"]
+    assert optimizations.label() == label
+
+
+@pytest.mark.parametrize("command", ["trace", "compare"])
+def test_step_stats_are_left_out_unless_asked_for(asked, command):
+    assert asked(command)["step_stats"] is False
+    assert asked(command, "--step-stats")["step_stats"] is True
+
+
+@pytest.mark.parametrize("command", ["trace", "compare", "demo"])
+def test_help_says_what_step_stats_cost(capsys, command):
+    assert run(command, "--help") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "--step-stats trace with TensorFlow's own step stats, which lengthen every step and op"
+    ) in said

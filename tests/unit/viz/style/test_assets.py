@@ -1,0 +1,108 @@
+"""The joined script and style: one module, small, inert where it is embedded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.builders.javascript import evaluate
+from workbench.viz.style import assets, colors
+
+MOST_BYTES = 150_000
+
+
+def test_every_part_is_joined_once() -> None:
+    files = {path.name for path in assets._STATIC.glob("*.js")}
+    lists = (assets.PARTS, assets.BOUNDARY_PARTS, assets.OPENING_PARTS, assets.FRAME_PARTS)
+    assert {part for parts in lists for part in parts} == files
+    for parts in lists:
+        assert len(set(parts)) == len(parts)
+
+
+@pytest.mark.parametrize(
+    ("script", "exports"),
+    [
+        (
+            assets.script,
+            ["export default { render: renderWidget };", "export { mount, mountAll };"],
+        ),
+        (
+            assets.boundary_script,
+            ["export { mountBoundary };", "export default { render: renderBoundary };"],
+        ),
+        (assets.report_script, ["export default { render: renderWidget };"]),
+        (assets.frame_script, ["export default { render: renderWidget };"]),
+        (assets.opening_script, []),
+    ],
+)
+def test_a_script_is_one_small_module_that_asks_for_nothing(
+    script: Callable[[], str], exports: list[str]
+) -> None:
+    text = script()
+    assert len(text.encode()) < MOST_BYTES
+    assert not re.search(r"^\s*import\b", text, re.MULTILINE)
+    assert re.findall(r"^export .*", text, re.MULTILINE) == exports
+    assert "</script" not in text.lower()
+    assert not re.search(r"https?://|innerHTML|insertAdjacentHTML|document\.write|eval\(", text)
+
+
+def test_no_name_is_declared_twice() -> None:
+    names = re.findall(r"^(?:async )?(?:function|const|let) (\w+)", _parts(), re.MULTILINE)
+    assert len(names) == len(set(names))
+
+
+def _parts() -> str:
+    every = {path.name for path in assets._STATIC.glob("*.js")}
+    texts = [(assets._STATIC / part).read_text("utf-8") for part in sorted(every)]
+    return re.sub(r"^export ", "", "\n".join(texts), flags=re.MULTILINE)
+
+
+def test_modules_load_without_a_page() -> None:
+    assert evaluate("[typeof mount, typeof mountAll, typeof renderWidget]") == ["function"] * 3
+    found = evaluate(
+        "[typeof mountBoundary, typeof renderBoundary]", None, assets.boundary_script()
+    )
+    assert found == ["function"] * 2
+
+
+def test_joining_is_cached_by_content() -> None:
+    assert assets.script() is assets.script()
+    assert assets.boundary_script() is assets.boundary_script()
+    assert assets.style() is assets.style()
+
+
+def test_report_script_mounts_at_its_end() -> None:
+    assert assets.report_script().endswith("mountAll();\nmountBoundaries();\n")
+
+
+def test_frame_scripts_run_at_their_end() -> None:
+    assert assets.frame_script().endswith("showFrame();\n")
+    assert assets.opening_script().endswith("openFrame();\n")
+
+
+def test_style_holds_palette_and_tokens_of_both_themes() -> None:
+    style = assets.style()
+    for family in colors.FAMILIES:
+        assert family.light in style
+        assert family.dark in style
+    for wanted in (
+        "var(--jp-layout-color0,#111)",
+        "prefers-color-scheme: dark",
+        "forced-colors: active",
+        "@media print",
+        "@container wb",
+    ):
+        assert wanted in style
+    assert "/*DARK*/" not in style
+    assert "/*FORCED*/" not in style
+    assert "</style" not in style.lower()
+
+
+@pytest.mark.parametrize("text", ["</script><script>", "<!--", "a & b", "\u2028\u2029", "“é”"])
+def test_json_script_cannot_end_its_element(text: str) -> None:
+    made = assets.json_script({"name": text})
+    assert json.loads(made) == {"name": text}
+    assert not set("<>&\u2028\u2029") & set(made)

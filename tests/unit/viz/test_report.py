@@ -1,0 +1,270 @@
+"""The report page: complete, self-contained, escaped, whole or absent."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from tests.builders.comparisons import SETTINGS, comparison, planned_comparison, variant
+from tests.builders.plans import towers
+from tests.builders.traces import STEP_NODES, big_trace, staged_trace, unstaged_trace
+from workbench.core.planning.planner import plan
+from workbench.core.trace.metrics import step_metrics
+from workbench.errors import OptionError
+from workbench.viz import report
+from workbench.viz.notebook import bundle
+from workbench.viz.report import report_html, write_report
+from workbench.viz.timeline.view import timeline_view
+
+NASTY = "<script>alert(1)</script>\"'&\u2028</title>{{ 7 * 7 }}"
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, and the text outside scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words = ""
+        self.raw: list[str] = []
+        self._inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag
+        self.words += " " if tag in ("dt", "dd", "th", "td", "p", "br") else ""
+        if tag in ("script", "style"):
+            self.raw.append("")
+
+    def handle_endtag(self, tag):
+        self._inside = ""
+
+    def handle_data(self, data):
+        if self._inside in ("script", "style"):
+            self.raw[-1] += data
+        else:
+            self.words += data
+
+    def count(self, tag):
+        return sum(name == tag for name, _ in self.elements)
+
+
+def words(text):
+    return re.sub(r"[\s\u00a0]+", " ", Page(text).words.replace("\u2060", ""))
+
+
+def test_it_has_the_answer_the_numbers_and_where_they_come_from():
+    shown = words(report_html(comparison()))
+    for part in (
+        "Stage trains 1.83× as fast as all off (95 % interval 1.80–1.86), and the training is",
+        "39.8 ± 0.4",
+        "1.83× 1.80–1.86",
+        "▲ faster",
+        "95 % interval of 6 paired blocks of 40 to 73 steps",
+        "Next: Train with wb.staged(…).",
+        "Stage trains the same: bit-equal losses over 200 steps, from the same seed",
+        "1 / max(T_input, T_compute): 74.1 steps/s",
+        "Timeline: All off",
+        "Timeline: Stage",
+        "Stage work done while a step computes",
+        "TensorFlow 2.21.0",
+        "CPU A Processor @ 2.60GHz",
+        "tf.data's injected prefetch off",
+        "Seed 1",
+        "workbench compare dlrm --toggle stage --data clicks.tsv",
+    ):
+        assert part in shown
+
+
+def test_the_answer_stands_before_every_table():
+    page = report_html(comparison())
+    assert page.index("1.83× as fast") < page.index("<table") < page.index("Reproduce it")
+
+
+def test_harm_is_marked():
+    slower = comparison(
+        ratios=(comparison().ratios[0].__class__(
+            label="stage", ratio=0.9, low=0.8, high=0.95, verdict="slower"
+        ),)
+    )  # fmt: skip
+    assert '<span class="wbr-verdict wb-strong wbr-harm">▼ slower</span>' in report_html(slower)
+
+
+def test_it_asks_for_nothing_from_anywhere():
+    page = Page(report_html(comparison()))
+    for tag, attributes in page.elements:
+        for name in ("src", "href", "action", "srcset", "data"):
+            value = attributes.get(name) or ""
+            assert not re.match(r"(?i)\s*(https?:|//|file:|ftp:)", value), (tag, name, value)
+    policy = next(a for t, a in page.elements if a.get("http-equiv") == "Content-Security-Policy")
+    assert str(policy["content"]).startswith("default-src 'none'")
+    assert not re.search(r"@import|url\(|\bfetch\(|XMLHttpRequest|import\(", "".join(page.raw))
+
+
+def test_every_id_is_there_once():
+    page = Page(report_html([comparison(), comparison(settings={**SETTINGS, "batch_size": 64})]))
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_user_strings_are_text_and_never_markup():
+    nodes = ((NASTY, NASTY), *STEP_NODES[1:])
+    staged = staged_trace(stage=NASTY, stage_nodes=((NASTY, NASTY),) * 2, step_nodes=nodes)
+    # the same page with harmless strings has the same kinds of element, and as many scripts
+    plain, nasty = (
+        Page(
+            report_html(
+                comparison(
+                    program=word,
+                    variants=(
+                        variant("off", 40, 1, trace=unstaged_trace(title=word)),
+                        variant(word, 70, 1, trace=trace, notes=(word,)),
+                    ),
+                    command=word,
+                    environment={word: word},
+                    settings={word: {word: word}, "data": word},
+                )
+            )
+        )
+        for word, trace in (("word", staged_trace()), (NASTY, staged))
+    )
+    assert {tag for tag, _ in nasty.elements} == {tag for tag, _ in plain.elements}
+    for tag in ("script", "title", "style", "section", "table", "a", "code"):
+        assert nasty.count(tag) == plain.count(tag)
+    assert "<script>alert(1)</script>" in nasty.words
+    assert "{{ 7 * 7 }}" in nasty.words
+    assert not any(a.keys() & {"onerror", "onload", "onclick"} for _, a in nasty.elements)
+    for text in nasty.raw:
+        assert "alert(1)" not in text or json.loads(text)
+
+
+def test_a_plan_is_drawn_and_its_prediction_stands_beside_the_measurement():
+    page = report_html(planned_comparison())
+    shown = words(page)
+    for part in (
+        "2.01× 1.98–2.05",
+        "◇ 1.95×",
+        "predicted by the plan, before anything was measured",
+        "Boundary: Smart stage",
+        "5 nodes run ahead of the step in two chained stages",
+        "Read a table or a constant instead of the variable",
+        "Predicted time of a step",
+        "New stage for the input",
+    ):
+        assert part in shown
+    assert 'id="b1-1-data"' in page
+    assert "Predicted" not in words(report_html(comparison()))
+
+
+def test_several_comparisons_open_with_all_answers():
+    slow = comparison(settings={**SETTINGS, "input_latency_ms": 0.0})
+    page = report_html([slow, comparison()])
+    assert Page(page).count("nav") == 1
+    shown = words(page)
+    assert "dlrm, input latency 0 ms: Stage trains 1.83× as fast" in shown
+    assert "dlrm, input latency 7.5 ms: Stage trains 1.83× as fast" in shown
+
+
+def test_without_a_trace_it_says_so():
+    bare = comparison(variants=(variant("off", 40, 1), variant("stage", 70, 1)))
+    shown = words(report_html(bare))
+    assert "This was measured without a trace." in shown
+    assert "What steps wait for" not in shown
+
+
+def test_long_traces_are_cut_to_their_last_steps(monkeypatch):
+    traced = comparison(variants=(variant("off", 40, 1, trace=big_trace(20_000)),), ratios=())
+    whole = report_html(traced)
+    monkeypatch.setattr(report, "TIMELINE_BYTES", 100_000)
+    cut = report_html(traced)
+    assert len(cut) < len(whole) - 50_000
+    found = re.search(r"Steps (\d+) to 41 of the trace", words(cut))
+    assert found
+    assert 20 < int(found[1]) <= 41
+
+
+def test_no_more_of_a_long_trace_is_drawn_than_may_fit(monkeypatch):
+    drawn = []
+
+    def counting(trace, **options):
+        view = timeline_view(trace, **options)
+        drawn.append(len(view.spans.start))
+        return view
+
+    monkeypatch.setattr(report, "timeline_view", counting)
+    monkeypatch.setattr(report, "TIMELINE_BYTES", 100_000)
+    traced = comparison(variants=(variant("off", 40, 1, trace=big_trace(100_000)),), ratios=())
+    assert "of the trace" in report_html(traced)
+    assert max(drawn) < 40_000
+
+
+def test_a_demo_sized_report_is_under_three_megabytes():
+    trace = big_trace(30 * 500)
+    both = comparison(
+        variants=(variant("off", 40, 1, trace=trace), variant("stage", 70, 1, trace=trace))
+    )
+    assert len(report_html([both, both]).encode()) < 3_000_000
+
+
+def test_writing_replaces_the_file_whole(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    assert write_report(comparison(), path) == path
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    monkeypatch.setattr(report, "report_html", lambda _: "\ud800")  # no UTF-8 for this
+    with pytest.raises(UnicodeEncodeError):
+        write_report(comparison(), path)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_an_empty_list_is_refused():
+    with pytest.raises(OptionError, match="there is no comparison to report; expected one or"):
+        report_html([])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [plan(towers()), towers(), comparison(), planned_comparison(), staged_trace(), step_metrics],
+    ids=["plan", "boundary", "comparison", "planned", "trace", "metrics"],
+)
+def test_a_bundle_is_html_and_text_alone(value):
+    # a viewer would prefer a widget view, also where neither kernel nor state is there to draw it
+    shown = value(staged_trace()) if value is step_metrics else value
+    data, metadata = shown._repr_mimebundle_()
+    assert data.keys() == {"text/html", "text/plain"}
+    assert metadata == {}
+
+
+def test_metrics_show_as_html_and_text():
+    data, _ = step_metrics(staged_trace())._repr_mimebundle_()
+    assert "Stage work done while a step computes" in words(data["text/html"])
+
+
+def test_a_front_end_gets_only_what_it_asks_for():
+    assert list(staged_trace()._repr_mimebundle_(include=["text/plain"])[0]) == ["text/plain"]
+    assert list(staged_trace()._repr_mimebundle_(exclude=["text/html"])[0]) == ["text/plain"]
+
+
+def test_what_nobody_can_show_is_refused():
+    with pytest.raises(TypeError, match="nothing here shows a dict; expected one of Trace, Step"):
+        bundle({})
+
+
+def test_user_strings_in_a_notebook_are_text_too():
+    nasty = comparison(
+        variants=(variant(NASTY, 40, 1, trace=unstaged_trace(title=NASTY)),), ratios=()
+    )
+    page = Page(nasty._repr_mimebundle_()[0]["text/html"])
+    assert page.count("script") == 0
+    assert "<script>alert(1)</script>" in page.words

@@ -1,0 +1,366 @@
+"""Boundary: where a step's graph can be cut so that one side runs ahead; only looks.
+
+A node may run ahead of its step when it depends on the step's batch and on nothing that a step
+changes, is fed, or runs for its effect. Legal cases are numbered in `find_legal`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from workbench.core.boundary.blockers import Blocker, Reason, find_blockers, mask_of
+from workbench.core.boundary.inputs import Start, find_starts
+from workbench.core.graph import op_types
+from workbench.core.graph.graph_view import Bools, GraphView, Ints
+from workbench.display import Displayed
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Refusal:
+    """Why one node stays on the compute side. Way and words are made when they are asked for.
+
+    Attributes:
+      node, op: name and op type.
+      reason: the kind of reason, that of the nearest blocker.
+      blocker: the nearest node that has a reason of its own.
+    """
+
+    node: str
+    op: str
+    reason: Reason
+    blocker: Blocker
+    _boundary: Boundary = dataclasses.field(repr=False)
+
+    @functools.cached_property
+    def path(self) -> tuple[str, ...]:
+        """Names from the node to the blocker, the shortest way against the edges."""
+        boundary = self._boundary
+        way = [boundary.view.number(self.node)]
+        while boundary.towards[way[-1]] != way[-1]:
+            way.append(int(boundary.towards[way[-1]]))
+        return tuple(boundary.view.names[node] for node in way)
+
+    @property
+    def detail(self) -> str:
+        """The reason in a sentence."""
+        if len(self.path) == 1:
+            return f"it {self.blocker.detail}"
+        names = self.path if len(self.path) <= 6 else (*self.path[:3], "…", *self.path[-2:])
+        return f"{self.blocker.node!r} {self.blocker.detail}; the way there: {' ← '.join(names)}"
+
+    @property
+    def change(self) -> str:
+        """The smallest change that would let the node run ahead."""
+        others = [b.node for b in self._boundary.blockers_of(self.node) if b != self.blocker]
+        if not others:
+            return self.blocker.change()
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        names = ", ".join(map(repr, others[:3]))
+        return f"{self.blocker.change()}; {names}{more} would have to be freed as well"
+
+    def __str__(self) -> str:
+        return f"{self.node!r} ({self.op}) stays: {self.detail}. To free it: {self.change}."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Side:
+    """What may run ahead from one start.
+
+    Attributes:
+      start: where it begins.
+      legal: nodes that may move, as bools over the graph; the start's own are among them.
+      widest: the legal nodes that the compute side waits for, directly or not: what a widest
+        stage moves. Empty where nothing on the compute side needs the input.
+    """
+
+    start: Start
+    legal: Bools
+    widest: Bools
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Boundary(Displayed):
+    """All that can be known about cutting one graph.
+
+    Attributes:
+      view: the graph.
+      targets: nodes that stay, by the user's word.
+      sides: one for each start.
+      step: nodes that a step may run: ancestors of the targets, or all.
+      blockers: the nodes with a reason of their own to stay, by number.
+      towards: for nodes that stay, the next node on the way to the nearest blocker, else -1.
+    """
+
+    view: GraphView
+    targets: tuple[str, ...]
+    sides: tuple[Side, ...]
+    step: Bools
+    blockers: Mapping[int, Blocker]
+    towards: Ints
+
+    def __repr__(self) -> str:
+        ahead = sum(int(side.widest.sum()) for side in self.sides)
+        stay = int(self.refused.sum())
+        return f"Boundary({ahead} of {len(self.view)} nodes may run ahead, {stay} stay)"
+
+    def carried(self, side: Side, moved: Bools) -> list[int]:
+        """The nodes whose outputs travel when `moved` runs ahead: the start, then cut edges' ends.
+
+        Args:
+          side: one of `sides`.
+          moved: a part of `side.widest` that has the start and lacks no ancestor.
+        """
+        cut = self.cut_edges(side, moved)
+        ends = self.view.mask(cut[:, 0]) & ~self.view.mask(side.start.nodes)
+        return [*side.start.nodes, *(node for node in self.view.ordered(moved) if ends[node])]
+
+    def cut_edges(self, side: Side, moved: Bools) -> Ints:
+        """The data edges from `moved` to what a step computes, int32 [edges, 4].
+
+        What could run ahead but only a fetch needs does not count: it is computed again then.
+        """
+        data = self.view.data
+        reads = self.step & ~moved & (side.widest | ~side.legal)
+        return data[moved[data[:, 0]] & reads[data[:, 2]]]
+
+    def fit_to_travel(self, side: Side, moved: Bools) -> Bools:
+        """`moved` without what could only give the rest tensors that cannot travel."""
+        while True:
+            ends = np.unique(self.cut_edges(side, moved)[:, 0]).tolist()
+            stuck = [n for n in ends if any(map(op_types.cannot_travel, self.view.outputs[n]))]
+            if not stuck:
+                return moved
+            moved = moved & ~self.view.reached(self.view.mask(stuck))
+
+    def refusal(self, name: str) -> Refusal | None:
+        """Why a node stays; None when it may move, or does not depend on the input.
+
+        Raises:
+          PlanError: there is no such node.
+        """
+        node = self.view.number(name)
+        if not self.refused[node]:
+            return None
+        return self._refusal(node)
+
+    @functools.cached_property
+    def refused(self) -> Bools:
+        """The nodes that depend on the input and stay."""
+        return (self.towards >= 0) & self._depends
+
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Why each node stays that depends on the input; those next to the boundary first."""
+        staying = self.refused
+        legal = self._any_legal
+        data = self.view.data
+        next_to = self.view.mask(data[legal[data[:, 0]] & staying[data[:, 2]], 2])
+        order = [*np.flatnonzero(next_to), *np.flatnonzero(staying & ~next_to)]
+        return tuple(self._refusal(int(node)) for node in order)
+
+    def blockers_of(self, name: str) -> list[Blocker]:
+        """All blockers that a node depends on, its own reason among them.
+
+        Raises:
+          PlanError: there is no such node.
+        """
+        node = self.view.number(name)
+        only = self._only_blocker[node]
+        if only >= 0:
+            return [self.blockers[only]]
+        above = self.view.ancestors(self.view.mask([node]))
+        return [blocker for node, blocker in self.blockers.items() if above[node]]
+
+    def explain(self, name: str) -> str:
+        """What happens to one node and why, in a sentence or two.
+
+        Raises:
+          PlanError: there is no such node.
+        """
+        node = self.view.number(name)
+        own, op = self.view.names[node], self.view.ops[node]
+        refusal = self.refusal(name)
+        if refusal:
+            return str(refusal)
+        if self._any_legal[node]:
+            if any(side.widest[node] for side in self.sides):
+                return f"{own!r} ({op}) may run ahead: it depends on the input, on no state."
+            return (
+                f"{own!r} ({op}) could run ahead, but nothing on the compute side needs it; when "
+                "it is fetched it is computed from the step's own batch."
+            )
+        return f"{own!r} ({op}) does not depend on the input, so there is nothing to run ahead."
+
+    @functools.cached_property
+    def _any_legal(self) -> Bools:
+        return np.any(
+            [np.zeros(len(self.view), bool), *(side.legal for side in self.sides)], axis=0
+        )
+
+    @functools.cached_property
+    def _depends(self) -> Bools:
+        starts = self.view.mask(node for side in self.sides for node in side.start.nodes)
+        return self.view.reached(starts)
+
+    @functools.cached_property
+    def _only_blocker(self) -> list[int]:
+        """For each node the one blocker that it depends on; -1 for none, -2 for several."""
+        begin, nodes = self.view.consumers.lists
+        only = [-1] * len(self.view)
+        waiting = list(self.blockers)
+        for node in waiting:
+            only[node] = node
+        while waiting:
+            node = waiting.pop()
+            for consumer in nodes[begin[node] : begin[node + 1]]:
+                known = only[consumer]
+                joined = only[node] if known in (-1, only[node]) else -2
+                if joined != known:
+                    only[consumer] = joined
+                    waiting.append(consumer)
+        return only
+
+    @functools.cached_property
+    def nearest_blocker(self) -> Ints:
+        """For each node that stays the number of its nearest blocker, for others their own."""
+        root = np.where(self.towards < 0, np.arange(len(self.view)), self.towards)
+        while True:
+            further = root[root]
+            if (further == root).all():
+                return root
+            root = further
+
+    def _refusal(self, node: int) -> Refusal:
+        blocker = self.blockers[int(self.nearest_blocker[node])]
+        return Refusal(
+            node=self.view.names[node],
+            op=self.view.ops[node],
+            reason=blocker.reason,
+            blocker=blocker,
+            _boundary=self,
+        )
+
+
+def find_boundary(
+    view: GraphView,
+    *,
+    targets: Sequence[str] = (),
+    marked: Sequence[str] = (),
+    starts: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    move: Sequence[str] = (),
+    fed: Sequence[str] = (),
+) -> Boundary:
+    """Finds what may run ahead of a step.
+
+    Args:
+      view: the graph.
+      targets: names of nodes or tensors that a step runs; they stay on the compute side. Without
+        them everything in the graph counts as part of the step.
+      marked: names of targets that say nothing about what else a step runs.
+      starts: names of the nodes that deliver the input; none: the user's own stages are taken or,
+        without one, the one input that the step has.
+      keep: names that must stay.
+      move: names of stateful nodes that may run ahead all the same, once for each batch.
+      fed: names that are fed although they are no placeholders.
+
+    Returns:
+      The boundary; where nothing may move it says why.
+
+    Raises:
+      PlanError: an unknown name, no input or stage at all, or several inputs and no `starts`.
+    """
+    wanted = [view.number(target) for target in targets]
+    stay = [*wanted, *(view.number(name) for name in marked)]
+    step = view.ancestors(view.mask(wanted)) if wanted else np.ones(len(view), bool)
+    found = find_starts(view, step=step, bounded=bool(wanted), named=starts)
+    nodes = [node for start in found for node in start.nodes]
+    blockers = find_blockers(
+        view,
+        starts=nodes,
+        targets=stay,
+        step=step,
+        bounded=bool(wanted),
+        keep=keep,
+        move=move,
+        fed=fed,
+    )
+    return find_legal(view, found, blockers, step, [view.names[node] for node in stay])
+
+
+def find_legal(
+    view: GraphView,
+    starts: Sequence[Start],
+    blockers: dict[int, Blocker],
+    step: Bools,
+    targets: Sequence[str],
+) -> Boundary:
+    """The legal side of each start.
+
+    Legal is a node that (1) depends on the start, by data or control edges; (2) is no blocker and
+    depends on none; (3) depends on no second start; (4) gives plain tensors wherever the compute
+    side reads it. What it depends on besides, constants and handles, stays where it is and runs
+    on both sides.
+    """
+    begins = [view.mask(start.nodes) for start in starts]
+    stays = view.reached(mask_of(view, blockers))
+    free = ~stays
+    # (3) a node below two starts would have to run in both stages.
+    count = np.zeros(len(view), int)
+    for begin in begins:
+        count += view.reached(begin, within=free)
+    for node in np.flatnonzero(count > 1):
+        blockers[int(node)] = Blocker(
+            node=view.names[node],
+            reason=Reason.SECOND_INPUT,
+            detail="joins two inputs, each with a stage of its own",
+        )
+    while True:
+        stays = view.reached(mask_of(view, blockers))
+        # (1), (2)
+        legal = [view.reached(begin, within=~stays) for begin in begins]
+        stuck = _cannot_travel(view, np.any(legal, axis=0), step)
+        # (4) as the node stays, those that it depends on may become cut edges in turn.
+        if not len(stuck):
+            break
+        for node in stuck.tolist():
+            kinds = "/".join(sorted(set(view.outputs[node])))
+            blockers[node] = Blocker(
+                node=view.names[node],
+                reason=Reason.OUTPUT,
+                detail=f"gives the compute side {kinds}, which cannot go through a buffer",
+            )
+    sides = tuple(
+        Side(start=start, legal=side, widest=_needed(view, side, step, begin))
+        for start, side, begin in zip(starts, legal, begins, strict=True)
+    )
+    return Boundary(
+        view=view,
+        targets=tuple(targets),
+        sides=sides,
+        step=step,
+        blockers=blockers,
+        towards=view.nearest(mask_of(view, blockers)),
+    )
+
+
+def _cannot_travel(view: GraphView, legal: Bools, step: Bools) -> Ints:
+    """Legal nodes that the rest of the step reads and whose outputs cannot go through a buffer."""
+    data = view.data
+    ends = np.unique(data[legal[data[:, 0]] & ~legal[data[:, 2]] & step[data[:, 2]], 0])
+    return np.asarray(
+        [n for n in ends.tolist() if any(map(op_types.cannot_travel, view.outputs[n]))], int
+    )
+
+
+def _needed(view: GraphView, legal: Bools, step: Bools, begin: Bools) -> Bools:
+    """The legal nodes from which data edges lead on, directly or not, into the rest of the step."""
+    data = view.data
+    cut = legal[data[:, 0]] & ~legal[data[:, 2]] & step[data[:, 2]]
+    if not cut.any():
+        return np.zeros(len(view), bool)
+    needed = view.ancestors(view.mask(data[cut, 0]), within=legal)
+    return needed | (begin & legal)

@@ -1,0 +1,172 @@
+"""Arrangement: one way to stage a graph, before it is chosen: which nodes, how many threads.
+
+`arrangements` lists the ways worth a prediction; nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from workbench.core.boundary.boundary import Boundary, Side
+from workbench.core.graph.graph_view import Bools
+from workbench.core.options import SmartStageOptions
+
+# Into how many parts the staged side is divided when narrower cuts are tried.
+_PARTS = 4
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class ArrangedStage:
+    """One buffer and what runs ahead of it.
+
+    Attributes:
+      side: where it belongs.
+      moved: the nodes that run before its put, as bools; has the start.
+      num_threads: producers.
+      capacity: items in its buffer.
+      own: it is the user's own stage, at the place that the user chose: nothing is rewritten, and
+        `moved` is what stands before its put.
+    """
+
+    side: Side
+    moved: Bools
+    num_threads: int
+    capacity: int
+    own: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Arrangement:
+    """A chain of stages: each takes from the one before it, the step from the last.
+
+    Attributes:
+      label: what it is called in tables.
+      stages: in the order of the data; none means un-staged.
+      removes_own: the user's own stage is gone, which only a prediction can show.
+    """
+
+    label: str
+    stages: tuple[ArrangedStage, ...]
+    removes_own: bool = False
+
+
+UNSTAGED, OWN_STAGE, WIDEST = "un-staged", "your stage", "widest"
+
+
+def before_put(boundary: Boundary, side: Side) -> Bools:
+    """The nodes that run before the puts of the user's own stage, its take among them."""
+    view = boundary.view
+    if not side.start.is_stage:
+        return view.mask(side.start.nodes)
+    return view.ancestors(view.mask(side.start.puts)) | view.mask(side.start.nodes)
+
+
+def own_stage(boundary: Boundary, side: Side) -> ArrangedStage:
+    """The user's own stage as it stands."""
+    puts = side.start.puts
+    said = boundary.view.stages[puts[0]].options
+    return ArrangedStage(
+        side=side,
+        moved=before_put(boundary, side),
+        num_threads=max(len(puts), said.num_threads),
+        capacity=said.capacity,
+        own=True,
+    )
+
+
+def arrangements(
+    boundary: Boundary, side: Side, options: SmartStageOptions, *, cores: int
+) -> list[Arrangement]:
+    """The ways to stage one side that are worth a prediction.
+
+    Un-staged and the user's own stage; then, for cuts from the input alone to the widest, one
+    stage with one and more threads, and two chained stages.
+    """
+    capacity = options.capacity or 1
+    threads = _thread_counts(options, cores)
+    found = [Arrangement(label=UNSTAGED, stages=(), removes_own=True)]
+    own = own_stage(boundary, side) if side.start.is_stage else None
+    if own:
+        found.append(Arrangement(label=OWN_STAGE, stages=(own,)))
+    if not side.widest.any():
+        return found
+    start = boundary.view.mask(side.start.nodes)
+    # What travels to another device must not go through the user's buffer, which is on its own.
+    widens = not (own and options.on_cpu)
+    for name, moved in _cuts(boundary, side):
+        # A wide stage on the user's own holds what was before its put as well.
+        ahead = moved | own.moved if own else moved
+        room = own.capacity if own else capacity
+        for count in threads if widens else ():
+            wide = ArrangedStage(side=side, moved=ahead, num_threads=count, capacity=room)
+            if own and (moved == start).all() and count == own.num_threads:
+                continue
+            found.append(Arrangement(label=f"{name}, {_threads(count)}", stages=(wide,)))
+        if (moved == start).all():
+            continue
+        first = own or ArrangedStage(side=side, moved=start, num_threads=1, capacity=capacity)
+        for count in threads:
+            second = ArrangedStage(side=side, moved=moved, num_threads=count, capacity=capacity)
+            found.append(
+                Arrangement(
+                    label=f"{name} in two chained stages, {_threads(count)}",
+                    stages=(first, second),
+                )
+            )
+    return found
+
+
+def widest_chained(
+    boundary: Boundary, side: Side, options: SmartStageOptions
+) -> Arrangement | None:
+    """What is taken without a trace: the widest cut, the input in a stage before it.
+
+    Returns:
+      None where nothing beyond the start may move and the user has a stage already, or where the
+      compute side does not need the input at all.
+    """
+    if not side.widest.any():
+        return None
+    start = boundary.view.mask(side.start.nodes)
+    own = own_stage(boundary, side) if side.start.is_stage else None
+    only_start = bool((side.widest == start).all())
+    capacity, threads = options.capacity or 1, options.num_threads or 1
+    first = own or ArrangedStage(
+        side=side, moved=start, num_threads=threads if only_start else 1, capacity=capacity
+    )
+    if only_start:
+        return None if own else Arrangement(label="the input alone", stages=(first,))
+    second = ArrangedStage(side=side, moved=side.widest, num_threads=threads, capacity=capacity)
+    return Arrangement(label=f"{WIDEST} in two chained stages", stages=(first, second))
+
+
+def _thread_counts(options: SmartStageOptions, cores: int) -> tuple[int, ...]:
+    if options.num_threads:
+        return (options.num_threads,)
+    if not options.reorder:
+        return (1,)
+    return tuple(count for count in (1, 2, 4) if count <= max(2, cores))
+
+
+def _cuts(boundary: Boundary, side: Side) -> list[tuple[str, Bools]]:
+    """Cuts of rising width: in topological order every prefix is one that lacks no ancestor."""
+    view = boundary.view
+    start = view.mask(side.start.nodes)
+    order = [node for node in view.ordered(side.widest) if not start[node]]
+    cuts = [("the input alone", start)]
+    for part in range(1, _PARTS):
+        count = len(order) * part // _PARTS
+        if 0 < count < len(order):
+            part_of = start | view.mask(order[:count])
+            cuts.append((f"{part}/{_PARTS} of the widest", boundary.fit_to_travel(side, part_of)))
+    if order:
+        cuts.append((WIDEST, side.widest))
+    return [
+        cut for i, cut in enumerate(cuts) if not i or not np.array_equal(cut[1], cuts[i - 1][1])
+    ]
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread" if count == 1 else f"{count} threads"

@@ -1,0 +1,1 @@
+"""Steps under a tracer → Trace."""

@@ -1,0 +1,377 @@
+"""Runs steps under a tracer → Trace: main steps, stage runs ahead of them, and the buffer between.
+
+Of a session on one of Workbench's executors the executor records the ops, at about 30 ns an op. Of
+any other the tracer is stock TensorFlow's step stats, which lengthen the step by a third or more;
+a capture that has to fall back on them says so. The time of untraced steps is noted beside either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from workbench.core.capture.cpu_time import CpuSampler, StepClock, cores_while_waiting
+from workbench.core.capture.idle_cores import packs_when_idle
+from workbench.core.capture.op_events import Recording, op_columns
+from workbench.core.capture.step_stats import stats_columns
+from workbench.core.session.prefetch_runner import StageRun, live_runs
+from workbench.core.session.session_facts import server_of, trace_level, traced_by_executor
+from workbench.core.staging.stage_record import StageRunRecord
+from workbench.core.trace.builder import StepRecord, build_trace
+from workbench.core.trace.op_columns import OpColumns
+from workbench.core.trace.trace import STEP_STATS, Trace
+from workbench.errors import TraceError
+
+v1 = tf.compat.v1
+_LOG = logging.getLogger("workbench")
+_ASKED = "step_stats=True asked for them"
+
+
+class Recorder:
+    """Collects traced runs of one session and the events of its stages, then makes the Trace.
+
+    Between `start` and `stop` every stage of the session is traced; the main steps are added by
+    whoever runs them. Safe for several threads that run steps.
+    """
+
+    def __init__(
+        self,
+        session: Any,
+        title: str = "",
+        untraced: Mapping[str, Any] | None = None,
+        step_stats: bool = False,
+        sample_cpu: bool = True,
+    ) -> None:
+        """`untraced` is the pace of the steps before, as `StepClock.pace` tells it.
+
+        `step_stats` and `sample_cpu` are as of `CaptureHook.start`.
+        """
+        self._session = session
+        self._why = _ASKED if step_stats else _why_step_stats(session)
+        self._step_stats = bool(self._why)
+        if self._step_stats and not step_stats:
+            _LOG.warning(
+                "the capture uses TensorFlow's step stats, which lengthen every step and op: %s; "
+                "step_stats=True asks for them without this line",
+                self._why,
+            )
+        # A server's ops use the CPU of another process.
+        self._sample_cpu = sample_cpu and not server_of(session)
+        self._title = title
+        self._untraced = untraced
+        self._lock = threading.Lock()
+        self._steps: list[StepRecord] = []
+        self._stage_runs: list[tuple[StageRunRecord, int]] = []
+        self._stages: list[StageRun] = []
+        self._sampler: CpuSampler | None = None
+        self._recording: Recording | None = None
+        self._clock = StepClock()
+
+    def start(self) -> None:
+        """Switches the tracer, that of the stages and the buffers' event logs on."""
+        # First: of a run that is recorded, every op must be.
+        self._recording = None if self._step_stats else Recording()
+        self._stages = list(live_runs(self._session))
+        for stage in self._stages:
+            stage.drain(True)
+            stage.step_stats = self._step_stats
+            stage.sink = self._add_stage_run
+        self._sampler = CpuSampler() if self._sample_cpu else None
+
+    def begin_step(self) -> Any:
+        """Call it before a run of the main step.
+
+        Returns:
+          RunOptions under which to run it and to ask for its metadata; None needs neither.
+        """
+        self._clock.begin()
+        if not self._step_stats:
+            return None
+        return v1.RunOptions(trace_level=trace_level(self._session))
+
+    def add_step(self, number: int, start_ns: int, metadata: Any) -> None:
+        """Adds the run of the main step that this thread began at `start_ns` and has just ended."""
+        step = StepRecord(
+            number=number,
+            client=threading.get_ident(),
+            start_ns=start_ns,
+            end_ns=time.time_ns(),
+            metadata=metadata if self._step_stats else None,
+            thread_id=threading.get_native_id(),
+        )
+        with self._lock:
+            self._steps.append(step)
+
+    def stop(self) -> Trace:
+        """Switches everything off again and returns what was seen.
+
+        Raises:
+          TraceError: no step was run in between.
+        """
+        samples = self._sampler.stop() if self._sampler else None
+        events = {}
+        try:
+            for stage in self._stages:
+                stage.sink = None
+                events[stage.runner.stage] = stage.drain(False)
+        except (tf.errors.OpError, RuntimeError) as error:
+            self.abandon()
+            raise TraceError(
+                f"the session ended before the trace was taken: {error}; "
+                "stop the capture before the session closes"
+            ) from error
+        with self._lock:
+            steps, stage_runs = list(self._steps), list(self._stage_runs)
+        if not steps:
+            self.abandon()
+            raise TraceError(
+                "no step was run between start and stop, so there is nothing to show; "
+                "run at least one step while the capture is on"
+            )
+        notes = self._meta()
+        runs = [run for run, _ in stage_runs]
+        if self._recording is not None:
+            ops, more = _recorded_ops(self._recording, steps, stage_runs)
+            notes |= more
+        else:
+            ops = stats_columns([run.metadata for run in [*steps, *runs]])
+        trace = build_trace(steps, runs, events, notes, ops)
+        return trace if samples is None else _with_cpu_facts(trace, samples)
+
+    def abandon(self) -> None:
+        """Switches everything off; what was seen is dropped."""
+        if self._recording:
+            self._recording.abandon()
+        if self._sampler:
+            self._sampler.stop()
+        for stage in self._stages:
+            stage.sink = None
+            with contextlib.suppress(tf.errors.OpError, RuntimeError):
+                stage.drain(False)
+
+    def _add_stage_run(self, run: StageRunRecord) -> None:
+        # Called by the thread that ran it.
+        with self._lock:
+            self._stage_runs.append((run, threading.get_native_id()))
+
+    def _meta(self) -> dict[str, Any]:
+        config = getattr(self._session, "_config", None)
+        threads = config.inter_op_parallelism_threads if config else 0
+        return {
+            "title": self._title,
+            "tensorflow": tf.version.VERSION,
+            "cores": os.cpu_count(),
+            "capacity": {s.runner.stage: s.runner.options.capacity for s in self._stages},
+            "inter_op_threads": max(0, threads),
+            "source": STEP_STATS if self._step_stats else "executor",
+            **({"step_stats": self._why} if self._step_stats else {}),
+            "untraced": dict(self._untraced or self._own_pace() or {}),
+        }
+
+    def _own_pace(self) -> dict[str, Any] | None:
+        """The pace of the traced steps; the executor's recording hardly slows them down."""
+        pace = self._clock.pace() if self._recording is not None else None
+        return {**pace, "while_traced": True} if pace else None
+
+
+def _why_step_stats(session: Any) -> str:
+    """Why a session can be traced with step stats alone, and what to do; else empty."""
+    server = server_of(session)
+    if server:
+        return (
+            f"a session on a server ({server}) runs on TensorFlow's own executor; trace a session "
+            "without a server"
+        )
+    if traced_by_executor(session):
+        return ""
+    return (
+        "the session does not run on one of Workbench's executors, which record their ops; make it "
+        'with config=wb.executor_options("normal", config=…)'
+    )
+
+
+def _recorded_ops(
+    recording: Recording,
+    steps: Sequence[StepRecord],
+    stage_runs: Sequence[tuple[StageRunRecord, int]],
+) -> tuple[OpColumns, dict[str, Any]]:
+    """The ops of these runs, in this order, and what to note of the recording."""
+    events = recording.stop()
+    runs = [(step.thread_id, step.start_ns, step.end_ns) for step in steps]
+    runs += [(thread, run.start_ns, run.end_ns) for run, thread in stage_runs]
+    ops = op_columns(events, np.array(runs, np.int64))
+    if not events.lost:
+        return ops, {}
+    _LOG.warning(
+        "the trace lacks %d ops: more ran than the tracer's memory holds; trace fewer steps at a "
+        "time",
+        events.lost,
+    )
+    return ops, {"lost_ops": events.lost}
+
+
+def _with_cpu_facts(trace: Trace, samples: np.ndarray) -> Trace:
+    """The trace with what is known of the CPUs noted beside it."""
+    used, packs = cores_while_waiting(trace, samples), packs_when_idle()
+    notes = {
+        **({} if used is None else {"source_cores": round(used, 3)}),
+        **({} if packs is None else {"packs_when_idle": packs}),
+    }
+    return dataclasses.replace(trace, meta={**trace.meta, **notes})
+
+
+class CaptureHook(tf.compat.v1.train.SessionRunHook):
+    """Traces chosen steps of a MonitoredTrainingSession; costs about 2 µs a step while it is off.
+
+    A session on one of Workbench's executors records its ops at hardly any cost; the normal one
+    schedules them as TensorFlow's own does. In any other session the hook falls back on
+    TensorFlow's step stats, which lengthen steps, and says so. The steps before `start` are timed,
+    untraced, and their time is noted beside the traced one: run at least ten.
+
+    ```
+    capture = wb.CaptureHook()
+    config = wb.executor_options("normal")
+    hooks = [tf.make_prefetch_hook(), capture]
+    with tf.train.MonitoredTrainingSession(hooks=hooks, config=config) as sess:
+        for _ in range(100): sess.run(train_op)     # warm up untraced
+        capture.start()
+        for _ in range(30): sess.run(train_op)
+        trace = capture.stop()
+    ```
+
+    Attributes:
+      clock: notes the untraced steps; put another one in its place to count from there on.
+    """
+
+    def __init__(self, title: str = "") -> None:
+        self.clock = StepClock()
+        self._title = title
+        self._session: Any = None
+        self._recorder: Recorder | None = None
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._step = 0
+
+    def start(self, *, step_stats: bool = False, sample_cpu: bool = True) -> None:
+        """Traces from the next step on.
+
+        Args:
+          step_stats: trace with TensorFlow's step stats, whatever the session's executor. They
+            lengthen every step and op; they are what other TensorFlow tools show.
+          sample_cpu: note how many cores the input uses, which `plan` wants to know of a trace; a
+            thread takes up to a twentieth of a core for it, less and less in a longer capture.
+
+        Raises:
+          TraceError: the hook is not in a session yet, or is on already.
+        """
+        if self._session is None:
+            raise TraceError(
+                "the capture has no session; hand the hook to MonitoredTrainingSession(hooks=[…]) "
+                "and start it inside the session"
+            )
+        if self._recorder is not None:
+            raise TraceError("the capture is on already; stop it before starting it again")
+        recorder = Recorder(self._session, self._title, self._pace(), step_stats, sample_cpu)
+        recorder.start()
+        self._recorder = recorder
+
+    def stop(self) -> Trace:
+        """Ends tracing and returns the Trace of the steps since `start`.
+
+        Raises:
+          TraceError: the capture is off, or no step was run.
+        """
+        recorder, self._recorder = self._recorder, None
+        if recorder is None:
+            raise TraceError("the capture is off; call start() before the steps to trace")
+        return recorder.stop()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Notes the session; a re-created one ends a capture that was on."""
+        del coord
+        recorder, self._recorder = self._recorder, None
+        if recorder is not None:
+            recorder.abandon()
+        self._session = session
+        self.clock = StepClock()
+
+    def before_run(self, run_context: Any) -> Any:
+        """Asks for step stats while the capture is on, if they are what is traced."""
+        del run_context
+        with self._lock:
+            self._step += 1
+            step = self._step
+        recorder = self._recorder
+        self._local.run = None if recorder is None else (recorder, step, time.time_ns())
+        if recorder is None:
+            self.clock.begin()
+            return None
+        self.clock.interrupt()
+        options = recorder.begin_step()
+        return None if options is None else v1.train.SessionRunArgs(None, options=options)
+
+    def _pace(self) -> dict[str, Any] | None:
+        """The pace of the untraced steps; the CPU time of a server is not known here."""
+        pace = self.clock.pace()
+        if pace and server_of(self._session):
+            del pace["cpu_ns"]
+        return pace
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Keeps what a traced step gave."""
+        del run_context
+        run, self._local.run = self._local.run, None
+        if run is None:
+            self.clock.end()
+        else:
+            recorder, step, start_ns = run
+            recorder.add_step(step, start_ns, run_values.run_metadata)
+
+
+def capture_steps(
+    session: Any,
+    fetches: Any,
+    steps: int,
+    *,
+    feed_dict: Mapping[Any, Any] | None = None,
+    title: str = "",
+    step_stats: bool = False,
+) -> Trace:
+    """Traces `steps` runs of `fetches` in a plain session.
+
+    Args:
+      session: a `tf.compat.v1.Session`; stages started in it (`prefetching`) are traced too.
+      fetches: what a step runs.
+      steps: how many, at least 1.
+      feed_dict: fed to each.
+      title: name of the trace.
+      step_stats: as of `CaptureHook.start`.
+
+    Returns:
+      The Trace. Warm the session up first: the first runs of a graph are not typical.
+
+    Raises:
+      TraceError: steps below 1.
+    """
+    recorder = Recorder(session, title, step_stats=step_stats)
+    recorder.start()
+    try:
+        for number in range(1, steps + 1):
+            start_ns = time.time_ns()
+            options = recorder.begin_step()
+            metadata = None if options is None else v1.RunMetadata()
+            session.run(fetches, feed_dict, options=options, run_metadata=metadata)
+            recorder.add_step(number, start_ns, metadata)
+    except BaseException:
+        recorder.abandon()
+        raise
+    return recorder.stop()

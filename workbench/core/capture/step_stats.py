@@ -1,0 +1,96 @@
+"""RunMetadata step stats → columns of ops: the tracer that stock TensorFlow brings."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workbench.core.trace.op_columns import NODE_COLUMNS, OpColumns
+
+# The executor's own first and last node.
+BOOKKEEPING = frozenset({"_SOURCE", "_SINK"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OpSpan:
+    """One executed op; times in ns of the wall clock, thread as the operating system counts."""
+
+    name: str
+    op: str
+    device: str
+    thread: int
+    scheduled_ns: int
+    start_ns: int
+    end_ns: int
+
+
+def stats_columns(runs: Sequence[Any]) -> OpColumns:
+    """The ops of several runs.
+
+    Args:
+      runs: the `RunMetadata` of each; None is a run without ops.
+    """
+    nodes: dict[tuple[str, str, str], int] = {}
+    rows = [
+        (
+            run,
+            nodes.setdefault((span.name, span.op, span.device), len(nodes)),
+            span.thread,
+            span.scheduled_ns,
+            span.start_ns,
+            span.end_ns,
+        )
+        for run, metadata in enumerate(runs)
+        if metadata is not None
+        for span in op_spans(metadata)
+    ]
+    table = np.array(rows, np.int64).reshape(-1, 6)
+    return OpColumns(
+        run=table[:, 0],
+        node=table[:, 1],
+        thread=table[:, 2],
+        scheduled_ns=table[:, 3],
+        start_ns=table[:, 4],
+        end_ns=table[:, 5],
+        nodes=pd.DataFrame(list(nodes), columns=NODE_COLUMNS),
+    )
+
+
+def op_spans(metadata: Any) -> Iterator[OpSpan]:
+    """The ops of one run, in the order of the stats.
+
+    Args:
+      metadata: a `RunMetadata` of a run with trace level SOFTWARE_TRACE or above.
+
+    Yields:
+      One span per executed node; the executor's own source and sink are left out.
+    """
+    for device_stats in metadata.step_stats.dev_stats:
+        device = device_stats.device
+        for stats in device_stats.node_stats:
+            if stats.node_name in BOOKKEEPING:
+                continue
+            start_ns = stats.all_start_nanos or stats.all_start_micros * 1000
+            scheduled_ns = stats.scheduled_nanos or stats.scheduled_micros * 1000 or start_ns
+            yield OpSpan(
+                name=stats.node_name,
+                op=_op_type(stats.timeline_label, stats.node_name),
+                device=device,
+                thread=stats.thread_id,
+                scheduled_ns=min(scheduled_ns, start_ns),
+                start_ns=start_ns,
+                end_ns=start_ns + max(stats.op_end_rel_nanos, stats.all_end_rel_nanos, 0),
+            )
+
+
+def _op_type(label: str, name: str) -> str:
+    """The op type out of a label such as "name = MatMul(a, b)"; a label is free text."""
+    if label.startswith(name):
+        label = label[len(name) :]
+    before, found, rest = label.partition(" = ")
+    op = (rest if found else before.lstrip(" =")).partition("(")[0].strip()
+    return op or "Unknown"

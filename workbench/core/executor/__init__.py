@@ -1,0 +1,1 @@
+"""Executor policies of a session or function, and the costs that they learn."""

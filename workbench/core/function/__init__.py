@@ -1,0 +1,1 @@
+"""Stages of a `tf.function` or of a Keras fit."""

@@ -1,0 +1,186 @@
+"""Concrete function of a step + options → Boundary → StagePlan with one stage.
+
+A function's stage always exists: where nothing may move it holds the batch itself. The input needs
+no stage of its own before it: a dataset reads ahead when it ends with `prefetch`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import tensorflow as tf
+
+from workbench.core.boundary.blockers import find_blockers
+from workbench.core.boundary.boundary import Boundary, Side, find_legal
+from workbench.core.boundary.inputs import find_starts
+from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.planning.planner import plan
+from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan
+from workbench.core.staging.error_codes import with_codes
+from workbench.core.tf_graph.import_graph import graph_view
+from workbench.errors import OptionError, UnsupportedError
+
+_ALONE = "stage for the batch alone"
+_WIDEST = (
+    Edit(name="new stage", reason="everything that may run ahead does"),
+    Edit(
+        name="no stage for the input",
+        reason="a dataset that ends with prefetch reads ahead of the stage by itself",
+    ),
+)
+
+
+def plan_function(function: Any, options: SmartStageOptions) -> StagePlan:
+    """Decides what of a step's function runs ahead of it.
+
+    Args:
+      function: a `tf.types.experimental.ConcreteFunction` whose arguments are the batch.
+      options: what is wished.
+
+    Returns:
+      A plan with one stage, whose start are the arguments. It holds the batch alone where nothing
+      may move, and where XLA compiles the function as one piece.
+
+    Raises:
+      OptionError: several producers without `reorder`; `starts` that are no arguments.
+      UnsupportedError: an argument that cannot go through a buffer, values captured anew at each
+        call, or a thread pool of the stage's own.
+    """
+    _require_supported(function, options)
+    said = with_codes(options)
+    boundary = function_boundary(function, options)
+    made = plan(boundary, said)
+    alone = _batch_alone(boundary, said)
+    if is_compiled(function):
+        reason = "XLA compiles the step as one piece (jit_compile=True), so it is not cut"
+        return _with_stage(made, alone, Edit(name=_ALONE, reason=reason))
+    if made.stages:
+        return _with_stage(made, _read_on(boundary, function, made.stages[-1]), *_WIDEST)
+    reason = "; ".join(edit.reason for edit in made.edits)
+    stage = _read_on(boundary, function, alone)
+    return _with_stage(made, stage, Edit(name=_ALONE, reason=reason))
+
+
+def function_boundary(function: Any, options: SmartStageOptions) -> Boundary:
+    """Finds what of a step's function may run ahead.
+
+    What the function returns stays. An op that the function runs for its effect stays or moves
+    like any other: an assertion about the batch alone runs ahead with it.
+    """
+    view = graph_view(function)
+    graph = function.graph
+    arguments = [tensor.op.name for tensor in arguments_of(function)]
+    returned = {tensor.op.name for tensor in graph.outputs} - set(arguments)
+    effects = [op.name for op in graph.control_outputs]
+    stay = [view.number(name) for name in sorted(returned)]
+    runs = [*stay, *map(view.number, effects), *map(view.number, arguments)]
+    step = view.ancestors(view.mask(runs))
+    starts = find_starts(view, step=step, bounded=True, named=_starts(arguments, options))
+    nodes = [node for start in starts for node in start.nodes]
+    blockers = find_blockers(
+        view,
+        starts=nodes,
+        targets=stay,
+        step=step,
+        bounded=True,
+        keep=options.keep,
+        move=options.move,
+        fed=options.fed,
+    )
+    found = find_legal(view, starts, blockers, step, sorted(returned))
+    done = view.mask(map(view.number, effects))
+    sides = tuple(_with_effects(view, side, done) for side in found.sides)
+    return dataclasses.replace(found, sides=sides)
+
+
+def arguments_of(function: Any) -> list[tf.Tensor]:
+    """The function's inputs without those through which it reads what it captures."""
+    captured = {id(tensor) for tensor in function.graph.internal_captures}
+    return [tensor for tensor in function.inputs if id(tensor) not in captured]
+
+
+def is_compiled(function: Any) -> bool:
+    """Whether XLA compiles the function as one piece."""
+    return bool(function.function_def.attr["_XlaMustCompile"].b)
+
+
+def _with_stage(made: StagePlan, stage: PlannedStage, *edits: Edit) -> StagePlan:
+    return dataclasses.replace(made, stages=(stage,), edits=edits)
+
+
+def _with_effects(view: GraphView, side: Side, effects: Bools) -> Side:
+    """The side with the effects that may run ahead; else what only they read would travel."""
+    moved = view.ancestors(effects & side.legal, within=side.legal)
+    return dataclasses.replace(side, widest=side.widest | moved)
+
+
+def _starts(arguments: list[str], options: SmartStageOptions) -> tuple[str, ...]:
+    unknown = sorted(set(options.starts) - set(arguments))
+    if unknown:
+        raise OptionError(
+            f"SmartStageOptions.starts names {unknown[0]!r}, which is no argument of the step; "
+            f"a function's stage starts at its arguments: {', '.join(map(repr, arguments))}"
+        )
+    return options.starts or tuple(arguments)
+
+
+def _batch_alone(boundary: Boundary, options: SmartStageOptions) -> PlannedStage:
+    view = boundary.view
+    nodes = [node for side in boundary.sides for node in side.start.nodes]
+    names = tuple(view.names[node] for node in nodes)
+    shared = {f.name for f in dataclasses.fields(StageOptions)} - {"num_clients"}
+    said = {name: getattr(options, name) for name in shared}
+    return PlannedStage(
+        name=options.name,
+        start=names,
+        moved=names,
+        moved_ops=tuple(view.ops[node] for node in nodes),
+        carried=names,
+        dtypes=tuple(view.outputs[node] for node in nodes),
+        shapes=tuple(view.output_shapes(node) for node in nodes),
+        options=StageOptions(
+            **said | {"capacity": said["capacity"] or 1, "num_threads": said["num_threads"] or 1}
+        ),
+        device="/device:CPU:0" if options.on_cpu else "",
+    )
+
+
+def _read_on(boundary: Boundary, function: Any, stage: PlannedStage) -> PlannedStage:
+    """The stage without the arguments that only its own nodes read: they need not travel."""
+    view = boundary.view
+    data, moved = view.data, view.mask(map(view.number, stage.moved))
+    ends = data[moved[data[:, 0]] & ~moved[data[:, 2]] & boundary.step[data[:, 2]], 0]
+    read = {view.names[node] for node in ends.tolist()}
+    read |= {tensor.op.name for tensor in function.outputs}
+    kept = [i for i, name in enumerate(stage.carried) if name in read]
+    return dataclasses.replace(
+        stage,
+        carried=tuple(stage.carried[i] for i in kept),
+        dtypes=tuple(stage.dtypes[i] for i in kept),
+        shapes=tuple(stage.shapes[i] for i in kept),
+    )
+
+
+def _require_supported(function: Any, options: SmartStageOptions) -> None:
+    if options.use_stage_subgraph_thread_pool:
+        raise UnsupportedError(
+            "use_stage_subgraph_thread_pool=True: a tf.function has no inter-op pool of its own; "
+            "leave the option out, or stage a graph that runs in a session"
+        )
+    if function.graph.deferred_external_captures:
+        raise UnsupportedError(
+            f"the step {function.graph.name!r} captures values that are looked up at each call, "
+            "as under a distribution strategy; expected a step that runs on one device"
+        )
+    if not arguments_of(function):
+        raise OptionError(
+            f"the step {function.graph.name!r} takes no tensors; expected a function of a batch"
+        )
+    for tensor in arguments_of(function):
+        if tensor.dtype in (tf.resource, tf.variant):
+            raise UnsupportedError(
+                f"argument {tensor.op.name!r} of the step is a {tensor.dtype.name}, which cannot "
+                "go through a buffer; expected tensors, SparseTensor or RaggedTensor"
+            )

@@ -1,0 +1,1 @@
+"""Graphs as arrays: nodes, edges, op types, orders and critical paths."""

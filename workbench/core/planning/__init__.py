@@ -1,0 +1,1 @@
+"""A boundary and its candidates → the StagePlan to apply."""

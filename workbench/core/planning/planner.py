@@ -1,0 +1,320 @@
+"""Boundary and options, and a trace if there is one → StagePlan."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.core.boundary.boundary import Boundary, Side
+from workbench.core.boundary.candidates import (
+    OWN_STAGE,
+    UNSTAGED,
+    WIDEST,
+    ArrangedStage,
+    Arrangement,
+    arrangements,
+    widest_chained,
+)
+from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.planning.buffer_placement import buffer_device, is_gpu, stays_on_host
+from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan, WidenedPut
+from workbench.core.prediction.predict import node_costs, predict
+from workbench.core.prediction.prediction import Prediction
+from workbench.errors import OptionError
+
+if TYPE_CHECKING:
+    from workbench.core.trace.trace import Trace
+
+# A rewrite must be predicted to gain this much over what the user has: less drowns in noise.
+_WORTH = 0.98
+_OUT_OF_RANGE = 11
+
+
+def plan(
+    boundary: Boundary,
+    options: SmartStageOptions | None = None,
+    *,
+    trace: Trace | None = None,
+    cores: int | None = None,
+    compute_device: str = "",
+) -> StagePlan:
+    """Decides which nodes run ahead of the step, in which stages.
+
+    With a trace, of the legal cuts that one whose predicted step time is best, and the user's own
+    stage as it stands when nothing beats it. Without one, the widest cut, with the input in a stage
+    of its own before it, so that pre-processing never waits for input that a put waits for.
+
+    Args:
+      boundary: what may run ahead.
+      options: what is wished; None means the defaults.
+      trace: of a few warm steps of the same graph, with or without the user's stage.
+      cores: to predict for; None takes the trace's, else this process's.
+      compute_device: where TensorFlow puts the compute side's nodes that name no device, for
+        `on_cpu`; "" is the CPU.
+
+    Raises:
+      OptionError: the options ask for several producers but not for `reorder`.
+    """
+    chosen = options or SmartStageOptions()
+    if (chosen.num_threads or 1) > 1 and not chosen.reorder:
+        raise OptionError(
+            f"num_threads={chosen.num_threads} lets batches overtake each other; "
+            "say reorder=True if their order does not matter"
+        )
+    count = cores or (trace.meta.get("cores") if trace else None) or os.cpu_count() or 1
+    if trace is None:
+        ways = [widest_chained(boundary, side, chosen) for side in boundary.sides]
+        return plan_of(boundary, ways, chosen, compute_device=compute_device)
+    weighed = [_weigh(boundary, side, chosen, trace, int(count)) for side in boundary.sides]
+    return plan_of(
+        boundary,
+        [way for way, _ in weighed],
+        chosen,
+        predictions=[each for _, found in weighed for each in found],
+        compute_device=compute_device,
+    )
+
+
+def plan_of(
+    boundary: Boundary,
+    ways: Sequence[Arrangement | None],
+    options: SmartStageOptions,
+    predictions: Sequence[Prediction] = (),
+    compute_device: str = "",
+) -> StagePlan:
+    """The plan that stages each side in the given way.
+
+    Args:
+      boundary: what may run ahead.
+      ways: one for each side; None leaves the side as it is.
+      options: of the stages; exceptions as integer codes.
+      predictions: what the ways that were weighed would give.
+      compute_device: as in `plan`.
+    """
+    stages: list[PlannedStage] = []
+    edits: list[Edit] = []
+    for number, (side, way) in enumerate(zip(boundary.sides, ways, strict=True)):
+        name = _name(boundary, options.name, number)
+        made = _planned(boundary, side, way, options, name, compute_device) if way else ()
+        stages += made
+        edits += _edits(boundary, side, way, made, bool(predictions))
+    roots = _roots(boundary, stages)
+    region = boundary.view.ancestors(boundary.view.mask(map(boundary.view.number, roots)))
+    return StagePlan(
+        stages=tuple(stages),
+        targets=boundary.targets,
+        roots=roots,
+        fingerprint=boundary.view.fingerprint(region),
+        edits=tuple(edits),
+        predictions=tuple(predictions),
+        boundary=boundary,
+    )
+
+
+def _weigh(
+    boundary: Boundary, side: Side, options: SmartStageOptions, trace: Trace, cores: int
+) -> tuple[Arrangement, list[Prediction]]:
+    """The best way to stage one side, and what all the ways would give."""
+    costs = node_costs(trace, boundary.view)
+    ways = arrangements(boundary, side, options, cores=cores)
+    found = [predict(boundary, costs, way, cores=cores) for way in ways]
+    # The first of these is what the user has: nothing is rewritten unless something beats it.
+    possible = [i for i, way in enumerate(ways) if not way.removes_own or not side.start.is_stage]
+    best = min(possible, key=lambda i: found[i].step_ms)
+    # What is simpler to understand wins where the gain over it would drown in noise.
+    for simpler in (possible[0], *_best_whole(ways, found, possible)):
+        if found[best].step_ms > _WORTH * found[simpler].step_ms:
+            best = simpler
+            break
+    shown = [
+        dataclasses.replace(each, chosen=i == best)
+        for i, each in enumerate(found)
+        if i == best or _is_shown(ways[i], options)
+    ]
+    return ways[best], shown
+
+
+def _best_whole(
+    ways: Sequence[Arrangement], found: Sequence[Prediction], possible: Sequence[int]
+) -> list[int]:
+    """The fastest of the ways that take all that may move, if there is one."""
+    whole = [i for i in possible if ways[i].label.startswith(WIDEST)]
+    return [min(whole, key=lambda i: found[i].step_ms)] if whole else []
+
+
+def _is_shown(way: Arrangement, options: SmartStageOptions) -> bool:
+    """Whether a table names it besides the chosen one: un-staged, the user's stage, the widest."""
+    threads = options.num_threads or 1
+    return way.label in (UNSTAGED, OWN_STAGE) or (
+        way.label.startswith(WIDEST) and way.stages[-1].num_threads == threads
+    )
+
+
+def _planned(
+    boundary: Boundary,
+    side: Side,
+    way: Arrangement,
+    options: SmartStageOptions,
+    name: str,
+    compute_device: str,
+) -> tuple[PlannedStage, ...]:
+    """The stages to make; the user's own, where it stays as it is, is none of them."""
+    made: list[PlannedStage] = []
+    new = [stage for stage in way.stages if not stage.own]
+    for place, stage in enumerate(new):
+        last = place == len(new) - 1
+        widens = side.start.is_stage and len(way.stages) == 1
+        made.append(
+            _stage(
+                boundary,
+                side,
+                stage,
+                options,
+                name=name if last else f"{name}_input",
+                widens=widens,
+                chained=len(way.stages) > 1 and last,
+                compute_device=compute_device,
+                last=last,
+            )
+        )
+    return tuple(made)
+
+
+def _stage(
+    boundary: Boundary,
+    side: Side,
+    arranged: ArrangedStage,
+    options: SmartStageOptions,
+    *,
+    name: str,
+    widens: bool,
+    chained: bool,
+    last: bool,
+    compute_device: str,
+) -> PlannedStage:
+    view = boundary.view
+    moved = arranged.moved & side.legal
+    order = view.ordered(moved)
+    carried = boundary.carried(side, moved)
+    device = buffer_device(boundary, side, moved, compute_device, on_cpu=options.on_cpu and last)
+    host = [n for n in carried if stays_on_host(boundary, side, moved, n)] if is_gpu(device) else []
+    carried = [*(n for n in carried if n not in host), *host]
+    puts = side.start.puts if widens else ()
+    own = view.stages[puts[0]] if puts else None
+    return PlannedStage(
+        name=name,
+        start=tuple(view.names[node] for node in side.start.nodes),
+        moved=tuple(view.names[node] for node in order),
+        moved_ops=tuple(view.ops[node] for node in order),
+        carried=tuple(view.names[node] for node in carried),
+        dtypes=tuple(view.outputs[node] for node in carried),
+        shapes=tuple(view.output_shapes(node) for node in carried),
+        options=dataclasses.replace(
+            own.options if own else _stage_options(options, chained=chained),
+            num_threads=arranged.num_threads,
+            capacity=arranged.capacity,
+        ),
+        widens=tuple(_widened(boundary, put) for put in puts),
+        own_name=own.name if own else "",
+        own_buffer=view.shared_names[puts[0]] if puts else "",
+        device="/device:CPU:0" if options.on_cpu else "",
+        buffer_device=device,
+        host=tuple(view.names[node] for node in host),
+    )
+
+
+def _stage_options(options: SmartStageOptions, chained: bool) -> StageOptions:
+    """Options of a new stage; the stage before a chained one ends in OUT_OF_RANGE."""
+    closed = options.closed_exception_types
+    if chained and closed is not None:
+        options = dataclasses.replace(
+            options, closed_exception_types=tuple(sorted({*closed, _OUT_OF_RANGE}))
+        )
+    names = {field.name for field in dataclasses.fields(StageOptions)}
+    names -= {"num_clients", "num_threads", "capacity"}
+    return StageOptions(**{name: getattr(options, name) for name in names})
+
+
+def _widened(boundary: Boundary, put: int) -> WidenedPut:
+    view = boundary.view
+    owner, *record = (view.tensor(node, output) for node, output in view.inputs(put))
+    return WidenedPut(put=view.names[put], owner=owner, record=tuple(record))
+
+
+def _name(boundary: Boundary, wanted: str, number: int) -> str:
+    """A name under which the graph has nothing yet."""
+    names = boundary.view.names
+    name, tried = wanted if not number else f"{wanted}_{number}", number
+    while any(taken == name or taken.startswith((f"{name}/", f"{name}_")) for taken in names):
+        tried += 1
+        name = f"{wanted}_{tried}"
+    return name
+
+
+def _edits(
+    boundary: Boundary,
+    side: Side,
+    way: Arrangement | None,
+    made: Sequence[PlannedStage],
+    weighed: bool,
+) -> list[Edit]:
+    view = boundary.view
+    start = ", ".join(repr(view.names[node]) for node in side.start.nodes)
+    if not made:
+        return [_nothing(boundary, side, way, start)]
+    why = "predicted to be the fastest" if weighed else "everything that may run ahead does"
+    edits = []
+    if len(made) == 1 and made[0].widens:
+        edits.append(Edit(name="widen your stage", reason=f"{way and way.label}: {why}"))
+    else:
+        for stage in made[:-1]:
+            edits.append(
+                Edit(
+                    name="new stage for the input",
+                    reason=f"{start} is read in {stage.name!r}, so that pre-processing never waits "
+                    "for the input",
+                )
+            )
+        after = " behind your stage" if side.start.is_stage else ""
+        edits.append(Edit(name=f"new stage{after}", reason=f"{way and way.label}: {why}"))
+    return edits
+
+
+def _nothing(boundary: Boundary, side: Side, way: Arrangement | None, start: str) -> Edit:
+    if way is not None and way.label in (OWN_STAGE, UNSTAGED):
+        what = "leave your stage" if way.label == OWN_STAGE else "stage nothing"
+        return Edit(name=what, reason="nothing else is predicted to be faster by 2 % or more")
+    refused = [boundary.blockers[node] for node in side.start.nodes if node in boundary.blockers]
+    if refused:
+        return Edit(name="stage nothing", reason=f"{start} {refused[0].detail}")
+    if not side.widest.any():
+        if np.flatnonzero(side.legal).size and not boundary.targets:
+            reason = (
+                f"nothing that depends on {start} has to stay on the compute side; name the step's "
+                "targets, or mark them with mark_target_node"
+            )
+        else:
+            reason = f"no node on the compute side needs {start}"
+        return Edit(name="stage nothing", reason=reason)
+    return Edit(
+        name="leave your stage",
+        reason=f"every node behind {start} that the compute side needs must stay there",
+    )
+
+
+def _roots(boundary: Boundary, stages: Sequence[PlannedStage]) -> tuple[str, ...]:
+    """What a plan rests on: the targets, the nodes that read what travels, and the own puts."""
+    view = boundary.view
+    found = dict.fromkeys(boundary.targets)
+    side_of = {view.names[s.start.nodes[0]]: s for s in boundary.sides}
+    for stage in stages:
+        side = side_of[stage.start[0]]
+        moved = view.mask(map(view.number, stage.moved))
+        for node in np.unique(boundary.cut_edges(side, moved)[:, 2]).tolist():
+            found[view.names[node]] = None
+        found.update(dict.fromkeys(each.put for each in stage.widens))
+    return tuple(found)

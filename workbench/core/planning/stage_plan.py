@@ -1,0 +1,266 @@
+"""StagePlan: the frozen decision which nodes run ahead, in which stages, and why.
+
+A plan names nodes and holds no graph. It is made by `choose.plan`, applied by `rewrite`, and goes
+through JSON unchanged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.core.boundary.boundary import Boundary
+from workbench.core.graph.graph_view import Shape
+from workbench.core.options import StageOptions
+from workbench.core.prediction.prediction import Prediction
+from workbench.display import Displayed
+from workbench.errors import OptionError, PlanError
+
+_FORMAT_VERSION = 2
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WidenedPut:
+    """One put of the user's own stage that is widened.
+
+    Attributes:
+      put: its name.
+      owner: the tensor that names its owner.
+      record: the tensors that it puts in today.
+    """
+
+    put: str
+    owner: str
+    record: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PlannedStage:
+    """One stage of a plan.
+
+    Attributes:
+      name: of the stage, in messages, traces and as prefix of what runs ahead.
+      start: nodes that deliver its batch.
+      moved: nodes that run ahead, each after those that it depends on, the start first.
+      moved_ops: their op types.
+      carried: the nodes all of whose outputs travel through the buffer, the start first.
+      dtypes: dtype names of the outputs of each carried node.
+      shapes: their static shapes; -1 for a size that is not known, None where the rank is not.
+      options: of the stage; exceptions are integer codes.
+      widens: puts of the user's own stage, when that one is widened; else a new buffer is made.
+      own_name, own_buffer: name and "container/shared_name" of the user's own stage then.
+      device: where the staged side runs, "" for where it would anyway.
+      buffer_device: where the buffer and its ops are; on a GPU what travels is moved there ahead
+        of the step.
+      host: the carried nodes, the last ones, whose outputs stay in host memory all the same.
+    """
+
+    name: str
+    start: tuple[str, ...]
+    moved: tuple[str, ...]
+    moved_ops: tuple[str, ...]
+    carried: tuple[str, ...]
+    dtypes: tuple[tuple[str, ...], ...]
+    shapes: tuple[tuple[Shape, ...], ...]
+    options: StageOptions = dataclasses.field(default_factory=StageOptions)
+    widens: tuple[WidenedPut, ...] = ()
+    own_name: str = ""
+    own_buffer: str = ""
+    device: str = ""
+    buffer_device: str = ""
+    host: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Edit:
+    """One change that a plan makes, or leaves, and why.
+
+    Attributes:
+      name: what is done, such as "new stage" or "leave your stage".
+      reason: why, in a sentence.
+    """
+
+    name: str
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class StagePlan(Displayed):
+    """Which nodes run ahead, in which stages.
+
+    Attributes:
+      stages: in the order in which they are applied; none leaves the graph as it is.
+      targets: nodes that the user wants on the compute side.
+      roots: nodes whose ancestors the fingerprint covers.
+      fingerprint: of that region of the graph, see `GraphView.fingerprint`.
+      edits: what is done and why, in words.
+      predictions: of the ways that were weighed; empty without a trace.
+      boundary: what the plan was made from; None for a plan out of JSON.
+    """
+
+    stages: tuple[PlannedStage, ...]
+    targets: tuple[str, ...]
+    roots: tuple[str, ...]
+    fingerprint: str
+    edits: tuple[Edit, ...]
+    predictions: tuple[Prediction, ...] = ()
+    boundary: Boundary | None = dataclasses.field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        stages = ", ".join(f"{stage.name}: {len(stage.moved)} nodes" for stage in self.stages)
+        return f"StagePlan({stages or 'no stage'})"
+
+    def describe(self) -> str:
+        """The plan in words: what moves, what travels, what it is predicted to give."""
+        lines = [f"{edit.name}: {edit.reason}" for edit in self.edits]
+        for stage in self.stages:
+            tensors = sum(map(len, stage.dtypes))
+            how = f"widens your stage {stage.own_name!r}" if stage.widens else "new buffer"
+            lines.append(
+                f"stage {stage.name!r} ({how}): {len(stage.moved)} nodes run ahead from "
+                f"{', '.join(map(repr, stage.start))}; {tensors} tensors of {len(stage.carried)} "
+                f"nodes travel; threads {stage.options.num_threads}, "
+                f"capacity {stage.options.capacity}"
+            )
+        lines += _predicted(self.predictions)
+        return "\n".join(lines)
+
+    def explain(self, node: str) -> str:
+        """What happens to one node and why.
+
+        Raises:
+          PlanError: there is no such node, or the plan came out of JSON.
+        """
+        if self.boundary is None:
+            raise PlanError(
+                "a plan read from JSON holds no graph to explain; make it again with "
+                "workbench.plan(workbench.find_boundary(graph, …))"
+            )
+        name = self.boundary.view.names[self.boundary.view.number(node)]
+        for stage in reversed(self.stages):
+            if name in stage.moved:
+                travels = "; its outputs travel" if name in stage.carried else ""
+                return f"{name!r} runs ahead in stage {stage.name!r}{travels}."
+        return self.boundary.explain(name)
+
+    def to_json(self) -> str:
+        """The plan as JSON, without its boundary."""
+        document = {
+            "format_version": _FORMAT_VERSION,
+            **{
+                field.name: getattr(self, field.name)
+                for field in dataclasses.fields(self)
+                if field.name not in ("stages", "edits", "predictions", "boundary")
+            },
+            "stages": [dataclasses.asdict(stage) for stage in self.stages],
+            "edits": [dataclasses.asdict(edit) for edit in self.edits],
+            "predictions": [dataclasses.asdict(each) for each in self.predictions],
+        }
+        return json.dumps(document, indent=1)
+
+    @staticmethod
+    def from_json(text: str) -> StagePlan:
+        """The plan that `to_json` wrote.
+
+        Raises:
+          PlanError: not JSON, not a plan, or of another format version.
+        """
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise PlanError(
+                f"this is no JSON: {error}; expected what StagePlan.to_json wrote"
+            ) from error
+        version = document.get("format_version") if isinstance(document, dict) else None
+        if version != _FORMAT_VERSION:
+            raise PlanError(
+                f"the plan has format version {version!r}; this workbench reads {_FORMAT_VERSION}"
+            )
+        try:
+            return _plan_from(document)
+        except (KeyError, TypeError, OptionError) as error:
+            raise PlanError(f"the plan is damaged: {type(error).__name__}: {error}") from error
+
+    def require_graph(self, fingerprint: str) -> None:
+        """Requires that a graph is the one that the plan was made for.
+
+        Raises:
+          PlanError: it is another.
+        """
+        if fingerprint != self.fingerprint:
+            raise PlanError(
+                f"this plan was made for another graph: its fingerprint is {self.fingerprint}, "
+                f"this graph's is {fingerprint}; make a plan for this graph"
+            )
+
+
+def _predicted(predictions: tuple[Prediction, ...]) -> list[str]:
+    if not predictions:
+        return ["no prediction: give a trace to plan(…, trace=…) to have one"]
+    width = max(len(each.label) for each in predictions)
+    return [
+        "predicted step time:",
+        *(
+            f"{'→' if each.chosen else ' '} {each.label:<{width}}  {each.step_ms:8.3f} ms, "
+            f"limited by {each.limited_by} ({each.bound_ms:.3f} ms)"
+            for each in predictions
+        ),
+    ]
+
+
+def _plan_from(document: Mapping[str, Any]) -> StagePlan:
+    return StagePlan(
+        stages=tuple(_stage_from(stage) for stage in document["stages"]),
+        targets=tuple(document["targets"]),
+        roots=tuple(document["roots"]),
+        fingerprint=document["fingerprint"],
+        edits=tuple(Edit(name=e["name"], reason=e["reason"]) for e in document["edits"]),
+        predictions=tuple(_prediction_from(each) for each in document["predictions"]),
+    )
+
+
+def _stage_from(stage: Mapping[str, Any]) -> PlannedStage:
+    said = stage["options"]
+    names = {field.name for field in dataclasses.fields(StageOptions)}
+    if set(said) != names:
+        raise PlanError(
+            f"the plan is damaged: its stage options are {sorted(said)}; expected {sorted(names)}"
+        )
+    lists = ("closed_exception_types", "ignored_exception_types")
+    options: dict[str, Any] = {
+        k: tuple(v) if k in lists and v is not None else v for k, v in said.items()
+    }
+    return PlannedStage(
+        name=stage["name"],
+        start=tuple(stage["start"]),
+        moved=tuple(stage["moved"]),
+        moved_ops=tuple(stage["moved_ops"]),
+        carried=tuple(stage["carried"]),
+        dtypes=tuple(tuple(kinds) for kinds in stage["dtypes"]),
+        shapes=tuple(
+            tuple(None if shape is None else tuple(shape) for shape in shapes)
+            for shapes in stage["shapes"]
+        ),
+        options=StageOptions(**options),
+        widens=tuple(
+            WidenedPut(put=each["put"], owner=each["owner"], record=tuple(each["record"]))
+            for each in stage["widens"]
+        ),
+        own_name=stage["own_name"],
+        own_buffer=stage["own_buffer"],
+        device=stage["device"],
+        buffer_device=stage["buffer_device"],
+        host=tuple(stage["host"]),
+    )
+
+
+def _prediction_from(each: Mapping[str, Any]) -> Prediction:
+    return Prediction(
+        label=each["label"],
+        step_ms=each["step_ms"],
+        bound_ms=each["bound_ms"],
+        limited_by=each["limited_by"],
+        chosen=each["chosen"],
+    )

@@ -1,0 +1,1 @@
+"""A trace and a candidate → the time of a step."""

@@ -1,0 +1,134 @@
+"""Costs: what a step of one program costs, node by node, and the work of a side out of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.prediction.list_schedule import schedule
+from workbench.core.prediction.pipeline import Input, Line, Work, outside_ops
+
+# What one run of a stage takes of its thread outside its ops: the Python loop, the prepared call,
+# put, and take of 40 tensors. Measured: a chain of 1 to 3 stages that do nothing, 60 to 70 µs of
+# CPU for each.
+STAGE_RUN_NS = 60_000.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Costs:
+    """What a step of one program costs; times in ns, with tracing off.
+
+    Attributes:
+      span_ns: float64 [nodes], time of each node in a step when it has the cores that it can use,
+        wherever it runs; with what the executor does around it, without inputs.
+      cores_per_op: cores that a running op uses, on average: above 1 where ops use several
+        threads, below 1 where they wait by themselves.
+      inputs: what delivers the items, by number of its node.
+      client_ns: time of a step before its first op.
+      unmatched_ns: time in a step of ops that the graph lacks: those that TensorFlow added.
+      pace: time of each step's ops against the mean.
+      cores: of the machine.
+      inter_op_threads: of the session; 0 is one for each core.
+      packs: the machine keeps a process that mostly waits on few cores.
+      scale: measured step time against the replay of what was traced, where that cannot be
+        explained otherwise; every prediction is multiplied by it.
+    """
+
+    span_ns: np.ndarray
+    cores_per_op: float = 1.0
+    inputs: dict[int, Input] = dataclasses.field(default_factory=dict)
+    client_ns: float = 0.0
+    unmatched_ns: float = 0.0
+    pace: tuple[float, ...] = (1.0,)
+    cores: int = 1
+    inter_op_threads: int = 0
+    packs: bool = False
+    scale: float = 1.0
+
+    @property
+    def work_ns(self) -> np.ndarray:
+        """CPU time of each node in a step, float64 [nodes]."""
+        work = self.span_ns * self.cores_per_op
+        for node, each in self.inputs.items():
+            work[node] += each.work.cpu_ns
+        return work
+
+    @property
+    def wait_ns(self) -> np.ndarray:
+        """Time in a step that each node waits without a core, float64 [nodes]."""
+        wait = np.zeros(len(self.span_ns))
+        for node, each in self.inputs.items():
+            wait[node] = each.wait_ns
+        return wait
+
+    def pool(self, cores: int) -> int:
+        """Inter-op threads on a machine of so many cores."""
+        return self.inter_op_threads or cores
+
+    def stage(
+        self,
+        view: GraphView,
+        chosen: Bools,
+        *,
+        name: str,
+        after: Sequence[int],
+        threads: int,
+        capacity: int,
+        cores: int,
+        unmatched_ns: float = 0.0,
+    ) -> Line:
+        """A stage that runs the chosen nodes."""
+        ops = self._ops(view, chosen, cores, unmatched_ns)
+        return Line(
+            name=name,
+            work=ops.then(outside_ops(STAGE_RUN_NS)),
+            inputs=self._inputs_in(chosen),
+            after=tuple(after),
+            threads=threads,
+            capacity=capacity,
+        )
+
+    def step(
+        self,
+        view: GraphView,
+        chosen: Bools,
+        *,
+        name: str,
+        after: Sequence[int],
+        clients: int,
+        cores: int,
+        unmatched_ns: float,
+    ) -> Line:
+        """The step, of which the chosen nodes are left."""
+        ops = self._ops(view, chosen, cores, unmatched_ns)
+        return Line(
+            name=name,
+            work=outside_ops(self.client_ns).then(ops),
+            inputs=self._inputs_in(chosen),
+            after=tuple(after),
+            threads=clients,
+        )
+
+    def _inputs_in(self, chosen: Bools) -> tuple[Input, ...]:
+        return tuple(each for node, each in self.inputs.items() if chosen[node])
+
+    def _ops(
+        self,
+        view: GraphView,
+        chosen: Bools,
+        cores: int,
+        unmatched_ns: float,
+    ) -> Work:
+        work = schedule(
+            view,
+            chosen,
+            self.span_ns,
+            threads=self.pool(cores),
+            cores=cores,
+            cores_per_op=self.cores_per_op,
+        )
+        added = (unmatched_ns, 1.0, min(float(cores), self.cores_per_op))
+        return work.then(Work(pieces=(added,))) if unmatched_ns > 0 else work

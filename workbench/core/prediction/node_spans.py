@@ -1,0 +1,224 @@
+"""Trace and graph → how long each node ran in a step or an item, on which side, and its inputs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from workbench.core.graph import op_types
+from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.trace.trace import Trace
+
+# A step this much longer than the median was disturbed and is left out.
+_DISTURBED = 1.5
+_INPUTS = list(op_types.SOURCES - {op_types.STAGE_TAKE})
+_BUFFER_OPS = [op_types.STAGE_PUT, op_types.STAGE_TAKE]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class InputSpans:
+    """Every run of one input that a trace saw, in order of their ends.
+
+    Attributes:
+      node: its number in the graph.
+      start_ns, end_ns: int64 [runs].
+    """
+
+    node: int
+    start_ns: np.ndarray
+    end_ns: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class SideSpans:
+    """What a trace saw of a stage in one item, or of the compute side in one step.
+
+    Attributes:
+      ns: float64 [nodes], time of each node, all its runs together; inputs left out.
+      ran: the nodes that ran, inputs too.
+      runs: float64 [nodes], how often each ran.
+      unmatched_ns: time of ops that the graph lacks.
+      threads: producers, or clients.
+      capacity: of the stage's buffer.
+    """
+
+    ns: np.ndarray
+    ran: Bools
+    runs: np.ndarray
+    unmatched_ns: float
+    threads: int
+    capacity: int = 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class NodeSpans:
+    """Where the time of a trace went, by nodes of a graph.
+
+    Attributes:
+      step: the compute side.
+      stages: what ran ahead, by name of the stage.
+      inputs: what delivered the items, wherever it ran.
+      client_ns: from the call of a step to its first op, the median.
+      pace: time of all ops of each step against the mean.
+    """
+
+    step: SideSpans
+    stages: Mapping[str, SideSpans]
+    inputs: tuple[InputSpans, ...]
+    client_ns: float
+    pace: tuple[float, ...]
+
+
+def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
+    """Counts a trace by the nodes of the graph that its session ran.
+
+    A node that runs ahead may be named "<stage>/<node>" there. Ops inside a function count for the
+    node that calls it, unless that one has a time of its own.
+    """
+    count = _Count(trace, view)
+    main = count.on("inter_op", "")
+    steps = int(main["step"].nunique())
+    clients = int((trace.tracks["kind"] == "step").sum())
+    stages = {}
+    for name, capacity in _stages(trace).items():
+        runs = trace.runs[trace.runs["track"].isin(count.tracks("prefetch", name))]
+        stages[name] = count.side(
+            count.on("prefetch", name),
+            len(runs),
+            name,
+            threads=int(runs["track"].nunique()),
+            capacity=capacity,
+        )
+    return NodeSpans(
+        step=count.side(main, steps, "", threads=max(1, clients)),
+        stages={name: side for name, side in stages.items() if side.threads},
+        inputs=count.inputs(),
+        client_ns=_client_ns(trace, main),
+        pace=_pace(main[~count.is_input[main["node"].to_numpy()]]),
+    )
+
+
+def _stages(trace: Trace) -> dict[str, int]:
+    """Capacity of every stage that ran, by name."""
+    known = trace.meta.get("capacity", {})
+    ran = trace.tracks["stage"][trace.tracks["kind"] == "prefetch"]
+    return {str(name): int(known.get(name, 1)) for name in ran.unique()}
+
+
+class _Count:
+    """Sums events of a trace by nodes of a graph."""
+
+    def __init__(self, trace: Trace, view: GraphView) -> None:
+        self._trace = trace
+        self._view = view
+        self._names = trace.nodes["name"].astype(str).tolist()
+        self._matches: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
+        ops = trace.nodes["op"].to_numpy(str)
+        self.is_input = np.isin(ops, _INPUTS)
+        self._counts = ~self.is_input & ~np.isin(ops, _BUFFER_OPS)
+        self._events = _undisturbed(trace)
+
+    def tracks(self, kind: str, stage: str) -> np.ndarray:
+        """Rows of the tracks of one kind and stage."""
+        tracks = self._trace.tracks
+        return np.flatnonzero((tracks["kind"] == kind) & (tracks["stage"] == stage))
+
+    def on(self, kind: str, stage: str) -> pd.DataFrame:
+        """The events on these tracks."""
+        return self._events[self._events["track"].isin(self.tracks(kind, stage))]
+
+    def side(
+        self, events: pd.DataFrame, times: int, stage: str, *, threads: int, capacity: int = 1
+    ) -> SideSpans:
+        """What so many steps or items took, in one of them."""
+        node, exact = self._matched(bool(stage))
+        row = events["node"].to_numpy()
+        lasted = events["dur_ns"].to_numpy(float)
+        totals = np.bincount(row, weights=lasted, minlength=len(node)) * self._counts
+        often = np.bincount(row, minlength=len(node)).astype(float)
+        seen = often > 0
+        # Inlined ops of a function count where the call itself has no time.
+        called = self._view.mask(node[exact & seen])
+        kept = exact | ((node >= 0) & ~called[node])
+        count = max(1, times)
+
+        def summed(of_rows: np.ndarray) -> np.ndarray:
+            whole: np.ndarray = np.bincount(
+                node[kept], weights=of_rows[kept], minlength=len(self._view)
+            )
+            return whole / count
+
+        return SideSpans(
+            ns=summed(totals),
+            ran=self._view.mask(node[kept & seen]),
+            runs=summed(often * self._counts),
+            unmatched_ns=float(totals[node < 0].sum()) / count,
+            threads=threads,
+            capacity=capacity,
+        )
+
+    def inputs(self) -> tuple[InputSpans, ...]:
+        """Runs of the inputs that the graph has."""
+        rows: dict[int, list[int]] = {}
+        for row in np.flatnonzero(self.is_input).tolist():
+            node = max(int(self._matched(staged)[0][row]) for staged in (False, True))
+            if node >= 0:
+                rows.setdefault(node, []).append(row)
+        found = []
+        for node, own in rows.items():
+            events = self._events[self._events["node"].isin(own)]
+            start = events["start_ns"].to_numpy(np.int64)
+            end = start + events["dur_ns"].to_numpy(np.int64)
+            order = np.argsort(end, kind="stable")
+            found.append(InputSpans(node=node, start_ns=start[order], end_ns=end[order]))
+        return tuple(found)
+
+    def _matched(self, staged: bool) -> tuple[np.ndarray, np.ndarray]:
+        """For each node of the trace the one of the graph, or -1; and whether it is it."""
+        if staged not in self._matches:
+            found = [self._match(name, staged) for name in self._names]
+            nodes, exact = zip(*found, strict=True) if found else ((), ())
+            self._matches[staged] = np.array(nodes, np.int64), np.array(exact, bool)
+        return self._matches[staged]
+
+    def _match(self, name: str, staged: bool) -> tuple[int, bool]:
+        index = self._view.index
+        if name in index:
+            return index[name], True
+        if staged:
+            # A copy has the name of its stage, or of what widened it, before its own.
+            name = name.partition("/")[2]
+            if name in index:
+                return index[name], True
+        while "/" in name:
+            name = name.rpartition("/")[0]
+            if index.get(name) in self._view.functions:
+                return index[name], False
+        return -1, False
+
+
+def _undisturbed(trace: Trace) -> pd.DataFrame:
+    """The events without those of main steps that something disturbed."""
+    steps = trace.steps()
+    lasted = (steps["end_ns"] - steps["start_ns"]).to_numpy(np.int64)
+    disturbed = steps["number"][lasted > _DISTURBED * np.median(lasted)] if len(lasted) else []
+    staged = np.flatnonzero(trace.tracks["kind"] == "prefetch")
+    events = trace.events
+    return events[events["track"].isin(staged) | ~events["step"].isin(disturbed)]
+
+
+def _client_ns(trace: Trace, main: pd.DataFrame) -> float:
+    first = main.groupby("step")["start_ns"].min()
+    before = first - trace.steps().drop_duplicates("number").set_index("number")["start_ns"]
+    before = before.dropna()
+    return max(0.0, float(before.median())) if len(before) else 0.0
+
+
+def _pace(ops: pd.DataFrame) -> tuple[float, ...]:
+    totals = ops.groupby("step")["dur_ns"].sum().to_numpy(float)
+    if not len(totals) or not totals.any():
+        return (1.0,)
+    return tuple((totals / totals.mean()).tolist())

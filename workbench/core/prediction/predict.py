@@ -1,0 +1,162 @@
+"""Trace → costs of nodes; costs and an arrangement → the step time to expect.
+
+A tracer makes ops slower, and so do other ops on the same cores. Their spans are therefore taken as
+shares: they are stretched until the replay of what was traced takes as long, with as much CPU time,
+as the untraced steps before it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from workbench.core.boundary.boundary import Boundary
+from workbench.core.boundary.candidates import Arrangement
+from workbench.core.graph.graph_view import GraphView
+from workbench.core.prediction.input_costs import input_cost
+from workbench.core.prediction.node_costs import STAGE_RUN_NS, Costs
+from workbench.core.prediction.node_spans import NodeSpans, node_spans
+from workbench.core.prediction.pipeline import Pipeline
+from workbench.core.prediction.pipeline_builder import arranged_pipeline, traced_pipeline
+from workbench.core.prediction.prediction import Prediction
+from workbench.core.prediction.simulator import Replayed, replay
+from workbench.core.trace.trace import Trace
+
+# Between two ops the executor takes 150 to 660 ns, untraced: chains, wide graphs, a DLRM of 441
+# nodes, 1 and 2 threads.
+_OP_NS = 300.0
+# Of a step before its first op, where a trace has none: a session.run of a small graph.
+_CLIENT_NS = 60_000.0
+# How far spans are stretched, and until the replay is how near to what was measured.
+_LEAST_STRETCH, _MOST_STRETCH, _NEAR = 0.25, 2.0, 0.005
+_PACE, _HALVINGS = 1.1, 7
+# Ops that use less than so many cores after a wait had to share one.
+_SHARED = 0.95
+# Sharing a core after waits takes CPU time that is none of the ops': found in so many rounds.
+_CORRECTIONS = 3
+
+
+def node_costs(trace: Trace, view: GraphView) -> Costs:
+    """What each node of a graph costs.
+
+    Args:
+      trace: of warm steps, taken by `CaptureHook` after ten or more untraced ones: their time and
+        CPU time are noted in it. Of another trace the spans are taken as they are.
+      view: the graph that was run, as the user built it; the trace may be of any way to stage it.
+    """
+    seen = node_spans(trace, view)
+    untraced = trace.meta.get("untraced") or {}
+    sides = [seen.step, *seen.stages.values()]
+    ns = np.sum([side.ns for side in sides], axis=0)
+    runs = np.sum([side.runs for side in sides], axis=0)
+    cores = int(trace.meta.get("cores") or 1)
+    used = min(max(float(trace.meta.get("source_cores") or 0.0), 0.0), float(cores))
+    costs = Costs(
+        span_ns=ns + _OP_NS * runs,
+        inputs={
+            each.node: input_cost(each, view, used, untraced.get("step_ns")) for each in seen.inputs
+        },
+        client_ns=seen.client_ns or _CLIENT_NS,
+        unmatched_ns=sum(side.unmatched_ns for side in sides),
+        pace=seen.pace,
+        cores=cores,
+        inter_op_threads=int(trace.meta.get("inter_op_threads") or 0),
+        packs=trace.meta.get("packs_when_idle") is True,
+    )
+    if not untraced.get("step_ns"):
+        return costs
+    found = _fitted(costs, view, seen, untraced)
+    unknown = "packs_when_idle" not in trace.meta
+    if (
+        unknown
+        and found.cores_per_op < _SHARED
+        and any(each.wait_ns for each in costs.inputs.values())
+    ):
+        # Ops do not wait by themselves: after waits they had to share a core.
+        return _fitted(dataclasses.replace(costs, packs=True), view, seen, untraced)
+    return found
+
+
+def predict(
+    boundary: Boundary, costs: Costs, arrangement: Arrangement, *, cores: int | None = None
+) -> Prediction:
+    """The step time to expect of an arrangement, in the steady state.
+
+    Args:
+      boundary: of the graph.
+      costs: of its nodes.
+      arrangement: which nodes run ahead, on how many threads.
+      cores: to predict for; None takes those of the costs.
+    """
+    count = cores or costs.cores
+    made = arranged_pipeline(boundary, costs, arrangement, cores=count)
+    pool = costs.pool(count)
+    bounds = made.bounds(cores=count, pool=pool)
+    slowest = max(bounds, key=bounds.__getitem__)
+    step_ns = replay(made, cores=count, pool=pool, packs=costs.packs).step_ns
+    return Prediction(
+        label=arrangement.label,
+        step_ms=float(max(step_ns, bounds[slowest]) * costs.scale / 1e6),
+        bound_ms=float(bounds[slowest] * costs.scale / 1e6),
+        limited_by=slowest,
+    )
+
+
+def _fitted(costs: Costs, view: GraphView, seen: NodeSpans, untraced: Mapping[str, float]) -> Costs:
+    """Costs with which the replay of the traced way is as long and as busy as measured."""
+    total = float(costs.span_ns.sum()) + costs.unmatched_ns
+    if total <= 0:
+        return costs
+    wanted = float(untraced["step_ns"])
+    elsewhere = costs.client_ns + len(seen.stages) * STAGE_RUN_NS
+    elsewhere += sum(each.work.cpu_ns for each in costs.inputs.values())
+    # without the CPU time every op is taken to use one core
+    work = max(float(untraced["cpu_ns"]) - elsewhere, 0.05 * total) if "cpu_ns" in untraced else 0.0
+
+    def made(by: float, crowding: float) -> tuple[Costs, Pipeline]:
+        per_op = work / crowding / (total * by) if work else 1.0
+        found = dataclasses.replace(
+            costs,
+            span_ns=costs.span_ns * by,
+            unmatched_ns=costs.unmatched_ns * by,
+            cores_per_op=min(per_op, float(costs.cores)),
+        )
+        return found, traced_pipeline(view, seen, found)
+
+    def replayed(way: Pipeline) -> Replayed:
+        return replay(way, cores=costs.cores, pool=costs.pool(costs.cores), packs=costs.packs)
+
+    crowding = 1.0
+    for _ in range(_CORRECTIONS if costs.packs else 1):
+        by = _stretch(lambda by: replayed(made(by, crowding)[1]).step_ns, wanted)  # noqa: B023
+        found, way = made(by, crowding)
+        result = replayed(way)
+        crowding = result.cpu_ns / way.cpu_ns
+    return dataclasses.replace(found, scale=float(wanted / result.step_ns))
+
+
+def _stretch(lasts: Callable[[float], float], wanted: float) -> float:
+    """The stretch nearest to 1 with which a step takes as long as wanted, or as nearly as can be.
+
+    A step that waits for something else takes equally long over a range of stretches.
+    """
+    now = lasts(1.0)
+    if abs(now - wanted) <= _NEAR * wanted:
+        return 1.0
+    longer = now < wanted
+    end = _MOST_STRETCH if longer else _LEAST_STRETCH
+    reached = lasts(end) * (1 - _NEAR if longer else 1 + _NEAR)
+    aim = min(wanted, reached) if longer else max(wanted, reached)
+    # In small paces away from 1, then by halves: a longer stretch need not make a longer step.
+    near = far = 1.0
+    while (lasts(far) < aim) if longer else (lasts(far) > aim):
+        near, far = far, (min(far * _PACE, end) if longer else max(far / _PACE, end))
+        if far == near:
+            return far
+    for _ in range(_HALVINGS):
+        middle = (near + far) / 2
+        passed = lasts(middle) >= aim if longer else lasts(middle) <= aim
+        near, far = (near, middle) if passed else (middle, far)
+    return far

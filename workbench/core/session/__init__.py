@@ -1,0 +1,1 @@
+"""Stages of a session: built, rewritten, run ahead and ended with it."""

@@ -1,0 +1,208 @@
+"""Trace → Chrome trace JSON, which Perfetto and chrome://tracing open.
+
+Slices of one thread must not cross there, or the viewers draw or drop them wrongly. So whatever
+overlaps gets a thread of its own: one `tid` per sub-row. Times count from the start of the trace,
+in microseconds with three decimals, written from integers so that no nanosecond is lost.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workbench.atomic_file import replacing
+from workbench.core.trace.intervals import sub_rows
+
+_PROCESSES = {"step": (1, "Steps"), "prefetch": (2, "Prefetch"), "inter_op": (3, "Inter-op")}
+_BUFFERS = 4
+_NONE = np.zeros(0, np.int64)
+# at most 65 536 sub-rows: a sub-row is a uint16
+_MOST_ROWS = 1 << 16
+
+
+@dataclasses.dataclass(frozen=True)
+class _Slices:
+    """Slices of one kind on one track, by start; `heads` are their JSON texts up to the times.
+
+    `items` holds the rows of the item table that puts and takes belong to, else nothing.
+    """
+
+    track: int
+    call: str
+    title: str
+    start: np.ndarray
+    end: np.ndarray
+    heads: list[str]
+    items: np.ndarray
+    pid: int = 0
+    tids: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+def write(
+    path: str | os.PathLike[str],
+    tables: Mapping[str, pd.DataFrame],
+    occupancy: pd.DataFrame,
+    meta: Mapping[str, Any],
+) -> None:
+    """Writes the trace as Chrome JSON, whole or not at all.
+
+    Args:
+      path: where to.
+      tables: the five tables of a checked trace.
+      occupancy: changes of the buffers, as `Trace.occupancy` gives them.
+      meta: notes; they go to `otherData`.
+    """
+    origin = _origin(tables)
+    with replacing(path) as part, open(part, "w", encoding="utf-8") as out:
+        out.write('{"displayTimeUnit":"ns","otherData":')
+        out.write(json.dumps({**meta, "origin_ns": origin}))
+        out.write(',"traceEvents":[\n')
+        for number, line in enumerate(_lines(tables, occupancy, origin)):
+            out.write(f",\n{line}" if number else line)
+        out.write("\n]}\n")
+
+
+def _origin(tables: Mapping[str, pd.DataFrame]) -> int:
+    columns = [tables["events"]["start_ns"], tables["runs"]["start_ns"]]
+    columns += [tables["items"][f"{what}_ns"] for what in ("put_start", "put_end", "take_start")]
+    known = np.concatenate([column.to_numpy() for column in columns])
+    known = known[known >= 0]
+    return int(known.min()) if len(known) else 0
+
+
+def _lines(
+    tables: Mapping[str, pd.DataFrame], occupancy: pd.DataFrame, origin: int
+) -> Iterator[str]:
+    for number, name in [*_PROCESSES.values(), (_BUFFERS, "Buffers")]:
+        yield _metadata("process_name", number, 0, {"name": name})
+        yield _metadata("process_sort_index", number, 0, {"sort_index": number})
+    placed = _placed(tables)
+    for slices in placed:
+        yield from _slice_lines(slices, origin)
+    yield from _flow_lines(placed, tables["items"], origin)
+    for stage, time, count in zip(*(occupancy[c].tolist() for c in occupancy), strict=True):
+        name = json.dumps(f"Buffer {stage}")
+        yield (
+            f'{{"name":{name},"ph":"C","pid":{_BUFFERS},"tid":0,"ts":{_us(time - origin)},'
+            f'"args":{{"items":{count}}}}}'
+        )
+
+
+def _placed(tables: Mapping[str, pd.DataFrame]) -> list[_Slices]:
+    """All slices, each with the process and the thread it is drawn in."""
+    kinds = tables["tracks"]["kind"].tolist()
+    filled = [slices for slices in _all_slices(tables) if len(slices.start)]
+    return [
+        dataclasses.replace(
+            slices,
+            pid=_PROCESSES[kinds[slices.track]][0],
+            tids=number * _MOST_ROWS + 1 + sub_rows(slices.start, slices.end).astype(np.int64),
+        )
+        for number, slices in enumerate(filled)
+    ]
+
+
+def _slice_lines(slices: _Slices, origin: int) -> Iterator[str]:
+    pid = slices.pid
+    for row, tid in enumerate(np.unique(slices.tids).tolist()):
+        name = f"{slices.title}, row {row + 1}" if row else slices.title
+        yield _metadata("thread_name", pid, tid, {"name": name})
+        yield _metadata("thread_sort_index", pid, tid, {"sort_index": tid})
+    begin = (slices.start - origin).tolist()
+    length = (slices.end - slices.start).tolist()
+    for ts, dur, tid, head in zip(begin, length, slices.tids.tolist(), slices.heads, strict=True):
+        yield f'{head},"ph":"X","pid":{pid},"tid":{tid},"ts":{_us(ts)},"dur":{_us(dur)}}}'
+
+
+def _flow_lines(placed: list[_Slices], items: pd.DataFrame, origin: int) -> Iterator[str]:
+    """An arrow from the put to the take of each item of which both were drawn."""
+    puts, takes = (
+        {
+            row: (slices.pid, tid)
+            for slices in placed
+            if slices.call == call
+            for row, tid in zip(slices.items.tolist(), slices.tids.tolist(), strict=True)
+        }
+        for call in ("put", "take")
+    )
+    ends = zip(items["put_end_ns"].tolist(), items["take_end_ns"].tolist(), strict=True)
+    for row, (put_ns, take_ns) in enumerate(ends):
+        if row in puts and row in takes:
+            for phase, (pid, tid), time in (
+                ('"s"', puts[row], put_ns),
+                ('"f","bp":"e"', takes[row], take_ns),
+            ):
+                yield (
+                    f'{{"name":"item","cat":"item","ph":{phase},"id":{row},"pid":{pid},'
+                    f'"tid":{tid},"ts":{_us(time - origin)}}}'
+                )
+
+
+def _metadata(kind: str, pid: int, tid: int, args: Mapping[str, Any]) -> str:
+    return json.dumps({"name": kind, "ph": "M", "pid": pid, "tid": tid, "args": args})
+
+
+def _us(ns: int) -> str:
+    return f"{ns // 1000}.{ns % 1000:03d}"
+
+
+def _all_slices(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Slices]:
+    """Per track: its runs, its puts or takes, its ops."""
+    names = tables["tracks"]["name"].tolist()
+    kinds = tables["tracks"]["kind"].tolist()
+    order = np.argsort(tables["events"]["track"].to_numpy(), kind="stable")
+    bounds = np.searchsorted(tables["events"]["track"].to_numpy()[order], np.arange(len(names) + 1))
+    node_heads = _node_heads(tables["nodes"])
+    for track, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        if kind != "inter_op":
+            yield _runs(tables["runs"], track, name, "step" if kind == "step" else "stage run")
+            yield _calls(tables["items"], track, name, "take" if kind == "step" else "put")
+        rows = order[bounds[track] : bounds[track + 1]]
+        title = name if kind == "inter_op" else f"{name}, ops"
+        yield _ops(tables["events"].iloc[rows], track, title, node_heads)
+
+
+def _node_heads(nodes: pd.DataFrame) -> list[str]:
+    return [
+        f'{{"name":{json.dumps(name)},"cat":{json.dumps(op)},'
+        f'"args":{{"op":{json.dumps(op)},"device":{json.dumps(device)}'
+        for name, op, device in nodes.itertuples(index=False)
+    ]
+
+
+def _ops(events: pd.DataFrame, track: int, title: str, node_heads: list[str]) -> _Slices:
+    start = events["start_ns"].to_numpy()
+    heads = [
+        f'{node_heads[node]},"step":{step},"ready_ns_before_start":{delay}}}'
+        for node, step, delay in zip(
+            *(events[c].tolist() for c in ("node", "step", "delay_ns")), strict=True
+        )
+    ]
+    end = start + events["dur_ns"].to_numpy()
+    return _Slices(track, "", title, start, end, heads, _NONE)
+
+
+def _runs(runs: pd.DataFrame, track: int, title: str, word: str) -> _Slices:
+    own = runs[runs["track"] == track].sort_values("start_ns", kind="stable")
+    heads = [f'{{"name":"{word} {number}","cat":"run"' for number in own["number"].tolist()]
+    start, end = own["start_ns"].to_numpy(), own["end_ns"].to_numpy()
+    return _Slices(track, "", title, start, end, heads, _NONE)
+
+
+def _calls(items: pd.DataFrame, track: int, title: str, call: str) -> _Slices:
+    """The puts or takes of one track, a nanosecond longer so that a flow can end inside."""
+    own = items[(items[f"{call}_track"] == track) & (items[f"{call}_start_ns"] >= 0)]
+    own = own.sort_values(f"{call}_start_ns", kind="stable")
+    heads = [
+        f'{{"name":"{call}","cat":"item","args":{{"stage":{json.dumps(stage)},"item":{item}}}'
+        for stage, item in zip(own["stage"].tolist(), own["item"].tolist(), strict=True)
+    ]
+    start, end = (own[f"{call}_{edge}_ns"].to_numpy() for edge in ("start", "end"))
+    title = f"{title}, {call}"
+    return _Slices(track, call, title, start, end + 1, heads, own.index.to_numpy())

@@ -1,0 +1,137 @@
+"""Events of buffers → the items of a trace: who put each, and which step took it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workbench.core.graph.op_types import STAGE_TAKE
+from workbench.core.trace.op_columns import OpColumns
+from workbench.core.trace.tables import column_names
+
+# Columns of a buffer's event log, and the two kinds of event in it.
+_KIND, _ITEM, _WHO, _START, _END, _SIZE = range(6)
+_PUT, _TAKE = 0, 1
+
+BufferEvents = Mapping[str, np.ndarray]
+
+
+def event_arrays(found: Mapping[str, Any]) -> BufferEvents:
+    """Per stage the rows (kind, item, thread or step id, start_ns, end_ns, size), as an array."""
+    return {stage: np.asarray(rows, np.int64).reshape(-1, 6) for stage, rows in found.items()}
+
+
+def producers(events: BufferEvents) -> set[tuple[str, int]]:
+    """Stage and thread of all who put something."""
+    return {
+        (stage, who)
+        for stage, rows in events.items()
+        for who in np.unique(rows[rows[:, _KIND] == _PUT, _WHO]).tolist()
+    }
+
+
+class StageRuns:
+    """Runs of stages, found by who ran them and when."""
+
+    def __init__(self, runs: Sequence[Any]) -> None:
+        self._of: dict[tuple[str, int], list[Any]] = {}
+        for run in sorted(runs, key=lambda run: run.start_ns):
+            self._of.setdefault((run.stage, run.thread), []).append(run)
+        self._starts = {who: np.array([r.start_ns for r in own]) for who, own in self._of.items()}
+
+    def number_at(self, stage: str, thread: int, moment: int) -> int:
+        """Number of the run that the thread was in at that moment: it has one at a time; or -1."""
+        own = self._of.get((stage, thread))
+        if own is None:
+            return -1
+        last = int(np.searchsorted(self._starts[stage, thread], moment, side="right")) - 1
+        return own[last].number if last >= 0 and moment <= own[last].end_ns else -1
+
+
+class Takes:
+    """Runs of steps, found by what they took from a buffer."""
+
+    def __init__(self, ops: OpColumns) -> None:
+        """`ops` are those of all runs, the buffers' own ops among them."""
+        self._ops = ops
+        rows = np.flatnonzero((ops.nodes["op"] == STAGE_TAKE).to_numpy(bool)[ops.node])
+        self._rows = rows[np.argsort(ops.start_ns[rows], kind="stable")]
+        self._names = ops.nodes["name"].to_numpy(object)[ops.node[self._rows]]
+
+    def runs(self, stage: str, took: np.ndarray) -> list[int]:
+        """The run that made each of these takes, -1 if none: by its step id where it is known.
+
+        Otherwise the one whose take op was running when the buffer was asked, and began last.
+        """
+        ids = self._ops.run_of_step
+        if ids:
+            return [ids.get(who, -1) for who in took[:, _WHO].tolist()]
+        own = self._rows[[name.startswith(f"{stage}/") for name in self._names.tolist()]]
+        start, end = self._ops.start_ns[own], self._ops.end_ns[own]
+        latest = np.maximum.accumulate(end)
+        found = []
+        for moment in took[:, _START].tolist():
+            at = int(np.searchsorted(start, moment, side="right")) - 1
+            while at >= 0 and end[at] < moment <= latest[at]:
+                at -= 1
+            within = at >= 0 and moment <= end[at]
+            found.append(int(self._ops.run[own[at]]) if within else -1)
+        return found
+
+
+def item_table(
+    events: BufferEvents,
+    stage_runs: StageRuns,
+    takes: Takes,
+    *,
+    producer_tracks: Mapping[tuple[str, int], int],
+    steps: Sequence[tuple[int, int]],
+) -> pd.DataFrame:
+    """The items of all stages.
+
+    Args:
+      events: of the buffers.
+      stage_runs, takes: where to find who put and who took.
+      producer_tracks: track of each stage and thread.
+      steps: number and track of each run of the main step; other runs take for themselves.
+    """
+    rows: list[dict[str, Any]] = []
+    for stage, found in events.items():
+        put, took = found[found[:, _KIND] == _PUT], found[found[:, _KIND] == _TAKE]
+        seen = np.unique(np.concatenate((put[:, _ITEM], took[:, _ITEM]))).tolist()
+        of_stage = {item: _unseen(stage, item) for item in seen}
+        for _, item, who, start, end, _ in put.tolist():
+            of_stage[item].update(
+                put_start_ns=start,
+                put_end_ns=end,
+                put_track=producer_tracks[stage, who],
+                put_run=stage_runs.number_at(stage, who, start),
+            )
+        for event, run in zip(took.tolist(), takes.runs(stage, took), strict=True):
+            number, track = steps[run] if 0 <= run < len(steps) else (-1, -1)
+            of_stage[event[_ITEM]].update(
+                take_start_ns=event[_START],
+                take_end_ns=event[_END],
+                take_step=number,
+                take_track=track,
+            )
+        rows += of_stage.values()
+    return pd.DataFrame(rows, columns=column_names("items"))
+
+
+def _unseen(stage: str, item: int) -> dict[str, Any]:
+    return dict.fromkeys(column_names("items"), -1) | {"stage": stage, "item": item}
+
+
+def occupancy_at_start(events: BufferEvents) -> dict[str, int]:
+    """Items in each buffer before its first event."""
+    found = {}
+    for stage, rows in events.items():
+        rows = rows[rows[:, _KIND] <= _TAKE]  # a third kind counts events that were dropped
+        if len(rows):
+            first = rows[np.argmin(rows[:, _END])]
+            found[stage] = int(first[_SIZE] + (1 if first[_KIND] == _TAKE else -1))
+    return found

@@ -1,0 +1,43 @@
+"""Executed ops as columns, the form in which every tracer hands them over."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+NODE_COLUMNS = ["name", "op", "device"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class OpColumns:
+    """The ops that recorded runs executed, whichever tracer saw them; one row each, in any order.
+
+    Attributes:
+      run: int64 [ops], number of the run in the list of runs that were recorded.
+      node: int64 [ops], rows of `nodes`.
+      thread: int64 [ops], the operating system's id of the thread; 0 where it is not known.
+      scheduled_ns, start_ns, end_ns: int64 [ops], of the wall clock; in this order.
+      nodes: name, op (type) and device, each combination once.
+      run_of_step: the run of each of TensorFlow's step ids, where the tracer knows them.
+      thread_names: names of threads by id, where the tracer knows them.
+    """
+
+    run: np.ndarray
+    node: np.ndarray
+    thread: np.ndarray
+    scheduled_ns: np.ndarray
+    start_ns: np.ndarray
+    end_ns: np.ndarray
+    nodes: pd.DataFrame
+    run_of_step: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    thread_names: Mapping[int, str] = dataclasses.field(default_factory=dict)
+
+    def rows(self, which: np.ndarray) -> OpColumns:
+        """These ops, by row numbers or a mask; the nodes stay."""
+        if which.dtype == bool and which.all():
+            return self
+        names = ("run", "node", "thread", "scheduled_ns", "start_ns", "end_ns")
+        return dataclasses.replace(self, **{name: getattr(self, name)[which] for name in names})

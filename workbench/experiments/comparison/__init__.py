@@ -1,0 +1,1 @@
+"""Variants of a program side by side: opened, run in turns, answered."""

@@ -1,0 +1,51 @@
+"""Effective: which toggles a program has a use for, found by building it with each."""
+
+from __future__ import annotations
+
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.errors import OptionError, PlanError, UnsupportedError
+from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.program.function_program import AnyProgram
+from workbench.experiments.program.toggles import FUSED_V1, FUSED_V2, SMART_STAGE, STAGE
+from workbench.experiments.worker.graph_session import Opened
+from workbench.experiments.worker.process import Worker, started_workers
+
+_NO_STAGE = "the program builds no stage when optimizations.stage is set"
+_NO_LOOKUP = "the program builds no embedding lookup through Workbench"
+
+
+def without_effect(
+    program: AnyProgram, stage: StageOptions, smart_stage: SmartStageOptions, progress: Progress
+) -> dict[str, str]:
+    """The toggles that a program has no use for, each with the reason.
+
+    Executors run every program, so they are not tried. The child process that tries is gone
+    before this returns.
+
+    Raises:
+      RunError: the program's own code failed.
+    """
+    progress.phase(f"Trying which optimizations {program.name} has a use for")
+    found: dict[str, str] = {}
+    with started_workers([(program.name, program)]) as workers:
+        opened = _tried(workers[0], Optimizations(stage=stage))
+        if isinstance(opened, str) or not opened.stages:
+            found[STAGE] = opened if isinstance(opened, str) else _NO_STAGE
+        opened = _tried(workers[0], Optimizations(smart_stage=smart_stage))
+        if isinstance(opened, str):
+            found[SMART_STAGE] = opened
+        opened = _tried(workers[0], Optimizations(fused_embeddings="v2"))
+        if isinstance(opened, str) or not opened.fused_lookups:
+            why = opened if isinstance(opened, str) else _NO_LOOKUP
+            found |= dict.fromkeys((FUSED_V1, FUSED_V2), why)
+    return found
+
+
+def _tried(worker: Worker, wish: Optimizations) -> Opened | str:
+    """What its graph has, or why there is none."""
+    try:
+        opened: Opened = worker.call("open", session="trial", part="build", optimizations=wish)
+    except (OptionError, PlanError, UnsupportedError) as refusal:
+        return str(refusal)
+    worker.call("close", session="trial")
+    return opened

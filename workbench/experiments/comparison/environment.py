@@ -1,0 +1,43 @@
+"""What a measurement ran on, as a reader of the report needs it; loads no TensorFlow."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from workbench.experiments.worker.child import Opened
+
+
+def environment(opened: Opened) -> dict[str, Any]:
+    """Versions, machine and session settings, JSON-ready, in the order to show them."""
+    return {
+        "tensorflow": importlib.metadata.version("tensorflow"),
+        "workbench": importlib.metadata.version("recsys-workbench"),
+        "python": platform.python_version(),
+        "cpu": _cpu_model(),
+        "cores": usable_cores(),
+        "system": f"{platform.system()} {platform.release()}",
+        "inter_op_threads": opened.inter_op_threads or "one per core",
+        "intra_op_threads": opened.intra_op_threads or "one per core",
+        "tf.data inject_prefetch": opened.inject_prefetch,
+        "tf.data prefetch of its own": "yes" if opened.own_prefetch else "no",
+    }
+
+
+def usable_cores() -> int:
+    """Cores that this process and its children may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -1,0 +1,225 @@
+"""TakenTurns: variants whose child processes live at the same time and take turns.
+
+Opens their sessions, compares their training, measures blocks, then traces a few steps.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from workbench.core.options import Optimizations
+from workbench.core.trace.trace import Trace
+from workbench.experiments.comparison.open_sessions import FEWEST_TRACED_STEPS, open_sessions
+from workbench.experiments.measurement.blocks import Candidate, Measured, run_blocks, run_pilots
+from workbench.experiments.measurement.bounds import COMPUTE, INPUT
+from workbench.experiments.measurement.equivalence import Equivalence
+from workbench.experiments.measurement.equivalence_runs import compare_batches, compare_losses
+from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.statistics import BlockPlan
+from workbench.experiments.measurement.time_budget import TimeBudget, steps_within
+from workbench.experiments.program.function_program import AnyProgram
+from workbench.experiments.program.variant import Setting
+from workbench.experiments.worker.graph_session import Opened
+from workbench.experiments.worker.process import Worker, started_workers
+
+# A part may prefetch a little to hide what a session run costs.
+_PART_AHEAD = 2
+# What a part of a comparison gets of the time that is left when it begins; blocks get the rest. And
+# what each gets at least: a budget that was spent on starting is exceeded by little.
+_SAMPLE_SHARE, _CHECK_SHARE, _PILOTS_SHARE, _TRACES_SHARE = 0.1, 0.1, 0.2, 0.3
+_LEAST_S = 1.0
+# Each trace goes with steps that are not kept: untraced ones before and after, and those under the
+# tracer that settle it and tell what the input uses. And seconds to open its session and build it.
+_RUNS_OF_A_TRACED_STEP, _TRACE_S = 4, 2.5
+# Of a session that is opened to be traced.
+_WARM_UP_STEPS = 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TakenTurns:
+    """What variants that took turns gave.
+
+    Attributes:
+      settings: the variants, the baseline first, with their plans.
+      opened: what is known of the baseline's graph.
+      checks: whether training stayed the same.
+      plan: how blocks were laid out.
+      measured: rates by label, those of the program's parts included.
+      traces: by label; empty where none was asked for.
+    """
+
+    settings: tuple[Setting, ...]
+    opened: Opened
+    checks: tuple[Equivalence, ...]
+    plan: BlockPlan
+    measured: dict[str, Measured]
+    traces: dict[str, Trace]
+
+
+def take_turns(
+    program: AnyProgram,
+    settings: Sequence[Setting],
+    *,
+    budget_s: float,
+    trace_steps: int,
+    step_stats: bool,
+    equivalence_steps: int,
+    progress: Progress,
+) -> TakenTurns:
+    """Measures settings, each in a child process of its own; the first is the baseline.
+
+    Args:
+      program, trace_steps, step_stats, equivalence_steps: as of `compare`.
+      budget_s: seconds for all of it, starting and tracing included.
+      settings: without their plans.
+      progress: told what is done.
+
+    Raises:
+      OptionError, PlanError, RunError, KeyboardInterrupt: as `compare`.
+    """
+    budget = TimeBudget(budget_s)
+    progress.phase(f"Starting {len(settings)} child processes")
+    with started_workers([(s.label, program) for s in settings]) as workers:
+        opened, planned = open_sessions(
+            program,
+            settings,
+            workers,
+            sample_steps=trace_steps,
+            sample_s=budget.share_s(_SAMPLE_SHARE, _LEAST_S),
+            progress=progress,
+        )
+        checks = _checks(program, planned, workers, opened, equivalence_steps, budget, progress)
+        candidates = _candidates(program, planned, workers)
+        pilots = run_pilots(
+            candidates, budget_s=budget.share_s(_PILOTS_SHARE, _LEAST_S), progress=progress
+        )
+        # The candidates begin with the variants, in their order.
+        steps_s = [pilot.step_ns / 1e9 for pilot in pilots[: len(planned)]]
+        steps, trace_s = _to_trace(trace_steps, steps_s, budget.share_s(_TRACES_SHARE, _LEAST_S))
+        plan, measured = run_blocks(
+            candidates,
+            pilots,
+            budget_s=max(_LEAST_S, budget.left_s() - trace_s),
+            then_s=trace_s,
+            progress=progress,
+        )
+        traces = _traced_variants(
+            program, planned, workers, steps, step_stats=step_stats, progress=progress
+        )
+    return TakenTurns(
+        settings=tuple(planned),
+        opened=opened,
+        checks=tuple(checks),
+        plan=plan,
+        measured=measured,
+        traces=traces,
+    )
+
+
+def _checks(
+    program: AnyProgram,
+    settings: Sequence[Setting],
+    workers: Sequence[Worker],
+    opened: Opened,
+    steps: int,
+    budget: TimeBudget,
+    said: Progress,
+) -> list[Equivalence]:
+    """Whether training stays the same; the first steps of the sessions to measure are compared."""
+    checks: list[Equivalence] = []
+    if steps:
+        said.phase("Checking that training stays the same")
+        if opened.has_loss:
+            checks += compare_losses(
+                settings, workers, opened, steps, budget.share_s(_CHECK_SHARE, _LEAST_S)
+            )
+        checks += compare_batches(
+            program, settings, workers, opened, steps, budget.share_s(_CHECK_SHARE, _LEAST_S)
+        )
+    return checks
+
+
+def _candidates(
+    program: AnyProgram, settings: Sequence[Setting], workers: Sequence[Worker]
+) -> list[Candidate]:
+    """The variants and, where the program has them, its parts for the bound."""
+    candidates = [
+        Candidate(
+            label=setting.label,
+            worker=worker,
+            session="main",
+            ahead=setting.ahead,
+            learning_steps=setting.learning_steps,
+        )
+        for setting, worker in zip(settings, workers, strict=True)
+    ]
+    if program.build_input and program.build_compute:
+        for label, part in ((INPUT, "build_input"), (COMPUTE, "build_compute")):
+            # In the child of the baseline: a part is no variant, and while it runs all else waits.
+            workers[0].call("open", session=label, part=part, optimizations=Optimizations())
+            candidates.append(
+                Candidate(label=label, worker=workers[0], session=label, ahead=_PART_AHEAD)
+            )
+    return candidates
+
+
+def _to_trace(steps: int, steps_s: Sequence[float], seconds: float) -> tuple[int, float]:
+    """How many steps of each variant to trace, at most `steps`, and what that takes in seconds."""
+    if not steps:
+        return 0, 0.0
+    all_s = sum(steps_s)
+    fixed_s = _WARM_UP_STEPS * all_s + _TRACE_S * len(steps_s)
+    kept_s = _RUNS_OF_A_TRACED_STEP * all_s
+    least = min(FEWEST_TRACED_STEPS, steps)
+    count = steps_within(seconds - fixed_s, kept_s, least=least, most=steps)
+    return count, fixed_s + count * kept_s
+
+
+def _traced_variants(
+    program: AnyProgram,
+    settings: Sequence[Setting],
+    workers: Sequence[Worker],
+    steps: int,
+    *,
+    step_stats: bool,
+    progress: Progress,
+) -> dict[str, Trace]:
+    """Traces of a few steps of each variant, by label.
+
+    TensorFlow's own executor records no ops, so a variant on it is traced in a second session, on
+    the normal executor, in turns with the measured one.
+    """
+    if not steps:
+        return {}
+    progress.phase(f"Tracing {steps} steps")
+    traces = {}
+    if program.build_input and program.build_compute:
+        for part in (INPUT, COMPUTE):
+            workers[0].call("close", session=part)
+    for setting, worker in zip(settings, workers, strict=True):
+        again = setting.optimizations.executor is None and not step_stats
+        if again:
+            worker.call(
+                "open",
+                session="traced",
+                part="build",
+                optimizations=setting.optimizations,
+                plan=setting.plan.to_json() if setting.plan else None,
+                recorded=True,
+            )
+            worker.call("block", session="traced", steps=_WARM_UP_STEPS)
+        traces[setting.label] = traced(
+            worker, "traced" if again else "main", steps, step_stats=step_stats
+        )
+        if again:
+            worker.call("close", session="traced")
+    return traces
+
+
+def traced(worker: Worker, session: str, steps: int, *, step_stats: bool) -> Trace:
+    """Traces a few steps of a session, in turns with untraced steps of the session "main"."""
+    found: Trace = worker.call(
+        "trace", session=session, steps=steps, beside="main", step_stats=step_stats
+    )
+    return found

@@ -1,0 +1,136 @@
+"""Opens the sessions to measure; a smart stage is planned on a trace of the program as it is.
+
+The trace is taken in a session of its own while every other process rests.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from workbench.core.options import Optimizations
+from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.trace.trace import Trace
+from workbench.errors import OptionError
+from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.time_budget import steps_within, warm_step_s
+from workbench.experiments.program.function_program import (
+    AnyProgram,
+    FunctionProgram,
+    require_possible,
+)
+from workbench.experiments.program.variant import Setting
+from workbench.experiments.worker.graph_session import Opened, Planned
+from workbench.experiments.worker.process import Worker
+
+_FIRST_STEPS = 5
+_WARM_UP_STEPS = 20
+# What a trace has at least, however slow a step is.
+FEWEST_TRACED_STEPS = 5
+
+
+def open_sessions(
+    program: AnyProgram,
+    settings: Sequence[Setting],
+    workers: Sequence[Worker],
+    *,
+    sample_steps: int,
+    sample_s: float = math.inf,
+    progress: Progress,
+    recorded: bool = False,
+) -> tuple[Opened, list[Setting]]:
+    """Opens the session "main" in every worker.
+
+    Args:
+      program: what is run.
+      settings: one for each worker.
+      workers: started, without a session.
+      sample_steps: steps of the un-staged program to trace for the smart stages; 0
+        plans them without a trace.
+      sample_s: seconds for each such trace; fewer steps are traced where they are too few.
+      progress: told what is done.
+      recorded: on an executor that records its ops: the normal one, where none is chosen.
+
+    Returns:
+      What is known of the first session's graph, and the settings with their plans.
+
+    Raises:
+      OptionError: a setting wants the user's own stage or fused lookups, and the program builds
+        none or can have none.
+      PlanError: a smart stage finds no input, or several.
+    """
+    for setting in settings:
+        require_possible(program, setting.optimizations)
+    pairs = list(zip(settings, workers, strict=True))
+    plain = [(s, worker) for s, worker in pairs if not s.optimizations.smart_stage]
+    smart = [(s, worker) for s, worker in pairs if s.optimizations.smart_stage]
+    progress.phase("Building the graphs")
+    opened = _opened(program, plain, None, recorded)
+    if smart:
+        for fused in dict.fromkeys(s.optimizations.fused_embeddings for s, _ in smart):
+            same = [(s, w) for s, w in smart if s.optimizations.fused_embeddings == fused]
+            sample = None
+            # A function's plan is always the widest.
+            if sample_steps and not isinstance(program, FunctionProgram):
+                progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
+                # On no chosen executor: the plan's predictions speak of TensorFlow's own.
+                plain_one = Optimizations(fused_embeddings=fused)
+                sample = _sample(workers[0], plain_one, sample_steps, sample_s)
+            progress.phase("Planning the smart stage")
+            opened |= _opened(program, same, sample, recorded)
+    planned = [
+        _with_plan(setting, worker) if setting.optimizations.smart_stage else setting
+        for setting, worker in pairs
+    ]
+    return opened[settings[0].label], planned
+
+
+def _opened(
+    program: AnyProgram,
+    pairs: Sequence[tuple[Setting, Worker]],
+    sample: Trace | None,
+    recorded: bool,
+) -> dict[str, Opened]:
+    for setting, worker in pairs:
+        worker.send(
+            "open",
+            session="main",
+            part="build",
+            optimizations=setting.optimizations,
+            sample=sample,
+            recorded=recorded,
+        )
+    opened = {setting.label: worker.receive() for setting, worker in pairs}
+    for setting, _ in pairs:
+        if setting.optimizations.stage and not opened[setting.label].stages:
+            raise OptionError(
+                f"program {program.name!r} builds no stage when optimizations.stage is set, so "
+                "there is nothing to compare; hand it to workbench.staged(…) in the build function"
+            )
+        if setting.optimizations.fused_embeddings and not opened[setting.label].fused_lookups:
+            raise OptionError(
+                f"program {program.name!r} builds no embedding lookup through Workbench, so there "
+                "is nothing to fuse; call workbench.safe_embedding_lookup_sparse(…), or import "
+                "workbench.compat.v1 as tf, in the build function"
+            )
+    return opened
+
+
+def _sample(worker: Worker, unstaged: Optimizations, steps: int, seconds: float) -> Trace:
+    """Traces warm steps of the un-staged program; they must not be those compared later."""
+    worker.call("open", session="sample", part="build", optimizations=unstaged, recorded=True)
+    step_s = warm_step_s(worker.call("run", session="sample", steps=_FIRST_STEPS))
+    warm_up = steps_within(seconds / 3, step_s, least=0, most=_WARM_UP_STEPS - _FIRST_STEPS)
+    worker.call("run", session="sample", steps=warm_up)
+    kept = steps_within(seconds / 2, step_s, least=min(FEWEST_TRACED_STEPS, steps), most=steps)
+    found: Trace = worker.call("trace", session="sample", steps=kept)
+    worker.call("close", session="sample")
+    return found
+
+
+def _with_plan(setting: Setting, worker: Worker) -> Setting:
+    planned: Planned = worker.call("planned", session="main")
+    return dataclasses.replace(
+        setting, plan=StagePlan.from_json(planned.plan), plan_view=planned.view
+    )

@@ -1,0 +1,217 @@
+"""Comparison: what an experiment found, as a value that can be shown, saved and read again."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workbench.atomic_file import make_directory, writing
+from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.trace.trace import Trace, load_trace
+from workbench.display import Displayed, text_of
+from workbench.errors import DataError, PlanError
+from workbench.experiments.measurement.bounds import Bound
+from workbench.experiments.measurement.equivalence import Equivalence
+from workbench.experiments.measurement.statistics import Verdict
+
+_FORMAT_VERSION = 2
+# Without plans and predictions.
+_FIRST_FORMAT = 1
+_FILE = "comparison.json"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One setting of the program, measured.
+
+    Attributes:
+      label: its name, such as "off" or "stage".
+      steps_per_s, low, high: mean over blocks and its 95 % interval.
+      block_steps_per_s: one rate for each round.
+      step_ms_median: median time of a step.
+      trace: a few traced steps, taken after the measurement; None when none was asked for.
+      plan: of its smart stage; None without one.
+      plan_view: that plan and its boundary as `viz.boundary` draws them, ready for JSON.
+      notes: what a reader should know, a sentence each.
+    """
+
+    label: str
+    steps_per_s: float
+    low: float
+    high: float
+    block_steps_per_s: tuple[float, ...]
+    step_ms_median: float
+    trace: Trace | None = None
+    plan: StagePlan | None = None
+    plan_view: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """A variant's steps/s over the baseline's: mean of paired blocks.
+
+    Attributes:
+      label: the variant.
+      ratio, low, high: the mean and its 95 % interval.
+      verdict: what the interval lets one say.
+      predicted: what its plan had predicted; None where nothing was.
+    """
+
+    label: str
+    ratio: float
+    low: float
+    high: float
+    verdict: Verdict
+    predicted: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Comparison(Displayed):
+    """Variants of one program, measured side by side.
+
+    Attributes:
+      program: its name.
+      variants: the baseline first.
+      baseline: label of the variant that the others are compared with.
+      ratios: one for each other variant.
+      equivalence: whether they train the same.
+      bounds: what is possible at all, where that could be measured.
+      environment: what it ran on.
+      command: what reproduces it.
+      settings: program, options and plan of the measurement.
+    """
+
+    program: str
+    variants: tuple[Variant, ...]
+    baseline: str
+    ratios: tuple[Ratio, ...]
+    equivalence: tuple[Equivalence, ...]
+    bounds: tuple[Bound, ...]
+    environment: dict[str, Any]
+    command: str
+    settings: dict[str, Any]
+
+    def __str__(self) -> str:
+        """The table of its variants, as a terminal shows it."""
+        return text_of(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row for each variant: rate, ratio, prediction, verdict, equivalence, by label."""
+        ratios = {ratio.label: ratio for ratio in self.ratios}
+        rows = []
+        for variant in self.variants:
+            ratio = ratios.get(variant.label)
+            checks = [check for check in self.equivalence if check.label == variant.label]
+            rows.append(
+                {
+                    "variant": variant.label,
+                    "steps_per_s": variant.steps_per_s,
+                    "low": variant.low,
+                    "high": variant.high,
+                    "step_ms_median": variant.step_ms_median,
+                    "ratio": ratio.ratio if ratio else None,
+                    "ratio_low": ratio.low if ratio else None,
+                    "ratio_high": ratio.high if ratio else None,
+                    "ratio_predicted": ratio.predicted if ratio else None,
+                    "verdict": ratio.verdict if ratio else "baseline",
+                    "same_training": all(c.passed for c in checks) if checks else None,
+                }
+            )
+        return pd.DataFrame(rows).set_index("variant")
+
+    def save(self, directory: str | os.PathLike[str]) -> Path:
+        """Writes the comparison and its traces into a directory, which is made if needed.
+
+        Raises:
+          OutputError: it cannot be written; what was saved there before is kept.
+        """
+        directory = make_directory(directory)
+        with writing(directory), tempfile.TemporaryDirectory(prefix=".saving-", dir=directory) as d:
+            made = Path(d)
+            traces = {}
+            for number, variant in enumerate(self.variants):
+                if variant.trace is not None:
+                    traces[variant.label] = f"trace-{number}.parquet"
+                    variant.trace.save(made / traces[variant.label])
+            (made / _FILE).write_text(json.dumps(self._to_json(traces), indent=1) + "\n")
+            # The index last: it names files that are complete.
+            for file in (*traces.values(), _FILE):
+                os.replace(made / file, directory / file)
+        return directory
+
+    def _to_json(self, traces: dict[str, str]) -> dict[str, Any]:
+        content = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name not in ("variants", "ratios", "equivalence", "bounds")
+        }
+        content["variants"] = [
+            {
+                **{f.name: getattr(v, f.name) for f in dataclasses.fields(v)},
+                "trace": traces.get(v.label),
+                "plan": json.loads(v.plan.to_json()) if v.plan else None,
+            }
+            for v in self.variants
+        ]
+        for name in ("ratios", "equivalence", "bounds"):
+            content[name] = [dataclasses.asdict(item) for item in getattr(self, name)]
+        return {"format_version": _FORMAT_VERSION, **content}
+
+
+def load_comparison(directory: str | os.PathLike[str]) -> Comparison:
+    """Reads what `Comparison.save` wrote, traces included.
+
+    Raises:
+      DataError: no comparison is there, or this version cannot read it.
+      TraceError: one of its traces is broken.
+    """
+    path = Path(directory) / _FILE
+    try:
+        content = json.loads(path.read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        raise DataError(
+            f"{directory}: holds no {_FILE}; give a directory that `workbench compare` wrote"
+        ) from None
+    except ValueError as error:
+        raise DataError(f"{path}: is not a saved comparison: {error}") from None
+    version = content.pop("format_version", None) if isinstance(content, dict) else None
+    if version not in (_FIRST_FORMAT, _FORMAT_VERSION):
+        raise DataError(
+            f"{path}: Format {version}; this Workbench reads {_FIRST_FORMAT} and "
+            f"{_FORMAT_VERSION}. Update it."
+        )
+    try:
+        return _from_json(content, path.parent)
+    except (KeyError, TypeError, PlanError) as error:
+        raise DataError(f"{path}: is not a saved comparison: {error}") from None
+
+
+def _from_json(content: dict[str, Any], directory: Path) -> Comparison:
+    variants = []
+    for variant in content.pop("variants"):
+        file, plan = variant.pop("trace"), variant.pop("plan", None)
+        variants.append(
+            Variant(
+                **{
+                    **variant,
+                    "block_steps_per_s": tuple(variant["block_steps_per_s"]),
+                    "notes": tuple(variant["notes"]),
+                },
+                trace=load_trace(directory / file) if file else None,
+                plan=StagePlan.from_json(json.dumps(plan)) if plan else None,
+            )
+        )
+    return Comparison(
+        variants=tuple(variants),
+        ratios=tuple(Ratio(**ratio) for ratio in content.pop("ratios")),
+        equivalence=tuple(Equivalence(**check) for check in content.pop("equivalence")),
+        bounds=tuple(Bound(**bound) for bound in content.pop("bounds")),
+        **content,
+    )

@@ -1,0 +1,1 @@
+"""Interleaved blocks, statistics, bounds and equivalence checks."""

@@ -1,0 +1,182 @@
+"""Runs what the equivalence checks compare: first steps from one seed, and batches.
+
+Each check is run in all workers at once; nothing is timed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from workbench.experiments.measurement.equivalence import (
+    TOLERANCE,
+    Equivalence,
+    bit_equal_losses,
+    equal_losses,
+    same_batches,
+)
+from workbench.experiments.measurement.time_budget import steps_within, warm_step_s
+from workbench.experiments.program.function_program import AnyProgram
+from workbench.experiments.program.variant import Setting
+from workbench.experiments.worker.graph_session import Opened, Steps
+from workbench.experiments.worker.process import Worker
+
+_SEEDS = (
+    "weights or data begin differently; TensorFlow, NumPy and random are seeded before a program "
+    "is built, so look for a generator of its own without a seed, such as np.random.default_rng()"
+)
+_END = (
+    "steps alone are compared: over data of unknown length plain fit counts one more step in "
+    "optimizer.iterations at each epoch's end, a staged one does not, so a learning rate that "
+    "follows it, and the history, differ from the second epoch on; assert_cardinality gives the "
+    "data a length"
+)
+_TO_THE_END = 1_000_000_000
+_FEWEST_THREADS_TO_MIX = 2
+# Steps whose time says how many more fit.
+_FIRST_STEPS = 10
+
+
+def compare_losses(
+    settings: Sequence[Setting],
+    workers: Sequence[Worker],
+    opened: Opened,
+    steps: int,
+    seconds: float,
+) -> list[Equivalence]:
+    """Losses of the first steps from the same seed; every variant with one prefetch thread.
+
+    Args:
+      settings, workers: the variants, the baseline first.
+      opened: what is known of the baseline's graph.
+      steps: most steps to compare.
+      seconds: for running them; fewer are compared where they are too few.
+    """
+    several = [setting.threads > 1 for setting in settings]
+    sessions = ["single" if reopens else "main" for reopens in several]
+    reopened = [worker for worker, reopens in zip(workers, several, strict=True) if reopens]
+    for setting, worker, reopens in zip(settings, workers, several, strict=True):
+        if reopens:
+            _open(worker, "single", "build", setting.with_threads(1))
+    for worker in reopened:
+        worker.receive()
+    counts = [steps] * len(workers)
+    losses = [ran.values for ran in _run(workers, sessions, counts, "loss", seconds)]
+    _close(reopened, "single")
+    checks = [
+        # Fused lookups sum a row's gradients in another order than stock ones; stages and executors
+        # change no sum.
+        (equal_losses if setting.optimizations.fused_embeddings else bit_equal_losses)(
+            setting.label, losses[0], found
+        )
+        for setting, found in zip(settings[1:], losses[1:], strict=True)
+    ]
+    advised = map(_with_advice, checks, [losses[0]] * len(checks), losses[1:])
+    return [
+        _with_end(check) if opened.end_counts and setting.optimizations.smart_stage else check
+        for setting, check in zip(settings[1:], advised, strict=True)
+    ]
+
+
+def _with_advice(check: Equivalence, baseline: np.ndarray, losses: np.ndarray) -> Equivalence:
+    """The check with what to do where not even the first step is the same."""
+    if check.passed or len(baseline) != len(losses) or not len(losses):
+        return check
+    if np.isclose(losses[0], baseline[0], rtol=TOLERANCE, atol=0, equal_nan=True):
+        return check
+    return dataclasses.replace(check, detail=f"{check.detail}; {_SEEDS}")
+
+
+def _with_end(check: Equivalence) -> Equivalence:
+    """The check with what tells the history of a staged `fit` from that of a plain one."""
+    return dataclasses.replace(check, detail=f"{check.detail}; {_END}")
+
+
+def compare_batches(
+    program: AnyProgram,
+    settings: Sequence[Setting],
+    workers: Sequence[Worker],
+    opened: Opened,
+    steps: int,
+    seconds: float,
+) -> list[Equivalence]:
+    """Batches of an epoch, or of the first steps; every staged variant with several threads.
+
+    Args:
+      program, settings, workers: the variants, the baseline first.
+      opened: what is known of the baseline's graph.
+      steps: most steps to compare, where the program has no part for an epoch.
+      seconds: for running them; fewer are compared where they are too few.
+    """
+    epoch = program.build_epoch is not None
+    if not epoch and not opened.has_fingerprint:
+        return []
+    mixed = [s.with_threads(max(s.threads, _FEWEST_THREADS_TO_MIX)) for s in settings]
+    # Threads overtake each other: what one of them holds may come late.
+    ahead = max(2 * made.ahead + 8 if made.ahead else 0 for made in mixed)
+    for made, worker in zip(mixed, workers, strict=True):
+        _open(worker, "batches", "build_epoch" if epoch else "build", made)
+    threads = [worker.receive().threads for worker in workers]
+    most = _TO_THE_END if epoch else steps
+    counts = [most if made.ahead else most + ahead for made in mixed]
+    found = _run(workers, ["batches"] * len(workers), counts, "fingerprint", seconds)
+    _close(workers, "batches")
+    return [
+        # Data that ended for a variant has to have been all of the baseline's.
+        same_batches(
+            setting.label,
+            found[0].values,
+            ran.values,
+            threads=count,
+            epoch=ran.ended,
+            ahead=ahead,
+        )
+        for setting, count, ran in zip(settings[1:], threads[1:], found[1:], strict=True)
+    ]
+
+
+def _run(
+    workers: Sequence[Worker],
+    sessions: Sequence[str],
+    counts: Sequence[int],
+    fetch: str,
+    seconds: float,
+) -> list[Steps]:
+    """Runs steps in all workers at once; so many fewer in each as do not fit in the seconds."""
+    first = min(_FIRST_STEPS, *counts)
+    begun = _run_all(workers, sessions, [first] * len(workers), fetch)
+    step_s = max(warm_step_s(ran) for ran in begun)
+    cut = min(counts) - steps_within(seconds, step_s, least=first, most=min(counts))
+    left = [0 if ran.ended else n - first - cut for ran, n in zip(begun, counts, strict=True)]
+    rest = _run_all(workers, sessions, left, fetch)
+    return [
+        Steps(
+            ends_ns=np.concatenate([a.ends_ns, b.ends_ns[1:]]),
+            values=np.concatenate([a.values, b.values]) if len(b.values) else a.values,
+            ended=a.ended or b.ended,
+        )
+        for a, b in zip(begun, rest, strict=True)
+    ]
+
+
+def _run_all(
+    workers: Sequence[Worker], sessions: Sequence[str], counts: Sequence[int], fetch: str
+) -> list[Steps]:
+    for worker, session, count in zip(workers, sessions, counts, strict=True):
+        worker.send("run", session=session, steps=count, fetch=fetch)
+    return [worker.receive() for worker in workers]
+
+
+def _close(workers: Sequence[Worker], session: str) -> None:
+    for worker in workers:
+        worker.send("close", session=session)
+    for worker in workers:
+        worker.receive()
+
+
+def _open(worker: Worker, session: str, part: str, setting: Setting) -> None:
+    """With the plan of the measured session; another part is another graph, with its own plan."""
+    plan = setting.plan.to_json() if setting.plan and part == "build" else None
+    worker.send("open", session=session, part=part, optimizations=setting.optimizations, plan=plan)

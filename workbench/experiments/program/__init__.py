@@ -1,0 +1,1 @@
+"""What is to be measured: the user's program and the toggles to set."""

@@ -1,0 +1,99 @@
+"""FunctionProgram: what is run where the user trains with a tf.function or a Keras model.
+
+It holds neither: `make` is called in a child process, where it arrives by cloudpickle, so that it
+may live in a notebook cell.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from workbench.core.options import Optimizations
+from workbench.errors import OptionError
+from workbench.experiments.program.program import Program
+from workbench.experiments.program.toggles import STAGE, USUAL
+from workbench.named_fields import named_fields
+
+
+@named_fields
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FunctionProgram:
+    """A training step of TensorFlow 2 and its data.
+
+    Each variant calls `make` in a process of its own, from the same random seed, and then runs the
+    step on one element of the dataset after the other, again from its beginning when it ends.
+
+    Attributes:
+      name: what tables and reports call it.
+      make: a function of nothing that returns (train_step, dataset). The step is a `tf.function`
+        of an element of the `tf.data.Dataset`, which may be the components of a tuple; it returns
+        the loss, a scalar, or a dict with it as "loss" and, if batches are to be compared too, a
+        scalar integer that tells a batch from any other as "fingerprint". Without a loss, losses
+        are not compared. Or (model, dataset) with a compiled Keras model: its `train_step` is run,
+        after one step of `fit` that builds its weights.
+      settings: what else a reader of the report must know, such as the size of a batch.
+    """
+
+    name: str
+    make: Callable[[], tuple[Any, Any]]
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    # A function has no parts: T_input and T_compute cannot be told apart in it.
+    build_epoch: ClassVar[None] = None
+    build_input: ClassVar[None] = None
+    build_compute: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        if not self.name or not isinstance(self.name, str):
+            raise OptionError(f"FunctionProgram.name is {self.name!r}; expected a name")
+        if not callable(self.make):
+            raise OptionError(
+                f"FunctionProgram.make is {self.make!r}; expected a function that returns "
+                "(train_step, dataset) or (model, dataset)"
+            )
+
+
+AnyProgram = Program | FunctionProgram
+
+
+def require_program(program: object) -> None:
+    """Requires a program, and says how one is made of what was given instead.
+
+    Raises:
+      OptionError: anything else.
+    """
+    if isinstance(program, AnyProgram):
+        return
+    given = f"a {type(program).__name__}"
+    if callable(program) and hasattr(program, "__name__"):
+        name = program.__name__
+        given = f"the function {name!r}; give wb.Program(name={name!r}, build={name})"
+    elif hasattr(program, "train_step"):
+        given = f"the model {program!r}"
+    raise OptionError(
+        f"expected a wb.Program, whose build(optimizations) returns wb.Built(train_op=…), or a "
+        f"wb.FunctionProgram, whose make() returns (train_step, dataset) or (model, dataset), and "
+        f"got {given}"
+    )
+
+
+def usual_toggles(program: AnyProgram) -> tuple[str, ...]:
+    """What is measured of a program where nobody says what."""
+    possible = (each for each in USUAL if each != STAGE)
+    return tuple(possible) if isinstance(program, FunctionProgram) else USUAL
+
+
+def require_possible(program: AnyProgram, optimizations: Optimizations) -> None:
+    """Requires that a program can have these optimizations at all.
+
+    Raises:
+      OptionError: a stage of the user's own in a function.
+    """
+    if isinstance(program, FunctionProgram) and optimizations.stage:
+        raise OptionError(
+            f"program {program.name!r} is a FunctionProgram, and the toggle 'stage' stands for a "
+            "wb.staged(…) in a graph that a session runs; a tf.function is staged as a whole: use "
+            "toggles=['smart_stage'], or give the graph as a wb.Program"
+        )

@@ -1,0 +1,125 @@
+"""Setting: one variant to be, as a toggle makes it: its optimizations and, once made, its plan."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.core.boundary.candidates import UNSTAGED
+from workbench.core.options import (
+    CostModelOptions,
+    ExecutorPolicy,
+    Optimizations,
+    SmartStageOptions,
+    StageOptions,
+)
+from workbench.core.planning.stage_plan import StagePlan
+from workbench.errors import OptionError
+from workbench.experiments.program.toggles import TOGGLES, optimizations_of
+
+# What a cost-model executor learns from while a variant warms up: early, so that it is over soon.
+LEARNING = CostModelOptions(start_step=10, stop_step=40)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One variant to be.
+
+    Attributes:
+      label: its name in results.
+      optimizations: what its program is built with.
+      plan: of its smart stage, once that is made.
+      plan_view: the same as a finished view, ready for JSON.
+    """
+
+    label: str
+    optimizations: Optimizations
+    plan: StagePlan | None = None
+    plan_view: dict[str, Any] | None = dataclasses.field(default=None, repr=False)
+
+    @property
+    def ahead(self) -> int:
+        """Items it can hold ready when a block begins."""
+        return sum(options.capacity + options.num_threads for options in self._stages())
+
+    @property
+    def threads(self) -> int:
+        """Most producers that one of its stages has; 0 without a stage."""
+        return max((options.num_threads for options in self._stages()), default=0)
+
+    @property
+    def learning_steps(self) -> int:
+        """Steps after which its executor runs as it will; 0 where it learns nothing."""
+        learns = self.optimizations.executor == ExecutorPolicy.COST_MODEL
+        return LEARNING.stop_step + CostModelOptions.TRIAL_STEPS if learns else 0
+
+    @property
+    def predicted(self) -> float | None:
+        """How many times as fast as un-staged its plan says it is; None where it does not say."""
+        # A plan does not say what else the setting gains.
+        wish = self.optimizations
+        gains_more = wish.fused_embeddings is not None or wish.executor is not None
+        ways = self.plan.predictions if self.plan and not gains_more else ()
+        unstaged = [way.step_ms for way in ways if way.label == UNSTAGED]
+        chosen = [way.step_ms for way in ways if way.chosen]
+        # Several inputs have a prediction each, and none for the whole step.
+        return unstaged[0] / chosen[0] if len(unstaged) == len(chosen) == 1 else None
+
+    def with_threads(self, count: int) -> Setting:
+        """The same stages with `count` producers each; more than one reorder batches."""
+        stage, smart, plan = self.optimizations.stage, self.optimizations.smart_stage, self.plan
+        if stage:
+            stage = dataclasses.replace(stage, num_threads=count)
+        if smart:
+            smart = dataclasses.replace(smart, num_threads=count, reorder=count > 1)
+        if plan:
+            stages = (
+                dataclasses.replace(
+                    each, options=dataclasses.replace(each.options, num_threads=count)
+                )
+                for each in plan.stages
+            )
+            plan = dataclasses.replace(plan, stages=tuple(stages))
+        made = dataclasses.replace(self.optimizations, stage=stage, smart_stage=smart)
+        return dataclasses.replace(self, optimizations=made, plan=plan)
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its numbers should know, a sentence each."""
+        if self.plan is None or self.plan.stages:
+            return ()
+        # The plan speaks of the smart stage alone, not of what else the setting switches on.
+        others = dataclasses.replace(self.optimizations, smart_stage=None)
+        differs = (
+            "so this variant runs what all off runs"
+            if others == Optimizations()
+            else f"so what it measures is {others.label()}"
+        )
+        return tuple(
+            f"{self.label[:1].upper()}{self.label[1:]}: its plan moves nothing ahead of the step "
+            f"({edit.name}: {edit.reason}), {differs}."
+            for edit in self.plan.edits
+        )
+
+    def _stages(self) -> list[StageOptions]:
+        planned = self.plan.stages if self.plan else ()
+        found = [stage.options for stage in planned]
+        # A widened stage is the user's own: the plan has its options.
+        if self.optimizations.stage and not any(stage.widens for stage in planned):
+            found.append(self.optimizations.stage)
+        return found
+
+
+def settings_of(
+    toggles: Sequence[str], stage: StageOptions, smart_stage: SmartStageOptions
+) -> list[Setting]:
+    """The baseline and one setting for each toggle.
+
+    Raises:
+      OptionError: no toggle, an unknown one, or some that exclude each other.
+    """
+    if not toggles:
+        raise OptionError(f"no toggle was given; expected one of {', '.join(TOGGLES)}")
+    wished = [optimizations_of(toggle, stage, smart_stage) for toggle in toggles]
+    wishes = list(dict.fromkeys([Optimizations(), *wished]))
+    return [Setting(label=wish.label(), optimizations=wish) for wish in wishes]

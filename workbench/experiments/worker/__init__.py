@@ -1,0 +1,1 @@
+"""The child process that builds, runs and traces one variant of a program."""

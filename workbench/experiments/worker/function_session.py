@@ -1,0 +1,233 @@
+"""A FunctionProgram running in the child process; its plan, steps and traces.
+
+The same doors as `worker_session.ProgramSession` has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from workbench.core.capture.cpu_time import StepClock
+from workbench.core.capture.function_capture import FunctionRecorder
+from workbench.core.executor.policy import executor
+from workbench.core.function.plan import plan_function
+from workbench.core.function.rewrite import split
+from workbench.core.function.run import FunctionRun, FunctionRunner, FunctionRunners, build_runner
+from workbench.core.options import ExecutorPolicy, Optimizations
+from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.trace.trace import Trace
+from workbench.errors import RunError
+from workbench.experiments.program.function_program import FunctionProgram
+from workbench.experiments.program.variant import LEARNING
+from workbench.experiments.worker.function_step import MadeStep, made_step
+from workbench.experiments.worker.graph_session import (
+    Opened,
+    Planned,
+    Steps,
+    fused_lookups,
+)
+from workbench.experiments.worker.traced_steps import settling_steps
+from workbench.ops.lookup.fusion import fused_embeddings
+
+# Of weights, shuffles and dropout: every variant begins alike.
+_SEED = 1
+
+
+class FunctionSession:
+    """A step and its data, run element by element under an executor policy, staged or not."""
+
+    def __init__(
+        self, program: FunctionProgram, optimizations: Optimizations, *, recorded: bool = False
+    ) -> None:
+        """Makes the step and the data, and traces the step's function once.
+
+        Args:
+          program: what is run.
+          optimizations: what it is run with. A smart stage is the widest legal one, always.
+          recorded: on an executor that records its ops: the normal one, where none is chosen.
+        """
+        self._name = program.name
+        self._policy = optimizations.executor or (ExecutorPolicy.NORMAL if recorded else None)
+        self._plan: StagePlan | None = None
+        tf.keras.utils.set_random_seed(_SEED)
+        with fused_embeddings(optimizations.fused_embeddings):
+            made = made_step(program)
+            # Traced for any element, and outside of an executor's context: what runs is the same
+            # function with and without a stage, under each policy.
+            function = made.concrete()
+        self._made = made
+        self._loss_of = made.reader("loss" if made.has_loss else "nothing")
+        self._loop: _PlainLoop | _StagedLoop = _PlainLoop(made)
+        if optimizations.smart_stage is not None:
+            self._plan = plan_function(function, optimizations.smart_stage)
+            runner = build_runner(split(function, self._plan), made.dataset.element_spec)
+            self._loop = _StagedLoop(made.dataset, runner)
+        stages = self._plan.stages if self._plan else ()
+        self._settling = settling_steps([stage.options for stage in stages])
+        self.opened = Opened(
+            stages=0,
+            fused_lookups=fused_lookups(function.graph.as_graph_def()),
+            threads=self._plan.stages[0].options.num_threads if self._plan else 0,
+            has_loss=made.has_loss,
+            has_fingerprint=made.has_fingerprint,
+            inter_op_threads=tf.config.threading.get_inter_op_parallelism_threads(),
+            intra_op_threads=tf.config.threading.get_intra_op_parallelism_threads(),
+            inject_prefetch=made.inject_prefetch,
+            own_prefetch=made.own_prefetch,
+            end_counts=made.end_counts,
+        )
+
+    def run(self, steps: int, fetch: str) -> Steps:
+        """Runs up to `steps` steps, fetching "loss", "fingerprint" or "nothing" with each."""
+        read = self._made.reader(fetch)
+        clock = time.perf_counter_ns
+        ends, values = [clock()], []
+        ended = False
+        with _on(self._policy):
+            try:
+                for _ in range(steps):
+                    got = self._loop.step()
+                    if read is not None:
+                        values.append(read(got))
+                    ends.append(clock())
+            except StopIteration:
+                ended = True
+        return Steps(ends_ns=np.array(ends, np.int64), values=np.array(values), ended=ended)
+
+    def measure(self, clock: StepClock, steps: int) -> None:
+        """Runs untraced steps, noted by the clock, after some that take what was ready before."""
+        with self._repeated():
+            for _ in range(self._settling):
+                self._step()
+            for _ in range(steps):
+                clock.begin()
+                self._step()
+                clock.end()
+
+    def trace(self, steps: int, *, step_stats: bool = False) -> Trace:
+        """Traces `steps` steps, after some that take what was ready before.
+
+        The session must run on an executor that records its ops; a function has no step stats.
+        """
+        assert self._policy is not None and not step_stats
+        recorder = FunctionRecorder(self._name, self._loop.runner)
+        with self._repeated():
+            try:
+                for _ in range(self._settling):
+                    self._step()
+                self._loop.reads = recorder.reads
+                recorder.start()
+                for number in range(1, steps + 1):
+                    with recorder.step(number):
+                        self._step()
+            except BaseException:
+                recorder.abandon()
+                raise
+            finally:
+                self._loop.reads = None
+        return recorder.stop()
+
+    def _step(self) -> None:
+        """A step whose loss is read, if it has one."""
+        got = self._loop.step()
+        if self._loss_of is not None:
+            self._loss_of(got)
+
+    @contextlib.contextmanager
+    def _repeated(self) -> Iterator[None]:
+        """The session's executor, and what it means that a loop which begins anew ends."""
+        try:
+            with _on(self._policy):
+                yield
+        except StopIteration:
+            raise RunError(f"the dataset of {self._name!r} is empty") from None
+
+    def planned(self) -> Planned:
+        """The plan of its smart stage."""
+        if self._plan is None:
+            raise RunError("this session has no smart stage, so it has no plan")
+        # Looked up by name, as `worker_session` does and says why.
+        view = importlib.import_module("workbench.viz.boundary.view").boundary_view(self._plan)
+        return Planned(plan=self._plan.to_json(), view=view.to_json())
+
+    def close(self) -> None:
+        """Ends what runs ahead."""
+        self._loop.restart()
+
+
+def _on(policy: ExecutorPolicy | str | None) -> contextlib.AbstractContextManager[None]:
+    if policy is None:
+        return contextlib.nullcontext()
+    return executor(policy, start_step=LEARNING.start_step, stop_step=LEARNING.stop_step)
+
+
+class _PlainLoop:
+    """The loop that a user writes: one element after the other, each handed to the step.
+
+    Attributes:
+      runner: None, as nothing runs ahead.
+      reads: where to note when an element was read, (start, end) in ns; None notes nothing.
+    """
+
+    def __init__(self, made: MadeStep) -> None:
+        self.runner: FunctionRunner | None = None
+        self.reads: list[tuple[int, int]] | None = None
+        self._made = made
+        self._iterator: Any = None
+
+    def step(self) -> Any:
+        """Runs the next step; StopIteration where there is not a single element."""
+        if self._iterator is None:
+            self._iterator = iter(self._made.dataset)
+        start_ns = time.time_ns()
+        try:
+            element = next(self._iterator)
+        except StopIteration:
+            self._iterator = iter(self._made.dataset)
+            element = next(self._iterator)
+        if self.reads is not None:
+            self.reads.append((start_ns, time.time_ns()))
+        return self._made.call(element)
+
+    def restart(self) -> None:
+        """The next step is the first of the data."""
+        self._iterator = None
+
+
+class _StagedLoop:
+    """What iterating over `wb.smart_stage(step, dataset)` does, one epoch after the other."""
+
+    def __init__(self, dataset: Any, runner: FunctionRunner) -> None:
+        self.runner: FunctionRunner | None = runner
+        self.reads: list[tuple[int, int]] | None = None
+        self._dataset = dataset
+        self._runners = FunctionRunners(lambda: runner)
+        self._run: FunctionRun | None = None
+
+    def step(self) -> Any:
+        """Runs the next step; StopIteration where there is not a single element."""
+        if self._run is None:
+            return self._first()
+        try:
+            return self._run.step()
+        except StopIteration:
+            return self._first()
+
+    def restart(self) -> None:
+        """Ends what runs ahead; the next step is the first of the data."""
+        if self._run is not None:
+            self._run.stop()
+        self._run = None
+
+    def _first(self) -> Any:
+        # On the executor of the thread that calls: the calls take it along.
+        self.restart()
+        self._run = self._runners.start(iter(self._dataset))
+        return self._run.step()

@@ -1,0 +1,157 @@
+"""MadeStep: what a FunctionProgram's `make` gave, checked, as a step of an element of its data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from workbench.core.function.first_trace import trace
+from workbench.core.function.stage import takes_components
+from workbench.errors import OptionError
+from workbench.experiments.program.function_program import FunctionProgram
+
+_EXPECTED = (
+    "expected (train_step, dataset) with a tf.function and a tf.data.Dataset, or (model, dataset) "
+    "with a compiled Keras model"
+)
+
+
+def made_step(program: FunctionProgram) -> MadeStep:
+    """Calls a program's `make`.
+
+    Raises:
+      OptionError: it returned something else than a step or a model, and a dataset.
+    """
+    made = program.make()
+    who = f"program {program.name!r}: make"
+    if not tf.executing_eagerly():
+        raise OptionError(
+            f"{who} switched eager execution off, in which a tf.function is called; leave out "
+            "tf.compat.v1.disable_eager_execution() and workbench.compat.v1, or give the graph as "
+            "a wb.Program"
+        )
+    if not isinstance(made, (tuple, list)) or len(made) != 2:
+        raise OptionError(f"{who} returned {_kind(made)}; {_EXPECTED}")
+    step, dataset = made
+    if not isinstance(dataset, tf.data.Dataset):
+        raise OptionError(
+            f"{who} returned a dataset of type {type(dataset).__name__}; {_EXPECTED}; "
+            "tf.data.Dataset.from_generator makes one of a Python generator"
+        )
+    if isinstance(step, tf.types.experimental.PolymorphicFunction):
+        return MadeStep(who, step, dataset, takes_components(step, dataset.element_spec))
+    if callable(getattr(step, "train_step", None)) and callable(getattr(step, "fit", None)):
+        found = MadeStep(who, _step_of_model(who, step, dataset), dataset, spread=False)
+        found.end_counts = int(dataset.cardinality()) == tf.data.UNKNOWN_CARDINALITY
+        return found
+    raise OptionError(
+        f"{who} returned a step of type {type(step).__name__}; {_EXPECTED}"
+        + ("; decorate the function with @tf.function" if callable(step) else "")
+    )
+
+
+def _kind(made: Any) -> str:
+    if isinstance(made, (tuple, list)):
+        return f"{len(made)} values"
+    return f"a value of type {type(made).__name__}"
+
+
+def _step_of_model(who: str, model: Any, dataset: tf.data.Dataset) -> Any:
+    """The training step of a Keras model, its weights built by one step of `fit`."""
+    if not getattr(model, "compiled", getattr(model, "_is_compiled", True)):
+        raise OptionError(
+            f"{who} returned the model {model.name!r}, which is not compiled; call "
+            "model.compile(optimizer=…, loss=…) in make"
+        )
+    if getattr(model, "run_eagerly", False):
+        raise OptionError(
+            f"{who} returned the model {model.name!r} compiled with run_eagerly=True, so it has "
+            "no graph; compile it with run_eagerly=False"
+        )
+    model.fit(dataset.repeat(), steps_per_epoch=1, epochs=1, verbose=0, shuffle=False)
+    model.reset_metrics()
+    compiled = getattr(model, "jit_compile", None)
+    return tf.function(model.train_step, autograph=False, jit_compile=compiled)
+
+
+class MadeStep:
+    """A step and its data.
+
+    Attributes:
+      dataset: the data.
+      has_loss, has_fingerprint: what the step returns; known once `concrete` was called.
+      inject_prefetch: whether tf.data adds a prefetch by itself, in words.
+      own_prefetch: whether the pipeline has one.
+      end_counts: whether the model's own `fit` counts a step at each end of the data.
+    """
+
+    def __init__(self, who: str, step: Any, dataset: tf.data.Dataset, spread: bool) -> None:
+        self.dataset = dataset
+        self.has_loss = self.has_fingerprint = self.end_counts = False
+        chosen = dataset.options().experimental_optimization.inject_prefetch
+        self.inject_prefetch = {None: "on, TensorFlow's default", True: "on", False: "off"}[chosen]
+        self.own_prefetch = _prefetches(dataset)
+        self._who = who
+        self._step = step
+        self._spread = spread
+        self._in_dict = False
+
+    def concrete(self) -> Any:
+        """The step's function, traced for any element; later calls run this trace as well.
+
+        Raises:
+          OptionError: it returns neither a loss, nor a dict, nor nothing.
+        """
+        spec = self.dataset.element_spec
+        function = trace(self._step, *(spec if self._spread else (spec,)))
+        returned = function.structured_outputs
+        self._in_dict = isinstance(returned, dict)
+        if self._in_dict:
+            loss, fingerprint = returned.get("loss"), returned.get("fingerprint")
+        else:
+            loss, fingerprint = returned, None
+        self.has_loss = loss is not None
+        self.has_fingerprint = fingerprint is not None
+        if self.has_loss and not _is_scalar(loss, floating=True):
+            raise OptionError(
+                f"{self._who}: the step returns {_described(loss)}; expected the loss, a scalar "
+                "floating-point tensor, or a dict with it as 'loss'; reduce it with tf.reduce_mean"
+            )
+        if self.has_fingerprint and not _is_scalar(fingerprint, floating=False):
+            raise OptionError(
+                f"{self._who}: the step returns {_described(fingerprint)} as 'fingerprint'; "
+                "expected a scalar integer"
+            )
+        return function
+
+    def call(self, element: Any) -> Any:
+        """Runs the step on an element."""
+        return self._step(*element) if self._spread else self._step(element)
+
+    def reader(self, fetch: str) -> Callable[[Any], Any] | None:
+        """What gets "loss" or "fingerprint" out of a step's result; None for "nothing"."""
+        if fetch == "nothing":
+            return None
+        if self._in_dict:
+            return lambda result: result[fetch].numpy()
+        return lambda result: result.numpy()
+
+
+def _is_scalar(value: Any, *, floating: bool) -> bool:
+    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
+    if not isinstance(dtype, tf.DType) or not isinstance(shape, tf.TensorShape):
+        return False
+    return shape.rank in (0, None) and (dtype.is_floating if floating else dtype.is_integer)
+
+
+def _described(value: Any) -> str:
+    if isinstance(getattr(value, "shape", None), tf.TensorShape):
+        return f"a {value.dtype.name} tensor of shape {value.shape}"
+    return f"a {type(value).__name__}"
+
+
+def _prefetches(dataset: tf.data.Dataset) -> bool:
+    """Whether a prefetch stands anywhere in a pipeline."""
+    return "Prefetch" in type(dataset).__name__ or any(map(_prefetches, dataset._inputs()))

@@ -1,0 +1,302 @@
+"""One part of a program, running in a session of the child process; its plan, steps and traces."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import itertools
+import random
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.core.capture.cpu_time import CPU_FACTS, StepClock
+from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions
+from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.trace.trace import Trace
+from workbench.errors import OptionError, RunError
+from workbench.experiments.program.program import Built, Program
+from workbench.experiments.program.variant import LEARNING
+from workbench.experiments.worker.traced_steps import settling_steps
+
+# TensorFlow's own for ops with a seed in a graph without one: those stay as they are.
+_GRAPH_SEED = 87654321
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Steps:
+    """What a run of steps gave.
+
+    Attributes:
+      ends_ns: int64 [steps + 1], monotonic: start of the first step, then the end of each.
+      values: what was fetched with each step, or empty.
+      ended: whether the data ended before all steps were run.
+    """
+
+    ends_ns: np.ndarray
+    values: np.ndarray
+    ended: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Opened:
+    """What is known of a graph once its session runs.
+
+    Attributes:
+      stages: stages that the program has put in.
+      fused_lookups: its embedding lookups that are fused.
+      threads: most producers that one stage has, those of its plan included; 0 without a stage.
+      has_loss, has_fingerprint: what its steps can be asked for.
+      inject_prefetch: whether TensorFlow adds a prefetch by itself, in words.
+      own_prefetch: whether the program's own pipeline prefetches.
+      inter_op_threads, intra_op_threads: of the session; 0 is TensorFlow's default.
+      end_counts: whether Keras's `fit` counts a step at each end of the data, because it does not
+        know their length.
+    """
+
+    stages: int
+    fused_lookups: int
+    threads: int
+    has_loss: bool
+    has_fingerprint: bool
+    inject_prefetch: str
+    own_prefetch: bool
+    inter_op_threads: int
+    intra_op_threads: int
+    end_counts: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A plan on its way to the parent.
+
+    Attributes:
+      plan: as JSON.
+      view: the finished view of it and of its boundary, ready for JSON.
+    """
+
+    plan: str
+    view: dict[str, Any]
+
+
+# The last op of each.
+_FUSED_LOOKUPS = (
+    "WorkbenchLocalLookUp",
+    "WorkbenchPostLookUp",
+    "WorkbenchPostLookUpV2",
+    "WorkbenchResourceLocalLookUp",
+)
+
+
+class ProgramSession:
+    """One program part, running in a MonitoredTrainingSession."""
+
+    def __init__(
+        self,
+        program: Program,
+        part: str,
+        optimizations: Optimizations,
+        sample: Trace | None = None,
+        plan: str | None = None,
+        recorded: bool = False,
+    ) -> None:
+        """Builds the part and starts its session.
+
+        Args:
+          program, part: what is run.
+          optimizations: what it is built with.
+          sample: a trace for a smart stage to be planned on.
+          plan: the smart stage's plan as JSON; None makes one.
+          recorded: on an executor that records its ops: the normal one, where neither the program
+            nor the optimizations choose another.
+        """
+        import tensorflow as tf
+
+        from workbench.core.capture.session_capture import CaptureHook
+        from workbench.core.session.prefetch_hook import make_prefetch_hook, runners
+        from workbench.ops.lookup.fusion import fused_embeddings
+
+        v1 = tf.compat.v1
+        self._out_of_range = tf.errors.OutOfRangeError
+        with tf.Graph().as_default() as graph:
+            # What the program gives no seed to begins alike in every process.
+            random.seed(_GRAPH_SEED)
+            np.random.seed(_GRAPH_SEED)
+            v1.set_random_seed(_GRAPH_SEED)
+            build = getattr(program, part)
+            with fused_embeddings(optimizations.fused_embeddings):
+                self._built = _require_built(build(optimizations), program, part)
+            v1.train.get_or_create_global_step()
+            config = self._built.config
+            if hasattr(config, "to_stock"):
+                config = config.to_stock()
+            config = _on_executor(config or v1.ConfigProto(), optimizations.executor, recorded)
+            config, self._plan = _with_plan(
+                graph, self._built, config, optimizations.smart_stage, sample=sample, plan=plan
+            )
+            self._capture = CaptureHook(title=program.name)
+            hooks = [*self._built.hooks, make_prefetch_hook(), self._capture]
+            # A widened stage counts twice; a few steps more do no harm.
+            stages = [runner.options for runner in runners(graph)]
+            stages += [stage.options for stage in self._plan.stages] if self._plan else []
+            self._settling = settling_steps(stages)
+            self.opened = Opened(
+                stages=len(runners(graph)),
+                fused_lookups=fused_lookups(graph.as_graph_def()),
+                threads=_most_threads(runners(graph), self._plan),
+                has_loss=self._built.loss is not None,
+                has_fingerprint=self._built.fingerprint is not None,
+                inter_op_threads=config.inter_op_parallelism_threads,
+                intra_op_threads=config.intra_op_parallelism_threads,
+                **_pipeline_facts(graph),
+            )
+            self._session = v1.train.MonitoredTrainingSession(hooks=hooks, config=config)
+
+    def run(self, steps: int, fetch: str) -> Steps:
+        """Runs up to `steps` steps, fetching "loss", "fingerprint" or "nothing" with each."""
+        wanted = {
+            "nothing": None,
+            "loss": self._built.loss,
+            "fingerprint": self._built.fingerprint,
+        }[fetch]
+        fetches = [self._built.train_op] if wanted is None else [self._built.train_op, wanted]
+        run, clock = self._session.run, time.perf_counter_ns
+        ends, values = [clock()], []
+        ended = False
+        try:
+            for _ in range(steps):
+                got = run(fetches)
+                ends.append(clock())
+                if wanted is not None:
+                    values.append(got[1])
+        except self._out_of_range:
+            ended = True
+        return Steps(ends_ns=np.array(ends, np.int64), values=np.array(values), ended=ended)
+
+    def measure(self, clock: StepClock, steps: int) -> None:
+        """Runs untraced steps, noted by the clock, after some that take what was ready before."""
+        self._run_as_traced(self._settling)
+        before, self._capture.clock = self._capture.clock, clock
+        self._run_as_traced(steps)
+        self._capture.clock = before
+
+    def trace(self, steps: int, *, step_stats: bool = False) -> Trace:
+        """Traces `steps` steps.
+
+        Those before them are not kept: they set the tracer up, use up what was ready, and tell how
+        many cores the input uses, which a thread must watch that would lengthen the steps to keep.
+        """
+        self._capture.start(step_stats=step_stats)
+        self._run_as_traced(self._settling + steps)
+        before = self._capture.stop()
+        self._capture.start(step_stats=step_stats, sample_cpu=False)
+        self._run_as_traced(steps)
+        trace = self._capture.stop()
+        known = {name: before.meta[name] for name in CPU_FACTS if name in before.meta}
+        return dataclasses.replace(trace, meta={**trace.meta, **known})
+
+    def _run_as_traced(self, steps: int) -> None:
+        if self.run(steps, "loss" if self.opened.has_loss else "nothing").ended:
+            raise RunError("the data ended before the steps to trace; repeat the dataset")
+
+    def planned(self) -> Planned:
+        """The plan of its smart stage."""
+        if self._plan is None:
+            raise RunError("this session has no smart stage, so it has no plan")
+        # Views stand above experiments, and imports only go downwards; but only here is the graph
+        # that the view shows. So it is looked up by name, as values look up who displays them.
+        view = importlib.import_module("workbench.viz.boundary.view").boundary_view(self._plan)
+        return Planned(plan=self._plan.to_json(), view=view.to_json())
+
+    def close(self) -> None:
+        """Ends the session."""
+        self._session.close()
+
+
+def _on_executor(config: Any, policy: ExecutorPolicy | str | None, recorded: bool) -> Any:
+    """The session's config with an executor policy, where one is wanted or must record ops."""
+    from workbench.core.executor.policy import executor_options
+    from workbench.core.session.session_facts import records_ops
+
+    if policy is None and recorded and not records_ops(config):
+        policy = ExecutorPolicy.NORMAL
+    if policy is None:
+        return config
+
+    return executor_options(
+        policy, config=config, start_step=LEARNING.start_step, stop_step=LEARNING.stop_step
+    )
+
+
+def _with_plan(
+    graph: Any,
+    built: Built,
+    config: Any,
+    options: SmartStageOptions | None,
+    *,
+    sample: Trace | None,
+    plan: str | None,
+) -> tuple[Any, StagePlan | None]:
+    """The session's config with a plan in it, where a smart stage is wanted, and the plan."""
+    if options is None:
+        return config, None
+    if plan is not None:
+        from workbench.core.session.rewrite import apply
+
+        known = StagePlan.from_json(plan)
+        return apply(known, config, graph=graph), known
+    from workbench.core.smart_stage import prepare_config
+
+    wanted = (built.train_op, built.loss, built.fingerprint)
+    prepared: tuple[Any, StagePlan] = prepare_config(
+        graph,
+        config,
+        options,
+        targets=[target for target in wanted if target is not None],
+        trace=sample,
+    )
+    return prepared
+
+
+def fused_lookups(definition: Any) -> int:
+    """How many embedding lookups of a GraphDef are fused, those in its functions too."""
+    functions = (node for function in definition.library.function for node in function.node_def)
+    return sum(node.op in _FUSED_LOOKUPS for node in itertools.chain(definition.node, functions))
+
+
+def _most_threads(runners: Sequence[Any], plan: StagePlan | None) -> int:
+    counts = [len(runner.puts) for runner in runners]
+    counts += [stage.options.num_threads for stage in plan.stages] if plan else []
+    return max(counts, default=0)
+
+
+def _require_built(built: Any, program: Program, part: str) -> Built:
+    if not isinstance(built, Built):
+        raise OptionError(
+            f"Program {program.name!r}: {part} returned {type(built).__name__}; "
+            "expected wb.Built(train_op=…)"
+        )
+    return built
+
+
+def _pipeline_facts(graph: Any) -> dict[str, Any]:
+    """Whether the tf.data pipelines of a graph prefetch, by themselves or by TensorFlow."""
+    from tensorflow.core.framework import dataset_options_pb2
+
+    definition = graph.as_graph_def()
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    datasets = [node for node in nodes if "Dataset" in node.op]
+    state = "on, TensorFlow's default" if datasets else "no tf.data pipeline"
+    for node in datasets:
+        if node.op == "OptionsDataset":
+            options = dataset_options_pb2.Options()
+            options.ParseFromString(node.attr["serialized_options"].s)
+            optimization = options.optimization_options
+            if optimization.WhichOneof("optional_inject_prefetch"):
+                state = "on" if optimization.inject_prefetch else "off"
+    return {
+        "inject_prefetch": state,
+        "own_prefetch": any(node.op.startswith("PrefetchDataset") for node in datasets),
+    }

@@ -1,0 +1,208 @@
+"""Workers: child processes that run a program's steps, seen from the parent.
+
+The parent imports no TensorFlow and owns no session. A worker that dies, hangs, or is cancelled
+leaves no process and says what happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection
+from typing import Any
+
+import cloudpickle
+
+from workbench import errors
+from workbench.errors import RunError
+from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.worker.failure import Failure
+
+CANCELLED = "Cancelled. Nothing was kept; no process is left."
+
+_ANSWER_LIMIT_S = 300.0
+_STOP_LIMIT_S = 5.0
+_POLL_S = 0.2
+
+
+class Worker:
+    """One child process. Commands are sent with `send`; `receive` gives their results in order."""
+
+    def __init__(self, label: str, program: AnyProgram) -> None:
+        """Starts the child; the program travels to it.
+
+        Raises:
+          RunError: the program cannot be pickled.
+        """
+        self.label = label
+        try:
+            pickled = cloudpickle.dumps(program)
+        except Exception as error:
+            raise RunError(
+                f"program {program.name!r} cannot travel to a child process: "
+                f"{type(error).__name__}: {error}; {_advice(program)}"
+            ) from error
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [
+                    # Run as __main__, the child's values would be of classes unknown here.
+                    *(sys.executable, "-P", "-c"),
+                    "from workbench.experiments.worker.child import main; main()",
+                    *(str(theirs.fileno()), str(os.getpid())),
+                ],
+                env={**os.environ, "PYTHONPATH": _python_path()},
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                # Ctrl-C in a terminal reaches the parent alone, which then ends its children.
+                start_new_session=True,
+            )
+        self._connection = Connection(ours.detach())
+        self.send("start", program=pickled, cells=_notebook_cells())
+
+    def send(self, command: str, **arguments: Any) -> None:
+        """Sends a command, to be run after those sent before."""
+        try:
+            self._connection.send_bytes(cloudpickle.dumps((command, arguments)))
+        except OSError:
+            raise self._death() from None
+
+    def receive(self, expected_s: float = 0.0) -> Any:
+        """The result of the oldest command not yet received.
+
+        Args:
+          expected_s: seconds it should take; a few minutes more are granted.
+
+        Raises:
+          RunError: the command failed in the user's code, the child died, or does not answer.
+          WorkbenchError: one of ours was raised there; its class is kept.
+        """
+        limit = time.monotonic() + _ANSWER_LIMIT_S + 10 * expected_s
+        try:
+            while not self._connection.poll(_POLL_S):
+                if time.monotonic() > limit:
+                    self.kill()
+                    raise RunError(
+                        f"The run of {self.label!r} has not answered for "
+                        f"{_ANSWER_LIMIT_S + 10 * expected_s:.0f} s and was ended; its input or "
+                        "its stage is stuck."
+                    )
+            result = cloudpickle.loads(self._connection.recv_bytes())
+        except (EOFError, OSError):
+            raise self._death() from None
+        if isinstance(result, Failure):
+            raise _error(result)
+        return result
+
+    def call(self, command: str, expected_s: float = 0.0, **arguments: Any) -> Any:
+        """Sends a command and waits for its result; see `receive`."""
+        self.send(command, **arguments)
+        return self.receive(expected_s)
+
+    def ask_to_stop(self) -> None:
+        """Lets the child end in good order; `stop` waits for it."""
+        with contextlib.suppress(RunError):
+            self.send("stop")
+
+    def stop(self) -> None:
+        """Waits until the child has ended, or ends it by force after a few seconds."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_STOP_LIMIT_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """Ends the child at once; does nothing when it has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        self._process.wait()
+        self._connection.close()
+
+    def _death(self) -> RunError:
+        """Why the child is gone."""
+        try:
+            code = self._process.wait(5.0)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return RunError("The run ended without a result (it closed its connection).")
+        if code == -signal.SIGKILL:
+            return RunError(
+                "The run ended without a result (signal 9, probably memory). "
+                "Lower the batch or the capacity."
+            )
+        if code < 0:
+            name = signal.strsignal(-code) or "unknown"
+            return RunError(
+                f"The run ended without a result (signal {-code}, {name}). "
+                "Native code failed; its last words are above."
+            )
+        return RunError(
+            f"The run ended without a result (exit code {code}). Its last words are above."
+        )
+
+
+@contextlib.contextmanager
+def started_workers(programs: Sequence[tuple[str, AnyProgram]]) -> Iterator[list[Worker]]:
+    """Workers for (label, program) pairs, all started at once; none is left after the block.
+
+    Raises:
+      KeyboardInterrupt: with the words to show, after every child has ended.
+    """
+    workers: list[Worker] = []
+    try:
+        for label, program in programs:
+            workers.append(Worker(label, program))
+        for worker in workers:
+            worker.receive()
+        yield workers
+        for worker in workers:
+            worker.ask_to_stop()
+        for worker in workers:
+            worker.stop()
+    except KeyboardInterrupt:
+        _kill_all(workers)
+        raise KeyboardInterrupt(CANCELLED) from None
+    finally:
+        _kill_all(workers)
+
+
+def _kill_all(workers: Sequence[Worker]) -> None:
+    for worker in workers:
+        worker.kill()
+
+
+def _error(failure: Failure) -> Exception:
+    """The exception of a child, of its own class where it is ours, with its traceback as a note."""
+    kind = getattr(errors, failure.kind, RunError) if failure.kind else RunError
+    error: Exception = kind(failure.message)
+    error.add_note(f"Traceback of the child process:\n{failure.details}")
+    return error
+
+
+def _advice(program: AnyProgram) -> str:
+    if isinstance(program, FunctionProgram):
+        return "make models, tf.functions, datasets and files inside its make function"
+    return "open files, sessions and graphs inside its build function instead of outside"
+
+
+def _notebook_cells() -> dict[str, Any]:
+    """The source of notebook cells, as `linecache` keeps it: no file has it.
+
+    AutoGraph reads the source of what it converts, a traceback shows it.
+    """
+    marks = ("ipykernel", "<ipython-input")
+    return {
+        name: entry
+        for name, entry in linecache.cache.items()
+        if any(mark in name for mark in marks) and len(entry) == 4
+    }
+
+
+def _python_path() -> str:
+    return os.pathsep.join(os.getcwd() if path == "" else path for path in sys.path)

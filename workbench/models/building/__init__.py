@@ -1,0 +1,1 @@
+"""What the graphs of the models are made of."""

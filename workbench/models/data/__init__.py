@@ -1,0 +1,1 @@
+"""Formats, readers and generators of training data."""

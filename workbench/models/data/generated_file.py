@@ -1,0 +1,51 @@
+"""A generated file on disk, and beside it the recipe that made it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from workbench.atomic_file import make_directory, replacing
+from workbench.errors import DataError
+
+
+def write_generated(
+    path: str | os.PathLike[str], chunks: Iterable[bytes], recipe: dict[str, int | str]
+) -> Path:
+    """Writes a generated file and, beside it, the recipe that made it.
+
+    A file that the same recipe made earlier is kept as it is.
+
+    Raises:
+      DataError: a file is there already that no recipe made; it may be the user's own.
+      OutputError: the file cannot be written.
+    """
+    path = Path(path)
+    stamp = path.with_name(f"{path.name}.recipe.json")
+    if path.exists():
+        made = _read_stamp(stamp)
+        if made is None:
+            raise DataError(
+                f"{path}: exists and was not generated here, so it is not overwritten; "
+                "move it away or choose another place"
+            )
+        if made == {**recipe, "bytes": path.stat().st_size}:
+            return path
+    make_directory(path.parent)
+    with replacing(path) as part, part.open("wb") as file:
+        for chunk in chunks:
+            file.write(chunk)
+    with replacing(stamp) as part:
+        part.write_text(json.dumps({**recipe, "bytes": path.stat().st_size}, indent=1) + "\n")
+    return path
+
+
+def _read_stamp(stamp: Path) -> dict[str, Any] | None:
+    try:
+        made = json.loads(stamp.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return made if isinstance(made, dict) else None

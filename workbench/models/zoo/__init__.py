@@ -1,0 +1,1 @@
+"""The six models, one module each."""

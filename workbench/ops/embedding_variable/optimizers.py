@@ -1,0 +1,219 @@
+"""Optimizers of `tf.compat.v1.train` that also train EmbeddingVariables.
+
+Of everything else they are the stock ones, in one model too. Of an EmbeddingVariable they sum the
+gradients of each key, in the order in which the keys come, and then change the key's row once; rows
+of other keys stay as they are, and so do their slots. A key without a row is left out.
+
+Gradients of fused lookups name each row of a table once; these optimizers don't search them for
+duplicates again, as the stock ones do, and SGD and Adagrad update such rows of float32 natively.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from workbench import _native
+from workbench.ops.embedding_variable.slots import Slot
+from workbench.ops.embedding_variable.table import EmbeddingVariable
+
+
+class GradientDescentOptimizer(tf.compat.v1.train.GradientDescentOptimizer):
+    """`tf.compat.v1.train.GradientDescentOptimizer` that also trains EmbeddingVariables."""
+
+    def _apply_sparse_duplicate_indices(self, grad: tf.IndexedSlices, var: Any) -> Any:
+        library, rate = _native.library(), self._learning_rate_tensor
+        if isinstance(var, EmbeddingVariable):
+            return library.workbench_embedding_apply_gradient_descent(
+                var.handle, _float(rate), *_slices(grad)
+            )
+        if _are_rows(grad.indices, var):
+            return library.workbench_rows_apply_gradient_descent(
+                var._ref(), _float(rate), grad.values, grad.indices, use_locking=self._use_locking
+            )
+        return super()._apply_sparse_duplicate_indices(grad, var)
+
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: tf.Tensor, handle: Any, indices: tf.Tensor
+    ) -> Any:
+        if _are_rows(indices, handle):
+            return _native.library().workbench_resource_rows_apply_gradient_descent(
+                handle.handle,
+                _float(self._learning_rate_tensor),
+                grad,
+                indices,
+                use_locking=self._use_locking,
+            )
+        return super()._resource_apply_sparse_duplicate_indices(grad, handle, indices)
+
+
+class _DifferentRows:
+    """Applies gradients whose rows are known to be different as they are."""
+
+    def _apply_sparse_duplicate_indices(self, grad: tf.IndexedSlices, var: Any) -> Any:
+        if _are_different(grad.indices):
+            return self._apply_sparse(grad, var)  # type: ignore[attr-defined]
+        return super()._apply_sparse_duplicate_indices(grad, var)  # type: ignore[misc]
+
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: tf.Tensor, handle: Any, indices: tf.Tensor
+    ) -> Any:
+        if _are_different(indices):
+            return self._resource_apply_sparse(grad, handle, indices)  # type: ignore[attr-defined]
+        return super()._resource_apply_sparse_duplicate_indices(  # type: ignore[misc]
+            grad, handle, indices
+        )
+
+
+class AdagradOptimizer(_DifferentRows, tf.compat.v1.train.AdagradOptimizer):
+    """`tf.compat.v1.train.AdagradOptimizer` that also trains EmbeddingVariables."""
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        tables, others = _split(var_list)
+        for table in tables:
+            table.slots.make(self, "accumulator", self._name, self._initial_accumulator_value)
+        super()._create_slots(others)
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """As in TensorFlow; of an EmbeddingVariable a `Slot`."""
+        return var.slots.find(self, name) if _is_table(var) else super().get_slot(var, name)
+
+    def _apply_sparse_duplicate_indices(self, grad: tf.IndexedSlices, var: Any) -> Any:
+        if not isinstance(var, EmbeddingVariable):
+            return super()._apply_sparse_duplicate_indices(grad, var)
+        return _native.library().workbench_embedding_apply_adagrad(
+            var.handle,
+            _float(self._learning_rate_tensor),
+            *_slices(grad),
+            **_named(self.get_slot(var, "accumulator")),
+        )
+
+    def _apply_sparse(self, grad: tf.IndexedSlices, var: Any) -> Any:
+        if not _are_rows(grad.indices, var):
+            return super()._apply_sparse(grad, var)
+        return _native.library().workbench_rows_apply_adagrad(
+            var._ref(),
+            self.get_slot(var, "accumulator")._ref(),
+            _float(self._learning_rate_tensor),
+            grad.values,
+            grad.indices,
+            use_locking=self._use_locking,
+        )
+
+    def _resource_apply_sparse(self, grad: tf.Tensor, var: Any, indices: tf.Tensor) -> Any:
+        if not _are_rows(indices, var):
+            return super()._resource_apply_sparse(grad, var, indices)
+        return _native.library().workbench_resource_rows_apply_adagrad(
+            var.handle,
+            self.get_slot(var, "accumulator").handle,
+            _float(self._learning_rate_tensor),
+            grad,
+            indices,
+            use_locking=self._use_locking,
+        )
+
+
+class AdamOptimizer(_DifferentRows, tf.compat.v1.train.AdamOptimizer):
+    """`tf.compat.v1.train.AdamOptimizer` that also trains EmbeddingVariables.
+
+    TensorFlow's moves every row of a variable in every step, because the moments of a row without
+    a gradient decay. Of an EmbeddingVariable only the batch's rows move, and only their moments
+    decay, as DeepRec and "lazy Adam" have it. The powers of beta are the stock optimizer's.
+    """
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        tables, others = _split(var_list)
+        first = min(var_list, key=lambda var: var.name)
+        for name, beta in (("beta1_power", self._beta1), ("beta2_power", self._beta2)):
+            self._create_non_slot_variable(initial_value=beta, name=name, colocate_with=first)
+        for table in tables:
+            table.slots.make(self, "m", self._name, 0.0)
+            table.slots.make(self, "v", self._name, 0.0)
+        if others:
+            super()._create_slots(others)
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """As in TensorFlow; of an EmbeddingVariable a `Slot`."""
+        return var.slots.find(self, name) if _is_table(var) else super().get_slot(var, name)
+
+    def _apply_sparse_duplicate_indices(self, grad: tf.IndexedSlices, var: Any) -> Any:
+        if not isinstance(var, EmbeddingVariable):
+            return super()._apply_sparse_duplicate_indices(grad, var)
+        powers = self._get_beta_accumulators()
+        scalars = (*powers, self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t)
+        return _native.library().workbench_embedding_apply_adam(
+            var.handle,
+            *map(_float, scalars),
+            *_slices(grad),
+            **_named(self.get_slot(var, "m"), self.get_slot(var, "v")),
+        )
+
+
+class FtrlOptimizer(_DifferentRows, tf.compat.v1.train.FtrlOptimizer):
+    """`tf.compat.v1.train.FtrlOptimizer` that also trains EmbeddingVariables."""
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        tables, others = _split(var_list)
+        for table in tables:
+            accum, linear = self._accum_name or self._name, self._linear_name or self._name
+            table.slots.make(self, "accum", accum, self._initial_accumulator_value)
+            table.slots.make(self, "linear", linear, 0.0)
+        super()._create_slots(others)
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """As in TensorFlow; of an EmbeddingVariable a `Slot`."""
+        return var.slots.find(self, name) if _is_table(var) else super().get_slot(var, name)
+
+    def _apply_sparse_duplicate_indices(self, grad: tf.IndexedSlices, var: Any) -> Any:
+        if not isinstance(var, EmbeddingVariable):
+            return super()._apply_sparse_duplicate_indices(grad, var)
+        scalars = (
+            self._learning_rate_tensor,
+            self._l1_regularization_strength_tensor,
+            self._adjusted_l2_regularization_strength_tensor,
+            self._l2_shrinkage_regularization_strength_tensor,
+            self._learning_rate_power_tensor,
+        )
+        return _native.library().workbench_embedding_apply_ftrl(
+            var.handle,
+            *map(_float, scalars),
+            *_slices(grad),
+            **_named(self.get_slot(var, "accum"), self.get_slot(var, "linear")),
+        )
+
+
+def _are_different(indices: tf.Tensor) -> bool:
+    # Eager tensors know no op.
+    made_by = getattr(indices, "op", None)
+    return made_by is not None and made_by.type == "WorkbenchLocalLookUpGrad"
+
+
+def _are_rows(indices: tf.Tensor, var: Any) -> bool:
+    """Whether they are different rows of a table that the native updates take."""
+    return _are_different(indices) and var.dtype.base_dtype == tf.float32
+
+
+def _is_table(var: Any) -> bool:
+    return isinstance(var, EmbeddingVariable)
+
+
+def _split(variables: Sequence[Any]) -> tuple[list[EmbeddingVariable], list[Any]]:
+    tables = [var for var in variables if _is_table(var)]
+    return tables, [var for var in variables if not _is_table(var)]
+
+
+def _float(scalar: Any) -> tf.Tensor:
+    return tf.cast(scalar, tf.float32)
+
+
+def _slices(grad: tf.IndexedSlices) -> tuple[tf.Tensor, tf.Tensor]:
+    return grad.values, tf.cast(grad.indices, tf.int64)
+
+
+def _named(*slots: Slot) -> dict[str, Any]:
+    return {
+        "slot_names": [slot.name for slot in slots],
+        "slot_initials": [slot.initial for slot in slots],
+    }

@@ -1,0 +1,1 @@
+"""DeepRec's feature columns on stock TensorFlow."""

@@ -1,0 +1,158 @@
+"""Lookup: one feature's ids and one table, checked, and what the native ops are told of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import tensorflow as tf
+
+from workbench.errors import OptionError, UnsupportedError
+from workbench.ops.lookup.tables import Table
+
+_COMBINERS = ("mean", "sum", "sqrtn")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Lookup:
+    """A checked request.
+
+    Attributes:
+      table: what is looked up in.
+      ids: int32 or int64 [d_0, …, d_n].
+      weights: float32, one for each id, or None.
+      combiner: "mean", "sum" or "sqrtn".
+      max_norm: longest l2 norm, or None.
+      default_id: id of a row without ids; None makes it 0.
+      prune: whether invalid ids and weights are dropped.
+      feature: name in messages.
+    """
+
+    table: Table
+    ids: tf.SparseTensor
+    weights: tf.Tensor | None
+    combiner: str
+    max_norm: float | None
+    default_id: int | None
+    prune: bool
+    feature: str
+
+    @property
+    def sparse_arguments(self) -> dict[str, Any]:
+        """What the ops that prune and fill are told."""
+        weighted = self.weights is not None
+        return {
+            "ids": self.ids.values,
+            "indices": self.ids.indices,
+            "dense_shape": self.ids.dense_shape,
+            "weights": self.weights if weighted else tf.constant([], tf.float32),
+            "use_weights": weighted,
+            "prune_invalid_id": self.prune,
+            "prune_invalid_weight": self.prune and weighted and self.combiner != "sum",
+            "fill_empty_row": self.default_id is not None,
+            "default_id": self.default_id or 0,
+            "feature": self.feature,
+        }
+
+    @property
+    def is_local(self) -> bool:
+        """Whether rows can be combined where they lie, instead of being gathered first."""
+        plain = self.weights is None and self.max_norm is None
+        return plain and self.table.is_local(self.ids.values)
+
+    def look_up_here(
+        self, values: tf.Tensor, index: tf.Tensor | None, row_splits: tf.Tensor, name: str
+    ) -> tf.Tensor:
+        """The combined rows of a local table; `index` says which of `values` each id is."""
+        return self.table.look_up_here(
+            dense_shape=self.ids.dense_shape,
+            values=tf.cast(values, tf.int64),
+            unique_index=tf.constant([], tf.int32) if index is None else index,
+            row_splits=row_splits,
+            combiner=self.combiner,
+            use_index=index is not None,
+            name=name,
+        )
+
+    @property
+    def combining_arguments(self) -> dict[str, Any]:
+        """What the ops that combine are told."""
+        return {
+            "dense_shape": self.ids.dense_shape,
+            "combiner": self.combiner,
+            "use_weights": self.weights is not None,
+            "max_norm": -1.0 if self.max_norm is None else self.max_norm,
+        }
+
+
+def checked_lookup(
+    table: Table,
+    ids: Any,
+    weights: Any,
+    *,
+    name: str | None,
+    combiner: str | None,
+    max_norm: float | None,
+    default_id: int | None,
+    prune: bool,
+    blocknums: Any,
+) -> Lookup:
+    """The lookup that the arguments of `fused_embedding_lookup_sparse` ask for.
+
+    Raises:
+      OptionError: a value outside its range. UnsupportedError: blocknums.
+    """
+    if blocknums is not None:
+        raise UnsupportedError(
+            f"blocknums is {blocknums!r}: DynamicEmbeddingVariable has no implementation here; "
+            "leave blocknums out, or use the stock lookup with a table of the full dimension"
+        )
+    if combiner not in (None, *_COMBINERS):
+        raise OptionError(f"combiner is {combiner!r}; expected one of {', '.join(_COMBINERS)}")
+    if default_id is not None and type(default_id) is not int:
+        raise OptionError(f"default_id is {default_id!r}; expected an integer id or None")
+    if max_norm is not None and not float(max_norm) >= 0:
+        raise OptionError(f"max_norm is {max_norm!r}; expected a length of at least 0, or None")
+    return Lookup(
+        table=table,
+        ids=_sparse(ids),
+        weights=_weight_values(weights),
+        combiner=combiner or "mean",
+        max_norm=None if max_norm is None else float(max_norm),
+        default_id=default_id,
+        prune=bool(prune),
+        feature=name or table.name,
+    )
+
+
+def _sparse(ids: Any) -> tf.SparseTensor:
+    """The SparseTensor that is given, possibly as a RaggedTensor.
+
+    Raises:
+      OptionError: something else, or ids that are no integers.
+    """
+    if isinstance(ids, tf.RaggedTensor):
+        ids = ids.to_sparse()
+    if isinstance(ids, tf.compat.v1.SparseTensorValue):
+        ids = tf.SparseTensor.from_value(ids)
+    if not isinstance(ids, tf.SparseTensor):
+        raise OptionError(
+            f"ids are {ids!r} of type {type(ids).__name__}; expected a SparseTensor of rank 2 "
+            "or more, or a RaggedTensor"
+        )
+    if ids.dtype not in (tf.int32, tf.int64):
+        raise OptionError(f"ids have dtype {ids.dtype.name}; expected int32 or int64")
+    return ids
+
+
+def _weight_values(weights: Any) -> tf.Tensor | None:
+    """The weights' values as float32 [n]."""
+    if weights is None:
+        return None
+    if isinstance(weights, (tf.SparseTensor, tf.compat.v1.SparseTensorValue)):
+        values = weights.values
+    elif isinstance(weights, tf.RaggedTensor):
+        values = weights.flat_values
+    else:
+        values = tf.convert_to_tensor(weights)
+    return tf.cast(values, tf.float32)

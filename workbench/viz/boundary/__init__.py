@@ -1,0 +1,1 @@
+"""The boundary of a stage: view model, widget, HTML."""

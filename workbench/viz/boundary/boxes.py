@@ -1,0 +1,199 @@
+"""Groups of nodes as finished boxes: words, marks, what travels out and what is read."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from workbench.core.graph.flow_order import GroupOrder
+from workbench.core.graph.graph_view import Bools, GraphView, Ints
+from workbench.viz.boundary.areas import Area, Tensor, dtype_words
+from workbench.viz.boundary.refusals import Refusals
+from workbench.viz.boundary.schema import BoxView
+from workbench.viz.boundary.scopes import Box, Limits, boxes_of, folded_name, label_of
+from workbench.viz.style import colors, format
+
+_MOST_ROWS = 8
+_NO_EDGES = np.zeros((0, 4), np.int32)
+
+
+class BoxMaker:
+    """Makes the boxes of one view; all of them stand in one list.
+
+    Args:
+      view: the graph.
+      told: why its nodes stay.
+      left: nodes that may run ahead and that the plan leaves on the compute side.
+      limits: how many boxes a region has.
+    """
+
+    def __init__(self, view: GraphView, told: Refusals, left: Bools, limits: Limits) -> None:
+        self.boxes: list[BoxView] = []
+        self._view = view
+        self._told = told
+        self._left = left
+        self._limits = limits
+        self._order = GroupOrder(view)
+        self._family_of = colors.families_of(view.ops, view.names)
+        known = {op: i for i, op in enumerate(dict.fromkeys(view.ops))}
+        self._op_of = np.asarray([known[op] for op in view.ops], np.int32)
+
+    def staged(self, area: Area, unread: Mapping[Tensor, str]) -> tuple[int, ...]:
+        """Boxes of what runs ahead; places of the first level.
+
+        Args:
+          area: where they stand.
+          unread: what travels although nothing behind the buffer reads it, with the reason.
+        """
+        made_by: dict[int, list[Tensor]] = collections.defaultdict(list)
+        for tensor in area.tensors:
+            made_by[tensor.node].append(tensor)
+
+        def finish(box: Box) -> BoxView:
+            out = [t for node in box.nodes.tolist() for t in made_by.get(node, ())]
+            made = self._plain(box)
+            why = dict.fromkeys(unread[tensor] for tensor in out if tensor in unread)
+            told = " ".join([_ahead(area), *([travel_words(out)] if out else []), *why])
+            travels = format.integer(len(out)) if out else ""
+            return dataclasses.replace(made, travels=travels, told=told)
+
+        return self._add(area.nodes, finish)
+
+    def computed(self, nodes: Ints, edges: Ints = _NO_EDGES) -> tuple[int, ...]:
+        """Boxes of what stays; places of the first level.
+
+        Args:
+          nodes: their numbers.
+          edges: those by which they read what travels, as rows of the graph's data edges.
+        """
+        read = collections.defaultdict(set)
+        for source, output, target, _ in edges.tolist():
+            read[target].add((source, output))
+
+        def finish(box: Box) -> BoxView:
+            seen = set().union(*(read.get(node, ()) for node in box.nodes.tolist()))
+            told = f"Reads {_tensors(len(seen))} out of the buffer. " if seen else ""
+            rows = np.unique(self._told.row_of[box.nodes])
+            rows = rows[rows >= 0].tolist()
+            more = len(rows) - _MOST_ROWS
+            return dataclasses.replace(
+                self._plain(box),
+                reads=format.integer(len(seen)) if seen else "",
+                marks=self._marks(box.nodes),
+                held_by=self._held_by(box.nodes),
+                told=told + self._stays(box.nodes),
+                rows=tuple(rows[:_MOST_ROWS]),
+                more_rows=format.integer(more) if more > 0 else "",
+            )
+
+        return self._add(nodes, finish)
+
+    def aside(self, nodes: Ints, label: str) -> tuple[int, ...]:
+        """One box that holds all of these nodes, to be opened; nothing where there are none."""
+        if not len(nodes):
+            return ()
+        inner = self.computed(nodes)
+        about = f"{format.integer(len(nodes))} nodes"
+        made = self._plain(Box(label=label, title=label, nodes=nodes))
+        told = self._stays(nodes)
+        whole = dataclasses.replace(
+            made, about=about, told=told, boxes=inner, family=colors.CONTROL
+        )
+        self.boxes.append(whole)
+        return (len(self.boxes) - 1,)
+
+    def _add(self, nodes: Ints, finish: Callable[[Box], BoxView]) -> tuple[int, ...]:
+        view, base = self._view, len(self.boxes)
+        made, first = boxes_of(view.names, view.ops, nodes.tolist(), self._limits)
+        self.boxes += map(finish, made)
+        for place, box in enumerate(made):
+            inner = self._level(made, box.boxes, base)
+            self.boxes[base + place] = dataclasses.replace(self.boxes[base + place], boxes=inner)
+        return self._level(made, first, base)
+
+    def _level(self, made: Sequence[Box], level: Sequence[int], base: int) -> tuple[int, ...]:
+        """Boxes that stand beside each other, in their order; they learn whether they feed."""
+        ordered = self._order.of([made[place].nodes for place in level])
+        places = tuple(base + level[at] for at in ordered.places)
+        for place, feeds in zip(places, ordered.feeds, strict=True):
+            self.boxes[place] = dataclasses.replace(self.boxes[place], feeds=feeds)
+        return places
+
+    def _plain(self, box: Box) -> BoxView:
+        count = len(box.nodes)
+        ops = self._op_of[box.nodes]
+        if (ops == ops[0]).all():
+            op = self._view.ops[box.nodes[0]]
+            about = op if count == 1 else f"{format.integer(count)} × {op}"
+        else:
+            about = f"{format.integer(count)} nodes"
+        families = np.bincount(self._family_of[box.nodes], minlength=len(colors.FAMILIES))
+        # What counts and shapes is in every group; it names only what is nothing else.
+        families[colors.CONTROL] = families[colors.CONTROL] == count
+        return BoxView(
+            label=box.label,
+            title=box.title,
+            about=about,
+            family=int(families.argmax()),
+        )
+
+    def _marks(self, nodes: Ints) -> tuple[int, ...]:
+        """The reasons that occur, then whether something is left that may run ahead."""
+        reasons = self._told.reason_of[nodes]
+        counts = np.bincount(reasons[reasons >= 0], minlength=1)
+        marks = [int(place) for place in np.argsort(-counts, kind="stable") if counts[place]]
+        if self._left[nodes].any():
+            marks.append(len(self._told.reasons) - 1)
+        return tuple(marks)
+
+    def _held_by(self, nodes: Ints) -> str:
+        """The nearest blockers of most of them, and how many others there are."""
+        alike: dict[str, collections.Counter[str]] = {}
+        for blocker in self._told.blocker_of[nodes].tolist():
+            if blocker >= 0:
+                name = self._view.names[blocker]
+                alike.setdefault(folded_name(name), collections.Counter())[name] += 1
+        if not alike:
+            return ""
+        most = max(alike.values(), key=lambda names: names.total())
+        more = sum(map(len, alike.values())) - len(most)
+        return f"{label_of(most)}, {format.integer(more)} more" if more else label_of(most)
+
+    def _stays(self, nodes: Ints) -> str:
+        """How many nodes stay, are left, or have nothing to do with the input."""
+        refused = int((self._told.reason_of[nodes] >= 0).sum())
+        left = int(self._left[nodes].sum())
+        others = len(nodes) - refused - left
+        if refused == len(nodes):
+            return "Stays on the compute side."
+        if left == len(nodes):
+            return "May run ahead; the plan leaves it on the compute side."
+        if others == len(nodes):
+            return "Does not depend on the input, so there is nothing to run ahead."
+        parts = (
+            (refused, "must stay"),
+            (left, "may run ahead and are left"),
+            (others, "do not depend on the input"),
+        )
+        said = [f"{format.integer(count)} {words}" for count, words in parts if count]
+        return f"Of {format.integer(len(nodes))} nodes {', '.join(said)}."
+
+
+def travel_words(tensors: Sequence[Tensor]) -> str:
+    """What travels, in a sentence: "52 tensors travel: 26 int64, 26 float32."."""
+    words = dtype_words([tensor.dtype for tensor in tensors])
+    return f"{_tensors(len(tensors))} {'travels' if len(tensors) == 1 else 'travel'}: {words}."
+
+
+def _tensors(count: int) -> str:
+    return f"{format.integer(count)} {'tensor' if count == 1 else 'tensors'}"
+
+
+def _ahead(area: Area) -> str:
+    if area.kind == "may":
+        return "May run ahead: depends on the input, on no state."
+    where = "your stage" if area.kind == "own" else "stage"
+    return f"Runs ahead of the step in {where} “{area.name}”."

@@ -1,0 +1,81 @@
+"""Causes of refusals, ranked: what holds back how much of the step."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from workbench.core.boundary.blockers import Blocker, Reason
+from workbench.core.boundary.boundary import Boundary, Refusal
+from workbench.core.boundary.causes import held_back
+from workbench.core.graph.graph_view import Ints
+from workbench.viz.boundary.schema import CauseView
+from workbench.viz.boundary.scopes import folded_name, label_of
+from workbench.viz.style import format
+
+# Further ones, which are nearest to the fewest nodes, have no row.
+MOST_CAUSES = 60
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Causes:
+    """What holds the refused nodes back.
+
+    Attributes:
+      ranked: blockers that are alike are one cause; that with most nodes behind it first.
+      cause_of: for each node the place of its nearest cause, -1 for none.
+      more: how many causes are left out.
+    """
+
+    ranked: tuple[CauseView, ...]
+    cause_of: Ints
+    more: int
+
+
+def causes_of(
+    boundary: Boundary, refusals: Sequence[Refusal], reason_place: Mapping[Reason, int]
+) -> Causes:
+    """Ranks the causes of all refusals of a boundary.
+
+    Args:
+      boundary: what was found.
+      refusals: its refusals.
+      reason_place: where each reason stands in the view.
+    """
+    view = boundary.view
+    alike: dict[tuple[str, Reason], dict[int, Blocker]] = {}
+    nearest: dict[tuple[str, Reason], list[int]] = {}
+    for refusal in refusals:
+        node = view.number(refusal.node)
+        key = (folded_name(refusal.blocker.node), refusal.reason)
+        alike.setdefault(key, {})[int(boundary.nearest_blocker[node])] = refusal.blocker
+        nearest.setdefault(key, []).append(node)
+    shown = sorted(alike, key=lambda key: -len(nearest[key]))[:MOST_CAUSES]
+    held = held_back(boundary, [list(alike[key]) for key in shown])
+    ranked: list[CauseView] = []
+    cause_of = np.full(len(view), -1, np.int32)
+    for at in np.lexsort((-held.alone, -held.behind)).tolist():
+        key = shown[at]
+        cause_of[nearest[key]] = len(ranked)
+        blockers = list(alike[key].values())
+        op = view.ops[next(iter(alike[key]))]
+        behind, alone = int(held.behind[at]), int(held.alone[at])
+        ranked.append(
+            CauseView(
+                title=label_of(blocker.node for blocker in blockers),
+                about=op if len(blockers) == 1 else f"{format.integer(len(blockers))} × {op}",
+                reason=reason_place[key[1]],
+                behind=format.integer(behind),
+                alone=format.integer(alone),
+                share=behind / len(refusals),
+                change=sentence(blockers[0].change()),
+            )
+        )
+    return Causes(tuple(ranked), cause_of, len(alike) - len(shown))
+
+
+def sentence(text: str) -> str:
+    """With a capital at its beginning and a full stop at its end."""
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,0 +1,129 @@
+"""Boundary views as HTML: for a report's page, and still for front ends without scripts."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import html
+import itertools
+import json
+import re
+import zlib
+from typing import Any
+
+import jinja2
+import markupsafe
+
+from workbench.viz.boundary.picture import boundary_picture
+from workbench.viz.boundary.schema import AreaView, Region
+from workbench.viz.boundary.view import BoundaryView
+from workbench.viz.style import assets
+
+_STILL_ROWS, _STILL_CAUSES = 20, 8
+_BREAK = re.compile(r"(?<=[/_…])(?=.)|(?<=[a-z])(?=[A-Z])")
+
+
+def boundary_html(view: BoundaryView, element_id: str) -> str:
+    """A boundary that the page's script brings to life; until then, its still picture.
+
+    Args:
+      view: what to draw.
+      element_id: unique in the page; letters, digits, "-" and "_".
+
+    Returns:
+      One element and one inert script element with the packed view. The page needs
+      `assets.boundary_style()` once and `assets.report_script()` once, as a module, at its end.
+    """
+    assets.require_id(element_id)
+    data = base64.b64encode(packed(view)).decode("ascii")
+    return (
+        f'<div id="{element_id}" class="wb wb-boundary" data-wb-boundary="{element_id}">'
+        f"{_still(view)}</div>\n"
+        f'<script type="text/plain" id="{element_id}-data">{data}</script>\n'
+    )
+
+
+def boundary_static_html(view: BoundaryView) -> str:
+    """A still picture and why nodes stay, as a table; no script, no style sheet needed.
+
+    The picture is an `<img>`: viewers of notebooks that take style out of HTML leave it.
+    """
+    sentence = "".join(
+        f"<strong>{html.escape(text)}</strong>" if strong else html.escape(text)
+        for text, strong in view.sentence
+    )
+    notice = f"<p>{html.escape(view.notice)}</p>" if view.notice else ""
+    picture = assets.image_html(boundary_picture(view), "What runs ahead and what stays")
+    return f'<div class="wb-static"><p>{sentence}</p>{notice}{picture}{_reasons(view)}</div>'
+
+
+def _reasons(view: BoundaryView) -> str:
+    rows = "".join(
+        f"<tr><td>{html.escape(reason.code)}</td><td>{html.escape(reason.word)}</td>"
+        f"<td>{html.escape(reason.nodes)}</td></tr>"
+        for reason in view.reasons
+        if reason.nodes
+    )
+    heads = "".join(f'<th scope="col">{title}</th>' for title in ("Code", "Reason", "Nodes"))
+    return (
+        f"<table><caption>Why nodes stay in the step</caption><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+        if rows
+        else ""
+    )
+
+
+def packed(view: BoundaryView) -> bytes:
+    """The view's JSON, deflated, as page and widget carry it."""
+    text = json.dumps(view.to_json(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return zlib.compress(text.encode("utf-8"), 9)
+
+
+def _still(view: BoundaryView) -> str:
+    return str(_template().module.still(view))
+
+
+@functools.lru_cache(maxsize=1)
+def _template() -> Any:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(assets.STATIC),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals.update(
+        columns=_columns,
+        first_refused=_first_refused,
+        chains=_chains,
+        breaks=_breaks,
+        rows=_STILL_ROWS,
+        causes=_STILL_CAUSES,
+    )
+    return environment.get_template("boundary.html.j2")
+
+
+def _breaks(text: str) -> markupsafe.Markup:
+    """A name that may break after its scopes and words, not inside them."""
+    escaped = str(markupsafe.escape(text))
+    return markupsafe.Markup(_BREAK.sub("<wbr>", escaped))
+
+
+def _columns(view: BoundaryView, region: Region) -> dict[str, list[int]]:
+    """The boxes of a region as the script places them: see `columnsOfBoxes` there."""
+    boxes = view.boxes
+    lead = list(itertools.takewhile(lambda at: boxes[at].travels and boxes[at].feeds, region.boxes))
+    rest = region.boxes[len(lead) :]
+    return {
+        "lead": lead,
+        "inner": [place for place in rest if not boxes[place].travels],
+        "out": [place for place in rest if boxes[place].travels],
+    }
+
+
+def _first_refused(view: BoundaryView, region: Region) -> int:
+    """The box whose answer is shown unasked, -1 without one."""
+    return next((place for place in region.boxes if view.boxes[place].rows), -1)
+
+
+def _chains(view: BoundaryView) -> list[list[AreaView]]:
+    ahead = [area for area in view.areas if area.kind != "compute"]
+    return [list(chain) for _, chain in itertools.groupby(ahead, key=lambda area: area.chain)]

@@ -1,0 +1,1 @@
+"""A comparison: answer, tables, chart and receipt."""

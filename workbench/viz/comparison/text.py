@@ -1,0 +1,52 @@
+"""Comparisons and step metrics as plain text."""
+
+from __future__ import annotations
+
+from workbench.core.trace.metrics import StepMetrics
+from workbench.viz.comparison.protocol import ComparisonLike
+from workbench.viz.comparison.tables import measures_table
+from workbench.viz.comparison.view import CompareView, compare_view
+from workbench.viz.style.plain_text import aligned, plain
+from workbench.viz.style.table import table_lines
+
+
+def comparison_table(comparison: ComparisonLike) -> str:
+    """The answer in a sentence, the variants as a table, then what it rests on."""
+    return view_text(compare_view(comparison))
+
+
+def view_text(view: CompareView) -> str:
+    """A comparison's view as plain text."""
+    sentence = "".join(text for text, _ in view.sentence)
+    heads = ["Variant", "steps/s", "step, median", "ratio", "95\u00a0%"]
+    heads += ["predicted"] if view.predicts else []
+    rows = [
+        [
+            row.label,
+            f"{row.rate} {row.half}".rstrip(),
+            row.step_time,
+            row.ratio,
+            row.interval,
+            *([row.predicted] if view.predicts else []),
+            row.verdict,
+            row.training,
+        ]
+        for row in view.rows
+    ]
+    left = {0, len(heads), len(heads) + 1}
+    table = aligned([[*heads, "verdict", "training"], *rows], left=left)
+    lines = [f"{view.program}: {sentence}", f"Next: {view.next_step}", "", *table]
+    lines += ["", f"{view.caption}."]
+    lines += [f"{limit.name}: {limit.rate}. {limit.detail}." for limit in view.limits]
+    lines.append(view.receipt.sentence)
+    lines += [
+        f"{check.label}, {check.kind}: {check.result}, {check.detail}."
+        for check in view.receipt.exceptions
+    ]
+    lines += list(view.notes)
+    return "\n".join(plain(line) for line in lines)
+
+
+def metrics_text(metrics: StepMetrics) -> str:
+    """Step metrics as plain text."""
+    return "\n".join(table_lines(measures_table([("Trace", metrics)])))

@@ -1,0 +1,203 @@
+"""Comparison view: what an experiment found, as finished words, fractions and tables.
+
+Takes any value with the attributes of `ComparisonLike`, so that views need no experiments. Every
+number an outlet shows becomes a string here; charts come as fractions of their axis.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from workbench.core.trace.trace import Trace
+from workbench.viz.boundary.view import BoundaryView
+from workbench.viz.comparison.answer import Pieces, answer, best_ratio
+from workbench.viz.comparison.chart import (
+    Series,
+    half_width,
+    predicted_rate,
+    series_of,
+    shown_label,
+    tick_values,
+)
+from workbench.viz.comparison.environment import environment_pairs, prefetch_note, setting_pairs
+from workbench.viz.comparison.protocol import ComparisonLike, VariantLike
+from workbench.viz.comparison.receipt import Receipt, receipt
+from workbench.viz.comparison.tables import blocks_table, family_table, metrics_table
+from workbench.viz.style import format
+from workbench.viz.style.table import Table
+
+VERDICTS = {
+    "faster": "▲ faster",
+    "slower": "▼ slower",
+    "no clear difference": "= no clear difference",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Row:
+    """One variant in the table.
+
+    `bar`, `low`, `high` and `predicted_at` are fractions of the axis; the last is None, and
+    `predicted` empty, where no plan has predicted anything.
+    """
+
+    label: str
+    rate: str
+    half: str
+    step_time: str
+    ratio: str
+    interval: str
+    verdict: str
+    clear: bool
+    harm: bool
+    training: str
+    differs: bool
+    bar: float
+    low: float
+    high: float
+    predicted: str = ""
+    predicted_at: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Limit:
+    """One bound; `at` is its fraction of the axis."""
+
+    name: str
+    rate: str
+    detail: str
+    at: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CompareView:
+    """A comparison, ready for every outlet.
+
+    Attributes:
+      program: its name.
+      sentence: the answer, as (text, strong) pieces.
+      next_step: what to do with it.
+      rows: the variants, the baseline first.
+      ticks: (fraction, text) of the throughput axis, which starts at 0.
+      caption: what the intervals are.
+      limits: rates to hold the variants against.
+      receipt: whether the variants train the same.
+      series: blocks in the order they ran, at most the baseline and the best variant.
+      blocks, metrics, families: tables; None where there is nothing to show.
+      notes: what a reader must know, a sentence each.
+      settings, environment: (name, value) pairs.
+      command: what reproduces it.
+      predicts: whether a plan has predicted a row.
+      traces: (label, trace) of the variants that have one.
+      boundaries: (label, view) of the variants with a plan.
+    """
+
+    program: str
+    sentence: Pieces
+    next_step: str
+    rows: tuple[Row, ...]
+    ticks: tuple[tuple[float, str], ...]
+    caption: str
+    limits: tuple[Limit, ...]
+    receipt: Receipt
+    series: tuple[Series, ...]
+    blocks: Table | None
+    metrics: Table | None
+    families: Table | None
+    notes: tuple[str, ...]
+    settings: tuple[tuple[str, str], ...]
+    environment: tuple[tuple[str, str], ...]
+    command: str
+    predicts: bool
+    traces: tuple[tuple[str, Trace], ...] = dataclasses.field(repr=False)
+    boundaries: tuple[tuple[str, BoundaryView], ...] = dataclasses.field(repr=False)
+
+
+def compare_view(comparison: ComparisonLike) -> CompareView:
+    """The view of a comparison."""
+    shown, first = best_ratio(comparison), answer(comparison)
+    ticks = tick_values(comparison)
+    axis = ticks[-1]
+    traces = tuple((shown_label(v.label), v.trace) for v in comparison.variants if v.trace)
+    notes = [note for variant in comparison.variants for note in variant.notes]
+    rows = tuple(_row(comparison, variant, axis) for variant in comparison.variants)
+    return CompareView(
+        program=comparison.program,
+        sentence=first.sentence,
+        next_step=first.next_step,
+        rows=rows,
+        ticks=tuple((value / axis, f"{value:g}") for value in ticks),
+        caption=_caption(comparison),
+        limits=tuple(
+            Limit(
+                name=bound.name,
+                rate=format.rate(bound.steps_per_s),
+                detail=bound.detail,
+                at=bound.steps_per_s / axis,
+            )
+            for bound in comparison.bounds
+        ),
+        receipt=receipt(comparison.equivalence),
+        series=series_of(comparison, shown, axis),
+        blocks=blocks_table(
+            [(shown_label(v.label), v.block_steps_per_s) for v in comparison.variants]
+        ),
+        metrics=metrics_table(traces),
+        families=family_table(traces),
+        notes=tuple(dict.fromkeys([*notes, *prefetch_note(comparison.environment)])),
+        settings=setting_pairs(comparison.settings),
+        environment=environment_pairs(comparison.environment),
+        command=comparison.command,
+        predicts=any(row.predicted for row in rows),
+        traces=traces,
+        boundaries=tuple(
+            (shown_label(v.label), BoundaryView.from_json(v.plan_view))
+            for v in comparison.variants
+            if v.plan_view
+        ),
+    )
+
+
+def _row(comparison: ComparisonLike, variant: VariantLike, axis: float) -> Row:
+    ratio = next((r for r in comparison.ratios if r.label == variant.label), None)
+    is_baseline = variant.label == comparison.baseline
+    checks = [check for check in comparison.equivalence if check.label == variant.label]
+    failed = [check.kind for check in checks if not check.passed]
+    if is_baseline:
+        training = "reference"
+    elif failed:
+        training = f"not {', not '.join(failed)}"
+    else:
+        training = ", ".join(check.kind for check in checks) or "not checked"
+    half = half_width(variant.low, variant.high)
+    known = half is not None
+    words = format.rate(variant.steps_per_s, half, unit="").rstrip()
+    predicted = predicted_rate(comparison, ratio)
+    rate, plus, rest = words.partition(" ±")
+    return Row(
+        label=shown_label(variant.label),
+        rate=rate,
+        half=f"±{rest}" if plus else "",
+        step_time=format.duration(variant.step_ms_median * 1e6),
+        ratio="baseline" if is_baseline else format.ratio(ratio.ratio if ratio else None),
+        interval=format.ratio_range(ratio.low, ratio.high) if ratio else "",
+        verdict=VERDICTS.get(ratio.verdict, ratio.verdict) if ratio else "",
+        clear=bool(ratio and ratio.verdict in ("faster", "slower")),
+        harm=bool(ratio and ratio.verdict == "slower"),
+        training=training,
+        differs=bool(failed),
+        bar=variant.steps_per_s / axis,
+        low=(variant.low if known else variant.steps_per_s) / axis,
+        high=(variant.high if known else variant.steps_per_s) / axis,
+        predicted="" if predicted is None or ratio is None else format.ratio(ratio.predicted),
+        predicted_at=None if predicted is None else predicted / axis,
+    )
+
+
+def _caption(comparison: ComparisonLike) -> str:
+    blocks = len(comparison.variants[0].block_steps_per_s)
+    steps = comparison.settings.get("steps_per_block", {})
+    kept = [steps[v.label] for v in comparison.variants if v.label in steps]
+    low, high = (min(kept), max(kept)) if kept else (0, 0)
+    length = f" of {low} steps" if low == high else f" of {low} to {high} steps"
+    return f"95{format.NBSP}% interval of {blocks} paired blocks{length if kept else ''}"

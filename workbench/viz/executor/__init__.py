@@ -1,0 +1,1 @@
+"""What executors learned, as a table."""

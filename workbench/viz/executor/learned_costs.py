@@ -1,0 +1,101 @@
+"""Learnt costs as tables: one of the executors, and one of each executor's critical nodes."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import pandas as pd
+
+from workbench.core.executor.learned_costs import LearntCosts
+from workbench.viz.style import format
+from workbench.viz.style.table import Table, table_html, table_lines
+
+# The nodes that decide how long a step takes.
+_MOST_NODES = 20
+_NOTHING = (
+    "No cost-model executor is alive in this process, or none has run a step; ask for one with "
+    "executor_options('cost_model')."
+)
+
+
+def learnt_costs_tables(costs: LearntCosts) -> list[Table]:
+    """What each executor has learnt, then its nodes, those that start the longest ways first."""
+    executors = costs.executors()
+    if executors.empty:
+        return []
+    tables = [_executors(executors)]
+    for number in executors.index[executors["learnt"]].tolist():
+        nodes = costs.nodes[costs.nodes["executor"] == number]
+        tables.append(_nodes(number, nodes))
+    return tables
+
+
+def learnt_costs_text(costs: LearntCosts) -> str:
+    """Learnt costs as plain text."""
+    blocks = []
+    for table in learnt_costs_tables(costs):
+        blocks.append("\n".join([table.caption, *table_lines(table)]))
+    return "\n\n".join(blocks) or _NOTHING
+
+
+def learnt_costs_html(costs: LearntCosts) -> str:
+    """Learnt costs as HTML that needs nothing else."""
+    tables = learnt_costs_tables(costs)
+    return "\n".join(table_html(each) for each in tables) or f"<p>{html.escape(_NOTHING)}</p>"
+
+
+def _executors(executors: pd.DataFrame) -> Table:
+    # Those that have something to show first, the largest of them on top.
+    ordered = executors.reset_index().sort_values(
+        ["learnt", "nodes", "executor"], ascending=[False, False, True]
+    )
+    rows = tuple(
+        (
+            str(row["executor"]),
+            "yes" if row["learnt"] else "not yet",
+            row["order"] or format.UNKNOWN,
+            format.integer(row["steps"]),
+            format.integer(row["nodes"]),
+            format.duration(row["work_ns"]) if row["learnt"] else format.UNKNOWN,
+            format.duration(row["critical_path_ns"]) if row["learnt"] else format.UNKNOWN,
+        )
+        for row in _rows(ordered)
+    )
+    heads = (
+        "Executor",
+        "learnt",
+        "nodes run",
+        "steps measured",
+        "nodes",
+        "all work",
+        "critical path",
+    )
+    return Table("Cost-model executors of this process", heads, rows)
+
+
+def _nodes(number: int, nodes: pd.DataFrame) -> Table:
+    costly = nodes[nodes["average_ns"] > 0]
+    ordered = costly.sort_values(["critical_path_ns", "node"], ascending=[False, True])
+    rows = tuple(
+        (
+            row["node"],
+            row["op"],
+            format.integer(row["count"]),
+            format.duration(row["average_ns"]),
+            format.duration(row["critical_path_ns"]),
+            format.duration(row["slack_ns"]),
+            format.UNKNOWN if row["batch"] < 0 else format.integer(row["batch"]),
+        )
+        for row in _rows(ordered.head(_MOST_NODES))
+    )
+    shown = f", {_MOST_NODES} of {format.integer(len(costly))} nodes" * (len(costly) > _MOST_NODES)
+    return Table(
+        f"Executor {number}: longest way to an end of the step{shown}",
+        ("Node", "op", "runs", "average", "to the end", "slack", "task"),
+        rows,
+    )
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): cell for name, cell in row.items()} for row in frame.to_dict("records")]

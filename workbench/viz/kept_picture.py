@@ -1,0 +1,114 @@
+"""Pictures as a notebook keeps them: alive in a frame of its own, and a still for elsewhere.
+
+The output is HTML alone. It holds all it needs, so it is alive with a kernel, without one, and in
+a page that nbconvert made; inside the frame no key and no style of the notebook is in the way.
+Where scripts or frames are taken out (an untrusted notebook, GitHub), the still picture stays.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import html
+import zlib
+from collections.abc import Sequence
+
+from workbench.core.trace.trace import Trace
+from workbench.viz.boundary.html import boundary_html, boundary_static_html
+from workbench.viz.boundary.view import BoundaryView
+from workbench.viz.style import assets, format
+from workbench.viz.timeline.html import timeline_html, timeline_static_html
+from workbench.viz.timeline.view import TimelineView, timeline_view
+
+# Packed columns of all timelines of one output: with its script, twice encoded, and its still
+# picture an output stays below 300 kB.
+DATA_BYTES = 140_000
+# More events than this never fit, whatever they are.
+_MOST_EVENTS = 100_000
+_CSP = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+
+
+@dataclasses.dataclass(frozen=True)
+class Picture:
+    """One timeline or boundary of an output; `heading` is "" where it stands alone."""
+
+    view: TimelineView | BoundaryView
+    heading: str = ""
+
+
+def pictures_html(pictures: Sequence[Picture]) -> str:
+    """Pictures below each other: a still of each, and one frame in which all of them are alive.
+
+    The frame has no height until its script has drawn every picture; then it hides the stills.
+    """
+    stills = "".join(_heading(each) + _still(each.view) for each in pictures)
+    parts = (_heading(each) + _alive(each.view, f"wb-{i}") for i, each in enumerate(pictures))
+    titles = ", ".join(map(_title, pictures))
+    return (
+        f"<div><div>{stills}</div>\n"
+        f'<iframe title="{html.escape(titles)}" srcdoc="{html.escape(_page("".join(parts)))}" '
+        'scrolling="no" style="display:block;width:100%;height:0;border:0"></iframe></div>'
+    )
+
+
+def kept_view(trace: Trace, title: str | None = None, most_bytes: int = DATA_BYTES) -> TimelineView:
+    """The timeline of a trace as a saved notebook can keep it: the last steps of a long one."""
+    runs = trace.steps()
+    numbers = runs["number"].tolist()
+    kept = len(numbers)
+    events = len(trace.events)
+    if events > _MOST_EVENTS and kept > 1:
+        kept = max(1, kept * _MOST_EVENTS // events)
+    while True:
+        steps = None if kept == len(numbers) else (numbers[-kept], numbers[-1])
+        view = timeline_view(trace, title=title, steps=steps)
+        size = len(zlib.compress(view.buffer(), 1))
+        if size <= most_bytes or kept <= 1:
+            break
+        kept = max(1, min(kept - 1, kept * most_bytes // size))
+    if steps is None:
+        return view
+    shown = "step" if kept == 1 else f"{format.integer(kept)} steps"
+    notice = (
+        f"The last {shown} of {format.integer(len(numbers))}, so that the notebook stays small; "
+        "wb.widget(trace) shows all of them."
+    )
+    return dataclasses.replace(view, notice=notice)
+
+
+def _page(body: str) -> str:
+    """A page whose content is packed: script, style and data repeat in every output."""
+    content = (
+        f"<style>{assets.boundary_style()}</style>{body}"
+        f'<script type="module">{assets.frame_script()}</script>'
+    )
+    packed = base64.b64encode(zlib.compress(content.encode("utf-8"), 9)).decode("ascii")
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_CSP}"></head>'
+        '<body class="wb" style="margin:0;padding:0 4px 4px">'
+        f'<script type="text/plain" id="packed">{packed}</script>'
+        f'<script type="module">{assets.opening_script()}</script></body></html>'
+    )
+
+
+def _still(view: TimelineView | BoundaryView) -> str:
+    if isinstance(view, TimelineView):
+        return timeline_static_html(view)
+    return boundary_static_html(view)
+
+
+def _alive(view: TimelineView | BoundaryView, element_id: str) -> str:
+    if isinstance(view, TimelineView):
+        return timeline_html(view, element_id)
+    return boundary_html(view, element_id)
+
+
+def _title(picture: Picture) -> str:
+    if isinstance(picture.view, TimelineView):
+        return picture.heading or f"Timeline of {picture.view.title}".removesuffix(" of ")
+    return picture.heading or "Boundary"
+
+
+def _heading(picture: Picture) -> str:
+    return f"<h3>{html.escape(picture.heading)}</h3>" if picture.heading else ""

@@ -1,0 +1,1 @@
+"""Colors, number formats, page style and scripts that all views share."""

@@ -1,0 +1,197 @@
+"""Script and style of every outlet, joined from `static/` without a bundler.
+
+A script is one ES module. Its files are plain parts that share one scope in the order in which
+they are listed; `export` is for the reader of a part and is taken out where the parts are joined.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import html
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from workbench.viz.style import colors
+
+STATIC = Path(__file__).resolve().parents[1] / "static"
+# What the timeline's module is made of, and the boundary's; a report has both.
+PARTS = (
+    "format.js",
+    "unpack.js",
+    "decode.js",
+    "scales.js",
+    "lod.js",
+    "layout.js",
+    "theme.js",
+    "labels.js",
+    "draw_strip.js",
+    "draw_lanes.js",
+    "draw_frame.js",
+    "pick.js",
+    "describe.js",
+    "dom.js",
+    "hover.js",
+    "search.js",
+    "table.js",
+    "pointer.js",
+    "keys.js",
+    "state.js",
+    "controller.js",
+    "mount.js",
+    "outlets.js",
+)
+BOUNDARY_PARTS = (
+    "unpack.js",
+    "theme.js",
+    "dom.js",
+    "boundary_focus.js",
+    "boundary_box.js",
+    "boundary_sides.js",
+    "boundary_why.js",
+    "boundary_tables.js",
+    "boundary_refusals.js",
+    "boundary_mount.js",
+)
+_BOTH = (*PARTS, *(part for part in BOUNDARY_PARTS if part not in PARTS))
+# What opens the page of a notebook's frame, and what the page adds to the report's parts.
+OPENING_PARTS = ("unpack.js", "frame_open.js")
+FRAME_PARTS = ("frame.js",)
+_TIMELINE_END = "export { mount, mountAll };\n"
+_BOUNDARY_END = "export { mountBoundary };\nexport default { render: renderBoundary };\n"
+_REPORT_END = "mountAll();\nmountBoundaries();\n"
+_OPENING_END = "openFrame();\n"
+_FRAME_END = "showFrame();\n"
+_EXPORT = re.compile(r"^export (?=(async )?(function|const) )", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
+_DARK = """\
+--wb-bg:var(--jp-layout-color0,#111);--wb-up:var(--jp-layout-color1,#212121);
+--wb-well:var(--jp-cell-editor-background,#212121);
+--wb-ink:var(--jp-ui-font-color1,rgba(255,255,255,.87));
+--wb-ink2:var(--jp-ui-font-color2,rgba(255,255,255,.54));
+--wb-line:var(--jp-border-color2,#424242);--wb-line2:var(--jp-border-color1,#616161);
+--wb-acc:var(--jp-brand-color1,#2196f3);--wb-on:#111;--wb-bad:var(--jp-error-color1,#f44336);
+color-scheme:dark;"""
+# on paper no theme of the notebook counts
+_PAPER = """\
+--wb-bg:#fff;--wb-up:#fff;--wb-well:#f5f5f5;--wb-ink:#000;--wb-ink2:#555;--wb-line:#ddd;
+--wb-line2:#bbb;--wb-acc:#1976d2;--wb-on:#fff;--wb-bad:#d32f2f;color-scheme:light;"""
+# where the user's own colours rule, pattern and code carry the family
+_FORCED = """\
+--wb-bg:Canvas;--wb-up:Canvas;--wb-well:Canvas;--wb-ink:CanvasText;--wb-ink2:CanvasText;
+--wb-line:CanvasText;--wb-line2:CanvasText;--wb-acc:Highlight;--wb-on:HighlightText;
+--wb-bad:CanvasText;"""
+
+
+def script() -> str:
+    """The timeline as one ES module: exports `mount`, `mountAll`, and anywidget's default."""
+    return _joined(_read(PARTS), _TIMELINE_END)
+
+
+def boundary_script() -> str:
+    """The boundary as one ES module: exports `mountBoundary`, and anywidget's default."""
+    return _joined(_read(BOUNDARY_PARTS), _BOUNDARY_END)
+
+
+def report_script() -> str:
+    """Both as one module; its last lines mount every timeline and boundary of the page."""
+    return _joined(_read(_BOTH), _REPORT_END)
+
+
+def frame_script() -> str:
+    """Both as one module for the page of a notebook's frame; its last line shows them there."""
+    return _joined(_read((*_BOTH, *FRAME_PARTS)), _FRAME_END)
+
+
+def opening_script() -> str:
+    """The small module that unpacks the page of a frame."""
+    return _joined(_read(OPENING_PARTS), _OPENING_END)
+
+
+def style() -> str:
+    """The style sheet: palette of both themes, tokens, rules of the timeline."""
+    return _styled((STATIC / "timeline.css").read_text("utf-8"))
+
+
+def boundary_style() -> str:
+    """The same, with the rules of the boundary."""
+    return style() + (STATIC / "boundary.css").read_text("utf-8")
+
+
+def require_id(element_id: str) -> None:
+    """Requires what can stand in an attribute and in a selector as it is.
+
+    Raises:
+      ValueError: it has other characters than letters, digits, "-" and "_".
+    """
+    if not element_id.replace("-", "a").replace("_", "a").isalnum():
+        raise ValueError(
+            f"element_id is {element_id!r}; expected letters, digits, '-' and '_' only"
+        )
+
+
+def json_script(value: Any) -> str:
+    """A value as JSON that may stand inside a `<script>` element: nothing in it can end it."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def image_html(svg: str, alt: str) -> str:
+    """An SVG picture as an `<img>` that holds it, no wider than the page."""
+    data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
+    return (
+        f'<img src="data:image/svg+xml;base64,{data}" alt="{html.escape(alt)}" '
+        'style="display:block;max-width:100%;height:auto;border:1px solid #e0e0e0">'
+    )
+
+
+def _read(parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple((STATIC / part).read_text("utf-8") for part in parts)
+
+
+@functools.lru_cache(maxsize=8)
+def _joined(parts: tuple[str, ...], end: str) -> str:
+    text = _EXPORT.sub("", "\n".join(parts))
+    return _INDENT.sub("", _COMMENT.sub("", text)) + end
+
+
+@functools.lru_cache(maxsize=4)
+def _styled(sheet: str) -> str:
+    dark = _DARK + colors.css("dark")
+    dark_rules = (
+        f"@media (prefers-color-scheme: dark) {{ .wb:not([data-wb-theme]) {{ {dark} }} }}\n"
+        f'.wb[data-wb-theme="dark"] {{ {dark} }}\n'
+        f"@media print {{ .wb.wb {{ {_PAPER}{colors.css('light')} }} }}\n"
+        f".wb.wb-print {{ {_PAPER}{colors.css('light')} }}"
+    )
+    plain = "".join(f"--wb-f{i}:Canvas;--wb-t{i}:CanvasText;" for i in range(len(colors.FAMILIES)))
+    forced = (
+        f"@media (forced-colors: active) {{ .wb.wb {{ {_FORCED}{plain} }}\n"
+        ".wb canvas { forced-color-adjust: none; } }"
+    )
+    light = f".wb {{ {colors.css('light')} }}\n"
+    return light + sheet.replace("/*DARK*/", dark_rules).replace("/*FORCED*/", forced)
+
+
+def page_style() -> str:
+    """Style of timelines, boundaries and reports together."""
+    return boundary_style() + (STATIC / "report.css").read_text("utf-8")
+
+
+@functools.lru_cache(maxsize=1)
+def templates() -> jinja2.Environment:
+    """The HTML templates."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(STATIC),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )

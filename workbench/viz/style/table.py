@@ -1,0 +1,34 @@
+"""A finished table and its outlets."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from workbench.viz.style import assets
+from workbench.viz.style.plain_text import aligned, plain
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A finished table: the first column names the rows, the others are numbers.
+
+    `total` is the row below the line, empty where there is none.
+    """
+
+    caption: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    total: tuple[str, ...] = ()
+
+
+def table_lines(table: Table) -> list[str]:
+    """A table as aligned lines, the first column to the left, numbers to the right."""
+    rows = [table.heads, *table.rows, *([table.total] if table.total else [])]
+    return [plain(line) for line in aligned(rows, left={0})]
+
+
+def table_html(table: Table) -> str:
+    """A table as HTML with its own style."""
+    module: Any = assets.templates().get_template("compare.html.j2").module
+    return f'<style>{assets.page_style()}</style><div class="wb">{module.table(table)}</div>'

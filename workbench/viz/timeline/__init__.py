@@ -1,0 +1,1 @@
+"""The timeline of a trace: view model, widget, HTML."""

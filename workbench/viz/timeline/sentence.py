@@ -1,0 +1,84 @@
+"""What the steps of a trace take, traced and measured, and what they wait for, in a sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from workbench.core.trace.intervals import covered, union
+from workbench.core.trace.metrics import StepMetrics
+from workbench.core.trace.trace import STEP_STATS, Trace
+from workbench.viz.style import colors, format
+from workbench.viz.timeline.spans import WAIT_MIN_NS
+
+Pieces = tuple[tuple[str, bool], ...]
+
+
+def sentence(trace: Trace, metrics: StepMetrics, nodes: pd.DataFrame) -> Pieces:
+    """What a step costs and what it waits for; medians, as the first traced step is often slow.
+
+    Args:
+      trace: what is shown.
+      metrics: of it.
+      nodes: name, op type and family of every node.
+
+    Returns:
+      (text, strong) pieces.
+    """
+    if not metrics.steps:
+        ops = f"{format.integer(len(trace.events))} ops, but no run of a step"
+        what = ops if len(trace.events) else "nothing"
+        return (("The trace holds ", False), (what, True), (".", False))
+    lead = _step_time(metrics)
+    if not len(trace.items):
+        busy = _input_time(trace, metrics, nodes)
+        told = f"; for {format.duration(busy)} of it an input op runs" if busy else ""
+        return (*lead, (f"{told}.", False))
+    waits = metrics.per_step["take_wait_ns"]
+    waits = waits[waits >= WAIT_MIN_NS]
+    if waits.empty:
+        return (*lead, (". No step waits in take.", False))
+    wait = format.duration(float(waits.median()))
+    if len(waits) == metrics.steps:
+        return (*lead, (f", {wait} of it waiting in take.", False))
+    some = f"{format.integer(len(waits))} of {format.integer(metrics.steps)} steps"
+    verb = "waits" if len(waits) == 1 else "wait"
+    return (*lead, (f". {some} {verb} in take, {wait} in the median.", False))
+
+
+def tracer_notice(trace: Trace) -> str:
+    """That TensorFlow's step stats were the tracer, and why; empty for every other tracer."""
+    if trace.meta.get("source") != STEP_STATS:
+        return ""
+    why = trace.meta.get("step_stats")
+    return (
+        "Traced with TensorFlow's step stats, which lengthen every step and op"
+        f"{f': {why}' if why else ''}."
+    )
+
+
+def _step_time(metrics: StepMetrics) -> Pieces:
+    """The traced step beside the untraced one, where that was measured."""
+    traced = format.duration(metrics.step_ns_median)
+    count = "" if metrics.steps == 1 else f"median of {format.integer(metrics.steps)}"
+    lead = (("A step takes ", False), (traced, True))
+    if metrics.untraced_ns_median is None:
+        return (*lead, (f" traced{f' ({count})' if count else ''}", False))
+    of = f"medians of {format.integer(metrics.steps)} and {format.integer(metrics.untraced_steps)}"
+    return (
+        *lead,
+        (" traced, ", False),
+        (format.duration(metrics.untraced_ns_median), True),
+        (f" measured ({of} steps)", False),
+    )
+
+
+def _input_time(trace: Trace, metrics: StepMetrics, nodes: pd.DataFrame) -> float:
+    """Median time of a step in which an op of the input family runs, ns; 0 if hardly any does."""
+    events = trace.events[nodes["family"].to_numpy()[trace.events["node"]] == colors.INPUT]
+    start = events["start_ns"].to_numpy()
+    begin = metrics.per_step["start_ns"].to_numpy()
+    length = metrics.per_step["dur_ns"].to_numpy()
+    reading = union(start, start + events["dur_ns"].to_numpy(np.int64))
+    inside = covered(begin, begin + length, reading)
+    return float(np.median(inside)) if inside.sum() >= 0.02 * length.sum() else 0.0
