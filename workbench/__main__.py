@@ -10,9 +10,9 @@ def main() -> int:
     """Runs the command line; Ctrl-C while it still loads ends the process without a traceback."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from workbench import cli
+    from workbench.cli.main import main as run
 
-    return cli.main()
+    return run()
 
 
 if __name__ == "__main__":

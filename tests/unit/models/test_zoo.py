@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from workbench import cli
+from workbench.cli.main import main
 from workbench.errors import OptionError, RunError
 from workbench.experiments.comparison import compare as experiments
 from workbench.models import MODELS
@@ -91,8 +91,8 @@ def test_the_command_line_runs_each_on_generated_data(
 
     monkeypatch.setattr(experiments, "compare", stop)
     command = ["compare", name, "--generate", "9", "--out", str(tmp_path)]
-    assert cli.main(command) == 1
-    assert cli.main([*command, "--batch-size", "3"]) == 1
+    assert main(command) == 1
+    assert main([*command, "--batch-size", "3"]) == 1
     assert [program.name for program in seen] == [name, name]
     assert [program.settings["batch_size"] for program in seen] == [batch_size, 3]
     assert (tmp_path / file).is_file()
@@ -101,5 +101,5 @@ def test_the_command_line_runs_each_on_generated_data(
 
 def test_data_of_another_model_is_refused_by_its_columns(tmp_path, capsys):
     clicks = MODELS["dlrm"]().generate(tmp_path / "clicks.tsv", rows=2)
-    assert cli.main(["compare", "din", "--data", str(clicks), "--out", str(tmp_path / "x")]) == 2
+    assert main(["compare", "din", "--data", str(clicks), "--out", str(tmp_path / "x")]) == 2
     assert "clicks.tsv, row 1: 40 columns; expected 6 (CLICKED, UID" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.builders.comparisons import comparison
-from workbench import cli
+from workbench.cli import arguments, compare, demo, main
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OutputError, RunError
 from workbench.experiments.comparison import compare as experiments
@@ -18,20 +18,20 @@ from workbench.models.data.criteo import generate_criteo
 
 def run(*arguments: str) -> int:
     try:
-        return cli.main(arguments)
+        return main.main(arguments)
     except SystemExit as stop:
         return int(stop.code or 0)
 
 
 def test_help_shows_examples_and_loads_nothing_heavy():
     code = (
-        "import sys\nfrom workbench import cli\ntry: cli.main(sys.argv[1:])\n"
+        "import sys\nfrom workbench.cli import main\ntry: main.main(sys.argv[1:])\n"
         "except SystemExit: pass\n"
         "print([m for m in ('tensorflow', 'numpy', 'pandas') if m in sys.modules])"
     )
-    for arguments in (["--help"], ["compare", "--help"], ["trace", "-h"], ["report", "-h"]):
+    for given in (["--help"], ["compare", "--help"], ["trace", "-h"], ["report", "-h"]):
         done = subprocess.run(
-            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+            [sys.executable, "-c", code, *given], capture_output=True, text=True, check=True
         )
         assert "example" in done.stdout
         assert done.stdout.endswith("[]\n")
@@ -75,12 +75,12 @@ def test_mistakes_in_the_arguments_exit_with_2(capsys, arguments, said):
     ("text", "seconds"), [("60s", 60.0), ("2min", 120.0), ("1.5m", 90.0), ("45", 45.0)]
 )
 def test_times(text, seconds):
-    assert cli._seconds(text) == seconds
+    assert arguments.seconds(text) == seconds
 
 
 @pytest.mark.parametrize(("text", "ms"), [("auto", None), ("12.5", 12.5), ("8ms", 8.0), ("0", 0.0)])
 def test_latencies(text, ms):
-    assert cli._latency(text) == ms
+    assert arguments.latency(text) == ms
 
 
 @pytest.mark.parametrize("command", ["compare", "trace"])
@@ -164,7 +164,7 @@ def test_ctrl_c_is_130_and_says_so(capsys, monkeypatch):
     def cancelled(chosen):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_demo", cancelled)
+    monkeypatch.setattr(demo, "_demo", cancelled)
     assert run("demo") == 130
     assert capsys.readouterr().err == "\nCancelled. Nothing was kept; no process is left.\n"
 
@@ -176,7 +176,7 @@ def test_a_failed_run_is_1_and_shows_its_traceback_on_request(capsys, monkeypatc
         error.add_note("Traceback of the child process: …")
         raise error
 
-    monkeypatch.setattr(cli, "_compare", failing)
+    monkeypatch.setattr(compare, "_compare", failing)
     assert run("compare", "dlrm", *(["--traceback"] if traceback else [])) == 1
     shown = capsys.readouterr().err
     assert shown.startswith("workbench: error: `train.py`, line 41: ValueError: no\n")

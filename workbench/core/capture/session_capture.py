@@ -143,7 +143,8 @@ class Recorder:
             ops, more = _recorded_ops(self._recording, steps, stage_runs)
             notes |= more
         else:
-            ops = stats_columns([run.metadata for run in [*steps, *runs]])
+            metadata = [step.metadata for step in steps] + [run.metadata for run in runs]
+            ops = stats_columns(metadata)
         trace = build_trace(steps, runs, events, notes, ops)
         return trace if samples is None else _with_cpu_facts(trace, samples)
 

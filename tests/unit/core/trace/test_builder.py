@@ -87,7 +87,8 @@ def a_trace():
             [1, 8, 501, 2015, 2095, 0],
         ]
     }
-    return build_trace(steps, runs, events, meta={"capacity": {"prefetch": 1}})
+    ops = stats_columns([run.metadata for run in [*steps, *runs]])
+    return build_trace(steps, runs, events, {"capacity": {"prefetch": 1}}, ops)
 
 
 def test_tracks_are_named_and_ordered():
@@ -133,7 +134,7 @@ def test_without_thread_ids_overlapping_ops_get_rows_of_their_own():
         node("d", "Add", 270, 280, thread=0),
     ]
     record = StepRecord(number=1, client=1, start_ns=90, end_ns=400, metadata=metadata(*nodes))
-    trace = build_trace([record], [], {}, meta={})
+    trace = build_trace([record], [], {}, {}, stats_columns([record.metadata]))
     trace.self_check()
     placed = dict(
         zip(trace.nodes["name"][trace.events["node"]], trace.events["track"], strict=True)

@@ -15,7 +15,7 @@ MOST_BYTES = 150_000
 
 
 def test_every_part_is_joined_once() -> None:
-    files = {path.name for path in assets._STATIC.glob("*.js")}
+    files = {path.name for path in assets.STATIC.glob("*.js")}
     lists = (assets.PARTS, assets.BOUNDARY_PARTS, assets.OPENING_PARTS, assets.FRAME_PARTS)
     assert {part for parts in lists for part in parts} == files
     for parts in lists:
@@ -55,8 +55,8 @@ def test_no_name_is_declared_twice() -> None:
 
 
 def _parts() -> str:
-    every = {path.name for path in assets._STATIC.glob("*.js")}
-    texts = [(assets._STATIC / part).read_text("utf-8") for part in sorted(every)]
+    every = {path.name for path in assets.STATIC.glob("*.js")}
+    texts = [(assets.STATIC / part).read_text("utf-8") for part in sorted(every)]
     return re.sub(r"^export ", "", "\n".join(texts), flags=re.MULTILINE)
 
 

@@ -1,0 +1,160 @@
+"""Arguments that several commands take, and the options that they stand for."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.cli.results import print_line
+from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.errors import OptionError, one_line
+from workbench.experiments.program.toggles import TOGGLES, optimizations_of
+from workbench.models import MODELS
+
+if TYPE_CHECKING:
+    from workbench.models import Model
+    from workbench.models.building.model_program import ModelOptions
+    from workbench.models.data.text_table import CheckedTable
+
+_MOST_ROWS = 1_000_000
+GENERATED_ROWS = 200_000
+
+
+def add_model(parser: argparse.ArgumentParser, switches: argparse._ActionsContainer) -> None:
+    """The arguments that say what is run; `switches` gets the toggles."""
+    parser.add_argument("model", choices=list(MODELS), help="the model")
+    add_toggle(
+        switches, "an optimization to switch on (compare: stage and smart_stage, if none is given)"
+    )
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--data", type=Path, metavar="FILE", help="a log in the model's format")
+    source.add_argument(
+        "--generate",
+        type=count,
+        default=GENERATED_ROWS,
+        metavar="N",
+        help="without --data: generate a log of N rows (default %(default)s)",
+    )
+    parser.add_argument(
+        "--rows",
+        type=count,
+        default=_MOST_ROWS,
+        metavar="N",
+        help="read at most the first N rows of --data (default %(default)s)",
+    )
+    parser.add_argument(
+        "--batch-size", type=count, metavar="N", help="(default: the model's own, 512 for dlrm)"
+    )
+    parser.add_argument(
+        "--input-latency",
+        type=latency,
+        default=0.0,
+        metavar="MS",
+        help="let each batch wait so many ms without using a CPU; auto: as long as a step computes",
+    )
+    parser.add_argument(
+        "--threads",
+        type=count,
+        default=2,
+        metavar="N",
+        help="prefetch threads of the stage (default 2; 1 keeps the order of batches, also in a "
+        "smart stage, which chooses its own number else)",
+    )
+    parser.add_argument(
+        "--capacity",
+        type=count,
+        default=2,
+        metavar="N",
+        help="items the stage's buffer holds (default 2; a smart stage chooses)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of weights and generated data (default 1)"
+    )
+    parser.add_argument(
+        "--traceback", action="store_true", help="when a run fails, show its traceback"
+    )
+
+
+def add_toggle(parser: argparse._ActionsContainer, words: str) -> None:
+    words += f": {', '.join(TOGGLES)}, or several joined by +"
+    parser.add_argument("--toggle", action="append", type=_toggle, metavar="NAME", help=words)
+
+
+def add_step_stats(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--step-stats",
+        action="store_true",
+        help="trace with TensorFlow's own step stats, which lengthen every step and op; without it "
+        "the executor that runs the traced steps records their ops",
+    )
+
+
+def _toggle(text: str) -> str:
+    try:
+        optimizations_of(text, StageOptions(), SmartStageOptions())
+    except OptionError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def stage_options(chosen: argparse.Namespace) -> StageOptions:
+    return StageOptions(num_threads=chosen.threads, capacity=chosen.capacity)
+
+
+def smart_stage_options(threads: int) -> SmartStageOptions:
+    """Several threads for the stage say that the order of batches does not matter."""
+    return SmartStageOptions(reorder=threads > 1)
+
+
+def model_options(chosen: argparse.Namespace, model: Model, home: Path) -> ModelOptions:
+    from workbench.experiments.measurement.blocks import step_time_ms
+
+    data = _data(chosen, model, home)
+    options: ModelOptions = model.options(data=data, seed=chosen.seed)
+    if chosen.batch_size is not None:
+        options = dataclasses.replace(options, batch_size=chosen.batch_size)
+    latency_ms = chosen.input_latency
+    if latency_ms is None:
+        latency_ms = round(step_time_ms(model.program(options), "build_compute"), 1)
+        print_line(f"A step computes {latency_ms} ms; each batch waits as long")
+    return dataclasses.replace(options, input_latency_ms=latency_ms)
+
+
+def _data(chosen: argparse.Namespace, model: Model, home: Path) -> CheckedTable:
+    if chosen.data is None:
+        name = Path(model.file_name)
+        path = home / f"{name.stem}-{chosen.generate}-{chosen.seed}{name.suffix}"
+        data = model.check(model.generate(path, rows=chosen.generate, seed=chosen.seed))
+    else:
+        data = model.check(chosen.data, rows=chosen.rows)
+    more = "; it has more, which --rows would add" if data.more else ""
+    print_line(f"{model.log.capitalize()}: {one_line(str(data.path))}, {data.rows} rows{more}")
+    return data
+
+
+def count(text: str) -> int:
+    digits = text.replace("_", "").replace(",", "")
+    if not digits.isdecimal() or int(digits) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(digits)
+
+
+def seconds(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|sec|min|m)?", text)
+    seconds = float(found[1]) * (60 if found[2] in ("min", "m") else 1) if found else 0.0
+    if not 0 < seconds <= 24 * 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 60s or 2min")
+    return seconds
+
+
+def latency(text: str) -> float | None:
+    """Milliseconds, or None for auto."""
+    if text == "auto":
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:ms)?", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither auto nor milliseconds such as 12.5")
+    return float(found[1])

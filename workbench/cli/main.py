@@ -1,0 +1,88 @@
+"""The command line's entry: parses the arguments, runs one command, returns its exit code.
+
+Exit codes: 0 done, 1 a run failed, 2 a mistake in the arguments or the data or a place that cannot
+be written, 130 cancelled by Ctrl-C, 143 by SIGTERM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+
+import workbench
+from workbench.cli.compare import add_compare
+from workbench.cli.demo import add_demo
+from workbench.cli.report import add_report
+from workbench.cli.signals import Terminated, ends_cleanly
+from workbench.cli.trace import add_trace
+from workbench.errors import (
+    DataError,
+    OptionError,
+    OutputError,
+    UnsupportedError,
+    WorkbenchError,
+    one_line,
+)
+
+_EXAMPLES = """examples:
+  workbench demo
+  workbench compare dlrm --toggle stage --toggle smart_stage --data my_clicks.tsv
+  workbench trace dlrm --toggle stage --out trace.parquet
+  workbench report results
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A table has signs that a C locale cannot show.
+            stream.reconfigure(errors="replace")
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    chosen.command_line = one_line(shlex.join(["workbench", *arguments]))
+    with ends_cleanly():
+        return _exit_code(chosen)
+
+
+def _exit_code(chosen: argparse.Namespace) -> int:
+    try:
+        return int(chosen.run(chosen))
+    except (KeyboardInterrupt, Terminated) as stop:
+        from workbench.experiments.worker.process import CANCELLED
+
+        print(f"\n{str(stop) or CANCELLED}", file=sys.stderr)
+        return 143 if isinstance(stop, Terminated) else 130
+    except (DataError, OptionError, OutputError, UnsupportedError) as error:
+        print(f"workbench: error: {error}", file=sys.stderr)
+        return 2
+    except WorkbenchError as error:
+        print(f"workbench: error: {error}", file=sys.stderr)
+        if chosen.traceback:
+            print(*getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # The reader of a pipe is gone; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="workbench",
+        description="See, stage and measure a recommender's training step.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"workbench {workbench.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_compare(commands)
+    add_trace(commands)
+    add_report(commands)
+    add_demo(commands)
+    return parser

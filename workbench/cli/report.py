@@ -1,0 +1,40 @@
+"""`workbench report`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from workbench.atomic_file import make_directory, require_writable_file
+from workbench.cli.results import REPORT, write_report
+from workbench.cli.signals import loaded
+
+
+def add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    report = commands.add_parser(
+        "report",
+        help="write the report of saved results again",
+        description="Write the report of saved results again.",
+        epilog="example:\n  workbench report results --out report.html",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    report.add_argument("results", type=Path, metavar="DIR", help="what compare or demo wrote to")
+    report.add_argument(
+        "--out", type=Path, metavar="FILE", help="the report (default DIR/report.html)"
+    )
+    report.set_defaults(run=_report, traceback=False)
+
+
+def _report(chosen: argparse.Namespace) -> int:
+    from workbench.experiments.comparison.results import load_comparison
+
+    loaded()
+    out = chosen.out or chosen.results / REPORT
+    # compare saves one comparison below its directory, demo saves several.
+    homes = [chosen.results, *sorted(p for p in chosen.results.glob("*") if p.is_dir())]
+    saved = [home for home in homes if (home / "comparison.json").is_file()]
+    comparisons = [load_comparison(home) for home in saved or [chosen.results]]
+    require_writable_file(out)
+    make_directory(out.parent)
+    write_report(comparisons, out)
+    return 0

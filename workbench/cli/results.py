@@ -1,0 +1,54 @@
+"""What commands write and print: tables, reports, traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.atomic_file import make_directory, require_writable_directory, require_writable_file
+from workbench.errors import one_line
+
+if TYPE_CHECKING:
+    from workbench.experiments.comparison.results import Comparison
+
+REPORT, _TRACE = "report.html", "trace.parquet"
+
+
+def write_results(comparisons: Sequence[Comparison], out: Path) -> None:
+    """Writes report.html and, of the last comparison, the last variant's trace."""
+    traces = [v.trace for v in comparisons[-1].variants if v.trace is not None]
+    make_directory(out)
+    if traces:
+        traces[-1].save(out / _TRACE)
+        print_wrote(out / _TRACE)
+    write_report(comparisons, out / REPORT)
+
+
+def require_writable_results(out: Path, comparisons: Sequence[str]) -> None:
+    """Refuses a place that cannot be written before anything runs."""
+    for directory in (out, *(out / name for name in comparisons)):
+        require_writable_directory(directory)
+    for name in (REPORT, _TRACE):
+        require_writable_file(out / name)
+
+
+def write_report(comparisons: Sequence[Comparison], path: Path) -> None:
+    from workbench.viz.report import write_report
+
+    write_report(list(comparisons), path)
+    print_wrote(path)
+
+
+def print_table(comparison: Comparison) -> None:
+    from workbench.viz.comparison.text import comparison_table
+
+    print(comparison_table(comparison), flush=True)
+
+
+def print_wrote(path: Path) -> None:
+    print_line(f"Wrote {one_line(str(path))}")
+
+
+def print_line(text: str) -> None:
+    print(text, flush=True)

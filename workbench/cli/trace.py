@@ -1,0 +1,72 @@
+"""`workbench trace`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from workbench.atomic_file import make_directory, require_writable_file
+from workbench.cli.arguments import (
+    add_model,
+    add_step_stats,
+    count,
+    model_options,
+    smart_stage_options,
+    stage_options,
+)
+from workbench.cli.results import print_wrote
+from workbench.cli.signals import loaded
+from workbench.core.options import Optimizations
+from workbench.experiments.program.toggles import optimizations_of
+from workbench.models import MODELS
+
+
+def add_trace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    trace = commands.add_parser(
+        "trace",
+        help="trace a few steps of a model",
+        description="Trace a few warm steps of a model into a Parquet file.",
+        epilog="example:\n  workbench trace dlrm --toggle smart_stage --data my_clicks.tsv",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_model(trace, trace)
+    trace.add_argument(
+        "--steps", type=count, default=30, metavar="N", help="steps to trace (default 30)"
+    )
+    trace.add_argument(
+        "--out",
+        type=Path,
+        default=Path("trace.parquet"),
+        metavar="FILE",
+        help="the trace to write (default trace.parquet)",
+    )
+    trace.add_argument(
+        "--chrome", type=Path, metavar="FILE", help="also write Chrome trace JSON, for Perfetto"
+    )
+    add_step_stats(trace)
+    trace.set_defaults(run=_trace)
+
+
+def _trace(chosen: argparse.Namespace) -> int:
+    from workbench.experiments.comparison.compare import trace
+
+    loaded()
+    model = MODELS[chosen.model]()
+    for file in filter(None, (chosen.out, chosen.chrome)):
+        require_writable_file(file)
+    # Toggles may name one optimization each, or the same one again.
+    on = "+".join(dict.fromkeys("+".join(chosen.toggle or ()).split("+")))
+    smart = smart_stage_options(chosen.threads)
+    optimizations = optimizations_of(on, stage_options(chosen), smart) if on else Optimizations()
+    options = model_options(chosen, model, chosen.out.parent)
+    found = trace(
+        model.program(options), optimizations, steps=chosen.steps, step_stats=chosen.step_stats
+    )
+    make_directory(chosen.out.parent)
+    found.save(chosen.out)
+    print_wrote(chosen.out)
+    if chosen.chrome:
+        make_directory(chosen.chrome.parent)
+        found.to_chrome(chosen.chrome)
+        print_wrote(chosen.chrome)
+    return 0
