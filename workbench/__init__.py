@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from workbench import models as models
     from workbench.core.boundary.boundary import Boundary as Boundary
     from workbench.core.capture.session_capture import CaptureHook as CaptureHook
-    from workbench.core.executor.learned_costs import LearntCosts as LearntCosts
-    from workbench.core.executor.learned_costs import give_costs as give_costs
-    from workbench.core.executor.learned_costs import learnt_costs as learnt_costs
-    from workbench.core.executor.learned_costs import load_learnt_costs as load_learnt_costs
+    from workbench.core.executor.learned_costs import LearnedCosts as LearnedCosts
+    from workbench.core.executor.learned_costs import learned_costs as learned_costs
+    from workbench.core.executor.learned_costs import load_learned_costs as load_learned_costs
+    from workbench.core.executor.learned_costs import preload_costs as preload_costs
     from workbench.core.executor.learned_costs import relearn_costs as relearn_costs
     from workbench.core.executor.policy import executor as executor
     from workbench.core.executor.policy import executor_options as executor_options
@@ -67,7 +67,7 @@ _HOME = {
     "Comparison": "workbench.experiments.comparison.results",
     "ExecutorPolicy": "workbench.core.options",
     "FunctionProgram": "workbench.experiments.program.function_program",
-    "LearntCosts": "workbench.core.executor.learned_costs",
+    "LearnedCosts": "workbench.core.executor.learned_costs",
     "Optimizations": "workbench.core.options",
     "Program": "workbench.experiments.program.program",
     "SmartStageOptions": "workbench.core.options",
@@ -83,9 +83,9 @@ _HOME = {
     "find_boundary": "workbench.core.smart_stage",
     "fused_embeddings": "workbench.ops.lookup.fusion",
     "get_embedding_variable": "workbench.ops.embedding_variable.variable",
-    "give_costs": "workbench.core.executor.learned_costs",
-    "learnt_costs": "workbench.core.executor.learned_costs",
-    "load_learnt_costs": "workbench.core.executor.learned_costs",
+    "preload_costs": "workbench.core.executor.learned_costs",
+    "learned_costs": "workbench.core.executor.learned_costs",
+    "load_learned_costs": "workbench.core.executor.learned_costs",
     "load_trace": "workbench.core.trace.trace",
     "make_prefetch_hook": "workbench.core.session.prefetch_hook",
     "plan": "workbench.core.smart_stage",

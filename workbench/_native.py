@@ -32,9 +32,9 @@ _OWN_TEXT = ctypes.c_void_p
 # What native/capi exports: result, then arguments.
 _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "workbench_cost_model_type": (_TEXT, _NUMBER, _NUMBER, _NUMBER, _NUMBER),
-    "workbench_learnt_costs": (_OWN_TEXT,),
+    "workbench_learned_costs": (_OWN_TEXT,),
     "workbench_free": (None, _OWN_TEXT),
-    "workbench_give_costs": (None, _TEXT),
+    "workbench_preload_costs": (None, _TEXT),
     "workbench_relearn": (None,),
     "workbench_turns_asked": (_NUMBER,),
     "workbench_turns_kept": (_NUMBER,),

@@ -29,9 +29,9 @@ const char* workbench_cost_model_type(int64_t start_step, int64_t stop_step, int
   return workbench::CostModelExecutorType({start_step, stop_step, batch_ns, batch_ops}).c_str();
 }
 
-char* workbench_learnt_costs() { return Copied(CostModel::Table()); }
+char* workbench_learned_costs() { return Copied(CostModel::Table()); }
 void workbench_free(char* text) { std::free(text); }
-void workbench_give_costs(const char* lines) { CostModel::Give(lines); }
+void workbench_preload_costs(const char* lines) { CostModel::Give(lines); }
 void workbench_relearn() { CostModel::RelearnAll(); }
 
 // Of steps on the threads of their callers: how often they asked for a turn, and how often one was

@@ -117,18 +117,18 @@ void CostModel::Learn() {
 }
 
 void CostModel::Know(const std::vector<Cost>& costs) {
-  auto learnt = std::make_shared<Learnt>();
+  auto learned = std::make_shared<Learned>();
   std::vector<int64_t> per_step_ns;
   for (const Cost& cost : costs) {
-    learnt->average_ns.push_back(cost.average_ns);
+    learned->average_ns.push_back(cost.average_ns);
     per_step_ns.push_back(cost.per_step_ns);
   }
   Ways ways = LongestWays(flow_, per_step_ns);
-  learnt->slack_ns.resize(costs.size());
-  for (size_t i = 0; i < costs.size(); ++i) learnt->slack_ns[i] = ways.Slack(i, per_step_ns[i]);
-  learnt->to_sink_ns = std::move(ways.to_sink);
+  learned->slack_ns.resize(costs.size());
+  for (size_t i = 0; i < costs.size(); ++i) learned->slack_ns[i] = ways.Slack(i, per_step_ns[i]);
+  learned->to_sink_ns = std::move(ways.to_sink);
   std::lock_guard<std::mutex> lock(mu_);
-  learnt_ = std::move(learnt);
+  learned_ = std::move(learned);
 }
 
 void CostModel::StartWithGiven() {
@@ -150,13 +150,13 @@ void CostModel::StartWithGiven() {
   if (known > 0 && double(known) >= kKnownShare * double(named)) Know(costs);
 }
 
-std::shared_ptr<const CostModel::Learnt> CostModel::learnt() const {
+std::shared_ptr<const CostModel::Learned> CostModel::learned() const {
   std::lock_guard<std::mutex> lock(mu_);
-  return learnt_;
+  return learned_;
 }
 
 std::string CostModel::Rows() const {
-  const std::shared_ptr<const Learnt> known = learnt();
+  const std::shared_ptr<const Learned> known = learned();
   const int64_t steps = std::clamp<int64_t>(
       steps_.load(std::memory_order_relaxed) - settings_.start_step + 1, 0,
       learns() ? settings_.stop_step - settings_.start_step : 0);
@@ -177,7 +177,7 @@ std::string CostModel::Rows() const {
 
 std::string CostModel::Table() {
   std::string table =
-      "executor\tlearnt\tsteps\tnode\top\tdevice\tcount\taverage_ns\tcritical_path_ns\tslack_ns\t"
+      "executor\tlearned\tsteps\tnode\top\tdevice\tcount\taverage_ns\tcritical_path_ns\tslack_ns\t"
       "batch\torder\n";
   Models& models = Models::Get();
   std::lock_guard<std::mutex> lock(models.mu);

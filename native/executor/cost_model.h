@@ -24,7 +24,7 @@ struct CostedNode {
   bool expensive = false;
 };
 
-// What the nodes of one executor cost, learnt from its own steps START to STOP, or given.
+// What the nodes of one executor cost, learned from its own steps START to STOP, or given.
 //
 // Every executor has one of its own: a staged side and the step that consumes it learn apart.
 // Any number of threads may call everything at one time.
@@ -45,7 +45,7 @@ class CostModel {
   };
 
   // What scheduling goes by; but for the trial, frozen once it is made.
-  struct Learnt {
+  struct Learned {
     std::vector<int64_t> average_ns;  // Per run of the node.
     std::vector<int64_t> to_sink_ns;  // The most costly way to the end of the step, with itself.
     std::vector<int64_t> slack_ns;
@@ -66,7 +66,7 @@ class CostModel {
     sum.count.fetch_add(1, std::memory_order_relaxed);
   }
   // Null until something is known.
-  std::shared_ptr<const Learnt> learnt() const;
+  std::shared_ptr<const Learned> learned() const;
   // The batch that a node was scheduled in; for the table only.
   void Scheduled(int32_t node, int32_t batch) {
     batches_[node].store(batch, std::memory_order_relaxed);
@@ -104,7 +104,7 @@ class CostModel {
   std::atomic<int64_t> steps_{0};
 
   mutable std::mutex mu_;  // Guards all below. Taken after the lock of the list of models.
-  std::shared_ptr<const Learnt> learnt_;
+  std::shared_ptr<const Learned> learned_;
 };
 
 }  // namespace workbench

@@ -11,7 +11,7 @@
 
 namespace workbench {
 
-// Whether the learnt order is worth what it costs: where a step leaves no core idle there is
+// Whether the learned order is worth what it costs: where a step leaves no core idle there is
 // nothing to win. Both orders take turns for some steps; the faster one is kept.
 //
 // Any number of threads may call everything at one time.

@@ -128,17 +128,17 @@ class Step {
     }
   }
   int64_t CostOf(const TaggedNode& node) const {
-    return learnt_ == nullptr || node.get_is_dead()
+    return learned_ == nullptr || node.get_is_dead()
                ? 0
-               : learnt_->average_ns[node.get_node_item().node_id];
+               : learned_->average_ns[node.get_node_item().node_id];
   }
   int64_t PriorityOf(const TaggedNode& node) const {
-    return learnt_ == nullptr ? 0 : learnt_->to_sink_ns[node.get_node_item().node_id];
+    return learned_ == nullptr ? 0 : learned_->to_sink_ns[node.get_node_item().node_id];
   }
 
   absl::Status Begin(TaggedNodeSeq* roots);
-  // What was learnt if this step goes by it, else null.
-  std::shared_ptr<const CostModel::Learnt> Order(std::shared_ptr<const CostModel::Learnt> learnt);
+  // What was learned if this step goes by it, else null.
+  std::shared_ptr<const CostModel::Learned> Order(std::shared_ptr<const CostModel::Learned> learned);
   // The step has ended.
   void TellTrial(const absl::Status& status) const {
     if (tried_ != nullptr && status.ok()) tried_->trial.Took(tried_order_, Ticks() - began_);
@@ -157,7 +157,7 @@ class Step {
   // By the workers' common queue, as far as the thread does not do it itself.
   void ScheduleShared(TaggedNodeSeq* ready, Local* local);
   void SortByPriority(TaggedNodeSeq* ready) const {
-    if (learnt_ == nullptr || ready->size() < 2) return;
+    if (learned_ == nullptr || ready->size() < 2) return;
     std::sort(ready->begin(), ready->end(), [this](const TaggedNode& a, const TaggedNode& b) {
       return PriorityOf(a) > PriorityOf(b);
     });
@@ -192,8 +192,8 @@ class Step {
   const bool inline_;
   int64_t batch_ns_ = std::numeric_limits<int64_t>::max();
   size_t batch_ops_ = 1;
-  std::shared_ptr<const CostModel::Learnt> learnt_;
-  std::shared_ptr<const CostModel::Learnt> tried_;  // Null: nobody asks how long the step takes.
+  std::shared_ptr<const CostModel::Learned> learned_;
+  std::shared_ptr<const CostModel::Learned> tried_;  // Null: nobody asks how long the step takes.
   OrderTrial::Order tried_order_ = OrderTrial::Order::kByCost;
   uint64_t began_ = 0;  // Ticks.
   std::shared_ptr<Workers> workers_;  // Null: scheduled normally.
@@ -243,8 +243,8 @@ absl::Status Step<Propagator>::Begin(TaggedNodeSeq* roots) {
     workers_ = std::make_shared<Workers>(1, home_);
   } else if (shared_.cost_model() != nullptr && !frame_->watch().learning &&
              !shared_.keeps_order()) {
-    learnt_ = Order(shared_.cost_model()->learnt());
-    if (learnt_ != nullptr) {
+    learned_ = Order(shared_.cost_model()->learned());
+    if (learned_ != nullptr) {
       batch_ns_ = shared_.cost_model()->settings().batch_ns;
       batch_ops_ = shared_.cost_model()->settings().batch_ops;
       workers_ = std::make_shared<Workers>(Threads(args_), home_,
@@ -257,16 +257,16 @@ absl::Status Step<Propagator>::Begin(TaggedNodeSeq* roots) {
 }
 
 template <class Propagator>
-std::shared_ptr<const CostModel::Learnt> Step<Propagator>::Order(
-    std::shared_ptr<const CostModel::Learnt> learnt) {
-  if (learnt == nullptr) return nullptr;
-  const OrderTrial::Step step = learnt->trial.Next();
+std::shared_ptr<const CostModel::Learned> Step<Propagator>::Order(
+    std::shared_ptr<const CostModel::Learned> learned) {
+  if (learned == nullptr) return nullptr;
+  const OrderTrial::Step step = learned->trial.Next();
   if (step.timed) {
-    tried_ = learnt;
+    tried_ = learned;
     tried_order_ = step.order;
     began_ = Ticks();
   }
-  return step.order == OrderTrial::Order::kByCost ? learnt : nullptr;
+  return step.order == OrderTrial::Order::kByCost ? learned : nullptr;
 }
 
 template <class Propagator>
@@ -595,7 +595,7 @@ void Step<Propagator>::RunLocal(Local* local) {
   while (!local->empty()) {
     const int64_t cost = CostOf(local->items[local->next].node);
     const Item item = local->Pop(cost);
-    if (learnt_ != nullptr) {
+    if (learned_ != nullptr) {
       shared_.cost_model()->Scheduled(item.node.get_node_item().node_id, local->batch);
       spent += cost;
       ++run;

@@ -16,7 +16,7 @@ namespace {
 using tensorflow::OpKernelContext;
 using tensorflow::StatusGroup;
 
-// TensorFlow's own executor drops ops from a profile that it has learnt to be cheap. Here all of
+// TensorFlow's own executor drops ops from a profile that it has learned to be cheap. Here all of
 // them are at the level at which a profile is taken by default.
 constexpr int kProfilerLevel = 1;
 

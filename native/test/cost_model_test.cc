@@ -56,7 +56,7 @@ TEST(LearnsOnlyIfStartIsAboveZeroAndBelowStop) {
            {0, 5}, {0, 0}, {-1, 3}, {3, 3}, {5, 3}, {1, 1}, {2, 0}}) {
     CostModel model = Diamond({start, stop, 5000, 100});
     for (int step = 0; step < 8; ++step) CHECK(!model.BeginStep());
-    CHECK(model.learnt() == nullptr);
+    CHECK(model.learned() == nullptr);
     CHECK_EQ(Rows()[0][1], "0");
     CHECK_EQ(Rows()[0][2], "0");
   }
@@ -68,7 +68,7 @@ TEST(MeasuresFromStartUntilStop) {
   const std::vector<std::string> steps = {"0", "0", "1", "2", "3", "3", "3", "3"};
   for (size_t step = 0; step < expected.size(); ++step) {
     CHECK_EQ(model.BeginStep(), expected[step]);
-    CHECK_EQ(model.learnt() != nullptr, step >= 5);  // Known from the step STOP on, itself too.
+    CHECK_EQ(model.learned() != nullptr, step >= 5);  // Known from the step STOP on, itself too.
     CHECK_EQ(Rows()[0][2], steps[step]);
   }
 }
@@ -77,7 +77,7 @@ TEST(StartAtTheFirstStep) {
   CostModel model = Diamond({1, 2, 5000, 100});
   CHECK(model.BeginStep());
   CHECK(!model.BeginStep());
-  CHECK(model.learnt() != nullptr);
+  CHECK(model.learned() != nullptr);
 }
 
 TEST(AveragesRunsNotSteps) {
@@ -89,17 +89,17 @@ TEST(AveragesRunsNotSteps) {
   CHECK(model.BeginStep());
   model.Add(1, TicksOf(15 * kUs));
   CHECK(!model.BeginStep());
-  const auto learnt = model.learnt();
-  CHECK(Near(learnt->average_ns[0], 30 * kUs));
-  CHECK(Near(learnt->average_ns[1], 10 * kUs));
-  CHECK(Near(learnt->average_ns[2], 100 * kUs));
-  CHECK_EQ(learnt->average_ns[3], 0);
+  const auto learned = model.learned();
+  CHECK(Near(learned->average_ns[0], 30 * kUs));
+  CHECK(Near(learned->average_ns[1], 10 * kUs));
+  CHECK(Near(learned->average_ns[2], 100 * kUs));
+  CHECK_EQ(learned->average_ns[3], 0);
   // Node 0 ran thrice in two steps; node 2 in one of them, and costs no less for that.
-  const Costs& cost = learnt->average_ns;
-  CHECK(Near(learnt->to_sink_ns[0], 45 * kUs + cost[2]));
-  CHECK(Costs(learnt->to_sink_ns.begin() + 1, learnt->to_sink_ns.end()) ==
+  const Costs& cost = learned->average_ns;
+  CHECK(Near(learned->to_sink_ns[0], 45 * kUs + cost[2]));
+  CHECK(Costs(learned->to_sink_ns.begin() + 1, learned->to_sink_ns.end()) ==
         Costs({cost[1], cost[2], 0}));
-  CHECK(learnt->slack_ns == Costs({0, cost[2] - cost[1], 0, 0}));
+  CHECK(learned->slack_ns == Costs({0, cost[2] - cost[1], 0, 0}));
 }
 
 TEST(WhatComesTooLateChangesNothing) {
@@ -107,12 +107,12 @@ TEST(WhatComesTooLateChangesNothing) {
   CHECK(model.BeginStep());
   model.Add(0, TicksOf(10 * kUs));
   CHECK(!model.BeginStep());
-  const auto learnt = model.learnt();
-  const Costs before = learnt->average_ns;
+  const auto learned = model.learned();
+  const Costs before = learned->average_ns;
   model.Add(0, TicksOf(1000 * kUs));
   CHECK(!model.BeginStep());
-  CHECK(model.learnt() == learnt);
-  CHECK(learnt->average_ns == before);
+  CHECK(model.learned() == learned);
+  CHECK(learned->average_ns == before);
 }
 
 TEST(AnExpensiveKernelThatNeverRanIsNotFree) {
@@ -122,9 +122,9 @@ TEST(AnExpensiveKernelThatNeverRanIsNotFree) {
   CHECK(model.BeginStep());
   model.Add(2, TicksOf(3 * kUs));
   CHECK(!model.BeginStep());
-  CHECK_EQ(model.learnt()->average_ns[0], 7001);  // Never within a batch.
-  CHECK_EQ(model.learnt()->average_ns[1], 0);
-  CHECK(Near(model.learnt()->average_ns[2], 3 * kUs));
+  CHECK_EQ(model.learned()->average_ns[0], 7001);  // Never within a batch.
+  CHECK_EQ(model.learned()->average_ns[1], 0);
+  CHECK(Near(model.learned()->average_ns[2], 3 * kUs));
 }
 
 TEST(TheTableSaysAllThatIsKnown) {
@@ -133,7 +133,7 @@ TEST(TheTableSaysAllThatIsKnown) {
       {"in", "Placeholder", "/cpu:0"}, {}, {"work/MatMul", "MatMul", "/cpu:0", true}};
   CostModel model({2, 4, 5000, 100}, nodes, Flow(3, {{0, 2}}));
   CHECK_EQ(Split(CostModel::Table(), '\n')[0],
-           "executor\tlearnt\tsteps\tnode\top\tdevice\tcount\taverage_ns\tcritical_path_ns\t"
+           "executor\tlearned\tsteps\tnode\top\tdevice\tcount\taverage_ns\tcritical_path_ns\t"
            "slack_ns\tbatch\torder");
   // What has no name is no row.
   CHECK_EQ(Rows().size(), 2u);
@@ -188,14 +188,14 @@ std::unique_ptr<CostModel> WithGiven(int known, int holes = 0) {
 }
 
 TEST(StartsWithGivenCostsIfItKnowsNineOfTen) {
-  CHECK(WithGiven(8)->learnt() == nullptr);
-  CHECK(WithGiven(0)->learnt() == nullptr);
+  CHECK(WithGiven(8)->learned() == nullptr);
+  CHECK(WithGiven(0)->learned() == nullptr);
   const auto model = WithGiven(9);
-  const auto learnt = model->learnt();
-  CHECK(learnt->average_ns == Costs({100, 200, 300, 400, 500, 600, 700, 800, 900, 0}));
-  CHECK_EQ(learnt->to_sink_ns[8], 900);
-  CHECK_EQ(learnt->slack_ns[8], 0);
-  CHECK_EQ(learnt->slack_ns[0], 800);
+  const auto learned = model->learned();
+  CHECK(learned->average_ns == Costs({100, 200, 300, 400, 500, 600, 700, 800, 900, 0}));
+  CHECK_EQ(learned->to_sink_ns[8], 900);
+  CHECK_EQ(learned->slack_ns[8], 0);
+  CHECK_EQ(learned->slack_ns[0], 800);
   for (int step = 0; step < 5; ++step) CHECK(!model->BeginStep());
   CHECK_EQ(Rows()[0][1], "1");
   CHECK_EQ(Rows()[0][2], "0");
@@ -203,27 +203,27 @@ TEST(StartsWithGivenCostsIfItKnowsNineOfTen) {
 }
 
 TEST(WhatHasNoNameIsNeitherKnownNorUnknown) {
-  CHECK(WithGiven(9, /*holes=*/30)->learnt() != nullptr);
-  CHECK(WithGiven(8, /*holes=*/30)->learnt() == nullptr);
+  CHECK(WithGiven(9, /*holes=*/30)->learned() != nullptr);
+  CHECK(WithGiven(8, /*holes=*/30)->learned() == nullptr);
   CostModel::Give("x\t5\n");
-  CHECK(CostModel({}, Named({"", ""}), Flow(2, {})).learnt() == nullptr);
-  CHECK(CostModel({}, {}, Flow()).learnt() == nullptr);
+  CHECK(CostModel({}, Named({"", ""}), Flow(2, {})).learned() == nullptr);
+  CHECK(CostModel({}, {}, Flow()).learned() == nullptr);
   CostModel::Give("\t7\n");
-  CHECK(CostModel({}, Named({"", ""}), Flow(2, {})).learnt() == nullptr);
+  CHECK(CostModel({}, Named({"", ""}), Flow(2, {})).learned() == nullptr);
   CostModel::Give("");
 }
 
 TEST(ReadsWhatIsGivenLineByLine) {
   CostModel::Give("a\t12\nno number\nb\tmany\nc\t-5\nb\t7\tmany\nd\t40\t120");
   CostModel model({}, Named({"a", "c", "d"}), Flow(3, {}));
-  CHECK(model.learnt()->average_ns == Costs({12, 0, 40}));
-  CHECK(model.learnt()->to_sink_ns == Costs({12, 0, 120}));
-  CHECK(CostModel({}, Named({"b"}), Flow(1, {})).learnt() == nullptr);
+  CHECK(model.learned()->average_ns == Costs({12, 0, 40}));
+  CHECK(model.learned()->to_sink_ns == Costs({12, 0, 120}));
+  CHECK(CostModel({}, Named({"b"}), Flow(1, {})).learned() == nullptr);
   CostModel::Give("a\t1\n");  // In place of what was given before.
-  CHECK(CostModel({}, Named({"d"}), Flow(1, {})).learnt() == nullptr);
-  CHECK(model.learnt()->average_ns == Costs({12, 0, 40}));
+  CHECK(CostModel({}, Named({"d"}), Flow(1, {})).learned() == nullptr);
+  CHECK(model.learned()->average_ns == Costs({12, 0, 40}));
   CostModel::Give("");
-  CHECK(CostModel({}, Named({"a"}), Flow(1, {})).learnt() == nullptr);
+  CHECK(CostModel({}, Named({"a"}), Flow(1, {})).learned() == nullptr);
 }
 
 TEST(CostsAndBatchesBeyondAllBoundsDoNotOverflow) {
@@ -232,11 +232,11 @@ TEST(CostsAndBatchesBeyondAllBoundsDoNotOverflow) {
                   most + "\n");
   const CostModel model = Diamond({1, 2, INT64_MAX, INT64_MIN});
   CostModel::Give("");
-  const auto learnt = model.learnt();
-  CHECK(learnt != nullptr);
-  for (int64_t ns : learnt->average_ns) CHECK(ns > 0);
-  CHECK_EQ(learnt->to_sink_ns[0], 3 * learnt->average_ns[0]);
-  CHECK_EQ(learnt->slack_ns[2], learnt->average_ns[0] - 1);
+  const auto learned = model.learned();
+  CHECK(learned != nullptr);
+  for (int64_t ns : learned->average_ns) CHECK(ns > 0);
+  CHECK_EQ(learned->to_sink_ns[0], 3 * learned->average_ns[0]);
+  CHECK_EQ(learned->slack_ns[2], learned->average_ns[0] - 1);
   // What is reckoned from it has room, too.
   CHECK(model.settings().batch_ns > 0 && model.settings().batch_ns < INT64_MAX / 1'000'000);
   CHECK_EQ(model.settings().batch_ops, 1);
@@ -248,9 +248,9 @@ TEST(LearnsItsOwnInPlaceOfGivenCosts) {
   CostModel::Give("");
   CHECK(model.BeginStep());
   model.Add(0, TicksOf(9 * kUs));
-  CHECK_EQ(model.learnt()->average_ns[0], 77);
+  CHECK_EQ(model.learned()->average_ns[0], 77);
   CHECK(!model.BeginStep());
-  CHECK(Near(model.learnt()->average_ns[0], 9 * kUs));
+  CHECK(Near(model.learned()->average_ns[0], 9 * kUs));
 }
 
 TEST(LearnsAnewAndGoesByWhatItKnowsMeanwhile) {
@@ -264,12 +264,12 @@ TEST(LearnsAnewAndGoesByWhatItKnowsMeanwhile) {
   CHECK_EQ(Rows()[0][2], "0");
   CHECK_EQ(Rows()[0][6], "0");
   CHECK(!model.BeginStep());
-  CHECK(Near(model.learnt()->average_ns[0], 10 * kUs));
+  CHECK(Near(model.learned()->average_ns[0], 10 * kUs));
   CHECK(model.BeginStep());
   model.Add(0, TicksOf(50 * kUs));
-  CHECK(Near(model.learnt()->average_ns[0], 10 * kUs));
+  CHECK(Near(model.learned()->average_ns[0], 10 * kUs));
   CHECK(!model.BeginStep());
-  CHECK(Near(model.learnt()->average_ns[0], 50 * kUs));
+  CHECK(Near(model.learned()->average_ns[0], 50 * kUs));
 }
 
 TEST(LearnsAnewInTheMidstOfAStep) {
@@ -282,7 +282,7 @@ TEST(LearnsAnewInTheMidstOfAStep) {
   CHECK(model.BeginStep());
   model.Add(0, TicksOf(50 * kUs));
   CHECK(!model.BeginStep());
-  CHECK(Near(model.learnt()->average_ns[0], 40 * kUs));
+  CHECK(Near(model.learned()->average_ns[0], 40 * kUs));
 }
 
 // Steps of one thread, while another has them learn anew at any moment: what is known is never less
@@ -307,19 +307,19 @@ TEST(LearningAnewNeverLeavesItWithNothing) {
     stop.store(true);
   });
   const uint64_t ticks = TicksOf(kNs);
-  std::shared_ptr<const CostModel::Learnt> learnt;
+  std::shared_ptr<const CostModel::Learned> learned;
   for (int more = 4; more > 0; more -= stop.load() ? 1 : 0) {  // Some steps after the last time.
     if (model.BeginStep()) {
       for (int node = 0; node < kNodes; ++node) model.Add(node, ticks);
       continue;
     }
-    const auto before = std::exchange(learnt, model.learnt());
-    if (learnt == before) continue;
+    const auto before = std::exchange(learned, model.learned());
+    if (learned == before) continue;
     // A run may be half counted where it was told so in the midst of it.
-    for (const int64_t ns : learnt->average_ns) CHECK(ns > kNs / 4 && ns < kNs * 4);
+    for (const int64_t ns : learned->average_ns) CHECK(ns > kNs / 4 && ns < kNs * 4);
   }
   relearn.join();
-  CHECK(learnt != nullptr);
+  CHECK(learned != nullptr);
 }
 
 using Order = OrderTrial::Order;
@@ -380,7 +380,7 @@ TEST(StepsThatFailMakeATrialLongerAndNoMore) {
 TEST(LearningAnewTriesAnew) {
   CostModel model({1, 3, 5000, 100}, Named({"a"}), Flow(1, {}));
   for (int step = 0; step < 3; ++step) model.BeginStep();
-  Try(&model.learnt()->trial, 1000, 900);
+  Try(&model.learned()->trial, 1000, 900);
   CHECK_EQ(Rows()[0].back(), "as ready");
   CostModel::RelearnAll();
   CHECK_EQ(Rows()[0].back(), "as ready");
@@ -399,8 +399,8 @@ TEST(StepsAtOnceAreCountedOnce) {
       const uint64_t ticks = TicksOf(kNs);
       for (int step = 0; step < kSteps; ++step) {
         const bool measure = model.BeginStep();
-        const auto learnt = model.learnt();
-        if (learnt != nullptr) CHECK_EQ(learnt->to_sink_ns.size(), 2u);
+        const auto learned = model.learned();
+        if (learned != nullptr) CHECK_EQ(learned->to_sink_ns.size(), 2u);
         if (!measure) continue;
         ++measured;
         model.Add(0, ticks);
@@ -411,8 +411,8 @@ TEST(StepsAtOnceAreCountedOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   CHECK_EQ(measured.load(), 2000);
-  CHECK(Near(model.learnt()->average_ns[0], kNs));
-  CHECK(Near(model.learnt()->average_ns[1], 3 * kNs));
+  CHECK(Near(model.learned()->average_ns[0], kNs));
+  CHECK(Near(model.learned()->average_ns[1], 3 * kNs));
   CHECK_EQ(Rows()[0][6], "2000");
 }
 
@@ -424,8 +424,8 @@ TEST(EverythingAtOnce) {
     threads.emplace_back([&, t] {
       for (int round = 0; round < 400; ++round) {
         if (model.BeginStep()) model.Add(t % 2, 1000);
-        const auto learnt = model.learnt();
-        if (learnt != nullptr) learnt->trial.Took(learnt->trial.Next().order, round);
+        const auto learned = model.learned();
+        if (learned != nullptr) learned->trial.Took(learned->trial.Next().order, round);
         model.Scheduled(t % 2, round);
         if (t == 0) CostModel::RelearnAll();
         if (t == 1) CHECK_HAS(CostModel::Table(), "\ta\tOp\tcpu\t");

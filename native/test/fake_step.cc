@@ -64,20 +64,20 @@ void FakeStep::Begin(std::vector<int32_t>* roots) {
   CostModel* model = place_.graph->model.get();
   learning_ = model->BeginStep();
   if (!learning_ && !place_.one_worker) {
-    if (auto learnt = model->learnt(); learnt != nullptr) {
-      const OrderTrial::Step trial = learnt->trial.Next();
+    if (auto learned = model->learned(); learned != nullptr) {
+      const OrderTrial::Step trial = learned->trial.Next();
       if (trial.timed) {
-        tried_ = learnt;
+        tried_ = learned;
         tried_order_ = trial.order;
         began_ = Ticks();
       }
-      learnt_ = std::move(learnt);
+      learned_ = std::move(learned);
       batch_ns_ = model->settings().batch_ns;
       batch_ops_ = size_t(model->settings().batch_ops);
     }
   }
   workers_ = std::make_shared<Queue>(place_.one_worker ? 1 : kMostWorkers, home_,
-                                     Queue::Settings{learnt_ == nullptr ? 0 : batch_ns_, kSpin});
+                                     Queue::Settings{learned_ == nullptr ? 0 : batch_ns_, kSpin});
   propagator_.ActivateRoots(roots);
   outstanding_.store(int64_t(roots->size()), std::memory_order_relaxed);
 }
@@ -137,7 +137,7 @@ void FakeStep::Schedule(const std::vector<int32_t>& ready, Local* local) {
   for (const int32_t node : ready) {
     const int64_t cost = CostOf(node);
     const bool first = local->empty() && !workers_->HasBefore(PriorityOf(node));
-    if (place_.one_worker || (learnt_ != nullptr && cost <= batch_ns_) || first) {
+    if (place_.one_worker || (learned_ != nullptr && cost <= batch_ns_) || first) {
       local->items.push_back(node);
       local->cost += cost;
     } else {
@@ -199,12 +199,12 @@ void FakeStep::RunLocal(Local* local) {
   while (!local->empty()) {
     const int32_t node = local->items[local->next++];
     local->cost -= CostOf(node);
-    if (learnt_ != nullptr) place_.graph->model->Scheduled(node, local->batch);
+    if (learned_ != nullptr) place_.graph->model->Scheduled(node, local->batch);
     if (RunNode(node, local)) {
       workers_->End();
       return;
     }
-    if (learnt_ == nullptr || ++run < batch_ops_ || local->empty()) continue;
+    if (learned_ == nullptr || ++run < batch_ops_ || local->empty()) continue;
     run = 0;
     if (workers_->HasBefore(PriorityOf(local->items[local->next]))) {
       GiveBack(local, local->pending());

@@ -62,9 +62,9 @@ class FakeStep {
   FakeStep(const Place& place, Cancellation* cancellation, bool home);
 
   void Begin(std::vector<int32_t>* roots);
-  int64_t CostOf(int32_t node) const { return learnt_ == nullptr ? 0 : learnt_->average_ns[node]; }
+  int64_t CostOf(int32_t node) const { return learned_ == nullptr ? 0 : learned_->average_ns[node]; }
   int64_t PriorityOf(int32_t node) const {
-    return learnt_ == nullptr ? 0 : learnt_->to_sink_ns[node];
+    return learned_ == nullptr ? 0 : learned_->to_sink_ns[node];
   }
   bool RunNode(int32_t node, Local* local);
   void Launch(int32_t node);
@@ -87,8 +87,8 @@ class FakeStep {
   std::atomic<bool> failed_{false};
   std::atomic<int32_t> batches_{0};
   bool learning_ = false;
-  std::shared_ptr<const CostModel::Learnt> learnt_;
-  std::shared_ptr<const CostModel::Learnt> tried_;
+  std::shared_ptr<const CostModel::Learned> learned_;
+  std::shared_ptr<const CostModel::Learned> tried_;
   OrderTrial::Order tried_order_ = OrderTrial::Order::kByCost;
   uint64_t began_ = 0;
   int64_t batch_ns_ = INT64_MAX;

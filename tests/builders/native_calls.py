@@ -1,13 +1,13 @@
-"""A stand-in for the native library's C functions, with learnt costs written by hand."""
+"""A stand-in for the native library's C functions, with learned costs written by hand."""
 
 from __future__ import annotations
 
 import ctypes
 
-# Two executors: of the step, which has learnt (b is the critical branch of a → b, c → d), and of
+# Two executors: of the step, which has learned (b is the critical branch of a → b, c → d), and of
 # the initialization, which has not.
 LEARNT = (
-    "executor\tlearnt\tsteps\tnode\top\tdevice\tcount\taverage_ns\tcritical_path_ns\tslack_ns\tbatch\t"
+    "executor\tlearned\tsteps\tnode\top\tdevice\tcount\taverage_ns\tcritical_path_ns\tslack_ns\tbatch\t"
     "order\n"
     "1\t1\t100\ta\tConst\t/cpu:0\t100\t10\t1120\t0\t0\tby cost\n"
     "1\t1\t100\tb\tMatMul\t/cpu:0\t100\t1000\t1110\t0\t0\tby cost\n"
@@ -21,24 +21,24 @@ class FakeCalls:
     """Has what `_native.calls()` has, and remembers what it was told.
 
     Attributes:
-      learnt: the text that `workbench_learnt_costs` hands out.
-      given: the lines of each `workbench_give_costs`.
+      learned: the text that `workbench_learned_costs` hands out.
+      given: the lines of each `workbench_preload_costs`.
       freed: texts that were freed, by address; `lent`: those that were handed out.
-      relearnt: calls of `workbench_relearn`.
+      relearned: calls of `workbench_relearn`.
       asked: arguments of each `workbench_cost_model_type`.
     """
 
-    def __init__(self, learnt: str = LEARNT) -> None:
-        self.learnt = learnt
+    def __init__(self, learned: str = LEARNT) -> None:
+        self.learned = learned
         self.given: list[str] = []
         self.lent: list[int] = []
         self.freed: list[int] = []
-        self.relearnt = 0
+        self.relearned = 0
         self.asked: list[tuple[int, ...]] = []
         self._kept: list[object] = []
 
-    def workbench_learnt_costs(self) -> int:
-        text = ctypes.create_string_buffer(self.learnt.encode())
+    def workbench_learned_costs(self) -> int:
+        text = ctypes.create_string_buffer(self.learned.encode())
         self._kept.append(text)
         self.lent.append(ctypes.addressof(text))
         return self.lent[-1]
@@ -46,11 +46,11 @@ class FakeCalls:
     def workbench_free(self, pointer: int) -> None:
         self.freed.append(pointer)
 
-    def workbench_give_costs(self, lines: bytes) -> None:
+    def workbench_preload_costs(self, lines: bytes) -> None:
         self.given.append(lines.decode())
 
     def workbench_relearn(self) -> None:
-        self.relearnt += 1
+        self.relearned += 1
 
     def workbench_cost_model_type(self, *numbers: int) -> bytes:
         self.asked.append(numbers)

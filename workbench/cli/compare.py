@@ -29,7 +29,7 @@ _EXAMPLES = """examples:
 
 stage is the model's own stage; smart_stage a plan for the model without one, made from a short
 trace of it; fused_v1 and fused_v2 fuse its embedding lookups; inline_executor runs its steps on one
-thread, cost_model_executor schedules them by costs learnt while it warms up. Join them with "+" to
+thread, cost_model_executor schedules them by costs learned while it warms up. Join them with "+" to
 switch several on at once: stage+smart_stage is a plan for the model with its own stage,
 fused_v2+smart_stage one for the model with fused lookups. Each --toggle is measured by itself.
 

@@ -121,7 +121,7 @@ def _warn_inactive(start: int, stop: int) -> None:
         _warned.add("inactive")
         _LOG.warning(
             "USE_COST_MODEL_EXECUTOR stays inactive, and steps are scheduled as usual: %s is %d "
-            "and %s is %d, but costs are learnt only if 0 < START < STOP (DeepRec's document says "
+            "and %s is %d, but costs are learned only if 0 < START < STOP (DeepRec's document says "
             "it the other way round); set for example %s=100 and %s=200",
             _START,
             start,

@@ -142,7 +142,7 @@ class ExecutorPolicy(enum.StrEnum):
 
     NORMAL: as TensorFlow's own executor does.
     INLINE: every node on the thread that made it ready; most of a step runs on one thread.
-    COST_MODEL: the costs of nodes are learnt from some steps; from then on the longest way to the
+    COST_MODEL: the costs of nodes are learned from some steps; from then on the longest way to the
       end of the step goes first, and cheap nodes are run together.
     """
 
@@ -171,7 +171,7 @@ class CostModelOptions:
       start_step: step at which it begins to measure nodes.
       stop_step: first step that is not measured; its costs are known from there on. In the next
         `TRIAL_STEPS` steps the order by costs and that of stock TensorFlow take turns; the faster
-        one is kept, as `learnt_costs` tells.
+        one is kept, as `learned_costs` tells.
       batch_ns: how much work, in ns, a thread takes on with cheap nodes at a time.
       batch_ops: most cheap nodes that one task holds.
 
@@ -205,7 +205,7 @@ class CostModelOptions:
 
     @staticmethod
     def learns(start_step: int, stop_step: int) -> bool:
-        """Whether costs are ever learnt with these two: only if 0 < START < STOP."""
+        """Whether costs are ever learned with these two: only if 0 < START < STOP."""
         return 0 < start_step < stop_step
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.core.boundary.boundary import Boundary
-from workbench.core.executor.learned_costs import LearntCosts
+from workbench.core.executor.learned_costs import LearnedCosts
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.metrics import StepMetrics
 from workbench.core.trace.trace import Trace
@@ -22,7 +22,7 @@ from workbench.viz.comparison.html import summary_html
 from workbench.viz.comparison.tables import measures_table
 from workbench.viz.comparison.text import comparison_table, metrics_text
 from workbench.viz.comparison.view import compare_view
-from workbench.viz.executor.learned_costs import learnt_costs_html, learnt_costs_text
+from workbench.viz.executor.learned_costs import learned_costs_html, learned_costs_text
 from workbench.viz.kept_picture import DATA_BYTES, Picture, kept_view, pictures_html
 from workbench.viz.style.table import table_html
 from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
@@ -96,7 +96,7 @@ _FORMS: dict[type, _Forms] = {
         html=lambda metrics: table_html(measures_table([("Trace", metrics)])),
     ),
     Comparison: _Forms(text=comparison_table, html=_comparison_html),
-    LearntCosts: _Forms(text=learnt_costs_text, html=learnt_costs_html),
+    LearnedCosts: _Forms(text=learned_costs_text, html=learned_costs_html),
     StagePlan: _BOUNDARY,
     Boundary: _BOUNDARY,
 }

@@ -220,7 +220,7 @@ def test_thousands_of_iterations(policy, version):
     """Deep enough to end any recursion from iteration to iteration."""
     with control_flow(version):
         total = tf.while_loop(lambda i, a: i < 20_000, lambda i, a: (i + 1, a + i), [0, 0])[1]
-    if policy == "cost_model" and version == 1:  # nine times, so that it has learnt
+    if policy == "cost_model" and version == 1:  # nine times, so that it has learned
         same(policy, total, config=plain())
     else:
         same(policy, total, config=plain(), steps=2)

@@ -31,7 +31,7 @@ _ORDER = """
     total = tf.add_n(made)
     with v1.Session(config=config_of(sys.argv[1], with_threads(plain(), 1))) as session:
         call = session.make_callable(total, [x])
-        for _ in range(6):  # The cost model has learnt by then.
+        for _ in range(6):  # The cost model has learned by then.
             call(1.0)
         recording = Recording()
         call(1.0)

@@ -2,7 +2,7 @@
 
 `same` is the measure of all tests of executors: a graph runs nine times in a session of stock
 TensorFlow and in one of a policy, and every fetch of every step must be equal. The cost model
-learns in the steps 2 to 4 and schedules by what it learnt from step 5 on, so both are compared.
+learns in the steps 2 to 4 and schedules by what it learned from step 5 on, so both are compared.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 import workbench as wb
-from workbench.core.executor.learned_costs import LearntCosts
+from workbench.core.executor.learned_costs import LearnedCosts
 from workbench.core.executor.policy import executor_type
 from workbench.core.graph.critical_path import critical_path
 from workbench.core.options import CostModelOptions, ExecutorPolicy
@@ -152,26 +152,26 @@ def test_other_threads_keep_their_own_executor():
     assert not seen[0]
 
 
-def learnt_of(name: str) -> LearntCosts:
-    """What was learnt by executors that have a node of this name: others may be alive."""
-    found = wb.learnt_costs()
+def learned_of(name: str) -> LearnedCosts:
+    """What was learned by executors that have a node of this name: others may be alive."""
+    found = wb.learned_costs()
     with_it = found.nodes.loc[found.nodes["node"] == name, "executor"]
-    return LearntCosts(found.nodes[found.nodes["executor"].isin(with_it)])
+    return LearnedCosts(found.nodes[found.nodes["executor"].isin(with_it)])
 
 
-def test_costs_are_learnt_saved_given_and_learnt_again(tmp_path):
+def test_costs_are_learned_saved_given_and_learned_again(tmp_path):
     slow = tf.matmul(tf.random.normal([300, 300]), tf.random.normal([300, 300]), name="slow_one")
     total = tf.add(tf.reduce_sum(slow), branches(), name="total_one")
     config = wb.executor_options("cost_model", start_step=2, stop_step=6)
     with v1.Session(config=config) as session:
         for _ in range(4):
             session.run(total)
-        assert not learnt_of("slow_one").nodes["learnt"].any()
+        assert not learned_of("slow_one").nodes["learned"].any()
         for _ in range(6):
             session.run(total)
-        costs = learnt_of("slow_one")
+        costs = learned_of("slow_one")
         frame = costs.nodes.set_index("node")
-        assert frame["learnt"].all()
+        assert frame["learned"].all()
         assert "MatMul" in frame.loc["slow_one", "op"]
         assert frame.loc["slow_one", "count"] == 4
         assert frame.loc["slow_one", "average_ns"] > 20_000
@@ -181,16 +181,16 @@ def test_costs_are_learnt_saved_given_and_learnt_again(tmp_path):
         wb.relearn_costs()
         session.run(total)
         costs.save(tmp_path / "costs")
-    read = wb.load_learnt_costs(tmp_path / "costs")
+    read = wb.load_learned_costs(tmp_path / "costs")
     assert read.average_ns() == costs.average_ns()
     try:
-        wb.give_costs(read)
+        wb.preload_costs(read)
         with v1.Session(config=wb.executor_options("cost_model")) as session:
             session.run(total)
-            given = learnt_of("slow_one").nodes.set_index("node")
+            given = learned_of("slow_one").nodes.set_index("node")
             assert given.loc["slow_one", "average_ns"] == frame.loc["slow_one", "average_ns"]
     finally:
-        wb.give_costs(None)
+        wb.preload_costs(None)
 
 
 def test_the_native_critical_path_is_that_of_python():
@@ -203,7 +203,7 @@ def test_the_native_critical_path_is_that_of_python():
     with v1.Session(config=config) as session:
         for _ in range(7):
             session.run(total)
-        native = learnt_of("all_sums").nodes.set_index("node")
+        native = learned_of("all_sums").nodes.set_index("node")
     view = graph_view(tf.compat.v1.get_default_graph())
     # what the session adds: a node that returns the fetched tensor
     names = [*view.names, "_retval_all_sums_0_0"]
@@ -221,7 +221,7 @@ def test_a_loop_counts_with_all_its_rounds():
     with v1.Session(config=wb.executor_options("cost_model", start_step=2, stop_step=5)) as session:
         for _ in range(7):
             session.run(total)
-        nodes = learnt_of("of_the_last_round").nodes
+        nodes = learned_of("of_the_last_round").nodes
     (product,) = nodes[nodes["op"].isin(["MatMul", "_MklMatMul"])].itertuples()
     assert product.count == 20 * product.steps
     assert product.critical_path_ns >= 19 * product.average_ns > 0
@@ -288,17 +288,17 @@ def test_toggles_put_the_session_on_the_executor_and_training_stays_the_same():
 
 
 def reports_learning(optimizations):
-    """`build`, whose hook leaves a file once an executor of this process has learnt."""
+    """`build`, whose hook leaves a file once an executor of this process has learned."""
     import tensorflow as tf
 
     import workbench as wb
 
     class Reporting(tf.compat.v1.train.SessionRunHook):
         def end(self, session):
-            costs = wb.learnt_costs().nodes
-            learnt = costs[(costs["node"] == "loss") & costs["learnt"]]
-            orders = [order for order in learnt["order"] if order != "trying"]
-            said = f"{len(learnt)} {learnt['steps'].max()} {len(orders)}"
+            costs = wb.learned_costs().nodes
+            learned = costs[(costs["node"] == "loss") & costs["learned"]]
+            orders = [order for order in learned["order"] if order != "trying"]
+            said = f"{len(learned)} {learned['steps'].max()} {len(orders)}"
             tf.io.gfile.GFile(PLACE[0], "w").write(said)
 
     built = build(optimizations)

@@ -63,8 +63,8 @@ def test_the_cost_model_learns_in_the_steps_that_the_variables_name(tmp_path):
         with tf.Session(config=config) as sess:
             for _ in range(9):
                 sess.run(x)
-            frame = workbench.learnt_costs().nodes.set_index("node")
-            print(frame.loc["squared", "learnt"], frame.loc["squared", "count"])
+            frame = workbench.learned_costs().nodes.set_index("node")
+            print(frame.loc["squared", "learned"], frame.loc["squared", "count"])
         """,
         tmp_path,
     )
@@ -91,7 +91,7 @@ def test_steps_that_never_let_it_learn_warn_once_and_run_as_usual(tmp_path):
     assert done.stdout.splitlines() == [LOSS, "''"], done.stderr[-2000:]
     said = (
         "USE_COST_MODEL_EXECUTOR stays inactive, and steps are scheduled as usual: "
-        "START_NODE_STATS_STEP is 200 and STOP_NODE_STATS_STEP is 100, but costs are learnt only "
+        "START_NODE_STATS_STEP is 200 and STOP_NODE_STATS_STEP is 100, but costs are learned only "
         "if 0 < START < STOP (DeepRec's document says it the other way round); set for example "
         "START_NODE_STATS_STEP=100 and STOP_NODE_STATS_STEP=200"
     )

@@ -17,7 +17,7 @@ import tensorflow as tf
 from hypothesis import strategies as st
 
 from workbench.core import smart_stage
-from workbench.core.boundary.candidates import arrangements
+from workbench.core.boundary.candidates import candidates
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.planner import plan_of
 from workbench.core.session.prefetch_hook import prefetching
@@ -305,7 +305,7 @@ def test_a_rewritten_session_gives_what_the_plain_one_gives(
         hypothesis.assume(False)
     options = SmartStageOptions()
     (side,) = boundary.sides
-    ways = [a for a in arrangements(boundary, side, options, cores=2) if not a.removes_own]
+    ways = [a for a in candidates(boundary, side, options, cores=2) if not a.removes_own]
     chosen = [None, *ways][way % (len(ways) + 1)]
     plan = smart_stage.plan(boundary) if chosen is None else plan_of(boundary, [chosen], options)
     hypothesis.event(f"{len(plan.stages)} stages, widened {any(s.widens for s in plan.stages)}")

@@ -282,7 +282,7 @@ def test_the_generated_log_has_the_shape_of_the_real_one(tmp_path):
     assert counts.max() > 10 * np.median(counts)
 
 
-def test_the_label_can_be_learnt(tmp_path):
+def test_the_label_can_be_learned(tmp_path):
     path = generate_criteo(tmp_path / "clicks.tsv", rows=20_000)
     table = [line.split("\t") for line in path.read_text().splitlines()]
     label = np.array([fields[0] == "1" for fields in table])

@@ -87,7 +87,7 @@ def test_c_functions_are_declared_before_they_are_called():
     assert loaded.workbench_lost_ops.restype is ctypes.c_int64
     assert loaded.workbench_lost_ops.argtypes == []
     # ctypes would turn a char* into bytes, and the text could not be freed
-    assert loaded.workbench_learnt_costs.restype is ctypes.c_void_p
+    assert loaded.workbench_learned_costs.restype is ctypes.c_void_p
     assert loaded.workbench_cost_model_type.argtypes == [ctypes.c_int64] * 4
 
 

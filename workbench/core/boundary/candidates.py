@@ -1,6 +1,6 @@
-"""Arrangement: one way to stage a graph, before it is chosen: which nodes, how many threads.
+"""Candidate: one way to stage a graph, before it is chosen: which nodes, how many threads.
 
-`arrangements` lists the ways worth a prediction; nothing is decided here.
+`candidates` lists the ways worth a prediction; nothing is decided here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PARTS = 4
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class ArrangedStage:
+class CandidateStage:
     """One buffer and what runs ahead of it.
 
     Attributes:
@@ -38,7 +38,7 @@ class ArrangedStage:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Arrangement:
+class Candidate:
     """A chain of stages: each takes from the one before it, the step from the last.
 
     Attributes:
@@ -48,7 +48,7 @@ class Arrangement:
     """
 
     label: str
-    stages: tuple[ArrangedStage, ...]
+    stages: tuple[CandidateStage, ...]
     removes_own: bool = False
 
 
@@ -63,11 +63,11 @@ def before_put(boundary: Boundary, side: Side) -> Bools:
     return view.ancestors(view.mask(side.start.puts)) | view.mask(side.start.nodes)
 
 
-def own_stage(boundary: Boundary, side: Side) -> ArrangedStage:
+def own_stage(boundary: Boundary, side: Side) -> CandidateStage:
     """The user's own stage as it stands."""
     puts = side.start.puts
     said = boundary.view.stages[puts[0]].options
-    return ArrangedStage(
+    return CandidateStage(
         side=side,
         moved=before_put(boundary, side),
         num_threads=max(len(puts), said.num_threads),
@@ -76,9 +76,9 @@ def own_stage(boundary: Boundary, side: Side) -> ArrangedStage:
     )
 
 
-def arrangements(
+def candidates(
     boundary: Boundary, side: Side, options: SmartStageOptions, *, cores: int
-) -> list[Arrangement]:
+) -> list[Candidate]:
     """The ways to stage one side that are worth a prediction.
 
     Un-staged and the user's own stage; then, for cuts from the input alone to the widest, one
@@ -86,10 +86,10 @@ def arrangements(
     """
     capacity = options.capacity or 1
     threads = _thread_counts(options, cores)
-    found = [Arrangement(label=UNSTAGED, stages=(), removes_own=True)]
+    found = [Candidate(label=UNSTAGED, stages=(), removes_own=True)]
     own = own_stage(boundary, side) if side.start.is_stage else None
     if own:
-        found.append(Arrangement(label=OWN_STAGE, stages=(own,)))
+        found.append(Candidate(label=OWN_STAGE, stages=(own,)))
     if not side.widest.any():
         return found
     start = boundary.view.mask(side.start.nodes)
@@ -100,17 +100,17 @@ def arrangements(
         ahead = moved | own.moved if own else moved
         room = own.capacity if own else capacity
         for count in threads if widens else ():
-            wide = ArrangedStage(side=side, moved=ahead, num_threads=count, capacity=room)
+            wide = CandidateStage(side=side, moved=ahead, num_threads=count, capacity=room)
             if own and (moved == start).all() and count == own.num_threads:
                 continue
-            found.append(Arrangement(label=f"{name}, {_threads(count)}", stages=(wide,)))
+            found.append(Candidate(label=f"{name}, {_threads(count)}", stages=(wide,)))
         if (moved == start).all():
             continue
-        first = own or ArrangedStage(side=side, moved=start, num_threads=1, capacity=capacity)
+        first = own or CandidateStage(side=side, moved=start, num_threads=1, capacity=capacity)
         for count in threads:
-            second = ArrangedStage(side=side, moved=moved, num_threads=count, capacity=capacity)
+            second = CandidateStage(side=side, moved=moved, num_threads=count, capacity=capacity)
             found.append(
-                Arrangement(
+                Candidate(
                     label=f"{name} in two chained stages, {_threads(count)}",
                     stages=(first, second),
                 )
@@ -118,9 +118,7 @@ def arrangements(
     return found
 
 
-def widest_chained(
-    boundary: Boundary, side: Side, options: SmartStageOptions
-) -> Arrangement | None:
+def widest_chained(boundary: Boundary, side: Side, options: SmartStageOptions) -> Candidate | None:
     """What is taken without a trace: the widest cut, the input in a stage before it.
 
     Returns:
@@ -133,13 +131,13 @@ def widest_chained(
     own = own_stage(boundary, side) if side.start.is_stage else None
     only_start = bool((side.widest == start).all())
     capacity, threads = options.capacity or 1, options.num_threads or 1
-    first = own or ArrangedStage(
+    first = own or CandidateStage(
         side=side, moved=start, num_threads=threads if only_start else 1, capacity=capacity
     )
     if only_start:
-        return None if own else Arrangement(label="the input alone", stages=(first,))
-    second = ArrangedStage(side=side, moved=side.widest, num_threads=threads, capacity=capacity)
-    return Arrangement(label=f"{WIDEST} in two chained stages", stages=(first, second))
+        return None if own else Candidate(label="the input alone", stages=(first,))
+    second = CandidateStage(side=side, moved=side.widest, num_threads=threads, capacity=capacity)
+    return Candidate(label=f"{WIDEST} in two chained stages", stages=(first, second))
 
 
 def _thread_counts(options: SmartStageOptions, cores: int) -> tuple[int, ...]:

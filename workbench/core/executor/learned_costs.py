@@ -1,4 +1,4 @@
-"""Learnt costs: what cost-model executors have measured of each node; saved, read, given again.
+"""Learned costs: what cost-model executors have measured of each node; saved, read, given again.
 
 Costs live in the native executors of this process; here they are a frozen value.
 """
@@ -22,11 +22,11 @@ from workbench.display import Displayed
 from workbench.errors import DataError, OptionError
 
 _FORMAT_VERSION = 1
-_VERSION, _KIND = b"format_version", b"workbench_learnt_costs"
+_VERSION, _KIND = b"format_version", b"workbench_learned_costs"
 # The native side's columns, in its order.
 _COLUMNS = {
     "executor": "int64",
-    "learnt": "bool",
+    "learned": "bool",
     "steps": "int64",
     "node": "str",
     "op": "str",
@@ -41,19 +41,20 @@ _COLUMNS = {
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class LearntCosts(Displayed):
-    """What the live cost-model executors of a process had learnt at some moment.
+class LearnedCosts(Displayed):
+    """What the live cost-model executors of a process had learned at some moment.
 
     Attributes:
       nodes: one row per node of each executor: executor (a number; one executor per session,
-        device and set of feeds and fetches), learnt (whether it schedules by costs, its own or
+        device and set of feeds and fetches), learned (whether it schedules by costs, its own or
         given ones), steps (measured), node, op, device, count (runs of the node that were
         measured), average_ns (of a run; an asynchronous kernel's waiting is not counted; 0 where
         nothing is known), critical_path_ns (all of the node's runs in a step, and the longest way
         from it to an end), slack_ns (how much longer it could take before the longest path does),
         batch (which dispatched task, from 0, it ran in in the last step scheduled by costs; -1 is
-        unknown), order (by which its executor runs nodes once it has learnt: "by cost", "as ready",
-        as stock TensorFlow, where that was faster, "trying" while both take turns; "" before).
+        unknown), order (by which its executor runs nodes once it has learned: "by cost"; "as
+        ready", as stock TensorFlow, where that was faster; "trying" while both take turns; ""
+        before).
 
     Raises:
       DataError: a column is missing, or holds what it cannot hold.
@@ -67,17 +68,17 @@ class LearntCosts(Displayed):
     def __repr__(self) -> str:
         executors = self.executors()
         return (
-            f"LearntCosts({len(executors)} executors, {int(executors['learnt'].sum())} of them "
-            f"have learnt, {len(self.nodes)} nodes)"
+            f"LearnedCosts({len(executors)} executors, {int(executors['learned'].sum())} of them "
+            f"have learned, {len(self.nodes)} nodes)"
         )
 
     def executors(self) -> pd.DataFrame:
-        """One row per executor: learnt, order, steps, nodes, critical_path_ns (its length), work_ns
-        (sum of all runs in a step); the index is its number."""
+        """One row per executor: learned, order, steps, nodes, critical_path_ns (its length) and
+        work_ns (sum of all runs in a step); the index is its number."""
         work = self.nodes["average_ns"] * _runs_of_a_step(self.nodes)
         groups = self.nodes.assign(work=work.round().astype("int64")).groupby("executor", sort=True)
         return groups.agg(
-            learnt=("learnt", "first"),
+            learned=("learned", "first"),
             order=("order", "first"),
             steps=("steps", "first"),
             nodes=("node", "size"),
@@ -87,85 +88,85 @@ class LearntCosts(Displayed):
 
     def average_ns(self) -> dict[str, int]:
         """Average of each node by name, over the executors that know costs, by their runs."""
-        learnt = self.nodes[self.nodes["learnt"]]
+        learned = self.nodes[self.nodes["learned"]]
         # Given costs come without a run; a node that never ran costs nothing, but is known.
-        without = (learnt["count"] == 0) & (learnt["average_ns"] > 0)
-        runs = (learnt["count"] + without).to_numpy(float)
-        sums = pd.DataFrame({"node": learnt["node"], "runs": runs})
-        sums["ns"] = runs * learnt["average_ns"].to_numpy(float)
+        without = (learned["count"] == 0) & (learned["average_ns"] > 0)
+        runs = (learned["count"] + without).to_numpy(float)
+        sums = pd.DataFrame({"node": learned["node"], "runs": runs})
+        sums["ns"] = runs * learned["average_ns"].to_numpy(float)
         sums = sums.groupby("node", sort=False).sum()
         average = np.rint(sums["ns"] / np.maximum(sums["runs"], 1)).astype("int64")
         return dict(zip(sums.index.tolist(), average.tolist(), strict=True))
 
     def per_step_ns(self) -> dict[str, int]:
         """The same of all runs in a step: more than the average for nodes of a loop."""
-        learnt = self.nodes[self.nodes["learnt"]]
-        most = _runs_of_a_step(learnt).groupby(learnt["node"], sort=False).max()
+        learned = self.nodes[self.nodes["learned"]]
+        most = _runs_of_a_step(learned).groupby(learned["node"], sort=False).max()
         return {node: round(ns * most[node]) for node, ns in self.average_ns().items()}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a Parquet file, whole or not at all; `load_learnt_costs` reads it."""
+        """Writes a Parquet file, whole or not at all; `load_learned_costs` reads it."""
         table = pa.Table.from_pandas(self.nodes, preserve_index=False)
         notes = {_VERSION: str(_FORMAT_VERSION).encode(), _KIND: b""}
         with replacing(path) as part:
             pq.write_table(table.replace_schema_metadata(notes), part, compression="zstd")
 
 
-def learnt_costs() -> LearntCosts:
-    """What the live cost-model executors of this process have learnt; without one, no rows.
+def learned_costs() -> LearnedCosts:
+    """What the live cost-model executors of this process have learned; without one, no rows.
 
     Raises:
       NativeError: the native library is missing or was built for another TensorFlow.
     """
-    text = _native.taken_text("workbench_learnt_costs")
+    text = _native.taken_text("workbench_learned_costs")
     # Names are never quoted, and none is a missing value.
     options: dict[str, Any] = {"sep": "\t", "quoting": csv.QUOTE_NONE, "keep_default_na": False}
     found = pd.read_csv(io.StringIO(text), dtype=str, **options) if text else pd.DataFrame()
-    if "learnt" in found:
-        found["learnt"] = found["learnt"] == "1"
-    return LearntCosts(found if len(found.columns) else _no_rows())
+    if "learned" in found:
+        found["learned"] = found["learned"] == "1"
+    return LearnedCosts(found if len(found.columns) else _no_rows())
 
 
-def load_learnt_costs(path: str | os.PathLike[str]) -> LearntCosts:
-    """Reads what `LearntCosts.save` wrote.
+def load_learned_costs(path: str | os.PathLike[str]) -> LearnedCosts:
+    """Reads what `LearnedCosts.save` wrote.
 
     Raises:
-      DataError: there is no such file, it holds no learnt costs, or is of another format.
+      DataError: there is no such file, it holds no learned costs, or is of another format.
     """
     name = os.fspath(path)
     if not os.path.isfile(path):
-        raise DataError(f"there is no file {name!r}; expected one that `LearntCosts.save` wrote")
+        raise DataError(f"there is no file {name!r}; expected one that `LearnedCosts.save` wrote")
     try:
         table = pq.read_table(path)
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(
-            f"{name!r} holds no learnt costs: it is no Parquet file, or damaged "
-            f"({str(error).splitlines()[0]}); expected one that `LearntCosts.save` wrote"
+            f"{name!r} holds no learned costs: it is no Parquet file, or damaged "
+            f"({str(error).splitlines()[0]}); expected one that `LearnedCosts.save` wrote"
         ) from error
     notes = table.schema.metadata or {}
     if _KIND not in notes:
         raise DataError(
-            f"{name!r} holds no learnt costs; expected a file that `LearntCosts.save` wrote"
+            f"{name!r} holds no learned costs; expected a file that `LearnedCosts.save` wrote"
         )
     version = notes.get(_VERSION, b"").decode(errors="replace")
     if version != str(_FORMAT_VERSION):
         raise DataError(
             f"{name!r}: Format {version}; this Workbench reads {_FORMAT_VERSION}. Update it."
         )
-    return LearntCosts(table.to_pandas())
+    return LearnedCosts(table.to_pandas())
 
 
-def give_costs(costs: LearntCosts | None) -> None:
+def preload_costs(costs: LearnedCosts | None) -> None:
     """Gives costs to the cost-model executors that are made from now on in this process.
 
     An executor that finds at least 90 % of its nodes among them, by name, uses them from its first
     step, and still learns its own. Sessions that ran before keep what they have.
 
     Args:
-      costs: what was learnt, in this process or another; None forgets what was given.
+      costs: what was learned, in this process or another; None forgets what was given.
 
     Raises:
-      OptionError: no executor had learnt anything when the costs were taken.
+      OptionError: no executor had learned anything when the costs were taken.
       NativeError: the native library is missing or was built for another TensorFlow.
     """
     averages = costs.average_ns() if costs is not None else {}
@@ -173,16 +174,16 @@ def give_costs(costs: LearntCosts | None) -> None:
     if costs is not None and not averages:
         raise OptionError(
             f"{costs!r} holds no costs to give: run an executor past its stop_step first, and take "
-            "learnt_costs() then"
+            "learned_costs() then"
         )
     lines = "".join(f"{node}\t{ns}\t{per_step[node]}\n" for node, ns in averages.items())
-    _native.calls().workbench_give_costs(lines.encode())
+    _native.calls().workbench_preload_costs(lines.encode())
 
 
 def relearn_costs() -> None:
     """Lets every live cost-model executor learn anew: its steps count from 0 again.
 
-    For a model whose batches have become larger or smaller. Until it has learnt, an executor uses
+    For a model whose batches have become larger or smaller. Until it has learned, an executor uses
     the costs that it has.
 
     Raises:
@@ -204,7 +205,7 @@ def _shaped(nodes: pd.DataFrame) -> pd.DataFrame:
     missing = [name for name in _COLUMNS if name not in nodes]
     if missing:
         raise DataError(
-            f"learnt costs have no column {missing[0]!r}; expected {', '.join(_COLUMNS)}"
+            f"learned costs have no column {missing[0]!r}; expected {', '.join(_COLUMNS)}"
         )
     columns = {}
     for name, kind in _COLUMNS.items():
@@ -216,6 +217,6 @@ def _shaped(nodes: pd.DataFrame) -> pd.DataFrame:
             columns[name] = column.astype(kind)  # type: ignore[call-overload]
         except (ValueError, TypeError) as error:
             raise DataError(
-                f"column {name!r} of learnt costs does not hold {kind}: {error}"
+                f"column {name!r} of learned costs does not hold {kind}: {error}"
             ) from error
     return pd.DataFrame(columns)

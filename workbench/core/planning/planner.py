@@ -14,9 +14,9 @@ from workbench.core.boundary.candidates import (
     OWN_STAGE,
     UNSTAGED,
     WIDEST,
-    ArrangedStage,
-    Arrangement,
-    arrangements,
+    Candidate,
+    CandidateStage,
+    candidates,
     widest_chained,
 )
 from workbench.core.options import SmartStageOptions, StageOptions
@@ -81,7 +81,7 @@ def plan(
 
 def plan_of(
     boundary: Boundary,
-    ways: Sequence[Arrangement | None],
+    ways: Sequence[Candidate | None],
     options: SmartStageOptions,
     predictions: Sequence[Prediction] = (),
     compute_device: str = "",
@@ -117,10 +117,10 @@ def plan_of(
 
 def _weigh(
     boundary: Boundary, side: Side, options: SmartStageOptions, trace: Trace, cores: int
-) -> tuple[Arrangement, list[Prediction]]:
+) -> tuple[Candidate, list[Prediction]]:
     """The best way to stage one side, and what all the ways would give."""
     costs = node_costs(trace, boundary.view)
-    ways = arrangements(boundary, side, options, cores=cores)
+    ways = candidates(boundary, side, options, cores=cores)
     found = [predict(boundary, costs, way, cores=cores) for way in ways]
     # The first of these is what the user has: nothing is rewritten unless something beats it.
     possible = [i for i, way in enumerate(ways) if not way.removes_own or not side.start.is_stage]
@@ -139,14 +139,14 @@ def _weigh(
 
 
 def _best_whole(
-    ways: Sequence[Arrangement], found: Sequence[Prediction], possible: Sequence[int]
+    ways: Sequence[Candidate], found: Sequence[Prediction], possible: Sequence[int]
 ) -> list[int]:
     """The fastest of the ways that take all that may move, if there is one."""
     whole = [i for i in possible if ways[i].label.startswith(WIDEST)]
     return [min(whole, key=lambda i: found[i].step_ms)] if whole else []
 
 
-def _is_shown(way: Arrangement, options: SmartStageOptions) -> bool:
+def _is_shown(way: Candidate, options: SmartStageOptions) -> bool:
     """Whether a table names it besides the chosen one: un-staged, the user's stage, the widest."""
     threads = options.num_threads or 1
     return way.label in (UNSTAGED, OWN_STAGE) or (
@@ -157,7 +157,7 @@ def _is_shown(way: Arrangement, options: SmartStageOptions) -> bool:
 def _planned(
     boundary: Boundary,
     side: Side,
-    way: Arrangement,
+    way: Candidate,
     options: SmartStageOptions,
     name: str,
     compute_device: str,
@@ -187,7 +187,7 @@ def _planned(
 def _stage(
     boundary: Boundary,
     side: Side,
-    arranged: ArrangedStage,
+    arranged: CandidateStage,
     options: SmartStageOptions,
     *,
     name: str,
@@ -258,7 +258,7 @@ def _name(boundary: Boundary, wanted: str, number: int) -> str:
 def _edits(
     boundary: Boundary,
     side: Side,
-    way: Arrangement | None,
+    way: Candidate | None,
     made: Sequence[PlannedStage],
     weighed: bool,
 ) -> list[Edit]:
@@ -284,7 +284,7 @@ def _edits(
     return edits
 
 
-def _nothing(boundary: Boundary, side: Side, way: Arrangement | None, start: str) -> Edit:
+def _nothing(boundary: Boundary, side: Side, way: Candidate | None, start: str) -> Edit:
     if way is not None and way.label in (OWN_STAGE, UNSTAGED):
         what = "leave your stage" if way.label == OWN_STAGE else "stage nothing"
         return Edit(name=what, reason="nothing else is predicted to be faster by 2 % or more")

@@ -1,4 +1,4 @@
-"""Costs and a way to stage → Pipeline: of the way that a trace was taken in, of an arrangement."""
+"""Costs and a way to stage → Pipeline: of the way that a trace was taken in, of a candidate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from workbench.core.boundary.boundary import Boundary
-from workbench.core.boundary.candidates import ArrangedStage, Arrangement, own_stage
+from workbench.core.boundary.candidates import Candidate, CandidateStage, own_stage
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.prediction.list_schedule import puts_to_takes
@@ -61,16 +61,16 @@ def _stretch_of_unmatched(seen: NodeSpans, costs: Costs) -> float:
     return costs.unmatched_ns / total if total > 0 else 0.0
 
 
-def arranged_pipeline(
-    boundary: Boundary, costs: Costs, arrangement: Arrangement, *, cores: int
+def candidate_pipeline(
+    boundary: Boundary, costs: Costs, candidate: Candidate, *, cores: int
 ) -> Pipeline:
-    """The pipeline that an arrangement makes; the user's other stages stay as they are."""
+    """The pipeline that a candidate makes; the user's other stages stay as they are."""
     view = boundary.view
     ahead = np.zeros(len(view), bool)
     stages: list[Line] = []
     made = 0
     last: dict[int, int] = {}
-    for stage in _with_others(boundary, arrangement):
+    for stage in _with_others(boundary, candidate):
         before = last.get(id(stage.side))
         made += not stage.own
         name = "your stage" if stage.own else f"stage {made}"
@@ -99,17 +99,17 @@ def arranged_pipeline(
     return Pipeline(stages=tuple(stages), step=step, pace=costs.pace)
 
 
-def _with_others(boundary: Boundary, arrangement: Arrangement) -> list[ArrangedStage]:
-    """The stages of an arrangement, and the user's own on other sides."""
-    if arrangement.removes_own:
-        return list(arrangement.stages)
-    dealt_with = {id(stage.side) for stage in arrangement.stages}
+def _with_others(boundary: Boundary, candidate: Candidate) -> list[CandidateStage]:
+    """The stages of a candidate, and the user's own on other sides."""
+    if candidate.removes_own:
+        return list(candidate.stages)
+    dealt_with = {id(stage.side) for stage in candidate.stages}
     others = [
         own_stage(boundary, side)
         for side in boundary.sides
         if side.start.is_stage and id(side) not in dealt_with
     ]
-    return [*arrangement.stages, *others]
+    return [*candidate.stages, *others]
 
 
 def _ends(stages: Sequence[Line]) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Trace → costs of nodes; costs and an arrangement → the step time to expect.
+"""Trace → costs of nodes; costs and a candidate → the step time to expect.
 
 A tracer makes ops slower, and so do other ops on the same cores. Their spans are therefore taken as
 shares: they are stretched until the replay of what was traced takes as long, with as much CPU time,
@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from workbench.core.boundary.boundary import Boundary
-from workbench.core.boundary.candidates import Arrangement
+from workbench.core.boundary.candidates import Candidate
 from workbench.core.graph.graph_view import GraphView
 from workbench.core.prediction.input_costs import input_cost
 from workbench.core.prediction.node_costs import STAGE_RUN_NS, Costs
 from workbench.core.prediction.node_spans import NodeSpans, node_spans
 from workbench.core.prediction.pipeline import Pipeline
-from workbench.core.prediction.pipeline_builder import arranged_pipeline, traced_pipeline
+from workbench.core.prediction.pipeline_builder import candidate_pipeline, traced_pipeline
 from workbench.core.prediction.prediction import Prediction
 from workbench.core.prediction.simulator import Replayed, replay
 from workbench.core.trace.trace import Trace
@@ -80,24 +80,24 @@ def node_costs(trace: Trace, view: GraphView) -> Costs:
 
 
 def predict(
-    boundary: Boundary, costs: Costs, arrangement: Arrangement, *, cores: int | None = None
+    boundary: Boundary, costs: Costs, candidate: Candidate, *, cores: int | None = None
 ) -> Prediction:
-    """The step time to expect of an arrangement, in the steady state.
+    """The step time to expect of a candidate, in the steady state.
 
     Args:
       boundary: of the graph.
       costs: of its nodes.
-      arrangement: which nodes run ahead, on how many threads.
+      candidate: which nodes run ahead, on how many threads.
       cores: to predict for; None takes those of the costs.
     """
     count = cores or costs.cores
-    made = arranged_pipeline(boundary, costs, arrangement, cores=count)
+    made = candidate_pipeline(boundary, costs, candidate, cores=count)
     pool = costs.pool(count)
     bounds = made.bounds(cores=count, pool=pool)
     slowest = max(bounds, key=bounds.__getitem__)
     step_ns = replay(made, cores=count, pool=pool, packs=costs.packs).step_ns
     return Prediction(
-        label=arrangement.label,
+        label=candidate.label,
         step_ms=float(max(step_ns, bounds[slowest]) * costs.scale / 1e6),
         bound_ms=float(bounds[slowest] * costs.scale / 1e6),
         limited_by=slowest,

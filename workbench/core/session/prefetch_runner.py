@@ -247,7 +247,7 @@ class StageRun:
                     if sink is None:
                         put(owner, *feeds)
                     else:
-                        # A callable of its own would be an executor that has learnt nothing yet.
+                        # A callable of its own would be an executor that has learned nothing yet.
                         called = with_stats if stats else put
                         metadata = v1.RunMetadata() if stats else None
                         self._put_traced(called, metadata, thread, owner, feeds, sink)

@@ -61,7 +61,7 @@ def masked_softmax(scores: tf.Tensor, present: tf.Tensor) -> tf.Tensor:
 
 
 def parametric_relu(inputs: tf.Tensor, name: str) -> tf.Tensor:
-    """Like relu for inputs above 0; below it they are scaled by a learnt weight per column."""
+    """Like relu for inputs above 0; below it they are scaled by a learned weight per column."""
     start = v1.constant_initializer(0.1)
     slope = v1.get_variable(f"{name}_slope", [inputs.shape[-1]], initializer=start)
     return tf.maximum(inputs, 0.0) + slope * tf.minimum(inputs, 0.0)

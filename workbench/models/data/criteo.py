@@ -2,7 +2,7 @@
 
 The generator draws what matters for a training step from the published shape of the data: the
 cardinality of each categorical column, ids that follow a power law, counts that are log-normal,
-columns that are empty together, a quarter of clicks, and a label that can be learnt.
+columns that are empty together, a quarter of clicks, and a label that can be learned.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ second is what DIN and DIEN read, separated by tabs: an item, and the items and 
 user went through before, oldest first; DIEN's has as many that the user passed over.
 
 The generators take numbers of users, items and categories from the published logs, ids that follow
-power laws, profiles that are the user's own in every row, and a label that can be learnt. A quarter
-of the rows and more are clicks, so that a short run learns; of real advertisements 5 % are.
+power laws, profiles that are the user's own in every row, and a label that can be learned. A
+quarter of the rows and more are clicks, so that a short run learns; of real advertisements 5 % are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Learnt costs as tables: one of the executors, and one of each executor's critical nodes."""
+"""Learned costs as tables: one of the executors, and one of each executor's critical nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from workbench.core.executor.learned_costs import LearntCosts
+from workbench.core.executor.learned_costs import LearnedCosts
 from workbench.viz.style import format
 from workbench.viz.style.table import Table, table_html, table_lines
 
@@ -19,52 +19,52 @@ _NOTHING = (
 )
 
 
-def learnt_costs_tables(costs: LearntCosts) -> list[Table]:
-    """What each executor has learnt, then its nodes, those that start the longest ways first."""
+def learned_costs_tables(costs: LearnedCosts) -> list[Table]:
+    """What each executor has learned, then its nodes, those that start the longest ways first."""
     executors = costs.executors()
     if executors.empty:
         return []
     tables = [_executors(executors)]
-    for number in executors.index[executors["learnt"]].tolist():
+    for number in executors.index[executors["learned"]].tolist():
         nodes = costs.nodes[costs.nodes["executor"] == number]
         tables.append(_nodes(number, nodes))
     return tables
 
 
-def learnt_costs_text(costs: LearntCosts) -> str:
-    """Learnt costs as plain text."""
+def learned_costs_text(costs: LearnedCosts) -> str:
+    """Learned costs as plain text."""
     blocks = []
-    for table in learnt_costs_tables(costs):
+    for table in learned_costs_tables(costs):
         blocks.append("\n".join([table.caption, *table_lines(table)]))
     return "\n\n".join(blocks) or _NOTHING
 
 
-def learnt_costs_html(costs: LearntCosts) -> str:
-    """Learnt costs as HTML that needs nothing else."""
-    tables = learnt_costs_tables(costs)
+def learned_costs_html(costs: LearnedCosts) -> str:
+    """Learned costs as HTML that needs nothing else."""
+    tables = learned_costs_tables(costs)
     return "\n".join(table_html(each) for each in tables) or f"<p>{html.escape(_NOTHING)}</p>"
 
 
 def _executors(executors: pd.DataFrame) -> Table:
     # Those that have something to show first, the largest of them on top.
     ordered = executors.reset_index().sort_values(
-        ["learnt", "nodes", "executor"], ascending=[False, False, True]
+        ["learned", "nodes", "executor"], ascending=[False, False, True]
     )
     rows = tuple(
         (
             str(row["executor"]),
-            "yes" if row["learnt"] else "not yet",
+            "yes" if row["learned"] else "not yet",
             row["order"] or format.UNKNOWN,
             format.integer(row["steps"]),
             format.integer(row["nodes"]),
-            format.duration(row["work_ns"]) if row["learnt"] else format.UNKNOWN,
-            format.duration(row["critical_path_ns"]) if row["learnt"] else format.UNKNOWN,
+            format.duration(row["work_ns"]) if row["learned"] else format.UNKNOWN,
+            format.duration(row["critical_path_ns"]) if row["learned"] else format.UNKNOWN,
         )
         for row in _rows(ordered)
     )
     heads = (
         "Executor",
-        "learnt",
+        "learned",
         "nodes run",
         "steps measured",
         "nodes",

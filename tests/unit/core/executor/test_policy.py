@@ -107,7 +107,7 @@ def test_a_session_has_one_executor(toggle):
     )
 
 
-def test_a_setting_waits_until_its_executor_has_learnt():
+def test_a_setting_waits_until_its_executor_has_learned():
     off, inline, learning = settings_of(["inline_executor", "cost_model_executor"], STAGE, SMART)
     assert (off.learning_steps, inline.learning_steps) == (0, 0)
     assert learning.learning_steps > LEARNING.stop_step > LEARNING.start_step > 0

@@ -1,4 +1,4 @@
-"""StagePlan and how it is chosen: words, JSON, refusals, arrangements."""
+"""StagePlan and how it is chosen: words, JSON, refusals, candidates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders.graphs import graph
 from workbench.core.boundary.boundary import find_boundary
-from workbench.core.boundary.candidates import arrangements, widest_chained
+from workbench.core.boundary.candidates import candidates, widest_chained
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.planner import plan, plan_of
 from workbench.core.planning.stage_plan import StagePlan
@@ -51,9 +51,9 @@ def own(text: str = OWN, **options):
 
 
 def in_words(boundary, label, **options):
-    """The plan of the arrangement with this label."""
+    """The plan of the candidate with this label."""
     wishes = SmartStageOptions(**options)
-    ways = arrangements(boundary, boundary.sides[0], wishes, cores=2)
+    ways = candidates(boundary, boundary.sides[0], wishes, cores=2)
     (way,) = [each for each in ways if each.label == label]
     return plan_of(boundary, [way], wishes)
 
@@ -101,7 +101,7 @@ def test_a_wide_stage_widens_the_users_own_and_keeps_its_options():
 
 def test_the_ways_worth_a_prediction():
     boundary = own()
-    ways = arrangements(boundary, boundary.sides[0], SmartStageOptions(), cores=2)
+    ways = candidates(boundary, boundary.sides[0], SmartStageOptions(), cores=2)
     assert [way.label for way in ways] == [
         "un-staged",
         "your stage",
@@ -110,7 +110,7 @@ def test_the_ways_worth_a_prediction():
         "widest, 1 thread",
         "widest in two chained stages, 1 thread",
     ]
-    several = arrangements(boundary, boundary.sides[0], SmartStageOptions(reorder=True), cores=2)
+    several = candidates(boundary, boundary.sides[0], SmartStageOptions(reorder=True), cores=2)
     assert "widest, 2 threads" in [way.label for way in several]
     assert [way.removes_own for way in ways] == [True, *[False] * 5]
     own_way, wide = ways[1], ways[4]
@@ -121,7 +121,7 @@ def test_the_ways_worth_a_prediction():
 def test_every_way_is_a_cut_that_lacks_no_ancestor():
     boundary = own()
     side = boundary.sides[0]
-    for way in arrangements(boundary, side, SmartStageOptions(), cores=2):
+    for way in candidates(boundary, side, SmartStageOptions(), cores=2):
         for stage in way.stages:
             moved = stage.moved & side.legal
             assert (boundary.view.ancestors(moved, within=side.legal) == moved).all()
@@ -274,7 +274,7 @@ def test_on_a_gpu_strings_and_the_raw_batch_stay_in_host_memory_and_come_last():
 def test_on_cpu_the_users_own_buffer_is_never_widened():
     boundary = own()
     wishes = SmartStageOptions(on_cpu=True)
-    ways = arrangements(boundary, boundary.sides[0], wishes, cores=2)
+    ways = candidates(boundary, boundary.sides[0], wishes, cores=2)
     assert [w.label for w in ways if len(w.stages) == 1] == ["your stage"]
 
 
@@ -285,7 +285,7 @@ def test_a_cut_never_ends_in_what_cannot_travel():
     )
     boundary = find_boundary(graph(text), targets=["loss"])
     side = boundary.sides[0]
-    for way in arrangements(boundary, side, SmartStageOptions(), cores=2):
+    for way in candidates(boundary, side, SmartStageOptions(), cores=2):
         for stage in way.stages:
             names = [boundary.view.names[n] for n in boundary.carried(side, stage.moved)]
             assert "list" not in names

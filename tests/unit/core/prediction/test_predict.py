@@ -11,9 +11,9 @@ from tests.builders.graphs import graph
 from tests.builders.traces import timed_trace
 from workbench.core.boundary.boundary import Boundary, find_boundary
 from workbench.core.boundary.candidates import (
-    ArrangedStage,
-    Arrangement,
-    arrangements,
+    Candidate,
+    CandidateStage,
+    candidates,
     own_stage,
 )
 from workbench.core.options import SmartStageOptions, StageOptions
@@ -67,14 +67,14 @@ def boundary_of(text: str = MODEL, **more) -> Boundary:
     return find_boundary(graph(text, shared={"put": "b", "take": "b"}, **more), targets=["train"])
 
 
-def staged(boundary: Boundary, *names: str, threads=1, capacity=1) -> ArrangedStage:
+def staged(boundary: Boundary, *names: str, threads=1, capacity=1) -> CandidateStage:
     view, side = boundary.view, boundary.sides[0]
     moved = view.mask(map(view.number, names))
-    return ArrangedStage(side=side, moved=moved, num_threads=threads, capacity=capacity)
+    return CandidateStage(side=side, moved=moved, num_threads=threads, capacity=capacity)
 
 
-def way(*stages: ArrangedStage) -> Arrangement:
-    return Arrangement(label="a way", stages=stages, removes_own=not stages)
+def way(*stages: CandidateStage) -> Candidate:
+    return Candidate(label="a way", stages=stages, removes_own=not stages)
 
 
 def unstaged_costs(**meta) -> tuple[Boundary, Costs]:
@@ -183,13 +183,13 @@ def own_trace(**meta) -> Trace:
 def test_a_trace_of_the_users_stage_says_what_the_step_took_without_it():
     boundary = boundary_of(STAGED)
     costs = node_costs(own_trace(), boundary.view)
-    own = Arrangement(label="own", stages=(own_stage(boundary, boundary.sides[0]),))
+    own = Candidate(label="own", stages=(own_stage(boundary, boundary.sides[0]),))
     as_it_is = predict(boundary, costs, own)
     assert as_it_is.step_ms == pytest.approx(12.06, rel=0.01)
     assert as_it_is.limited_by == "your stage"
     assert predict(boundary, costs, way()).step_ms == pytest.approx(20.6, rel=0.02)
     # two threads wait in turn and parse while the other waits
-    twice = Arrangement(
+    twice = Candidate(
         label="own, 2 threads",
         stages=(
             own_stage(boundary_of(STAGED, stage=StageOptions(num_threads=2)), boundary.sides[0]),
@@ -202,11 +202,11 @@ def test_widening_the_users_stage_moves_what_is_behind_its_take_before_its_put()
     boundary = boundary_of(STAGED)
     costs = node_costs(own_trace(), boundary.view)
     own = own_stage(boundary, boundary.sides[0])
-    wide = ArrangedStage(
+    wide = CandidateStage(
         side=own.side, moved=own.moved | own.side.widest, num_threads=1, capacity=1
     )
     assert predict(boundary, costs, way(wide)).bound_ms == pytest.approx(13.06, rel=0.01)
-    second = ArrangedStage(side=own.side, moved=own.side.widest, num_threads=1, capacity=1)
+    second = CandidateStage(side=own.side, moved=own.side.widest, num_threads=1, capacity=1)
     behind = predict(boundary, costs, way(own, second))
     assert behind.bound_ms == pytest.approx(12.06, rel=0.01)
 
@@ -397,7 +397,7 @@ def test_all_ways_of_a_large_graph_are_predicted_in_two_seconds():
     lines.append("train = AssignVariableOp(w, " + ", ".join(f"t{t}/m49" for t in range(40)) + ")")
     boundary = find_boundary(graph("\n".join(lines)), targets=["train"])
     trace = timed_trace(step, untraced=measured(19, 9), source_cores=0.0)
-    ways = arrangements(boundary, boundary.sides[0], SmartStageOptions(reorder=True), cores=4)
+    ways = candidates(boundary, boundary.sides[0], SmartStageOptions(reorder=True), cores=4)
     assert len(boundary.view) > 4000 and len(ways) > 20
     begun = time.process_time()
     costs = node_costs(trace, boundary.view)
