@@ -21,7 +21,11 @@ from workbench.ops.embedding_variable.table import EmbeddingVariable
 
 
 class GradientDescentOptimizer(tf.compat.v1.train.GradientDescentOptimizer):
-    """`tf.compat.v1.train.GradientDescentOptimizer` that also trains EmbeddingVariables."""
+    """`tf.compat.v1.train.GradientDescentOptimizer` that also trains EmbeddingVariables.
+
+    row −= learning_rate · g, where g is the sum of the key's gradients in the batch. Arguments as
+    in TensorFlow; no slots.
+    """
 
     def _apply_sparse_duplicate_indices(self, grad: tf.IndexedSlices, var: Any) -> Any:
         library, rate = _native.library(), self._learning_rate_tensor
@@ -68,7 +72,12 @@ class _DifferentRows:
 
 
 class AdagradOptimizer(_DifferentRows, tf.compat.v1.train.AdagradOptimizer):
-    """`tf.compat.v1.train.AdagradOptimizer` that also trains EmbeddingVariables."""
+    """`tf.compat.v1.train.AdagradOptimizer` that also trains EmbeddingVariables.
+
+    accumulator += g²; row −= learning_rate · g / √accumulator, where g is the sum of the key's
+    gradients in the batch (Duchi et al., 2011). Arguments as in TensorFlow. Slot "accumulator",
+    [rows, dim] float32, starts at `initial_accumulator_value`.
+    """
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         tables, others = _split(var_list)
@@ -121,6 +130,8 @@ class AdamOptimizer(_DifferentRows, tf.compat.v1.train.AdamOptimizer):
     TensorFlow's moves every row of a variable in every step, because the moments of a row without
     a gradient decay. Of an EmbeddingVariable only the batch's rows move, and only their moments
     decay, as DeepRec and "lazy Adam" have it. The powers of beta are the stock optimizer's.
+    Arguments as in TensorFlow. Slots "m" and "v", [rows, dim] float32, start at 0 (Kingma and Ba,
+    2015).
     """
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
@@ -152,7 +163,12 @@ class AdamOptimizer(_DifferentRows, tf.compat.v1.train.AdamOptimizer):
 
 
 class FtrlOptimizer(_DifferentRows, tf.compat.v1.train.FtrlOptimizer):
-    """`tf.compat.v1.train.FtrlOptimizer` that also trains EmbeddingVariables."""
+    """`tf.compat.v1.train.FtrlOptimizer` that also trains EmbeddingVariables.
+
+    FTRL-proximal with both regularizations and shrinkage (McMahan et al., 2013), on the sum of the
+    key's gradients in the batch. Arguments as in TensorFlow. Slots "accum", which starts at
+    `initial_accumulator_value`, and "linear", which starts at 0; both [rows, dim] float32.
+    """
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         tables, others = _split(var_list)

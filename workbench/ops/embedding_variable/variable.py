@@ -68,7 +68,7 @@ def get_embedding_variable(
     It lives in a session's graph, on the device where a variable of this scope would be, in the
     host's memory. `tf.compat.v1.global_variables_initializer()` empties it and makes the rows that
     new keys start with; `tf.compat.v1.train.Saver()` saves and restores it with its slots. Train
-    it with the optimizers of `workbench.ops.embedding_variable.optimizers`.
+    it with the optimizers of `workbench.ops`.
 
     Args:
       name: below the variable scope's.

@@ -87,7 +87,11 @@ def safe_embedding_lookup_sparse(
       do_fusion: see `chosen_fusion`.
 
     Returns:
-      float32 [d_0, ..., d_n-1, dim] for ids of shape [d_0, ..., d_n].
+      [d_0, ..., d_n-1, dim], of the table's dtype, for ids of shape [d_0, ..., d_n].
+
+    Raises:
+      OptionError: another do_fusion, or what a fused lookup does not take; see
+        `fused_safe_embedding_lookup_sparse`. ValueError: as TensorFlow's.
     """
     version = chosen_fusion(do_fusion)
     if version is None:
@@ -136,8 +140,13 @@ def embedding_lookup_sparse(
       do_fusion: see `chosen_fusion`.
 
     Returns:
-      float32 [rows, dim]. The fused one has a row for each row of `sp_ids.dense_shape`, zeros
-      where it holds no id; the stock one ends with the last row that holds an id.
+      [rows, dim], of the table's dtype. The fused one has a row for each row of
+      `sp_ids.dense_shape`, zeros where it holds no id; the stock one ends with the last row that
+      holds an id.
+
+    Raises:
+      OptionError: another do_fusion, or what a fused lookup does not take; see
+        `fused_embedding_lookup_sparse`. ValueError: as TensorFlow's.
     """
     version = chosen_fusion(do_fusion)
     if version is None:
