@@ -160,7 +160,14 @@ def sequence_categorical_column_with_embedding(
     partition_num: int | None = None,
     ev_option: EmbeddingVariableOption | None = None,
 ) -> fc.SequenceCategoricalColumn:
-    """`categorical_column_with_embedding` for `sequence_input_layer`: ids are not combined."""
+    """`categorical_column_with_embedding` for `sequence_input_layer`: ids are not combined.
+
+    Args:
+      key, dtype, partition_num, ev_option: as there.
+
+    Raises:
+      OptionError: as there.
+    """
     return fc.SequenceCategoricalColumn(
         categorical_column_with_embedding(key, dtype, partition_num, ev_option)
     )
