@@ -23,7 +23,8 @@ from workbench.experiments.measurement.blocks import step_time_ms
 from workbench.experiments.measurement.statistics import ratio_interval
 from workbench.experiments.program.program import Program
 from workbench.models.data.criteo import check_criteo, generate_criteo
-from workbench.models.zoo.options import DlrmOptions, dlrm_program
+from workbench.models.zoo.options import DlrmOptions
+from workbench.models.zoo.programs import dlrm_program
 
 TOGGLES = ("stage", "smart_stage", "stage+smart_stage")
 OFF, STAGE, SMART, BOTH = "off", "stage", "smart stage", "stage + smart stage"

@@ -30,7 +30,8 @@ from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker.child import import_tensorflow
 from workbench.experiments.worker.process import started_workers
 from workbench.models.data.criteo import check_criteo, generate_criteo
-from workbench.models.zoo.options import DlrmOptions, dlrm_program
+from workbench.models.zoo.options import DlrmOptions
+from workbench.models.zoo.programs import dlrm_program
 
 STAGED = "staged"
 PEERS = ("StagingArea", "tf.data.prefetch", "tf.data.map + prefetch")

@@ -16,8 +16,8 @@ from workbench.models import MODELS
 
 if TYPE_CHECKING:
     from workbench.models import Model
-    from workbench.models.building.model_program import ModelOptions
-    from workbench.models.data.text_table import CheckedTable
+    from workbench.models.building.model_options import ModelOptions
+    from workbench.models.data.table_format import CheckedTable
 
 _MOST_ROWS = 1_000_000
 GENERATED_ROWS = 200_000

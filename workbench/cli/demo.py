@@ -65,7 +65,8 @@ def add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def _demo(chosen: argparse.Namespace) -> int:
     from workbench.experiments.comparison.compare import compare
     from workbench.models.data.criteo import check_criteo, generate_criteo
-    from workbench.models.zoo.options import DlrmOptions, dlrm_program
+    from workbench.models.zoo.options import DlrmOptions
+    from workbench.models.zoo.programs import dlrm_program
 
     loaded()
     require_writable_results(chosen.out, _PARTS)

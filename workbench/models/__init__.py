@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from workbench.experiments.program.program import Program
-    from workbench.models.data.text_table import CheckedTable
+    from workbench.models.data.table_format import CheckedTable
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class Model:
     """A model of the zoo, as a command line or a notebook needs it.
 
     Attributes:
-      options: the class of its options, a `program.ModelOptions` with defaults of its own.
+      options: the class of its options, a `ModelOptions` with defaults of its own.
       program: its options → its Program.
       generate: (path, rows=…, seed=…) → a file to read.
       check: (path, rows=…) → the checked file.
@@ -66,26 +66,30 @@ def _sequences(
 
 
 def _dlrm() -> Model:
-    from workbench.models.zoo.options import DlrmOptions, dlrm_program
+    from workbench.models.zoo.options import DlrmOptions
+    from workbench.models.zoo.programs import dlrm_program
 
     return _criteo(DlrmOptions, dlrm_program)
 
 
 def _deepfm() -> Model:
-    from workbench.models.zoo.options import DeepFmOptions, deepfm_program
+    from workbench.models.zoo.options import DeepFmOptions
+    from workbench.models.zoo.programs import deepfm_program
 
     return _criteo(DeepFmOptions, deepfm_program)
 
 
 def _wdl() -> Model:
-    from workbench.models.zoo.options import WdlOptions, wdl_program
+    from workbench.models.zoo.options import WdlOptions
+    from workbench.models.zoo.programs import wdl_program
 
     return _criteo(WdlOptions, wdl_program)
 
 
 def _dssm() -> Model:
     from workbench.models.data.taobao import check_dssm, generate_dssm
-    from workbench.models.zoo.options import DssmOptions, dssm_program
+    from workbench.models.zoo.options import DssmOptions
+    from workbench.models.zoo.programs import dssm_program
 
     return Model(
         options=DssmOptions,
@@ -98,13 +102,15 @@ def _dssm() -> Model:
 
 
 def _din() -> Model:
-    from workbench.models.zoo.options import DinOptions, din_program
+    from workbench.models.zoo.options import DinOptions
+    from workbench.models.zoo.programs import din_program
 
     return _sequences(DinOptions, din_program, negatives=False)
 
 
 def _dien() -> Model:
-    from workbench.models.zoo.options import DienOptions, dien_program
+    from workbench.models.zoo.options import DienOptions
+    from workbench.models.zoo.programs import dien_program
 
     return _sequences(DienOptions, dien_program, negatives=True)
 

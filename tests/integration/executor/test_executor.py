@@ -24,7 +24,8 @@ from workbench.core.session.prefetch_hook import prefetching
 from workbench.core.session.staged import staged
 from workbench.core.smart_stage import prepare_config
 from workbench.models.data.criteo import check_criteo, generate_criteo
-from workbench.models.zoo.options import DlrmOptions, dlrm_program
+from workbench.models.zoo.options import DlrmOptions
+from workbench.models.zoo.programs import dlrm_program
 
 v1 = tf.compat.v1
 POLICIES = ("normal", "inline", "cost_model")

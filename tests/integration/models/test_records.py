@@ -21,13 +21,14 @@ from workbench.models.data import parquet, tfrecord
 from workbench.models.data.containers import check_file, line_blocks, write_parquet, write_tfrecord
 from workbench.models.data.criteo import check_criteo, generate_criteo
 from workbench.models.data.dataset import parse_lines, parse_rows, row_dataset
+from workbench.models.data.table_format import CheckedTable, Column, TableFormat
 from workbench.models.data.taobao import (
     check_dssm,
     check_sequences,
     generate_dssm,
     generate_sequences,
 )
-from workbench.models.data.text_table import CheckedTable, Column, TableFormat, check_table
+from workbench.models.data.text_table import check_table
 
 v1 = tf.compat.v1
 OFF = Optimizations()

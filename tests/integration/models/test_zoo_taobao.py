@@ -25,7 +25,8 @@ from workbench.models.data.taobao import (
     generate_sequences,
 )
 from workbench.models.zoo import dien, din, dssm
-from workbench.models.zoo.options import DienOptions, DinOptions, DssmOptions, din_program
+from workbench.models.zoo.options import DienOptions, DinOptions, DssmOptions
+from workbench.models.zoo.programs import din_program
 from workbench.ops.lookup.fusion import fused_embeddings
 
 v1 = tf.compat.v1

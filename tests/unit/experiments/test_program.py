@@ -23,7 +23,7 @@ from workbench.experiments.measurement.bounds import Bound
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.program import Built, Program
-from workbench.models.data.text_table import CheckedTable
+from workbench.models.data.table_format import CheckedTable
 from workbench.models.zoo.options import DlrmOptions
 
 
@@ -245,7 +245,7 @@ def test_a_notebook_shows_one_line_in_place(monkeypatch):
 def test_the_parent_of_an_experiment_loads_no_tensorflow():
     code = (
         "import sys, workbench.cli, workbench.experiments.comparison.compare\n"
-        "import workbench.models.zoo.options\n"
+        "import workbench.models.zoo.programs\n"
         "print([m for m in sys.modules if m.split('.')[0] in ('tensorflow', 'ipywidgets')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

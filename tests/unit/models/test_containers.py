@@ -19,13 +19,14 @@ from workbench.errors import DataError
 from workbench.models.data import parquet, text_table
 from workbench.models.data.containers import check_file, container_of, line_blocks, write_parquet
 from workbench.models.data.criteo import check_criteo, generate_criteo
+from workbench.models.data.table_format import CheckedTable, Column, TableFormat
 from workbench.models.data.taobao import (
     check_dssm,
     check_sequences,
     generate_dssm,
     generate_sequences,
 )
-from workbench.models.data.text_table import CheckedTable, Column, TableFormat, check_table
+from workbench.models.data.text_table import check_table
 
 SMALL = TableFormat(
     summary="label, N, C, L",

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.errors import DataError
+from workbench.models.data.table_format import Column, TableFormat
 from workbench.models.data.taobao import (
     DSSM_ITEM,
     DSSM_TABLE,
@@ -23,7 +24,7 @@ from workbench.models.data.taobao import (
     generate_dssm,
     generate_sequences,
 )
-from workbench.models.data.text_table import Column, TableFormat, check_table
+from workbench.models.data.text_table import check_table
 
 _TEXTS = "0,0,8,5,2,3,,3,0,,4281|6300,,81,6,7,9,,170.0,430548_1007"
 ADVERTISEMENT = dict(zip((c.name for c in DSSM_TABLE.columns), _TEXTS.split(","), strict=True))

@@ -10,16 +10,10 @@ import pytest
 
 from workbench.errors import OptionError
 from workbench.models.data.criteo import CRITEO
+from workbench.models.data.table_format import CheckedTable
 from workbench.models.data.taobao import DSSM_TABLE, SEQUENCE_NEGATIVE_TABLE, SEQUENCE_TABLE
-from workbench.models.data.text_table import CheckedTable
-from workbench.models.zoo.options import (
-    DienOptions,
-    DinOptions,
-    DssmOptions,
-    dien_program,
-    din_program,
-    dssm_program,
-)
+from workbench.models.zoo.options import DienOptions, DinOptions, DssmOptions
+from workbench.models.zoo.programs import dien_program, din_program, dssm_program
 
 
 def checked(layout) -> CheckedTable:
@@ -87,6 +81,6 @@ def test_a_program_has_all_parts_and_says_its_settings(options, program, batch_s
 
 
 def test_options_and_programs_load_no_tensorflow():
-    code = "import sys, workbench.models.zoo.options; print('tensorflow' in sys.modules)"
+    code = "import sys, workbench.models.zoo.programs; print('tensorflow' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

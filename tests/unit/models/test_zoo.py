@@ -12,7 +12,7 @@ from workbench.cli.main import main
 from workbench.errors import OptionError, RunError
 from workbench.experiments.comparison import compare as experiments
 from workbench.models import MODELS
-from workbench.models.data.text_table import CheckedTable
+from workbench.models.data.table_format import CheckedTable
 
 NAMES = ("dlrm", "deepfm", "wdl", "dssm", "din", "dien")
 

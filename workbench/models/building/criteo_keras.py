@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from workbench.models.building.criteo_features import BUCKETS, click_loss, log_numbers
 from workbench.models.building.graph_model import Batch
-from workbench.models.building.model_program import ModelOptions
+from workbench.models.building.model_options import ModelOptions
 from workbench.models.data.criteo import CATEGORIES, CRITEO
 from workbench.models.data.dataset import parse_lines, parse_rows, row_dataset
 

@@ -11,7 +11,7 @@ from tensorflow.python.data.experimental.ops import testing as data_testing
 
 from workbench.core.options import Optimizations
 from workbench.models.data.dataset import row_dataset
-from workbench.models.data.text_table import CheckedTable
+from workbench.models.data.table_format import CheckedTable
 
 v1 = tf.compat.v1
 

@@ -16,7 +16,7 @@ from workbench.core.options import Optimizations
 from workbench.experiments.program.program import Built
 from workbench.models.building.graph_input import fingerprint, next_lines, stage
 from workbench.models.building.layers import model_scope
-from workbench.models.building.model_program import ModelOptions
+from workbench.models.building.model_options import ModelOptions
 from workbench.models.data.dataset import parse_rows
 
 v1 = tf.compat.v1

@@ -1,4 +1,4 @@
-"""What the models have in common: options of a run, and the program of a graph; no TensorFlow.
+"""The program of a model's graph; loads no TensorFlow.
 
 The graph of a model stands in a module of its own, which only a child process imports.
 """
@@ -6,48 +6,16 @@ The graph of a model stands in a module of its own, which only a child process i
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.core.options import Optimizations
-from workbench.errors import OptionError, one_line
+from workbench.errors import one_line
 from workbench.experiments.program.program import PARTS, Built, Program
-from workbench.models.data.text_table import CheckedTable
+from workbench.models.building.model_options import ModelOptions
 
 if TYPE_CHECKING:
     from workbench.models.building.graph_model import GraphModel
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ModelOptions:
-    """What a model's run reads and how it trains; each model has defaults of its own.
-
-    Attributes:
-      data: the checked file; its first `rows` rows are read, again and again.
-      batch_size: rows in a batch.
-      input_latency_ms: how long each batch waits, without using a CPU, before it is delivered.
-      learning_rate: of the model's optimizer; above 0, as all other learning rates.
-      seed: of all initial weights.
-    """
-
-    data: CheckedTable
-    batch_size: int = 512
-    input_latency_ms: float = 0.0
-    learning_rate: float = 0.01
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise OptionError(f"batch_size is {self.batch_size}; expected at least 1")
-        if not 0 <= self.input_latency_ms < 60_000:
-            raise OptionError(
-                f"input_latency_ms is {self.input_latency_ms}; expected 0 to 60 000 milliseconds"
-            )
-        for field in dataclasses.fields(self):
-            rate = getattr(self, field.name)
-            if field.name.endswith("learning_rate") and not 0 < rate < math.inf:
-                raise OptionError(f"{field.name} is {rate!r}; expected a number above 0")
 
 
 def model_program(name: str, options: ModelOptions, graph: Callable[[], GraphModel]) -> Program:

@@ -9,7 +9,7 @@ import tensorflow as tf
 from workbench.models.building.graph_model import Batch
 from workbench.models.building.layers import dense, looked_up, normal
 from workbench.models.building.sequence_layers import split_history
-from workbench.models.data.text_table import TableFormat
+from workbench.models.data.table_format import TableFormat
 
 # Rows of each table.
 _USERS, _ITEMS, _CATEGORIES = 100_000, 100_000, 10_000

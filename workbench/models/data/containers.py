@@ -13,13 +13,8 @@ from pathlib import Path
 
 from workbench.atomic_file import make_directory
 from workbench.errors import DataError
-from workbench.models.data.text_table import (
-    CheckedTable,
-    Container,
-    TableFormat,
-    check_table,
-    text_blocks,
-)
+from workbench.models.data.table_format import CheckedTable, Container, TableFormat
+from workbench.models.data.text_table import check_table, text_blocks
 
 _PARQUET = b"PAR1"
 # A record begins with its length and a masked checksum (CRC-32C) of that.

@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.models.data.containers import check_file
 from workbench.models.data.synthetic import clicks, lean, mixed, power_law, write_rows
-from workbench.models.data.text_table import CheckedTable, Column, TableFormat
+from workbench.models.data.table_format import CheckedTable, Column, TableFormat
 
 NUMBERS = tuple(f"I{i}" for i in range(1, 14))
 CATEGORIES = tuple(f"C{i}" for i in range(1, 27))

@@ -16,7 +16,8 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.models.data.containers import known_layout
-from workbench.models.data.text_table import CheckedTable, TableFormat, text_blocks
+from workbench.models.data.table_format import CheckedTable, TableFormat
+from workbench.models.data.text_table import text_blocks
 from workbench.models.data.tfrecord import parse_examples
 
 # Some thousand rows, so that a batch behind a block does not wait long for it.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from workbench.models.data.text_table import Column, TableFormat
+    from workbench.models.data.table_format import Column, TableFormat
 
 _LINE_END = 10
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from workbench.models.data.containers import check_file
 from workbench.models.data.synthetic import clicks, lean, mixed, power_law, unit, write_rows
-from workbench.models.data.text_table import CheckedTable, Column, TableFormat
+from workbench.models.data.table_format import CheckedTable, Column, TableFormat
 
 DSSM_TAGS = ("tag_category_list", "tag_brand_list")
 DSSM_USER = (

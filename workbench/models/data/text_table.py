@@ -6,12 +6,11 @@ row and column instead of a failure inside an op.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from tqdm import tqdm
@@ -19,73 +18,13 @@ from tqdm import tqdm
 from workbench.errors import DataError
 from workbench.models.data.lists import list_fault, list_suspects
 from workbench.models.data.log_file import LogFile, open_log
+from workbench.models.data.table_format import CheckedTable, TableFormat
 
 _BLOCK_BYTES = 8 << 20
 _LONGEST_ROW_BYTES = 1 << 20
 _SHOW_PROGRESS_FROM_BYTES = 256 << 20
 _NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _FLOAT32_MAX = 3.4028235e38
-
-Kind = Literal["label", "number", "category", "list"]
-Container = Literal["text", "tfrecord", "parquet"]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Column:
-    """One column: a label is 0 or 1, a number may be empty, a category is any text.
-
-    A list is categories, none of them empty, joined by a byte.
-
-    Attributes:
-      name: as messages call it.
-      kind: what its fields hold.
-      joined_by: of a list, the byte between its values.
-      least, most: of a list, how many values a field may have; None sets no end.
-      as_long_as: of a list, the column before it that has as many values in each row.
-    """
-
-    name: str
-    kind: Kind
-    joined_by: bytes = b""
-    least: int = 0
-    most: int | None = None
-    as_long_as: str | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TableFormat:
-    """A text format of one row a line.
-
-    Attributes:
-      summary: the columns in a few words, for messages.
-      separator: one byte between fields.
-      columns: in file order.
-    """
-
-    summary: str
-    separator: bytes
-    columns: tuple[Column, ...]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CheckedTable:
-    """A file whose first `rows` rows are known to be well formed.
-
-    Attributes:
-      path: the file.
-      rows: rows checked, which are the rows that may be read.
-      more: whether the file goes on after them.
-      layout: the columns that every row has; None if nothing is known but the lines.
-      container: how the rows lie in the file.
-      compression: of a text file, how it is compressed; "" for plain text.
-    """
-
-    path: Path
-    rows: int
-    more: bool
-    layout: TableFormat | None = None
-    container: Container = "text"
-    compression: str = ""
 
 
 def check_table(

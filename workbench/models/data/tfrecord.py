@@ -17,7 +17,8 @@ from tqdm import tqdm
 
 from workbench.atomic_file import replacing
 from workbench.errors import DataError
-from workbench.models.data.text_table import CheckedTable, Column, TableFormat, check_lines
+from workbench.models.data.table_format import CheckedTable, Column, TableFormat
+from workbench.models.data.text_table import check_lines
 
 v1 = tf.compat.v1
 

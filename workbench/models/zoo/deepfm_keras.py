@@ -1,4 +1,4 @@
-"""DeepFM on a Criteo click log as a `tf.function` of Keras 3 layers, sizes as in `deepfm_graph`.
+"""DeepFM on a Criteo click log as a `tf.function` of Keras 3 layers, sizes as in `deepfm`.
 
 It trains other weights than the graph does: Keras draws and updates them its own way, and Adam
 trains the table as well. The weight of an id is the last number of its vector, so that one lookup
@@ -8,7 +8,7 @@ brings both.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -24,9 +24,7 @@ from workbench.models.building.criteo_keras import (
 from workbench.models.building.graph_model import Batch
 from workbench.models.data.criteo import CATEGORIES
 from workbench.models.zoo.deepfm import DEEP, DIMENSION, LAST, pairwise
-
-if TYPE_CHECKING:
-    from workbench.models.zoo.options import DeepFmOptions
+from workbench.models.zoo.options import DeepFmOptions
 
 
 def train_step(options: DeepFmOptions) -> tuple[Any, tf.data.Dataset]:

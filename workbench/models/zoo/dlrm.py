@@ -8,7 +8,7 @@ is Adagrad.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tensorflow as tf
 
@@ -16,10 +16,8 @@ from workbench.models.building.criteo_features import BUCKETS, click_loss, log_n
 from workbench.models.building.graph_model import Batch, GraphModel
 from workbench.models.building.layers import dense, looked_up, normal
 from workbench.models.data.criteo import CATEGORIES
+from workbench.models.zoo.options import DlrmOptions
 from workbench.ops.embedding_variable.optimizers import AdagradOptimizer
-
-if TYPE_CHECKING:
-    from workbench.models.zoo.options import DlrmOptions
 
 v1 = tf.compat.v1
 

@@ -1,4 +1,4 @@
-"""DLRM on a Criteo click log as a `tf.function` of Keras 3 layers, sizes as in `dlrm_graph`.
+"""DLRM on a Criteo click log as a `tf.function` of Keras 3 layers, sizes as in `dlrm`.
 
 It trains other weights than the graph does: Keras draws and updates them its own way.
 """
@@ -6,7 +6,7 @@ It trains other weights than the graph does: Keras draws and updates them its ow
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -20,9 +20,7 @@ from workbench.models.building.criteo_keras import (
 )
 from workbench.models.building.graph_model import Batch
 from workbench.models.zoo.dlrm import BOTTOM, DIMENSION, TOP, pairs
-
-if TYPE_CHECKING:
-    from workbench.models.zoo.options import DlrmOptions
+from workbench.models.zoo.options import DlrmOptions
 
 
 def train_step(options: DlrmOptions) -> tuple[Any, tf.data.Dataset]:

@@ -7,7 +7,7 @@ one, but for its tables, which Adagrad trains; `updates` says why.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tensorflow as tf
 
@@ -15,14 +15,12 @@ from workbench.models.building.criteo_features import BUCKETS, click_loss, id_we
 from workbench.models.building.graph_model import Batch, GraphModel
 from workbench.models.building.layers import dense, looked_up
 from workbench.models.data.criteo import CATEGORIES, NUMBERS
+from workbench.models.zoo.options import WdlOptions
 from workbench.ops.embedding_variable.optimizers import (
     AdagradOptimizer,
     AdamOptimizer,
     FtrlOptimizer,
 )
-
-if TYPE_CHECKING:
-    from workbench.models.zoo.options import WdlOptions
 
 v1 = tf.compat.v1
 
