@@ -23,8 +23,8 @@ from workbench.core.capture.cpu_time import CpuSampler, StepClock, cores_while_w
 from workbench.core.capture.idle_cores import packs_when_idle
 from workbench.core.capture.op_events import Recording, op_columns
 from workbench.core.capture.step_stats import stats_columns
-from workbench.core.session.prefetch_runner import StageRun, live_runs
 from workbench.core.session.session_facts import server_of, trace_level, traced_by_executor
+from workbench.core.session.stage_run import StageRun, live_runs
 from workbench.core.staging.stage_record import StageRunRecord
 from workbench.core.trace.builder import StepRecord, build_trace
 from workbench.core.trace.meta import EXECUTOR, STEP_STATS, TraceMeta, UntracedSteps
