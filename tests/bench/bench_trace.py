@@ -24,6 +24,7 @@ from tests.builders.traces import big_trace
 from workbench import _native
 from workbench.core.capture.op_events import Recording, op_columns
 from workbench.core.trace.builder import StepRecord, build_trace
+from workbench.core.trace.meta import TraceMeta
 from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import load_trace
 from workbench.models import MODELS
@@ -126,7 +127,7 @@ def events_to_trace(events: int) -> None:
     seen = recording.stop()
     drained = time.perf_counter()
     runs = np.array([(thread, step.start_ns, step.end_ns) for step in steps], np.int64)
-    trace = build_trace(steps, [], {}, {}, op_columns(seen, runs))
+    trace = build_trace(steps, [], {}, TraceMeta(), op_columns(seen, runs))
     trace.self_check()
     made = time.perf_counter()
     print(

@@ -148,7 +148,8 @@ def _traced_ns(trace: Trace) -> float:
 
 
 def _untraced_ns(trace: Trace) -> float:
-    return float(trace.meta["untraced"]["run_ns"])
+    untraced = trace.meta.untraced
+    return float(untraced.run_ns or 0) if untraced else 0.0
 
 
 def _ratio(traces: Sequence[Trace]) -> Interval:

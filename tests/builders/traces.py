@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from workbench.core.trace.meta import TraceMeta
 from workbench.core.trace.tables import column_names
 from workbench.core.trace.trace import Trace
 
@@ -38,16 +40,16 @@ def make_trace(
     ),
     runs: Sequence[tuple[int, ...]] = (),
     items: Sequence[tuple[object, ...]] = (),
-    **meta: object,
+    **meta: Any,
 ) -> Trace:
-    """A trace out of plain rows; columns in the order of the constants above."""
+    """A trace out of plain rows, columns in the order of the constants above, and meta fields."""
     return Trace(
         events=pd.DataFrame(sorted(events), columns=EVENT_COLUMNS),
         nodes=pd.DataFrame([(*n, CPU) for n in nodes], columns=["name", "op", "device"]),
         tracks=pd.DataFrame(tracks, columns=["name", "kind", "index", "stage"]),
         runs=pd.DataFrame(runs, columns=RUN_COLUMNS),
         items=pd.DataFrame(items, columns=ITEM_COLUMNS),
-        meta=meta,
+        meta=TraceMeta(**meta),
     )
 
 
@@ -192,14 +194,14 @@ def big_trace(n_events: int, *, ops_per_step: int = 454, seed: int = 7) -> Trace
         tracks=_many_tracks(4),
         runs=pd.concat(runs),
         items=_many_items(begin, span),
-        meta={
-            "title": f"{steps} steps",
-            "tensorflow": "2.21.0",
-            "cores": 4,
-            "source": "executor",
-            "capacity": {"input": 1},
-            "occupancy_at_start": {"input": 1},
-        },
+        meta=TraceMeta(
+            title=f"{steps} steps",
+            tensorflow="2.21.0",
+            cores=4,
+            source="executor",
+            capacity={"input": 1},
+            occupancy_at_start={"input": 1},
+        ),
     )
 
 
@@ -245,7 +247,7 @@ def timed_trace(
     *,
     steps: int = 12,
     threads: int = 1,
-    **meta: object,
+    **meta: Any,
 ) -> Trace:
     """Steps and items whose ops run one after the other.
 
@@ -255,7 +257,7 @@ def timed_trace(
       ahead: the same of what each stage runs for an item, by name of the stage.
       steps: how many of each.
       threads: of each stage; they take turns.
-      meta: notes; 2 cores and capacity 1 unless they say otherwise.
+      meta: fields of `TraceMeta`; 2 cores and capacity 1 unless they say otherwise.
     """
     stages = dict(ahead or {})
     each_step = [step] * steps if isinstance(step[0][0], str) else step

@@ -13,6 +13,7 @@ import random
 import numpy as np
 import pandas as pd
 
+from workbench.core.trace.meta import TraceMeta
 from workbench.core.trace.tables import column_names
 from workbench.core.trace.trace import Trace
 
@@ -215,10 +216,10 @@ def _trace(ops, made, runs, items, threads, producers, capacity, first_name) -> 
             ],
             columns=column_names("items"),
         ),
-        meta={
-            "title": "DLRM, staged" if producers else "DLRM",
-            "capacity": {"prefetch": capacity} if producers else {},
-            "cores": 4,
-            "source": "synthetic",
-        },
+        meta=TraceMeta(
+            title="DLRM, staged" if producers else "DLRM",
+            capacity={"prefetch": capacity} if producers else {},
+            cores=4,
+            source="synthetic",
+        ),
     )

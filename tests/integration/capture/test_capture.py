@@ -12,7 +12,7 @@ from tensorflow.python.data.experimental.ops import testing as data_testing
 
 import workbench as wb
 from workbench.core.capture.session_capture import capture_steps
-from workbench.core.session.prefetch_runner import live_runs
+from workbench.core.session.stage_run import live_runs
 from workbench.errors import TraceError
 from workbench.viz.timeline.view import timeline_view
 
@@ -67,7 +67,7 @@ def test_stage_runs_go_ahead_of_the_steps_that_consume_them():
     taken = items[items["take_step"] >= 0].sort_values("take_end_ns")
     assert taken["take_step"].tolist() == steps["number"].tolist()
     assert taken["item"].is_monotonic_increasing
-    assert trace.meta["capacity"] == {"clicks": 2}
+    assert trace.meta.capacity == {"clicks": 2}
     assert trace.occupancy()["count"].max() <= 2
 
 
@@ -95,7 +95,7 @@ def test_a_plain_session_can_be_captured():
         trace = capture_steps(session, loss, 4, title="plain")
         trace.self_check()
         assert len(trace.steps()) == 4
-        assert trace.meta["title"] == "plain"
+        assert trace.meta.title == "plain"
         assert all(run.sink is None for run in live_runs(session))
 
 
@@ -151,14 +151,14 @@ def test_the_trace_says_how_long_and_how_busy_steps_were_untraced():
             capture.start()
             session.run(loss)
             again = capture.stop().meta
-    assert meta["untraced"]["steps"] >= 8
-    assert meta["untraced"]["step_ns"] > 30_000_000
+    assert meta.untraced.steps >= 8
+    assert meta.untraced.step_ns > 30_000_000
     # a source that sleeps uses no CPU
-    assert 0 < meta["untraced"]["cpu_ns"] < meta["untraced"]["step_ns"]
-    assert meta["inter_op_threads"] == 3
-    assert meta.get("packs_when_idle") in (True, False, None)
+    assert 0 < meta.untraced.cpu_ns < meta.untraced.step_ns
+    assert meta.inter_op_threads == 3
+    assert meta.packs_when_idle in (True, False, None)
     # what was traced does not count as untraced
-    assert again["untraced"] == meta["untraced"]
+    assert again.untraced == meta.untraced
 
 
 def test_cores_in_use_while_an_iterator_is_waited_for():
@@ -177,8 +177,8 @@ def test_cores_in_use_while_an_iterator_is_waited_for():
             for _ in range(12):
                 session.run(loss)
             meta = capture.stop().meta
-    assert meta["untraced"] == {}  # one step is no pace
-    assert meta["source_cores"] < 0.5
+    assert meta.untraced is None  # one step is too few
+    assert meta.source_cores < 0.5
 
 
 def test_a_capture_that_falls_back_on_step_stats_says_so_and_what_to_do(caplog):
@@ -197,16 +197,16 @@ def test_a_capture_that_falls_back_on_step_stats_says_so_and_what_to_do(caplog):
         capture.start(step_stats=True)
         session.run(loss)
         asked = capture.stop()
-    assert trace.meta["source"] == asked.meta["source"] == "step_stats"
-    assert trace.meta["step_stats"].startswith("the session does not run on one of Workbench's")
-    assert 'config=wb.executor_options("normal", config=…)' in trace.meta["step_stats"]
+    assert trace.meta.source == asked.meta.source == "step_stats"
+    assert trace.meta.step_stats.startswith("the session does not run on one of Workbench's")
+    assert 'config=wb.executor_options("normal", config=…)' in trace.meta.step_stats
     assert said == [
         "the capture uses TensorFlow's step stats, which lengthen every step and op: "
-        f"{trace.meta['step_stats']}; step_stats=True asks for them without this line"
+        f"{trace.meta.step_stats}; step_stats=True asks for them without this line"
     ]
-    assert asked.meta["step_stats"] == "step_stats=True asked for them" and not caplog.records
+    assert asked.meta.step_stats == "step_stats=True asked for them" and not caplog.records
     # measured by the hook itself, and in the caption beside the traced one
-    assert trace.meta["untraced"]["run_ns"] > 2_000_000
+    assert trace.meta.untraced.run_ns > 2_000_000
     words = timeline_view(trace).describe()
     assert " traced, " in words and " measured (medians of 3 and " in words
     assert "step stats, which lengthen every step and op: the session does not run" in words
@@ -220,7 +220,7 @@ def test_a_server_has_step_stats_alone_and_the_capture_says_so(caplog):
         session.run(loss)
         with caplog.at_level(logging.WARNING, "workbench"):
             trace = capture_steps(session, loss, 2)
-    assert trace.meta["source"] == "step_stats"
+    assert trace.meta.source == "step_stats"
     assert server.target in caplog.text and "trace a session without a server" in caplog.text
 
 
@@ -246,7 +246,7 @@ def test_step_stats_of_an_executor_that_records_ops_are_there_when_asked_for(cap
                 for name, kind in zip(kinds["name"], kinds["kind"], strict=True)
                 if name == "read" or name.startswith("dense")
             }
-            assert trace.meta["source"] == ("step_stats" if step_stats else "executor")
+            assert trace.meta.source == ("step_stats" if step_stats else "executor")
     assert found[True] == found[False]
     assert ("read", "prefetch") in found[True] and ("dense_3", "inter_op") in found[True]
     assert not caplog.records

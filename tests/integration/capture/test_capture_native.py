@@ -15,7 +15,7 @@ import workbench as wb
 from workbench import _native
 from workbench.core.capture import op_events
 from workbench.core.capture.session_capture import capture_steps
-from workbench.core.session.prefetch_runner import live_runs
+from workbench.core.session.stage_run import live_runs
 from workbench.core.trace.metrics import step_metrics
 from workbench.errors import TraceError
 
@@ -90,9 +90,9 @@ def test_the_executor_is_the_source_and_no_step_stats_are_collected(executor):
     trace = captured(executor, wb.StageOptions(), hooks=(Stats(),))
     trace.self_check()
     assert len(asked) >= 12 and not any(asked)
-    assert trace.meta["source"] == "executor"
-    assert trace.meta["threads"] == "recorded"
-    assert "lost_ops" not in trace.meta
+    assert trace.meta.source == "executor"
+    assert trace.meta.threads == "recorded"
+    assert trace.meta.lost_ops == 0
     assert trace.steps()["number"].tolist() == list(range(6, 18))
 
 
@@ -122,7 +122,7 @@ def test_what_ran_is_what_stocks_step_stats_say():
     with v1.Session(config=on("WORKBENCH_NORMAL")) as session:
         session.run(loss)
         native = capture_steps(session, loss, 3)
-    assert stock.meta["source"] == "step_stats"
+    assert stock.meta.source == "step_stats"
     assert executed(native) == executed(stock)
     for name in ("op", "device"):
         assert dict(zip(native.nodes["name"], native.nodes[name], strict=True)) == dict(
@@ -146,7 +146,7 @@ def test_stage_runs_go_ahead_of_the_steps_that_consume_them(executor):
     assert (whole["put_end_ns"] <= whole["take_end_ns"]).all()
     taken = items[items["take_step"] >= 0].sort_values("take_end_ns")
     assert taken["take_step"].tolist() == trace.steps()["number"].tolist()
-    assert trace.meta["capacity"] == {"clicks": 2}
+    assert trace.meta.capacity == {"clicks": 2}
 
 
 @every_executor
@@ -247,19 +247,19 @@ def test_a_step_under_way_when_the_capture_starts_is_left_out_whole():
     assert executed(trace)["dense_0"] == 1
 
 
-def test_the_pace_of_traced_steps_stands_in_where_none_were_run_before():
+def test_the_time_of_traced_steps_stands_in_where_none_were_run_before():
     loss = compute(slow_source(0.01))
     with v1.Session(config=on("WORKBENCH_NORMAL")) as session:
         session.run(loss)
-        pace = capture_steps(session, loss, 12).meta["untraced"]
-    assert pace["while_traced"] is True
-    assert pace["steps"] >= 8
-    assert 10_000_000 < pace["step_ns"] < 60_000_000
+        untraced = capture_steps(session, loss, 12).meta.untraced
+    assert untraced.while_traced
+    assert untraced.steps >= 8
+    assert 10_000_000 < untraced.step_ns < 60_000_000
     trace = captured("WORKBENCH_NORMAL", None)
-    assert trace.meta["untraced"] == {} or trace.meta["untraced"]["while_traced"]
+    assert trace.meta.untraced is None or trace.meta.untraced.while_traced
 
 
-def test_the_pace_of_untraced_steps_goes_first():
+def test_the_time_of_untraced_steps_goes_first():
     capture = wb.CaptureHook()
     loss = compute(slow_source(0.01))
     config = on("WORKBENCH_NORMAL")
@@ -269,8 +269,8 @@ def test_the_pace_of_untraced_steps_goes_first():
         capture.start()
         for _ in range(12):
             session.run(loss)
-        pace = capture.stop().meta["untraced"]
-    assert "while_traced" not in pace and pace["steps"] in (9, 10, 11)
+        untraced = capture.stop().meta.untraced
+    assert not untraced.while_traced and untraced.steps in (9, 10, 11)
 
 
 def test_lost_ops_are_noted_and_said(monkeypatch, caplog):
@@ -283,7 +283,7 @@ def test_lost_ops_are_noted_and_said(monkeypatch, caplog):
         session.run(loss)
         with caplog.at_level(logging.WARNING, "workbench"):
             trace = capture_steps(session, loss, 2)
-    assert trace.meta["lost_ops"] == 7
+    assert trace.meta.lost_ops == 7
     assert "the trace lacks 7 ops: more ran than the tracer's memory holds" in caplog.text
     assert "trace fewer steps at a time" in caplog.text
 
@@ -318,5 +318,5 @@ def test_a_server_takes_no_notice_of_the_executor_so_step_stats_stay_the_source(
         session.run(loss)
         trace = capture_steps(session, loss, 2)
     trace.self_check()
-    assert trace.meta["source"] == "step_stats"
+    assert trace.meta.source == "step_stats"
     assert executed(trace)["dense_0"] == 2

@@ -117,9 +117,9 @@ def test_traces_show_the_stage_ahead(comparison):
 def test_traces_come_from_the_executor_with_the_measured_step_beside(comparison):
     found, _ = comparison
     for variant in found.variants:
-        pace = variant.trace.meta["untraced"]
-        assert variant.trace.meta["source"] == "executor"
-        assert pace["steps"] > 0 and pace["run_ns"] > 0 and "while_traced" not in pace
+        untraced = variant.trace.meta.untraced
+        assert variant.trace.meta.source == "executor"
+        assert untraced.steps > 0 and untraced.run_ns > 0 and not untraced.while_traced
         # of consecutive steps of a warm session
         numbers = variant.trace.steps()["number"].tolist()
         assert numbers == list(range(numbers[0], numbers[0] + 5)) and numbers[0] > 20
@@ -146,10 +146,10 @@ def traced_with(step_stats: bool, build=tiny_build, **chosen) -> wb.Trace:
 def test_step_stats_are_the_tracer_where_they_are_asked_for(leaves_no_process):
     stats = traced_with(True)
     assert (
-        stats.meta["source"] == "step_stats"
-        and stats.meta["step_stats"] == "step_stats=True asked for them"
+        stats.meta.source == "step_stats"
+        and stats.meta.step_stats == "step_stats=True asked for them"
     )
-    assert stats.meta["untraced"]["run_ns"] > 0
+    assert stats.meta.untraced.run_ns > 0
     assert set(stats.tracks["kind"]) == {"step", "prefetch", "inter_op"}
 
 
@@ -187,9 +187,9 @@ def test_a_single_trace(leaves_no_process):
     program = Program(name="tiny", build=tiny_build)
     found = trace(program, steps=4, warm_up_steps=2, progress=False)
     assert len(found.steps()) == 4
-    assert found.meta["title"] == "tiny"
-    assert found.meta["source"] == "executor"
-    assert found.meta["untraced"]["run_ns"] > 0
+    assert found.meta.title == "tiny"
+    assert found.meta.source == "executor"
+    assert found.meta.untraced.run_ns > 0
 
 
 def raises_in_build(optimizations):

@@ -124,8 +124,8 @@ def test_its_traces_show_input_ops_and_the_stage(comparison):
     for each in (off, smart, inline):
         each.self_check()
         assert len(each.steps()) == 5
-        assert each.meta["source"] == "executor"
-        assert each.meta["untraced"]["run_ns"] > 0
+        assert each.meta.source == "executor"
+        assert each.meta.untraced.run_ns > 0
     assert (off.nodes["op"] == "IteratorGetNext").any()
     assert "prefetch" in set(smart.tracks["kind"])
     staged_ops = smart.nodes["op"][smart.events["node"][smart.events["track"] == 1].unique()]
@@ -186,8 +186,8 @@ def test_one_trace_of_a_function():
     program = wb.FunctionProgram(name="mine", make=make)
     found = wb.trace(program, Optimizations(executor="cost_model"), steps=3, progress=False)
     assert len(found.steps()) == 3
-    assert found.meta["source"] == "executor"
-    assert found.meta["untraced"]["run_ns"] > 0
+    assert found.meta.source == "executor"
+    assert found.meta.untraced.run_ns > 0
 
 
 class InTurn:

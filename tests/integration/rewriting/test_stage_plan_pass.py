@@ -27,6 +27,7 @@ import workbench as wb
 from workbench import _native
 from workbench.core.session.prefetch_runner import PrefetchRunner, build_runner
 from workbench.core.session.runner_registry import runners
+from workbench.core.session.stage_run import StageRun
 from workbench.core.session.staged import prefetch_join
 from workbench.core.staging import buffer
 from workbench.core.staging.buffer import Buffer
@@ -526,7 +527,7 @@ class TestWidening:
         self.build(tf.strings.as_string(numbers(5)))
         stage = widened(graph, ["clicks/take", "value"], ["clicks/take", "value"])
         with v1.Session(config=config_of(stage)) as session:
-            run = stage.runner.start(session)
+            run = StageRun(stage.runner, session)
             assert [float(session.run("value:0")) for _ in range(5)] == [0, 1, 2, 3, 4]
             with pytest.raises(tf.errors.OutOfRangeError, match="stage 'clicks' has ended"):
                 session.run("value:0")

@@ -17,6 +17,7 @@ import tensorflow as tf
 
 import workbench as wb
 from workbench.core.session.runner_registry import runners
+from workbench.core.session.stage_run import StageRun
 
 v1 = tf.compat.v1
 CYCLES = int(os.environ.get("WORKBENCH_SOAK_CYCLES", "120"))
@@ -28,7 +29,7 @@ ALLOWED_BYTES_PER_CYCLE = 512
 def cycle(graph, fetch, number: int) -> None:
     """One session: consumed a little, then closed in one of the ways sessions end."""
     session = v1.Session(graph=graph)
-    runs = [runner.start(session) for runner in runners(graph)]
+    runs = [StageRun(runner, session) for runner in runners(graph)]
     for _ in range(3):
         session.run(fetch)
     if number % 3 == 0:

@@ -13,8 +13,8 @@ import tensorflow as tf
 
 import workbench as wb
 from tests.builders.epochs import take_all
-from workbench.core.session.prefetch_runner import live_runs
 from workbench.core.session.runner_registry import runners
+from workbench.core.session.stage_run import StageRun, live_runs
 from workbench.errors import OptionError, UnsupportedError
 
 v1 = tf.compat.v1
@@ -314,7 +314,7 @@ class TestLifeCycle:
         back = wb.staged(numbers())
         session = v1.Session()
         for runner in runners(v1.get_default_graph()):
-            runner.start(session)
+            StageRun(runner, session)
         session.run(back)
         session.close()
         assert no_producer_is_left()
@@ -331,7 +331,7 @@ class TestLifeCycle:
             session = v1.Session(server.target)
             session.run(init)
             session.run(mark, {session_number: number})
-            run = runner.start(session)
+            run = StageRun(runner, session)
             assert {int(session.run(back)) for _ in range(6)} == {number}
             if number == 2:
                 run.stop()
@@ -368,7 +368,7 @@ class TestLifeCycle:
             with tf.Graph().as_default() as graph:
                 back = wb.staged(tf.constant(value))
                 session = v1.Session(server.target, graph=graph)
-                run = runners(graph)[0].start(session)
+                run = StageRun(runners(graph)[0], session)
                 sessions.append((session, back, run))
         for _ in range(3):
             assert [int(s.run(b)) for s, b, _ in sessions] == [1, 2]

@@ -7,6 +7,7 @@ import pytest
 from tests.builders.traces import unstaged_trace
 from workbench.core.capture.cpu_time import StepClock
 from workbench.core.options import StageOptions
+from workbench.core.trace.meta import UntracedSteps
 from workbench.experiments.worker import traced_steps
 from workbench.experiments.worker.traced_steps import settling_steps, traced_between
 
@@ -16,8 +17,8 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traced_steps, "settle", lambda: None)
 
 
-def ran(steps: int) -> tuple[list[str], dict[str, object]]:
-    """What ran in its order, and the pace that the trace notes."""
+def ran(steps: int) -> tuple[list[str], UntracedSteps | None]:
+    """What ran in its order, and the untraced time that the trace notes."""
     done: list[str] = []
 
     def measure(clock: StepClock, count: int) -> None:
@@ -30,7 +31,7 @@ def ran(steps: int) -> tuple[list[str], dict[str, object]]:
         done.append("traced")
         return unstaged_trace(steps)
 
-    return done, traced_between(measure, trace, steps).meta["untraced"]
+    return done, traced_between(measure, trace, steps).meta.untraced
 
 
 @pytest.mark.parametrize(("steps", "half"), [(1, 6), (12, 6), (31, 16), (500, 30)])
@@ -41,12 +42,12 @@ def test_as_many_untraced_steps_as_traced_ones_half_before_and_half_after(
     assert done == [f"{half} untraced", "traced", f"{half} untraced"]
 
 
-def test_the_trace_notes_the_pace_of_both_halves_and_not_the_time_between() -> None:
-    done, pace = ran(1)
+def test_the_trace_notes_the_time_of_both_halves_and_not_the_time_between() -> None:
+    done, untraced = ran(1)
     assert len(done) == 3
     # of six steps five are followed by another one; a pause of this machine may cost some
-    assert 0 < pace["steps"] <= 10  # type: ignore[operator]
-    assert {"step_ns", "cpu_ns", "run_ns"} < set(pace)
+    assert untraced is not None and 0 < untraced.steps <= 10
+    assert None not in (untraced.step_ns, untraced.cpu_ns, untraced.run_ns)
 
 
 def test_what_stages_hold_ready_is_used_up_before_steps_count() -> None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from typing import Any
 
 import numpy as np
 
 from workbench.core.graph import op_types
 from workbench.core.trace import intervals
-from workbench.core.trace.trace import Trace
+from workbench.core.trace.meta import UntracedSteps
+from workbench.core.trace.op_columns import OpColumns
 
-# Notes of a trace that come from watching the CPUs meanwhile.
-CPU_FACTS = ("source_cores", "packs_when_idle")
-# Steps that an untraced pace is taken from, at most; fewer than the least say nothing.
+# Steps that an untraced time is taken from, at most; fewer than the least say nothing.
 _KEPT_STEPS = 64
 _FEWEST_STEPS = 8
 # A step this much longer than the median stood beside a pause, a checkpoint or an evaluation.
@@ -50,13 +48,12 @@ class StepClock:
         if self._begun and self._begun[-1][0]:
             self._begun.append((0, 0, 0))
 
-    def pace(self) -> dict[str, Any] | None:
-        """How long untraced steps take, in ns.
+    def untraced(self) -> UntracedSteps | None:
+        """How long untraced steps take.
 
         Returns:
-          `steps`, how many were counted; `step_ns` and `cpu_ns`, mean time and mean CPU time from
-          one step's begin to the next; `run_ns`, the median from a step's begin to its end, where
-          ends were noted. None when there were too few steps, or several clients ran them.
+          None when there were too few steps, or several clients ran them; `run_ns` is None where
+          no ends were noted.
         """
         noted = np.array(list(self._begun), np.int64).reshape(-1, 3)
         if len(np.unique(noted[noted[:, 0] != 0, 0])) != 1:
@@ -67,12 +64,12 @@ class StepClock:
             return None
         usual = lasted <= _PAUSE * np.median(lasted)
         run_ns = list(self._run_ns)
-        return {
-            "steps": int(usual.sum()),
-            "step_ns": round(float(lasted[usual].mean())),
-            "cpu_ns": round(float(used[usual].mean())),
-            **({"run_ns": round(float(np.median(run_ns)))} if run_ns else {}),
-        }
+        return UntracedSteps(
+            steps=int(usual.sum()),
+            step_ns=round(float(lasted[usual].mean())),
+            cpu_ns=round(float(used[usual].mean())),
+            run_ns=round(float(np.median(run_ns))) if run_ns else None,
+        )
 
 
 class CpuSampler:
@@ -105,19 +102,20 @@ class CpuSampler:
             self._samples.append(((before + time.time_ns()) // 2, used))
 
 
-def cores_while_waiting(trace: Trace, samples: np.ndarray) -> float | None:
+def cores_while_waiting(ops: OpColumns, steps: int, samples: np.ndarray) -> float | None:
     """Cores that the process used while of a step's ops nothing but the input's ran.
 
     Near 0 the input waits for something outside, near 1 it computes.
 
     Args:
-      trace: of the time in which the samples were taken.
+      ops: those of all runs in the time in which the samples were taken.
+      steps: how many of the runs are main steps; those are the first.
       samples: int64 [n, 2], as `CpuSampler.stop` returns them.
 
     Returns:
       None where too few samples lie in such time: the input is short, or never alone.
     """
-    begin, end = _only_input(trace)
+    begin, end = _only_input(ops, steps)
     if len(samples) < 2 or not len(begin):
         return None
     time_ns, used_ns = samples.T
@@ -131,23 +129,20 @@ def cores_while_waiting(trace: Trace, samples: np.ndarray) -> float | None:
     return float(used.sum() / lasted.sum())
 
 
-def _only_input(trace: Trace) -> intervals.Intervals:
+def _only_input(ops: OpColumns, steps: int) -> intervals.Intervals:
     """When inputs ran and no other op did, between the first and the last op of a step."""
-    events = trace.events
-    start = events["start_ns"].to_numpy(np.int64)
-    end = start + events["dur_ns"].to_numpy(np.int64)
-    sources = list(op_types.SOURCES - {op_types.STAGE_TAKE})
-    waits = np.isin(trace.nodes["op"].to_numpy(str), sources)[events["node"].to_numpy()]
-    main_tracks = (trace.tracks["kind"] == "inter_op").to_numpy(bool)
-    main = np.flatnonzero(main_tracks[events["track"].to_numpy()])
-    step = events["step"].to_numpy(np.int64)[main]
-    order = np.argsort(step, kind="stable")
+    types = ops.nodes["op"].astype(object)
+    ops = ops.rows(~types.isin(op_types.BUFFER_OPS).to_numpy(bool)[ops.node])
+    waits = types.isin(op_types.INPUTS).to_numpy(bool)[ops.node]
+    main = np.flatnonzero(ops.run < steps)
+    order = main[np.argsort(ops.run[main], kind="stable")]
     if not len(order):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    first = np.flatnonzero(np.diff(step[order], prepend=-1))
+    first = np.flatnonzero(np.diff(ops.run[order], prepend=-1))
     of_steps = intervals.union(
-        np.minimum.reduceat(start[main][order], first), np.maximum.reduceat(end[main][order], first)
+        np.minimum.reduceat(ops.start_ns[order], first),
+        np.maximum.reduceat(ops.end_ns[order], first),
     )
-    inputs = intervals.union(start[waits], end[waits])
-    others = intervals.union(start[~waits], end[~waits])
+    inputs = intervals.union(ops.start_ns[waits], ops.end_ns[waits])
+    others = intervals.union(ops.start_ns[~waits], ops.end_ns[~waits])
     return intervals.subtract(intervals.intersection(inputs, of_steps), others)

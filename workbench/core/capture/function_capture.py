@@ -20,6 +20,7 @@ from workbench.core.graph.op_types import STAGE_PUT
 from workbench.core.staging.buffer import EVENT_PUT
 from workbench.core.staging.stage_record import StageRunRecord
 from workbench.core.trace.builder import StepRecord, build_trace
+from workbench.core.trace.meta import EXECUTOR, TraceMeta
 from workbench.core.trace.op_columns import OpColumns
 from workbench.core.trace.trace import Trace
 
@@ -79,16 +80,15 @@ class FunctionRecorder:
         step_calls = [_call_in(own, step) for step in self._steps]
         runs = np.array([*step_calls, *ahead_calls], np.int64).reshape(-1, 3)
         ops = op_columns(events, runs)
-        meta = {
-            "title": self._title,
-            "tensorflow": tf.version.VERSION,
-            "cores": os.cpu_count(),
-            "capacity": {name: self._runner.options.capacity} if self._runner else {},
-            "inter_op_threads": tf.config.threading.get_inter_op_parallelism_threads(),
-            "source": "executor",
-            "untraced": {},
-            **({"lost_ops": events.lost} if events.lost else {}),
-        }
+        meta = TraceMeta(
+            title=self._title,
+            tensorflow=tf.version.VERSION,
+            cores=os.cpu_count(),
+            capacity={name: self._runner.options.capacity} if self._runner else {},
+            inter_op_threads=tf.config.threading.get_inter_op_parallelism_threads(),
+            source=EXECUTOR,
+            lost_ops=events.lost,
+        )
         return build_trace(
             self._steps,
             ahead,

@@ -23,12 +23,13 @@ from workbench.core.capture.cpu_time import CpuSampler, StepClock, cores_while_w
 from workbench.core.capture.idle_cores import packs_when_idle
 from workbench.core.capture.op_events import Recording, op_columns
 from workbench.core.capture.step_stats import stats_columns
-from workbench.core.session.prefetch_runner import StageRun, live_runs
 from workbench.core.session.session_facts import server_of, trace_level, traced_by_executor
+from workbench.core.session.stage_run import StageRun, live_runs
 from workbench.core.staging.stage_record import StageRunRecord
 from workbench.core.trace.builder import StepRecord, build_trace
+from workbench.core.trace.meta import EXECUTOR, STEP_STATS, TraceMeta, UntracedSteps
 from workbench.core.trace.op_columns import OpColumns
-from workbench.core.trace.trace import STEP_STATS, Trace
+from workbench.core.trace.trace import Trace
 from workbench.errors import TraceError
 
 v1 = tf.compat.v1
@@ -47,11 +48,11 @@ class Recorder:
         self,
         session: Any,
         title: str = "",
-        untraced: Mapping[str, Any] | None = None,
+        untraced: UntracedSteps | None = None,
         step_stats: bool = False,
         sample_cpu: bool = True,
     ) -> None:
-        """`untraced` is the pace of the steps before, as `StepClock.pace` tells it.
+        """`untraced` is the time of the steps before, as `StepClock.untraced` gives it.
 
         `step_stats` and `sample_cpu` are as of `CaptureHook.start`.
         """
@@ -137,16 +138,16 @@ class Recorder:
                 "no step was run between start and stop, so there is nothing to show; "
                 "run at least one step while the capture is on"
             )
-        notes = self._meta()
         runs = [run for run, _ in stage_runs]
         if self._recording is not None:
-            ops, more = _recorded_ops(self._recording, steps, stage_runs)
-            notes |= more
+            ops, lost = _recorded_ops(self._recording, steps, stage_runs)
         else:
             metadata = [step.metadata for step in steps] + [run.metadata for run in runs]
-            ops = stats_columns(metadata)
-        trace = build_trace(steps, runs, events, notes, ops)
-        return trace if samples is None else _with_cpu_facts(trace, samples)
+            ops, lost = stats_columns(metadata), 0
+        meta = dataclasses.replace(self._meta(), lost_ops=lost)
+        if samples is not None:
+            meta = _with_cpu_facts(meta, cores_while_waiting(ops, len(steps), samples))
+        return build_trace(steps, runs, events, meta, ops)
 
     def abandon(self) -> None:
         """Switches everything off; what was seen is dropped."""
@@ -164,24 +165,24 @@ class Recorder:
         with self._lock:
             self._stage_runs.append((run, threading.get_native_id()))
 
-    def _meta(self) -> dict[str, Any]:
+    def _meta(self) -> TraceMeta:
         config = getattr(self._session, "_config", None)
         threads = config.inter_op_parallelism_threads if config else 0
-        return {
-            "title": self._title,
-            "tensorflow": tf.version.VERSION,
-            "cores": os.cpu_count(),
-            "capacity": {s.runner.stage: s.runner.options.capacity for s in self._stages},
-            "inter_op_threads": max(0, threads),
-            "source": STEP_STATS if self._step_stats else "executor",
-            **({"step_stats": self._why} if self._step_stats else {}),
-            "untraced": dict(self._untraced or self._own_pace() or {}),
-        }
+        return TraceMeta(
+            title=self._title,
+            tensorflow=tf.version.VERSION,
+            cores=os.cpu_count(),
+            capacity={s.runner.stage: s.runner.options.capacity for s in self._stages},
+            inter_op_threads=max(0, threads),
+            source=STEP_STATS if self._step_stats else EXECUTOR,
+            step_stats=self._why,
+            untraced=self._untraced or self._while_traced(),
+        )
 
-    def _own_pace(self) -> dict[str, Any] | None:
-        """The pace of the traced steps; the executor's recording hardly slows them down."""
-        pace = self._clock.pace() if self._recording is not None else None
-        return {**pace, "while_traced": True} if pace else None
+    def _while_traced(self) -> UntracedSteps | None:
+        """The time of the traced steps; the executor's recording hardly lengthens them."""
+        steps = self._clock.untraced() if self._recording is not None else None
+        return dataclasses.replace(steps, while_traced=True) if steps else None
 
 
 def _why_step_stats(session: Any) -> str:
@@ -204,30 +205,27 @@ def _recorded_ops(
     recording: Recording,
     steps: Sequence[StepRecord],
     stage_runs: Sequence[tuple[StageRunRecord, int]],
-) -> tuple[OpColumns, dict[str, Any]]:
-    """The ops of these runs, in this order, and what to note of the recording."""
+) -> tuple[OpColumns, int]:
+    """The ops of these runs, in this order, and how many the recording lost."""
     events = recording.stop()
     runs = [(step.thread_id, step.start_ns, step.end_ns) for step in steps]
     runs += [(thread, run.start_ns, run.end_ns) for run, thread in stage_runs]
     ops = op_columns(events, np.array(runs, np.int64))
-    if not events.lost:
-        return ops, {}
-    _LOG.warning(
-        "the trace lacks %d ops: more ran than the tracer's memory holds; trace fewer steps at a "
-        "time",
-        events.lost,
+    if events.lost:
+        _LOG.warning(
+            "the trace lacks %d ops: more ran than the tracer's memory holds; trace fewer steps at "
+            "a time",
+            events.lost,
+        )
+    return ops, events.lost
+
+
+def _with_cpu_facts(meta: TraceMeta, source_cores: float | None) -> TraceMeta:
+    return dataclasses.replace(
+        meta,
+        source_cores=None if source_cores is None else round(source_cores, 3),
+        packs_when_idle=packs_when_idle(),
     )
-    return ops, {"lost_ops": events.lost}
-
-
-def _with_cpu_facts(trace: Trace, samples: np.ndarray) -> Trace:
-    """The trace with what is known of the CPUs noted beside it."""
-    used, packs = cores_while_waiting(trace, samples), packs_when_idle()
-    notes = {
-        **({} if used is None else {"source_cores": round(used, 3)}),
-        **({} if packs is None else {"packs_when_idle": packs}),
-    }
-    return dataclasses.replace(trace, meta={**trace.meta, **notes})
 
 
 class CaptureHook(tf.compat.v1.train.SessionRunHook):
@@ -281,7 +279,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
             )
         if self._recorder is not None:
             raise TraceError("the capture is on already; stop it before starting it again")
-        recorder = Recorder(self._session, self._title, self._pace(), step_stats, sample_cpu)
+        recorder = Recorder(self._session, self._title, self._untraced(), step_stats, sample_cpu)
         recorder.start()
         self._recorder = recorder
 
@@ -320,12 +318,12 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         options = recorder.begin_step()
         return None if options is None else v1.train.SessionRunArgs(None, options=options)
 
-    def _pace(self) -> dict[str, Any] | None:
-        """The pace of the untraced steps; the CPU time of a server is not known here."""
-        pace = self.clock.pace()
-        if pace and server_of(self._session):
-            del pace["cpu_ns"]
-        return pace
+    def _untraced(self) -> UntracedSteps | None:
+        """The time of the untraced steps; the CPU time of a server is not known here."""
+        steps = self.clock.untraced()
+        if steps and server_of(self._session):
+            return dataclasses.replace(steps, cpu_ns=None)
+        return steps
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Keeps what a traced step gave."""

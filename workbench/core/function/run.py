@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import logging
 import secrets
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,17 +19,15 @@ import tensorflow as tf
 from workbench.core.function.call import Cancellation, FunctionCall
 from workbench.core.function.rewrite import Halves
 from workbench.core.options import StageOptions
-from workbench.core.staging.buffer import Buffer, is_parked, is_superseded
+from workbench.core.staging.buffer import CLOSED, ENDED, Buffer
 from workbench.core.staging.buffer_names import give_back_with, lend_name
 from workbench.core.staging.end_at_exit import end_at_exit, is_of_this_process
-from workbench.core.staging.error_codes import error_codes
+from workbench.core.staging.error_codes import closed_codes, error_codes
+from workbench.core.staging.producer import Producers
 
-_LOG = logging.getLogger("workbench")
 _CPU = "/device:CPU:0"
-# How long a stop waits for producers to notice; one that is stuck in Python upstream ends later.
-_JOIN_SECONDS = 5.0
 # In native/staging/stage_messages.cc, said by a take after the end of the input alone.
-_ENDED = "its producers reached the end of their input"
+_END_OF_INPUT = "its producers reached the end of their input"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -144,51 +140,54 @@ def _traced(body: Callable[..., Any], *specs: Any) -> Any:
 
 
 class FunctionRun:
-    """The producing threads of one epoch, and the steps that take from them.
-
-    Attributes:
-      ignored: batches skipped so far because of an ignored exception.
-      threads: where it produces.
-    """
+    """The producers of one epoch with the ProducerOps that they call, and the steps that take."""
 
     def __init__(
         self, runner: FunctionRunner, iterator: Sequence[tf.Tensor], on_stop: Callable[[], None]
     ) -> None:
-        self.ignored = 0
         self._on_stop = on_stop
         self._stage = runner.halves.stage.name
         self._buffer = runner.buffer
-        self._options = runner.options
-        self._closed_codes = error_codes(
-            self._options.closed_exception_types or (tf.errors.OUT_OF_RANGE,)
-        )
-        self._ignored_codes = error_codes(self._options.ignored_exception_types)
-        self._iterator = list(iterator)
+        self._options = options = runner.options
         self._token = secrets.randbits(62) + 1
         # In the message that ends takes, so that an error of the compute half is told from it.
         self._failed = f"stage {self._stage!r} failed to produce ({self._token})"
         self._error: BaseException | None = None
-        self._stopping = False
-        self._ended_by_close = False
+        self._ended = False
         self._lock = threading.Lock()
-        self._cancellations = [Cancellation() for _ in range(self._options.num_threads)]
         whole = runner.halves.function
         self._consume = FunctionCall(runner.consume, part_of=whole)
+        self._cancellations = [Cancellation() for _ in range(options.num_threads)]
         self._puts = [
             FunctionCall(runner.produce, part_of=whole, prefix=self._stage, cancel=each)
             for each in self._cancellations
         ]
-        self._live = self._options.num_threads
+        # Also when this thread is just tracing a function.
+        with tf.init_scope(), tf.device(_CPU):
+            self._arguments = [
+                [*iterator, tf.constant([self._token, thread], tf.int64)]
+                for thread in range(options.num_threads)
+            ]
+        self._producers = Producers(
+            self._stage,
+            self,
+            options.num_threads,
+            closed_codes=closed_codes(options),
+            ignored_codes=error_codes(options.ignored_exception_types),
+        )
         _on_buffer(self._buffer.resume, [self._token, -1])
-        self.threads = [
-            threading.Thread(
-                target=self._produce, args=(i,), name=f"{self._stage}-{i}", daemon=True
-            )
-            for i in range(self._live)
-        ]
         end_at_exit(self)
-        for thread in self.threads:
-            thread.start()
+        self._producers.start()
+
+    @property
+    def threads(self) -> list[threading.Thread]:
+        """Where it produces."""
+        return self._producers.threads
+
+    @property
+    def ignored(self) -> int:
+        """Batches skipped so far because of an ignored exception."""
+        return self._producers.ignored
 
     def step(self) -> Any:
         """Takes a batch, waiting for one, and runs the compute half.
@@ -198,13 +197,13 @@ class FunctionRun:
           BaseException: the error of a producer after all that was put before it, or one of the
             compute half; the run is stopped then.
         """
-        if self._stopping:
+        if self._producers.stops:
             raise StopIteration
         try:
             return self._consume()
         except tf.errors.OpError as error:
             ends = self._error if self._failed in error.message else None
-            if isinstance(error, tf.errors.OutOfRangeError) and _ENDED in error.message:
+            if isinstance(error, tf.errors.OutOfRangeError) and _END_OF_INPUT in error.message:
                 ends = StopIteration()
             self.stop()
             if ends is None:
@@ -216,8 +215,7 @@ class FunctionRun:
 
     def end(self) -> bool:
         """Cancels what the producers do; False if that was done before."""
-        with self._lock:
-            first, self._stopping = not self._stopping, True
+        first = self._producers.announce_stop()
         if first:
             for cancellation in self._cancellations:
                 cancellation.cancel()
@@ -231,75 +229,44 @@ class FunctionRun:
         """Ends the producers, waits for that a few seconds at most, and drops what they made."""
         if not is_of_this_process(self) or not self.end():
             return
-        deadline = time.monotonic() + _JOIN_SECONDS
-        for thread in self.threads:
-            if thread is not threading.current_thread():
-                thread.join(max(0.0, deadline - time.monotonic()))
+        self._producers.join()
         # A new owner: the batches left go, and what a straggler still puts is refused.
         self._token = secrets.randbits(62) + 1
         _on_buffer(self._buffer.resume, [self._token, -1])
         self._cancel(tf.errors.CANCELLED, f"stage {self._stage!r} was stopped")
         self._on_stop()
 
-    def _produce(self, thread: int) -> None:
-        put = self._puts[thread]
-        arguments = [*self._iterator, tf.constant([self._token, thread], tf.int64)]
-        try:
-            while not self._stopping:
-                try:
-                    put(arguments)
-                except tf.errors.OpError as error:
-                    if is_parked(error):
-                        self._wait_for_room(arguments[-1], error)
-                    elif self._is_ignored(error):
-                        self._skip(error)
-                    else:
-                        raise
-        except BaseException as error:  # the thread's last word: nothing may vanish silently
-            self._fail(error)
-        finally:
-            self._leave()
+    def put(self, thread: int) -> None:
+        """Reads a batch, runs the staged half and puts its item."""
+        self._puts[thread](self._arguments[thread])
 
-    def _wait_for_room(self, owner: tf.Tensor, error: tf.errors.OpError) -> None:
-        """The batch of a timed-out put stays in line: waits until the buffer has taken it."""
+    def flush(self, thread: int) -> None:
+        """Waits until the buffer has the item that a timed-out put left in line."""
         timeout = self._options.timeout_millis
-        while not self._stopping:
-            _LOG.warning("%s", error.message)
-            try:
-                _on_buffer(lambda own: self._buffer.flush(own, timeout_millis=timeout), owner)
-                return
-            except tf.errors.DeadlineExceededError as again:
-                error = again
+        _on_buffer(
+            lambda owner: self._buffer.flush(owner, timeout_millis=timeout),
+            self._arguments[thread][-1],
+        )
 
-    def _is_ignored(self, error: tf.errors.OpError) -> bool:
-        code = error.error_code
-        ends = code == tf.errors.CANCELLED or code in self._closed_codes
-        return not ends and code in self._ignored_codes
+    def rest(self, thread: int, reason: int, message: str) -> bool:
+        """Notes the end of the input, which no producer reads again."""
+        del thread, message
+        if reason in (ENDED, CLOSED):
+            self._ended = True
+        return False
 
-    def _skip(self, error: tf.errors.OpError) -> None:
+    def fail(self, thread: int, error: BaseException) -> None:
+        """Hands the first error on, to the step that finds nothing more to take."""
+        del thread
         with self._lock:
-            self.ignored += 1
-            count = self.ignored
-        _LOG.warning("stage %r skipped a batch (%d so far): %s", self._stage, count, error.message)
-
-    def _fail(self, error: BaseException) -> None:
-        """Ends this thread: quietly, by closing the epoch, or by handing the error on."""
-        code = getattr(error, "error_code", None)
-        with self._lock:
-            if self._stopping or self._error is not None or is_superseded(error):
-                return
-            if code != tf.errors.CANCELLED and code in self._closed_codes:
-                self._ended_by_close = True
+            if self._error is not None:
                 return
             self._error = error
         self._cancel(tf.errors.INTERNAL, self._failed)
 
-    def _leave(self) -> None:
-        with self._lock:
-            self._live -= 1
-            ended = self._ended_by_close and self._error is None
-            closes = self._live == 0 and ended and not self._stopping
-        if closes:
+    def leave(self) -> None:
+        """Closes the epoch, where all producers came to the end of the input."""
+        if self._ended and self._error is None and not self._producers.stops:
             _on_buffer(self._buffer.close, [self._token, -1])
 
     def _cancel(self, code: int, message: str) -> None:

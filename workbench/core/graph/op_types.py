@@ -25,6 +25,10 @@ SOURCES = frozenset(
     }
 )
 STAGE_PUT, STAGE_TAKE = "WorkbenchBufferPut", "WorkbenchBufferTake"
+# Do nothing but wait for a stage's buffer.
+BUFFER_OPS = frozenset({STAGE_PUT, STAGE_TAKE})
+# Sources that are the model's own.
+INPUTS = SOURCES - BUFFER_OPS
 # Their edges lead back to the start of a loop.
 LOOPS_BACK = frozenset({"NextIteration", "RefNextIteration"})
 

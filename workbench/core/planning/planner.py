@@ -65,7 +65,7 @@ def plan(
             f"num_threads={chosen.num_threads} lets batches overtake each other; "
             "say reorder=True if their order does not matter"
         )
-    count = cores or (trace.meta.get("cores") if trace else None) or os.cpu_count() or 1
+    count = cores or (trace.meta.cores if trace else None) or os.cpu_count() or 1
     if trace is None:
         ways = [widest_chained(boundary, side, chosen) for side in boundary.sides]
         return plan_of(boundary, ways, chosen, compute_device=compute_device)

@@ -14,8 +14,6 @@ from workbench.core.trace.trace import Trace
 
 # A step this much longer than the median was disturbed and is left out.
 _DISTURBED = 1.5
-_INPUTS = list(op_types.SOURCES - {op_types.STAGE_TAKE})
-_BUFFER_OPS = [op_types.STAGE_PUT, op_types.STAGE_TAKE]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,9 +101,8 @@ def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
 
 def _stages(trace: Trace) -> dict[str, int]:
     """Capacity of every stage that ran, by name."""
-    known = trace.meta.get("capacity", {})
     ran = trace.tracks["stage"][trace.tracks["kind"] == "prefetch"]
-    return {str(name): int(known.get(name, 1)) for name in ran.unique()}
+    return {str(name): trace.meta.capacity.get(name, 1) for name in ran.unique()}
 
 
 class _Count:
@@ -116,9 +113,9 @@ class _Count:
         self._view = view
         self._names = trace.nodes["name"].astype(str).tolist()
         self._matches: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
-        ops = trace.nodes["op"].to_numpy(str)
-        self.is_input = np.isin(ops, _INPUTS)
-        self._counts = ~self.is_input & ~np.isin(ops, _BUFFER_OPS)
+        ops = trace.nodes["op"].astype(object)
+        self.is_input = ops.isin(op_types.INPUTS).to_numpy(bool)
+        self._counts = ~self.is_input & ~ops.isin(op_types.BUFFER_OPS).to_numpy(bool)
         self._events = _undisturbed(trace)
 
     def tracks(self, kind: str, stage: str) -> np.ndarray:

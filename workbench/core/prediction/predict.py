@@ -8,7 +8,7 @@ as the untraced steps before it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from workbench.core.prediction.pipeline import Pipeline
 from workbench.core.prediction.pipeline_builder import candidate_pipeline, traced_pipeline
 from workbench.core.prediction.prediction import Prediction
 from workbench.core.prediction.simulator import Replayed, replay
+from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 
 # Between two ops the executor takes 150 to 660 ns, untraced: chains, wide graphs, a DLRM of 441
@@ -47,35 +48,34 @@ def node_costs(trace: Trace, view: GraphView) -> Costs:
       view: the graph that was run, as the user built it; the trace may be of any way to stage it.
     """
     seen = node_spans(trace, view)
-    untraced = trace.meta.get("untraced") or {}
+    meta = trace.meta
+    untraced = meta.untraced or UntracedSteps()
     sides = [seen.step, *seen.stages.values()]
     ns = np.sum([side.ns for side in sides], axis=0)
     runs = np.sum([side.runs for side in sides], axis=0)
-    cores = int(trace.meta.get("cores") or 1)
-    used = min(max(float(trace.meta.get("source_cores") or 0.0), 0.0), float(cores))
+    cores = meta.cores or 1
+    used = min(max(meta.source_cores or 0.0, 0.0), float(cores))
     costs = Costs(
         span_ns=ns + _OP_NS * runs,
-        inputs={
-            each.node: input_cost(each, view, used, untraced.get("step_ns")) for each in seen.inputs
-        },
+        inputs={each.node: input_cost(each, view, used, untraced.step_ns) for each in seen.inputs},
         client_ns=seen.client_ns or _CLIENT_NS,
         unmatched_ns=sum(side.unmatched_ns for side in sides),
         pace=seen.pace,
         cores=cores,
-        inter_op_threads=int(trace.meta.get("inter_op_threads") or 0),
-        packs=trace.meta.get("packs_when_idle") is True,
+        inter_op_threads=meta.inter_op_threads,
+        packs=meta.packs_when_idle is True,
     )
-    if not untraced.get("step_ns"):
+    if not untraced.step_ns:
         return costs
-    found = _fitted(costs, view, seen, untraced)
-    unknown = "packs_when_idle" not in trace.meta
+    found = _fitted(costs, view, seen, untraced.step_ns, untraced.cpu_ns)
     if (
-        unknown
+        meta.packs_when_idle is None
         and found.cores_per_op < _SHARED
         and any(each.wait_ns for each in costs.inputs.values())
     ):
         # Ops do not wait by themselves: after waits they had to share a core.
-        return _fitted(dataclasses.replace(costs, packs=True), view, seen, untraced)
+        packed = dataclasses.replace(costs, packs=True)
+        return _fitted(packed, view, seen, untraced.step_ns, untraced.cpu_ns)
     return found
 
 
@@ -104,16 +104,18 @@ def predict(
     )
 
 
-def _fitted(costs: Costs, view: GraphView, seen: NodeSpans, untraced: Mapping[str, float]) -> Costs:
+def _fitted(
+    costs: Costs, view: GraphView, seen: NodeSpans, step_ns: int, cpu_ns: int | None
+) -> Costs:
     """Costs with which the replay of the traced way is as long and as busy as measured."""
     total = float(costs.span_ns.sum()) + costs.unmatched_ns
     if total <= 0:
         return costs
-    wanted = float(untraced["step_ns"])
+    wanted = float(step_ns)
     elsewhere = costs.client_ns + len(seen.stages) * STAGE_RUN_NS
     elsewhere += sum(each.work.cpu_ns for each in costs.inputs.values())
     # without the CPU time every op is taken to use one core
-    work = max(float(untraced["cpu_ns"]) - elsewhere, 0.05 * total) if "cpu_ns" in untraced else 0.0
+    work = 0.0 if cpu_ns is None else max(cpu_ns - elsewhere, 0.05 * total)
 
     def made(by: float, crowding: float) -> tuple[Costs, Pipeline]:
         per_op = work / crowding / (total * by) if work else 1.0

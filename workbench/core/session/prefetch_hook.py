@@ -11,9 +11,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from workbench.core.session.prefetch_runner import PrefetchRunner, StageRun, live_runs
+from workbench.core.session.prefetch_runner import PrefetchRunner
 from workbench.core.session.rewrite import applied_in, require_graph, runners_with
 from workbench.core.session.runner_registry import runners
+from workbench.core.session.stage_run import StageRun, live_runs
 
 _LOG = logging.getLogger("workbench")
 
@@ -95,7 +96,7 @@ def _start(session: Any, on_error: Any) -> list[StageRun]:
                     runner.stage,
                 )
                 continue
-            runs.append(runner.start(session, on_error))
+            runs.append(StageRun(runner, session, on_error))
     except BaseException:
         _stop(runs)
         raise

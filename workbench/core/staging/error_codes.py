@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from workbench.core.options import StageOptions
 from workbench.errors import OptionError
 
 _CODE_OF_CLASS: dict[type, int] = {
@@ -51,6 +52,11 @@ def error_codes(types: Sequence[Any]) -> frozenset[int]:
                 "tf.errors.OutOfRangeError, or its integer code such as tf.errors.OUT_OF_RANGE"
             )
     return frozenset(codes)
+
+
+def closed_codes(options: StageOptions) -> frozenset[int]:
+    """The codes that end the epoch of a stage: OUT_OF_RANGE, unless its options name others."""
+    return error_codes(options.closed_exception_types or (tf.errors.OUT_OF_RANGE,))
 
 
 def with_codes(options: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workbench.core.graph.op_types import STAGE_PUT, STAGE_TAKE
+from workbench.core.graph import op_types
 from workbench.core.staging.stage_record import StageRunRecord
 from workbench.core.trace.items import (
     StageRuns,
@@ -19,13 +19,11 @@ from workbench.core.trace.items import (
     occupancy_at_start,
     producers,
 )
+from workbench.core.trace.meta import TraceMeta
 from workbench.core.trace.op_columns import OpColumns
 from workbench.core.trace.tables import column_names
 from workbench.core.trace.threads import ThreadTracks, thread_tracks
 from workbench.core.trace.trace import Trace
-
-# The buffer's own ops: all they do is wait, and the items say for how long.
-_WAITING_OPS = [STAGE_PUT, STAGE_TAKE]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,7 +50,7 @@ def build_trace(
     steps: Sequence[StepRecord],
     stage_runs: Sequence[StageRunRecord],
     buffer_events: Mapping[str, Any],
-    meta: Mapping[str, Any],
+    meta: TraceMeta,
     ops: OpColumns,
 ) -> Trace:
     """Makes a Trace of what was recorded.
@@ -61,7 +59,7 @@ def build_trace(
       steps: traced runs of the main step, at least one.
       stage_runs: traced runs of the stages.
       buffer_events: per stage the rows (kind, item, thread or step id, start_ns, end_ns, size).
-      meta: what to note beside it.
+      meta: what is known beside it; of the threads and the buffers it need know nothing.
       ops: those of all runs, which are counted through `steps`, then `stage_runs`.
 
     Returns:
@@ -94,12 +92,12 @@ def build_trace(
             producer_tracks=producer_tracks,
             steps=list(zip(numbers, run_tracks, strict=True))[: len(steps)],
         ),
-        meta={
-            **meta,
-            "threads": "recorded" if threads.known else "inferred from overlap",
-            **({"thread_names": dict(threads.system_names)} if threads.system_names else {}),
-            "occupancy_at_start": occupancy_at_start(buffers),
-        },
+        meta=dataclasses.replace(
+            meta,
+            threads="recorded" if threads.known else "inferred from overlap",
+            thread_names=threads.system_names,
+            occupancy_at_start=occupancy_at_start(buffers),
+        ),
     )
 
 
@@ -121,7 +119,8 @@ def _producers(
 
 def _shown(ops: OpColumns) -> OpColumns:
     """The ops that are events of a trace, by start; nodes without any are left out."""
-    wanted = ~np.isin(ops.nodes["op"].to_numpy(object), _WAITING_OPS)
+    # The items say how long the buffer's own ops wait.
+    wanted = ~ops.nodes["op"].astype(object).isin(op_types.BUFFER_OPS).to_numpy(bool)
     rows = np.flatnonzero(wanted[ops.node])
     rows = rows[np.argsort(ops.start_ns[rows], kind="stable")]
     found = ops.rows(rows)

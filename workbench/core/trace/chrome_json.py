@@ -56,7 +56,7 @@ def write(
       path: where to.
       tables: the five tables of a checked trace.
       occupancy: changes of the buffers, as `Trace.occupancy` gives them.
-      meta: notes; they go to `otherData`.
+      meta: what is known beside it, JSON-ready; it goes to `otherData`.
     """
     origin = _origin(tables)
     with replacing(path) as part, open(part, "w", encoding="utf-8") as out:

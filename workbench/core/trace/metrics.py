@@ -99,12 +99,12 @@ def step_metrics(trace: Trace) -> StepMetrics:
 
 def _untraced(trace: Trace) -> tuple[int, int | None]:
     """How many steps were measured without a tracer, and the time of one."""
-    pace = trace.meta.get("untraced") or {}
-    # A trace of an older version has the mean from one step's begin to the next alone.
-    found = pace.get("run_ns", pace.get("step_ns"))
-    if found is None or pace.get("while_traced"):
+    untraced = trace.meta.untraced
+    if untraced is None or untraced.while_traced:
         return 0, None
-    return int(pace.get("steps", 0)), int(found)
+    # A trace of an older version has the mean from one step's begin to the next alone.
+    step_ns = untraced.step_ns if untraced.run_ns is None else untraced.run_ns
+    return (0, None) if step_ns is None else (untraced.steps, step_ns)
 
 
 def _quantile(values: pd.Series, share: float) -> int | None:

@@ -1,27 +1,22 @@
 """Trace: what one capture saw, as columns.
 
-A frozen value: five pandas tables and notes. Times are int64 nanoseconds of the wall clock
-(CLOCK_REALTIME); a million events take about 20 MB. Integers are as narrow as their values allow,
-many of them unsigned: widen before subtracting.
+A frozen value: five pandas tables and what is known beside them. Times are int64 nanoseconds of the
+wall clock (CLOCK_REALTIME); a million events take about 20 MB. Integers are as narrow as their
+values allow, many of them unsigned: widen before subtracting.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from workbench.core.trace import chrome_json, parquet_file, tables
+from workbench.core.trace.meta import TraceMeta
 from workbench.display import Displayed
 from workbench.errors import TraceError
-
-# The value of meta["source"] where TensorFlow's step stats were the tracer.
-STEP_STATS = "step_stats"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -40,13 +35,10 @@ class Trace(Displayed):
       items: one row per item that went through a stage's buffer: stage, item (sequence number),
         put_start_ns (put called), put_end_ns (admitted), take_start_ns, take_end_ns, put_track,
         put_run, take_step, take_track; -1 for what the trace did not see.
-      meta: JSON-able notes: title, tensorflow, cores, capacity {stage: items}, occupancy_at_start
-        {stage: items}, free text; source, "executor" or STEP_STATS, the tracer, and step_stats, why
-        it was those; untraced, the pace of steps without a tracer as `StepClock.pace` tells it,
-        with while_traced where it is that of the traced steps.
+      meta: what is known beside the tables.
 
     Raises:
-      TraceError: a column is missing, unknown or of the wrong type, or meta is not JSON-able.
+      TraceError: a column is missing, unknown or of the wrong type, or meta is no TraceMeta.
     """
 
     events: pd.DataFrame
@@ -54,15 +46,16 @@ class Trace(Displayed):
     tracks: pd.DataFrame
     runs: pd.DataFrame
     items: pd.DataFrame
-    meta: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    meta: TraceMeta = dataclasses.field(default_factory=TraceMeta)
 
     def __post_init__(self) -> None:
         for name in tables.TABLES:
             object.__setattr__(self, name, tables.shaped(name, getattr(self, name)))
-        object.__setattr__(self, "meta", _plain(self.meta))
+        if not isinstance(self.meta, TraceMeta):
+            raise TraceError(f"meta is a {type(self.meta).__name__}; expected a TraceMeta")
 
     def __repr__(self) -> str:
-        title = f"{self.meta['title']!r}, " if self.meta.get("title") else ""
+        title = f"{self.meta.title!r}, " if self.meta.title else ""
         return (
             f"Trace({title}{len(self.steps())} steps, {len(self.events)} events, "
             f"{len(self.items)} items)"
@@ -90,10 +83,10 @@ class Trace(Displayed):
     def held_before(self) -> dict[str, int]:
         """Items in each stage's buffer before its first put or take seen here.
 
-        From `meta["occupancy_at_start"]` where it is known, else those that were seen being taken
+        From `meta.occupancy_at_start` where it is known, else those that were seen being taken
         but not being put.
         """
-        known = self.meta.get("occupancy_at_start", {})
+        known = self.meta.occupancy_at_start
         unseen = self.items["put_end_ns"] < 0
         counted = unseen.groupby(self.items["stage"], sort=False).sum()
         return {
@@ -137,16 +130,14 @@ class Trace(Displayed):
             meta=self._meta_without(items[~held]),
         )
 
-    def _meta_without(self, dropped: pd.DataFrame) -> dict[str, Any]:
-        """Notes for a trace without these items: what left the buffer before is no more in it."""
-        meta = dict(self.meta)
-        if "occupancy_at_start" in meta:
-            gone = dropped[dropped["put_end_ns"] < 0]["stage"].value_counts()
-            meta["occupancy_at_start"] = {
-                stage: max(0, count - int(gone.get(stage, 0)))
-                for stage, count in meta["occupancy_at_start"].items()
-            }
-        return meta
+    def _meta_without(self, dropped: pd.DataFrame) -> TraceMeta:
+        """Of a trace without these items: what left the buffer before is no more in it."""
+        gone = dropped[dropped["put_end_ns"] < 0]["stage"].value_counts()
+        left = {
+            stage: max(0, count - int(gone.get(stage, 0)))
+            for stage, count in self.meta.occupancy_at_start.items()
+        }
+        return dataclasses.replace(self.meta, occupancy_at_start=left)
 
     def to_pandas(self) -> pd.DataFrame:
         """The events with names in place of row numbers, one row per executed op."""
@@ -170,7 +161,7 @@ class Trace(Displayed):
           TraceError: the trace breaks a rule.
         """
         self.self_check()
-        parquet_file.write(path, self.tables(), self.meta)
+        parquet_file.write(path, self.tables(), self.meta.to_json())
 
     def to_chrome(self, path: str | os.PathLike[str]) -> None:
         """Writes Chrome trace JSON for Perfetto or chrome://tracing, after a self check.
@@ -179,7 +170,7 @@ class Trace(Displayed):
           TraceError: the trace breaks a rule.
         """
         self.self_check()
-        chrome_json.write(path, self.tables(), self.occupancy(), self.meta)
+        chrome_json.write(path, self.tables(), self.occupancy(), self.meta.to_json())
 
 
 def load_trace(path: str | os.PathLike[str]) -> Trace:
@@ -190,23 +181,11 @@ def load_trace(path: str | os.PathLike[str]) -> Trace:
     """
     read, meta = parquet_file.read(path)
     try:
-        trace = Trace(**read, meta=meta)
+        trace = Trace(**read, meta=TraceMeta.from_json(meta))
         trace.self_check()
     except TraceError as error:
         raise TraceError(f"`{os.fspath(path)}` is damaged: {error}") from error
     return trace
-
-
-def _plain(meta: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {}
-    for key, value in meta.items():
-        try:
-            plain[str(key)] = json.loads(json.dumps(value))
-        except (TypeError, ValueError) as error:
-            raise TraceError(
-                f"meta[{key!r}] cannot be saved: {error}; expected plain JSON values"
-            ) from error
-    return plain
 
 
 def _changes(items: pd.DataFrame, before: int) -> tuple[np.ndarray, np.ndarray]:

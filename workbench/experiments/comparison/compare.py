@@ -167,7 +167,7 @@ def trace(
     """Traces a few warm steps of one setting of a program, in a child process.
 
     They run on the normal executor, which records its ops, where the setting chooses none. Untraced
-    steps before and after are noted in the trace as meta["untraced"].
+    steps before and after are noted in the trace as `meta.untraced`.
 
     Args:
       program: what is run.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.core.capture.cpu_time import CPU_FACTS, StepClock
+from workbench.core.capture.cpu_time import StepClock
 from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
@@ -194,8 +194,12 @@ class ProgramSession:
         self._capture.start(step_stats=step_stats, sample_cpu=False)
         self._run_as_traced(steps)
         trace = self._capture.stop()
-        known = {name: before.meta[name] for name in CPU_FACTS if name in before.meta}
-        return dataclasses.replace(trace, meta={**trace.meta, **known})
+        meta = dataclasses.replace(
+            trace.meta,
+            source_cores=before.meta.source_cores,
+            packs_when_idle=before.meta.packs_when_idle,
+        )
+        return dataclasses.replace(trace, meta=meta)
 
     def _run_as_traced(self, steps: int) -> None:
         if self.run(steps, "loss" if self.opened.has_loss else "nothing").ended:

@@ -19,7 +19,7 @@ _SETTLING = 3
 def traced_between(
     measure: Callable[[StepClock, int], None], trace: Callable[[], Trace], steps: int
 ) -> Trace:
-    """A trace with the pace of untraced steps just before and just after it as meta["untraced"].
+    """A trace with the time of untraced steps just before and just after it in `meta.untraced`.
 
     A machine that slows down steadily is fair to both.
 
@@ -37,7 +37,8 @@ def traced_between(
     found = trace()
     settle()
     measure(clock, count)
-    return dataclasses.replace(found, meta={**found.meta, "untraced": clock.pace() or {}})
+    meta = dataclasses.replace(found.meta, untraced=clock.untraced())
+    return dataclasses.replace(found, meta=meta)
 
 
 def settling_steps(stages: Iterable[StageOptions]) -> int:

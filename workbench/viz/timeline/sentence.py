@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.trace.intervals import covered, union
+from workbench.core.trace.meta import STEP_STATS
 from workbench.core.trace.metrics import StepMetrics
-from workbench.core.trace.trace import STEP_STATS, Trace
+from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors, format
 from workbench.viz.timeline.spans import WAIT_MIN_NS
 
@@ -48,9 +49,9 @@ def sentence(trace: Trace, metrics: StepMetrics, nodes: pd.DataFrame) -> Pieces:
 
 def tracer_notice(trace: Trace) -> str:
     """That TensorFlow's step stats were the tracer, and why; empty for every other tracer."""
-    if trace.meta.get("source") != STEP_STATS:
+    if trace.meta.source != STEP_STATS:
         return ""
-    why = trace.meta.get("step_stats")
+    why = trace.meta.step_stats
     return (
         "Traced with TensorFlow's step stats, which lengthen every step and op"
         f"{f': {why}' if why else ''}."

@@ -268,8 +268,7 @@ def _index(buffers: Iterable[str], stage: str) -> int:
 
 
 def _capacity(trace: Trace, stage: str, counts: np.ndarray) -> int:
-    known = trace.meta.get("capacity", {}).get(stage)
-    return int(known) if known else max(1, int(counts.max(initial=1)))
+    return trace.meta.capacity.get(stage) or max(1, int(counts.max(initial=1)))
 
 
 def _gaps(

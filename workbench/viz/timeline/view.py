@@ -182,14 +182,13 @@ def timeline_view(
       max_events: most events shown when `steps` is None.
     """
     trace, restricted = _restricted(trace, steps, max_events)
-    cores = trace.meta.get("cores")
-    spans, made = build(trace, cores if isinstance(cores, int) else None)
+    spans, made = build(trace, trace.meta.cores)
     metrics = step_metrics(trace)
     origin, finish = _extent(trace, spans)
     nodes = _names(trace)
     steps_shown = metrics.per_step
     return TimelineView(
-        title=str(trace.meta.get("title", "")) if title is None else title,
+        title=trace.meta.title if title is None else title,
         sentence=sentence(trace, metrics, nodes),
         notice=" ".join(filter(None, (restricted, tracer_notice(trace)))),
         origin_ns=origin,

@@ -21,6 +21,7 @@ from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.pipeline import CORES, INPUT, STEP
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
+from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 
 MODEL = """
@@ -58,9 +59,9 @@ UNSTAGED_STEP = [(*NEXT, 10.0), (*PARSE, 2.0), (*HASH, 1.0), (*DENSE, 7.0), (*TR
 OP, RUN = 0.0003, 0.06
 
 
-def measured(step_ms: float, cpu_ms: float | None = None) -> dict[str, float]:
-    cpu = {} if cpu_ms is None else {"cpu_ns": cpu_ms * 1e6}
-    return {"steps": 60, "step_ns": step_ms * 1e6} | cpu
+def measured(step_ms: float, cpu_ms: float | None = None) -> UntracedSteps:
+    cpu_ns = None if cpu_ms is None else round(cpu_ms * 1e6)
+    return UntracedSteps(steps=60, step_ns=round(step_ms * 1e6), cpu_ns=cpu_ns)
 
 
 def boundary_of(text: str = MODEL, **more) -> Boundary:

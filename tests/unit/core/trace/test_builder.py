@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from workbench.core.capture.step_stats import op_spans, stats_columns
 from workbench.core.trace.builder import StepRecord, build_trace
+from workbench.core.trace.meta import TraceMeta
 from workbench.core.trace.op_columns import OpColumns
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -88,7 +89,7 @@ def a_trace():
         ]
     }
     ops = stats_columns([run.metadata for run in [*steps, *runs]])
-    return build_trace(steps, runs, events, {"capacity": {"prefetch": 1}}, ops)
+    return build_trace(steps, runs, events, TraceMeta(capacity={"prefetch": 1}), ops)
 
 
 def test_tracks_are_named_and_ordered():
@@ -118,7 +119,7 @@ def test_items_bind_puts_to_runs_and_takes_to_steps():
 
 
 def test_occupancy_at_start_counts_what_was_there_before():
-    assert a_trace().meta["occupancy_at_start"] == {"prefetch": 1}
+    assert a_trace().meta.occupancy_at_start == {"prefetch": 1}
 
 
 def test_labels_give_the_op_type():
@@ -134,13 +135,13 @@ def test_without_thread_ids_overlapping_ops_get_rows_of_their_own():
         node("d", "Add", 270, 280, thread=0),
     ]
     record = StepRecord(number=1, client=1, start_ns=90, end_ns=400, metadata=metadata(*nodes))
-    trace = build_trace([record], [], {}, {}, stats_columns([record.metadata]))
+    trace = build_trace([record], [], {}, TraceMeta(), stats_columns([record.metadata]))
     trace.self_check()
     placed = dict(
         zip(trace.nodes["name"][trace.events["node"]], trace.events["track"], strict=True)
     )
     assert placed == {"a": 1, "b": 2, "c": 1, "d": 2}
-    assert trace.meta["threads"] == "inferred from overlap"
+    assert trace.meta.threads == "inferred from overlap"
 
 
 CALLER, POOL, OTHER = 900, 901, 902
@@ -185,7 +186,7 @@ def test_recorded_threads_become_tracks_the_clients_own_first_then_the_busiest()
         scheduled=3,
         thread_names={POOL: "tf_Compute", OTHER: "tf_Compute", CALLER: ""},
     )
-    trace = build_trace([step(4, 100, 200)], [], {}, {}, ops)
+    trace = build_trace([step(4, 100, 200)], [], {}, TraceMeta(), ops)
     trace.self_check()
     assert trace.tracks["name"].tolist() == [
         "Main step", "Main step ops", "Inter-op 0", "Inter-op 1",
@@ -199,13 +200,13 @@ def test_recorded_threads_become_tracks_the_clients_own_first_then_the_busiest()
     ]
     assert trace.events["delay_ns"].tolist() == [3, 3, 3, 3]
     assert trace.events["step"].tolist() == [4, 4, 4, 4]
-    assert trace.meta["threads"] == "recorded"
-    assert trace.meta["thread_names"] == {"Inter-op 0": "tf_Compute", "Inter-op 1": "tf_Compute"}
+    assert trace.meta.threads == "recorded"
+    assert trace.meta.thread_names == {"Inter-op 0": "tf_Compute", "Inter-op 1": "tf_Compute"}
 
 
 def test_each_client_has_a_track_for_the_ops_on_its_own_thread():
     ops = columns((0, "a", "Add", CALLER, 110, 120), (1, "a", "Add", CALLER + 1, 115, 130))
-    trace = build_trace([step(1, 100, 200), step(2, 105, 200, client=78)], [], {}, {}, ops)
+    trace = build_trace([step(1, 100, 200), step(2, 105, 200, client=78)], [], {}, TraceMeta(), ops)
     assert sorted(placed(trace)) == [("a", "Main step 2 ops", 115), ("a", "Main step ops", 110)]
 
 
@@ -219,7 +220,7 @@ def test_asynchronous_ops_have_tracks_of_their_own_each_time_they_run():
         (1, "next", "IteratorGetNext", POOL, 210, 250),
         (1, "a", "Add", POOL, 250, 260),
     )
-    trace = build_trace([step(1, 100, 200), step(2, 200, 300)], [], {}, {}, ops)
+    trace = build_trace([step(1, 100, 200), step(2, 200, 300)], [], {}, TraceMeta(), ops)
     trace.self_check()
     assert trace.tracks["name"].tolist() == ["Main step", "Inter-op 0", "Async 0", "Async 1"]
     assert placed(trace) == [
@@ -239,7 +240,7 @@ def test_an_op_that_was_done_on_a_thread_which_ran_another_meanwhile_is_the_asyn
         (0, "next", "IteratorGetNext", POOL, 115, 150),
         (0, "b", "Add", POOL, 150, 160),
     )
-    trace = build_trace([step(1, 100, 200)], [], {}, {}, ops)
+    trace = build_trace([step(1, 100, 200)], [], {}, TraceMeta(), ops)
     assert [track for _, track, _ in placed(trace)] == ["Inter-op 0", "Async 0", "Inter-op 0"]
 
 
@@ -250,7 +251,7 @@ def test_ops_of_a_stage_run_are_on_its_prefetch_track_whichever_thread_ran_them(
         (1, "hash", "Hash", OTHER, 112, 118),
         (0, "a", "Add", POOL, 121, 122),
     )
-    trace = build_trace([step(1, 120, 200)], runs, {}, {}, ops)
+    trace = build_trace([step(1, 120, 200)], runs, {}, TraceMeta(), ops)
     trace.self_check()
     assert placed(trace) == [
         ("read", "Prefetch 0", 110),
@@ -266,7 +267,7 @@ def test_takes_are_found_by_tensorflows_step_id_where_it_is_known():
     runs = [stage_run(1, 0, 2100, 2500)]
     events = {"prefetch": [[1, 7, 501, 1012, 1015, 0], [1, 8, 500, 2015, 2095, 0],
                            [1, 9, 502, 2200, 2300, 0], [1, 10, 99, 2400, 2410, 0]]}  # fmt: skip
-    items = build_trace(steps, runs, events, {}, ops).items
+    items = build_trace(steps, runs, events, TraceMeta(), ops).items
     assert items["take_step"].tolist() == [6, 5, -1, -1]
     assert items["take_track"].tolist() == [0, 0, -1, -1]
 
@@ -282,7 +283,7 @@ def test_of_takes_that_were_running_the_last_to_begin_took_the_item():
     steps = [step(1, 0, 1000), step(2, 0, 1000, client=78), step(3, 0, 3000, client=79)]
     asked = [50, 150, 250, 350, 405, 800, 1500]
     events = {"prefetch": [[1, i, 0, at, at + 5, 0] for i, at in enumerate(asked)]}
-    items = build_trace(steps, [], events, {}, ops).items
+    items = build_trace(steps, [], events, TraceMeta(), ops).items
     assert items["take_step"].tolist() == [-1, 1, 2, 1, 3, 1, -1]
 
 
@@ -291,7 +292,7 @@ def test_puts_belong_to_the_run_their_thread_was_in():
             [(1, 0, 100), (2, 1, 120), (3, 0, 200)]]  # fmt: skip
     puts = [(0, 149), (1, 149), (0, 160), (0, 210), (1, 210), (2, 210), (0, 90)]
     events = {"prefetch": [[0, i, who, at, at + 1, 1] for i, (who, at) in enumerate(puts)]}
-    items = build_trace([step(1, 0, 300)], runs, events, {}, columns()).items
+    items = build_trace([step(1, 0, 300)], runs, events, TraceMeta(), columns()).items
     assert items["put_run"].tolist() == [1, 2, -1, 3, -1, -1, -1]
 
 
@@ -305,7 +306,7 @@ def test_stats_of_several_runs_and_of_none():
 
 
 def test_no_ops_at_all():
-    trace = build_trace([step(1, 100, 200)], [], {}, {}, columns())
+    trace = build_trace([step(1, 100, 200)], [], {}, TraceMeta(), columns())
     trace.self_check()
     assert len(trace.events) == 0 and trace.tracks["name"].tolist() == ["Main step"]
 
@@ -330,7 +331,7 @@ def threads_at_work(draw) -> list[tuple[int, str, str, int, int, int]]:
 @settings(deadline=None)
 @given(threads_at_work())
 def test_no_two_ops_of_a_track_overlap_and_none_is_lost(rows):
-    trace = build_trace([step(1, 0, 1000)], [], {}, {}, columns(*rows))
+    trace = build_trace([step(1, 0, 1000)], [], {}, TraceMeta(), columns(*rows))
     trace.self_check()
     seen = sorted((name, start) for name, _, start in placed(trace))
     assert seen == sorted((name, start) for _, name, _, _, start, _ in rows)

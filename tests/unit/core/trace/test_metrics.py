@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
 from tests.builders.traces import make_trace, staged_trace, unstaged_trace
+from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.metrics import step_metrics
 
 
@@ -136,12 +139,13 @@ def test_the_staged_builder_is_staged():
 
 
 def test_untraced_steps_are_those_that_were_measured_beside_the_trace() -> None:
-    def beside(**pace: object) -> tuple[int, int | None]:
-        found = step_metrics(make_trace(runs=[(0, 1, 0, 10)], untraced=pace))
+    def beside(**fields: Any) -> tuple[int, int | None]:
+        untraced = UntracedSteps(**fields) if fields else None
+        found = step_metrics(make_trace(runs=[(0, 1, 0, 10)], untraced=untraced))
         return found.untraced_steps, found.untraced_ns_median
 
     assert beside(steps=28, step_ns=12, run_ns=9) == (28, 9)
-    # of an older trace; the pace of the traced steps themselves; none
+    # of an older trace; the time of the traced steps themselves; none
     assert beside(steps=28, step_ns=12) == (28, 12)
     assert beside(steps=28, step_ns=12, run_ns=9, while_traced=True) == (0, None)
     assert beside() == (0, None)

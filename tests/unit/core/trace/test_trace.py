@@ -21,6 +21,7 @@ from tests.builders.traces import (
     staged_trace,
     unstaged_trace,
 )
+from workbench.core.trace.meta import TraceMeta
 from workbench.core.trace.trace import Trace, load_trace
 from workbench.errors import TraceError
 
@@ -95,9 +96,9 @@ def test_what_is_no_integer_is_shown(value, shown):
         dataclasses.replace(trace, runs=runs)
 
 
-def test_notes_must_be_json():
-    with pytest.raises(TraceError, match=r"meta\['graph'\] cannot be saved: .*plain JSON"):
-        make_trace(graph=object())
+def test_meta_must_be_typed():
+    with pytest.raises(TraceError, match="meta is a dict; expected a TraceMeta"):
+        dataclasses.replace(staged_trace(), meta={"title": "x"})
 
 
 def test_changing_the_frame_it_was_made_of_changes_no_trace():
@@ -312,6 +313,22 @@ def test_a_file_that_breaks_a_rule_is_damaged(saved):
         load_trace(saved)
 
 
+def with_meta(path, meta):
+    notes = json.loads(pq.read_metadata(path).metadata[b"workbench_trace"])
+    return rewritten(path, workbench_trace=json.dumps({**notes, "meta": meta}))
+
+
+def test_a_file_with_notes_of_other_names_is_read_without_them(saved):
+    trace = load_trace(with_meta(saved, {"title": "old", "untraced": {}, "author": "me"}))
+    assert trace.meta == TraceMeta(title="old")
+
+
+def test_a_file_with_a_note_of_the_wrong_type_is_damaged(saved):
+    with_meta(saved, {"cores": "four"})
+    with pytest.raises(TraceError, match=r"is damaged: meta\.cores is 'four'; expected an integer"):
+        load_trace(saved)
+
+
 # --- views of it --------------------------------------------------------------------------------
 
 
@@ -372,8 +389,7 @@ def test_a_window_keeps_the_items_held_in_it():
     trace = make_trace(items=items, occupancy_at_start={"input": 2})
     window = trace.window(30, 70)
     assert window.items["item"].tolist() == [1, 2]
-    assert window.meta["occupancy_at_start"] == {"input": 1}
-    assert window.meta.keys() == trace.meta.keys()
+    assert window.meta == dataclasses.replace(trace.meta, occupancy_at_start={"input": 1})
     assert window.occupancy()["count"].tolist() == [2, 3, 2]
 
 

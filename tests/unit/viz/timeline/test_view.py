@@ -8,6 +8,7 @@ import json
 import re
 import time
 import zlib
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.builders.javascript import evaluate
 from tests.builders.traces import START_NS, big_trace, make_trace, staged_trace, unstaged_trace
+from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors, format
 from workbench.viz.timeline import lanes
@@ -103,20 +105,21 @@ def test_sentence_says_what_a_step_costs_and_waits_for() -> None:
     )
 
 
-def noted(trace: Trace, **meta: object) -> Trace:
-    return dataclasses.replace(trace, meta={**trace.meta, **meta})
+def noted(trace: Trace, **meta: Any) -> Trace:
+    return dataclasses.replace(trace, meta=dataclasses.replace(trace.meta, **meta))
 
 
 def test_sentence_sets_the_measured_step_beside_the_traced_one() -> None:
-    pace = {"steps": 28, "step_ns": 9_990_000, "cpu_ns": 1, "run_ns": 9_800_000}
-    assert sentence(noted(unstaged_trace(4), untraced=pace)) == (
+    untraced = UntracedSteps(steps=28, step_ns=9_990_000, cpu_ns=1, run_ns=9_800_000)
+    assert sentence(noted(unstaged_trace(4), untraced=untraced)) == (
         "A step takes 10.0 ms traced, 9.8 ms measured (medians of 4 and 28 steps); "
         "for 4.0 ms of it an input op runs."
     )
-    view = timeline_view(noted(TRACE, untraced={"steps": 9, "step_ns": 9_700_000}))
+    view = timeline_view(noted(TRACE, untraced=UntracedSteps(steps=9, step_ns=9_700_000)))
     assert [text for text, strong in view.sentence if strong] == ["10.0\u00a0ms", "9.7\u00a0ms"]
-    # the pace of the traced steps themselves measures nothing
-    assert "measured" not in sentence(noted(TRACE, untraced={**pace, "while_traced": True}))
+    # the time of the traced steps themselves measures nothing
+    own = dataclasses.replace(untraced, while_traced=True)
+    assert "measured" not in sentence(noted(TRACE, untraced=own))
 
 
 def test_a_notice_says_that_step_stats_were_the_tracer_and_why() -> None:

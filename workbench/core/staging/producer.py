@@ -1,0 +1,176 @@
+"""Producers: the threads that run a stage ahead, each item by one put, until they are stopped.
+
+The same loop serves a stage of a session and one of a function; `ProducerOps` is what differs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Protocol
+
+import tensorflow as tf
+
+from workbench.core.staging import buffer
+
+_LOG = logging.getLogger("workbench")
+# How long a stop waits for producers to notice; one that is stuck upstream ends with its session,
+# or later.
+_JOIN_SECONDS = 5.0
+
+
+class ProducerOps(Protocol):
+    """What producers do to their input and their buffer; `thread` is the number of a producer."""
+
+    def put(self, thread: int) -> None:
+        """Runs the staged side once and puts its item."""
+
+    def flush(self, thread: int) -> None:
+        """Waits until the buffer has the item that a timed-out put left in line."""
+
+    def rest(self, thread: int, reason: int, message: str) -> bool:
+        """Waits until the producer is to try again.
+
+        Args:
+          thread: the producer.
+          reason: buffer.READY, ENDED, CLOSED or NOT_READY.
+          message: with NOT_READY, what the producer lacks.
+
+        Returns:
+          False where the producer never is to try again.
+        """
+
+    def fail(self, thread: int, error: BaseException) -> None:
+        """Hands on the error that ends a producer."""
+
+    def leave(self) -> None:
+        """Follows the end of the last producer."""
+
+
+class Producers:
+    """The producing threads of one stage.
+
+    Attributes:
+      threads: where it produces.
+      ignored: batches skipped so far because of an ignored exception.
+    """
+
+    def __init__(
+        self,
+        stage: str,
+        ops: ProducerOps,
+        count: int,
+        *,
+        closed_codes: frozenset[int],
+        ignored_codes: frozenset[int],
+    ) -> None:
+        """Readies the threads; `start` starts them.
+
+        Args:
+          stage: its name, for messages and the names of threads.
+          ops: what the threads do.
+          count: how many threads.
+          closed_codes, ignored_codes: error codes that end the epoch, or skip one batch.
+        """
+        self.ignored = 0
+        self._stage = stage
+        self._ops = ops
+        self._closed_codes = closed_codes
+        self._ignored_codes = ignored_codes
+        self._lock = threading.Lock()
+        self._stops = False
+        self._live = count
+        self.threads = [
+            threading.Thread(target=self._produce, args=(i,), name=f"{stage}-{i}", daemon=True)
+            for i in range(count)
+        ]
+
+    @property
+    def stops(self) -> bool:
+        """Whether the producers have been stopped, or are about to be."""
+        return self._stops
+
+    def start(self) -> None:
+        """Starts the threads."""
+        for thread in self.threads:
+            thread.start()
+
+    def announce_stop(self) -> bool:
+        """Says that a stop is near: what fails from here on is no error.
+
+        Returns:
+          False if that was said before.
+        """
+        with self._lock:
+            first, self._stops = not self._stops, True
+        return first
+
+    def join(self) -> None:
+        """Waits, for a few seconds, until the threads have ended."""
+        deadline = time.monotonic() + _JOIN_SECONDS
+        for thread in self.threads:
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _produce(self, thread: int) -> None:
+        first, goes_on = True, True
+        try:
+            while goes_on and not self._stops:
+                try:
+                    self._ops.put(thread)
+                except tf.errors.OpError as error:
+                    goes_on = self._goes_on_after(error, thread, first)
+                first = False
+        except BaseException as error:  # the thread's last word: nothing may vanish silently
+            if not self._stops and not buffer.is_superseded(error):
+                self._ops.fail(thread, error)
+        finally:
+            self._leave()
+
+    def _goes_on_after(self, error: tf.errors.OpError, thread: int, first: bool) -> bool:
+        """Whether the producer is to try again, once it is; raises `error` where it is lost."""
+        code = error.error_code
+        if buffer.is_parked(error):
+            return self._wait_for_room(thread, error)
+        if buffer.is_restarted(error):
+            return self._ops.rest(thread, buffer.READY, "")
+        if code != tf.errors.CANCELLED and code in self._closed_codes:
+            asked_again = code == tf.errors.OUT_OF_RANGE
+            return self._ops.rest(thread, buffer.ENDED if asked_again else buffer.CLOSED, "")
+        if code != tf.errors.CANCELLED and code in self._ignored_codes:
+            self._skip(error)
+            return True
+        # The loop may yet initialize the input, before its first step.
+        waits = first and code == tf.errors.FAILED_PRECONDITION
+        if waits and self._ops.rest(thread, buffer.NOT_READY, error.message):
+            return True
+        raise error
+
+    def _wait_for_room(self, thread: int, error: tf.errors.OpError) -> bool:
+        """The batch of a timed-out put stays in line: waits until the buffer has taken it."""
+        while not self._stops:
+            _LOG.warning("%s", error.message)
+            try:
+                self._ops.flush(thread)
+                return True
+            except tf.errors.DeadlineExceededError as again:
+                error = again
+            except tf.errors.CancelledError as ended:
+                if not buffer.is_restarted(ended):
+                    raise
+                return self._ops.rest(thread, buffer.READY, "")
+        return False
+
+    def _skip(self, error: tf.errors.OpError) -> None:
+        with self._lock:
+            self.ignored += 1
+            count = self.ignored
+        _LOG.warning("stage %r skipped a batch (%d so far): %s", self._stage, count, error.message)
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._live -= 1
+            last = self._live == 0
+        if last:
+            self._ops.leave()

@@ -1,0 +1,156 @@
+"""TraceMeta: what is known of a trace beside its tables, and its JSON form in files."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.errors import TraceError
+
+# Values of `TraceMeta.source`: the executor's own recording, or TensorFlow's step stats.
+EXECUTOR = "executor"
+STEP_STATS = "step_stats"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UntracedSteps:
+    """How long steps take while no tracer lengthens them.
+
+    Attributes:
+      steps: how many steps were counted.
+      step_ns: mean time from the begin of one step to the begin of the next, in ns.
+      cpu_ns: mean CPU time of the process in that time, in ns; None where it is not known.
+      run_ns: median time from the begin of a step to its end, in ns; None where it is not known.
+      while_traced: whether the steps counted are the traced ones, which a recording executor
+        hardly lengthens.
+    """
+
+    steps: int = 0
+    step_ns: int | None = None
+    cpu_ns: int | None = None
+    run_ns: int | None = None
+    while_traced: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self, "meta.untraced")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TraceMeta:
+    """What is known of a trace beside its tables. Of a fact that is not known the default stands.
+
+    Attributes:
+      title: name of the trace.
+      tensorflow: version of TensorFlow.
+      cores: of the machine; None where unknown.
+      inter_op_threads: of the session; 0 is one for each core.
+      capacity: items that the buffer of each stage holds at most, by name of the stage.
+      occupancy_at_start: items in the buffer of each stage before its first event.
+      source: the tracer, EXECUTOR or STEP_STATS; other text is kept as it is.
+      step_stats: why the tracer was STEP_STATS.
+      threads: how the tracks of the ops came about: "recorded" or "inferred from overlap".
+      thread_names: what the operating system calls the thread of a track, by the track's name.
+      lost_ops: ops that the trace lacks, because the tracer's memory was full.
+      untraced: the time of steps without a tracer; None where it was not measured.
+      source_cores: cores that the process used while only the input ran; None where unknown.
+      packs_when_idle: whether two threads share one core although another is idle, in a process
+        that mostly rests; None where unknown.
+
+    Raises:
+      TraceError: a value is of the wrong type.
+    """
+
+    title: str = ""
+    tensorflow: str = ""
+    cores: int | None = None
+    inter_op_threads: int = 0
+    capacity: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    occupancy_at_start: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    source: str = ""
+    step_stats: str = ""
+    threads: str = ""
+    thread_names: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    lost_ops: int = 0
+    untraced: UntracedSteps | None = None
+    source_cores: float | None = None
+    packs_when_idle: bool | None = None
+
+    def __post_init__(self) -> None:
+        _check(self, "meta")
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready: the facts that are known, by name of the field."""
+        known = _known(self)
+        if self.untraced is not None:
+            known["untraced"] = _known(self.untraced)
+        return known
+
+    @classmethod
+    def from_json(cls, notes: Mapping[str, Any]) -> TraceMeta:
+        """What `to_json` gave.
+
+        Notes of other names are left out: format 1 of the file has always allowed any.
+
+        Raises:
+          TraceError: a note has a value of the wrong type.
+        """
+        known = _fields_of(cls, notes)
+        untraced = known.get("untraced")
+        if isinstance(untraced, Mapping):
+            fields = _fields_of(UntracedSteps, untraced)
+            known["untraced"] = UntracedSteps(**fields) if fields else None
+        return cls(**known)
+
+
+_OPTIONAL = " | None"
+# What a field of each annotation accepts, and what a message calls it.
+_ACCEPTED: dict[str, tuple[tuple[type, ...], str]] = {
+    "str": ((str,), "text"),
+    "int": ((int,), "an integer"),
+    "float": ((int, float), "a number"),
+    "bool": ((bool,), "true or false"),
+    "UntracedSteps": ((UntracedSteps,), "UntracedSteps"),
+}
+
+
+def _check(value: Any, where: str) -> None:
+    """Checks every field against its annotation, and keeps copies of mappings."""
+    for field in dataclasses.fields(value):
+        held, kind = getattr(value, field.name), str(field.type)
+        name = f"{where}.{field.name}"
+        if kind.startswith("Mapping"):
+            object.__setattr__(value, field.name, _mapping(held, kind, name))
+        elif held is not None or not kind.endswith(_OPTIONAL):
+            _check_one(held, kind.removesuffix(_OPTIONAL), name)
+
+
+def _mapping(held: Any, kind: str, name: str) -> dict[str, Any]:
+    if not isinstance(held, Mapping):
+        raise TraceError(f"{name} is {held!r}; expected values by name")
+    for key, each in held.items():
+        _check_one(key, "str", f"a name in {name}")
+        _check_one(each, kind.rpartition(", ")[2].rstrip("]"), f"{name}[{key!r}]")
+    return dict(held)
+
+
+def _check_one(held: Any, kind: str, name: str) -> None:
+    accepted, words = _ACCEPTED[kind]
+    if not isinstance(held, accepted) or (isinstance(held, bool) and kind != "bool"):
+        raise TraceError(f"{name} is {held!r}; expected {words}")
+
+
+def _known(value: Any) -> dict[str, Any]:
+    """The fields that differ from their defaults."""
+    unknown = type(value)()
+    return {
+        field.name: held
+        for field in dataclasses.fields(value)
+        if (held := getattr(value, field.name)) != getattr(unknown, field.name)
+    }
+
+
+def _fields_of(kind: Any, notes: Mapping[str, Any]) -> dict[str, Any]:
+    """The notes that have a field; one that is null is as good as none."""
+    names = [field.name for field in dataclasses.fields(kind)]
+    return {name: notes[name] for name in names if notes.get(name) is not None}
