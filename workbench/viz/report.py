@@ -12,6 +12,7 @@ from workbench.atomic_file import replacing
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.viz.boundary.html import boundary_html
+from workbench.viz.boundary.view import boundary_view
 from workbench.viz.comparison.answer import Answer, overall_answer
 from workbench.viz.comparison.environment import differing
 from workbench.viz.comparison.protocol import ComparisonLike
@@ -119,8 +120,8 @@ def _sections(views: Sequence[CompareView], different: Sequence[str]) -> list[_S
             for row, drawn in enumerate(on_one_scale(fitting), 1)
         )
         boundaries = tuple(
-            _Drawn(label, boundary_html(boundary, f"b{number}-{row}"))
-            for row, (label, boundary) in enumerate(view.boundaries, 1)
+            _Drawn(label, boundary_html(boundary_view(plan), f"b{number}-{row}"))
+            for row, (label, plan) in enumerate(view.plans, 1)
         )
         heading = f"{view.program}, {apart}" if apart else view.program
         sections.append(

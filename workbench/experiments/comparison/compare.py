@@ -263,7 +263,6 @@ def _variant(setting: Setting, measured: Measured, traces: dict[str, Trace], see
         step_ms_median=measured.step_ns_median / 1e6,
         trace=traces.get(setting.label),
         plan=setting.plan,
-        plan_view=setting.plan_view,
         notes=setting.notes(),
     )
 

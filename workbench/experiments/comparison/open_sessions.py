@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 from workbench.core.options import Optimizations
-from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.measurement.progress import Progress
@@ -131,6 +130,4 @@ def _sample(worker: Worker, unstaged: Optimizations, steps: int, seconds: float)
 
 def _with_plan(setting: Setting, worker: Worker) -> Setting:
     planned: Planned = worker.call("planned", session="main")
-    return dataclasses.replace(
-        setting, plan=StagePlan.from_json(planned.plan), plan_view=planned.view
-    )
+    return dataclasses.replace(setting, plan=planned.to_plan())

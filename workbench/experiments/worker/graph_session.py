@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import itertools
 import random
 import time
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
 from workbench.core.capture.cpu_time import CPU_FACTS, StepClock
 from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
@@ -70,15 +70,26 @@ class Opened:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Planned:
-    """A plan on its way to the parent.
+    """A plan on its way to the parent, which has no TensorFlow.
 
     Attributes:
       plan: as JSON.
-      view: the finished view of it and of its boundary, ready for JSON.
+      boundary: what it was made from, as `boundary_file` writes it.
     """
 
     plan: str
-    view: dict[str, Any]
+    boundary: bytes
+
+    @staticmethod
+    def of(plan: StagePlan) -> Planned:
+        """A plan that was just made, so that it has its boundary."""
+        assert plan.boundary is not None
+        return Planned(plan=plan.to_json(), boundary=boundary_to_bytes(plan.boundary))
+
+    def to_plan(self) -> StagePlan:
+        """The plan with its boundary."""
+        plan = StagePlan.from_json(self.plan)
+        return dataclasses.replace(plan, boundary=boundary_from_bytes(self.boundary))
 
 
 # The last op of each.
@@ -205,10 +216,7 @@ class ProgramSession:
         """The plan of its smart stage."""
         if self._plan is None:
             raise RunError("this session has no smart stage, so it has no plan")
-        # Views stand above experiments, and imports only go downwards; but only here is the graph
-        # that the view shows. So it is looked up by name, as values look up who displays them.
-        view = importlib.import_module("workbench.viz.boundary.view").boundary_view(self._plan)
-        return Planned(plan=self._plan.to_json(), view=view.to_json())
+        return Planned.of(self._plan)
 
     def close(self) -> None:
         """Ends the session."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 
 
 class VariantLike(Protocol):
-    """One measured setting; rates in steps/s; the finished view of its plan, if it has one."""
+    """One measured setting; rates in steps/s; its plan, if it has one."""
 
     @property
     def label(self) -> str: ...
@@ -26,7 +27,7 @@ class VariantLike(Protocol):
     @property
     def trace(self) -> Trace | None: ...
     @property
-    def plan_view(self) -> dict[str, Any] | None: ...
+    def plan(self) -> StagePlan | None: ...
     @property
     def notes(self) -> tuple[str, ...]: ...
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
-from workbench.viz.boundary.view import BoundaryView
 from workbench.viz.comparison.answer import Pieces, answer, best_ratio
 from workbench.viz.comparison.chart import (
     Series,
@@ -89,7 +89,7 @@ class CompareView:
       command: what reproduces it.
       predicts: whether a plan has predicted a row.
       traces: (label, trace) of the variants that have one.
-      boundaries: (label, view) of the variants with a plan.
+      plans: (label, plan) of the variants that have one.
     """
 
     program: str
@@ -110,7 +110,7 @@ class CompareView:
     command: str
     predicts: bool
     traces: tuple[tuple[str, Trace], ...] = dataclasses.field(repr=False)
-    boundaries: tuple[tuple[str, BoundaryView], ...] = dataclasses.field(repr=False)
+    plans: tuple[tuple[str, StagePlan], ...] = dataclasses.field(repr=False)
 
 
 def compare_view(comparison: ComparisonLike) -> CompareView:
@@ -150,11 +150,7 @@ def compare_view(comparison: ComparisonLike) -> CompareView:
         command=comparison.command,
         predicts=any(row.predicted for row in rows),
         traces=traces,
-        boundaries=tuple(
-            (shown_label(v.label), BoundaryView.from_json(v.plan_view))
-            for v in comparison.variants
-            if v.plan_view
-        ),
+        plans=tuple((shown_label(v.label), v.plan) for v in comparison.variants if v.plan),
     )
 
 
