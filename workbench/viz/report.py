@@ -11,11 +11,11 @@ from pathlib import Path
 from workbench.atomic_file import replacing
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
+from workbench.experiments.comparison.results import Comparison
 from workbench.viz.boundary.html import boundary_html
 from workbench.viz.boundary.view import boundary_view
 from workbench.viz.comparison.answer import Answer, overall_answer
 from workbench.viz.comparison.environment import differing
-from workbench.viz.comparison.protocol import ComparisonLike
 from workbench.viz.comparison.view import CompareView, compare_view
 from workbench.viz.style import assets
 from workbench.viz.timeline.html import timeline_html
@@ -43,7 +43,7 @@ class _Section:
 
 
 def write_report(
-    comparison: ComparisonLike | Sequence[ComparisonLike], path: str | os.PathLike[str]
+    comparison: Comparison | Sequence[Comparison], path: str | os.PathLike[str]
 ) -> Path:
     """Writes the report of one comparison, or of several below each other.
 
@@ -67,7 +67,7 @@ def write_report(
     return Path(path)
 
 
-def report_html(comparison: ComparisonLike | Sequence[ComparisonLike]) -> str:
+def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
     """The page of `write_report` as text.
 
     Raises:
@@ -100,7 +100,7 @@ def report_html(comparison: ComparisonLike | Sequence[ComparisonLike]) -> str:
     )
 
 
-def _overall(comparisons: Sequence[ComparisonLike], apart: Sequence[str]) -> Answer:
+def _overall(comparisons: Sequence[Comparison], apart: Sequence[str]) -> Answer:
     """The answer over all comparisons; each is named by its program, its settings, or both."""
     several = len({comparison.program for comparison in comparisons}) > 1
     names = []
