@@ -85,7 +85,7 @@ def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
     machine = [f"{cores} cores" if cores else "", f"TensorFlow {environment.get('TensorFlow', '')}"]
     return (
         assets.templates()
-        .get_template("report.html.j2")
+        .get_template("report/report.html.j2")
         .render(
             title=f"Workbench: {', '.join(programs)}",
             subtitle=_subtitle(views[0]) if len(views) == 1 else ", ".join(programs),
