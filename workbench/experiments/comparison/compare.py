@@ -33,6 +33,7 @@ from workbench.experiments.program.function_program import (
 from workbench.experiments.program.toggles import every_toggle
 from workbench.experiments.program.variant import LEARNING, Setting, settings_of
 from workbench.experiments.program.variant import TOGGLES as TOGGLES
+from workbench.experiments.worker.messages import RunBlock
 from workbench.experiments.worker.process import started_workers
 
 
@@ -203,7 +204,7 @@ def trace(
             said.phase("Warming up")
             # A block fetches what traced steps fetch: an executor learns for each set of fetches.
             steps_before = max(warm_up_steps, setting.learning_steps)
-            workers[0].call("block", session="main", steps=steps_before)
+            workers[0].call(RunBlock(session="main", steps=steps_before))
             said.phase(f"Tracing {steps} steps")
             return traced(workers[0], "main", steps, step_stats=step_stats)
     finally:

@@ -26,12 +26,8 @@ from workbench.errors import RunError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.variant import LEARNING
 from workbench.experiments.worker.function_step import MadeStep, made_step
-from workbench.experiments.worker.graph_session import (
-    Opened,
-    Planned,
-    Steps,
-    fused_lookups,
-)
+from workbench.experiments.worker.graph_session import fused_lookups
+from workbench.experiments.worker.messages import Opened, Planned, Steps
 from workbench.experiments.worker.traced_steps import settling_steps
 from workbench.ops.lookup.fusion import fused_embeddings
 
