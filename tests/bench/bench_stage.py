@@ -28,6 +28,7 @@ from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import mean_interval, ratio_interval
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker.child import import_tensorflow
+from workbench.experiments.worker.messages import Open
 from workbench.experiments.worker.process import started_workers
 from workbench.models.data.criteo import check_criteo, generate_criteo
 from workbench.models.zoo.options import DlrmOptions
@@ -123,7 +124,7 @@ def measure_throughput(options: DlrmOptions, stage: StageOptions, budget_s: floa
     with started_workers(programs) as workers:
         for (label, _), worker in zip(programs, workers, strict=True):
             made = ours if label == STAGED else Optimizations()
-            worker.send("open", session="main", part="build", optimizations=made)
+            worker.send(Open(session="main", optimizations=made))
         for worker in workers:
             worker.receive()
         candidates = [
@@ -131,7 +132,7 @@ def measure_throughput(options: DlrmOptions, stage: StageOptions, budget_s: floa
             for (label, _), worker, count in zip(programs, workers, ahead, strict=True)
         ]
         for part in ("build_input", "build_compute"):
-            workers[0].call("open", session=part, part=part, optimizations=Optimizations())
+            workers[0].call(Open(session=part, part=part, optimizations=Optimizations()))
             candidates.append(Candidate(label=part, worker=workers[0], session=part, ahead=2))
         pilots = run_pilots(candidates, budget_s=math.inf, progress=progress)
         plan, measured = run_blocks(candidates, pilots, budget_s=budget_s, progress=progress)

@@ -19,6 +19,7 @@ from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import Trace
 from workbench.experiments.measurement.statistics import Interval, ratio_interval
 from workbench.experiments.program.program import Program
+from workbench.experiments.worker.messages import GetPlan, Open, RunBlock, TraceSteps
 from workbench.experiments.worker.process import Worker, started_workers
 from workbench.models import MODELS
 
@@ -81,20 +82,13 @@ def inflation(
 ) -> Inflation:
     """Measures one variant."""
     with started_workers([(variant, program)]) as (worker,):
-        worker.call("open", session="main", part="build", optimizations=optimizations)
+        worker.call(Open(session="main", optimizations=optimizations))
         plan = None
         if optimizations.smart_stage:
-            plan = worker.call("planned", session="main").plan
-        worker.call(
-            "open",
-            session="traced",
-            part="build",
-            optimizations=optimizations,
-            plan=plan,
-            recorded=True,
-        )
+            plan = worker.call(GetPlan(session="main")).plan
+        worker.call(Open(session="traced", optimizations=optimizations, plan=plan, recorded=True))
         for session in ("main", "traced"):
-            worker.call("block", session=session, steps=WARM_UP_STEPS)
+            worker.call(RunBlock(session=session, steps=WARM_UP_STEPS))
         pairs: dict[str, list[Trace]] = {"main": [], "traced": []}
         for number in range(rounds):
             for beside in list(pairs)[:: -1 if number % 2 else 1]:
@@ -139,8 +133,7 @@ def after_last_op(trace: Trace) -> float:
 
 
 def _traced(worker: Worker, beside: str, steps: int) -> Trace:
-    trace: Trace = worker.call("trace", session="traced", steps=steps, beside=beside)
-    return trace
+    return worker.call(TraceSteps(session="traced", steps=steps, beside=beside))
 
 
 def _traced_ns(trace: Trace) -> float:

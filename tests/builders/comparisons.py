@@ -11,7 +11,6 @@ from workbench.core.planning.planner import plan
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.results import Bound, Comparison, Ratio, Variant
 from workbench.experiments.measurement.equivalence import Equivalence
-from workbench.viz.boundary.view import boundary_view
 
 ENVIRONMENT = {
     "tensorflow": "2.21.0",
@@ -63,7 +62,6 @@ def planned_comparison(**changes: Any) -> Comparison:
         80.1,
         0.9,
         plan=made,
-        plan_view=boundary_view(made).to_json(),
     )
     plain = comparison()
     ratio = Ratio(

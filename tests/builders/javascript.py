@@ -18,7 +18,7 @@ def evaluate(expression: str, value: Any = None, script: str = "") -> Any:
     """Value of a JavaScript expression in the module's own scope.
 
     Args:
-      expression: may use every top-level name of `workbench/viz/static/*.js`, and `value`.
+      expression: may use `value` and every top-level name of the module's parts.
       value: handed over as JSON, as the result is handed back.
       script: the module; none takes the timeline's.
     """

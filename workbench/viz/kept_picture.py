@@ -62,7 +62,7 @@ def kept_view(trace: Trace, title: str | None = None, most_bytes: int = DATA_BYT
     while True:
         steps = None if kept == len(numbers) else (numbers[-kept], numbers[-1])
         view = timeline_view(trace, title=title, steps=steps)
-        size = len(zlib.compress(view.buffer(), 1))
+        size = len(view.columns.packed)
         if size <= most_bytes or kept <= 1:
             break
         kept = max(1, min(kept - 1, kept * most_bytes // size))

@@ -73,7 +73,7 @@ def _comparison_html(comparison: Comparison) -> str:
     room = DATA_BYTES // max(1, len(view.traces))
     timelines = on_one_scale([kept_view(trace, label, room) for label, trace in view.traces])
     pictures = [Picture(drawn, f"Timeline: {drawn.title}") for drawn in timelines]
-    pictures += [Picture(boundary, f"Boundary: {label}") for label, boundary in view.boundaries]
+    pictures += [Picture(boundary_view(plan), f"Boundary: {label}") for label, plan in view.plans]
     shown = summary_html(view)
     if len(timelines) > 1:
         shown += f"<p>{ONE_SCALE}</p>"

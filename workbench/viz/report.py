@@ -11,10 +11,11 @@ from pathlib import Path
 from workbench.atomic_file import replacing
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
+from workbench.experiments.comparison.results import Comparison
 from workbench.viz.boundary.html import boundary_html
+from workbench.viz.boundary.view import boundary_view
 from workbench.viz.comparison.answer import Answer, overall_answer
 from workbench.viz.comparison.environment import differing
-from workbench.viz.comparison.protocol import ComparisonLike
 from workbench.viz.comparison.view import CompareView, compare_view
 from workbench.viz.style import assets
 from workbench.viz.timeline.html import timeline_html
@@ -42,7 +43,7 @@ class _Section:
 
 
 def write_report(
-    comparison: ComparisonLike | Sequence[ComparisonLike], path: str | os.PathLike[str]
+    comparison: Comparison | Sequence[Comparison], path: str | os.PathLike[str]
 ) -> Path:
     """Writes the report of one comparison, or of several below each other.
 
@@ -66,7 +67,7 @@ def write_report(
     return Path(path)
 
 
-def report_html(comparison: ComparisonLike | Sequence[ComparisonLike]) -> str:
+def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
     """The page of `write_report` as text.
 
     Raises:
@@ -84,7 +85,7 @@ def report_html(comparison: ComparisonLike | Sequence[ComparisonLike]) -> str:
     machine = [f"{cores} cores" if cores else "", f"TensorFlow {environment.get('TensorFlow', '')}"]
     return (
         assets.templates()
-        .get_template("report.html.j2")
+        .get_template("report/report.html.j2")
         .render(
             title=f"Workbench: {', '.join(programs)}",
             subtitle=_subtitle(views[0]) if len(views) == 1 else ", ".join(programs),
@@ -99,7 +100,7 @@ def report_html(comparison: ComparisonLike | Sequence[ComparisonLike]) -> str:
     )
 
 
-def _overall(comparisons: Sequence[ComparisonLike], apart: Sequence[str]) -> Answer:
+def _overall(comparisons: Sequence[Comparison], apart: Sequence[str]) -> Answer:
     """The answer over all comparisons; each is named by its program, its settings, or both."""
     several = len({comparison.program for comparison in comparisons}) > 1
     names = []
@@ -119,8 +120,8 @@ def _sections(views: Sequence[CompareView], different: Sequence[str]) -> list[_S
             for row, drawn in enumerate(on_one_scale(fitting), 1)
         )
         boundaries = tuple(
-            _Drawn(label, boundary_html(boundary, f"b{number}-{row}"))
-            for row, (label, boundary) in enumerate(view.boundaries, 1)
+            _Drawn(label, boundary_html(boundary_view(plan), f"b{number}-{row}"))
+            for row, (label, plan) in enumerate(view.plans, 1)
         )
         heading = f"{view.program}, {apart}" if apart else view.program
         sections.append(

@@ -19,6 +19,7 @@ from workbench.core.options import StageOptions
 from workbench.errors import OptionError, RunError
 from workbench.experiments.comparison.compare import compare, trace
 from workbench.experiments.program.program import Built, Program
+from workbench.experiments.worker.messages import Open, RunSteps
 from workbench.experiments.worker.process import CANCELLED, started_workers
 
 # The child cannot import a test module by name.
@@ -234,7 +235,7 @@ def failing():
 def open_part(worker, part: str):
     from workbench.core.options import Optimizations
 
-    return worker.call("open", session=part, part=part, optimizations=Optimizations())
+    return worker.call(Open(session=part, part=part, optimizations=Optimizations()))
 
 
 def test_the_users_error_comes_with_their_own_line(failing):
@@ -256,7 +257,7 @@ def test_errors_of_ours_keep_their_class(failing):
 def test_an_op_that_fails_names_the_line_that_built_it(failing):
     open_part(failing, "build_input")
     with pytest.raises(RunError) as caught:
-        failing.call("run", session="build_input", steps=1)
+        failing.call(RunSteps(session="build_input", steps=1))
     line = line_of(fails_in_a_step, "floordiv")
     assert f"line {line}: InvalidArgumentError: " in str(caught.value)
     assert "\n" not in str(caught.value)

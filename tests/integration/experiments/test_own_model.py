@@ -17,6 +17,7 @@ from nbclient import NotebookClient
 import workbench as wb
 from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.errors import OptionError, RunError
+from workbench.experiments.worker.messages import Open, RunSteps
 from workbench.experiments.worker.process import started_workers
 
 # The child cannot import a test module by name.
@@ -107,7 +108,7 @@ def test_a_function_is_compared_as_a_graph_is(comparison):
     assert len(comparison.ratios) == 3
     plan = comparison.variants[1].plan
     assert any("StringToHashBucketFast" in name for name in plan.stages[0].moved)
-    assert comparison.variants[1].plan_view
+    assert "stays" in plan.explain(plan.targets[0])
     # what cannot be had of a function is left out
     assert comparison.bounds == ()
     assert [ratio.predicted for ratio in comparison.ratios] == [None, None, None]
@@ -209,7 +210,7 @@ def worker_of(*makes):
 
 
 def open_main(worker, optimizations=SMART):
-    worker.call("open", session="main", part="build", optimizations=optimizations)
+    worker.call(Open(session="main", optimizations=optimizations))
 
 
 def make_without_lookup():
@@ -340,7 +341,7 @@ def test_the_users_error_comes_with_their_own_line(optimizations):
         for program_make, text, said in ERRORS:
             with pytest.raises(RunError) as caught:
                 open_main(worker, optimizations)
-                worker.call("run", session="main", steps=60, fetch="loss")
+                worker.call(RunSteps(session="main", steps=60, fetch="loss"))
             place = f"`{os.path.relpath(__file__)}`, line {line_of(program_make, text)}: "
             assert str(caught.value).startswith(place + said)
             assert "\n" not in str(caught.value)

@@ -12,6 +12,7 @@ from workbench.errors import PlanError
 from workbench.experiments.comparison.compare import compare, trace
 from workbench.experiments.comparison.results import load_comparison
 from workbench.experiments.program.program import Built, Program
+from workbench.viz.boundary.view import boundary_view
 
 # The child cannot import a test module by name.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -102,12 +103,14 @@ def test_without_a_trace_nothing_is_predicted(comparison):
     assert [ratio.predicted for ratio in found.ratios] == [None, None]
 
 
-def test_plans_are_saved_with_their_views(comparison, tmp_path):
+def test_plans_are_saved_with_their_boundaries(comparison, tmp_path):
     found, _ = comparison
     read = load_comparison(found.save(tmp_path))
     assert [v.plan for v in read.variants] == [v.plan for v in found.variants]
-    assert read.variants[1].plan_view == found.variants[1].plan_view
-    assert read.variants[1].plan_view
+    for before, after in zip(found.variants[1:], read.variants[1:], strict=True):
+        assert before.plan.explain("wanted") == after.plan.explain("wanted")
+        assert boundary_view(after.plan) == boundary_view(before.plan)
+        assert [area.kind for area in boundary_view(after.plan).areas][-1] == "compute"
 
 
 def test_a_traced_baseline_lets_the_plan_predict():

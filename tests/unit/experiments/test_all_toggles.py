@@ -21,6 +21,7 @@ from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.program.toggles import TOGGLES, every_toggle, optimizations_of
 from workbench.experiments.program.variant import settings_of
+from workbench.experiments.worker.messages import Close
 
 STAGE, SMART = StageOptions(), SmartStageOptions()
 PROGRAM = Program(name="mine", build=lambda optimizations: Built(train_op=None))
@@ -57,13 +58,13 @@ def tried(monkeypatch):
         sessions = []
 
         class Worker:
-            def call(self, command, *, session, part="", optimizations=None):
-                if command == "close":
-                    return sessions.remove(session)
-                found = opened(optimizations)
+            def call(self, command):
+                if isinstance(command, Close):
+                    return sessions.remove(command.session)
+                found = opened(command.optimizations)
                 if isinstance(found, Exception):
                     raise found
-                sessions.append(session)
+                sessions.append(command.session)
                 return found
 
         @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.builders.plans import planned_stage, stage_plan
+from tests.builders.plans import planned_stage, stage_plan, towers
 from workbench.core.options import StageOptions
 from workbench.errors import DataError, OptionError
 from workbench.experiments.comparison.compare import compare, trace
@@ -107,7 +108,7 @@ def comparison() -> Comparison:
         program="mine",
         variants=(
             variant("off", 50.0),
-            variant("stage", 75.0, plan=stage_plan(planned_stage()), plan_view={"version": 1}),
+            variant("stage", 75.0, plan=stage_plan(planned_stage(), boundary=towers())),
         ),
         baseline="off",
         ratios=(
@@ -138,7 +139,20 @@ def test_a_comparison_is_a_frame_of_its_variants():
 def test_a_comparison_survives_saving(tmp_path):
     saved = comparison().save(tmp_path / "results")
     assert load_comparison(saved) == comparison()
-    assert [path.name for path in saved.iterdir()] == ["comparison.json"]
+    assert {path.name for path in saved.iterdir()} == {"comparison.json", "boundary-1.json.gz"}
+
+
+def test_a_saved_comparison_explains_what_stays(tmp_path):
+    plan = load_comparison(comparison().save(tmp_path)).variants[1].plan
+    assert plan.explain("net/lookup") == towers().explain("net/lookup")
+
+
+def test_a_comparison_is_saved_as_facts_without_a_drawing(tmp_path):
+    saved = comparison().save(tmp_path)
+    text = (saved / "comparison.json").read_text()
+    assert not any(word in text for word in ("boxes", "sentence", "families"))
+    graph = json.loads(gzip.decompress((saved / "boundary-1.json.gz").read_bytes()))
+    assert not {"boxes", "sentence", "families"} & set(graph)
 
 
 def test_saving_again_replaces(tmp_path):
@@ -147,26 +161,41 @@ def test_saving_again_replaces(tmp_path):
     assert load_comparison(tmp_path) == comparison()
 
 
+def saved_as_format(version, directory):
+    file = comparison().save(directory) / "comparison.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "format_version": version}))
+
+
 def test_a_newer_format_is_refused(tmp_path):
-    file = comparison().save(tmp_path) / "comparison.json"
-    content = json.loads(file.read_text())
-    file.write_text(json.dumps({**content, "format_version": 3}))
-    with pytest.raises(DataError, match=r"Format 3; this Workbench reads 1 and 2\. Update it\."):
+    saved_as_format(4, tmp_path)
+    with pytest.raises(DataError, match=r"was saved in format 4, and this Workbench reads 3; up"):
         load_comparison(tmp_path)
 
 
-def test_the_first_format_had_no_plans(tmp_path):
-    file = comparison().save(tmp_path) / "comparison.json"
-    content = json.loads(file.read_text())
-    content["format_version"] = 1
-    for variant in content["variants"]:
-        del variant["plan"], variant["plan_view"]
-    for ratio in content["ratios"]:
-        del ratio["predicted"]
-    file.write_text(json.dumps(content))
-    read = load_comparison(tmp_path)
-    assert [variant.plan for variant in read.variants] == [None, None]
-    assert read.ratios[0].predicted is None
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_format_says_how_to_measure_again(tmp_path, version):
+    saved_as_format(version, tmp_path)
+    with pytest.raises(DataError) as caught:
+        load_comparison(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}/comparison.json: was saved in format {version}, and this Workbench reads 3; "
+        "measure again with: workbench compare"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"not gzip", "is not a saved boundary: Not a gzipped file"),
+        (gzip.compress(b'{"format_version": 9}'), "format version 9; this Workbench reads 1"),
+        (None, "No such file or directory"),
+    ],
+)
+def test_a_damaged_boundary_is_named(tmp_path, content, reason):
+    file = comparison().save(tmp_path) / "boundary-1.json.gz"
+    file.unlink() if content is None else file.write_bytes(content)
+    with pytest.raises(DataError, match=f"boundary-1.json.gz: .*{reason}"):
+        load_comparison(tmp_path)
 
 
 def test_a_damaged_plan_is_named(tmp_path):
@@ -179,7 +208,7 @@ def test_a_damaged_plan_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"format_version": 1}', '{"format_version": 1, "x": 2}']
+    "text", ["{", "[]", "{}", '{"format_version": 3}', '{"format_version": 3, "x": 2}']
 )
 def test_what_is_no_comparison_is_refused(tmp_path, text):
     (tmp_path / "comparison.json").write_text(text)

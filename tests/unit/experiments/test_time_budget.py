@@ -20,7 +20,15 @@ from workbench.experiments.measurement.time_budget import (
 )
 from workbench.experiments.program.program import Program
 from workbench.experiments.program.variant import settings_of
-from workbench.experiments.worker.graph_session import Opened, Steps
+from workbench.experiments.worker.messages import (
+    Close,
+    Open,
+    Opened,
+    RunBlock,
+    RunSteps,
+    Steps,
+    TraceSteps,
+)
 
 NBSP = "\u00a0"
 START_S, OPEN_S, REST_S = 5.0, 1.5, 0.04
@@ -61,47 +69,50 @@ class FakeWorker:
         self.machine, self._processes = machine, processes
         self._asked, self._read = [], {}
 
-    def send(self, command, **arguments):
-        self._asked.append((command, arguments))
+    def send(self, command):
+        self._asked.append(command)
 
     def receive(self, expected_s=0.0):
-        command, arguments = self._asked.pop(0)
-        return getattr(self, f"_{command}")(**arguments)
+        command = self._asked.pop(0)
+        match command:
+            case Open():
+                self.machine.now += OPEN_S
+                self._read[command.session] = 0
+                return OPENED
+            case RunSteps():
+                return self._run(command)
+            case RunBlock():
+                ran = self.machine.run(command.steps, "block")
+                self.machine.now += REST_S
+                return ran
+            case TraceSteps():
+                return self._trace(command)
+        assert isinstance(command, Close)
+        return None
 
-    def call(self, command, expected_s=0.0, **arguments):
-        self.send(command, **arguments)
+    def call(self, command, expected_s=0.0):
+        self.send(command)
         return self.receive()
 
-    def _open(self, session, **arguments):
-        self.machine.now += OPEN_S
-        self._read[session] = 0
-        return OPENED
-
-    def _run(self, session, steps, fetch="nothing"):
-        if fetch != "fingerprint":
-            return self.machine.run(steps, fetch, self._processes)
-        first = self._read[session]
-        count = min(steps, self.machine.epoch - first)
-        self._read[session] += count
-        ran = self.machine.run(count, fetch, self._processes)
+    def _run(self, command):
+        if command.fetch != "fingerprint":
+            return self.machine.run(command.steps, command.fetch, self._processes)
+        first = self._read[command.session]
+        count = min(command.steps, self.machine.epoch - first)
+        self._read[command.session] += count
+        ran = self.machine.run(count, command.fetch, self._processes)
         values = np.arange(first, first + count)
-        return dataclasses.replace(ran, values=values, ended=count < steps)
+        return dataclasses.replace(ran, values=values, ended=count < command.steps)
 
-    def _block(self, session, steps):
-        ran = self.machine.run(steps, "block")
-        self.machine.now += REST_S
-        return ran
-
-    def _trace(self, session, steps, beside, step_stats):
-        assert (session in self._read, beside, step_stats) == (True, "main", False)
+    def _trace(self, command):
+        assert command.session in self._read
+        assert (command.beside, command.step_stats) == ("main", False)
         # as of traced_between: untraced ones on both sides, and traced ones that are not kept
+        steps = command.steps
         self.machine.run(2 * max(6, steps // 2) + steps + 3 * SETTLING, "beside")
         self.machine.run(steps, "trace")
         self.machine.now += REST_S
         return unstaged_trace()
-
-    def _close(self, session):
-        return None
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from workbench.errors import OptionError, PlanError, UnsupportedError
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.toggles import FUSED_V1, FUSED_V2, SMART_STAGE, STAGE
-from workbench.experiments.worker.graph_session import Opened
+from workbench.experiments.worker.messages import Close, Open, Opened
 from workbench.experiments.worker.process import Worker, started_workers
 
 _NO_STAGE = "the program builds no stage when optimizations.stage is set"
@@ -44,8 +44,8 @@ def without_effect(
 def _tried(worker: Worker, wish: Optimizations) -> Opened | str:
     """What its graph has, or why there is none."""
     try:
-        opened: Opened = worker.call("open", session="trial", part="build", optimizations=wish)
+        opened = worker.call(Open(session="trial", optimizations=wish))
     except (OptionError, PlanError, UnsupportedError) as refusal:
         return str(refusal)
-    worker.call("close", session="trial")
+    worker.call(Close(session="trial"))
     return opened

@@ -33,6 +33,7 @@ from workbench.experiments.program.function_program import (
 from workbench.experiments.program.toggles import every_toggle
 from workbench.experiments.program.variant import LEARNING, Setting, settings_of
 from workbench.experiments.program.variant import TOGGLES as TOGGLES
+from workbench.experiments.worker.messages import RunBlock
 from workbench.experiments.worker.process import started_workers
 
 
@@ -203,7 +204,7 @@ def trace(
             said.phase("Warming up")
             # A block fetches what traced steps fetch: an executor learns for each set of fetches.
             steps_before = max(warm_up_steps, setting.learning_steps)
-            workers[0].call("block", session="main", steps=steps_before)
+            workers[0].call(RunBlock(session="main", steps=steps_before))
             said.phase(f"Tracing {steps} steps")
             return traced(workers[0], "main", steps, step_stats=step_stats)
     finally:
@@ -263,7 +264,6 @@ def _variant(setting: Setting, measured: Measured, traces: dict[str, Trace], see
         step_ms_median=measured.step_ns_median / 1e6,
         trace=traces.get(setting.label),
         plan=setting.plan,
-        plan_view=setting.plan_view,
         notes=setting.notes(),
     )
 

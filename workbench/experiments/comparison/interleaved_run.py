@@ -20,7 +20,7 @@ from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.measurement.time_budget import TimeBudget, steps_within
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.variant import Setting
-from workbench.experiments.worker.graph_session import Opened
+from workbench.experiments.worker.messages import Close, Open, Opened, RunBlock, TraceSteps
 from workbench.experiments.worker.process import Worker, started_workers
 
 # A part may prefetch a little to hide what a session run costs.
@@ -157,7 +157,7 @@ def _candidates(
     if program.build_input and program.build_compute:
         for label, part in ((INPUT, "build_input"), (COMPUTE, "build_compute")):
             # In the child of the baseline: a part is no variant, and while it runs all else waits.
-            workers[0].call("open", session=label, part=part, optimizations=Optimizations())
+            workers[0].call(Open(session=label, part=part, optimizations=Optimizations()))
             candidates.append(
                 Candidate(label=label, worker=workers[0], session=label, ahead=_PART_AHEAD)
             )
@@ -196,30 +196,29 @@ def _traced_variants(
     traces = {}
     if program.build_input and program.build_compute:
         for part in (INPUT, COMPUTE):
-            workers[0].call("close", session=part)
+            workers[0].call(Close(session=part))
     for setting, worker in zip(settings, workers, strict=True):
         again = setting.optimizations.executor is None and not step_stats
         if again:
             worker.call(
-                "open",
-                session="traced",
-                part="build",
-                optimizations=setting.optimizations,
-                plan=setting.plan.to_json() if setting.plan else None,
-                recorded=True,
+                Open(
+                    session="traced",
+                    optimizations=setting.optimizations,
+                    plan=setting.plan.to_json() if setting.plan else None,
+                    recorded=True,
+                )
             )
-            worker.call("block", session="traced", steps=_WARM_UP_STEPS)
+            worker.call(RunBlock(session="traced", steps=_WARM_UP_STEPS))
         traces[setting.label] = traced(
             worker, "traced" if again else "main", steps, step_stats=step_stats
         )
         if again:
-            worker.call("close", session="traced")
+            worker.call(Close(session="traced"))
     return traces
 
 
 def traced(worker: Worker, session: str, steps: int, *, step_stats: bool) -> Trace:
     """Traces a few steps of a session, in turns with untraced steps of the session "main"."""
-    found: Trace = worker.call(
-        "trace", session=session, steps=steps, beside="main", step_stats=step_stats
+    return worker.call(
+        TraceSteps(session=session, steps=steps, beside="main", step_stats=step_stats)
     )
-    return found

@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 from workbench.core.options import Optimizations
-from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.measurement.progress import Progress
@@ -21,7 +20,7 @@ from workbench.experiments.program.function_program import (
     require_possible,
 )
 from workbench.experiments.program.variant import Setting
-from workbench.experiments.worker.graph_session import Opened, Planned
+from workbench.experiments.worker.messages import Close, GetPlan, Open, Opened, RunSteps, TraceSteps
 from workbench.experiments.worker.process import Worker
 
 _FIRST_STEPS = 5
@@ -94,12 +93,12 @@ def _opened(
 ) -> dict[str, Opened]:
     for setting, worker in pairs:
         worker.send(
-            "open",
-            session="main",
-            part="build",
-            optimizations=setting.optimizations,
-            sample=sample,
-            recorded=recorded,
+            Open(
+                session="main",
+                optimizations=setting.optimizations,
+                sample=sample,
+                recorded=recorded,
+            )
         )
     opened = {setting.label: worker.receive() for setting, worker in pairs}
     for setting, _ in pairs:
@@ -119,18 +118,16 @@ def _opened(
 
 def _sample(worker: Worker, unstaged: Optimizations, steps: int, seconds: float) -> Trace:
     """Traces warm steps of the un-staged program; they must not be those compared later."""
-    worker.call("open", session="sample", part="build", optimizations=unstaged, recorded=True)
-    step_s = warm_step_s(worker.call("run", session="sample", steps=_FIRST_STEPS))
+    worker.call(Open(session="sample", optimizations=unstaged, recorded=True))
+    step_s = warm_step_s(worker.call(RunSteps(session="sample", steps=_FIRST_STEPS)))
     warm_up = steps_within(seconds / 3, step_s, least=0, most=_WARM_UP_STEPS - _FIRST_STEPS)
-    worker.call("run", session="sample", steps=warm_up)
+    worker.call(RunSteps(session="sample", steps=warm_up))
     kept = steps_within(seconds / 2, step_s, least=min(FEWEST_TRACED_STEPS, steps), most=steps)
-    found: Trace = worker.call("trace", session="sample", steps=kept)
-    worker.call("close", session="sample")
-    return found
+    trace = worker.call(TraceSteps(session="sample", steps=kept))
+    worker.call(Close(session="sample"))
+    return trace
 
 
 def _with_plan(setting: Setting, worker: Worker) -> Setting:
-    planned: Planned = worker.call("planned", session="main")
-    return dataclasses.replace(
-        setting, plan=StagePlan.from_json(planned.plan), plan_view=planned.view
-    )
+    planned = worker.call(GetPlan(session="main"))
+    return dataclasses.replace(setting, plan=planned.to_plan())

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from workbench.atomic_file import make_directory, writing
+from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace, load_trace
 from workbench.display import Displayed, text_of
@@ -20,9 +21,7 @@ from workbench.experiments.measurement.bounds import Bound
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.statistics import Verdict
 
-_FORMAT_VERSION = 2
-# Without plans and predictions.
-_FIRST_FORMAT = 1
+_FORMAT_VERSION = 3
 _FILE = "comparison.json"
 
 
@@ -36,8 +35,7 @@ class Variant:
       block_steps_per_s: one rate for each round.
       step_ms_median: median time of a step.
       trace: a few traced steps, taken after the measurement; None when none was asked for.
-      plan: of its smart stage; None without one.
-      plan_view: that plan and its boundary as `viz.boundary` draws them, ready for JSON.
+      plan: of its smart stage, with its boundary; None without one.
       notes: what a reader should know, a sentence each.
     """
 
@@ -49,7 +47,6 @@ class Variant:
     step_ms_median: float
     trace: Trace | None = None
     plan: StagePlan | None = None
-    plan_view: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -127,26 +124,38 @@ class Comparison(Displayed):
         return pd.DataFrame(rows).set_index("variant")
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
-        """Writes the comparison and its traces into a directory, which is made if needed.
+        """Writes the comparison, its traces and its boundaries into a directory.
+
+        It is made if needed.
 
         Raises:
           OutputError: it cannot be written; what was saved there before is kept.
         """
         directory = make_directory(directory)
         with writing(directory), tempfile.TemporaryDirectory(prefix=".saving-", dir=directory) as d:
-            made = Path(d)
-            traces = {}
+            new = Path(d)
+            traces, boundaries = {}, {}
             for number, variant in enumerate(self.variants):
                 if variant.trace is not None:
                     traces[variant.label] = f"trace-{number}.parquet"
-                    variant.trace.save(made / traces[variant.label])
-            (made / _FILE).write_text(json.dumps(self._to_json(traces), indent=1) + "\n")
+                    variant.trace.save(new / traces[variant.label])
+                if variant.plan is not None and variant.plan.boundary is not None:
+                    boundaries[variant.label] = f"boundary-{number}.json.gz"
+                    content = boundary_to_bytes(variant.plan.boundary)
+                    (new / boundaries[variant.label]).write_bytes(content)
+            document = self._to_json(traces, boundaries)
+            (new / _FILE).write_text(json.dumps(document, indent=1) + "\n")
             # The index last: it names files that are complete.
-            for file in (*traces.values(), _FILE):
-                os.replace(made / file, directory / file)
+            for file in (*traces.values(), *boundaries.values(), _FILE):
+                os.replace(new / file, directory / file)
         return directory
 
-    def _to_json(self, traces: dict[str, str]) -> dict[str, Any]:
+    def _to_json(self, traces: dict[str, str], boundaries: dict[str, str]) -> dict[str, Any]:
+        """What the index holds.
+
+        Args:
+          traces, boundaries: names of files by label of their variant.
+        """
         content = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -157,6 +166,7 @@ class Comparison(Displayed):
                 **{f.name: getattr(v, f.name) for f in dataclasses.fields(v)},
                 "trace": traces.get(v.label),
                 "plan": json.loads(v.plan.to_json()) if v.plan else None,
+                "boundary": boundaries.get(v.label),
             }
             for v in self.variants
         ]
@@ -166,10 +176,10 @@ class Comparison(Displayed):
 
 
 def load_comparison(directory: str | os.PathLike[str]) -> Comparison:
-    """Reads what `Comparison.save` wrote, traces included.
+    """Reads what `Comparison.save` wrote, traces and boundaries included.
 
     Raises:
-      DataError: no comparison is there, or this version cannot read it.
+      DataError: no comparison is there, this version cannot read it, or a boundary is damaged.
       TraceError: one of its traces is broken.
     """
     path = Path(directory) / _FILE
@@ -182,21 +192,30 @@ def load_comparison(directory: str | os.PathLike[str]) -> Comparison:
     except ValueError as error:
         raise DataError(f"{path}: is not a saved comparison: {error}") from None
     version = content.pop("format_version", None) if isinstance(content, dict) else None
-    if version not in (_FIRST_FORMAT, _FORMAT_VERSION):
-        raise DataError(
-            f"{path}: Format {version}; this Workbench reads {_FIRST_FORMAT} and "
-            f"{_FORMAT_VERSION}. Update it."
-        )
+    if version != _FORMAT_VERSION:
+        raise DataError(f"{path}: {_wrong_version(version, content)}")
     try:
         return _from_json(content, path.parent)
-    except (KeyError, TypeError, PlanError) as error:
+    except (KeyError, TypeError, AttributeError, PlanError) as error:
         raise DataError(f"{path}: is not a saved comparison: {error}") from None
+
+
+def _wrong_version(version: Any, content: Any) -> str:
+    """Why a comparison of another format version is not read, and what to do."""
+    text = f"was saved in format {version!r}, and this Workbench reads {_FORMAT_VERSION}"
+    if not isinstance(version, int):
+        return f"is not a saved comparison: it {text}"
+    if version > _FORMAT_VERSION:
+        return f"{text}; update it (pip install --upgrade recsys-workbench)"
+    command = content.get("command")
+    return f"{text}; measure again{f' with: {command}' if command else ''}"
 
 
 def _from_json(content: dict[str, Any], directory: Path) -> Comparison:
     variants = []
     for variant in content.pop("variants"):
-        file, plan = variant.pop("trace"), variant.pop("plan", None)
+        file = variant.pop("trace")
+        plan = _plan_from(variant.pop("plan"), variant.pop("boundary"), directory)
         variants.append(
             Variant(
                 **{
@@ -205,7 +224,7 @@ def _from_json(content: dict[str, Any], directory: Path) -> Comparison:
                     "notes": tuple(variant["notes"]),
                 },
                 trace=load_trace(directory / file) if file else None,
-                plan=StagePlan.from_json(json.dumps(plan)) if plan else None,
+                plan=plan,
             )
         )
     return Comparison(
@@ -215,3 +234,20 @@ def _from_json(content: dict[str, Any], directory: Path) -> Comparison:
         bounds=tuple(Bound(**bound) for bound in content.pop("bounds")),
         **content,
     )
+
+
+def _plan_from(
+    document: dict[str, Any] | None, file: str | None, directory: Path
+) -> StagePlan | None:
+    """A variant's plan with its boundary, which stands in a file of its own."""
+    if document is None:
+        return None
+    plan = StagePlan.from_json(json.dumps(document))
+    if file is None:
+        return plan
+    path = directory / file
+    try:
+        return dataclasses.replace(plan, boundary=boundary_from_bytes(path.read_bytes()))
+    except (OSError, DataError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise DataError(f"{path}: {reason}") from None

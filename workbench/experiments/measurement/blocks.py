@@ -19,7 +19,7 @@ from workbench.experiments.measurement.statistics import (
     plan_blocks,
 )
 from workbench.experiments.program.program import Program
-from workbench.experiments.worker.graph_session import Steps
+from workbench.experiments.worker.messages import Open, RunBlock, Steps
 from workbench.experiments.worker.process import Worker, started_workers
 
 _FIRST_STEPS = 5
@@ -161,8 +161,8 @@ def _pilot(candidate: Candidate, most_s: float) -> Pilot:
 
 
 def _block(candidate: Candidate, steps: int, step_ns: float) -> Steps:
-    measured: Steps = candidate.worker.call(
-        "block", expected_s=steps * step_ns / 1e9, session=candidate.session, steps=steps
+    measured = candidate.worker.call(
+        RunBlock(session=candidate.session, steps=steps), expected_s=steps * step_ns / 1e9
     )
     if measured.ended:
         raise RunError(
@@ -180,7 +180,7 @@ def step_time_ms(
     said.phase(f"Timing {program.name} for a moment")
     try:
         with started_workers([(program.name, program)]) as workers:
-            workers[0].call("open", session=part, part=part, optimizations=Optimizations())
+            workers[0].call(Open(session=part, part=part, optimizations=Optimizations()))
             pilot = Candidate(label=program.name, worker=workers[0], session=part)
             return _pilot(pilot, _WARM_UP_S).step_ns / 1e6
     finally:

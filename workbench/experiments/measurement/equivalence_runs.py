@@ -20,7 +20,7 @@ from workbench.experiments.measurement.equivalence import (
 from workbench.experiments.measurement.time_budget import steps_within, warm_step_s
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.variant import Setting
-from workbench.experiments.worker.graph_session import Opened, Steps
+from workbench.experiments.worker.messages import Close, Open, Opened, RunSteps, Steps
 from workbench.experiments.worker.process import Worker
 
 _SEEDS = (
@@ -165,13 +165,13 @@ def _run_all(
     workers: Sequence[Worker], sessions: Sequence[str], counts: Sequence[int], fetch: str
 ) -> list[Steps]:
     for worker, session, count in zip(workers, sessions, counts, strict=True):
-        worker.send("run", session=session, steps=count, fetch=fetch)
+        worker.send(RunSteps(session=session, steps=count, fetch=fetch))
     return [worker.receive() for worker in workers]
 
 
 def _close(workers: Sequence[Worker], session: str) -> None:
     for worker in workers:
-        worker.send("close", session=session)
+        worker.send(Close(session=session))
     for worker in workers:
         worker.receive()
 
@@ -179,4 +179,4 @@ def _close(workers: Sequence[Worker], session: str) -> None:
 def _open(worker: Worker, session: str, part: str, setting: Setting) -> None:
     """With the plan of the measured session; another part is another graph, with its own plan."""
     plan = setting.plan.to_json() if setting.plan and part == "build" else None
-    worker.send("open", session=session, part=part, optimizations=setting.optimizations, plan=plan)
+    worker.send(Open(session=session, part=part, optimizations=setting.optimizations, plan=plan))

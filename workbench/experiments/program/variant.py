@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 from workbench.core.boundary.candidates import UNSTAGED
 from workbench.core.options import (
@@ -29,14 +28,12 @@ class Setting:
     Attributes:
       label: its name in results.
       optimizations: what its program is built with.
-      plan: of its smart stage, once that is made.
-      plan_view: the same as a finished view, ready for JSON.
+      plan: of its smart stage, once that is made, with its boundary.
     """
 
     label: str
     optimizations: Optimizations
     plan: StagePlan | None = None
-    plan_view: dict[str, Any] | None = dataclasses.field(default=None, repr=False)
 
     @property
     def ahead(self) -> int:

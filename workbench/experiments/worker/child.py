@@ -21,10 +21,22 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 import numpy as np
 
-from workbench.core.options import Optimizations
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.worker.failure import failure_of
-from workbench.experiments.worker.graph_session import Opened, Planned, ProgramSession, Steps
+from workbench.experiments.worker.graph_session import ProgramSession
+from workbench.experiments.worker.messages import (
+    Close,
+    Command,
+    GetPlan,
+    Open,
+    Opened,
+    RunBlock,
+    RunSteps,
+    Start,
+    Steps,
+    Stop,
+    TraceSteps,
+)
 from workbench.experiments.worker.traced_steps import settle, traced_between
 
 if TYPE_CHECKING:
@@ -34,77 +46,71 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG = 1
 
 
-class _Commands:
-    """The commands of a parent, as methods."""
+class _Sessions:
+    """A program and its open sessions; answers the commands of a parent."""
 
     def __init__(self, program: AnyProgram) -> None:
         self._program = program
-        self._sessions: dict[str, ProgramSession | FunctionSession] = {}
+        self._by_name: dict[str, ProgramSession | FunctionSession] = {}
 
-    def open(
-        self,
-        session: str,
-        part: str,
-        optimizations: Optimizations,
-        sample: Trace | None = None,
-        plan: str | None = None,
-        recorded: bool = False,
-    ) -> Opened:
-        """Builds a part of the program and starts its session.
+    def answer(self, command: Command[Any]) -> Any:
+        """Runs one command; returns its result."""
+        match command:
+            case Open():
+                return self._open(command)
+            case GetPlan():
+                return self._by_name[command.session].planned()
+            case RunSteps():
+                return self._by_name[command.session].run(command.steps, command.fetch)
+            case RunBlock():
+                return self._run_block(command)
+            case TraceSteps():
+                return self._trace(command)
+            case Close():
+                return self._by_name.pop(command.session).close()
+            case Stop():
+                return self._close_all()
+        raise TypeError(f"the worker knows no command {type(command).__name__}")
 
-        `recorded` asks for an executor that records its ops, where nothing else is chosen.
-        """
+    def _open(self, command: Open) -> Opened:
         program = self._program
-        opened: ProgramSession | FunctionSession
+        session: ProgramSession | FunctionSession
         if isinstance(program, FunctionProgram):
             # It imports TensorFlow, which this module does on command alone.
             from workbench.experiments.worker.function_session import FunctionSession
 
-            opened = FunctionSession(program, optimizations, recorded=recorded)
+            session = FunctionSession(program, command.optimizations, recorded=command.recorded)
         else:
-            opened = ProgramSession(
-                program, part, optimizations, sample=sample, plan=plan, recorded=recorded
+            session = ProgramSession(
+                program,
+                command.part,
+                command.optimizations,
+                sample=command.sample,
+                plan=command.plan,
+                recorded=command.recorded,
             )
-        self._sessions[session] = opened
-        return opened.opened
+        self._by_name[command.session] = session
+        return session.opened
 
-    def planned(self, session: str) -> Planned:
-        """The plan of a session with a smart stage."""
-        return self._sessions[session].planned()
-
-    def run(self, session: str, steps: int, fetch: str = "nothing") -> Steps:
-        """Runs steps."""
-        return self._sessions[session].run(steps, fetch)
-
-    def block(self, session: str, steps: int) -> Steps:
-        """Runs the steps of a measured block, then waits until work ahead has settled."""
-        fetch = "loss" if self._sessions[session].opened.has_loss else "nothing"
-        measured = self._sessions[session].run(steps, fetch)
+    def _run_block(self, command: RunBlock) -> Steps:
+        session = self._by_name[command.session]
+        measured = session.run(command.steps, "loss" if session.opened.has_loss else "nothing")
         settle()
         return dataclasses.replace(measured, values=np.empty(0))
 
-    def trace(
-        self,
-        session: str,
-        steps: int,
-        beside: str | None = None,
-        step_stats: bool = False,
-    ) -> Trace:
-        """Traces steps, with the time of those of `beside`, untraced, in its notes."""
-        measured = self._sessions[beside or session]
-        traced = self._sessions[session]
+    def _trace(self, command: TraceSteps) -> Trace:
+        untraced = self._by_name[command.beside or command.session]
+        traced = self._by_name[command.session]
         return traced_between(
-            measured.measure, lambda: traced.trace(steps, step_stats=step_stats), steps
+            untraced.measure,
+            lambda: traced.trace(command.steps, step_stats=command.step_stats),
+            command.steps,
         )
 
-    def close(self, session: str) -> None:
-        """Ends a session."""
-        self._sessions.pop(session).close()
-
-    def close_all(self) -> None:
-        """Ends all sessions."""
-        for name in list(self._sessions):
-            self.close(name)
+    def _close_all(self) -> None:
+        for session in self._by_name.values():
+            session.close()
+        self._by_name.clear()
 
 
 def main() -> None:
@@ -113,33 +119,33 @@ def main() -> None:
     _end_with_parent(int(sys.argv[2]))
     # What the user's code prints must not end among the parent's own output.
     os.dup2(2, 1)
-    commands: _Commands | None = None
+    sessions: _Sessions | None = None
     while True:
         try:
-            name, arguments = cloudpickle.loads(connection.recv_bytes())
+            command = cloudpickle.loads(connection.recv_bytes())
         except (EOFError, OSError):
             os._exit(1)
-        except Exception as error:  # a program that cannot be unpickled here
+        except Exception as error:  # options that cannot be unpickled here
             connection.send_bytes(cloudpickle.dumps(failure_of(error)))
             continue
+        result: Any = None
         try:
-            if name == "start":
-                import_tensorflow()
-                linecache.cache.update(arguments["cells"])
-                commands = _Commands(cloudpickle.loads(arguments["program"]))
-                result: Any = None
-            elif name == "stop":
-                result = None
-                if commands:
-                    commands.close_all()
-            else:
-                result = getattr(commands, name)(**arguments)
+            if isinstance(command, Start):
+                sessions = _started(command)
+            elif sessions is not None:
+                result = sessions.answer(command)
         except Exception as error:
             result = failure_of(error)
         connection.send_bytes(cloudpickle.dumps(result))
-        if name == "stop":
+        if isinstance(command, Stop):
             # Destructors of a half-dead TensorFlow have nothing to add.
             os._exit(0)
+
+
+def _started(command: Start) -> _Sessions:
+    import_tensorflow()
+    linecache.cache.update(command.cells)
+    return _Sessions(cloudpickle.loads(command.program))
 
 
 def _end_with_parent(parent: int) -> None:

@@ -1,12 +1,11 @@
 """A FunctionProgram running in the child process; its plan, steps and traces.
 
-The same doors as `worker_session.ProgramSession` has.
+The same methods as `graph_session.ProgramSession` has.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -27,12 +26,8 @@ from workbench.errors import RunError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.variant import LEARNING
 from workbench.experiments.worker.function_step import MadeStep, made_step
-from workbench.experiments.worker.graph_session import (
-    Opened,
-    Planned,
-    Steps,
-    fused_lookups,
-)
+from workbench.experiments.worker.graph_session import fused_lookups
+from workbench.experiments.worker.messages import Opened, Planned, Steps
 from workbench.experiments.worker.traced_steps import settling_steps
 from workbench.ops.lookup.fusion import fused_embeddings
 
@@ -153,9 +148,7 @@ class FunctionSession:
         """The plan of its smart stage."""
         if self._plan is None:
             raise RunError("this session has no smart stage, so it has no plan")
-        # Looked up by name, as `worker_session` does and says why.
-        view = importlib.import_module("workbench.viz.boundary.view").boundary_view(self._plan)
-        return Planned(plan=self._plan.to_json(), view=view.to_json())
+        return Planned.of(self._plan)
 
     def close(self) -> None:
         """Ends what runs ahead."""

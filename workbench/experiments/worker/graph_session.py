@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import itertools
 import random
 import time
@@ -19,68 +18,11 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError, RunError
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.program.variant import LEARNING
+from workbench.experiments.worker.messages import Opened, Planned, Steps
 from workbench.experiments.worker.traced_steps import settling_steps
 
 # TensorFlow's own for ops with a seed in a graph without one: those stay as they are.
 _GRAPH_SEED = 87654321
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Steps:
-    """What a run of steps gave.
-
-    Attributes:
-      ends_ns: int64 [steps + 1], monotonic: start of the first step, then the end of each.
-      values: what was fetched with each step, or empty.
-      ended: whether the data ended before all steps were run.
-    """
-
-    ends_ns: np.ndarray
-    values: np.ndarray
-    ended: bool
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Opened:
-    """What is known of a graph once its session runs.
-
-    Attributes:
-      stages: stages that the program has put in.
-      fused_lookups: its embedding lookups that are fused.
-      threads: most producers that one stage has, those of its plan included; 0 without a stage.
-      has_loss, has_fingerprint: what its steps can be asked for.
-      inject_prefetch: whether TensorFlow adds a prefetch by itself, in words.
-      own_prefetch: whether the program's own pipeline prefetches.
-      inter_op_threads, intra_op_threads: of the session; 0 is TensorFlow's default.
-      end_counts: whether Keras's `fit` counts a step at each end of the data, because it does not
-        know their length.
-    """
-
-    stages: int
-    fused_lookups: int
-    threads: int
-    has_loss: bool
-    has_fingerprint: bool
-    inject_prefetch: str
-    own_prefetch: bool
-    inter_op_threads: int
-    intra_op_threads: int
-    end_counts: bool = False
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Planned:
-    """A plan on its way to the parent.
-
-    Attributes:
-      plan: as JSON.
-      view: the finished view of it and of its boundary, ready for JSON.
-    """
-
-    plan: str
-    view: dict[str, Any]
-
-
 # The last op of each.
 _FUSED_LOOKUPS = (
     "WorkbenchLocalLookUp",
@@ -209,10 +151,7 @@ class ProgramSession:
         """The plan of its smart stage."""
         if self._plan is None:
             raise RunError("this session has no smart stage, so it has no plan")
-        # Views stand above experiments, and imports only go downwards; but only here is the graph
-        # that the view shows. So it is looked up by name, as values look up who displays them.
-        view = importlib.import_module("workbench.viz.boundary.view").boundary_view(self._plan)
-        return Planned(plan=self._plan.to_json(), view=view.to_json())
+        return Planned.of(self._plan)
 
     def close(self) -> None:
         """Ends the session."""

@@ -24,6 +24,7 @@ from workbench import errors
 from workbench.errors import RunError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.worker.failure import Failure
+from workbench.experiments.worker.messages import Command, Result, Start, Stop
 
 CANCELLED = "Cancelled. Nothing was kept; no process is left."
 
@@ -65,12 +66,12 @@ class Worker:
                 start_new_session=True,
             )
         self._connection = Connection(ours.detach())
-        self.send("start", program=pickled, cells=_notebook_cells())
+        self.send(Start(program=pickled, cells=_notebook_cells()))
 
-    def send(self, command: str, **arguments: Any) -> None:
+    def send(self, command: Command[Any]) -> None:
         """Sends a command, to be run after those sent before."""
         try:
-            self._connection.send_bytes(cloudpickle.dumps((command, arguments)))
+            self._connection.send_bytes(cloudpickle.dumps(command))
         except OSError:
             raise self._death() from None
 
@@ -101,15 +102,16 @@ class Worker:
             raise _error(result)
         return result
 
-    def call(self, command: str, expected_s: float = 0.0, **arguments: Any) -> Any:
+    def call(self, command: Command[Result], expected_s: float = 0.0) -> Result:
         """Sends a command and waits for its result; see `receive`."""
-        self.send(command, **arguments)
-        return self.receive(expected_s)
+        self.send(command)
+        result: Result = self.receive(expected_s)
+        return result
 
     def ask_to_stop(self) -> None:
         """Lets the child end in good order; `stop` waits for it."""
         with contextlib.suppress(RunError):
-            self.send("stop")
+            self.send(Stop())
 
     def stop(self) -> None:
         """Waits until the child has ended, or ends it by force after a few seconds."""

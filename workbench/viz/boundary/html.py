@@ -98,7 +98,7 @@ def _template() -> Any:
         rows=_STILL_ROWS,
         causes=_STILL_CAUSES,
     )
-    return environment.get_template("boundary.html.j2")
+    return environment.get_template("boundary/boundary.html.j2")
 
 
 def _breaks(text: str) -> markupsafe.Markup:

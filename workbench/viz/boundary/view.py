@@ -16,7 +16,6 @@ import numpy as np
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.graph.graph_view import Bools, Ints
 from workbench.core.planning.stage_plan import StagePlan
-from workbench.errors import DataError
 from workbench.viz.boundary.areas import Area, Tensor, areas_of, behind, readers, unread
 from workbench.viz.boundary.boxes import BoxMaker, travel_words
 from workbench.viz.boundary.refusals import Refusals, refusals_of
@@ -36,8 +35,6 @@ from workbench.viz.boundary.summary import capital, cut_of, sentence_of, unfinis
 from workbench.viz.style import colors, format
 
 VIEW_VERSION = 2
-# The first version has no causes, and no box that feeds another.
-_READABLE = (1, VIEW_VERSION)
 # At most so many boxes are seen at once; so many of one side are kept to be opened.
 _AT_ONCE, _KEPT = 56, 400
 _FEWEST, _FIRST, _MOST = 3, 9, 12
@@ -83,41 +80,6 @@ class BoundaryView:
         text = json.dumps({"version": VIEW_VERSION, **dataclasses.asdict(self)})
         content: dict[str, Any] = json.loads(text)
         return content
-
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> BoundaryView:
-        """The view that `to_json` gave.
-
-        Raises:
-          DataError: of another version.
-        """
-        if content.get("version") not in _READABLE:
-            raise DataError(
-                f"the boundary view has version {content.get('version')!r}; this Workbench reads "
-                f"{' and '.join(map(str, _READABLE))}. Measure again, or make it from its plan."
-            )
-        areas = (
-            {**area, "regions": tuple(Region(**_tuples(each)) for each in area["regions"])}
-            for area in content["areas"]
-        )
-        return BoundaryView(
-            sentence=tuple((text, strong) for text, strong in content["sentence"]),
-            notice=content["notice"],
-            areas=tuple(AreaView(**area) for area in areas),
-            boxes=tuple(BoxView(**_tuples(box)) for box in content["boxes"]),
-            reasons=tuple(ReasonView(**reason) for reason in content["reasons"]),
-            causes=tuple(CauseView(**cause) for cause in content.get("causes", ())),
-            more_causes=content.get("more_causes", ""),
-            rows=tuple(RefusalView(**_tuples(row)) for row in content["rows"]),
-            more_rows=content["more_rows"],
-            cuts=tuple(
-                CutView(caption=cut["caption"], rows=_cut_rows(cut["rows"]), more=cut["more"])
-                for cut in content["cuts"]
-            ),
-            edits=_pairs(content["edits"]),
-            ways=tuple(WayView(**way) for way in content["ways"]),
-            families=_pairs(content["families"]),
-        )
 
 
 def boundary_view(source: StagePlan | Boundary) -> BoundaryView:
@@ -242,16 +204,3 @@ def _compute_side(
 
 def _edits(plan: StagePlan | None) -> tuple[tuple[str, str], ...]:
     return tuple((capital(edit.name), edit.reason) for edit in plan.edits) if plan else ()
-
-
-def _tuples(content: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(v) if isinstance(v, list | tuple) else v for key, v in content.items()}
-
-
-def _cut_rows(rows: Sequence[Sequence[str]]) -> Any:
-    # The first version does not say why what is unread travels.
-    return tuple(tuple([*row, ""][:5]) for row in rows)
-
-
-def _pairs(rows: Sequence[Sequence[str]]) -> Any:
-    return tuple(tuple(row) for row in rows)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from workbench.experiments.comparison.results import Comparison, Ratio
 from workbench.viz.comparison.chart import half_width, shown_label
-from workbench.viz.comparison.protocol import ComparisonLike, RatioLike
 from workbench.viz.style import format
 
 Pieces = tuple[tuple[str, bool], ...]
@@ -43,8 +43,8 @@ class Answer:
 class _Result:
     """One variant of one of the comparisons, and what is said of where it was measured."""
 
-    comparison: ComparisonLike
-    ratio: RatioLike
+    comparison: Comparison
+    ratio: Ratio
     where: str
 
     @property
@@ -60,7 +60,7 @@ class _Result:
         return all(check.passed for check in checks if check.label == self.ratio.label)
 
 
-def best_ratio(comparison: ComparisonLike) -> RatioLike | None:
+def best_ratio(comparison: Comparison) -> Ratio | None:
     """The ratio of the best variant; None where the baseline stands alone.
 
     A variant that is clearly faster and trains the same comes before one that only has the larger
@@ -70,12 +70,12 @@ def best_ratio(comparison: ComparisonLike) -> RatioLike | None:
     return results[0].ratio if results else None
 
 
-def answer(comparison: ComparisonLike) -> Answer:
+def answer(comparison: Comparison) -> Answer:
     """The answer of one comparison."""
     return _answer([("", comparison)])
 
 
-def overall_answer(named: Sequence[tuple[str, ComparisonLike]]) -> Answer:
+def overall_answer(named: Sequence[tuple[str, Comparison]]) -> Answer:
     """The answer of several comparisons.
 
     Args:
@@ -84,14 +84,14 @@ def overall_answer(named: Sequence[tuple[str, ComparisonLike]]) -> Answer:
     return _answer([(f" {name}" if name else "", comparison) for name, comparison in named])
 
 
-def _answer(named: Sequence[tuple[str, ComparisonLike]]) -> Answer:
+def _answer(named: Sequence[tuple[str, Comparison]]) -> Answer:
     results = _results(named)
     if not results:
         return _alone(named[0][1])
     return Answer(sentence=_sentence(results), next_step=_next_step(results))
 
 
-def _results(named: Sequence[tuple[str, ComparisonLike]]) -> list[_Result]:
+def _results(named: Sequence[tuple[str, Comparison]]) -> list[_Result]:
     """Every variant of every comparison, the best first."""
     results = [
         _Result(comparison=comparison, ratio=ratio, where=where)
@@ -101,7 +101,7 @@ def _results(named: Sequence[tuple[str, ComparisonLike]]) -> list[_Result]:
     return sorted(results, key=lambda r: (r.standing, -r.ratio.ratio))
 
 
-def _alone(comparison: ComparisonLike) -> Answer:
+def _alone(comparison: Comparison) -> Answer:
     first = comparison.variants[0]
     rate = format.rate(first.steps_per_s, half_width(first.low, first.high))
     return Answer(

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from workbench.viz.comparison.protocol import ComparisonLike, RatioLike
+from workbench.experiments.comparison.results import Comparison, Ratio
 from workbench.viz.style import format
 
 _MOST_TICKS = 4
@@ -39,12 +39,12 @@ def half_width(low: float, high: float) -> float | None:
     return (high - low) / 2 if math.isfinite(high) else None
 
 
-def tick_values(comparison: ComparisonLike) -> list[float]:
+def tick_values(comparison: Comparison) -> list[float]:
     """Round values from 0 to the first at or above all that is drawn."""
     return _ticks(_most(comparison))
 
 
-def predicted_rate(comparison: ComparisonLike, ratio: RatioLike | None) -> float | None:
+def predicted_rate(comparison: Comparison, ratio: Ratio | None) -> float | None:
     """Steps/s that a plan has predicted for a variant; None where it has not."""
     baseline = next(
         (v.steps_per_s for v in comparison.variants if v.label == comparison.baseline), None
@@ -54,9 +54,7 @@ def predicted_rate(comparison: ComparisonLike, ratio: RatioLike | None) -> float
     return ratio.predicted * baseline
 
 
-def series_of(
-    comparison: ComparisonLike, shown: RatioLike | None, axis: float
-) -> tuple[Series, ...]:
+def series_of(comparison: Comparison, shown: Ratio | None, axis: float) -> tuple[Series, ...]:
     """Blocks in the order they ran: of the baseline and of the variant that is shown."""
     wanted = {comparison.baseline, shown.label if shown else comparison.baseline}
     drawn = [
@@ -78,7 +76,7 @@ def series_of(
     )
 
 
-def _most(comparison: ComparisonLike) -> float:
+def _most(comparison: Comparison) -> float:
     rates = [bound.steps_per_s for bound in comparison.bounds]
     for variant in comparison.variants:
         rates += [variant.steps_per_s, *variant.block_steps_per_s]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.viz.comparison.chart import shown_label
-from workbench.viz.comparison.protocol import EquivalenceLike
 from workbench.viz.style import format
 
 
@@ -36,7 +36,7 @@ class Receipt:
     checks: tuple[Check, ...]
 
 
-def receipt(equivalence: Sequence[EquivalenceLike]) -> Receipt:
+def receipt(equivalence: Sequence[Equivalence]) -> Receipt:
     """The receipt of the checks of a comparison."""
     labels = list(dict.fromkeys(check.label for check in equivalence))
     failed = {check.label for check in equivalence if not check.passed}
@@ -48,7 +48,7 @@ def receipt(equivalence: Sequence[EquivalenceLike]) -> Receipt:
     )
 
 
-def _sentence(labels: Sequence[str], failed: set[str], passed: Sequence[EquivalenceLike]) -> str:
+def _sentence(labels: Sequence[str], failed: set[str], passed: Sequence[Equivalence]) -> str:
     if not labels:
         return "Losses and batches were not compared."
     count, who = len(labels), shown_label(labels[0])
@@ -69,7 +69,7 @@ def _sentence(labels: Sequence[str], failed: set[str], passed: Sequence[Equivale
     return f"{who} {verb} {same}: {'; '.join(compared)}."
 
 
-def _compared(checks: Sequence[EquivalenceLike], variants: int) -> str:
+def _compared(checks: Sequence[Equivalence], variants: int) -> str:
     """What the checks of one kind compared."""
     steps = sorted({check.steps for check in checks})
     few, many = format.integer(steps[0]), format.integer(steps[-1])
@@ -80,7 +80,7 @@ def _compared(checks: Sequence[EquivalenceLike], variants: int) -> str:
     return f"{words}, {details.pop()}" if len(details) == 1 else words
 
 
-def _check(check: EquivalenceLike) -> Check:
+def _check(check: Equivalence) -> Check:
     return Check(
         label=shown_label(check.label),
         kind=check.kind[:1].upper() + check.kind[1:],

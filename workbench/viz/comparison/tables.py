@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from workbench.core.trace.metrics import StepMetrics, step_metrics
-from workbench.core.trace.trace import Trace
+from workbench.core.trace.metrics import StepMetrics
 from workbench.viz.style import colors, format
 from workbench.viz.style.table import Table
 
-Traces = Sequence[tuple[str, Trace]]
+# Labels and the metrics of their traces.
+Named = Sequence[tuple[str, StepMetrics]]
 
 
 def blocks_table(rates: Sequence[tuple[str, Sequence[float]]]) -> Table | None:
@@ -26,24 +26,18 @@ def blocks_table(rates: Sequence[tuple[str, Sequence[float]]]) -> Table | None:
     return Table("Steps/s of every block, in the order they ran", ("Round", *_labels(rates)), rows)
 
 
-def metrics_table(traces: Traces) -> Table | None:
-    """What steps and stage runs do in the traces, one column per trace."""
-    return measures_table([(label, step_metrics(t)) for label, t in traces]) if traces else None
-
-
-def measures_table(named: Sequence[tuple[str, StepMetrics]]) -> Table:
-    """Step metrics in words, one column each; rows that nobody has are left out."""
+def measures_table(named: Named) -> Table:
+    """What steps and stage runs do, one column per trace; rows that no trace has are left out."""
     rows = [(name, *(words(metrics) for _, metrics in named)) for name, words in _MEASURES]
     kept = tuple(row for row in rows if set(row[1:]) != {format.UNKNOWN})
     caption = "Traced steps, and untraced ones measured beside them"
     return Table(caption, ("Per step or run", *_labels(named)), kept)
 
 
-def family_table(traces: Traces) -> Table | None:
+def family_table(named: Named) -> Table | None:
     """Self time of the ops by family, per step, summed over threads; the stage's own column."""
     columns: list[tuple[str, list[float]]] = []
-    for label, trace in traces:
-        metrics = step_metrics(trace)
+    for label, metrics in named:
         for side, words, count in (
             ("step", "in the step", metrics.steps),
             ("stage", "ahead of it", metrics.stage_runs),

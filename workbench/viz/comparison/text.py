@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from workbench.core.trace.metrics import StepMetrics
-from workbench.viz.comparison.protocol import ComparisonLike
+from workbench.experiments.comparison.results import Comparison
 from workbench.viz.comparison.tables import measures_table
 from workbench.viz.comparison.view import CompareView, compare_view
 from workbench.viz.style.plain_text import aligned, plain
 from workbench.viz.style.table import table_lines
 
 
-def comparison_table(comparison: ComparisonLike) -> str:
+def comparison_table(comparison: Comparison) -> str:
     """The answer in a sentence, the variants as a table, then what it rests on."""
     return view_text(compare_view(comparison))
 

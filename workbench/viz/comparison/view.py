@@ -1,15 +1,16 @@
 """Comparison view: what an experiment found, as finished words, fractions and tables.
 
-Takes any value with the attributes of `ComparisonLike`, so that views need no experiments. Every
-number an outlet shows becomes a string here; charts come as fractions of their axis.
+Every number an outlet shows becomes a string here; charts come as fractions of their axis.
 """
 
 from __future__ import annotations
 
 import dataclasses
 
+from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import Trace
-from workbench.viz.boundary.view import BoundaryView
+from workbench.experiments.comparison.results import Comparison, Variant
 from workbench.viz.comparison.answer import Pieces, answer, best_ratio
 from workbench.viz.comparison.chart import (
     Series,
@@ -20,9 +21,8 @@ from workbench.viz.comparison.chart import (
     tick_values,
 )
 from workbench.viz.comparison.environment import environment_pairs, prefetch_note, setting_pairs
-from workbench.viz.comparison.protocol import ComparisonLike, VariantLike
 from workbench.viz.comparison.receipt import Receipt, receipt
-from workbench.viz.comparison.tables import blocks_table, family_table, metrics_table
+from workbench.viz.comparison.tables import blocks_table, family_table, measures_table
 from workbench.viz.style import format
 from workbench.viz.style.table import Table
 
@@ -89,7 +89,7 @@ class CompareView:
       command: what reproduces it.
       predicts: whether a plan has predicted a row.
       traces: (label, trace) of the variants that have one.
-      boundaries: (label, view) of the variants with a plan.
+      plans: (label, plan) of the variants that have one.
     """
 
     program: str
@@ -110,15 +110,16 @@ class CompareView:
     command: str
     predicts: bool
     traces: tuple[tuple[str, Trace], ...] = dataclasses.field(repr=False)
-    boundaries: tuple[tuple[str, BoundaryView], ...] = dataclasses.field(repr=False)
+    plans: tuple[tuple[str, StagePlan], ...] = dataclasses.field(repr=False)
 
 
-def compare_view(comparison: ComparisonLike) -> CompareView:
+def compare_view(comparison: Comparison) -> CompareView:
     """The view of a comparison."""
     shown, first = best_ratio(comparison), answer(comparison)
     ticks = tick_values(comparison)
     axis = ticks[-1]
     traces = tuple((shown_label(v.label), v.trace) for v in comparison.variants if v.trace)
+    metrics = [(label, step_metrics(trace)) for label, trace in traces]
     notes = [note for variant in comparison.variants for note in variant.notes]
     rows = tuple(_row(comparison, variant, axis) for variant in comparison.variants)
     return CompareView(
@@ -142,23 +143,19 @@ def compare_view(comparison: ComparisonLike) -> CompareView:
         blocks=blocks_table(
             [(shown_label(v.label), v.block_steps_per_s) for v in comparison.variants]
         ),
-        metrics=metrics_table(traces),
-        families=family_table(traces),
+        metrics=measures_table(metrics) if metrics else None,
+        families=family_table(metrics),
         notes=tuple(dict.fromkeys([*notes, *prefetch_note(comparison.environment)])),
         settings=setting_pairs(comparison.settings),
         environment=environment_pairs(comparison.environment),
         command=comparison.command,
         predicts=any(row.predicted for row in rows),
         traces=traces,
-        boundaries=tuple(
-            (shown_label(v.label), BoundaryView.from_json(v.plan_view))
-            for v in comparison.variants
-            if v.plan_view
-        ),
+        plans=tuple((shown_label(v.label), v.plan) for v in comparison.variants if v.plan),
     )
 
 
-def _row(comparison: ComparisonLike, variant: VariantLike, axis: float) -> Row:
+def _row(comparison: Comparison, variant: Variant, axis: float) -> Row:
     ratio = next((r for r in comparison.ratios if r.label == variant.label), None)
     is_baseline = variant.label == comparison.baseline
     checks = [check for check in comparison.equivalence if check.label == variant.label]
@@ -194,7 +191,7 @@ def _row(comparison: ComparisonLike, variant: VariantLike, axis: float) -> Row:
     )
 
 
-def _caption(comparison: ComparisonLike) -> str:
+def _caption(comparison: Comparison) -> str:
     blocks = len(comparison.variants[0].block_steps_per_s)
     steps = comparison.settings.get("steps_per_block", {})
     kept = [steps[v.label] for v in comparison.variants if v.label in steps]

@@ -22,46 +22,46 @@ from workbench.viz.style import colors
 STATIC = Path(__file__).resolve().parents[1] / "static"
 # What the timeline's module is made of, and the boundary's; a report has both.
 PARTS = (
-    "format.js",
-    "unpack.js",
-    "decode.js",
-    "scales.js",
-    "lod.js",
-    "layout.js",
-    "theme.js",
-    "labels.js",
-    "draw_strip.js",
-    "draw_lanes.js",
-    "draw_frame.js",
-    "pick.js",
-    "describe.js",
-    "dom.js",
-    "hover.js",
-    "search.js",
-    "table.js",
-    "pointer.js",
-    "keys.js",
-    "state.js",
-    "controller.js",
-    "mount.js",
-    "outlets.js",
+    "shared/format.js",
+    "shared/unpack.js",
+    "timeline/draw/decode.js",
+    "timeline/draw/scales.js",
+    "timeline/draw/lod.js",
+    "timeline/draw/layout.js",
+    "shared/theme.js",
+    "timeline/draw/labels.js",
+    "timeline/draw/draw_strip.js",
+    "timeline/draw/draw_lanes.js",
+    "timeline/draw/draw_frame.js",
+    "timeline/control/pick.js",
+    "timeline/draw/describe.js",
+    "shared/dom.js",
+    "timeline/control/hover.js",
+    "timeline/control/search.js",
+    "timeline/control/table.js",
+    "timeline/control/pointer.js",
+    "timeline/control/keys.js",
+    "timeline/control/state.js",
+    "timeline/control/controller.js",
+    "timeline/control/mount.js",
+    "timeline/control/embed.js",
 )
 BOUNDARY_PARTS = (
-    "unpack.js",
-    "theme.js",
-    "dom.js",
-    "boundary_focus.js",
-    "boundary_box.js",
-    "boundary_sides.js",
-    "boundary_why.js",
-    "boundary_tables.js",
-    "boundary_refusals.js",
-    "boundary_mount.js",
+    "shared/unpack.js",
+    "shared/theme.js",
+    "shared/dom.js",
+    "boundary/focus.js",
+    "boundary/box.js",
+    "boundary/sides.js",
+    "boundary/why.js",
+    "boundary/tables.js",
+    "boundary/refusals.js",
+    "boundary/mount.js",
 )
 _BOTH = (*PARTS, *(part for part in BOUNDARY_PARTS if part not in PARTS))
 # What opens the page of a notebook's frame, and what the page adds to the report's parts.
-OPENING_PARTS = ("unpack.js", "frame_open.js")
-FRAME_PARTS = ("frame.js",)
+OPENING_PARTS = ("shared/unpack.js", "notebook/frame_open.js")
+FRAME_PARTS = ("notebook/frame.js",)
 _TIMELINE_END = "export { mount, mountAll };\n"
 _BOUNDARY_END = "export { mountBoundary };\nexport default { render: renderBoundary };\n"
 _REPORT_END = "mountAll();\nmountBoundaries();\n"
@@ -116,12 +116,12 @@ def opening_script() -> str:
 
 def style() -> str:
     """The style sheet: palette of both themes, tokens, rules of the timeline."""
-    return _styled((STATIC / "timeline.css").read_text("utf-8"))
+    return _styled((STATIC / "timeline/timeline.css").read_text("utf-8"))
 
 
 def boundary_style() -> str:
     """The same, with the rules of the boundary."""
-    return style() + (STATIC / "boundary.css").read_text("utf-8")
+    return style() + (STATIC / "boundary/boundary.css").read_text("utf-8")
 
 
 def require_id(element_id: str) -> None:
@@ -183,7 +183,7 @@ def _styled(sheet: str) -> str:
 
 def page_style() -> str:
     """Style of timelines, boundaries and reports together."""
-    return boundary_style() + (STATIC / "report.css").read_text("utf-8")
+    return boundary_style() + (STATIC / "report/report.css").read_text("utf-8")
 
 
 @functools.lru_cache(maxsize=1)

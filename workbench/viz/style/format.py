@@ -5,8 +5,9 @@ Durations are integer nanoseconds until they are formatted, and are rounded half
 arithmetic, so no float decides a digit.
 
 The browser picks among a million spans, whose strings cannot all be made ahead. `duration` and
-`integer` therefore have a port in `static/format.js`, same integers, same thresholds; a test runs
-both over one table and over random integers and compares every string. Nothing else is ported.
+`integer` therefore have a port in `static/shared/format.js`, same integers, same thresholds; a
+test runs both over one table and over random integers and compares every string. Nothing else is
+ported.
 """
 
 from __future__ import annotations

@@ -30,5 +30,5 @@ def table_lines(table: Table) -> list[str]:
 
 def table_html(table: Table) -> str:
     """A table as HTML with its own style."""
-    module: Any = assets.templates().get_template("compare.html.j2").module
+    module: Any = assets.templates().get_template("shared/table.html.j2").module
     return f'<style>{assets.page_style()}</style><div class="wb">{module.table(table)}</div>'

@@ -8,8 +8,8 @@ import html
 import numpy as np
 
 from workbench.viz.style import assets, colors, format
-from workbench.viz.timeline.lanes import busy_time
-from workbench.viz.timeline.spans import Lane
+from workbench.viz.timeline.gaps import busy_time
+from workbench.viz.timeline.lanes import Lane
 from workbench.viz.timeline.view import TimelineView
 
 _WIDTH, _GUTTER, _COLUMNS = 960, 104, 214
@@ -34,7 +34,7 @@ def timeline_html(view: TimelineView, element_id: str) -> str:
       `assets.style()` once and `assets.report_script()` once, as a module, at its end.
     """
     assets.require_id(element_id)
-    packed = base64.b64encode(view.packed()).decode("ascii")
+    packed = base64.b64encode(view.columns.packed).decode("ascii")
     return (
         f'<div id="{element_id}" class="wb wb-timeline" data-wb-timeline="{element_id}">'
         f"{_still(view, element_id)}</div>\n"

@@ -1,105 +1,129 @@
-"""Lanes of the timeline: how busy a stretch is, and a name for each empty one.
-
-All times are int64 nanoseconds on one clock; every function takes and returns numpy arrays.
-"""
+"""Lanes of the timeline: a row for each track and sub-row, and for each buffer, from the top."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
+
 import numpy as np
 
-from workbench.core.trace.intervals import Intervals, covered
+from workbench.core.trace.trace import Trace
+from workbench.viz.style.short_names import told_apart
+from workbench.viz.timeline.data import Occupancy, TimelineData
 
-# names of an empty stretch of an inter-op lane, by code; 0 means that there is none
-GAP_NAMES = (
-    "",
-    "no ready node",
-    "wait in take",
-    "dispatch",
-    "core contention",
-    "between steps",
-    "call of the step",
-    "return of the step",
-)
-NO_GAP, NO_READY_NODE, WAIT_IN_TAKE, DISPATCH, CONTENTION, BETWEEN_STEPS, CALL, RETURN = range(8)
+# "critical" is the lane of the critical path; a trace without one has no such lane.
+LANE_ORDER = ("step", "critical", "prefetch", "buffer", "inter_op")
+# Letters that fit under the label of a buffer.
+_DETAIL_LETTERS = 10
+# The step's lanes stand in group 0, those of the stages follow, then the inter-op threads.
+_INTER_OP_GROUP = 1000
 
 
-def busy_time(start: np.ndarray, end: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Summed time that the spans have spent before each moment, int64 ns.
+@dataclasses.dataclass(frozen=True)
+class Lane:
+    """One lane: what it shows, its label, and which rows of the columns are its own.
 
-    Spans may overlap: each counts by itself, so (busy_time(b) - busy_time(a)) / (b - a) is the
-    mean number of spans open between a and b.
+    Attributes:
+      kind: one of LANE_ORDER.
+      label: name at the left; empty for further sub-rows of a track.
+      title: name in full, as the hover card and the table say it.
+      group: lanes of one group stand together.
+      track: row of the trace's tracks, -1 for a buffer.
+      first, count: the spans [first, first + count), or rows of the occupancy columns.
+      capacity, held: most items a buffer holds, and how many it held at first; 0 for other lanes.
+      detail: a second line below the label: the stage of a buffer, where there are several.
     """
-    # Stable: these are the sorted rows of a few lanes, which timsort merges.
-    start, end = np.sort(start, kind="stable"), np.sort(end, kind="stable")
-    return _time_since(start, at) - _time_since(end, at)
+
+    kind: str
+    label: str
+    title: str
+    group: int
+    track: int
+    first: int
+    count: int
+    capacity: int = 0
+    held: int = 0
+    detail: str = ""
 
 
-def _time_since(moments: np.ndarray, at: np.ndarray) -> np.ndarray:
-    sums = np.concatenate(([0], np.cumsum(moments, dtype=np.int64)))
-    passed = np.searchsorted(moments, at, side="right")
-    return passed * at.astype(np.int64) - sums[passed]
+@dataclasses.dataclass(frozen=True)
+class _Track:
+    row: int
+    kind: str
+    name: str
+    stage: str
 
 
-def gap_kinds(
-    lane: np.ndarray,
-    start: np.ndarray,
-    end: np.ndarray,
-    delay: np.ndarray,
-    *,
-    waits: Intervals,
-    calls: Intervals,
-    returns: Intervals,
-    runs: Intervals,
-    cores: int | None,
-) -> np.ndarray:
-    """Names the empty stretch before each span of the inter-op lanes.
-
-    Rules, the first that holds for at least half of the stretch:
-      1. the step waited in take: "wait in take";
-      2. outside of the ops of all steps, whichever is longest of: a step had ended its last op but
-         not yet returned (its fetched values are copied, Python and the session's hooks go on):
-         "return of the step"; none was running: "between steps"; a step had been called, but its
-         first op had not begun: "call of the step";
-      3. the op that ends the stretch was ready: "core contention" if meanwhile as many ops were
-         open as the machine has cores, else "dispatch";
-      4. otherwise nothing was ready for this thread: "no ready node".
+def lanes_of(data: TimelineData, sizes: Sequence[Sequence[int]]) -> tuple[list[Lane], np.ndarray]:
+    """The lanes from the top, and for each track which of them is its first.
 
     Args:
-      lane, start, end, delay: columns of the spans, sorted by lane, then start; `delay` is how
-        long the op had been ready before it started.
-      waits: union of the waits in take.
-      calls, returns: unions of the stretches of rule 2. runs: union of the runs of main steps.
-      cores: cores of the machine; None if the trace does not say.
-
-    Returns:
-      Codes into GAP_NAMES, uint8; NO_GAP before the first span of a lane.
+      data: what is shown.
+      sizes: per track, how many spans each of its sub-rows holds.
     """
-    kinds = np.zeros(len(start), np.uint8)
-    if len(start) < 2:
-        return kinds
-    at = np.flatnonzero((lane[1:] == lane[:-1]) & (start[1:] > end[:-1])) + 1
-    low, high = end[at - 1], start[at]
-    width = high - low
+    stages = list(data.occupancy)
+    lanes: list[Lane] = []
+    first_lane = np.zeros(len(sizes), np.int64)
+    first_span = first_change = 0
+    tracks = _ordered_tracks(data.trace)
+    for place, track in enumerate(tracks):
+        group = _group(track, stages)
+        first_lane[track.row] = len(lanes)
+        whole = (
+            f"{track.name} of “{track.stage}”" if len(stages) > 1 and track.stage else track.name
+        )
+        rows = sizes[track.row]
+        for row, count in enumerate(rows):
+            title = whole if len(rows) == 1 else f"{whole}, row {row + 1}"
+            label = "" if row else track.name
+            lanes.append(Lane(track.kind, label, title, group, track.row, first_span, count))
+            first_span += count
+        following = tracks[place + 1].stage if place + 1 < len(tracks) else None
+        if track.kind == "prefetch" and following != track.stage and track.stage in stages:
+            lanes.append(_buffer_lane(data, track.stage, group, first_change))
+            first_change += lanes[-1].count
+    return lanes, first_lane
 
-    def half(part: np.ndarray) -> np.ndarray:
-        return 2 * part >= width
 
-    ready = half(np.minimum(delay[at].astype(np.int64), width))
-    crowded = np.zeros(len(at), bool)
-    if cores is not None and ready.any():
-        spans = busy_time(start, end, high[ready]) - busy_time(start, end, low[ready])
-        crowded[ready] = spans >= cores * width[ready]
-    outside = np.stack(
-        [width - covered(low, high, runs), covered(low, high, returns), covered(low, high, calls)]
+def _buffer_lane(data: TimelineData, stage: str, group: int, first: int) -> Lane:
+    """The lane of a stage's buffer; it names the stage where there are several."""
+    stages, buffer = list(data.occupancy), data.occupancy[stage]
+    short = dict(zip(stages, told_apart(stages, _DETAIL_LETTERS), strict=True))[stage]
+    several = len(stages) > 1
+    return Lane(
+        kind="buffer",
+        label="Buffer",
+        title=f"Buffer of “{stage}”" if several else "Buffer",
+        group=group,
+        track=-1,
+        first=first,
+        count=len(buffer.times_ns),
+        capacity=_capacity(data.trace, stage, buffer),
+        held=buffer.held,
+        detail=short if several else "",
     )
-    kinds[at] = np.select(
-        [half(covered(low, high, waits)), half(outside.sum(axis=0)), crowded, ready],
-        [
-            WAIT_IN_TAKE,
-            np.array([BETWEEN_STEPS, RETURN, CALL])[outside.argmax(axis=0)],
-            CONTENTION,
-            DISPATCH,
-        ],
-        NO_READY_NODE,
+
+
+def _ordered_tracks(trace: Trace) -> list[_Track]:
+    """Every track, in the order of the lanes."""
+    tracks = trace.tracks
+    stages = list(dict.fromkeys(tracks["stage"].astype(str)))
+    columns = (tracks[column].tolist() for column in ("kind", "name", "stage", "index"))
+    ordered = sorted(
+        (LANE_ORDER.index(str(kind)), stages.index(str(stage)), int(index), row, str(name))
+        for row, (kind, name, stage, index) in enumerate(zip(*columns, strict=True))
     )
-    return kinds
+    return [_Track(row, LANE_ORDER[kind], name, stages[s]) for kind, s, _, row, name in ordered]
+
+
+def _group(track: _Track, stages: Sequence[str]) -> int:
+    if track.kind == "step":
+        return 0
+    if track.kind == "inter_op":
+        return _INTER_OP_GROUP
+    return 1 + (stages.index(track.stage) if track.stage in stages else len(stages))
+
+
+def _capacity(trace: Trace, stage: str, buffer: Occupancy) -> int:
+    known = trace.meta.capacity.get(stage)
+    return int(known) if known else max(1, int(buffer.counts.max(initial=1)))

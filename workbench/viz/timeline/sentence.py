@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from workbench.core.trace.intervals import covered, union
 from workbench.core.trace.meta import STEP_STATS
 from workbench.core.trace.metrics import StepMetrics
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors, format
-from workbench.viz.timeline.spans import WAIT_MIN_NS
+from workbench.viz.timeline.data import WAIT_MIN_NS, TimelineData
 
 Pieces = tuple[tuple[str, bool], ...]
 
 
-def sentence(trace: Trace, metrics: StepMetrics, nodes: pd.DataFrame) -> Pieces:
+def sentence(data: TimelineData) -> Pieces:
     """What a step costs and what it waits for; medians, as the first traced step is often slow.
-
-    Args:
-      trace: what is shown.
-      metrics: of it.
-      nodes: name, op type and family of every node.
 
     Returns:
       (text, strong) pieces.
     """
+    trace, metrics = data.trace, data.metrics
     if not metrics.steps:
         ops = f"{format.integer(len(trace.events))} ops, but no run of a step"
         what = ops if len(trace.events) else "nothing"
         return (("The trace holds ", False), (what, True), (".", False))
     lead = _step_time(metrics)
     if not len(trace.items):
-        busy = _input_time(trace, metrics, nodes)
-        told = f"; for {format.duration(busy)} of it an input op runs" if busy else ""
-        return (*lead, (f"{told}.", False))
+        busy = _input_time(data)
+        reading = f"; for {format.duration(busy)} of it an input op runs" if busy else ""
+        return (*lead, (f"{reading}.", False))
     waits = metrics.per_step["take_wait_ns"]
     waits = waits[waits >= WAIT_MIN_NS]
     if waits.empty:
@@ -74,12 +69,13 @@ def _step_time(metrics: StepMetrics) -> Pieces:
     )
 
 
-def _input_time(trace: Trace, metrics: StepMetrics, nodes: pd.DataFrame) -> float:
+def _input_time(data: TimelineData) -> float:
     """Median time of a step in which an op of the input family runs, ns; 0 if hardly any does."""
-    events = trace.events[nodes["family"].to_numpy()[trace.events["node"]] == colors.INPUT]
+    events, steps = data.trace.events, data.metrics.per_step
+    events = events[data.names["family"].to_numpy()[events["node"]] == colors.INPUT]
     start = events["start_ns"].to_numpy()
-    begin = metrics.per_step["start_ns"].to_numpy()
-    length = metrics.per_step["dur_ns"].to_numpy()
+    begin = steps["start_ns"].to_numpy()
+    length = steps["dur_ns"].to_numpy()
     reading = union(start, start + events["dur_ns"].to_numpy(np.int64))
     inside = covered(begin, begin + length, reading)
     return float(np.median(inside)) if inside.sum() >= 0.02 * length.sum() else 0.0

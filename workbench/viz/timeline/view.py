@@ -9,31 +9,23 @@ that depend on what is in view (sums of the Table, of a search) are computed her
 from __future__ import annotations
 
 import dataclasses
-import zlib
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors, format
-from workbench.viz.timeline import lanes
-from workbench.viz.timeline.columns import columns_of
+from workbench.viz.timeline.columns import Columns, columns_of
+from workbench.viz.timeline.data import TimelineData, timeline_data
+from workbench.viz.timeline.gaps import GAP_NAMES
+from workbench.viz.timeline.lanes import Lane
 from workbench.viz.timeline.sentence import sentence, tracer_notice
-from workbench.viz.timeline.spans import (
-    SPECIAL,
-    Lane,
-    Spans,
-    build,
-    occupancy,
-)
+from workbench.viz.timeline.spans import Spans, spans_of
 
 VIEW_VERSION = 2
 MAX_EVENTS = 2_000_000
 KEPT_STEPS = 100
-# Level 9 makes a blob of 2 million events 1 % smaller and takes several times as long.
-_PACK_LEVEL = 6
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,7 +53,7 @@ class TimelineView:
       duration_ns: length of the whole trace.
       lanes: lanes from the top.
       spans: columns of the spans, sorted by lane, then start.
-      columns: what the blob holds, by name.
+      columns: what the blob holds.
       nodes: name, op type and family of every name that a span may have.
       steps: the runs of main steps, as StepMetrics.per_step.
       scale: shared with other timelines; None where this one stands alone.
@@ -74,17 +66,13 @@ class TimelineView:
     duration_ns: int
     lanes: tuple[Lane, ...] = dataclasses.field(repr=False)
     spans: Spans = dataclasses.field(repr=False)
-    columns: dict[str, np.ndarray] = dataclasses.field(repr=False)
+    columns: Columns = dataclasses.field(repr=False)
     nodes: pd.DataFrame = dataclasses.field(repr=False)
     steps: pd.DataFrame = dataclasses.field(repr=False)
     scale: Scale | None = None
 
     def to_json_header(self) -> dict[str, Any]:
         """Everything but the columns, as plain values that `json.dumps` takes."""
-        layout, offset = [], 0
-        for name, values in self.columns.items():
-            layout.append([name, values.dtype.name, offset, len(values)])
-            offset += -(-values.nbytes // 8) * 8
         return {
             "version": VIEW_VERSION,
             "title": self.title,
@@ -93,28 +81,11 @@ class TimelineView:
             "duration": self.duration_ns,
             "shown": self.scale.shown_ns if self.scale else 0,
             "families": [[f.name, f.code, f.pattern] for f in colors.FAMILIES],
-            "gapNames": list(lanes.GAP_NAMES),
+            "gapNames": list(GAP_NAMES),
             "lanes": [dataclasses.asdict(lane) for lane in self.lanes],
-            "columns": layout,
-            "bytes": offset,
+            "columns": [list(column) for column in self.columns.layout],
+            "bytes": self.columns.size,
         }
-
-    def buffer(self) -> bytes:
-        """The columns in the order of the header, each padded to 8 bytes.
-
-        A column is a plane for each byte of its values: the lowest bytes of all of them, then the
-        next, and so on. High bytes are mostly alike, so planes pack smaller, and ten times faster.
-        """
-        parts = []
-        for values in self.columns.values():
-            little = values.astype(values.dtype.newbyteorder("<"), copy=False)
-            planes = little.view(np.uint8).reshape(len(values), values.itemsize).T.tobytes()
-            parts.append(planes + b"\0" * (-len(planes) % 8))
-        return b"".join(parts)
-
-    def packed(self) -> bytes:
-        """`buffer`, deflated, as a page carries it, and a notebook where it is small."""
-        return zlib.compress(self.buffer(), _PACK_LEVEL)
 
     def in_view(self, start_ns: int = 0, end_ns: int | None = None) -> pd.DataFrame:
         """What a stretch holds, by op type, the longest total first.
@@ -182,22 +153,20 @@ def timeline_view(
       max_events: most events shown when `steps` is None.
     """
     trace, restricted = _restricted(trace, steps, max_events)
-    spans, made = build(trace, trace.meta.cores)
-    metrics = step_metrics(trace)
-    origin, finish = _extent(trace, spans)
-    nodes = _names(trace)
-    steps_shown = metrics.per_step
+    data = timeline_data(trace)
+    spans, lanes = spans_of(data)
+    origin, finish = _extent(data, spans)
     return TimelineView(
         title=trace.meta.title if title is None else title,
-        sentence=sentence(trace, metrics, nodes),
+        sentence=sentence(data),
         notice=" ".join(filter(None, (restricted, tracer_notice(trace)))),
         origin_ns=origin,
         duration_ns=finish - origin,
-        lanes=made,
+        lanes=lanes,
         spans=spans,
-        columns=columns_of(trace, spans, made, nodes, steps_shown, (origin, finish)),
-        nodes=nodes,
-        steps=steps_shown,
+        columns=columns_of(data, spans, lanes, (origin, finish)),
+        nodes=data.names,
+        steps=data.metrics.per_step,
     )
 
 
@@ -220,22 +189,12 @@ def _restricted(trace: Trace, steps: tuple[int, int] | None, max_events: int) ->
     return trace.window(int(runs["start_ns"].min()), int(runs["end_ns"].max())), shown
 
 
-def _extent(trace: Trace, spans: Spans) -> tuple[int, int]:
+def _extent(data: TimelineData, spans: Spans) -> tuple[int, int]:
     """First and last moment of anything that is drawn; a stretch of 1 ns if nothing is."""
-    moments = [when for _, when, _ in occupancy(trace).values() if len(when)]
+    moments = [held.times_ns for held in data.occupancy.values() if len(held.times_ns)]
     if len(spans.start):
         moments += [spans.start, spans.end]
     if not moments:
         return 0, 1
     origin = min(int(when.min()) for when in moments)
     return origin, max(origin + 1, *(int(when.max()) for when in moments))
-
-
-def _names(trace: Trace) -> pd.DataFrame:
-    names = trace.nodes["name"].astype(str).tolist()
-    ops = trace.nodes["op"].astype(str).tolist()
-    special = [name for name, _ in SPECIAL]
-    family = np.concatenate(
-        (colors.families_of(ops, names), np.array([f for _, f in SPECIAL], np.uint8))
-    )
-    return pd.DataFrame({"name": names + special, "op": ops + special, "family": family})

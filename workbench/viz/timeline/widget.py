@@ -46,10 +46,10 @@ class TimelineWidget(anywidget.AnyWidget):
           **options: handed to `timeline_view` when `source` is a trace.
         """
         self.view = source if isinstance(source, TimelineView) else timeline_view(source, **options)
-        self._buffer = self.view.buffer()
+        self._buffer = self.view.columns.buffer()
         self._push: threading.Timer | None = None
         self._esm, self._css = assets.script(), assets.style()
-        packed = self.view.packed() if len(self._buffer) <= _UNPACKED_BYTES else b""
+        packed = self.view.columns.packed if len(self._buffer) <= _UNPACKED_BYTES else b""
         super().__init__(
             header=self.view.to_json_header(),
             packed=packed if len(packed) <= _SAVED_BYTES else b"",

@@ -248,9 +248,9 @@ def test_the_axis_has_room_for_a_prediction():
     assert view.rows[2].predicted_at == pytest.approx(9 * 39.8 / 400)
 
 
-def test_a_plan_has_its_boundary_view():
+def test_a_variant_with_a_plan_is_listed():
     view = compare_view(planned_comparison())
-    ((label, boundary),) = view.boundaries
+    ((label, plan),) = view.plans
     assert label == "Smart stage"
-    assert [area.kind for area in boundary.areas] == ["stage", "stage", "compute"]
-    assert compare_view(comparison()).boundaries == ()
+    assert [stage.name for stage in plan.stages] == ["smart_stage_input", "smart_stage"]
+    assert compare_view(comparison()).plans == ()

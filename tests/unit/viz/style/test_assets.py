@@ -15,7 +15,7 @@ MOST_BYTES = 150_000
 
 
 def test_every_part_is_joined_once() -> None:
-    files = {path.name for path in assets.STATIC.glob("*.js")}
+    files = _files()
     lists = (assets.PARTS, assets.BOUNDARY_PARTS, assets.OPENING_PARTS, assets.FRAME_PARTS)
     assert {part for parts in lists for part in parts} == files
     for parts in lists:
@@ -54,9 +54,12 @@ def test_no_name_is_declared_twice() -> None:
     assert len(names) == len(set(names))
 
 
+def _files() -> set[str]:
+    return {path.relative_to(assets.STATIC).as_posix() for path in assets.STATIC.rglob("*.js")}
+
+
 def _parts() -> str:
-    every = {path.name for path in assets.STATIC.glob("*.js")}
-    texts = [(assets.STATIC / part).read_text("utf-8") for part in sorted(every)]
+    texts = [(assets.STATIC / part).read_text("utf-8") for part in sorted(_files())]
     return re.sub(r"^export ", "", "\n".join(texts), flags=re.MULTILINE)
 
 

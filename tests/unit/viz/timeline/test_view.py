@@ -21,7 +21,6 @@ from tests.builders.traces import START_NS, big_trace, make_trace, staged_trace,
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors, format
-from workbench.viz.timeline import lanes
 from workbench.viz.timeline.html import timeline_html, timeline_static_html
 from workbench.viz.timeline.scale import on_one_scale
 from workbench.viz.timeline.view import TimelineView, timeline_view
@@ -35,7 +34,7 @@ DECODE = """(() => {
 
 
 def in_browser(view: TimelineView, expression: str, **more: object) -> object:
-    blob = base64.b64encode(view.buffer()).decode()
+    blob = base64.b64encode(view.columns.buffer()).decode()
     return evaluate(DECODE % expression, {"header": view.to_json_header(), "blob": blob, **more})
 
 
@@ -148,7 +147,7 @@ def test_gaps_around_the_ops_of_a_step_are_its_call_and_return() -> None:
     def gaps(*events: tuple[int, int, int, int, int, int]) -> list[str]:
         runs = (run(1, 0), run(2, 10), run(3, 20), run(4, 40))
         view = timeline_view(make_trace(events, runs=runs))
-        return [lanes.GAP_NAMES[code] for code in view.spans.gap.tolist() if code]
+        return [gaps.GAP_NAMES[code] for code in view.spans.gap.tolist() if code]
 
     assert gaps(op(0, 1), op(9, 1), op(18, 2), op(19, 2), op(20, 3), op(21, 3), op(41, 4)) == [
         "no ready node",
@@ -267,7 +266,7 @@ def test_describe_is_plain_text() -> None:
 def test_header_is_small_and_plain() -> None:
     header = timeline_view(staged_trace(200)).to_json_header()
     assert len(json.dumps(header, allow_nan=False)) < 6_000
-    assert header["bytes"] == len(timeline_view(staged_trace(200)).buffer())
+    assert header["bytes"] == len(timeline_view(staged_trace(200)).columns.buffer())
     assert all(offset % 8 == 0 for _, _, offset, _ in header["columns"])
 
 
@@ -292,9 +291,9 @@ def test_a_packed_trace_is_small_and_quick_to_pack() -> None:
     begin = time.process_time()
     view = timeline_view(trace)
     drawn = time.process_time()
-    packed = view.packed()
+    packed = view.columns.packed
     assert len(packed) < 6 * len(trace.events)
-    assert zlib.decompress(packed) == view.buffer()
+    assert zlib.decompress(packed) == view.columns.buffer()
     # packing took six times as long as all the rest
     assert time.process_time() - drawn < 2 * (drawn - begin)
 
@@ -326,7 +325,7 @@ def test_browser_refuses_an_unknown_format_and_short_data() -> None:
     )
     short = DECODE.replace("bytes.buffer", "bytes.buffer.slice(0, 8)") % "0"
     message = f"(() => {{ try {{ return {short} }} catch (error) {{ return error.message }} }})()"
-    blob = base64.b64encode(view.buffer()).decode()
+    blob = base64.b64encode(view.columns.buffer()).decode()
     assert evaluate(message, {"header": header, "blob": blob}) == (
         f"The trace data has 8 of {header['bytes']} bytes."
     )
@@ -371,7 +370,7 @@ def test_merging_loses_no_time_of_a_lane(pixels: int, share: tuple[float, float]
     low, high = (round(view.duration_ns * s) for s in share)
     found = evaluate(MERGE, {
         "header": view.to_json_header(),
-        "blob": base64.b64encode(view.buffer()).decode(),
+        "blob": base64.b64encode(view.columns.buffer()).decode(),
         "pixels": pixels, "window": [low, high],
     })  # fmt: skip
     lanes = [lane for lane in view.lanes if lane.kind != "buffer"]

@@ -68,7 +68,7 @@ def test_small_traces_travel_with_the_model_and_large_ones_on_request(
     assert sent == []
     large._handle_custom_msg({"kind": "data"}, [])
     large._handle_custom_msg({"kind": "something else"}, [])
-    assert sent == [({"kind": "data"}, [large.view.buffer()])]
+    assert sent == [({"kind": "data"}, [large.view.columns.buffer()])]
 
 
 def test_shown_large_traces_are_sent_unasked_unless_asked_before(

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.viz.timeline import lanes
+from workbench.viz.timeline import gaps
 
 NONE = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
@@ -25,7 +25,7 @@ def kinds(  # type: ignore[no-untyped-def]
     cores=None,
 ) -> list[str]:
     lane, start, end, delay = np.array(rows, np.int64).T
-    found = lanes.gap_kinds(
+    found = gaps.gap_kinds(
         lane,
         start,
         end,
@@ -36,7 +36,7 @@ def kinds(  # type: ignore[no-untyped-def]
         runs=spans(*runs),
         cores=cores,
     )
-    return [lanes.GAP_NAMES[code] for code in found]
+    return [gaps.GAP_NAMES[code] for code in found]
 
 
 def test_nothing_before_the_first_span_of_a_lane_nor_where_spans_touch() -> None:
@@ -88,5 +88,5 @@ def test_core_contention_where_as_many_ops_ran_as_there_are_cores() -> None:
 def test_busy_time_is_what_counting_says(pairs: list[tuple[int, int]], at: list[int]) -> None:
     start, length = np.array(pairs, np.int64).reshape(-1, 2).T
     moments = np.array(at, np.int64)
-    found = lanes.busy_time(start, start + length, moments)
+    found = gaps.busy_time(start, start + length, moments)
     assert found.tolist() == [sum(min(max(t - s, 0), n) for s, n in pairs) for t in at]

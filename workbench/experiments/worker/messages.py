@@ -1,0 +1,169 @@
+"""Messages between a parent and its worker: commands, and what comes back for each.
+
+They travel pickled between two processes of one user and are never saved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
+from workbench.core.options import Optimizations
+from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.trace.trace import Trace
+
+Result = TypeVar("Result")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Steps:
+    """What a run of steps gave.
+
+    Attributes:
+      ends_ns: int64 [steps + 1], monotonic: start of the first step, then the end of each.
+      values: what was fetched with each step, or empty.
+      ended: whether the data ended before all steps were run.
+    """
+
+    ends_ns: np.ndarray
+    values: np.ndarray
+    ended: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Opened:
+    """What is known of a graph once its session runs.
+
+    Attributes:
+      stages: stages that the program has put in.
+      fused_lookups: its embedding lookups that are fused.
+      threads: most producers that one stage has, those of its plan included; 0 without a stage.
+      has_loss, has_fingerprint: what its steps can be asked for.
+      inject_prefetch: whether TensorFlow adds a prefetch by itself, in words.
+      own_prefetch: whether the program's own pipeline prefetches.
+      inter_op_threads, intra_op_threads: of the session; 0 is TensorFlow's default.
+      end_counts: whether Keras's `fit` counts a step at each end of the data, because it does not
+        know their length.
+    """
+
+    stages: int
+    fused_lookups: int
+    threads: int
+    has_loss: bool
+    has_fingerprint: bool
+    inject_prefetch: str
+    own_prefetch: bool
+    inter_op_threads: int
+    intra_op_threads: int
+    end_counts: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A plan on its way to the parent, which has no TensorFlow.
+
+    Attributes:
+      plan: as JSON.
+      boundary: what it was made from, as `boundary_file` writes it.
+    """
+
+    plan: str
+    boundary: bytes
+
+    @staticmethod
+    def of(plan: StagePlan) -> Planned:
+        """A plan that was just made, so that it has its boundary."""
+        assert plan.boundary is not None
+        return Planned(plan=plan.to_json(), boundary=boundary_to_bytes(plan.boundary))
+
+    def to_plan(self) -> StagePlan:
+        """The plan with its boundary."""
+        plan = StagePlan.from_json(self.plan)
+        return dataclasses.replace(plan, boundary=boundary_from_bytes(self.boundary))
+
+
+class Command(Generic[Result]):
+    """What a parent asks for, and the type of what comes back."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Start(Command[None]):
+    """Imports TensorFlow and takes the program: pickled, with the source of notebook cells."""
+
+    program: bytes
+    cells: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Open(Command[Opened]):
+    """Builds a part of the program and starts its session.
+
+    Attributes:
+      session: its name in later commands.
+      part: the part of the program, one of `program.PARTS`.
+      optimizations: what it is built with.
+      sample: a trace for a smart stage to be planned on.
+      plan: the smart stage's plan as JSON; None makes one.
+      recorded: on an executor that records its ops: the normal one, where nothing else is chosen.
+    """
+
+    session: str
+    part: str = "build"
+    optimizations: Optimizations
+    sample: Trace | None = None
+    plan: str | None = None
+    recorded: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GetPlan(Command[Planned]):
+    """Asks for the plan of a session with a smart stage."""
+
+    session: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunSteps(Command[Steps]):
+    """Runs steps, fetching "loss", "fingerprint" or "nothing" with each."""
+
+    session: str
+    steps: int
+    fetch: str = "nothing"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunBlock(Command[Steps]):
+    """Runs the steps of a measured block, then waits until work ahead has settled."""
+
+    session: str
+    steps: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TraceSteps(Command[Trace]):
+    """Traces steps of a session, with the time of untraced steps of `beside` in its notes.
+
+    Attributes:
+      beside: a session; None takes the traced one.
+      step_stats: with TensorFlow's own step stats.
+    """
+
+    session: str
+    steps: int
+    beside: str | None = None
+    step_stats: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Close(Command[None]):
+    """Ends a session."""
+
+    session: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stop(Command[None]):
+    """Ends all sessions, then the process."""

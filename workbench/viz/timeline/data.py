@@ -1,0 +1,104 @@
+"""TimelineData: what a timeline shows of a trace, each value computed once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from workbench.core.trace.intervals import Intervals, union
+from workbench.core.trace.metrics import StepMetrics, step_metrics
+from workbench.core.trace.trace import Trace
+from workbench.viz.style import colors
+
+# A put or take under this had nothing to wait for: it is an op, not a wait.
+WAIT_MIN_NS = 20_000
+# Spans that are no node of the graph: their names follow those of the nodes.
+SPECIAL = (
+    ("wait in take", colors.WAIT),
+    ("wait in put", colors.WAIT),
+    ("put", colors.COPY),
+    ("run step", colors.RUN),
+)
+WAIT_IN_TAKE, WAIT_IN_PUT, PUT, RUN_STEP = range(4)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Occupancy:
+    """How many items a stage's buffer held: `held` at first, then `counts` after `times_ns`."""
+
+    held: int
+    times_ns: np.ndarray
+    counts: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class TimelineData:
+    """A trace as a timeline needs it. Times are int64 ns of the trace's clock.
+
+    Attributes:
+      trace: what is shown.
+      metrics: of its steps.
+      runs: its runs of main steps.
+      taken: the items that were put and taken within it.
+      waits: those of `taken` whose take waited, by start of the take.
+      wait_union: union of the stretches of `waits`.
+      occupancy: of the buffer of each stage.
+      names: name, op type and family of every name that a span may have.
+    """
+
+    trace: Trace
+    metrics: StepMetrics
+    runs: pd.DataFrame
+    taken: pd.DataFrame
+    waits: pd.DataFrame
+    wait_union: Intervals
+    occupancy: Mapping[str, Occupancy]
+    names: pd.DataFrame
+
+    @property
+    def special(self) -> int:
+        """Number of the first name of SPECIAL."""
+        return len(self.trace.nodes)
+
+
+def timeline_data(trace: Trace) -> TimelineData:
+    """Reads what a timeline shows of a trace that passed its self check."""
+    items = trace.items
+    taken = items[(items["take_start_ns"] >= 0) & (items["take_end_ns"] >= 0)]
+    waits = taken[taken["take_end_ns"] - taken["take_start_ns"] >= WAIT_MIN_NS]
+    waits = waits.sort_values("take_start_ns", kind="stable")
+    return TimelineData(
+        trace=trace,
+        metrics=step_metrics(trace),
+        runs=trace.steps(),
+        taken=taken,
+        waits=waits,
+        wait_union=union(
+            waits["take_start_ns"].to_numpy(np.int64), waits["take_end_ns"].to_numpy(np.int64)
+        ),
+        occupancy=_occupancy(trace),
+        names=_names(trace),
+    )
+
+
+def _occupancy(trace: Trace) -> dict[str, Occupancy]:
+    held = trace.held_before()
+    return {
+        str(stage): Occupancy(
+            held[str(stage)], part["time_ns"].to_numpy(), part["count"].to_numpy()
+        )
+        for stage, part in trace.occupancy().groupby("stage", sort=False)
+    }
+
+
+def _names(trace: Trace) -> pd.DataFrame:
+    names = trace.nodes["name"].astype(str).tolist()
+    ops = trace.nodes["op"].astype(str).tolist()
+    special = [name for name, _ in SPECIAL]
+    family = np.concatenate(
+        (colors.families_of(ops, names), np.array([f for _, f in SPECIAL], np.uint8))
+    )
+    return pd.DataFrame({"name": names + special, "op": ops + special, "family": family})

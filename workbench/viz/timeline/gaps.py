@@ -1,0 +1,157 @@
+"""Gaps of the timeline: how busy a stretch is, and a name for each empty one.
+
+All times are int64 nanoseconds on one clock.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.core.trace.intervals import Intervals, covered, subtract, union
+from workbench.viz.timeline.data import TimelineData
+
+# names of an empty stretch of an inter-op lane, by code; 0 means that there is none
+GAP_NAMES = (
+    "",
+    "no ready node",
+    "wait in take",
+    "dispatch",
+    "core contention",
+    "between steps",
+    "call of the step",
+    "return of the step",
+)
+NO_GAP, NO_READY_NODE, WAIT_IN_TAKE, DISPATCH, CONTENTION, BETWEEN_STEPS, CALL, RETURN = range(8)
+
+
+def busy_time(start: np.ndarray, end: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Summed time that the spans have spent before each moment, int64 ns.
+
+    Spans may overlap: each counts by itself, so (busy_time(b) - busy_time(a)) / (b - a) is the
+    mean number of spans open between a and b.
+    """
+    # Stable: these are the sorted rows of a few lanes, which timsort merges.
+    start, end = np.sort(start, kind="stable"), np.sort(end, kind="stable")
+    return _time_since(start, at) - _time_since(end, at)
+
+
+def _time_since(moments: np.ndarray, at: np.ndarray) -> np.ndarray:
+    sums = np.concatenate(([0], np.cumsum(moments, dtype=np.int64)))
+    passed = np.searchsorted(moments, at, side="right")
+    return passed * at.astype(np.int64) - sums[passed]
+
+
+def gap_kinds(
+    lane: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    delay: np.ndarray,
+    *,
+    waits: Intervals,
+    calls: Intervals,
+    returns: Intervals,
+    runs: Intervals,
+    cores: int | None,
+) -> np.ndarray:
+    """Names the empty stretch before each span of the inter-op lanes.
+
+    Rules, the first that holds for at least half of the stretch:
+      1. the step waited in take: "wait in take";
+      2. outside of the ops of all steps, whichever is longest of: a step had ended its last op but
+         not yet returned (its fetched values are copied, Python and the session's hooks go on):
+         "return of the step"; none was running: "between steps"; a step had been called, but its
+         first op had not begun: "call of the step";
+      3. the op that ends the stretch was ready: "core contention" if meanwhile as many ops were
+         open as the machine has cores, else "dispatch";
+      4. otherwise nothing was ready for this thread: "no ready node".
+
+    Args:
+      lane, start, end, delay: columns of the spans, sorted by lane, then start; `delay` is how
+        long the op had been ready before it started.
+      waits: union of the waits in take.
+      calls, returns: unions of the stretches of rule 2. runs: union of the runs of main steps.
+      cores: cores of the machine; None if the trace does not say.
+
+    Returns:
+      Codes into GAP_NAMES, uint8; NO_GAP before the first span of a lane.
+    """
+    kinds = np.zeros(len(start), np.uint8)
+    if len(start) < 2:
+        return kinds
+    at = np.flatnonzero((lane[1:] == lane[:-1]) & (start[1:] > end[:-1])) + 1
+    low, high = end[at - 1], start[at]
+    width = high - low
+
+    def half(part: np.ndarray) -> np.ndarray:
+        return 2 * part >= width
+
+    ready = half(np.minimum(delay[at].astype(np.int64), width))
+    crowded = np.zeros(len(at), bool)
+    if cores is not None and ready.any():
+        spans = busy_time(start, end, high[ready]) - busy_time(start, end, low[ready])
+        crowded[ready] = spans >= cores * width[ready]
+    outside = np.stack(
+        [width - covered(low, high, runs), covered(low, high, returns), covered(low, high, calls)]
+    )
+    kinds[at] = np.select(
+        [half(covered(low, high, waits)), half(outside.sum(axis=0)), crowded, ready],
+        [
+            WAIT_IN_TAKE,
+            np.array([BETWEEN_STEPS, RETURN, CALL])[outside.argmax(axis=0)],
+            CONTENTION,
+            DISPATCH,
+        ],
+        NO_READY_NODE,
+    )
+    return kinds
+
+
+def gaps_of(
+    data: TimelineData, lane: np.ndarray, start: np.ndarray, end: np.ndarray, delay: np.ndarray
+) -> np.ndarray:
+    """Names the gaps of a trace's inter-op lanes: see `gap_kinds`."""
+    cores = data.trace.meta.cores
+    calls, returns = _around_ops(data)
+    return gap_kinds(
+        lane,
+        start,
+        end,
+        delay,
+        waits=data.wait_union,
+        calls=calls,
+        returns=returns,
+        runs=union(
+            data.runs["start_ns"].to_numpy(np.int64), data.runs["end_ns"].to_numpy(np.int64)
+        ),
+        cores=cores if isinstance(cores, int) else None,
+    )
+
+
+def _around_ops(data: TimelineData) -> tuple[Intervals, Intervals]:
+    """When steps ran without an op: before their first, and after their last; a take counts too.
+
+    Time in which another client's step is between its own first and last op is left out.
+    """
+    trace, items = data.trace, data.taken
+    kind = trace.tracks["kind"].to_numpy(object)
+    events = trace.events[(kind == "inter_op")[trace.events["track"].to_numpy()]]
+    start = events["start_ns"].to_numpy(np.int64)
+    step, begin, end = (
+        np.concatenate(parts).astype(np.int64)
+        for parts in (
+            (events["step"], items["take_step"]),
+            (start, items["take_start_ns"]),
+            (start + events["dur_ns"].to_numpy(np.int64), items["take_end_ns"]),
+        )
+    )
+    runs = data.runs[data.runs["number"].isin(step)].drop_duplicates("number").sort_values("number")
+    numbers = runs["number"].to_numpy(np.int64)
+    own = np.isin(step, numbers)
+    row = np.searchsorted(numbers, step[own])
+    first, last = runs["end_ns"].to_numpy(np.int64, copy=True), np.zeros(len(runs), np.int64)
+    np.minimum.at(first, row, begin[own])
+    np.maximum.at(last, row, end[own])
+    busy = union(first, last)
+    returns = subtract(union(last, runs["end_ns"].to_numpy(np.int64)), busy)
+    calls = subtract(union(runs["start_ns"].to_numpy(np.int64), first), busy)
+    return subtract(calls, returns), returns
