@@ -30,7 +30,7 @@ _LOG = logging.getLogger("workbench")
 _CPU = "/device:CPU:0"
 # How long a stop waits for producers to notice; one that is stuck in Python upstream ends later.
 _JOIN_SECONDS = 5.0
-# In native/staging/stage_messages.cc, said by a take after the end of the input alone.
+# In native/staging/buffer/stage_messages.cc, said by a take after the end of the input alone.
 _ENDED = "its producers reached the end of their input"
 
 
