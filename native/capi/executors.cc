@@ -7,9 +7,9 @@
 #include <sstream>
 #include <string>
 
-#include "executor/cost_model.h"
-#include "executor/executor.h"
-#include "executor/turns.h"
+#include "executor/scheduling/cost_model.h"
+#include "executor/policies/executor.h"
+#include "executor/scheduling/admission.h"
 #include "tracing/op_events.h"
 
 using workbench::CostModel;

@@ -27,54 +27,11 @@ string(CONCAT WORKBENCH_STAMP
   "\"cxx11_abi\": ${TENSORFLOW_CXX11_ABI}, \"workbench\": \"${WORKBENCH_VERSION}\"}")
 file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/_workbench.json" "${WORKBENCH_STAMP}\n")
 string(REPLACE "\"" "\\\"" WORKBENCH_STAMP_TEXT "${WORKBENCH_STAMP}")
-set_source_files_properties(capi/stamp.cc PROPERTIES
+set_source_files_properties(
+  "${CMAKE_CURRENT_SOURCE_DIR}/capi/stamp.cc" PROPERTIES
   COMPILE_OPTIONS "-DWORKBENCH_STAMP=\"${WORKBENCH_STAMP_TEXT}\"")
 
-add_library(workbench MODULE
-  $<TARGET_OBJECTS:workbench_plain>
-  capi/executors.cc
-  capi/layouts.cc
-  capi/stamp.cc
-  embedding/combine_calls.cc
-  embedding/combine_half.cc
-  embedding/combine_kernels.cc
-  embedding/local_kernels.cc
-  embedding/local_ops.cc
-  embedding/lookup_kernels.cc
-  embedding/lookup_ops.cc
-  embedding/row_update_kernels.cc
-  embedding/row_update_ops.cc
-  executor/async_kernel.cc
-  executor/caching_device.cc
-  executor/executor.cc
-  executor/executor_shared.cc
-  executor/executor_type_pass.cc
-  executor/node_io.cc
-  executor/ordered_plan.cc
-  executor/ordered_step.cc
-  executor/ordered_values.cc
-  executor/propagated_step.cc
-  executor/step_frame.cc
-  executor/waiting_ops.cc
-  rewriting/apply_stage_plan.cc
-  rewriting/copy_nodes.cc
-  rewriting/named_graph.cc
-  rewriting/no_cycle.cc
-  rewriting/restart_stages.cc
-  rewriting/stage_nodes.cc
-  rewriting/stage_plan.cc
-  rewriting/stage_plan_pass.cc
-  rewriting/stage_plan_rules.cc
-  rewriting/stand_in_device.cc
-  staging/buffer_resource.cc
-  staging/staging_kernels.cc
-  staging/staging_ops.cc)
-target_sources(workbench PRIVATE
-  embedding/embedding_variable_apply_kernels.cc
-  embedding/embedding_variable_kernels.cc
-  embedding/embedding_variable_ops.cc
-  embedding/embedding_variable_resource.cc
-  embedding/embedding_variable_save_kernels.cc)
+add_library(workbench MODULE $<TARGET_OBJECTS:workbench_plain>)
 set_target_properties(workbench PROPERTIES PREFIX "" OUTPUT_NAME _workbench SUFFIX ".so")
 target_include_directories(workbench PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_include_directories(workbench SYSTEM PRIVATE "${TENSORFLOW_DIR}/include")

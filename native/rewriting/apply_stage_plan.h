@@ -1,7 +1,7 @@
 #ifndef WORKBENCH_REWRITING_APPLY_STAGE_PLAN_H_
 #define WORKBENCH_REWRITING_APPLY_STAGE_PLAN_H_
 
-#include "rewriting/stage_plan.h"
+#include "rewriting/plan/stage_plan.h"
 #include "tensorflow/core/common_runtime/device_set.h"
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/platform/status.h"

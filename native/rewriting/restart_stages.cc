@@ -8,7 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "rewriting/named_graph.h"
+#include "rewriting/graph/named_graph.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/graph/algorithm.h"
 
@@ -24,7 +24,7 @@ using Ids = std::set<int>;
 constexpr char kPutOp[] = "WorkbenchBufferPut";
 constexpr char kTakeOp[] = "WorkbenchBufferTake";
 constexpr char kRestartOp[] = "WorkbenchBufferRestart";
-// On a put: what its producer evaluates and feeds. In workbench/core/prefetch.py.
+// On a put: what its producer evaluates and feeds. In workbench/core/session/prefetch_runner.py.
 constexpr char kFedAttr[] = "_workbench_fed";
 
 // Ops that make an input begin again, and which of their inputs is its handle.

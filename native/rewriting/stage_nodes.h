@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "rewriting/named_graph.h"
-#include "rewriting/stage_plan.h"
+#include "rewriting/graph/named_graph.h"
+#include "rewriting/plan/stage_plan.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/platform/status.h"

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "rewriting/apply_stage_plan.h"
 #include "rewriting/restart_stages.h"
-#include "rewriting/stage_plan.h"
+#include "rewriting/plan/stage_plan.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/platform/env.h"
 #include "tensorflow/core/platform/logging.h"

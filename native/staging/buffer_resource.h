@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "staging/stage_buffer.h"
+#include "staging/buffer/stage_buffer.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/tensor.h"

@@ -24,7 +24,7 @@ from workbench.errors import OptionError
 _LOG = logging.getLogger("workbench")
 _warned: set[str] = set()
 _StockConfig = tf.compat.v1.ConfigProto
-# The names under which native/executor registers them.
+# The names under which native/executor/policies registers them.
 _TYPES = {
     ExecutorPolicy.NORMAL: "WORKBENCH_NORMAL",
     ExecutorPolicy.INLINE: "WORKBENCH_INLINE",

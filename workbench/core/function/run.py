@@ -26,7 +26,7 @@ from workbench.core.staging.error_codes import closed_codes, error_codes
 from workbench.core.staging.producer import Producers
 
 _CPU = "/device:CPU:0"
-# In native/staging/stage_messages.cc, said by a take after the end of the input alone.
+# In native/staging/buffer/stage_messages.cc, said by a take after the end of the input alone.
 _END_OF_INPUT = "its producers reached the end of their input"
 
 

@@ -26,7 +26,7 @@ from workbench.core.tf_graph.import_graph import graph_view
 from workbench.errors import OptionError
 
 v1 = tf.compat.v1
-# In native/rewriting/stage_plan.cc.
+# In native/rewriting/plan/stage_plan.cc.
 _NAME, _FORMAT = "WorkbenchStagePlan", 1
 _LIST = attr_value_pb2.AttrValue.ListValue
 

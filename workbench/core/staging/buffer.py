@@ -25,12 +25,12 @@ from workbench import _native
 EVENT_PUT, EVENT_TAKE, EVENT_DROPPED = 0, 1, 2
 EVENT_COLUMNS = ("kind", "item", "who", "start_ns", "end_ns", "size")
 
-# In native/staging/stage_messages.cc, which says these words in these cases only.
+# In native/staging/buffer/stage_messages.cc, which says these words in these cases only.
 _PARKED = "the batch stays in line"
 _SUPERSEDED = "a newer session owns the stage"
 _RESTARTED = "the stage begins again"
 
-# Why a producer rests; RestReason in native/staging/producers_at_rest.h.
+# Why a producer rests; RestReason in native/staging/buffer/producers_at_rest.h.
 READY, ENDED, CLOSED, NOT_READY = 0, 1, 2, 3
 
 # What went through a buffer was made by an earlier run: no gradient flows back through it.

@@ -1,0 +1,79 @@
+#ifndef WORKBENCH_COMBINE_COMBINE_H_
+#define WORKBENCH_COMBINE_COMBINE_H_
+
+// Post-lookup: sums, means or "sqrtn" sums of the vectors of each row, and the way back.
+//
+// Rows are independent of each other and a row's vectors are added in the order of its ids, so that
+// any split of the work over threads gives the same bits. Sums are float32 whatever T is, and float64
+// of rows with more than a thousand ids.
+
+#include <cstdint>
+#include <string>
+
+namespace workbench {
+
+enum class Combiner { kSum, kMean, kSqrtn };
+
+// The vectors that were looked up for the ids of a batch.
+template <typename T>
+struct LookedUp {
+  const T* const* shards = nullptr;  // of each shard its vectors, [n, dim]
+  int64_t dim = 0;
+  int64_t rows = 0;
+  const int32_t* splits = nullptr;       // [rows + 1], ids of each row
+  const int32_t* index = nullptr;        // [ids], of each its unique id; null if they are not unique
+  const int32_t* permutation = nullptr;  // [unique, 2], shard and vector; null: one has all in order
+  const int64_t* table_row = nullptr;  // [unique]; not null: the only shard is the table itself
+  const float* weights = nullptr;        // [ids], or null
+  Combiner combiner = Combiner::kSum;
+  float max_norm = -1;  // longer vectors are shortened to it; below 0 none
+
+  int32_t Unique(int64_t id) const { return index == nullptr ? id : index[id]; }
+  int64_t Place(int64_t unique, int* shard) const {
+    *shard = permutation == nullptr ? 0 : permutation[2 * unique];
+    return permutation == nullptr ? unique : permutation[2 * unique + 1];
+  }
+};
+
+// How many of each the tensors hold; what comes from a graph may not be believed.
+struct Sizes {
+  int64_t ids = 0;
+  int64_t unique = 0;
+  int shards = 1;
+  const int64_t* vectors = nullptr;  // [shards]
+};
+
+// Says what does not fit together, so that no function below reads outside; empty if all does.
+std::string Misfit(const Sizes& sizes, int64_t rows, const int32_t* splits, const int32_t* index,
+                   const int32_t* permutation);
+
+// Says which vector two ids have, so that the gradient of another would be written by nobody; empty
+// if the permutation, which fits, gives each its own.
+std::string Shared(const Sizes& sizes, const int32_t* permutation);
+
+// out: [rows, dim]; a row without ids, or whose weights cancel out, is 0. Sets rows [begin, end).
+template <typename T>
+void Combine(const LookedUp<T>& in, int64_t begin, int64_t end, T* out);
+
+// The gradient of each id's vector, for rows [begin, end), where ids are not unique.
+//
+//   grad: [rows, dim], of the combined rows. out: of each shard [n, dim], all set.
+template <typename T>
+void SpreadGradient(const LookedUp<T>& in, const T* grad, int64_t begin, int64_t end,
+                    T* const* out);
+
+// The gradient of each unique id's vector, for unique ids [begin, end): sums over all rows.
+//
+//   sums: scratch, float32 [unique, dim]; may be the first shard of `out` where T is float and
+//     there is one shard.
+template <typename T>
+void GatherGradient(const LookedUp<T>& in, const T* grad, int64_t begin, int64_t end, float* sums,
+                    T* const* out);
+
+// The gradient of each id's weight, [ids], for rows [begin, end).
+template <typename T>
+void WeightGradient(const LookedUp<T>& in, const T* grad, int64_t begin, int64_t end, float* out);
+
+}  // namespace workbench
+
+#endif  // WORKBENCH_COMBINE_COMBINE_H_

@@ -1,0 +1,18 @@
+# Fused lookups: the rows of each example combined, and their gradients.
+
+plain_sources(
+  combine.cc)
+
+library_sources(
+  combine_calls.cc
+  combine_half.cc
+  combine_kernels.cc)
+
+plain_tests(
+  combine)
+
+# A multiplication fused into an addition rounds once: sums would differ between processors.
+set_source_files_properties(
+  ${CMAKE_CURRENT_LIST_DIR}/combine.cc
+  ${CMAKE_CURRENT_LIST_DIR}/combine_half.cc
+  PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")

@@ -1,0 +1,104 @@
+#include "executor/policies/executor.h"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "executor/step/executor_state.h"
+#include "executor/policies/ordered/ordered_step.h"
+#include "executor/policies/propagated/propagated_step.h"
+#include "tensorflow/core/common_runtime/executor.h"
+#include "tensorflow/core/common_runtime/executor_factory.h"
+
+namespace workbench {
+namespace {
+
+using tensorflow::Executor;
+using tensorflow::ExecutorFactory;
+using tensorflow::Graph;
+using tensorflow::LocalExecutorParams;
+
+// An executor of any policy. A graph without control flow runs in a fixed order under inline.
+class PolicyExecutor : public Executor {
+ public:
+  PolicyExecutor(const std::string& type, ExecutorPolicy policy,
+                 const CostModel::Settings& settings, const LocalExecutorParams& params)
+      : shared_(type, policy, settings, params) {}
+
+  absl::Status Initialize(const Graph& graph) {
+    TF_RETURN_IF_ERROR(shared_.Initialize(graph));
+    if (shared_.policy() == ExecutorPolicy::kInline &&
+        !shared_.state().requires_control_flow_support()) {
+      ordered_.emplace(shared_, graph);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(const Args& args) override {
+    if (shared_.policy() != ExecutorPolicy::kInline) return RunPropagated(shared_, args, nullptr);
+    Turn turn;
+    return ordered_ ? ordered_->Run(args, &turn) : RunPropagated(shared_, args, &turn);
+  }
+
+ private:
+  void RunAsyncInternal(const Args& args, DoneCallback done) override {
+    if (ordered_) {
+      ordered_->RunAsync(args, std::move(done));
+    } else {
+      RunPropagatedAsync(shared_, args, std::move(done));
+    }
+  }
+
+  ExecutorShared shared_;
+  std::optional<OrderedSteps> ordered_;
+};
+
+class Factory : public ExecutorFactory {
+ public:
+  Factory(std::string type, ExecutorPolicy policy, const CostModel::Settings& settings)
+      : type_(std::move(type)), policy_(policy), settings_(settings) {}
+
+  absl::Status NewExecutor(const LocalExecutorParams& params, const Graph& graph,
+                           std::unique_ptr<Executor>* made) override {
+    auto executor = std::make_unique<PolicyExecutor>(type_, policy_, settings_, params);
+    TF_RETURN_IF_ERROR(executor->Initialize(graph));
+    *made = std::move(executor);
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string type_;
+  const ExecutorPolicy policy_;
+  const CostModel::Settings settings_;
+};
+
+void Register(const std::string& type, ExecutorPolicy policy, const CostModel::Settings& settings) {
+  // TensorFlow keeps factories for ever.
+  ExecutorFactory::Register(type, new Factory(type, policy, settings));
+}
+
+const bool kRegistered = [] {
+  Register(kNormalExecutor, ExecutorPolicy::kNormal, {});
+  Register(kInlineExecutor, ExecutorPolicy::kInline, {});
+  Register(kCostModelExecutor, ExecutorPolicy::kCostModel, {});
+  return true;
+}();
+
+}  // namespace
+
+const std::string& CostModelExecutorType(const CostModel::Settings& settings) {
+  static std::mutex* mu = new std::mutex();
+  static auto* types = new std::set<std::string>();
+  const std::string type = absl::StrCat(
+      kCostModelExecutor, "(start=", settings.start_step, ",stop=", settings.stop_step,
+      ",batch_ns=", settings.batch_ns, ",batch_ops=", settings.batch_ops, ")");
+  std::lock_guard<std::mutex> lock(*mu);
+  const auto [found, added] = types->insert(type);
+  if (added) Register(type, ExecutorPolicy::kCostModel, settings);
+  return *found;
+}
+
+}  // namespace workbench

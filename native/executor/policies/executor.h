@@ -1,0 +1,20 @@
+#ifndef WORKBENCH_EXECUTOR_POLICIES_EXECUTOR_H_
+#define WORKBENCH_EXECUTOR_POLICIES_EXECUTOR_H_
+
+#include <string>
+
+#include "executor/scheduling/cost_model.h"
+
+namespace workbench {
+
+// Executor types that this library registers when it is loaded.
+constexpr char kNormalExecutor[] = "WORKBENCH_NORMAL";
+constexpr char kInlineExecutor[] = "WORKBENCH_INLINE";
+constexpr char kCostModelExecutor[] = "WORKBENCH_COST_MODEL";
+
+// The name of a cost-model type with these settings, registered by now.
+const std::string& CostModelExecutorType(const CostModel::Settings& settings);
+
+}  // namespace workbench
+
+#endif  // WORKBENCH_EXECUTOR_POLICIES_EXECUTOR_H_

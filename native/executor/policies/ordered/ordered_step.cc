@@ -1,0 +1,423 @@
+#include "executor/policies/ordered/ordered_step.h"
+
+#include <utility>
+
+#include "executor/step/async_kernel.h"
+#include "executor/step/node_io.h"
+#include "executor/policies/ordered/ordered_values.h"
+
+namespace workbench {
+namespace {
+
+using tensorflow::Executor;
+using tensorflow::NodeItem;
+using tensorflow::OpKernelContext;
+using Call = OrderedPlan::Call;
+using Kind = OrderedPlan::Kind;
+
+}  // namespace
+
+class OrderedSteps::Step {
+ public:
+  Step(const ExecutorShared& shared, const OrderedPlan& plan)
+      : shared_(shared), plan_(plan), values_(plan), waiting_(plan.waiting.size()) {}
+
+  absl::Status Run(const Executor::Args& args, Turn* turn);
+  // Deletes itself, or goes back to `owner`, before `done`.
+  void RunAsync(OrderedSteps* owner, const Executor::Args& args, Executor::DoneCallback done);
+
+ private:
+  absl::Status Begin(const Executor::Args& args);
+  absl::Status End(const absl::Status& status);
+  void RunAll();  // Of RunAsync, to the end or to where the step waits.
+  // Runs what can be run without waiting.
+  void RunReady();
+  template <bool kWatched>
+  void RunInOrder();
+  template <bool kWatched>
+  bool RunCall(const Call& call);
+  bool RunKernel(const Call& call);
+  bool RunWatched(const Call& call);
+  // Of what TensorFlow does not watch.
+  bool RunNoted(const Call& call);
+  // Of what needs no kernel where all is as usual.
+  bool RunArgument(const Call& call);
+  bool RunReturn(const Call& call);
+  // After a kernel: its error, or its outputs to those that wait. `stats` may be null.
+  bool Settle(const Call& call, OpKernelContext* context,
+              tensorflow::NodeExecStatsInterface* stats = nullptr);
+  bool Prepare(const Call& call) { return Check(values_.Prepare(call)); }
+  bool Check(const absl::Status& status) {
+    if (TF_PREDICT_TRUE(status.ok())) return true;
+    frame_->Fail(status);
+    return false;
+  }
+  void Set(const Call& call, OpKernelContext::Params* params);
+  void TraceSettled();
+
+  struct AsyncCall;
+
+  void RunByWaiting();
+  // Whether RunByWaiting, which went through the whole plan before, has something to run.
+  bool HasReady() const { return !frame_->failed() && !ready_.empty(); }
+  void Launch(int32_t position);
+  void EndAsync(AsyncCall* async);
+  void Ended(int32_t position);
+  void GoOn();
+  void Finish();
+  void SendOne();
+
+  const ExecutorShared& shared_;
+  const OrderedPlan& plan_;
+
+  // Kept from step to step.
+  OrderedValues values_;
+  std::vector<int32_t> waiting_;
+  OpKernelContext::Params params_;
+
+  std::optional<StepFrame> frame_;
+  uint64_t ready_since_ = 0;  // Ticks: the end of the call before.
+  size_t cursor_ = 0;         // Of RunByWaiting: positions before it ran or wait.
+  std::vector<int32_t> ready_;
+  int under_way_ = 0;
+  std::shared_ptr<Workers<AsyncCall*>> workers_;
+  std::vector<AsyncCall*> taken_;
+
+  // Of RunAsync alone.
+  OrderedSteps* owner_ = nullptr;
+  std::optional<Executor::Args> own_args_;
+  Executor::DoneCallback done_;
+};
+
+// The call's inputs lie in the step, which lasts longer.
+struct OrderedSteps::Step::AsyncCall : AsyncKernel {
+  AsyncCall(Step* step, int32_t position)
+      : AsyncKernel(*step->frame_, *step->plan_.calls[position].item, step->params_,
+                    step->ready_since_),
+        step(step),
+        position(position),
+        workers(step->workers_) {}
+
+  void Ended(bool here) override {
+    if (here) {
+      step->EndAsync(this);
+      return;
+    }
+    // Once it is handed over the step may end and go, unless this thread has to send somebody.
+    const std::shared_ptr<Workers<AsyncCall*>> queue = std::move(workers);
+    Step* const owner = step;
+    const Workers<AsyncCall*>::Ready ready{0, 0, this};
+    if (queue->Add(&ready, &ready + 1, queue->kNoWorker) > 0) owner->SendOne();
+  }
+
+  Step* const step;
+  const int32_t position;
+  std::shared_ptr<Workers<AsyncCall*>> workers;
+};
+
+absl::Status OrderedSteps::Step::Begin(const Executor::Args& args) {
+  frame_.emplace(shared_, args);
+  TF_RETURN_IF_ERROR(frame_->Begin());
+  frame_->Fill(&params_);
+  params_.is_input_dead = false;
+  params_.track_allocations = false;  // The step before may have left it on.
+  params_.frame_iter = tensorflow::FrameAndIter(0, 0);
+  ready_since_ = frame_->watch().any() ? Ticks() : 0;
+  if (plan_.has_async) {
+    waiting_ = plan_.waiting;
+    cursor_ = 0;
+    ready_.clear();
+    under_way_ = 0;
+  }
+  if (TF_PREDICT_FALSE(frame_->watch().any())) TraceSettled();
+  return absl::OkStatus();
+}
+
+absl::Status OrderedSteps::Step::End(const absl::Status& status) {
+  if (TF_PREDICT_FALSE(!status.ok())) values_.ClearAll();
+  frame_.reset();
+  workers_.reset();
+  return status;
+}
+
+void OrderedSteps::Step::TraceSettled() {
+  for (int32_t id : plan_.settled) {
+    const NodeItem& item = shared_.state().graph_view().node_ref(id);
+    if (!frame_->watch().by_tensorflow()) {
+      frame_->Note(item, ready_since_, ready_since_, ready_since_, 0);
+      continue;
+    }
+    WatchedNode(*frame_, item, ready_since_).RunNothing();
+  }
+}
+
+absl::Status OrderedSteps::Step::Run(const Executor::Args& args, Turn* turn) {
+  absl::Status begun = Begin(args);
+  if (!begun.ok()) return End(begun);
+  RunReady();
+  while (under_way_ > 0) {
+    taken_.clear();
+    workers_->TakeHome(0, 1, &taken_, turn);
+    EndAsync(taken_.front());
+    if (!HasReady()) continue;
+    turn->Resume();
+    RunByWaiting();
+  }
+  return End(frame_->EndHere());
+}
+
+void OrderedSteps::Step::RunAsync(OrderedSteps* owner, const Executor::Args& args,
+                                  Executor::DoneCallback done) {
+  owner_ = owner;
+  own_args_.emplace(args);
+  done_ = std::move(done);
+  absl::Status begun = Begin(*own_args_);
+  if (!begun.ok()) {
+    frame_->Fail(begun);
+    Finish();
+    return;
+  }
+  // Who did not ask for its own thread may have to stop the step, or to start another one that this
+  // one waits for.
+  if (args.run_all_kernels_inline) {
+    RunAll();
+  } else {
+    args.runner([this] { RunAll(); });
+  }
+}
+
+void OrderedSteps::Step::RunAll() {
+  RunReady();
+  if (under_way_ == 0) {
+    Finish();
+  } else {
+    GoOn();
+  }
+}
+
+void OrderedSteps::Step::RunReady() {
+  if (plan_.has_async) {
+    const bool home = !own_args_.has_value();
+    workers_ = std::make_shared<Workers<AsyncCall*>>(1, home);
+    if (!home) workers_->Join();
+    RunByWaiting();
+  } else if (TF_PREDICT_TRUE(!frame_->watch().any())) {
+    RunInOrder<false>();
+  } else {
+    RunInOrder<true>();
+  }
+}
+
+template <bool kWatched>
+void OrderedSteps::Step::RunInOrder() {
+  for (const Call& call : plan_.calls) {
+    if (TF_PREDICT_FALSE(!RunCall<kWatched>(call))) return;
+  }
+}
+
+template <bool kWatched>
+bool OrderedSteps::Step::RunCall(const Call& call) {
+  if constexpr (kWatched) {
+    return RunWatched(call);
+  } else {
+    switch (call.kind) {
+      case Kind::kArgument:
+        return RunArgument(call);
+      case Kind::kReturn:
+        return RunReturn(call);
+      case Kind::kNothing:
+        return true;
+      default:
+        return RunKernel(call);
+    }
+  }
+}
+
+void OrderedSteps::Step::Set(const Call& call, OpKernelContext::Params* params) {
+  params->op_kernel = call.kernel;
+  params->inputs = values_.InputsOf(call);
+  params->input_alloc_attrs =
+      absl::MakeConstSpan(plan_.value_attributes.data() + call.first_input, call.num_inputs);
+  params->output_attr_array = call.item->output_attrs();
+  params->forward_from_array = call.item->forward_from();
+  params->outputs_required_array = call.item->outputs_required.get();
+}
+
+bool OrderedSteps::Step::RunKernel(const Call& call) {
+  Set(call, &params_);
+  if (TF_PREDICT_FALSE(call.reads_variables) && !Prepare(call)) return false;
+  OpKernelContext context(&params_, call.num_outputs);
+  frame_->device()->Compute(call.kernel, &context);
+  return Settle(call, &context);
+}
+
+bool OrderedSteps::Step::Settle(const Call& call, OpKernelContext* context,
+                                tensorflow::NodeExecStatsInterface* stats) {
+  if (TF_PREDICT_FALSE(!context->status().ok())) {
+    frame_->Fail(KernelError(*call.item, context));
+    return false;
+  }
+  values_.ClearInputs(call);
+  return Check(values_.Pass(call, context, stats));
+}
+
+bool OrderedSteps::Step::RunArgument(const Call& call) {
+  absl::Status status;
+  return values_.PassArgument(call, params_.call_frame, &status) ? Check(status) : RunKernel(call);
+}
+
+bool OrderedSteps::Step::RunReturn(const Call& call) {
+  absl::Status status;
+  return values_.PassReturn(call, params_.call_frame, &status) ? Check(status) : RunKernel(call);
+}
+
+bool OrderedSteps::Step::RunWatched(const Call& call) {
+  if (TF_PREDICT_TRUE(!frame_->watch().by_tensorflow())) return RunNoted(call);
+  WatchedNode watched(*frame_, *call.item, ready_since_);
+  if (call.kind == Kind::kNothing) {
+    watched.RunNothing();
+    return true;
+  }
+  // Arguments and return values too run as kernels: RunMetadata and the profiler describe those.
+  Set(call, &params_);
+  params_.track_allocations = watched.TracksAllocations();
+  if (call.reads_variables && !Prepare(call)) {
+    watched.Done(nullptr);
+    return false;
+  }
+  OpKernelContext context(&params_, call.num_outputs);
+  watched.BeginRegion(context);
+  watched.Begin();
+  frame_->device()->Compute(call.kernel, &context);
+  ready_since_ = Ticks();
+  watched.End(ready_since_, ready_since_ - watched.start());
+  watched.EndRegion();
+  const bool passed = Settle(call, &context, watched.stats());
+  watched.Done(&context);
+  return passed;
+}
+
+bool OrderedSteps::Step::RunNoted(const Call& call) {
+  const uint64_t ready_since = ready_since_;
+  uint64_t start = ready_since;
+  bool passed = true;
+  switch (call.kind) {
+    case Kind::kNothing:
+      break;
+    case Kind::kArgument:
+    case Kind::kReturn:
+      start = Ticks();
+      passed = call.kind == Kind::kArgument ? RunArgument(call) : RunReturn(call);
+      ready_since_ = Ticks();
+      break;
+    default:
+      Set(call, &params_);
+      if (call.reads_variables && !Prepare(call)) return false;
+      OpKernelContext context(&params_, call.num_outputs);
+      start = Ticks();
+      frame_->device()->Compute(call.kernel, &context);
+      ready_since_ = Ticks();
+      passed = Settle(call, &context);
+  }
+  frame_->Note(*call.item, ready_since, start, ready_since_, ready_since_ - start);
+  return passed;
+}
+
+void OrderedSteps::Step::RunByWaiting() {
+  const bool watched = frame_->watch().any();
+  while (!frame_->failed()) {
+    int32_t position;
+    if (!ready_.empty()) {
+      position = ready_.back();
+      ready_.pop_back();
+    } else if (cursor_ < plan_.calls.size()) {
+      position = cursor_++;
+      if (waiting_[position] > 0) continue;  // Its last producer will find it behind the cursor.
+    } else {
+      return;
+    }
+    const Call& call = plan_.calls[position];
+    if (call.kind == Kind::kAsync) {
+      Launch(position);
+    } else if (watched ? RunCall<true>(call) : RunCall<false>(call)) {
+      Ended(position);
+    }
+  }
+}
+
+void OrderedSteps::Step::Ended(int32_t position) {
+  for (const int32_t* next = plan_.behind.begin(position); next != plan_.behind.end(position);
+       ++next) {
+    if (--waiting_[*next] == 0 && size_t(*next) < cursor_) ready_.push_back(*next);
+  }
+}
+
+void OrderedSteps::Step::Launch(int32_t position) {
+  const Call& call = plan_.calls[position];
+  Set(call, &params_);
+  if (call.reads_variables && !Prepare(call)) return;
+  ++under_way_;
+  (new AsyncCall(this, position))->Start();
+  if (frame_->watch().any()) ready_since_ = Ticks();
+}
+
+void OrderedSteps::Step::EndAsync(AsyncCall* async) {
+  tensorflow::NodeExecStatsInterface* stats = async->EndWatch();
+  ready_since_ = async->ended();
+  if (Settle(plan_.calls[async->position], async->context(), stats)) Ended(async->position);
+  async->DoneWatch();
+  --under_way_;
+  delete async;
+}
+
+void OrderedSteps::Step::SendOne() {
+  own_args_->runner([this] {
+    if (workers_->Enter()) GoOn();
+  });
+}
+
+void OrderedSteps::Step::GoOn() {
+  // Another thread may end the step as soon as this one has left.
+  const std::shared_ptr<Workers<AsyncCall*>> workers = workers_;
+  while (under_way_ > 0) {
+    taken_.clear();
+    if (workers->Take(0, 1, &taken_) != Workers<AsyncCall*>::Took::kItems) return;
+    EndAsync(taken_.front());
+    RunByWaiting();
+  }
+  Finish();
+}
+
+void OrderedSteps::Step::Finish() {
+  frame_->EndLater([this](const absl::Status& status) {
+    const Executor::DoneCallback done = std::move(done_);
+    OrderedSteps* owner = owner_;
+    const absl::Status ended = End(status);
+    own_args_.reset();
+    owner->kept_.Give(std::unique_ptr<Step>(this));
+    done(ended);
+  });
+}
+
+OrderedSteps::OrderedSteps(const ExecutorShared& shared, const tensorflow::Graph& graph)
+    : shared_(shared), plan_(shared, graph) {}
+
+OrderedSteps::~OrderedSteps() = default;
+
+absl::Status OrderedSteps::Run(const Executor::Args& args, Turn* turn) {
+  std::unique_ptr<Step> step = Acquire();
+  absl::Status status = step->Run(args, turn);
+  kept_.Give(std::move(step));
+  return status;
+}
+
+void OrderedSteps::RunAsync(const Executor::Args& args, Executor::DoneCallback done) {
+  Acquire().release()->RunAsync(this, args, std::move(done));
+}
+
+std::unique_ptr<OrderedSteps::Step> OrderedSteps::Acquire() {
+  std::unique_ptr<Step> step = kept_.Take();
+  return step != nullptr ? std::move(step) : std::make_unique<Step>(shared_, plan_);
+}
+
+}  // namespace workbench

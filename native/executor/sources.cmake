@@ -1,0 +1,40 @@
+# Executors, their schedules, their memory and their costs.
+
+plain_sources(
+  memory/block_cache.cc
+  scheduling/admission.cc
+  scheduling/allowed_cores.cc
+  scheduling/cost_model.cc
+  scheduling/dag.cc)
+
+library_sources(
+  memory/caching_device.cc
+  policies/executor.cc
+  policies/executor_type_pass.cc
+  policies/ordered/ordered_plan.cc
+  policies/ordered/ordered_step.cc
+  policies/ordered/ordered_values.cc
+  policies/propagated/propagated_step.cc
+  step/async_kernel.cc
+  step/executor_state.cc
+  step/node_io.cc
+  step/step_frame.cc
+  step/waiting_ops.cc)
+
+plain_tests(
+  memory/block_cache
+  memory/object_pool
+  scheduling/admission
+  scheduling/allowed_cores
+  scheduling/cost_model
+  scheduling/dag
+  scheduling/workers
+  scheduling/workers_stress
+  step/step_stress)
+
+if(WORKBENCH_BUILD_TESTS)
+  # Steps made of all parts of an executor that need no TensorFlow.
+  target_sources(step_stress_test PRIVATE
+    ${WORKBENCH_TESTS}/executor/step/fake_graph.cc
+    ${WORKBENCH_TESTS}/executor/step/fake_step.cc)
+endif()

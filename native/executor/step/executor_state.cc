@@ -1,0 +1,118 @@
+#include "executor/step/executor_state.h"
+
+#include <utility>
+
+#include "executor/memory/caching_device.h"
+#include "executor/step/waiting_ops.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/util/determinism.h"
+#include "tracing/op_events.h"
+
+namespace workbench {
+namespace {
+
+using tensorflow::Edge;
+using tensorflow::Graph;
+using tensorflow::Node;
+using tensorflow::NodeItem;
+
+int32_t NextNumber() {
+  static std::atomic<int32_t> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+Flow FlowOf(const Graph& graph) {
+  std::vector<std::pair<int32_t, int32_t>> edges;
+  for (const Edge* edge : graph.edges()) {
+    if (edge->dst()->IsSink() || edge->src()->IsNextIteration()) continue;
+    edges.emplace_back(edge->src()->id(), edge->dst()->id());
+  }
+  return Flow(graph.num_node_ids(), edges);
+}
+
+// Functions do their caller's work; all other asynchronous kernels wait for somebody.
+bool CallsFunction(const NodeItem& item) {
+  const auto& op = item.kernel->type_string();
+  return op == "PartitionedCall" || op == "StatefulPartitionedCall" || op == "If" ||
+         op == "StatelessIf" || op == "While" || op == "StatelessWhile" || op == "Case" ||
+         op == "StatelessCase" || op == "SymbolicGradient" || op == "For";
+}
+
+}  // namespace
+
+ExecutorShared::ExecutorShared(std::string type, ExecutorPolicy policy,
+                               const CostModel::Settings& settings,
+                               const tensorflow::LocalExecutorParams& params)
+    : type_(std::move(type)),
+      policy_(policy),
+      settings_(settings),
+      number_(NextNumber()),
+      state_(params),
+      device_(params.device),
+      keeps_order_(tensorflow::OpOrderDeterminismRequired()) {
+  if (policy != ExecutorPolicy::kNormal) caching_device_ = NewCachingDevice(params.device);
+  if (caching_device_ != nullptr) device_ = caching_device_.get();
+}
+
+absl::Status ExecutorShared::Initialize(const Graph& graph) {
+  TF_RETURN_IF_ERROR(state_.Initialize(graph));
+  flow_ = FlowOf(graph);
+  blocks_.assign(graph.num_node_ids(), false);
+  waits_.assign(graph.num_node_ids(), false);
+  calls_what_waits_.assign(graph.num_node_ids(), false);
+  FindWaiting(graph);
+  std::vector<CostedNode> costed(graph.num_node_ids());
+  std::vector<bool> expensive(graph.num_node_ids(), false);
+  for (const Node* node : graph.nodes()) {
+    if (node->IsSink()) continue;
+    const NodeItem& item = state_.graph_view().node_ref(node->id());
+    const auto& op = node->type_string();
+    waits_[node->id()] = (item.kernel_is_async && !CallsFunction(item)) || blocks_[node->id()];
+    reads_checkpoints_ |= op == "Restore" || op == "RestoreSlice" || op == "RestoreV2";
+    expensive[node->id()] = item.kernel->IsExpensive();
+    costed[node->id()] = {node->name(), node->type_string(), device()->name(),
+                          item.kernel->IsExpensive()};
+  }
+  expense_ = std::make_unique<Expense>(expensive);
+  if (policy_ == ExecutorPolicy::kCostModel) {
+    cost_model_ = std::make_unique<CostModel>(settings_, std::move(costed), flow_);
+  }
+  return absl::OkStatus();
+}
+
+void ExecutorShared::FindWaiting(const Graph& graph) {
+  const auto& library = *params().function_library->GetFunctionLibraryDefinition();
+  std::vector<int32_t> python;
+  int may_wait = 0;
+  for (const Node* node : graph.op_nodes()) {
+    const int32_t id = node->id();
+    blocks_[id] = BlocksThread(node->type_string());
+    has_blocking_ |= blocks_[id];
+    if (policy_ == ExecutorPolicy::kNormal) continue;
+    may_wait += MayWait(*node, library);
+    if (RunsPython(node->type_string())) python.push_back(id);
+    if (policy_ == ExecutorPolicy::kInline) calls_what_waits_[id] = CallsWhatMayWait(*node, library);
+  }
+  // Where it is alone there is nothing in the step that Python could wait for.
+  if (may_wait < 2) return;
+  for (int32_t id : python) blocks_[id] = has_blocking_ = true;
+}
+
+uint32_t ExecutorShared::FirstTracedNode() const {
+  int64_t first = first_traced_.load(std::memory_order_acquire);
+  if (TF_PREDICT_TRUE(first >= 0)) return first;
+  std::lock_guard<std::mutex> lock(trace_mu_);
+  first = first_traced_.load(std::memory_order_relaxed);
+  if (first >= 0) return first;
+  std::vector<TracedNode> nodes(state_.graph_view().num_nodes());
+  for (int i = 0; i < state_.graph_view().num_nodes(); ++i) {
+    const NodeItem* item = state_.graph_view().node(i);
+    if (item == nullptr || item->kernel == nullptr) continue;
+    nodes[i] = {item->kernel->name(), item->kernel->type_string(), device()->name()};
+  }
+  first = OpEvents::Get().AddNodes(std::move(nodes));
+  first_traced_.store(first, std::memory_order_release);
+  return first;
+}
+
+}  // namespace workbench

@@ -1,0 +1,32 @@
+#ifndef WORKBENCH_OPTIMIZER_ROW_UPDATES_H_
+#define WORKBENCH_OPTIMIZER_ROW_UPDATES_H_
+
+// An optimizer's update of some rows of a dense table.
+
+#include <cstdint>
+
+#include "optimizer/update_rules.h"
+
+namespace workbench {
+
+constexpr int kMostRowSlots = 2;
+
+// A table, and what an optimizer keeps beside it: each [rows, dim].
+struct DenseTable {
+  float* values = nullptr;
+  float* slots[kMostRowSlots] = {};
+  int slot_count = 0;
+  int64_t dim = 0;
+};
+
+// Changes table row rows[i] by gradient i, for i in [begin, end). Ranges may run at a time where no
+// row comes twice.
+void UpdateRows(const UpdateRule& rule, const DenseTable& table, const int64_t* rows,
+                const float* grads, int64_t begin, int64_t end);
+
+// Whether each row is above the one before, so that none comes twice.
+bool Ascending(const int64_t* rows, int64_t count);
+
+}  // namespace workbench
+
+#endif  // WORKBENCH_OPTIMIZER_ROW_UPDATES_H_

@@ -1,0 +1,17 @@
+# Sparse updates of rows.
+
+plain_sources(
+  row_updates.cc
+  update_rules.cc)
+
+library_sources(
+  row_update_kernels.cc
+  row_update_ops.cc)
+
+plain_tests(
+  row_updates)
+
+# The compiler vectorizes a loop with a square root only where errno is not wanted.
+set_source_files_properties(
+  ${CMAKE_CURRENT_LIST_DIR}/update_rules.cc
+  PROPERTIES COMPILE_OPTIONS -fno-math-errno)

@@ -1,0 +1,53 @@
+#ifndef WORKBENCH_OPTIMIZER_UPDATE_RULES_H_
+#define WORKBENCH_OPTIMIZER_UPDATE_RULES_H_
+
+// How an optimizer changes one row, as TensorFlow's sparse updates do it.
+
+#include <cstdint>
+
+namespace workbench {
+
+class UpdateRule {
+ public:
+  virtual ~UpdateRule() = default;
+
+  // row, grad and each of slots: [dim]; which slots there are is the rule's own matter.
+  virtual void Update(int64_t dim, const float* grad, float* row, float* const* slots) const = 0;
+};
+
+// row -= learning_rate * grad
+struct GradientDescentRule : UpdateRule {
+  float learning_rate = 0;
+  void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
+};
+
+// Slot: the sum of squared gradients.
+struct AdagradRule : UpdateRule {
+  float learning_rate = 0;
+  void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
+};
+
+// Slots: first and second moment, which decay only when their row has a gradient.
+struct AdamRule : UpdateRule {
+  float beta1_power = 0;
+  float beta2_power = 0;
+  float learning_rate = 0;
+  float beta1 = 0;
+  float beta2 = 0;
+  float epsilon = 0;
+  void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
+};
+
+// Slots: the sum of squared gradients, and the linear term.
+struct FtrlRule : UpdateRule {
+  float learning_rate = 0;
+  float l1 = 0;
+  float l2 = 0;
+  float l2_shrinkage = 0;
+  float learning_rate_power = 0;
+  void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
+};
+
+}  // namespace workbench
+
+#endif  // WORKBENCH_OPTIMIZER_UPDATE_RULES_H_

@@ -1,0 +1,44 @@
+#ifndef WORKBENCH_REWRITING_PLAN_STAGE_PLAN_H_
+#define WORKBENCH_REWRITING_PLAN_STAGE_PLAN_H_
+
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/platform/status.h"
+#include "tensorflow/core/protobuf/rewriter_config.pb.h"
+
+namespace workbench {
+
+// One copy of the moved nodes, each under the name "<prefix>/<name>". The copy reads tensor to[i]
+// where the moved nodes read from[i].
+struct CopySet {
+  std::string prefix;
+  std::vector<std::string> from;
+  std::vector<std::string> to;
+};
+
+// What is done to a graph so that one stage of it runs ahead.
+struct PlannedStage {
+  std::string name;
+  std::vector<std::string> moved;      // The source first; topological order.
+  std::vector<std::string> moved_ops;  // Their types in the user's graph.
+  std::vector<std::string> carried;    // All their outputs, in this order, make the record.
+  std::string take;                    // Its outputs are the record.
+  std::vector<CopySet> copies;
+  tensorflow::GraphDef nodes;  // Added to the graph, or put in the place of nodes of that name.
+  std::string device;          // Of every copy; empty leaves each its own.
+};
+
+struct StagePlan {
+  std::vector<PlannedStage> stages;  // Applied in this order.
+};
+
+// Reads the parameters of a custom optimizer. The status of a malformed one names the stage and the
+// parameter, and says what it is and what it should be.
+absl::Status ParseStagePlan(const tensorflow::RewriterConfig::CustomGraphOptimizer& config,
+                            StagePlan* plan);
+
+}  // namespace workbench
+
+#endif  // WORKBENCH_REWRITING_PLAN_STAGE_PLAN_H_

@@ -1,0 +1,17 @@
+# Stages: bounded buffers between the staged side and the compute side.
+
+plain_sources(
+  buffer/deadline.cc
+  buffer/stage_messages.cc)
+
+library_sources(
+  buffer_resource.cc
+  staging_kernels.cc
+  staging_ops.cc)
+
+plain_tests(
+  buffer/deadline
+  buffer/stage_buffer
+  buffer/stage_buffer_owner
+  buffer/stage_buffer_rest
+  buffer/stage_buffer_stress)

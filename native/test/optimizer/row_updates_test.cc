@@ -1,0 +1,60 @@
+#include "optimizer/row_updates.h"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "test/support/check.h"
+
+namespace workbench {
+namespace {
+
+TEST(RowsOfABatchChangeAndNoOthers) {
+  std::mt19937_64 random(1);
+  std::normal_distribution<float> normal;
+  for (int round = 0; round < 200; ++round) {
+    const int64_t dim = 1 + random() % 40, count = 1 + random() % 50;
+    std::vector<float> values(count * dim), sums(count * dim, 0.1f);
+    for (float& value : values) value = normal(random);
+    std::vector<float> expected = values, expected_sums = sums;
+    std::vector<int64_t> rows;
+    for (int64_t row = 0; row < count; ++row) {
+      if (random() % 3 == 0) rows.push_back(row);
+    }
+    std::vector<float> grads(rows.size() * dim);
+    for (float& grad : grads) grad = normal(random);
+    AdagradRule rule;
+    rule.learning_rate = 0.5f;
+    DenseTable table;
+    table.values = values.data();
+    table.slots[0] = sums.data();
+    table.slot_count = 1;
+    table.dim = dim;
+    const int64_t all = rows.size(), half = all / 2;
+    CHECK(Ascending(rows.data(), all));
+    UpdateRows(rule, table, rows.data(), grads.data(), half, all);
+    UpdateRows(rule, table, rows.data(), grads.data(), 0, half);
+    for (int64_t i = 0; i < all; ++i) {
+      for (int64_t c = 0; c < dim; ++c) {
+        const float grad = grads[i * dim + c];
+        expected_sums[rows[i] * dim + c] += grad * grad;
+        expected[rows[i] * dim + c] -= 0.5f * grad / std::sqrt(expected_sums[rows[i] * dim + c]);
+      }
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      CHECK(std::abs(values[i] - expected[i]) <= 1e-6f * (1 + std::abs(expected[i])));
+      CHECK(std::abs(sums[i] - expected_sums[i]) <= 1e-6f * expected_sums[i]);
+    }
+  }
+}
+
+TEST(RowsThatComeTwiceAreNotAscending) {
+  const int64_t twice[] = {1, 1}, falling[] = {2, 1}, good[] = {0, 5, 6};
+  CHECK(!Ascending(twice, 2));
+  CHECK(!Ascending(falling, 2));
+  CHECK(Ascending(good, 3));
+  CHECK(Ascending(good, 0));
+}
+
+}  // namespace
+}  // namespace workbench

@@ -1,0 +1,8 @@
+# The ops of an EmbeddingVariable.
+
+library_sources(
+  embedding_variable_apply_kernels.cc
+  embedding_variable_kernels.cc
+  embedding_variable_ops.cc
+  embedding_variable_resource.cc
+  embedding_variable_save_kernels.cc)
