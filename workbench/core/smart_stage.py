@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from workbench.core.boundary import boundary as _boundary
 from workbench.core.boundary.boundary import Boundary
+from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning import planner
 from workbench.core.planning.stage_plan import StagePlan
@@ -51,7 +51,7 @@ def find_boundary(
 
         return function_boundary(graph, said)
     marked = target_nodes(graph) if isinstance(graph, tf.Graph) else ()
-    return _boundary.find_boundary(
+    return boundary_of(
         graph_view(graph, stage_options(graph)),
         targets=_names(targets),
         marked=marked,

@@ -11,10 +11,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from workbench.core.boundary.blockers import find_blockers
-from workbench.core.boundary.boundary import Boundary, Side, find_legal
-from workbench.core.boundary.inputs import find_starts
-from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.boundary.boundary import Boundary
+from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.planner import plan
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan
@@ -67,32 +65,22 @@ def function_boundary(function: Any, options: SmartStageOptions) -> Boundary:
     """Finds what of a step's function may run ahead.
 
     What the function returns stays. An op that the function runs for its effect stays or moves
-    like any other: an assertion about the batch alone runs ahead with it.
+    like any other: an assertion about the batch alone runs ahead with it, or else what only the
+    assertion reads would travel.
     """
     view = graph_view(function)
     graph = function.graph
     arguments = [tensor.op.name for tensor in arguments_of(function)]
     returned = {tensor.op.name for tensor in graph.outputs} - set(arguments)
-    effects = [op.name for op in graph.control_outputs]
-    stay = [view.number(name) for name in sorted(returned)]
-    runs = [*stay, *map(view.number, effects), *map(view.number, arguments)]
-    step = view.ancestors(view.mask(runs))
-    starts = find_starts(view, step=step, bounded=True, named=_starts(arguments, options))
-    nodes = [node for start in starts for node in start.nodes]
-    blockers = find_blockers(
+    return boundary_of(
         view,
-        starts=nodes,
-        targets=stay,
-        step=step,
-        bounded=True,
+        targets=sorted(returned),
+        runs=[*(op.name for op in graph.control_outputs), *arguments],
+        starts=_starts(arguments, options),
         keep=options.keep,
         move=options.move,
         fed=options.fed,
     )
-    found = find_legal(view, starts, blockers, step, sorted(returned))
-    done = view.mask(map(view.number, effects))
-    sides = tuple(_with_effects(view, side, done) for side in found.sides)
-    return dataclasses.replace(found, sides=sides)
 
 
 def arguments_of(function: Any) -> list[tf.Tensor]:
@@ -108,12 +96,6 @@ def is_compiled(function: Any) -> bool:
 
 def _with_stage(made: StagePlan, stage: PlannedStage, *edits: Edit) -> StagePlan:
     return dataclasses.replace(made, stages=(stage,), edits=edits)
-
-
-def _with_effects(view: GraphView, side: Side, effects: Bools) -> Side:
-    """The side with the effects that may run ahead; else what only they read would travel."""
-    moved = view.ancestors(effects & side.legal, within=side.legal)
-    return dataclasses.replace(side, widest=side.widest | moved)
 
 
 def _starts(arguments: list[str], options: SmartStageOptions) -> tuple[str, ...]:

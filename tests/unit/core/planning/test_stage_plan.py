@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.builders.graphs import graph
-from workbench.core.boundary.boundary import find_boundary
 from workbench.core.boundary.candidates import candidates, widest_chained
+from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.planner import plan, plan_of
 from workbench.core.planning.stage_plan import StagePlan
@@ -42,12 +42,12 @@ SHARED = {"put": "clicks", "take": "clicks"}
 
 
 def auto(**keywords):
-    return find_boundary(graph(MODEL), targets=["loss"], **keywords)
+    return boundary_of(graph(MODEL), targets=["loss"], **keywords)
 
 
 def own(text: str = OWN, **options):
     view = graph(text, shared=SHARED, stage=StageOptions(**options))
-    return find_boundary(view, targets=["loss"])
+    return boundary_of(view, targets=["loss"])
 
 
 def in_words(boundary, label, **options):
@@ -132,7 +132,7 @@ def test_every_way_is_a_cut_that_lacks_no_ancestor():
 def test_where_nothing_but_the_input_moves_the_input_alone_is_staged():
     boundary = auto(keep=["hash"])
     assert [stage.moved for stage in plan(boundary).stages] == [("next",)]
-    made = plan(find_boundary(own().view, targets=["loss"], keep=["hash"]))
+    made = plan(boundary_of(own().view, targets=["loss"], keep=["hash"]))
     assert made.stages == ()
     assert made.describe().startswith(
         "leave your stage: every node behind 'take' that the compute side needs must stay there"
@@ -161,7 +161,7 @@ def test_where_nothing_but_the_input_moves_the_input_alone_is_staged():
     ],
 )
 def test_what_cannot_be_staged_is_said_in_the_plan(text, targets, said):
-    made = plan(find_boundary(graph(text), targets=targets))
+    made = plan(boundary_of(graph(text), targets=targets))
     assert made.stages == () and made.describe().startswith(said)
 
 
@@ -200,9 +200,9 @@ def test_a_plan_fits_its_own_graph_only():
     made.require_graph(made.fingerprint)
     with pytest.raises(PlanError, match="made for another graph: its fingerprint is .* is 00"):
         made.require_graph("00")
-    longer = plan(find_boundary(graph(MODEL + "saver = NoOp(^loss)"), targets=["loss"]))
+    longer = plan(boundary_of(graph(MODEL + "saver = NoOp(^loss)"), targets=["loss"]))
     assert longer.fingerprint == made.fingerprint
-    other = plan(find_boundary(graph(MODEL.replace("Mul(hash", "Add(hash")), targets=["loss"]))
+    other = plan(boundary_of(graph(MODEL.replace("Mul(hash", "Add(hash")), targets=["loss"]))
     assert other.fingerprint != made.fingerprint
 
 
@@ -235,7 +235,7 @@ def test_a_chained_stage_ends_when_the_one_before_it_does():
 
 
 def test_a_name_that_is_taken_is_avoided():
-    boundary = find_boundary(graph(MODEL + "smart_stage/x = Const"), targets=["loss"])
+    boundary = boundary_of(graph(MODEL + "smart_stage/x = Const"), targets=["loss"])
     assert [stage.name for stage in plan(boundary).stages] == [
         "smart_stage_1_input",
         "smart_stage_1",
@@ -244,17 +244,17 @@ def test_a_name_that_is_taken_is_avoided():
 
 def test_the_buffer_is_where_the_input_is():
     view = graph(MODEL, devices={"next": "/job:worker/task:1"})
-    made = plan(find_boundary(view, targets=["loss"]))
+    made = plan(boundary_of(view, targets=["loss"]))
     assert {stage.buffer_device for stage in made.stages} == {"/job:worker/task:1/device:CPU:0"}
     assert {stage.device for stage in made.stages} == {""}
     view = graph(MODEL, devices={"next": "/gpu:0"})
-    made = plan(find_boundary(view, targets=["loss"]))
+    made = plan(boundary_of(view, targets=["loss"]))
     assert {stage.buffer_device for stage in made.stages} == {"/device:CPU:0"}
 
 
 def test_on_cpu_the_step_takes_from_the_device_of_what_reads_the_batch():
     view = graph(MODEL, devices={"next": "/job:w", "loss": "/job:w/CPU:1"})
-    made = plan(find_boundary(view, targets=["loss"]), SmartStageOptions(on_cpu=True))
+    made = plan(boundary_of(view, targets=["loss"]), SmartStageOptions(on_cpu=True))
     assert [stage.device for stage in made.stages] == ["/device:CPU:0"] * 2
     assert [stage.buffer_device for stage in made.stages] == [
         "/job:w/device:CPU:0",
@@ -283,7 +283,7 @@ def test_a_cut_never_ends_in_what_cannot_travel():
         "list = TensorListReserve(scaled) variant\nlong = TensorListLength(list) int32\n"
         "abs = Abs(scaled)\nloss = Mul(read, long, abs)"
     )
-    boundary = find_boundary(graph(text), targets=["loss"])
+    boundary = boundary_of(graph(text), targets=["loss"])
     side = boundary.sides[0]
     for way in candidates(boundary, side, SmartStageOptions(), cores=2):
         for stage in way.stages:

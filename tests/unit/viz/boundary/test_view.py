@@ -19,7 +19,7 @@ from tests.builders.plans import (
     towers,
 )
 from workbench.core.boundary.blockers import Reason
-from workbench.core.boundary.boundary import find_boundary
+from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.planner import plan
 from workbench.core.planning.stage_plan import Edit, StagePlan
@@ -155,7 +155,7 @@ def test_what_nothing_reads_says_why_it_travels(planned):
     assert box(alone, "next").told.endswith(f"2 tensors travel: string. {UNREAD}")
     # the first stage hands it to the second, which reads it
     assert UNREAD not in box(planned, "next").told
-    some = find_boundary(
+    some = boundary_of(
         graph("next = IteratorGetNext string int64\nw = VariableV2\nloss = Mul(next:1, w)"),
         targets=["loss"],
     )
@@ -170,7 +170,7 @@ def test_what_nothing_reads_says_why_it_travels(planned):
 def test_what_your_stage_puts_in_for_nothing_says_so():
     text = OWN_STAGE.replace("scaled = Mul(hash, take:1)", "scaled = Neg(hash)")
     view = graph(text, shared={"put": "clicks", "take": "clicks"}, stage=StageOptions())
-    rows = boundary_view(find_boundary(view, targets=["loss"])).cuts[0].rows
+    rows = boundary_view(boundary_of(view, targets=["loss"])).cuts[0].rows
     assert [row[4] for row in rows] == [
         "1 of them are read by nothing: your stage puts it into the buffer; nothing in the step "
         "reads it."
@@ -279,7 +279,7 @@ def test_two_inputs_are_two_chains():
     v = VariableV2
     joined = AddN(pa, pb, v)
     """
-    boundary = find_boundary(graph(text), targets=["joined"], starts=["a", "b"])
+    boundary = boundary_of(graph(text), targets=["joined"], starts=["a", "b"])
     view = boundary_view(plan(boundary))
     assert [(area.kind, area.chain) for area in view.areas] == [
         ("stage", 0),
@@ -297,7 +297,7 @@ def test_nothing_may_run_ahead():
     w = VariableV2
     loss = Mul(next, w)
     """
-    view = boundary_view(find_boundary(graph(text), targets=["loss"], keep=["next"]))
+    view = boundary_view(boundary_of(graph(text), targets=["loss"], keep=["next"]))
     assert [area.kind for area in view.areas] == ["compute"]
     assert sentence(view).startswith("Nothing more may run ahead of the step.")
     assert view.areas[0].regions[0].boxes == ()
@@ -338,7 +338,7 @@ def test_boxes_follow_the_data():
     early = Mul(a, w)
     loss = Mul(late, next)
     """
-    view = boundary_view(find_boundary(graph(text), targets=["loss"]))
+    view = boundary_view(boundary_of(graph(text), targets=["loss"]))
     assert [label for label, _ in shown(view, 0)] == ["next", "parse", "z", "a"]
     assert [view.boxes[at].feeds for at in view.areas[0].regions[0].boxes] == [True] * 3 + [False]
     assert [label for label, _ in shown(view, 1)] == ["early", "loss"]
@@ -364,7 +364,7 @@ def test_causes_are_ranked_by_what_they_hold_back(planned):
 def test_a_box_names_what_holds_it_back(planned):
     assert box(planned, "net/lookup…lookup_1").held_by == "table_0…table_1"
     assert box(planned, "loss").held_by == "loop/Enter"
-    several = boundary_view(find_boundary(big_graph(2), targets=["loss"]))
+    several = boundary_view(boundary_of(big_graph(2), targets=["loss"]))
     assert "t0…t1/w" in {each.held_by for each in several.boxes}
 
 
@@ -403,7 +403,7 @@ def big_graph(towers):
 
 
 def test_thousands_of_nodes_stay_a_handful_of_boxes():
-    view = boundary_view(plan(find_boundary(big_graph(60), targets=["loss"])))
+    view = boundary_view(plan(boundary_of(big_graph(60), targets=["loss"])))
     at_once = sum(len(region.boxes) for area in view.areas for region in area.regions)
     assert at_once <= 30
     assert max(len(each.boxes) for each in view.boxes) <= 12
@@ -438,7 +438,7 @@ def test_other_blockers_are_looked_for_while_that_is_quick(monkeypatch):
 def test_long_paths_are_cut_in_the_middle():
     chain = "\n".join(f"n{i} = Neg({f'n{i - 1}' if i else 'w, next'})" for i in range(30))
     text = f"next = IteratorGetNext\nw = VariableV2\n{chain}\nloss = Mean(n29)"
-    rows = boundary_view(find_boundary(graph(text), targets=["loss"])).rows
+    rows = boundary_view(boundary_of(graph(text), targets=["loss"])).rows
     assert all(len(row.path) <= 13 for row in rows)
     assert any("…" in row.path for row in rows)
 
