@@ -11,7 +11,7 @@ import tensorflow as tf
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions
-from workbench.core.planning import planner
+from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.session.rewrite import apply
 from workbench.core.session.runner_registry import stage_options
@@ -69,10 +69,10 @@ def plan(
     trace: Trace | None = None,
     cores: int | None = None,
 ) -> StagePlan:
-    """Decides which nodes run ahead, in which stages; see `choose.plan`."""
+    """Decides which nodes run ahead, in which stages; see `planner.plan_stages`."""
     wished = with_codes(options or SmartStageOptions())
     gpu = wished.on_cpu and bool(tf.config.list_physical_devices("GPU"))
-    return planner.plan(
+    return plan_stages(
         boundary,
         wished,
         trace=trace,

@@ -14,7 +14,7 @@ import tensorflow as tf
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.core.planning.planner import plan
+from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan
 from workbench.core.staging.error_codes import with_codes
 from workbench.core.tf_graph.import_graph import graph_view
@@ -49,7 +49,7 @@ def plan_function(function: Any, options: SmartStageOptions) -> StagePlan:
     _require_supported(function, options)
     said = with_codes(options)
     boundary = function_boundary(function, options)
-    made = plan(boundary, said)
+    made = plan_stages(boundary, said)
     alone = _batch_alone(boundary, said)
     if is_compiled(function):
         reason = "XLA compiles the step as one piece (jit_compile=True), so it is not cut"

@@ -34,7 +34,7 @@ _WORTH = 0.98
 _OUT_OF_RANGE = 11
 
 
-def plan(
+def plan_stages(
     boundary: Boundary,
     options: SmartStageOptions | None = None,
     *,

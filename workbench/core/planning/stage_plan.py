@@ -1,7 +1,7 @@
 """StagePlan: the frozen decision which nodes run ahead, in which stages, and why.
 
-A plan names nodes and holds no graph. It is made by `choose.plan`, applied by `rewrite`, and goes
-through JSON unchanged.
+A plan names nodes and holds no graph. `planner.plan_stages` makes it, `rewrite.apply` applies it,
+and it goes through JSON unchanged.
 """
 
 from __future__ import annotations

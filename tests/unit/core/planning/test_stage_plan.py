@@ -12,7 +12,7 @@ from tests.builders.graphs import graph
 from workbench.core.boundary.candidates import candidates, widest_chained
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.core.planning.planner import plan, plan_of
+from workbench.core.planning.planner import plan_of, plan_stages
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.prediction.prediction import Prediction
 from workbench.errors import OptionError, PlanError
@@ -59,7 +59,7 @@ def in_words(boundary, label, **options):
 
 
 def test_without_a_trace_the_input_has_a_stage_of_its_own():
-    made = plan(auto())
+    made = plan_stages(auto())
     first, second = made.stages
     assert (first.name, first.moved, first.carried) == ("smart_stage_input", ("next",), ("next",))
     assert first.dtypes == (("string", "int64"),)
@@ -79,7 +79,7 @@ def test_without_a_trace_the_input_has_a_stage_of_its_own():
 
 
 def test_behind_the_users_own_stage_comes_a_second_one():
-    made = plan(own(capacity=3), SmartStageOptions(capacity=2))
+    made = plan_stages(own(capacity=3), SmartStageOptions(capacity=2))
     (stage,) = made.stages
     assert stage.start == ("take",) and stage.carried == ("take", "scaled")
     assert stage.widens == () and stage.options.capacity == 2
@@ -131,8 +131,8 @@ def test_every_way_is_a_cut_that_lacks_no_ancestor():
 
 def test_where_nothing_but_the_input_moves_the_input_alone_is_staged():
     boundary = auto(keep=["hash"])
-    assert [stage.moved for stage in plan(boundary).stages] == [("next",)]
-    made = plan(boundary_of(own().view, targets=["loss"], keep=["hash"]))
+    assert [stage.moved for stage in plan_stages(boundary).stages] == [("next",)]
+    made = plan_stages(boundary_of(own().view, targets=["loss"], keep=["hash"]))
     assert made.stages == ()
     assert made.describe().startswith(
         "leave your stage: every node behind 'take' that the compute side needs must stay there"
@@ -161,12 +161,12 @@ def test_where_nothing_but_the_input_moves_the_input_alone_is_staged():
     ],
 )
 def test_what_cannot_be_staged_is_said_in_the_plan(text, targets, said):
-    made = plan(boundary_of(graph(text), targets=targets))
+    made = plan_stages(boundary_of(graph(text), targets=targets))
     assert made.stages == () and made.describe().startswith(said)
 
 
 def test_explain_tells_what_a_node_does():
-    made = plan(auto())
+    made = plan_stages(auto())
     assert made.explain("hash") == "'hash' runs ahead in stage 'smart_stage'."
     assert made.explain("scaled:0").endswith("; its outputs travel.")
     assert "'w' is a variable" in made.explain("loss")
@@ -177,7 +177,7 @@ def test_explain_tells_what_a_node_does():
 
 
 def test_what_is_no_plan_is_said():
-    good = json.loads(plan(auto()).to_json())
+    good = json.loads(plan_stages(auto()).to_json())
     for text, said in (
         ("{", "this is no JSON"),
         ("[]", "format version None; this workbench reads 2"),
@@ -196,19 +196,19 @@ def test_what_is_no_plan_is_said():
 
 
 def test_a_plan_fits_its_own_graph_only():
-    made = plan(auto())
+    made = plan_stages(auto())
     made.require_graph(made.fingerprint)
     with pytest.raises(PlanError, match="made for another graph: its fingerprint is .* is 00"):
         made.require_graph("00")
-    longer = plan(boundary_of(graph(MODEL + "saver = NoOp(^loss)"), targets=["loss"]))
+    longer = plan_stages(boundary_of(graph(MODEL + "saver = NoOp(^loss)"), targets=["loss"]))
     assert longer.fingerprint == made.fingerprint
-    other = plan(boundary_of(graph(MODEL.replace("Mul(hash", "Add(hash")), targets=["loss"]))
+    other = plan_stages(boundary_of(graph(MODEL.replace("Mul(hash", "Add(hash")), targets=["loss"]))
     assert other.fingerprint != made.fingerprint
 
 
 def test_predictions_are_part_of_the_description():
     made = dataclasses.replace(
-        plan(auto()),
+        plan_stages(auto()),
         predictions=(
             Prediction(label="un-staged", step_ms=4.0, bound_ms=4.0, limited_by="the step"),
             Prediction(
@@ -224,19 +224,19 @@ def test_predictions_are_part_of_the_description():
 
 def test_several_producers_need_leave_to_reorder():
     with pytest.raises(OptionError, match="num_threads=2 lets batches overtake.*reorder=True"):
-        plan(auto(), SmartStageOptions(num_threads=2))
-    made = plan(auto(), SmartStageOptions(num_threads=2, reorder=True))
+        plan_stages(auto(), SmartStageOptions(num_threads=2))
+    made = plan_stages(auto(), SmartStageOptions(num_threads=2, reorder=True))
     assert [stage.options.num_threads for stage in made.stages] == [1, 2]
 
 
 def test_a_chained_stage_ends_when_the_one_before_it_does():
-    made = plan(auto(), SmartStageOptions(closed_exception_types=(3,)))
+    made = plan_stages(auto(), SmartStageOptions(closed_exception_types=(3,)))
     assert [stage.options.closed_exception_types for stage in made.stages] == [(3,), (3, 11)]
 
 
 def test_a_name_that_is_taken_is_avoided():
     boundary = boundary_of(graph(MODEL + "smart_stage/x = Const"), targets=["loss"])
-    assert [stage.name for stage in plan(boundary).stages] == [
+    assert [stage.name for stage in plan_stages(boundary).stages] == [
         "smart_stage_1_input",
         "smart_stage_1",
     ]
@@ -244,17 +244,17 @@ def test_a_name_that_is_taken_is_avoided():
 
 def test_the_buffer_is_where_the_input_is():
     view = graph(MODEL, devices={"next": "/job:worker/task:1"})
-    made = plan(boundary_of(view, targets=["loss"]))
+    made = plan_stages(boundary_of(view, targets=["loss"]))
     assert {stage.buffer_device for stage in made.stages} == {"/job:worker/task:1/device:CPU:0"}
     assert {stage.device for stage in made.stages} == {""}
     view = graph(MODEL, devices={"next": "/gpu:0"})
-    made = plan(boundary_of(view, targets=["loss"]))
+    made = plan_stages(boundary_of(view, targets=["loss"]))
     assert {stage.buffer_device for stage in made.stages} == {"/device:CPU:0"}
 
 
 def test_on_cpu_the_step_takes_from_the_device_of_what_reads_the_batch():
     view = graph(MODEL, devices={"next": "/job:w", "loss": "/job:w/CPU:1"})
-    made = plan(boundary_of(view, targets=["loss"]), SmartStageOptions(on_cpu=True))
+    made = plan_stages(boundary_of(view, targets=["loss"]), SmartStageOptions(on_cpu=True))
     assert [stage.device for stage in made.stages] == ["/device:CPU:0"] * 2
     assert [stage.buffer_device for stage in made.stages] == [
         "/job:w/device:CPU:0",
@@ -264,7 +264,7 @@ def test_on_cpu_the_step_takes_from_the_device_of_what_reads_the_batch():
 
 
 def test_on_a_gpu_strings_and_the_raw_batch_stay_in_host_memory_and_come_last():
-    made = plan(auto(), SmartStageOptions(on_cpu=True), compute_device="/device:GPU:0")
+    made = plan_stages(auto(), SmartStageOptions(on_cpu=True), compute_device="/device:GPU:0")
     first, second = made.stages
     assert (first.buffer_device, second.buffer_device) == ("/device:CPU:0", "/device:GPU:0")
     assert second.carried == ("scaled", "next") and second.host == ("next",)
@@ -310,6 +310,8 @@ def test_wishes_are_checked(wishes, said):
 
 
 def test_plans_and_boundaries_are_short_in_a_list():
-    assert repr(plan(auto())) == "StagePlan(smart_stage_input: 1 nodes, smart_stage: 3 nodes)"
+    assert (
+        repr(plan_stages(auto())) == "StagePlan(smart_stage_input: 1 nodes, smart_stage: 3 nodes)"
+    )
     assert repr(auto()) == "Boundary(3 of 7 nodes may run ahead, 1 stay)"
     assert repr(graph(MODEL)) == "GraphView(7 nodes, 7 data edges)"

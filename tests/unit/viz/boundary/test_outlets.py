@@ -16,7 +16,7 @@ from tests.builders.graphs import graph
 from tests.builders.javascript import evaluate
 from tests.builders.plans import predictions, stage_plan, towers
 from workbench.core.boundary.legality import boundary_of
-from workbench.core.planning.planner import plan
+from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit
 from workbench.viz.boundary.html import (
     _breaks,
@@ -34,7 +34,7 @@ NASTY = "<script>alert(1)</script>\"'&"
 
 @pytest.fixture(scope="module")
 def view():
-    made = dataclasses.replace(plan(towers()), predictions=predictions(12.0, 8.0))
+    made = dataclasses.replace(plan_stages(towers()), predictions=predictions(12.0, 8.0))
     return boundary_view(made)
 
 

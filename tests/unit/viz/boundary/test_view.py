@@ -21,7 +21,7 @@ from tests.builders.plans import (
 from workbench.core.boundary.blockers import Reason
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.core.planning.planner import plan
+from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit, StagePlan
 from workbench.errors import DataError
 from workbench.viz.boundary import causes, refusals
@@ -52,7 +52,7 @@ def sentence(view):
 
 @pytest.fixture(scope="module")
 def planned():
-    return boundary_view(plan(towers()))
+    return boundary_view(plan_stages(towers()))
 
 
 def test_the_areas_follow_the_data(planned):
@@ -163,7 +163,7 @@ def test_what_nothing_reads_says_why_it_travels(planned):
         ("next", "2", "1 string, 1 int64", "loss",
          "1 of them are read by nothing: all outputs of a node travel together."),
     )  # fmt: skip
-    saved = boundary_view(StagePlan.from_json(plan(towers()).to_json()))
+    saved = boundary_view(StagePlan.from_json(plan_stages(towers()).to_json()))
     assert {row[4] for cut in saved.cuts for row in cut.rows} == {"Not known without the graph."}
 
 
@@ -190,7 +190,7 @@ def test_the_sentence_has_the_answer(planned):
 
 
 def test_predictions_are_fractions_of_the_slowest():
-    made = dataclasses.replace(plan(towers()), predictions=predictions(12.0, 8.0))
+    made = dataclasses.replace(plan_stages(towers()), predictions=predictions(12.0, 8.0))
     view = boundary_view(made)
     assert sentence(view).endswith("Predicted: 1.50× as fast as un-staged.")
     unstaged, chosen = view.ways
@@ -233,7 +233,7 @@ def test_a_narrower_plan_leaves_what_may_run_ahead():
 
 
 def test_your_own_stage_has_an_area_of_its_own():
-    view = boundary_view(plan(own_stage(num_threads=2, capacity=3)))
+    view = boundary_view(plan_stages(own_stage(num_threads=2, capacity=3)))
     assert [(area.kind, area.title) for area in view.areas] == [
         ("own", "Your stage “prefetch”"),
         ("stage", "Stage “smart_stage”"),
@@ -280,7 +280,7 @@ def test_two_inputs_are_two_chains():
     joined = AddN(pa, pb, v)
     """
     boundary = boundary_of(graph(text), targets=["joined"], starts=["a", "b"])
-    view = boundary_view(plan(boundary))
+    view = boundary_view(plan_stages(boundary))
     assert [(area.kind, area.chain) for area in view.areas] == [
         ("stage", 0),
         ("stage", 0),
@@ -376,7 +376,7 @@ def test_few_causes_have_a_row(monkeypatch):
 
 
 def test_a_plan_without_its_graph_shows_what_it_moves():
-    made = StagePlan.from_json(plan(towers()).to_json())
+    made = StagePlan.from_json(plan_stages(towers()).to_json())
     view = boundary_view(made)
     assert "was read from JSON and holds no graph" in view.notice
     assert [area.kind for area in view.areas] == ["stage", "stage"]
@@ -403,7 +403,7 @@ def big_graph(towers):
 
 
 def test_thousands_of_nodes_stay_a_handful_of_boxes():
-    view = boundary_view(plan(boundary_of(big_graph(60), targets=["loss"])))
+    view = boundary_view(plan_stages(boundary_of(big_graph(60), targets=["loss"])))
     at_once = sum(len(region.boxes) for area in view.areas for region in area.regions)
     assert at_once <= 30
     assert max(len(each.boxes) for each in view.boxes) <= 12
@@ -444,7 +444,7 @@ def test_long_paths_are_cut_in_the_middle():
 
 
 def test_an_area_says_how_its_stage_runs():
-    made = plan(towers(), SmartStageOptions(num_threads=3, reorder=True, capacity=2))
+    made = plan_stages(towers(), SmartStageOptions(num_threads=3, reorder=True, capacity=2))
     assert boundary_view(made).areas[1].about == "3 threads, buffer of 2 items"
 
 
