@@ -20,7 +20,7 @@ from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2
 
 from workbench import _native
 from workbench.core.planning.stage_plan import PlannedStage, StagePlan
-from workbench.core.session.prefetch_runner import PrefetchRunner, build_runner
+from workbench.core.session.prefetch_runner import PrefetchRunner, build_runner, runner_in
 from workbench.core.staging.buffer import Buffer
 from workbench.core.tf_graph.import_graph import graph_view
 from workbench.errors import OptionError
@@ -129,7 +129,7 @@ def runners_with(applied: Applied, own: Sequence[PrefetchRunner]) -> list[Prefet
     for stage in applied.plan.stages:
         puts = {each.put for each in stage.widens}
         if not puts:
-            found.append(_new_stage(stage, applied.token)[1])
+            found.append(runner_in(_scope(stage), stage.name, stage.options))
             continue
         for i, runner in enumerate(found):
             if puts & set(runner.puts):
@@ -143,6 +143,11 @@ def _with_threads(runner: PrefetchRunner, count: int) -> PrefetchRunner:
         return runner
     options = dataclasses.replace(runner.options, num_threads=count)
     return dataclasses.replace(runner, puts=different * count, options=options)
+
+
+def _scope(stage: PlannedStage) -> str:
+    """Where the ops of a stage's buffer are that the plan adds."""
+    return f"{stage.name}_buffer"
 
 
 def _spec(stage: PlannedStage, token: str) -> attr_value_pb2.NameAttrList:
@@ -162,13 +167,7 @@ def _spec(stage: PlannedStage, token: str) -> attr_value_pb2.NameAttrList:
 def _added(
     stage: PlannedStage, token: str
 ) -> tuple[graph_pb2.GraphDef, str, list[attr_value_pb2.NameAttrList]]:
-    nodes, _ = _new_stage(stage, token)
-    take = next(node.name for node in nodes.node if node.op == "WorkbenchBufferTake")
-    return nodes, take, [_copy(stage.name, [], [])]
-
-
-def _new_stage(stage: PlannedStage, token: str) -> tuple[graph_pb2.GraphDef, PrefetchRunner]:
-    """The ops of a new buffer, built in a graph of their own, and the runner of its stage."""
+    """The ops of a new buffer, which `runner_in` finds by their names."""
     at = Buffer(
         shared_name=f"{token}/{stage.name}", capacity=stage.options.capacity, stage=stage.name
     )
@@ -181,7 +180,7 @@ def _new_stage(stage: PlannedStage, token: str) -> tuple[graph_pb2.GraphDef, Pre
         )
         tensors = [tensor for tensor, _ in stand_ins]
         record, host = tensors[: len(tensors) - on_host], tensors[len(tensors) - on_host :]
-        with v1.name_scope(f"{stage.name}_buffer/"):
+        with v1.name_scope(f"{_scope(stage)}/"):
             taken = at.take(
                 [tensor.dtype for tensor in record],
                 [tensor.dtype for tensor in host],
@@ -190,8 +189,8 @@ def _new_stage(stage: PlannedStage, token: str) -> tuple[graph_pb2.GraphDef, Pre
                 name="take",
             )
             with scratch.colocate_with(taken[0].op):
-                runner = build_runner(at, [record], (), stage.options, [host])
-    return _nodes(scratch, stand_ins), runner
+                build_runner(at, [record], (), stage.options, [host])
+    return _nodes(scratch, stand_ins), f"{_scope(stage)}/take", [_copy(stage.name, [], [])]
 
 
 def _widened(
@@ -208,7 +207,7 @@ def _widened(
     options = stage.options
     nodes = graph_pb2.GraphDef()
     copies = []
-    take = f"{stage.name}_buffer/take"
+    take = f"{_scope(stage)}/take"
     own_take = stage.start[0]
     for i, put in enumerate(stage.widens):
         prefix = stage.name if len(stage.widens) == 1 else f"{stage.name}_{i}"
