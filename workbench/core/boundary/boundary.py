@@ -21,12 +21,14 @@ class Refusal:
 
     Attributes:
       node, op: name and op type.
+      number: of the node in the graph.
       reason: the kind of reason, that of the nearest blocker.
       blocker: the nearest node that has a reason of its own.
     """
 
     node: str
     op: str
+    number: int
     reason: Reason
     blocker: Blocker
     _boundary: Boundary = dataclasses.field(repr=False)
@@ -35,7 +37,7 @@ class Refusal:
     def path(self) -> tuple[str, ...]:
         """Names from the node to the blocker, the shortest way against the edges."""
         boundary = self._boundary
-        way = [boundary.view.number(self.node)]
+        way = [self.number]
         while boundary.towards[way[-1]] != way[-1]:
             way.append(int(boundary.towards[way[-1]]))
         return tuple(boundary.view.names[node] for node in way)
@@ -51,7 +53,8 @@ class Refusal:
     @property
     def change(self) -> str:
         """The smallest change that would let the node run ahead."""
-        others = [b.node for b in self._boundary.blockers_of(self.node) if b != self.blocker]
+        blockers = self._boundary.blockers_above(self.number)
+        others = [blocker.node for blocker in blockers if blocker != self.blocker]
         if not others:
             return self.blocker.change()
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""
@@ -67,12 +70,14 @@ class Side:
     """What may run ahead from one start.
 
     Attributes:
+      number: of the side among those of the boundary.
       start: where it begins.
       legal: nodes that may move, as bools over the graph; the start's own are among them.
       widest: the legal nodes that the compute side waits for, directly or not: what a widest
         stage moves. Empty where nothing on the compute side needs the input.
     """
 
+    number: int
     start: Start
     legal: Bools
     widest: Bools
@@ -139,9 +144,7 @@ class Boundary(Displayed):
           PlanError: there is no such node.
         """
         node = self.view.number(name)
-        if not self.refused[node]:
-            return None
-        return self._refusal(node)
+        return self._refusal(node) if self.refused[node] else None
 
     @functools.cached_property
     def refused(self) -> Bools:
@@ -163,7 +166,10 @@ class Boundary(Displayed):
         Raises:
           PlanError: there is no such node.
         """
-        node = self.view.number(name)
+        return self.blockers_above(self.view.number(name))
+
+    def blockers_above(self, node: int) -> list[Blocker]:
+        """As `blockers_of`, for the node of a number."""
         only = self._only_blocker[node]
         if only >= 0:
             return [self.blockers[only]]
@@ -234,6 +240,7 @@ class Boundary(Displayed):
         return Refusal(
             node=self.view.names[node],
             op=self.view.ops[node],
+            number=node,
             reason=blocker.reason,
             blocker=blocker,
             _boundary=self,

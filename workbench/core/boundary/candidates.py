@@ -51,6 +51,16 @@ class Candidate:
     stages: tuple[CandidateStage, ...]
     removes_own: bool = False
 
+    @property
+    def new_stages(self) -> tuple[CandidateStage, ...]:
+        """The stages to make: the user's own, where it stays as it is, is none of them."""
+        return tuple(stage for stage in self.stages if not stage.own)
+
+    @property
+    def widens(self) -> bool:
+        """Whether its one new stage is the user's own, widened."""
+        return len(self.stages) == 1 == len(self.new_stages) and self.stages[0].side.start.is_stage
+
 
 UNSTAGED, OWN_STAGE, WIDEST = "un-staged", "your stage", "widest"
 

@@ -71,8 +71,8 @@ def boundary_of(
         view=view,
         targets=tuple(view.names[node] for node in stay),
         sides=tuple(
-            Side(start=start, legal=side, widest=_needed(view, start, side, step, also))
-            for start, side in zip(found, legal, strict=True)
+            Side(number=i, start=start, legal=side, widest=_needed(view, start, side, step, also))
+            for i, (start, side) in enumerate(zip(found, legal, strict=True))
         ),
         step=step,
         blockers=blockers,

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
+from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan
@@ -55,9 +56,12 @@ def plan_function(function: Any, options: SmartStageOptions) -> StagePlan:
         reason = "XLA compiles the step as one piece (jit_compile=True), so it is not cut"
         return _with_stage(made, alone, Edit(name=_ALONE, reason=reason))
     if made.stages:
-        return _with_stage(made, _read_on(boundary, function, made.stages[-1]), *_WIDEST)
+        widest = boundary.sides[0].widest
+        return _with_stage(made, _read_on(boundary, function, made.stages[-1], widest), *_WIDEST)
     reason = "; ".join(edit.reason for edit in made.edits)
-    stage = _read_on(boundary, function, alone)
+    # The arguments of a function are one start.
+    batch = boundary.view.mask(boundary.sides[0].start.nodes)
+    stage = _read_on(boundary, function, alone, batch)
     return _with_stage(made, stage, Edit(name=_ALONE, reason=reason))
 
 
@@ -110,7 +114,7 @@ def _starts(arguments: list[str], options: SmartStageOptions) -> tuple[str, ...]
 
 def _batch_alone(boundary: Boundary, options: SmartStageOptions) -> PlannedStage:
     view = boundary.view
-    nodes = [node for side in boundary.sides for node in side.start.nodes]
+    nodes = boundary.sides[0].start.nodes
     names = tuple(view.names[node] for node in nodes)
     shared = {f.name for f in dataclasses.fields(StageOptions)} - {"num_clients"}
     said = {name: getattr(options, name) for name in shared}
@@ -129,10 +133,13 @@ def _batch_alone(boundary: Boundary, options: SmartStageOptions) -> PlannedStage
     )
 
 
-def _read_on(boundary: Boundary, function: Any, stage: PlannedStage) -> PlannedStage:
-    """The stage without the arguments that only its own nodes read: they need not travel."""
+def _read_on(boundary: Boundary, function: Any, stage: PlannedStage, moved: Bools) -> PlannedStage:
+    """The stage, which runs `moved`, without the arguments that only those read.
+
+    They need not travel.
+    """
     view = boundary.view
-    data, moved = view.data, view.mask(map(view.number, stage.moved))
+    data = view.data
     ends = data[moved[data[:, 0]] & ~moved[data[:, 2]] & boundary.step[data[:, 2]], 0]
     read = {view.names[node] for node in ends.tolist()}
     read |= {tensor.op.name for tensor in function.outputs}

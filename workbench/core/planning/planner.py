@@ -102,13 +102,12 @@ def plan_of(
         made = _planned(boundary, side, way, options, name, compute_device) if way else ()
         stages += made
         edits += _edits(boundary, side, way, made, bool(predictions))
-    roots = _roots(boundary, stages)
-    region = boundary.view.ancestors(boundary.view.mask(map(boundary.view.number, roots)))
+    view, roots = boundary.view, _roots(boundary, ways)
     return StagePlan(
         stages=tuple(stages),
         targets=boundary.targets,
-        roots=roots,
-        fingerprint=boundary.view.fingerprint(region),
+        roots=tuple(view.names[node] for node in roots),
+        fingerprint=view.fingerprint(view.ancestors(view.mask(roots))),
         edits=tuple(edits),
         predictions=tuple(predictions),
         boundary=boundary,
@@ -162,12 +161,10 @@ def _planned(
     name: str,
     compute_device: str,
 ) -> tuple[PlannedStage, ...]:
-    """The stages to make; the user's own, where it stays as it is, is none of them."""
+    """The stages to make."""
     made: list[PlannedStage] = []
-    new = [stage for stage in way.stages if not stage.own]
-    for place, stage in enumerate(new):
-        last = place == len(new) - 1
-        widens = side.start.is_stage and len(way.stages) == 1
+    for stage in way.new_stages:
+        last = stage is way.new_stages[-1]
         made.append(
             _stage(
                 boundary,
@@ -175,7 +172,7 @@ def _planned(
                 stage,
                 options,
                 name=name if last else f"{name}_input",
-                widens=widens,
+                widens=way.widens,
                 chained=len(way.stages) > 1 and last,
                 compute_device=compute_device,
                 last=last,
@@ -306,15 +303,12 @@ def _nothing(boundary: Boundary, side: Side, way: Candidate | None, start: str) 
     )
 
 
-def _roots(boundary: Boundary, stages: Sequence[PlannedStage]) -> tuple[str, ...]:
+def _roots(boundary: Boundary, ways: Sequence[Candidate | None]) -> list[int]:
     """What a plan rests on: the targets, the nodes that read what travels, and the own puts."""
-    view = boundary.view
-    found = dict.fromkeys(boundary.targets)
-    side_of = {view.names[s.start.nodes[0]]: s for s in boundary.sides}
-    for stage in stages:
-        side = side_of[stage.start[0]]
-        moved = view.mask(map(view.number, stage.moved))
-        for node in np.unique(boundary.cut_edges(side, moved)[:, 2]).tolist():
-            found[view.names[node]] = None
-        found.update(dict.fromkeys(each.put for each in stage.widens))
-    return tuple(found)
+    roots = dict.fromkeys(map(boundary.view.number, boundary.targets))
+    for way in filter(None, ways):
+        for stage in way.new_stages:
+            cut = boundary.cut_edges(stage.side, stage.moved & stage.side.legal)
+            roots.update(dict.fromkeys(np.unique(cut[:, 2]).tolist()))
+            roots.update(dict.fromkeys(stage.side.start.puts if way.widens else ()))
+    return list(roots)

@@ -71,7 +71,7 @@ def candidate_pipeline(
     made = 0
     last: dict[int, int] = {}
     for stage in _with_others(boundary, candidate):
-        before = last.get(id(stage.side))
+        before = last.get(stage.side.number)
         made += not stage.own
         name = "your stage" if stage.own else f"stage {made}"
         stages.append(
@@ -86,7 +86,7 @@ def candidate_pipeline(
             )
         )
         ahead |= stage.moved
-        last[id(stage.side)] = len(stages) - 1
+        last[stage.side.number] = len(stages) - 1
     step = costs.step(
         view,
         ~ahead,
@@ -103,11 +103,11 @@ def _with_others(boundary: Boundary, candidate: Candidate) -> list[CandidateStag
     """The stages of a candidate, and the user's own on other sides."""
     if candidate.removes_own:
         return list(candidate.stages)
-    dealt_with = {id(stage.side) for stage in candidate.stages}
+    staged = {stage.side.number for stage in candidate.stages}
     others = [
         own_stage(boundary, side)
         for side in boundary.sides
-        if side.start.is_stage and id(side) not in dealt_with
+        if side.start.is_stage and side.number not in staged
     ]
     return [*candidate.stages, *others]
 
