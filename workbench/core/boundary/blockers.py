@@ -178,7 +178,7 @@ class _Judge:
             return self._because(node, Reason.CONTROL_FLOW, f"is v1 control flow ({op})")
         if op in op_types.MUTABLE_TABLES:
             return self._table(node)
-        if op in op_types.HARMLESS | op_types.INPUT_HANDLES | op_types.FILLED_ONCE:
+        if op in op_types.SAFE_STATEFUL | op_types.INPUT_HANDLES | op_types.FILLED_ONCE:
             return None
         if node in view.functions:
             state = self._state_of_call(node)
@@ -264,7 +264,7 @@ class _Judge:
         return self._states[function]
 
     def _state_in(self, body: GraphView, above: frozenset[str]) -> str:
-        harmless = op_types.HARMLESS | op_types.FILLED_ONCE
+        safe = op_types.SAFE_STATEFUL | op_types.FILLED_ONCE
         for node, op in enumerate(body.ops):
             if node in body.functions:
                 for called in body.functions[node]:
@@ -273,7 +273,7 @@ class _Judge:
                         return f"calls {called!r}, which {inside}"
             elif op in op_types.VARIABLES:
                 return f"reads the variable {body.names[node]!r}"
-            elif op in body.stateful_ops and op not in harmless:
+            elif op in body.stateful_ops and op not in safe:
                 return f"runs {body.names[node]!r} ({op})"
         return ""
 

@@ -17,7 +17,7 @@ from workbench.display import Displayed
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Refusal:
-    """Why one node stays on the compute side. Way and words are made when they are asked for.
+    """Why one node stays on the compute side; path and words are worked out when asked for.
 
     Attributes:
       node, op: name and op type.
@@ -35,12 +35,12 @@ class Refusal:
 
     @functools.cached_property
     def path(self) -> tuple[str, ...]:
-        """Names from the node to the blocker, the shortest way against the edges."""
+        """Names from the node to the blocker, the shortest path against the edges."""
         boundary = self._boundary
-        way = [self.number]
-        while boundary.towards[way[-1]] != way[-1]:
-            way.append(int(boundary.towards[way[-1]]))
-        return tuple(boundary.view.names[node] for node in way)
+        path = [self.number]
+        while boundary.next_hop[path[-1]] != path[-1]:
+            path.append(int(boundary.next_hop[path[-1]]))
+        return tuple(boundary.view.names[node] for node in path)
 
     @property
     def detail(self) -> str:
@@ -93,7 +93,7 @@ class Boundary(Displayed):
       sides: one for each start.
       step: nodes that a step may run: ancestors of the targets, or all.
       blockers: the nodes with a reason of their own to stay, by number.
-      towards: for nodes that stay, the next node on the way to the nearest blocker, else -1.
+      next_hop: for nodes that stay, the next node on the path to the nearest blocker, else -1.
     """
 
     view: GraphView
@@ -101,7 +101,7 @@ class Boundary(Displayed):
     sides: tuple[Side, ...]
     step: Bools
     blockers: Mapping[int, Blocker]
-    towards: Ints
+    next_hop: Ints
 
     def __repr__(self) -> str:
         ahead = sum(int(side.widest.sum()) for side in self.sides)
@@ -149,7 +149,7 @@ class Boundary(Displayed):
     @functools.cached_property
     def refused(self) -> Bools:
         """The nodes that depend on the input and stay."""
-        return (self.towards >= 0) & self._depends
+        return (self.next_hop >= 0) & self._depends
 
     def refusals(self) -> tuple[Refusal, ...]:
         """Why each node stays that depends on the input; those next to the boundary first."""
@@ -228,7 +228,7 @@ class Boundary(Displayed):
     @functools.cached_property
     def nearest_blocker(self) -> Ints:
         """For each node that stays the number of its nearest blocker, for others their own."""
-        root = np.where(self.towards < 0, np.arange(len(self.view)), self.towards)
+        root = np.where(self.next_hop < 0, np.arange(len(self.view)), self.next_hop)
         while True:
             further = root[root]
             if (further == root).all():

@@ -76,7 +76,7 @@ def boundary_of(
         ),
         step=step,
         blockers=blockers,
-        towards=view.nearest(mask_of(view, blockers)),
+        next_hop=view.nearest(mask_of(view, blockers)),
     )
 
 

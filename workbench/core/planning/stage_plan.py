@@ -96,7 +96,7 @@ class StagePlan(Displayed):
       roots: nodes whose ancestors the fingerprint covers.
       fingerprint: of that region of the graph, see `GraphView.fingerprint`.
       edits: what is done and why, in words.
-      predictions: of the ways that were weighed; empty without a trace.
+      predictions: of the candidates that were weighed; empty without a trace.
       boundary: what the plan was made from; None for a plan out of JSON.
     """
 

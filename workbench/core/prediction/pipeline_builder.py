@@ -1,4 +1,4 @@
-"""Costs and a way to stage → Pipeline: of the way that a trace was taken in, of a candidate."""
+"""Costs → Pipeline: the one that a trace was taken in, and the one that a candidate makes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.prediction.list_schedule import puts_to_takes
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.node_spans import NodeSpans, SideSpans
-from workbench.core.prediction.pipeline import STEP, Line, Pipeline
+from workbench.core.prediction.pipeline import STEP, Pipeline, PipelineStage
 
 
 def traced_pipeline(view: GraphView, seen: NodeSpans, costs: Costs) -> Pipeline:
@@ -53,7 +53,7 @@ def traced_pipeline(view: GraphView, seen: NodeSpans, costs: Costs) -> Pipeline:
         cores=costs.cores,
         unmatched_ns=stretch * seen.step.unmatched_ns,
     )
-    return Pipeline(stages=tuple(stages), step=step, pace=costs.pace)
+    return Pipeline(stages=tuple(stages), step=step, step_scales=costs.step_scales)
 
 
 def _stretch_of_unmatched(seen: NodeSpans, costs: Costs) -> float:
@@ -67,13 +67,13 @@ def candidate_pipeline(
     """The pipeline that a candidate makes; the user's other stages stay as they are."""
     view = boundary.view
     ahead = np.zeros(len(view), bool)
-    stages: list[Line] = []
-    made = 0
+    stages: list[PipelineStage] = []
+    new = 0
     last: dict[int, int] = {}
     for stage in _with_others(boundary, candidate):
         before = last.get(stage.side.number)
-        made += not stage.own
-        name = "your stage" if stage.own else f"stage {made}"
+        new += not stage.own
+        name = "your stage" if stage.own else f"stage {new}"
         stages.append(
             costs.stage(
                 view,
@@ -96,7 +96,7 @@ def candidate_pipeline(
         cores=cores,
         unmatched_ns=costs.unmatched_ns,
     )
-    return Pipeline(stages=tuple(stages), step=step, pace=costs.pace)
+    return Pipeline(stages=tuple(stages), step=step, step_scales=costs.step_scales)
 
 
 def _with_others(boundary: Boundary, candidate: Candidate) -> list[CandidateStage]:
@@ -112,7 +112,7 @@ def _with_others(boundary: Boundary, candidate: Candidate) -> list[CandidateStag
     return [*candidate.stages, *others]
 
 
-def _ends(stages: Sequence[Line]) -> tuple[int, ...]:
+def _ends(stages: Sequence[PipelineStage]) -> tuple[int, ...]:
     """The stages that no other takes from."""
     taken = {number for stage in stages for number in stage.after}
     return tuple(number for number in range(len(stages)) if number not in taken)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.builders.graphs import graph
-from workbench.core.boundary.candidates import candidates, widest_chained
+from workbench.core.boundary.candidates import candidates_of, widest_chained
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.planner import plan_of, plan_stages
@@ -53,9 +53,9 @@ def own(text: str = OWN, **options):
 def in_words(boundary, label, **options):
     """The plan of the candidate with this label."""
     wishes = SmartStageOptions(**options)
-    ways = candidates(boundary, boundary.sides[0], wishes, cores=2)
-    (way,) = [each for each in ways if each.label == label]
-    return plan_of(boundary, [way], wishes)
+    candidates = candidates_of(boundary, boundary.sides[0], wishes, cores=2)
+    (candidate,) = [each for each in candidates if each.label == label]
+    return plan_of(boundary, [candidate], wishes)
 
 
 def test_without_a_trace_the_input_has_a_stage_of_its_own():
@@ -101,8 +101,8 @@ def test_a_wide_stage_widens_the_users_own_and_keeps_its_options():
 
 def test_the_ways_worth_a_prediction():
     boundary = own()
-    ways = candidates(boundary, boundary.sides[0], SmartStageOptions(), cores=2)
-    assert [way.label for way in ways] == [
+    candidates = candidates_of(boundary, boundary.sides[0], SmartStageOptions(), cores=2)
+    assert [candidate.label for candidate in candidates] == [
         "un-staged",
         "your stage",
         "2/4 of the widest, 1 thread",
@@ -110,22 +110,25 @@ def test_the_ways_worth_a_prediction():
         "widest, 1 thread",
         "widest in two chained stages, 1 thread",
     ]
-    several = candidates(boundary, boundary.sides[0], SmartStageOptions(reorder=True), cores=2)
-    assert "widest, 2 threads" in [way.label for way in several]
-    assert [way.removes_own for way in ways] == [True, *[False] * 5]
-    own_way, wide = ways[1], ways[4]
-    assert own_way.stages[0].own and not own_way.stages[0].moved[boundary.view.number("hash")]
+    several = candidates_of(boundary, boundary.sides[0], SmartStageOptions(reorder=True), cores=2)
+    assert "widest, 2 threads" in [candidate.label for candidate in several]
+    assert [candidate.removes_own for candidate in candidates] == [True, *[False] * 5]
+    own_candidate, wide = candidates[1], candidates[4]
+    assert (
+        own_candidate.stages[0].own
+        and not own_candidate.stages[0].moved[boundary.view.number("hash")]
+    )
     assert wide.stages[0].moved[boundary.view.number("next")], "the user's put comes along"
 
 
 def test_every_way_is_a_cut_that_lacks_no_ancestor():
     boundary = own()
     side = boundary.sides[0]
-    for way in candidates(boundary, side, SmartStageOptions(), cores=2):
-        for stage in way.stages:
+    for candidate in candidates_of(boundary, side, SmartStageOptions(), cores=2):
+        for stage in candidate.stages:
             moved = stage.moved & side.legal
             assert (boundary.view.ancestors(moved, within=side.legal) == moved).all()
-            made = plan_of(boundary, [way], SmartStageOptions())
+            made = plan_of(boundary, [candidate], SmartStageOptions())
             assert StagePlan.from_json(made.to_json()) == made
 
 
@@ -274,8 +277,8 @@ def test_on_a_gpu_strings_and_the_raw_batch_stay_in_host_memory_and_come_last():
 def test_on_cpu_the_users_own_buffer_is_never_widened():
     boundary = own()
     wishes = SmartStageOptions(on_cpu=True)
-    ways = candidates(boundary, boundary.sides[0], wishes, cores=2)
-    assert [w.label for w in ways if len(w.stages) == 1] == ["your stage"]
+    candidates = candidates_of(boundary, boundary.sides[0], wishes, cores=2)
+    assert [w.label for w in candidates if len(w.stages) == 1] == ["your stage"]
 
 
 def test_a_cut_never_ends_in_what_cannot_travel():
@@ -285,8 +288,8 @@ def test_a_cut_never_ends_in_what_cannot_travel():
     )
     boundary = boundary_of(graph(text), targets=["loss"])
     side = boundary.sides[0]
-    for way in candidates(boundary, side, SmartStageOptions(), cores=2):
-        for stage in way.stages:
+    for candidate in candidates_of(boundary, side, SmartStageOptions(), cores=2):
+        for stage in candidate.stages:
             names = [boundary.view.names[n] for n in boundary.carried(side, stage.moved)]
             assert "list" not in names
     assert (
