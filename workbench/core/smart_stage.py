@@ -45,20 +45,20 @@ def find_boundary(
     Raises:
       PlanError: an unknown name, no input and no stage, or several inputs (the message names them).
     """
-    said = options or SmartStageOptions()
+    wishes = options or SmartStageOptions()
     if isinstance(graph, tf.types.experimental.ConcreteFunction):
         from workbench.core.function.plan import function_boundary
 
-        return function_boundary(graph, said)
+        return function_boundary(graph, wishes)
     marked = target_nodes(graph) if isinstance(graph, tf.Graph) else ()
     return boundary_of(
         graph_view(graph, stage_options(graph)),
         targets=_names(targets),
         marked=marked,
-        starts=said.starts,
-        keep=said.keep,
-        move=said.move,
-        fed=said.fed,
+        starts=wishes.starts,
+        keep=wishes.keep,
+        move=wishes.move,
+        fed=wishes.fed,
     )
 
 
@@ -107,8 +107,8 @@ def prepare_config(
     prepared = tf.compat.v1.ConfigProto()
     if config is not None:
         prepared.CopyFrom(config)
-    made = plan(find_boundary(graph, targets, options), options, trace=trace)
-    return apply(made, prepared), made
+    decided = plan(find_boundary(graph, targets, options), options, trace=trace)
+    return apply(decided, prepared), decided
 
 
 def smart_stage(step: Any, dataset: Any = None, options: SmartStageOptions | None = None) -> Any:
@@ -164,8 +164,8 @@ def _names(targets: Iterable[Any]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def log_plan(made: StagePlan) -> None:
-    """Says once, in the log, what a plan that nobody reads does or why it does nothing."""
-    level = logging.INFO if made.stages else logging.WARNING
-    for edit in made.edits:
+def log_plan(decided: StagePlan) -> None:
+    """Logs what a plan does, or why it does nothing."""
+    level = logging.INFO if decided.stages else logging.WARNING
+    for edit in decided.edits:
         _LOG.log(level, "smart stage: %s: %s", edit.name, edit.reason)

@@ -54,8 +54,8 @@ def boundary_of(
     also = view.mask(map(view.number, runs))
     bounded = bool(wanted or runs)
     step = view.ancestors(view.mask(wanted) | also) if bounded else np.ones(len(view), bool)
-    found = find_starts(view, step=step, bounded=bounded, named=starts)
-    nodes = [node for start in found for node in start.nodes]
+    chosen = find_starts(view, step=step, bounded=bounded, named=starts)
+    nodes = [node for start in chosen for node in start.nodes]
     blockers = find_blockers(
         view,
         starts=nodes,
@@ -66,13 +66,13 @@ def boundary_of(
         move=move,
         fed=fed,
     )
-    legal = _legal(view, found, blockers, step)
+    legal = _legal(view, chosen, blockers, step)
     return Boundary(
         view=view,
         targets=tuple(view.names[node] for node in stay),
         sides=tuple(
             Side(number=i, start=start, legal=side, widest=_needed(view, start, side, step, also))
-            for i, (start, side) in enumerate(zip(found, legal, strict=True))
+            for i, (start, side) in enumerate(zip(chosen, legal, strict=True))
         ),
         step=step,
         blockers=blockers,

@@ -48,21 +48,23 @@ def plan_function(function: Any, options: SmartStageOptions) -> StagePlan:
         call, or a thread pool of the stage's own.
     """
     _require_supported(function, options)
-    said = with_codes(options)
+    wishes = with_codes(options)
     boundary = function_boundary(function, options)
-    made = plan_stages(boundary, said)
-    alone = _batch_alone(boundary, said)
+    decided = plan_stages(boundary, wishes)
+    alone = _batch_alone(boundary, wishes)
     if is_compiled(function):
         reason = "XLA compiles the step as one piece (jit_compile=True), so it is not cut"
-        return _with_stage(made, alone, Edit(name=_ALONE, reason=reason))
-    if made.stages:
+        return _with_stage(decided, alone, Edit(name=_ALONE, reason=reason))
+    if decided.stages:
         widest = boundary.sides[0].widest
-        return _with_stage(made, _read_on(boundary, function, made.stages[-1], widest), *_WIDEST)
-    reason = "; ".join(edit.reason for edit in made.edits)
+        return _with_stage(
+            decided, _read_on(boundary, function, decided.stages[-1], widest), *_WIDEST
+        )
+    reason = "; ".join(edit.reason for edit in decided.edits)
     # The arguments of a function are one start.
     batch = boundary.view.mask(boundary.sides[0].start.nodes)
     stage = _read_on(boundary, function, alone, batch)
-    return _with_stage(made, stage, Edit(name=_ALONE, reason=reason))
+    return _with_stage(decided, stage, Edit(name=_ALONE, reason=reason))
 
 
 def function_boundary(function: Any, options: SmartStageOptions) -> Boundary:
@@ -98,8 +100,8 @@ def is_compiled(function: Any) -> bool:
     return bool(function.function_def.attr["_XlaMustCompile"].b)
 
 
-def _with_stage(made: StagePlan, stage: PlannedStage, *edits: Edit) -> StagePlan:
-    return dataclasses.replace(made, stages=(stage,), edits=edits)
+def _with_stage(decided: StagePlan, stage: PlannedStage, *edits: Edit) -> StagePlan:
+    return dataclasses.replace(decided, stages=(stage,), edits=edits)
 
 
 def _starts(arguments: list[str], options: SmartStageOptions) -> tuple[str, ...]:
@@ -117,7 +119,7 @@ def _batch_alone(boundary: Boundary, options: SmartStageOptions) -> PlannedStage
     nodes = boundary.sides[0].start.nodes
     names = tuple(view.names[node] for node in nodes)
     shared = {f.name for f in dataclasses.fields(StageOptions)} - {"num_clients"}
-    said = {name: getattr(options, name) for name in shared}
+    wishes = {name: getattr(options, name) for name in shared}
     return PlannedStage(
         name=options.name,
         start=names,
@@ -127,7 +129,8 @@ def _batch_alone(boundary: Boundary, options: SmartStageOptions) -> PlannedStage
         dtypes=tuple(view.outputs[node] for node in nodes),
         shapes=tuple(view.output_shapes(node) for node in nodes),
         options=StageOptions(
-            **said | {"capacity": said["capacity"] or 1, "num_threads": said["num_threads"] or 1}
+            **wishes
+            | {"capacity": wishes["capacity"] or 1, "num_threads": wishes["num_threads"] or 1}
         ),
         device="/device:CPU:0" if options.on_cpu else "",
     )

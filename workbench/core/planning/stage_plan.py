@@ -222,15 +222,15 @@ def _plan_from(document: Mapping[str, Any]) -> StagePlan:
 
 
 def _stage_from(stage: Mapping[str, Any]) -> PlannedStage:
-    said = stage["options"]
+    given = stage["options"]
     names = {field.name for field in dataclasses.fields(StageOptions)}
-    if set(said) != names:
+    if set(given) != names:
         raise PlanError(
-            f"the plan is damaged: its stage options are {sorted(said)}; expected {sorted(names)}"
+            f"the plan is damaged: its stage options are {sorted(given)}; expected {sorted(names)}"
         )
     lists = ("closed_exception_types", "ignored_exception_types")
     options: dict[str, Any] = {
-        k: tuple(v) if k in lists and v is not None else v for k, v in said.items()
+        k: tuple(v) if k in lists and v is not None else v for k, v in given.items()
     }
     return PlannedStage(
         name=stage["name"],

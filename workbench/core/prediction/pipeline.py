@@ -129,12 +129,12 @@ class Pipeline:
           cores: of the machine.
           pool: inter-op threads.
         """
-        found = {stage.name: stage.item_ns / stage.threads for stage in self.all_stages}
+        bounds = {stage.name: stage.item_ns / stage.threads for stage in self.all_stages}
         # One caller at a time: threads of a stage do not make an input faster.
         shared = [each.item_ns for stage in self.stages for each in stage.inputs]
         shared += [each.item_ns for each in self.step.inputs if each.ahead or self.step.threads > 1]
         if shared:
-            found[INPUT] = max(shared)
-        found[CORES] = self.cpu_ns / cores
-        found[POOL] = sum(stage.work.pool_ns for stage in self.all_stages) / pool
-        return found
+            bounds[INPUT] = max(shared)
+        bounds[CORES] = self.cpu_ns / cores
+        bounds[POOL] = sum(stage.work.pool_ns for stage in self.all_stages) / pool
+        return bounds

@@ -125,16 +125,16 @@ def runners_with(applied: Applied, own: Sequence[PrefetchRunner]) -> list[Prefet
       applied: the plan and its token.
       own: the stages that the user built.
     """
-    found = list(own)
+    stages = list(own)
     for stage in applied.plan.stages:
         puts = {each.put for each in stage.widens}
         if not puts:
-            found.append(runner_in(_scope(stage), stage.name, stage.options))
+            stages.append(runner_in(_scope(stage), stage.name, stage.options))
             continue
-        for i, runner in enumerate(found):
+        for i, runner in enumerate(stages):
             if puts & set(runner.puts):
-                found[i] = _with_threads(runner, stage.options.num_threads)
-    return found
+                stages[i] = _with_threads(runner, stage.options.num_threads)
+    return stages
 
 
 def _with_threads(runner: PrefetchRunner, count: int) -> PrefetchRunner:
@@ -229,11 +229,11 @@ def _widened(
                     shapes=[tensor.shape for tensor, _ in record],
                     name="take",
                 )
-        made = _nodes(scratch, [*record, (owner, put.owner)])
+        definition = _nodes(scratch, [*record, (owner, put.owner)])
         renamed = {"put": put.put, "take": take}
-        for node in made.node:
+        for node in definition.node:
             node.name = renamed[node.name]
-        nodes.node.extend(made.node)
+        nodes.node.extend(definition.node)
     return nodes, take, copies
 
 
@@ -253,15 +253,15 @@ def _stand_ins(
 def _nodes(graph: tf.Graph, stood_in: Sequence[tuple[tf.Tensor, str]]) -> graph_pb2.GraphDef:
     """The nodes of a graph, with the names of the real tensors in place of the placeholders'."""
     real = {tensor.op.name: name for tensor, name in stood_in}
-    made = graph_pb2.GraphDef(versions=graph.as_graph_def().versions)
+    definition = graph_pb2.GraphDef(versions=graph.as_graph_def().versions)
     for node in graph.as_graph_def().node:
         if node.name in real:
             continue
-        copy: node_def_pb2.NodeDef = made.node.add()
+        copy: node_def_pb2.NodeDef = definition.node.add()
         copy.CopyFrom(node)
         del copy.input[:]
         copy.input.extend(real.get(text, text) for text in node.input)
-    return made
+    return definition
 
 
 def _copy(prefix: str, replaced: list[str], by: list[str]) -> attr_value_pb2.NameAttrList:
