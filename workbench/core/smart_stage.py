@@ -50,9 +50,10 @@ def find_boundary(
         from workbench.core.function.plan import function_boundary
 
         return function_boundary(graph, wishes)
-    marked = target_nodes(graph) if isinstance(graph, tf.Graph) else ()
+    built = isinstance(graph, tf.Graph)
+    marked = target_nodes(graph) if built else ()
     return boundary_of(
-        graph_view(graph, stage_options(graph)),
+        graph_view(graph, stage_options(graph) if built else {}),
         targets=_names(targets),
         marked=marked,
         starts=wishes.starts,

@@ -306,7 +306,7 @@ def test_a_rewritten_session_gives_what_the_plain_one_gives(
     options = SmartStageOptions()
     (side,) = boundary.sides
     others = [a for a in candidates_of(boundary, side, options, cores=2) if not a.removes_own]
-        chosen = [None, *others][way % (len(others) + 1)]
+    chosen = [None, *others][way % (len(others) + 1)]
     plan = smart_stage.plan(boundary) if chosen is None else plan_of(boundary, [chosen], options)
     hypothesis.event(f"{len(plan.stages)} stages, widened {any(s.widens for s in plan.stages)}")
     config = smart_stage.apply(plan, one_thread(), graph=recipe.graph)
