@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.builders.plans import predictions, towers
 from tests.builders.traces import staged_trace, unstaged_trace
-from workbench.core.planning.planner import plan
+from workbench.core.planning.planner import plan_stages
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.results import Bound, Comparison, Ratio, Variant
 from workbench.experiments.measurement.equivalence import Equivalence
@@ -56,7 +56,7 @@ def variant(label: str, rate: float, half: float, **more: Any) -> Variant:
 
 def planned_comparison(**changes: Any) -> Comparison:
     """The same with a smart stage, which a plan has predicted to be 1.95× as fast."""
-    made = dataclasses.replace(plan(towers()), predictions=predictions(25.1, 12.9))
+    made = dataclasses.replace(plan_stages(towers()), predictions=predictions(25.1, 12.9))
     smart = variant(
         "smart stage",
         80.1,

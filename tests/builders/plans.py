@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.builders.graphs import graph
-from workbench.core.boundary.boundary import Boundary, find_boundary
+from workbench.core.boundary.boundary import Boundary
+from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import StageOptions
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan, WidenedPut
 from workbench.core.prediction.prediction import Prediction
@@ -89,11 +90,11 @@ loss = Mul(read, scaled)
 
 def towers(**wishes: Any) -> Boundary:
     """The boundary of two towers."""
-    return find_boundary(graph(TOWERS), targets=["loss"], **wishes)
+    return boundary_of(graph(TOWERS), targets=["loss"], **wishes)
 
 
 def own_stage(**options: Any) -> Boundary:
     """The boundary of a graph with a stage of the user's own."""
     shared = {"put": "clicks", "take": "clicks"}
     view = graph(OWN_STAGE, shared=shared, stage=StageOptions(**options))
-    return find_boundary(view, targets=["loss"])
+    return boundary_of(view, targets=["loss"])

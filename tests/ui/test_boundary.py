@@ -11,7 +11,7 @@ import pytest
 from tests.builders.plans import own_stage, predictions, stage_plan, towers
 from tests.ui.pages import open_page, write_boundary_page
 from tests.ui.watched import Watched
-from workbench.core.planning.planner import plan
+from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit
 from workbench.viz.boundary.view import BoundaryView, boundary_view
 
@@ -54,7 +54,7 @@ CONTRAST = """(root) => {
 
 @pytest.fixture(scope="module")
 def view() -> BoundaryView:
-    made = dataclasses.replace(plan(towers()), predictions=predictions(12.0, 8.0))
+    made = dataclasses.replace(plan_stages(towers()), predictions=predictions(12.0, 8.0))
     return boundary_view(made)
 
 
@@ -279,7 +279,7 @@ def test_it_never_scrolls_sideways(
     watched: Watched, view: BoundaryView, tmp_path: Path, width: int
 ) -> None:
     watched.page.set_viewport_size({"width": width, "height": 900})
-    own = boundary_view(plan(own_stage(num_threads=2)))
+    own = boundary_view(plan_stages(own_stage(num_threads=2)))
     open_page(watched.page, write_boundary_page(tmp_path / "page.html", view, own))
     assert watched.page.evaluate("document.documentElement.scrollWidth") == width
 
@@ -289,7 +289,7 @@ def test_words_can_be_read_in_both_themes(
     watched: Watched, view: BoundaryView, tmp_path: Path, scheme: str
 ) -> None:
     watched.page.emulate_media(color_scheme=scheme)
-    own = boundary_view(plan(own_stage()))
+    own = boundary_view(plan_stages(own_stage()))
     open_page(watched.page, write_boundary_page(tmp_path / "page.html", view, own))
     for root in watched.page.locator("[data-wb-boundary]").all():
         found = root.evaluate(CONTRAST)

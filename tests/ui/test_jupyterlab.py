@@ -251,9 +251,9 @@ def test_a_boundary_lives_in_jupyterlab(browser: Any, tmp_path: Path) -> None:
     sources = [
         f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
         "from tests.builders.plans import towers\n"
-        "from workbench.core.planning.planner import plan\n"
+        "from workbench.core.planning.planner import plan_stages\n"
         "from workbench.viz.boundary.widget import BoundaryWidget\n"
-        "boundary = BoundaryWidget(plan(towers()))\n"
+        "boundary = BoundaryWidget(plan_stages(towers()))\n"
         "boundary",
         "print('selected', boundary.selected)",
         "boundary.selected = 'net/joined'",

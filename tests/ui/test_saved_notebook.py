@@ -26,7 +26,7 @@ BOUNDARY = {ACCENT: 100, LOOKUP: 50, colors.FAMILIES[colors.IDS].light: 50}
 SOURCES = {
     "trace": "dlrm_trace(20)",
     "boundary": "towers()",
-    "plan": "plan(towers())",
+    "plan": "plan_stages(towers())",
     "comparison": "planned_comparison()",
     "widget": "wb.widget(dlrm_trace(4))",
     "boundary widget": "wb.widget(towers())",
@@ -38,7 +38,7 @@ IMPORTS = (
     "from tests.builders.comparisons import planned_comparison\n"
     "from tests.builders.plans import towers\n"
     "from tests.ui.synthetic import dlrm_trace\n"
-    "from workbench.core.planning.planner import plan"
+    "from workbench.core.planning.planner import plan_stages"
 )
 # outputs as VS Code puts them into its web view: markup first, then each script element again
 VSCODE_CSP = (

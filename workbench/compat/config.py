@@ -255,8 +255,8 @@ class ConfigProto(_Message):
 
     def smart_stage(self) -> SmartStageOptions | None:
         """The wished smart stage, None where it is off."""
-        said = self._smart_stage
-        return wishes(said.do_smart_stage, said.do_smart_stage_gpu, said.smart_stage_options)
+        stage = self._smart_stage
+        return wishes(stage.do_smart_stage, stage.do_smart_stage_gpu, stage.smart_stage_options)
 
 
 def stock_config(config: Any, graph: Any = None) -> Any:

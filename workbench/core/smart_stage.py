@@ -8,10 +8,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from workbench.core.boundary import boundary as _boundary
 from workbench.core.boundary.boundary import Boundary
+from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions
-from workbench.core.planning import planner
+from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.session.rewrite import apply
 from workbench.core.session.runner_registry import stage_options
@@ -45,20 +45,21 @@ def find_boundary(
     Raises:
       PlanError: an unknown name, no input and no stage, or several inputs (the message names them).
     """
-    said = options or SmartStageOptions()
+    wishes = options or SmartStageOptions()
     if isinstance(graph, tf.types.experimental.ConcreteFunction):
         from workbench.core.function.plan import function_boundary
 
-        return function_boundary(graph, said)
-    marked = target_nodes(graph) if isinstance(graph, tf.Graph) else ()
-    return _boundary.find_boundary(
-        graph_view(graph, stage_options(graph)),
+        return function_boundary(graph, wishes)
+    built = isinstance(graph, tf.Graph)
+    marked = target_nodes(graph) if built else ()
+    return boundary_of(
+        graph_view(graph, stage_options(graph) if built else {}),
         targets=_names(targets),
         marked=marked,
-        starts=said.starts,
-        keep=said.keep,
-        move=said.move,
-        fed=said.fed,
+        starts=wishes.starts,
+        keep=wishes.keep,
+        move=wishes.move,
+        fed=wishes.fed,
     )
 
 
@@ -69,10 +70,10 @@ def plan(
     trace: Trace | None = None,
     cores: int | None = None,
 ) -> StagePlan:
-    """Decides which nodes run ahead, in which stages; see `choose.plan`."""
+    """Decides which nodes run ahead, in which stages; see `planner.plan_stages`."""
     wished = with_codes(options or SmartStageOptions())
     gpu = wished.on_cpu and bool(tf.config.list_physical_devices("GPU"))
-    return planner.plan(
+    return plan_stages(
         boundary,
         wished,
         trace=trace,
@@ -107,8 +108,8 @@ def prepare_config(
     prepared = tf.compat.v1.ConfigProto()
     if config is not None:
         prepared.CopyFrom(config)
-    made = plan(find_boundary(graph, targets, options), options, trace=trace)
-    return apply(made, prepared), made
+    decided = plan(find_boundary(graph, targets, options), options, trace=trace)
+    return apply(decided, prepared), decided
 
 
 def smart_stage(step: Any, dataset: Any = None, options: SmartStageOptions | None = None) -> Any:
@@ -164,8 +165,8 @@ def _names(targets: Iterable[Any]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def log_plan(made: StagePlan) -> None:
-    """Says once, in the log, what a plan that nobody reads does or why it does nothing."""
-    level = logging.INFO if made.stages else logging.WARNING
-    for edit in made.edits:
+def log_plan(decided: StagePlan) -> None:
+    """Logs what a plan does, or why it does nothing."""
+    level = logging.INFO if decided.stages else logging.WARNING
+    for edit in decided.edits:
         _LOG.log(level, "smart stage: %s: %s", edit.name, edit.reason)

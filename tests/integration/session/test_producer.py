@@ -23,7 +23,7 @@ CANCELLED = tf.errors.CancelledError(None, None, "cancelled")
 
 
 class Script:
-    """Ops that raise, in their order, what a list has for each call; None is a call that returns."""
+    """Ops that raise, in order, what a list has for each call; None is a call that returns."""
 
     def __init__(
         self,
@@ -63,11 +63,8 @@ class Script:
 
 def ran(script: Script, **codes: frozenset[int]) -> tuple[list[str], Producers]:
     """What one producer did until its script had ended."""
-    codes = {
-        "closed_codes": frozenset({tf.errors.OUT_OF_RANGE}),
-        "ignored_codes": frozenset(),
-    } | codes
-    producers = Producers("clicks", script, 1, **codes)
+    usual = {"closed_codes": ENDS, "ignored_codes": frozenset()}
+    producers = Producers("clicks", script, 1, **usual | codes)
     script.at_end = producers.announce_stop
     producers.start()
     producers.join()

@@ -17,7 +17,7 @@ import tensorflow as tf
 from hypothesis import strategies as st
 
 from workbench.core import smart_stage
-from workbench.core.boundary.candidates import candidates
+from workbench.core.boundary.candidates import candidates_of
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.planner import plan_of
 from workbench.core.session.prefetch_hook import prefetching
@@ -305,8 +305,8 @@ def test_a_rewritten_session_gives_what_the_plain_one_gives(
         hypothesis.assume(False)
     options = SmartStageOptions()
     (side,) = boundary.sides
-    ways = [a for a in candidates(boundary, side, options, cores=2) if not a.removes_own]
-    chosen = [None, *ways][way % (len(ways) + 1)]
+    others = [a for a in candidates_of(boundary, side, options, cores=2) if not a.removes_own]
+    chosen = [None, *others][way % (len(others) + 1)]
     plan = smart_stage.plan(boundary) if chosen is None else plan_of(boundary, [chosen], options)
     hypothesis.event(f"{len(plan.stages)} stages, widened {any(s.widens for s in plan.stages)}")
     config = smart_stage.apply(plan, one_thread(), graph=recipe.graph)

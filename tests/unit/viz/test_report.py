@@ -11,7 +11,7 @@ import pytest
 from tests.builders.comparisons import SETTINGS, comparison, planned_comparison, variant
 from tests.builders.plans import towers
 from tests.builders.traces import STEP_NODES, big_trace, staged_trace, unstaged_trace
-from workbench.core.planning.planner import plan
+from workbench.core.planning.planner import plan_stages
 from workbench.core.trace.metrics import step_metrics
 from workbench.errors import OptionError
 from workbench.viz import report
@@ -235,7 +235,14 @@ def test_an_empty_list_is_refused():
 
 @pytest.mark.parametrize(
     "value",
-    [plan(towers()), towers(), comparison(), planned_comparison(), staged_trace(), step_metrics],
+    [
+        plan_stages(towers()),
+        towers(),
+        comparison(),
+        planned_comparison(),
+        staged_trace(),
+        step_metrics,
+    ],
     ids=["plan", "boundary", "comparison", "planned", "trace", "metrics"],
 )
 def test_a_bundle_is_html_and_text_alone(value):

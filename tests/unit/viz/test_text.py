@@ -7,7 +7,7 @@ import dataclasses
 from tests.builders.comparisons import comparison, planned_comparison, variant
 from tests.builders.plans import predictions, towers
 from tests.builders.traces import staged_trace
-from workbench.core.planning.planner import plan
+from workbench.core.planning.planner import plan_stages
 from workbench.core.trace.metrics import step_metrics
 from workbench.viz.boundary.text import boundary_text
 from workbench.viz.boundary.view import boundary_view
@@ -66,7 +66,7 @@ def test_a_prediction_is_a_column_of_its_own():
 
 
 def test_a_boundary_as_text():
-    made = dataclasses.replace(plan(towers()), predictions=predictions(12.0, 8.0))
+    made = dataclasses.replace(plan_stages(towers()), predictions=predictions(12.0, 8.0))
     assert boundary_text(boundary_view(made)).replace(NBSP, " ") == (
         "5 nodes run ahead of the step in two chained stages; 4 tensors travel to the compute "
         "side. 7 more depend on the input and stay (inside control flow 3, reads a variable 2, "

@@ -100,25 +100,25 @@ def find_blockers(
       PlanError: an unknown name; or `move` names a node that has another reason to stay.
     """
     begin = set(starts)
-    found: dict[int, Blocker] = {}
+    blockers: dict[int, Blocker] = {}
     judge = _Judge(view, step, bounded)
     for node in judge.suspects():
         if node not in begin:
-            said = judge.own_reason(node)
-            if said:
-                found[node] = said
+            blocker = judge.own_reason(node)
+            if blocker:
+                blockers[node] = blocker
     for name in move:
         node = view.number(name)
-        if node in found and found[node].reason not in (Reason.STATEFUL, Reason.FUNCTION):
+        if node in blockers and blockers[node].reason not in (Reason.STATEFUL, Reason.FUNCTION):
             raise PlanError(
-                f"move names {view.names[node]!r}, which stays because it {found[node].detail}; "
+                f"move names {view.names[node]!r}, which stays because it {blockers[node].detail}; "
                 "only an op with state of its own can be moved by name"
             )
-        found.pop(node, None)
+        blockers.pop(node, None)
     for node in begin:
         shared = judge.shared_input(node, begin)
         if shared:
-            found[node] = shared
+            blockers[node] = shared
     wishes = (
         (fed, Reason.PLACEHOLDER, "is fed, as the options say"),
         (keep, Reason.KEPT, "was kept by name"),
@@ -126,19 +126,19 @@ def find_blockers(
     for names, reason, detail in wishes:
         for name in names:
             node = view.number(name)
-            found[node] = Blocker(node=view.names[node], reason=reason, detail=detail)
+            blockers[node] = Blocker(node=view.names[node], reason=reason, detail=detail)
     for node in targets:
-        found.setdefault(
+        blockers.setdefault(
             node, Blocker(node=view.names[node], reason=Reason.TARGET, detail="is a target")
         )
-    return _without_followers(view, found)
+    return _without_followers(view, blockers)
 
 
-def _without_followers(view: GraphView, found: dict[int, Blocker]) -> dict[int, Blocker]:
+def _without_followers(view: GraphView, blockers: dict[int, Blocker]) -> dict[int, Blocker]:
     """Without the targets and ops with state that stay in any case, such as assignments."""
-    own = {n for n, b in found.items() if b.reason not in _WEAK}
+    own = {n for n, b in blockers.items() if b.reason not in _WEAK}
     behind = view.reached(view.mask(own))
-    return {node: each for node, each in found.items() if node in own or not behind[node]}
+    return {node: each for node, each in blockers.items() if node in own or not behind[node]}
 
 
 class _Judge:
@@ -178,7 +178,7 @@ class _Judge:
             return self._because(node, Reason.CONTROL_FLOW, f"is v1 control flow ({op})")
         if op in op_types.MUTABLE_TABLES:
             return self._table(node)
-        if op in op_types.HARMLESS | op_types.INPUT_HANDLES | op_types.FILLED_ONCE:
+        if op in op_types.SAFE_STATEFUL | op_types.INPUT_HANDLES | op_types.FILLED_ONCE:
             return None
         if node in view.functions:
             state = self._state_of_call(node)
@@ -264,7 +264,7 @@ class _Judge:
         return self._states[function]
 
     def _state_in(self, body: GraphView, above: frozenset[str]) -> str:
-        harmless = op_types.HARMLESS | op_types.FILLED_ONCE
+        safe = op_types.SAFE_STATEFUL | op_types.FILLED_ONCE
         for node, op in enumerate(body.ops):
             if node in body.functions:
                 for called in body.functions[node]:
@@ -273,7 +273,7 @@ class _Judge:
                         return f"calls {called!r}, which {inside}"
             elif op in op_types.VARIABLES:
                 return f"reads the variable {body.names[node]!r}"
-            elif op in body.stateful_ops and op not in harmless:
+            elif op in body.stateful_ops and op not in safe:
                 return f"runs {body.names[node]!r} ({op})"
         return ""
 

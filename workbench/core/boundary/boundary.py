@@ -1,19 +1,15 @@
-"""Boundary: where a step's graph can be cut so that one side runs ahead; only looks.
-
-A node may run ahead of its step when it depends on the step's batch and on nothing that a step
-changes, is fed, or runs for its effect. Legal cases are numbered in `find_legal`.
-"""
+"""Boundary: where a step's graph can be cut so that one side runs ahead, and why the rest stays."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from workbench.core.boundary.blockers import Blocker, Reason, find_blockers, mask_of
-from workbench.core.boundary.inputs import Start, find_starts
+from workbench.core.boundary.blockers import Blocker, Reason
+from workbench.core.boundary.inputs import Start
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView, Ints
 from workbench.display import Displayed
@@ -21,28 +17,30 @@ from workbench.display import Displayed
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Refusal:
-    """Why one node stays on the compute side. Way and words are made when they are asked for.
+    """Why one node stays on the compute side; path and words are worked out when asked for.
 
     Attributes:
       node, op: name and op type.
+      number: of the node in the graph.
       reason: the kind of reason, that of the nearest blocker.
       blocker: the nearest node that has a reason of its own.
     """
 
     node: str
     op: str
+    number: int
     reason: Reason
     blocker: Blocker
     _boundary: Boundary = dataclasses.field(repr=False)
 
     @functools.cached_property
     def path(self) -> tuple[str, ...]:
-        """Names from the node to the blocker, the shortest way against the edges."""
+        """Names from the node to the blocker, the shortest path against the edges."""
         boundary = self._boundary
-        way = [boundary.view.number(self.node)]
-        while boundary.towards[way[-1]] != way[-1]:
-            way.append(int(boundary.towards[way[-1]]))
-        return tuple(boundary.view.names[node] for node in way)
+        path = [self.number]
+        while boundary.next_hop[path[-1]] != path[-1]:
+            path.append(int(boundary.next_hop[path[-1]]))
+        return tuple(boundary.view.names[node] for node in path)
 
     @property
     def detail(self) -> str:
@@ -55,7 +53,8 @@ class Refusal:
     @property
     def change(self) -> str:
         """The smallest change that would let the node run ahead."""
-        others = [b.node for b in self._boundary.blockers_of(self.node) if b != self.blocker]
+        blockers = self._boundary.blockers_above(self.number)
+        others = [blocker.node for blocker in blockers if blocker != self.blocker]
         if not others:
             return self.blocker.change()
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""
@@ -71,12 +70,14 @@ class Side:
     """What may run ahead from one start.
 
     Attributes:
+      number: of the side among those of the boundary.
       start: where it begins.
       legal: nodes that may move, as bools over the graph; the start's own are among them.
       widest: the legal nodes that the compute side waits for, directly or not: what a widest
         stage moves. Empty where nothing on the compute side needs the input.
     """
 
+    number: int
     start: Start
     legal: Bools
     widest: Bools
@@ -92,7 +93,7 @@ class Boundary(Displayed):
       sides: one for each start.
       step: nodes that a step may run: ancestors of the targets, or all.
       blockers: the nodes with a reason of their own to stay, by number.
-      towards: for nodes that stay, the next node on the way to the nearest blocker, else -1.
+      next_hop: for nodes that stay, the next node on the path to the nearest blocker, else -1.
     """
 
     view: GraphView
@@ -100,7 +101,7 @@ class Boundary(Displayed):
     sides: tuple[Side, ...]
     step: Bools
     blockers: Mapping[int, Blocker]
-    towards: Ints
+    next_hop: Ints
 
     def __repr__(self) -> str:
         ahead = sum(int(side.widest.sum()) for side in self.sides)
@@ -143,14 +144,12 @@ class Boundary(Displayed):
           PlanError: there is no such node.
         """
         node = self.view.number(name)
-        if not self.refused[node]:
-            return None
-        return self._refusal(node)
+        return self._refusal(node) if self.refused[node] else None
 
     @functools.cached_property
     def refused(self) -> Bools:
         """The nodes that depend on the input and stay."""
-        return (self.towards >= 0) & self._depends
+        return (self.next_hop >= 0) & self._depends
 
     def refusals(self) -> tuple[Refusal, ...]:
         """Why each node stays that depends on the input; those next to the boundary first."""
@@ -167,7 +166,10 @@ class Boundary(Displayed):
         Raises:
           PlanError: there is no such node.
         """
-        node = self.view.number(name)
+        return self.blockers_above(self.view.number(name))
+
+    def blockers_above(self, node: int) -> list[Blocker]:
+        """As `blockers_of`, for the node of a number."""
         only = self._only_blocker[node]
         if only >= 0:
             return [self.blockers[only]]
@@ -226,7 +228,7 @@ class Boundary(Displayed):
     @functools.cached_property
     def nearest_blocker(self) -> Ints:
         """For each node that stays the number of its nearest blocker, for others their own."""
-        root = np.where(self.towards < 0, np.arange(len(self.view)), self.towards)
+        root = np.where(self.next_hop < 0, np.arange(len(self.view)), self.next_hop)
         while True:
             further = root[root]
             if (further == root).all():
@@ -238,129 +240,8 @@ class Boundary(Displayed):
         return Refusal(
             node=self.view.names[node],
             op=self.view.ops[node],
+            number=node,
             reason=blocker.reason,
             blocker=blocker,
             _boundary=self,
         )
-
-
-def find_boundary(
-    view: GraphView,
-    *,
-    targets: Sequence[str] = (),
-    marked: Sequence[str] = (),
-    starts: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    move: Sequence[str] = (),
-    fed: Sequence[str] = (),
-) -> Boundary:
-    """Finds what may run ahead of a step.
-
-    Args:
-      view: the graph.
-      targets: names of nodes or tensors that a step runs; they stay on the compute side. Without
-        them everything in the graph counts as part of the step.
-      marked: names of targets that say nothing about what else a step runs.
-      starts: names of the nodes that deliver the input; none: the user's own stages are taken or,
-        without one, the one input that the step has.
-      keep: names that must stay.
-      move: names of stateful nodes that may run ahead all the same, once for each batch.
-      fed: names that are fed although they are no placeholders.
-
-    Returns:
-      The boundary; where nothing may move it says why.
-
-    Raises:
-      PlanError: an unknown name, no input or stage at all, or several inputs and no `starts`.
-    """
-    wanted = [view.number(target) for target in targets]
-    stay = [*wanted, *(view.number(name) for name in marked)]
-    step = view.ancestors(view.mask(wanted)) if wanted else np.ones(len(view), bool)
-    found = find_starts(view, step=step, bounded=bool(wanted), named=starts)
-    nodes = [node for start in found for node in start.nodes]
-    blockers = find_blockers(
-        view,
-        starts=nodes,
-        targets=stay,
-        step=step,
-        bounded=bool(wanted),
-        keep=keep,
-        move=move,
-        fed=fed,
-    )
-    return find_legal(view, found, blockers, step, [view.names[node] for node in stay])
-
-
-def find_legal(
-    view: GraphView,
-    starts: Sequence[Start],
-    blockers: dict[int, Blocker],
-    step: Bools,
-    targets: Sequence[str],
-) -> Boundary:
-    """The legal side of each start.
-
-    Legal is a node that (1) depends on the start, by data or control edges; (2) is no blocker and
-    depends on none; (3) depends on no second start; (4) gives plain tensors wherever the compute
-    side reads it. What it depends on besides, constants and handles, stays where it is and runs
-    on both sides.
-    """
-    begins = [view.mask(start.nodes) for start in starts]
-    stays = view.reached(mask_of(view, blockers))
-    free = ~stays
-    # (3) a node below two starts would have to run in both stages.
-    count = np.zeros(len(view), int)
-    for begin in begins:
-        count += view.reached(begin, within=free)
-    for node in np.flatnonzero(count > 1):
-        blockers[int(node)] = Blocker(
-            node=view.names[node],
-            reason=Reason.SECOND_INPUT,
-            detail="joins two inputs, each with a stage of its own",
-        )
-    while True:
-        stays = view.reached(mask_of(view, blockers))
-        # (1), (2)
-        legal = [view.reached(begin, within=~stays) for begin in begins]
-        stuck = _cannot_travel(view, np.any(legal, axis=0), step)
-        # (4) as the node stays, those that it depends on may become cut edges in turn.
-        if not len(stuck):
-            break
-        for node in stuck.tolist():
-            kinds = "/".join(sorted(set(view.outputs[node])))
-            blockers[node] = Blocker(
-                node=view.names[node],
-                reason=Reason.OUTPUT,
-                detail=f"gives the compute side {kinds}, which cannot go through a buffer",
-            )
-    sides = tuple(
-        Side(start=start, legal=side, widest=_needed(view, side, step, begin))
-        for start, side, begin in zip(starts, legal, begins, strict=True)
-    )
-    return Boundary(
-        view=view,
-        targets=tuple(targets),
-        sides=sides,
-        step=step,
-        blockers=blockers,
-        towards=view.nearest(mask_of(view, blockers)),
-    )
-
-
-def _cannot_travel(view: GraphView, legal: Bools, step: Bools) -> Ints:
-    """Legal nodes that the rest of the step reads and whose outputs cannot go through a buffer."""
-    data = view.data
-    ends = np.unique(data[legal[data[:, 0]] & ~legal[data[:, 2]] & step[data[:, 2]], 0])
-    return np.asarray(
-        [n for n in ends.tolist() if any(map(op_types.cannot_travel, view.outputs[n]))], int
-    )
-
-
-def _needed(view: GraphView, legal: Bools, step: Bools, begin: Bools) -> Bools:
-    """The legal nodes from which data edges lead on, directly or not, into the rest of the step."""
-    data = view.data
-    cut = legal[data[:, 0]] & ~legal[data[:, 2]] & step[data[:, 2]]
-    if not cut.any():
-        return np.zeros(len(view), bool)
-    needed = view.ancestors(view.mask(data[cut, 0]), within=legal)
-    return needed | (begin & legal)

@@ -1,6 +1,6 @@
-"""Candidate: one way to stage a graph, before it is chosen: which nodes, how many threads.
+"""Candidate: one legal way to stage a graph, before one is chosen: which nodes, how many threads.
 
-`candidates` lists the ways worth a prediction; nothing is decided here.
+`candidates_of` lists those worth a prediction; nothing is decided here.
 """
 
 from __future__ import annotations
@@ -51,6 +51,16 @@ class Candidate:
     stages: tuple[CandidateStage, ...]
     removes_own: bool = False
 
+    @property
+    def new_stages(self) -> tuple[CandidateStage, ...]:
+        """The stages to make: the user's own, where it stays as it is, is none of them."""
+        return tuple(stage for stage in self.stages if not stage.own)
+
+    @property
+    def widens(self) -> bool:
+        """Whether its one new stage is the user's own, widened."""
+        return len(self.stages) == 1 == len(self.new_stages) and self.stages[0].side.start.is_stage
+
 
 UNSTAGED, OWN_STAGE, WIDEST = "un-staged", "your stage", "widest"
 
@@ -66,32 +76,32 @@ def before_put(boundary: Boundary, side: Side) -> Bools:
 def own_stage(boundary: Boundary, side: Side) -> CandidateStage:
     """The user's own stage as it stands."""
     puts = side.start.puts
-    said = boundary.view.stages[puts[0]].options
+    options = boundary.view.stages[puts[0]].options
     return CandidateStage(
         side=side,
         moved=before_put(boundary, side),
-        num_threads=max(len(puts), said.num_threads),
-        capacity=said.capacity,
+        num_threads=max(len(puts), options.num_threads),
+        capacity=options.capacity,
         own=True,
     )
 
 
-def candidates(
+def candidates_of(
     boundary: Boundary, side: Side, options: SmartStageOptions, *, cores: int
 ) -> list[Candidate]:
-    """The ways to stage one side that are worth a prediction.
+    """The candidates for one side that are worth a prediction.
 
     Un-staged and the user's own stage; then, for cuts from the input alone to the widest, one
     stage with one and more threads, and two chained stages.
     """
     capacity = options.capacity or 1
     threads = _thread_counts(options, cores)
-    found = [Candidate(label=UNSTAGED, stages=(), removes_own=True)]
+    worth = [Candidate(label=UNSTAGED, stages=(), removes_own=True)]
     own = own_stage(boundary, side) if side.start.is_stage else None
     if own:
-        found.append(Candidate(label=OWN_STAGE, stages=(own,)))
+        worth.append(Candidate(label=OWN_STAGE, stages=(own,)))
     if not side.widest.any():
-        return found
+        return worth
     start = boundary.view.mask(side.start.nodes)
     # What travels to another device must not go through the user's buffer, which is on its own.
     widens = not (own and options.on_cpu)
@@ -103,19 +113,19 @@ def candidates(
             wide = CandidateStage(side=side, moved=ahead, num_threads=count, capacity=room)
             if own and (moved == start).all() and count == own.num_threads:
                 continue
-            found.append(Candidate(label=f"{name}, {_threads(count)}", stages=(wide,)))
+            worth.append(Candidate(label=f"{name}, {_threads(count)}", stages=(wide,)))
         if (moved == start).all():
             continue
         first = own or CandidateStage(side=side, moved=start, num_threads=1, capacity=capacity)
         for count in threads:
             second = CandidateStage(side=side, moved=moved, num_threads=count, capacity=capacity)
-            found.append(
+            worth.append(
                 Candidate(
                     label=f"{name} in two chained stages, {_threads(count)}",
                     stages=(first, second),
                 )
             )
-    return found
+    return worth
 
 
 def widest_chained(boundary: Boundary, side: Side, options: SmartStageOptions) -> Candidate | None:

@@ -54,21 +54,21 @@ def find_starts(
     if staged:
         _require_one_take_each(view, staged)
         return tuple(staged)
-    found = [n for n in _of_type(view, op_types.SOURCES - {op_types.STAGE_TAKE}) if step[n]]
+    inputs = [n for n in _of_type(view, op_types.INPUTS) if step[n]]
     if not bounded:
-        found = _read_by_a_step(view, found)
-    if not found:
+        inputs = _read_by_a_step(view, inputs)
+    if not inputs:
         raise NoInputError(
             "no stage and no input was found: the step reads no tf.data iterator, queue or reader; "
             "mark what to run ahead with tf.staged, or name where to start"
         )
-    if len(found) > 1:
-        names = ", ".join(f"{view.names[node]!r} ({view.ops[node]})" for node in found)
+    if len(inputs) > 1:
+        names = ", ".join(f"{view.names[node]!r} ({view.ops[node]})" for node in inputs)
         raise PlanError(
-            f"the step has {len(found)} inputs, and which one to stage is not clear: {names}; "
+            f"the step has {len(inputs)} inputs, and which one to stage is not clear: {names}; "
             "name one or several of them as starts"
         )
-    return (Start(nodes=(found[0],)),)
+    return (Start(nodes=(inputs[0],)),)
 
 
 def _named_starts(

@@ -102,8 +102,8 @@ class FunctionRecorder:
         if self._runner is None:
             return np.empty((0, 6), np.int64)
         with tf.device(_CPU):
-            found: np.ndarray = self._runner.buffer.drain(tf.constant(enable)).numpy()
-        return found
+            events: np.ndarray = self._runner.buffer.drain(tf.constant(enable)).numpy()
+        return events
 
 
 class _Call(NamedTuple):
@@ -142,7 +142,7 @@ def _stage_runs(
     """The calls that put into the buffer, with the producer that each was."""
     puts = put_take[put_take[:, 0] == EVENT_PUT]
     puts = puts[np.argsort(puts[:, 3], kind="stable")]
-    runs, found = [], []
+    runs, called = [], []
     numbers: dict[int, int] = {}
     for call in calls:
         inside = np.flatnonzero((puts[:, 3] >= call.start_ns) & (puts[:, 3] <= call.end_ns))
@@ -161,8 +161,8 @@ def _stage_runs(
                 end_ns=call.end_ns,
             )
         )
-        found.append(call[:3])
-    return runs, found
+        called.append(call[:3])
+    return runs, called
 
 
 def _with_reads(

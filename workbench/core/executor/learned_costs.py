@@ -121,10 +121,10 @@ def learned_costs() -> LearnedCosts:
     text = _native.taken_text("workbench_learned_costs")
     # Names are never quoted, and none is a missing value.
     options: dict[str, Any] = {"sep": "\t", "quoting": csv.QUOTE_NONE, "keep_default_na": False}
-    found = pd.read_csv(io.StringIO(text), dtype=str, **options) if text else pd.DataFrame()
-    if "learned" in found:
-        found["learned"] = found["learned"] == "1"
-    return LearnedCosts(found if len(found.columns) else _no_rows())
+    table = pd.read_csv(io.StringIO(text), dtype=str, **options) if text else pd.DataFrame()
+    if "learned" in table:
+        table["learned"] = table["learned"] == "1"
+    return LearnedCosts(table if len(table.columns) else _no_rows())
 
 
 def load_learned_costs(path: str | os.PathLike[str]) -> LearnedCosts:

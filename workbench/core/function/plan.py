@@ -11,12 +11,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from workbench.core.boundary.blockers import find_blockers
-from workbench.core.boundary.boundary import Boundary, Side, find_legal
-from workbench.core.boundary.inputs import find_starts
-from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.boundary.boundary import Boundary
+from workbench.core.boundary.legality import boundary_of
+from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.core.planning.planner import plan
+from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan
 from workbench.core.staging.error_codes import with_codes
 from workbench.core.tf_graph.import_graph import graph_view
@@ -49,50 +48,45 @@ def plan_function(function: Any, options: SmartStageOptions) -> StagePlan:
         call, or a thread pool of the stage's own.
     """
     _require_supported(function, options)
-    said = with_codes(options)
+    wishes = with_codes(options)
     boundary = function_boundary(function, options)
-    made = plan(boundary, said)
-    alone = _batch_alone(boundary, said)
+    decided = plan_stages(boundary, wishes)
+    alone = _batch_alone(boundary, wishes)
     if is_compiled(function):
         reason = "XLA compiles the step as one piece (jit_compile=True), so it is not cut"
-        return _with_stage(made, alone, Edit(name=_ALONE, reason=reason))
-    if made.stages:
-        return _with_stage(made, _read_on(boundary, function, made.stages[-1]), *_WIDEST)
-    reason = "; ".join(edit.reason for edit in made.edits)
-    stage = _read_on(boundary, function, alone)
-    return _with_stage(made, stage, Edit(name=_ALONE, reason=reason))
+        return _with_stage(decided, alone, Edit(name=_ALONE, reason=reason))
+    if decided.stages:
+        widest = boundary.sides[0].widest
+        return _with_stage(
+            decided, _read_on(boundary, function, decided.stages[-1], widest), *_WIDEST
+        )
+    reason = "; ".join(edit.reason for edit in decided.edits)
+    # The arguments of a function are one start.
+    batch = boundary.view.mask(boundary.sides[0].start.nodes)
+    stage = _read_on(boundary, function, alone, batch)
+    return _with_stage(decided, stage, Edit(name=_ALONE, reason=reason))
 
 
 def function_boundary(function: Any, options: SmartStageOptions) -> Boundary:
     """Finds what of a step's function may run ahead.
 
     What the function returns stays. An op that the function runs for its effect stays or moves
-    like any other: an assertion about the batch alone runs ahead with it.
+    like any other: an assertion about the batch alone runs ahead with it, or else what only the
+    assertion reads would travel.
     """
     view = graph_view(function)
     graph = function.graph
     arguments = [tensor.op.name for tensor in arguments_of(function)]
     returned = {tensor.op.name for tensor in graph.outputs} - set(arguments)
-    effects = [op.name for op in graph.control_outputs]
-    stay = [view.number(name) for name in sorted(returned)]
-    runs = [*stay, *map(view.number, effects), *map(view.number, arguments)]
-    step = view.ancestors(view.mask(runs))
-    starts = find_starts(view, step=step, bounded=True, named=_starts(arguments, options))
-    nodes = [node for start in starts for node in start.nodes]
-    blockers = find_blockers(
+    return boundary_of(
         view,
-        starts=nodes,
-        targets=stay,
-        step=step,
-        bounded=True,
+        targets=sorted(returned),
+        runs=[*(op.name for op in graph.control_outputs), *arguments],
+        starts=_starts(arguments, options),
         keep=options.keep,
         move=options.move,
         fed=options.fed,
     )
-    found = find_legal(view, starts, blockers, step, sorted(returned))
-    done = view.mask(map(view.number, effects))
-    sides = tuple(_with_effects(view, side, done) for side in found.sides)
-    return dataclasses.replace(found, sides=sides)
 
 
 def arguments_of(function: Any) -> list[tf.Tensor]:
@@ -106,14 +100,8 @@ def is_compiled(function: Any) -> bool:
     return bool(function.function_def.attr["_XlaMustCompile"].b)
 
 
-def _with_stage(made: StagePlan, stage: PlannedStage, *edits: Edit) -> StagePlan:
-    return dataclasses.replace(made, stages=(stage,), edits=edits)
-
-
-def _with_effects(view: GraphView, side: Side, effects: Bools) -> Side:
-    """The side with the effects that may run ahead; else what only they read would travel."""
-    moved = view.ancestors(effects & side.legal, within=side.legal)
-    return dataclasses.replace(side, widest=side.widest | moved)
+def _with_stage(decided: StagePlan, stage: PlannedStage, *edits: Edit) -> StagePlan:
+    return dataclasses.replace(decided, stages=(stage,), edits=edits)
 
 
 def _starts(arguments: list[str], options: SmartStageOptions) -> tuple[str, ...]:
@@ -128,10 +116,10 @@ def _starts(arguments: list[str], options: SmartStageOptions) -> tuple[str, ...]
 
 def _batch_alone(boundary: Boundary, options: SmartStageOptions) -> PlannedStage:
     view = boundary.view
-    nodes = [node for side in boundary.sides for node in side.start.nodes]
+    nodes = boundary.sides[0].start.nodes
     names = tuple(view.names[node] for node in nodes)
     shared = {f.name for f in dataclasses.fields(StageOptions)} - {"num_clients"}
-    said = {name: getattr(options, name) for name in shared}
+    wishes = {name: getattr(options, name) for name in shared}
     return PlannedStage(
         name=options.name,
         start=names,
@@ -141,16 +129,20 @@ def _batch_alone(boundary: Boundary, options: SmartStageOptions) -> PlannedStage
         dtypes=tuple(view.outputs[node] for node in nodes),
         shapes=tuple(view.output_shapes(node) for node in nodes),
         options=StageOptions(
-            **said | {"capacity": said["capacity"] or 1, "num_threads": said["num_threads"] or 1}
+            **wishes
+            | {"capacity": wishes["capacity"] or 1, "num_threads": wishes["num_threads"] or 1}
         ),
         device="/device:CPU:0" if options.on_cpu else "",
     )
 
 
-def _read_on(boundary: Boundary, function: Any, stage: PlannedStage) -> PlannedStage:
-    """The stage without the arguments that only its own nodes read: they need not travel."""
+def _read_on(boundary: Boundary, function: Any, stage: PlannedStage, moved: Bools) -> PlannedStage:
+    """The stage, which runs `moved`, without the arguments that only those read.
+
+    They need not travel.
+    """
     view = boundary.view
-    data, moved = view.data, view.mask(map(view.number, stage.moved))
+    data = view.data
     ends = data[moved[data[:, 0]] & ~moved[data[:, 2]] & boundary.step[data[:, 2]], 0]
     read = {view.names[node] for node in ends.tolist()}
     read |= {tensor.op.name for tensor in function.outputs}

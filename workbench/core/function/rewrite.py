@@ -81,8 +81,8 @@ class Halves:
     @property
     def travels(self) -> list[tf.TensorSpec]:
         """What goes from one half to the other."""
-        found = map(self.function.graph.get_tensor_by_name, self.cut.travels)
-        return [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in found]
+        tensors = map(self.function.graph.get_tensor_by_name, self.cut.travels)
+        return [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in tensors]
 
     def ahead(self, batch: Sequence[tf.Tensor]) -> tuple[list[tf.Tensor], list[tf.Operation]]:
         """Builds the staged half into the function that is being traced.
@@ -96,11 +96,11 @@ class Halves:
         given = self._arguments(batch)
         fetched = [name for name in self.cut.travels if name not in given]
         with tf.device(self.stage.device or None):
-            made = self._build(
+            built = self._build(
                 self.cut.ahead, given, [*fetched, *self.cut.effects], prefix=self.stage.name
             )
-        given |= dict(zip(fetched, made, strict=False))
-        return [given[name] for name in self.cut.travels], made[len(fetched) :]
+        given |= dict(zip(fetched, built, strict=False))
+        return [given[name] for name in self.cut.travels], built[len(fetched) :]
 
     def compute(self, taken: Sequence[tf.Tensor], after: tf.Operation) -> Any:
         """Builds the compute half into the function that is being traced.
@@ -117,8 +117,8 @@ class Halves:
             return self._call(given, after)
         wanted = [tensor.name for tensor in self.function.outputs]
         fetched = [name for name in dict.fromkeys(wanted) if name not in given]
-        made = self._build(self.cut.compute, given, fetched, prefix="", after=after)
-        given |= dict(zip(fetched, made, strict=True))
+        built = self._build(self.cut.compute, given, fetched, prefix="", after=after)
+        given |= dict(zip(fetched, built, strict=True))
         return self.function.function_type.pack_output([given[name] for name in wanted])
 
     def _call(self, given: Mapping[str, tf.Tensor], after: tf.Operation) -> Any:
@@ -154,8 +154,8 @@ class Halves:
         if _TAKEN in outside:
             mapped[f"^{_TAKEN}"] = _some_output(after)
         inside = [name for name in fetched if name not in captured]
-        made = dict(zip(inside, _import(part, mapped, inside, prefix), strict=True))
-        return [made[n] if n in made else graph.capture(captured[n]) for n in fetched]
+        built = dict(zip(inside, _import(part, mapped, inside, prefix), strict=True))
+        return [built[n] if n in built else graph.capture(captured[n]) for n in fetched]
 
     @functools.cached_property
     def _definition(self) -> graph_pb2.GraphDef:

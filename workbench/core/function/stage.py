@@ -125,24 +125,26 @@ def takes_components(train_step: Any, element_spec: Any) -> bool:
     Raises:
       OptionError: it can be given neither, or both and which is not clear.
     """
-    said = train_step.function_type.parameters.values()
-    kinds = [each for each in said if each.kind is each.POSITIONAL_OR_KEYWORD]
-    kinds += [each for each in said if each.kind is each.POSITIONAL_ONLY]
+    parameters = train_step.function_type.parameters.values()
+    kinds = [each for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    kinds += [each for each in parameters if each.kind is each.POSITIONAL_ONLY]
     least, most = sum(not each.optional for each in kinds), len(kinds)
-    any_number = any(each.kind is each.VAR_POSITIONAL for each in said)
-    asked = [each.name for each in said if each.kind is each.KEYWORD_ONLY and not each.optional]
+    any_number = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+    asked = [
+        each.name for each in parameters if each.kind is each.KEYWORD_ONLY and not each.optional
+    ]
     count = len(element_spec) if isinstance(element_spec, tuple) else None
     spread = count is not None and least <= count and (any_number or count <= most)
     whole = least <= 1 and (any_number or most >= 1)
-    found = f"the step is a function of {train_step.function_type}, an element is {element_spec}"
+    types = f"the step is a function of {train_step.function_type}, an element is {element_spec}"
     if asked or not (spread or whole):
         raise OptionError(
-            f"{found}; expected one argument for each component of a tuple, or a single one for "
+            f"{types}; expected one argument for each component of a tuple, or a single one for "
             "the whole element, and none besides without a default"
         )
     if spread and whole and not any_number and count != 1 and most > 1:
         raise OptionError(
-            f"{found}; its defaults leave open whether it wants the components or the element: "
+            f"{types}; its defaults leave open whether it wants the components or the element: "
             "wrap it in a tf.function without them"
         )
     return spread

@@ -20,11 +20,11 @@ _MOST_NS = 2**53
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CriticalPath:
-    """The longest way through a graph, and how late each node may be.
+    """The longest path through a graph, and how late each node may be.
 
     Attributes:
-      to_sink_ns: int64 [nodes], a node's own cost and the longest way from it to an end.
-      from_source_ns: int64 [nodes], the longest way from a start to a node, its own cost included.
+      to_sink_ns: int64 [nodes], a node's own cost and the longest path from it to an end.
+      from_source_ns: int64 [nodes], the longest path from a start to a node, its own cost included.
       slack_ns: int64 [nodes], how much longer a node could take before the longest path does.
       path: numbers of the nodes of the longest path, from start to end; of several the one whose
         nodes have the lower numbers.
@@ -143,21 +143,20 @@ def _ordered(consumers: list[list[int]], waiting_for: np.ndarray) -> list[int]:
 
 
 def _longest(own: list[int], order: Iterable[int], behind: list[list[int]]) -> list[int]:
-    """Each node's own cost and the longest way on, over neighbours that stand before it here."""
+    """Each node's own cost and the longest path on, over neighbours that stand before it here."""
     length = own.copy()
     for node in order:
-        ways = behind[node]
-        if ways:
-            length[node] += max(length[way] for way in ways)
+        if behind[node]:
+            length[node] += max(length[each] for each in behind[node])
     return length
 
 
 def _path(begins: list[int], consumers: list[list[int]], to_sink: list[int]) -> tuple[int, ...]:
     path: list[int] = []
-    ways = begins
-    while ways:
+    nodes = begins
+    while nodes:
         # max takes the first of equals
-        node = max(ways, key=to_sink.__getitem__)
+        node = max(nodes, key=to_sink.__getitem__)
         path.append(node)
-        ways = consumers[node]
+        nodes = consumers[node]
     return tuple(path)

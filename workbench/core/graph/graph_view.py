@@ -134,11 +134,11 @@ class GraphView:
         Returns:
           int32 [nodes]: the node itself for those in `start`, -1 for nodes not reached from it.
         """
-        towards = np.full(len(self), -1, np.int32)
+        next_hop = np.full(len(self), -1, np.int32)
         first = np.flatnonzero(start)
-        towards[first] = first
+        next_hop[first] = first
         begin, nodes = self.consumers.lists
-        level, seen = first.tolist(), towards.tolist()
+        level, seen = first.tolist(), next_hop.tolist()
         while level:
             after = []
             for node in level:

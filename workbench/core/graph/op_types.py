@@ -90,7 +90,7 @@ FEEDS_A_QUEUE = frozenset(
     }
 )
 # Stateful by their OpDef, but running them once more or earlier changes nothing.
-HARMLESS = frozenset(
+SAFE_STATEFUL = frozenset(
     {
         *("Assert", "LookupTableFind", "LookupTableFindV2", "LookupTableSize"),
         *("LookupTableSizeV2", "NoOp", "_Arg", "_Retval"),

@@ -16,7 +16,7 @@ from workbench.core.boundary.candidates import (
     WIDEST,
     Candidate,
     CandidateStage,
-    candidates,
+    candidates_of,
     widest_chained,
 )
 from workbench.core.options import SmartStageOptions, StageOptions
@@ -34,7 +34,7 @@ _WORTH = 0.98
 _OUT_OF_RANGE = 11
 
 
-def plan(
+def plan_stages(
     boundary: Boundary,
     options: SmartStageOptions | None = None,
     *,
@@ -67,48 +67,49 @@ def plan(
         )
     count = cores or (trace.meta.cores if trace else None) or os.cpu_count() or 1
     if trace is None:
-        ways = [widest_chained(boundary, side, chosen) for side in boundary.sides]
-        return plan_of(boundary, ways, chosen, compute_device=compute_device)
+        widest = [widest_chained(boundary, side, chosen) for side in boundary.sides]
+        return plan_of(boundary, widest, chosen, compute_device=compute_device)
     weighed = [_weigh(boundary, side, chosen, trace, int(count)) for side in boundary.sides]
     return plan_of(
         boundary,
-        [way for way, _ in weighed],
+        [candidate for candidate, _ in weighed],
         chosen,
-        predictions=[each for _, found in weighed for each in found],
+        predictions=[each for _, shown in weighed for each in shown],
         compute_device=compute_device,
     )
 
 
 def plan_of(
     boundary: Boundary,
-    ways: Sequence[Candidate | None],
+    candidates: Sequence[Candidate | None],
     options: SmartStageOptions,
     predictions: Sequence[Prediction] = (),
     compute_device: str = "",
 ) -> StagePlan:
-    """The plan that stages each side in the given way.
+    """The plan of one candidate for each side.
 
     Args:
       boundary: what may run ahead.
-      ways: one for each side; None leaves the side as it is.
+      candidates: one for each side; None leaves the side as it is.
       options: of the stages; exceptions as integer codes.
-      predictions: what the ways that were weighed would give.
+      predictions: what the candidates that were weighed would give.
       compute_device: as in `plan`.
     """
     stages: list[PlannedStage] = []
     edits: list[Edit] = []
-    for number, (side, way) in enumerate(zip(boundary.sides, ways, strict=True)):
+    for number, (side, candidate) in enumerate(zip(boundary.sides, candidates, strict=True)):
         name = _name(boundary, options.name, number)
-        made = _planned(boundary, side, way, options, name, compute_device) if way else ()
-        stages += made
-        edits += _edits(boundary, side, way, made, bool(predictions))
-    roots = _roots(boundary, stages)
-    region = boundary.view.ancestors(boundary.view.mask(map(boundary.view.number, roots)))
+        planned = (
+            _planned(boundary, side, candidate, options, name, compute_device) if candidate else ()
+        )
+        stages += planned
+        edits += _edits(boundary, side, candidate, planned, bool(predictions))
+    view, roots = boundary.view, _roots(boundary, candidates)
     return StagePlan(
         stages=tuple(stages),
         targets=boundary.targets,
-        roots=roots,
-        fingerprint=boundary.view.fingerprint(region),
+        roots=tuple(view.names[node] for node in roots),
+        fingerprint=view.fingerprint(view.ancestors(view.mask(roots))),
         edits=tuple(edits),
         predictions=tuple(predictions),
         boundary=boundary,
@@ -118,76 +119,78 @@ def plan_of(
 def _weigh(
     boundary: Boundary, side: Side, options: SmartStageOptions, trace: Trace, cores: int
 ) -> tuple[Candidate, list[Prediction]]:
-    """The best way to stage one side, and what all the ways would give."""
+    """The best candidate for one side, and what those worth showing would give."""
     costs = node_costs(trace, boundary.view)
-    ways = candidates(boundary, side, options, cores=cores)
-    found = [predict(boundary, costs, way, cores=cores) for way in ways]
+    candidates = candidates_of(boundary, side, options, cores=cores)
+    predictions = [predict(boundary, costs, candidate, cores=cores) for candidate in candidates]
     # The first of these is what the user has: nothing is rewritten unless something beats it.
-    possible = [i for i, way in enumerate(ways) if not way.removes_own or not side.start.is_stage]
-    best = min(possible, key=lambda i: found[i].step_ms)
+    possible = [
+        i
+        for i, candidate in enumerate(candidates)
+        if not candidate.removes_own or not side.start.is_stage
+    ]
+    best = min(possible, key=lambda i: predictions[i].step_ms)
     # What is simpler to understand wins where the gain over it would drown in noise.
-    for simpler in (possible[0], *_best_whole(ways, found, possible)):
-        if found[best].step_ms > _WORTH * found[simpler].step_ms:
+    for simpler in (possible[0], *_best_whole(candidates, predictions, possible)):
+        if predictions[best].step_ms > _WORTH * predictions[simpler].step_ms:
             best = simpler
             break
     shown = [
         dataclasses.replace(each, chosen=i == best)
-        for i, each in enumerate(found)
-        if i == best or _is_shown(ways[i], options)
+        for i, each in enumerate(predictions)
+        if i == best or _is_shown(candidates[i], options)
     ]
-    return ways[best], shown
+    return candidates[best], shown
 
 
 def _best_whole(
-    ways: Sequence[Candidate], found: Sequence[Prediction], possible: Sequence[int]
+    candidates: Sequence[Candidate], predictions: Sequence[Prediction], possible: Sequence[int]
 ) -> list[int]:
-    """The fastest of the ways that take all that may move, if there is one."""
-    whole = [i for i in possible if ways[i].label.startswith(WIDEST)]
-    return [min(whole, key=lambda i: found[i].step_ms)] if whole else []
+    """The fastest of the candidates that take all that may move, if there is one."""
+    whole = [i for i in possible if candidates[i].label.startswith(WIDEST)]
+    return [min(whole, key=lambda i: predictions[i].step_ms)] if whole else []
 
 
-def _is_shown(way: Candidate, options: SmartStageOptions) -> bool:
+def _is_shown(candidate: Candidate, options: SmartStageOptions) -> bool:
     """Whether a table names it besides the chosen one: un-staged, the user's stage, the widest."""
     threads = options.num_threads or 1
-    return way.label in (UNSTAGED, OWN_STAGE) or (
-        way.label.startswith(WIDEST) and way.stages[-1].num_threads == threads
+    return candidate.label in (UNSTAGED, OWN_STAGE) or (
+        candidate.label.startswith(WIDEST) and candidate.stages[-1].num_threads == threads
     )
 
 
 def _planned(
     boundary: Boundary,
     side: Side,
-    way: Candidate,
+    candidate: Candidate,
     options: SmartStageOptions,
     name: str,
     compute_device: str,
 ) -> tuple[PlannedStage, ...]:
-    """The stages to make; the user's own, where it stays as it is, is none of them."""
-    made: list[PlannedStage] = []
-    new = [stage for stage in way.stages if not stage.own]
-    for place, stage in enumerate(new):
-        last = place == len(new) - 1
-        widens = side.start.is_stage and len(way.stages) == 1
-        made.append(
+    """The stages to make."""
+    stages: list[PlannedStage] = []
+    for stage in candidate.new_stages:
+        last = stage is candidate.new_stages[-1]
+        stages.append(
             _stage(
                 boundary,
                 side,
                 stage,
                 options,
                 name=name if last else f"{name}_input",
-                widens=widens,
-                chained=len(way.stages) > 1 and last,
+                widens=candidate.widens,
+                chained=len(candidate.stages) > 1 and last,
                 compute_device=compute_device,
                 last=last,
             )
         )
-    return tuple(made)
+    return tuple(stages)
 
 
 def _stage(
     boundary: Boundary,
     side: Side,
-    arranged: CandidateStage,
+    stage: CandidateStage,
     options: SmartStageOptions,
     *,
     name: str,
@@ -197,7 +200,7 @@ def _stage(
     compute_device: str,
 ) -> PlannedStage:
     view = boundary.view
-    moved = arranged.moved & side.legal
+    moved = stage.moved & side.legal
     order = view.ordered(moved)
     carried = boundary.carried(side, moved)
     device = buffer_device(boundary, side, moved, compute_device, on_cpu=options.on_cpu and last)
@@ -215,8 +218,8 @@ def _stage(
         shapes=tuple(view.output_shapes(node) for node in carried),
         options=dataclasses.replace(
             own.options if own else _stage_options(options, chained=chained),
-            num_threads=arranged.num_threads,
-            capacity=arranged.capacity,
+            num_threads=stage.num_threads,
+            capacity=stage.capacity,
         ),
         widens=tuple(_widened(boundary, put) for put in puts),
         own_name=own.name if own else "",
@@ -258,20 +261,20 @@ def _name(boundary: Boundary, wanted: str, number: int) -> str:
 def _edits(
     boundary: Boundary,
     side: Side,
-    way: Candidate | None,
-    made: Sequence[PlannedStage],
+    candidate: Candidate | None,
+    stages: Sequence[PlannedStage],
     weighed: bool,
 ) -> list[Edit]:
     view = boundary.view
     start = ", ".join(repr(view.names[node]) for node in side.start.nodes)
-    if not made:
-        return [_nothing(boundary, side, way, start)]
+    if candidate is None or not stages:
+        return [_nothing(boundary, side, candidate, start)]
     why = "predicted to be the fastest" if weighed else "everything that may run ahead does"
     edits = []
-    if len(made) == 1 and made[0].widens:
-        edits.append(Edit(name="widen your stage", reason=f"{way and way.label}: {why}"))
+    if len(stages) == 1 and stages[0].widens:
+        edits.append(Edit(name="widen your stage", reason=f"{candidate.label}: {why}"))
     else:
-        for stage in made[:-1]:
+        for stage in stages[:-1]:
             edits.append(
                 Edit(
                     name="new stage for the input",
@@ -280,13 +283,13 @@ def _edits(
                 )
             )
         after = " behind your stage" if side.start.is_stage else ""
-        edits.append(Edit(name=f"new stage{after}", reason=f"{way and way.label}: {why}"))
+        edits.append(Edit(name=f"new stage{after}", reason=f"{candidate.label}: {why}"))
     return edits
 
 
-def _nothing(boundary: Boundary, side: Side, way: Candidate | None, start: str) -> Edit:
-    if way is not None and way.label in (OWN_STAGE, UNSTAGED):
-        what = "leave your stage" if way.label == OWN_STAGE else "stage nothing"
+def _nothing(boundary: Boundary, side: Side, candidate: Candidate | None, start: str) -> Edit:
+    if candidate is not None and candidate.label in (OWN_STAGE, UNSTAGED):
+        what = "leave your stage" if candidate.label == OWN_STAGE else "stage nothing"
         return Edit(name=what, reason="nothing else is predicted to be faster by 2 % or more")
     refused = [boundary.blockers[node] for node in side.start.nodes if node in boundary.blockers]
     if refused:
@@ -306,15 +309,12 @@ def _nothing(boundary: Boundary, side: Side, way: Candidate | None, start: str) 
     )
 
 
-def _roots(boundary: Boundary, stages: Sequence[PlannedStage]) -> tuple[str, ...]:
+def _roots(boundary: Boundary, candidates: Sequence[Candidate | None]) -> list[int]:
     """What a plan rests on: the targets, the nodes that read what travels, and the own puts."""
-    view = boundary.view
-    found = dict.fromkeys(boundary.targets)
-    side_of = {view.names[s.start.nodes[0]]: s for s in boundary.sides}
-    for stage in stages:
-        side = side_of[stage.start[0]]
-        moved = view.mask(map(view.number, stage.moved))
-        for node in np.unique(boundary.cut_edges(side, moved)[:, 2]).tolist():
-            found[view.names[node]] = None
-        found.update(dict.fromkeys(each.put for each in stage.widens))
-    return tuple(found)
+    roots = dict.fromkeys(map(boundary.view.number, boundary.targets))
+    for candidate in filter(None, candidates):
+        for stage in candidate.new_stages:
+            cut = boundary.cut_edges(stage.side, stage.moved & stage.side.legal)
+            roots.update(dict.fromkeys(np.unique(cut[:, 2]).tolist()))
+            roots.update(dict.fromkeys(stage.side.start.puts if candidate.widens else ()))
+    return list(roots)

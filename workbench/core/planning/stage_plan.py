@@ -1,7 +1,7 @@
 """StagePlan: the frozen decision which nodes run ahead, in which stages, and why.
 
-A plan names nodes and holds no graph. It is made by `choose.plan`, applied by `rewrite`, and goes
-through JSON unchanged.
+A plan names nodes and holds no graph. `planner.plan_stages` makes it, `rewrite.apply` applies it,
+and it goes through JSON unchanged.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class StagePlan(Displayed):
       roots: nodes whose ancestors the fingerprint covers.
       fingerprint: of that region of the graph, see `GraphView.fingerprint`.
       edits: what is done and why, in words.
-      predictions: of the ways that were weighed; empty without a trace.
+      predictions: of the candidates that were weighed; empty without a trace.
       boundary: what the plan was made from; None for a plan out of JSON.
     """
 
@@ -222,15 +222,15 @@ def _plan_from(document: Mapping[str, Any]) -> StagePlan:
 
 
 def _stage_from(stage: Mapping[str, Any]) -> PlannedStage:
-    said = stage["options"]
+    given = stage["options"]
     names = {field.name for field in dataclasses.fields(StageOptions)}
-    if set(said) != names:
+    if set(given) != names:
         raise PlanError(
-            f"the plan is damaged: its stage options are {sorted(said)}; expected {sorted(names)}"
+            f"the plan is damaged: its stage options are {sorted(given)}; expected {sorted(names)}"
         )
     lists = ("closed_exception_types", "ignored_exception_types")
     options: dict[str, Any] = {
-        k: tuple(v) if k in lists and v is not None else v for k, v in said.items()
+        k: tuple(v) if k in lists and v is not None else v for k, v in given.items()
     }
     return PlannedStage(
         name=stage["name"],

@@ -35,13 +35,13 @@ def input_cost(
       used_cores: cores that were busy while nothing but inputs ran.
       step_ns: time of an untraced step; None where it was not measured.
     """
-    # who stood in line behind another caller has not waited for the input itself
+    # a caller that queued behind another one has not waited for the input itself
     begin = np.maximum(spans.start_ns, np.concatenate(([0], spans.end_ns[:-1])))
     lasted = (spans.end_ns - begin).astype(float)
     every = float(np.diff(spans.end_ns).mean()) if len(lasted) > 1 else float(lasted.mean())
     ahead = bool(lasted.mean() > _NO_WAIT * every) and _is_ahead(spans, view)
     if ahead:
-        # Who waits for what is produced all the time gets it at the pace at which it is produced.
+        # A caller that waits for what is produced all the time gets it as fast as it is produced.
         lasted = np.array([step_ns or every])
     busy = min(1.0, used_cores)
     return Input(

@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.prediction.list_schedule import schedule
-from workbench.core.prediction.pipeline import Input, Line, Work, outside_ops
+from workbench.core.prediction.pipeline import Input, PipelineStage, Work, outside_ops
 
 # What one run of a stage takes of its thread outside its ops: the Python loop, the prepared call,
 # put, and take of 40 tensors. Measured: a chain of 1 to 3 stages that do nothing, 60 to 70 µs of
@@ -29,11 +29,11 @@ class Costs:
       inputs: what delivers the items, by number of its node.
       client_ns: time of a step before its first op.
       unmatched_ns: time in a step of ops that the graph lacks: those that TensorFlow added.
-      pace: time of each step's ops against the mean.
+      step_scales: time of each step's ops against the mean.
       cores: of the machine.
       inter_op_threads: of the session; 0 is one for each core.
       packs: the machine keeps a process that mostly waits on few cores.
-      scale: measured step time against the replay of what was traced, where that cannot be
+      scale: measured step time against the simulation of what was traced, where that cannot be
         explained otherwise; every prediction is multiplied by it.
     """
 
@@ -42,7 +42,7 @@ class Costs:
     inputs: dict[int, Input] = dataclasses.field(default_factory=dict)
     client_ns: float = 0.0
     unmatched_ns: float = 0.0
-    pace: tuple[float, ...] = (1.0,)
+    step_scales: tuple[float, ...] = (1.0,)
     cores: int = 1
     inter_op_threads: int = 0
     packs: bool = False
@@ -79,10 +79,10 @@ class Costs:
         capacity: int,
         cores: int,
         unmatched_ns: float = 0.0,
-    ) -> Line:
+    ) -> PipelineStage:
         """A stage that runs the chosen nodes."""
         ops = self._ops(view, chosen, cores, unmatched_ns)
-        return Line(
+        return PipelineStage(
             name=name,
             work=ops.then(outside_ops(STAGE_RUN_NS)),
             inputs=self._inputs_in(chosen),
@@ -101,10 +101,10 @@ class Costs:
         clients: int,
         cores: int,
         unmatched_ns: float,
-    ) -> Line:
+    ) -> PipelineStage:
         """The step, of which the chosen nodes are left."""
         ops = self._ops(view, chosen, cores, unmatched_ns)
-        return Line(
+        return PipelineStage(
             name=name,
             work=outside_ops(self.client_ns).then(ops),
             inputs=self._inputs_in(chosen),

@@ -60,14 +60,14 @@ class NodeSpans:
       stages: what ran ahead, by name of the stage.
       inputs: what delivered the items, wherever it ran.
       client_ns: from the call of a step to its first op, the median.
-      pace: time of all ops of each step against the mean.
+      step_scales: time of all ops of each step against the mean.
     """
 
     step: SideSpans
     stages: Mapping[str, SideSpans]
     inputs: tuple[InputSpans, ...]
     client_ns: float
-    pace: tuple[float, ...]
+    step_scales: tuple[float, ...]
 
 
 def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
@@ -95,7 +95,7 @@ def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
         stages={name: side for name, side in stages.items() if side.threads},
         inputs=count.inputs(),
         client_ns=_client_ns(trace, main),
-        pace=_pace(main[~count.is_input[main["node"].to_numpy()]]),
+        step_scales=_step_scales(main[~count.is_input[main["node"].to_numpy()]]),
     )
 
 
@@ -214,7 +214,7 @@ def _client_ns(trace: Trace, main: pd.DataFrame) -> float:
     return max(0.0, float(before.median())) if len(before) else 0.0
 
 
-def _pace(ops: pd.DataFrame) -> tuple[float, ...]:
+def _step_scales(ops: pd.DataFrame) -> tuple[float, ...]:
     totals = ops.groupby("step")["dur_ns"].sum().to_numpy(float)
     if not len(totals) or not totals.any():
         return (1.0,)

@@ -46,7 +46,7 @@ def outside_ops(ns: float, cores: float = 1.0) -> Work:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Input:
-    """What delivers the items, to one caller at a time; others stand in line.
+    """What delivers the items, to one caller at a time; others stand in stage.
 
     Attributes:
       waits_ns: how long one item waits without a core, item by item, then from the first again.
@@ -71,14 +71,14 @@ class Input:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Line:
+class PipelineStage:
     """A stage, or the step: threads that get an item, work on it, and hand it on.
 
     Attributes:
       name: what it is called as a bound.
       work: for one item.
       inputs: what an item is made of; waited for at the same time.
-      after: numbers of the lines whose buffers it takes from.
+      after: numbers of the stages whose buffers it takes from.
       threads: how many get and work; of the step, its clients.
       capacity: items that its buffer holds.
     """
@@ -92,7 +92,7 @@ class Line:
 
     @property
     def item_ns(self) -> float:
-        """Mean time that one thread takes for an item when it waits for no other line."""
+        """Mean time that one thread takes for an item when it waits for no other stage."""
         asked = [each.item_ns for each in self.inputs if not each.ahead]
         return self.work.alone_ns + max(asked, default=0.0)
 
@@ -104,23 +104,23 @@ class Pipeline:
     Attributes:
       stages: each stands after those that it takes from.
       step: takes from the last ones.
-      pace: time of each step's work against the mean, step by step, then from the first again.
+      step_scales: work of each step against the mean, step by step, then from the first again.
     """
 
-    stages: tuple[Line, ...]
-    step: Line
-    pace: tuple[float, ...] = (1.0,)
+    stages: tuple[PipelineStage, ...]
+    step: PipelineStage
+    step_scales: tuple[float, ...] = (1.0,)
 
     @property
-    def lines(self) -> tuple[Line, ...]:
+    def all_stages(self) -> tuple[PipelineStage, ...]:
         """The stages and the step."""
         return (*self.stages, self.step)
 
     @property
     def cpu_ns(self) -> float:
-        """CPU time in a step, of all lines and inputs."""
-        inputs = [each.work for line in self.lines for each in line.inputs]
-        return sum(work.cpu_ns for work in (*(line.work for line in self.lines), *inputs))
+        """CPU time in a step, of all stages and inputs."""
+        inputs = [each.work for stage in self.all_stages for each in stage.inputs]
+        return sum(work.cpu_ns for work in (*(stage.work for stage in self.all_stages), *inputs))
 
     def bounds(self, *, cores: float, pool: int) -> dict[str, float]:
         """The least time of a step, in ns, that each part by itself allows, whatever the buffers.
@@ -129,12 +129,12 @@ class Pipeline:
           cores: of the machine.
           pool: inter-op threads.
         """
-        found = {line.name: line.item_ns / line.threads for line in self.lines}
+        bounds = {stage.name: stage.item_ns / stage.threads for stage in self.all_stages}
         # One caller at a time: threads of a stage do not make an input faster.
-        shared = [each.item_ns for line in self.stages for each in line.inputs]
+        shared = [each.item_ns for stage in self.stages for each in stage.inputs]
         shared += [each.item_ns for each in self.step.inputs if each.ahead or self.step.threads > 1]
         if shared:
-            found[INPUT] = max(shared)
-        found[CORES] = self.cpu_ns / cores
-        found[POOL] = sum(line.work.pool_ns for line in self.lines) / pool
-        return found
+            bounds[INPUT] = max(shared)
+        bounds[CORES] = self.cpu_ns / cores
+        bounds[POOL] = sum(stage.work.pool_ns for stage in self.all_stages) / pool
+        return bounds

@@ -1,4 +1,4 @@
-"""Costs and a way to stage → Pipeline: of the way that a trace was taken in, of a candidate."""
+"""Costs → Pipeline: the one that a trace was taken in, and the one that a candidate makes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.prediction.list_schedule import puts_to_takes
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.node_spans import NodeSpans, SideSpans
-from workbench.core.prediction.pipeline import STEP, Line, Pipeline
+from workbench.core.prediction.pipeline import STEP, Pipeline, PipelineStage
 
 
 def traced_pipeline(view: GraphView, seen: NodeSpans, costs: Costs) -> Pipeline:
@@ -53,7 +53,7 @@ def traced_pipeline(view: GraphView, seen: NodeSpans, costs: Costs) -> Pipeline:
         cores=costs.cores,
         unmatched_ns=stretch * seen.step.unmatched_ns,
     )
-    return Pipeline(stages=tuple(stages), step=step, pace=costs.pace)
+    return Pipeline(stages=tuple(stages), step=step, step_scales=costs.step_scales)
 
 
 def _stretch_of_unmatched(seen: NodeSpans, costs: Costs) -> float:
@@ -67,13 +67,13 @@ def candidate_pipeline(
     """The pipeline that a candidate makes; the user's other stages stay as they are."""
     view = boundary.view
     ahead = np.zeros(len(view), bool)
-    stages: list[Line] = []
-    made = 0
+    stages: list[PipelineStage] = []
+    new = 0
     last: dict[int, int] = {}
     for stage in _with_others(boundary, candidate):
-        before = last.get(id(stage.side))
-        made += not stage.own
-        name = "your stage" if stage.own else f"stage {made}"
+        before = last.get(stage.side.number)
+        new += not stage.own
+        name = "your stage" if stage.own else f"stage {new}"
         stages.append(
             costs.stage(
                 view,
@@ -86,7 +86,7 @@ def candidate_pipeline(
             )
         )
         ahead |= stage.moved
-        last[id(stage.side)] = len(stages) - 1
+        last[stage.side.number] = len(stages) - 1
     step = costs.step(
         view,
         ~ahead,
@@ -96,23 +96,23 @@ def candidate_pipeline(
         cores=cores,
         unmatched_ns=costs.unmatched_ns,
     )
-    return Pipeline(stages=tuple(stages), step=step, pace=costs.pace)
+    return Pipeline(stages=tuple(stages), step=step, step_scales=costs.step_scales)
 
 
 def _with_others(boundary: Boundary, candidate: Candidate) -> list[CandidateStage]:
     """The stages of a candidate, and the user's own on other sides."""
     if candidate.removes_own:
         return list(candidate.stages)
-    dealt_with = {id(stage.side) for stage in candidate.stages}
+    staged = {stage.side.number for stage in candidate.stages}
     others = [
         own_stage(boundary, side)
         for side in boundary.sides
-        if side.start.is_stage and id(side) not in dealt_with
+        if side.start.is_stage and side.number not in staged
     ]
     return [*candidate.stages, *others]
 
 
-def _ends(stages: Sequence[Line]) -> tuple[int, ...]:
+def _ends(stages: Sequence[PipelineStage]) -> tuple[int, ...]:
     """The stages that no other takes from."""
     taken = {number for stage in stages for number in stage.after}
     return tuple(number for number in range(len(stages)) if number not in taken)

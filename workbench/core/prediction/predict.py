@@ -1,8 +1,8 @@
 """Trace → costs of nodes; costs and a candidate → the step time to expect.
 
 A tracer makes ops slower, and so do other ops on the same cores. Their spans are therefore taken as
-shares: they are stretched until the replay of what was traced takes as long, with as much CPU time,
-as the untraced steps before it.
+shares: they are stretched until the simulation of what was traced takes as long, with as much CPU
+time, as the untraced steps before it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workbench.core.prediction.node_spans import NodeSpans, node_spans
 from workbench.core.prediction.pipeline import Pipeline
 from workbench.core.prediction.pipeline_builder import candidate_pipeline, traced_pipeline
 from workbench.core.prediction.prediction import Prediction
-from workbench.core.prediction.simulator import Replayed, replay
+from workbench.core.prediction.simulator import Simulated, simulate
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 
@@ -30,9 +30,9 @@ from workbench.core.trace.trace import Trace
 _OP_NS = 300.0
 # Of a step before its first op, where a trace has none: a session.run of a small graph.
 _CLIENT_NS = 60_000.0
-# How far spans are stretched, and until the replay is how near to what was measured.
+# How far spans are stretched, and until the simulation is how near to what was measured.
 _LEAST_STRETCH, _MOST_STRETCH, _NEAR = 0.25, 2.0, 0.005
-_PACE, _HALVINGS = 1.1, 7
+_WIDER, _HALVINGS = 1.1, 7
 # Ops that use less than so many cores after a wait had to share one.
 _SHARED = 0.95
 # Sharing a core after waits takes CPU time that is none of the ops': found in so many rounds.
@@ -45,7 +45,7 @@ def node_costs(trace: Trace, view: GraphView) -> Costs:
     Args:
       trace: of warm steps, taken by `CaptureHook` after ten or more untraced ones: their time and
         CPU time are noted in it. Of another trace the spans are taken as they are.
-      view: the graph that was run, as the user built it; the trace may be of any way to stage it.
+      view: the graph that was run, as the user built it; the trace may be of any candidate.
     """
     seen = node_spans(trace, view)
     meta = trace.meta
@@ -60,23 +60,23 @@ def node_costs(trace: Trace, view: GraphView) -> Costs:
         inputs={each.node: input_cost(each, view, used, untraced.step_ns) for each in seen.inputs},
         client_ns=seen.client_ns or _CLIENT_NS,
         unmatched_ns=sum(side.unmatched_ns for side in sides),
-        pace=seen.pace,
+        step_scales=seen.step_scales,
         cores=cores,
         inter_op_threads=meta.inter_op_threads,
         packs=meta.packs_when_idle is True,
     )
     if not untraced.step_ns:
         return costs
-    found = _fitted(costs, view, seen, untraced.step_ns, untraced.cpu_ns)
+    fitted = _fitted(costs, view, seen, untraced.step_ns, untraced.cpu_ns)
     if (
         meta.packs_when_idle is None
-        and found.cores_per_op < _SHARED
+        and fitted.cores_per_op < _SHARED
         and any(each.wait_ns for each in costs.inputs.values())
     ):
         # Ops do not wait by themselves: after waits they had to share a core.
         packed = dataclasses.replace(costs, packs=True)
         return _fitted(packed, view, seen, untraced.step_ns, untraced.cpu_ns)
-    return found
+    return fitted
 
 
 def predict(
@@ -91,11 +91,11 @@ def predict(
       cores: to predict for; None takes those of the costs.
     """
     count = cores or costs.cores
-    made = candidate_pipeline(boundary, costs, candidate, cores=count)
+    pipeline = candidate_pipeline(boundary, costs, candidate, cores=count)
     pool = costs.pool(count)
-    bounds = made.bounds(cores=count, pool=pool)
+    bounds = pipeline.bounds(cores=count, pool=pool)
     slowest = max(bounds, key=bounds.__getitem__)
-    step_ns = replay(made, cores=count, pool=pool, packs=costs.packs).step_ns
+    step_ns = simulate(pipeline, cores=count, pool=pool, packs=costs.packs).step_ns
     return Prediction(
         label=candidate.label,
         step_ms=float(max(step_ns, bounds[slowest]) * costs.scale / 1e6),
@@ -107,7 +107,7 @@ def predict(
 def _fitted(
     costs: Costs, view: GraphView, seen: NodeSpans, step_ns: int, cpu_ns: int | None
 ) -> Costs:
-    """Costs with which the replay of the traced way is as long and as busy as measured."""
+    """Costs with which the simulation of the traced pipeline is as long and as busy as measured."""
     total = float(costs.span_ns.sum()) + costs.unmatched_ns
     if total <= 0:
         return costs
@@ -117,26 +117,27 @@ def _fitted(
     # without the CPU time every op is taken to use one core
     work = 0.0 if cpu_ns is None else max(cpu_ns - elsewhere, 0.05 * total)
 
-    def made(by: float, crowding: float) -> tuple[Costs, Pipeline]:
+    def stretched(by: float, crowding: float) -> tuple[Costs, Pipeline]:
         per_op = work / crowding / (total * by) if work else 1.0
-        found = dataclasses.replace(
+        longer = dataclasses.replace(
             costs,
             span_ns=costs.span_ns * by,
             unmatched_ns=costs.unmatched_ns * by,
             cores_per_op=min(per_op, float(costs.cores)),
         )
-        return found, traced_pipeline(view, seen, found)
+        return longer, traced_pipeline(view, seen, longer)
 
-    def replayed(way: Pipeline) -> Replayed:
-        return replay(way, cores=costs.cores, pool=costs.pool(costs.cores), packs=costs.packs)
+    def simulated(pipeline: Pipeline) -> Simulated:
+        pool = costs.pool(costs.cores)
+        return simulate(pipeline, cores=costs.cores, pool=pool, packs=costs.packs)
 
     crowding = 1.0
     for _ in range(_CORRECTIONS if costs.packs else 1):
-        by = _stretch(lambda by: replayed(made(by, crowding)[1]).step_ns, wanted)  # noqa: B023
-        found, way = made(by, crowding)
-        result = replayed(way)
-        crowding = result.cpu_ns / way.cpu_ns
-    return dataclasses.replace(found, scale=float(wanted / result.step_ns))
+        by = _stretch(lambda by: simulated(stretched(by, crowding)[1]).step_ns, wanted)  # noqa: B023
+        fitted, pipeline = stretched(by, crowding)
+        result = simulated(pipeline)
+        crowding = result.cpu_ns / pipeline.cpu_ns
+    return dataclasses.replace(fitted, scale=float(wanted / result.step_ns))
 
 
 def _stretch(lasts: Callable[[float], float], wanted: float) -> float:
@@ -151,10 +152,10 @@ def _stretch(lasts: Callable[[float], float], wanted: float) -> float:
     end = _MOST_STRETCH if longer else _LEAST_STRETCH
     reached = lasts(end) * (1 - _NEAR if longer else 1 + _NEAR)
     aim = min(wanted, reached) if longer else max(wanted, reached)
-    # In small paces away from 1, then by halves: a longer stretch need not make a longer step.
+    # In small steps away from 1, then by halves: a longer stretch need not make a longer step.
     near = far = 1.0
     while (lasts(far) < aim) if longer else (lasts(far) > aim):
-        near, far = far, (min(far * _PACE, end) if longer else max(far / _PACE, end))
+        near, far = far, (min(far * _WIDER, end) if longer else max(far / _WIDER, end))
         if far == near:
             return far
     for _ in range(_HALVINGS):

@@ -7,10 +7,10 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What one way to stage would give.
+    """What one candidate would give.
 
     Attributes:
-      label: the way.
+      label: of the candidate.
       step_ms: predicted time of a step in the steady state, in ms.
       bound_ms: the least time that anything could reach with it: the slowest part alone.
       limited_by: what bounds it: "the step", "the cores", or a stage.

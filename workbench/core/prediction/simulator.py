@@ -1,4 +1,4 @@
-"""Replay: a pipeline in simulated time → how long a step takes, and how much CPU time.
+"""Simulator: a pipeline in simulated time → how long a step takes, and how much CPU time.
 
 Cores are shared: all who work at one moment are slowed alike when together they could use more than
 there are. Waiting takes no core.
@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from workbench.core.prediction.pipeline import Input, Line, Pipeline
+from workbench.core.prediction.pipeline import Input, Pipeline, PipelineStage
 
 # Steps until the steady state, beyond those that fill the buffers; and steps that count.
 _WARM_UP, _COUNTED, _MOST_COUNTED = 6, 30, 120
@@ -31,7 +31,7 @@ _Actor = Iterator[tuple[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Replayed:
+class Simulated:
     """A step in the steady state, on average.
 
     Attributes:
@@ -43,31 +43,31 @@ class Replayed:
     cpu_ns: float
 
 
-def replay(pipeline: Pipeline, *, cores: int, pool: int, packs: bool = False) -> Replayed:
+def simulate(pipeline: Pipeline, *, cores: int, pool: int, packs: bool = False) -> Simulated:
     """Runs a pipeline until its steady state, then counts steps.
 
     Args:
       pipeline: what is run.
       cores: that all share.
-      pool: inter-op threads: so many ops run at one time, of all lines together.
+      pool: inter-op threads: so many ops run at one time, of all stages together.
       packs: the machine keeps a process that mostly waits on few cores, so that its threads have
         to share them for a while after each wait.
     """
-    if not any(line.item_ns > 0 for line in pipeline.lines):
-        return Replayed(step_ns=0.0, cpu_ns=0.0)
+    if not any(stage.item_ns > 0 for stage in pipeline.all_stages):
+        return Simulated(step_ns=0.0, cpu_ns=0.0)
     machine = _Machine(cores, pool, packs)
     _start(machine, pipeline)
     machine.run_steps(_warm_up(pipeline, cores, pool, packs))
     begun, used = machine.now, machine.used_ns
     count = _counted(pipeline)
     machine.run_steps(count)
-    return Replayed(step_ns=(machine.now - begun) / count, cpu_ns=(machine.used_ns - used) / count)
+    return Simulated(step_ns=(machine.now - begun) / count, cpu_ns=(machine.used_ns - used) / count)
 
 
 def _counted(pipeline: Pipeline) -> int:
     """Steps to count: what comes round, comes round as a whole, if that is not for ever."""
-    cycles = [len(pipeline.pace)]
-    cycles += [len(each.waits_ns) for line in pipeline.lines for each in line.inputs]
+    cycles = [len(pipeline.step_scales)]
+    cycles += [len(each.waits_ns) for stage in pipeline.all_stages for each in stage.inputs]
     whole = math.lcm(*cycles)
     rounds = math.ceil(_COUNTED / whole) if whole <= _MOST_COUNTED else 0
     return (rounds * whole or max(cycles)) * pipeline.step.threads
@@ -125,28 +125,28 @@ class _Getter:
 
 
 def _start(machine: _Machine, pipeline: Pipeline) -> None:
-    """Hands the machine one actor for each thread of each line."""
+    """Hands the machine one actor for each thread of each stage."""
     buffers = [_Buffer(stage.capacity) for stage in pipeline.stages]
-    for line, buffer in zip(pipeline.lines, [*buffers, None], strict=True):
-        getters = [_Getter(machine, each) for each in line.inputs]
-        taken = [buffers[number] for number in line.after]
-        pace = _Cycle(pipeline.pace)
-        for _ in range(line.threads):
-            machine.ready.append(_thread(line, getters, taken, buffer, pace))
+    for stage, buffer in zip(pipeline.all_stages, [*buffers, None], strict=True):
+        getters = [_Getter(machine, each) for each in stage.inputs]
+        taken = [buffers[number] for number in stage.after]
+        scales = _Cycle(pipeline.step_scales)
+        for _ in range(stage.threads):
+            machine.ready.append(_thread(stage, getters, taken, buffer, scales))
 
 
 def _thread(
-    line: Line,
+    stage: PipelineStage,
     getters: Sequence[_Getter],
     taken: Sequence[_Buffer],
     buffer: _Buffer | None,
-    pace: _Cycle,
+    scales: _Cycle,
 ) -> _Actor:
     while True:
         for each in taken:
             yield "take", each
         yield from _get(getters)
-        yield "work", (line.work, pace.next())
+        yield "work", (stage.work, scales.next())
         yield ("put", buffer) if buffer else ("step", None)
 
 
@@ -171,7 +171,7 @@ class _Piece:
 
     actor: _Actor
     pieces: Iterator[tuple[float, float, float]]
-    pace: float
+    scale: float
     left_ns: float = 0.0
     ops: float = 0.0
     cores: float = 0.0
@@ -179,7 +179,7 @@ class _Piece:
     def begin_next(self) -> bool:
         """Takes up the next piece; False when there is none."""
         for length, ops, cores in self.pieces:
-            self.left_ns, self.ops, self.cores = length * self.pace, ops, cores
+            self.left_ns, self.ops, self.cores = length * self.scale, ops, cores
             if self.left_ns > _NOTHING_NS:
                 return True
         return False

@@ -80,14 +80,14 @@ def prefetching(session: Any) -> Iterator[tuple[StageRun, ...]]:
 
 def _start(session: Any, on_error: Any) -> list[StageRun]:
     runs: list[StageRun] = []
-    found: Sequence[PrefetchRunner] = runners(session.graph)
+    stages: Sequence[PrefetchRunner] = runners(session.graph)
     applied = applied_in(getattr(session, "_config", None))
     if applied:
         require_graph(applied.plan, session.graph)
-        found = runners_with(applied, found)
+        stages = runners_with(applied, stages)
     running = {run.runner.stage for run in live_runs(session) if not run.stops}
     try:
-        for runner in found:
+        for runner in stages:
             if runner.stage in running:
                 _LOG.warning(
                     "stage %r runs in this session already, started by another prefetch hook or "

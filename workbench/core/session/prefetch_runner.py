@@ -17,6 +17,16 @@ v1 = tf.compat.v1
 _FED = "_workbench_fed"
 
 
+# What is fed to the ops of a buffer. Each op of a runner is named as the runner's field.
+_PLACEHOLDERS = {
+    "owner": (tf.int64, [2]),
+    "cancel_code": (tf.int32, []),
+    "message": (tf.string, []),
+    "drain_enable": (tf.bool, []),
+    "rest_reason": (tf.int32, []),
+}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PrefetchRunner:
     """The ops that produce, end and watch one stage, by name; a StageRun runs them in a session.
@@ -66,11 +76,8 @@ def build_runner(
       options: the stage's options.
       host_records: for each record the rest of the item, which stays in host memory; none is empty.
     """
-    owner = v1.placeholder(tf.int64, [2], name="owner")
-    code = v1.placeholder(tf.int32, [], name="cancel_code")
-    message = v1.placeholder(tf.string, [], name="message")
-    enable = v1.placeholder(tf.bool, [], name="drain_enable")
-    reason = v1.placeholder(tf.int32, [], name="rest_reason")
+    fed = {name: v1.placeholder(*kind, name=name) for name, kind in _PLACEHOLDERS.items()}
+    owner = fed["owner"]
     puts = [
         at.put(
             owner,
@@ -83,26 +90,45 @@ def build_runner(
         for record, host in zip(records, host_records or [()] * len(records), strict=True)
     ]
     if feeds:
-        fed = [value.op.name.encode() for _, value in feeds]
+        values = [value.op.name.encode() for _, value in feeds]
         for put in puts:
-            put._set_attr(_FED, attr_value_pb2.AttrValue(list={"s": fed}))
+            put._set_attr(_FED, attr_value_pb2.AttrValue(list={"s": values}))
     if len(puts) == 1:
         puts = puts * options.num_threads
+    ops = {
+        "flush": at.flush(owner, timeout_millis=options.timeout_millis, name="flush"),
+        "rest": at.rest(owner, fed["rest_reason"], fed["message"], name="rest"),
+        "resume": at.resume(owner, name="resume"),
+        "cancel": at.cancel(owner, fed["cancel_code"], fed["message"], name="cancel"),
+        "drain": at.drain(fed["drain_enable"], name="drain"),
+    }
     return PrefetchRunner(
         stage=at.stage,
         puts=tuple(put.name for put in puts),
-        owner=owner.name,
-        flush=at.flush(owner, timeout_millis=options.timeout_millis, name="flush").name,
-        rest=at.rest(owner, reason, message, name="rest").name,
-        rest_reason=reason.name,
-        resume=at.resume(owner, name="resume").name,
-        cancel=at.cancel(owner, code, message, name="cancel").name,
-        cancel_code=code.name,
-        message=message.name,
-        drain=at.drain(enable, name="drain").name,
-        drain_enable=enable.name,
         feeds=tuple((target.name, value.name) for target, value in feeds),
         closed_codes=closed_codes(options),
         ignored_codes=error_codes(options.ignored_exception_types),
         options=options,
+        **{field: built.name for field, built in (fed | ops).items()},
+    )
+
+
+def runner_in(scope: str, stage: str, options: StageOptions) -> PrefetchRunner:
+    """The runner of a buffer whose ops `build_runner` made in a scope of their own, one record.
+
+    Args:
+      scope: the scope.
+      stage: name of the stage.
+      options: the stage's options.
+    """
+    tensors = (*_PLACEHOLDERS, "drain")
+    return PrefetchRunner(
+        stage=stage,
+        puts=(f"{scope}/put",) * options.num_threads,
+        feeds=(),
+        closed_codes=closed_codes(options),
+        ignored_codes=error_codes(options.ignored_exception_types),
+        options=options,
+        **{name: f"{scope}/{name}:0" for name in tensors},
+        **{name: f"{scope}/{name}" for name in ("flush", "rest", "resume", "cancel")},
     )

@@ -20,7 +20,7 @@ from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2
 
 from workbench import _native
 from workbench.core.planning.stage_plan import PlannedStage, StagePlan
-from workbench.core.session.prefetch_runner import PrefetchRunner, build_runner
+from workbench.core.session.prefetch_runner import PrefetchRunner, build_runner, runner_in
 from workbench.core.staging.buffer import Buffer
 from workbench.core.tf_graph.import_graph import graph_view
 from workbench.errors import OptionError
@@ -125,16 +125,16 @@ def runners_with(applied: Applied, own: Sequence[PrefetchRunner]) -> list[Prefet
       applied: the plan and its token.
       own: the stages that the user built.
     """
-    found = list(own)
+    stages = list(own)
     for stage in applied.plan.stages:
         puts = {each.put for each in stage.widens}
         if not puts:
-            found.append(_new_stage(stage, applied.token)[1])
+            stages.append(runner_in(_scope(stage), stage.name, stage.options))
             continue
-        for i, runner in enumerate(found):
+        for i, runner in enumerate(stages):
             if puts & set(runner.puts):
-                found[i] = _with_threads(runner, stage.options.num_threads)
-    return found
+                stages[i] = _with_threads(runner, stage.options.num_threads)
+    return stages
 
 
 def _with_threads(runner: PrefetchRunner, count: int) -> PrefetchRunner:
@@ -143,6 +143,11 @@ def _with_threads(runner: PrefetchRunner, count: int) -> PrefetchRunner:
         return runner
     options = dataclasses.replace(runner.options, num_threads=count)
     return dataclasses.replace(runner, puts=different * count, options=options)
+
+
+def _scope(stage: PlannedStage) -> str:
+    """Where the ops of a stage's buffer are that the plan adds."""
+    return f"{stage.name}_buffer"
 
 
 def _spec(stage: PlannedStage, token: str) -> attr_value_pb2.NameAttrList:
@@ -162,13 +167,7 @@ def _spec(stage: PlannedStage, token: str) -> attr_value_pb2.NameAttrList:
 def _added(
     stage: PlannedStage, token: str
 ) -> tuple[graph_pb2.GraphDef, str, list[attr_value_pb2.NameAttrList]]:
-    nodes, _ = _new_stage(stage, token)
-    take = next(node.name for node in nodes.node if node.op == "WorkbenchBufferTake")
-    return nodes, take, [_copy(stage.name, [], [])]
-
-
-def _new_stage(stage: PlannedStage, token: str) -> tuple[graph_pb2.GraphDef, PrefetchRunner]:
-    """The ops of a new buffer, built in a graph of their own, and the runner of its stage."""
+    """The ops of a new buffer, which `runner_in` finds by their names."""
     at = Buffer(
         shared_name=f"{token}/{stage.name}", capacity=stage.options.capacity, stage=stage.name
     )
@@ -181,7 +180,7 @@ def _new_stage(stage: PlannedStage, token: str) -> tuple[graph_pb2.GraphDef, Pre
         )
         tensors = [tensor for tensor, _ in stand_ins]
         record, host = tensors[: len(tensors) - on_host], tensors[len(tensors) - on_host :]
-        with v1.name_scope(f"{stage.name}_buffer/"):
+        with v1.name_scope(f"{_scope(stage)}/"):
             taken = at.take(
                 [tensor.dtype for tensor in record],
                 [tensor.dtype for tensor in host],
@@ -190,8 +189,8 @@ def _new_stage(stage: PlannedStage, token: str) -> tuple[graph_pb2.GraphDef, Pre
                 name="take",
             )
             with scratch.colocate_with(taken[0].op):
-                runner = build_runner(at, [record], (), stage.options, [host])
-    return _nodes(scratch, stand_ins), runner
+                build_runner(at, [record], (), stage.options, [host])
+    return _nodes(scratch, stand_ins), f"{_scope(stage)}/take", [_copy(stage.name, [], [])]
 
 
 def _widened(
@@ -208,7 +207,7 @@ def _widened(
     options = stage.options
     nodes = graph_pb2.GraphDef()
     copies = []
-    take = f"{stage.name}_buffer/take"
+    take = f"{_scope(stage)}/take"
     own_take = stage.start[0]
     for i, put in enumerate(stage.widens):
         prefix = stage.name if len(stage.widens) == 1 else f"{stage.name}_{i}"
@@ -230,11 +229,11 @@ def _widened(
                     shapes=[tensor.shape for tensor, _ in record],
                     name="take",
                 )
-        made = _nodes(scratch, [*record, (owner, put.owner)])
+        definition = _nodes(scratch, [*record, (owner, put.owner)])
         renamed = {"put": put.put, "take": take}
-        for node in made.node:
+        for node in definition.node:
             node.name = renamed[node.name]
-        nodes.node.extend(made.node)
+        nodes.node.extend(definition.node)
     return nodes, take, copies
 
 
@@ -254,15 +253,15 @@ def _stand_ins(
 def _nodes(graph: tf.Graph, stood_in: Sequence[tuple[tf.Tensor, str]]) -> graph_pb2.GraphDef:
     """The nodes of a graph, with the names of the real tensors in place of the placeholders'."""
     real = {tensor.op.name: name for tensor, name in stood_in}
-    made = graph_pb2.GraphDef(versions=graph.as_graph_def().versions)
+    definition = graph_pb2.GraphDef(versions=graph.as_graph_def().versions)
     for node in graph.as_graph_def().node:
         if node.name in real:
             continue
-        copy: node_def_pb2.NodeDef = made.node.add()
+        copy: node_def_pb2.NodeDef = definition.node.add()
         copy.CopyFrom(node)
         del copy.input[:]
         copy.input.extend(real.get(text, text) for text in node.input)
-    return made
+    return definition
 
 
 def _copy(prefix: str, replaced: list[str], by: list[str]) -> attr_value_pb2.NameAttrList:

@@ -181,15 +181,15 @@ def _output_names(key: tuple[Any, ...]) -> tuple[str, ...]:
     definition = _op_def(op)
     if definition is None:
         return ()
-    said = dict(zip(_type_attrs(op), values, strict=True))
+    types = dict(zip(_type_attrs(op), values, strict=True))
     kinds: list[int] = []
     for arg in definition.output_arg:
         if arg.type_list_attr:
-            listed = said[arg.type_list_attr]
+            listed = types[arg.type_list_attr]
             kinds.extend(listed if isinstance(listed, tuple) else ())
             continue
-        kind = said[arg.type_attr] if arg.type_attr else arg.type
-        count = said[arg.number_attr] if arg.number_attr else 1
+        kind = types[arg.type_attr] if arg.type_attr else arg.type
+        count = types[arg.number_attr] if arg.number_attr else 1
         kinds.extend([kind + 100 if arg.is_ref else kind] * count)
     return tuple(tf.dtypes.as_dtype(kind).name if kind else "unknown" for kind in kinds)
 
@@ -206,15 +206,15 @@ def _shapes(nodes: Sequence[Any]) -> dict[int, tuple[Shape, ...]]:
 
 
 def _shared_names(nodes: Sequence[Any]) -> dict[int, str]:
-    found = {}
+    shared_names = {}
     for i, node in enumerate(nodes):
         definition = _op_def(node.op)
         if definition is None or not definition.is_stateful:
             continue
         if _names_resource(node.op):
             shared = node.attr["shared_name"].s.decode() or node.name
-            found[i] = f"{node.attr['container'].s.decode()}/{shared}"
-    return found
+            shared_names[i] = f"{node.attr['container'].s.decode()}/{shared}"
+    return shared_names
 
 
 @functools.cache
@@ -223,14 +223,14 @@ def _names_resource(op: str) -> bool:
 
 
 def _functions(node: Any) -> tuple[str, ...]:
-    found = [node.op] if _op_def(node.op) is None else []
+    names = [node.op] if _op_def(node.op) is None else []
     for value in node.attr.values():
         kind = value.WhichOneof("value")
         if kind == "func":
-            found.append(value.func.name)
+            names.append(value.func.name)
         elif kind == "list":
-            found.extend(function.name for function in value.list.func)
-    return tuple(name for name in found if name)
+            names.extend(function.name for function in value.list.func)
+    return tuple(name for name in names if name)
 
 
 def _body(function: Any) -> GraphView:

@@ -123,12 +123,12 @@ def _shown(ops: OpColumns) -> OpColumns:
     wanted = ~ops.nodes["op"].astype(object).isin(op_types.BUFFER_OPS).to_numpy(bool)
     rows = np.flatnonzero(wanted[ops.node])
     rows = rows[np.argsort(ops.start_ns[rows], kind="stable")]
-    found = ops.rows(rows)
-    used = np.bincount(found.node, minlength=len(wanted)) > 0
+    shown = ops.rows(rows)
+    used = np.bincount(shown.node, minlength=len(wanted)) > 0
     return dataclasses.replace(
-        found,
-        node=(np.cumsum(used) - 1)[found.node],
-        nodes=found.nodes[used].reset_index(drop=True),
+        shown,
+        node=(np.cumsum(used) - 1)[shown.node],
+        nodes=shown.nodes[used].reset_index(drop=True),
     )
 
 

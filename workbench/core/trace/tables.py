@@ -91,18 +91,18 @@ def _typed(table: str, column: Column, values: pd.Series) -> Any:
 
 
 def _integers(table: str, column: str, values: pd.Series) -> np.ndarray:
-    found = values.to_numpy()
-    if found.dtype.kind in "iu" or not len(found):
-        return found if len(found) else found.astype(np.int64)
+    numbers = values.to_numpy()
+    if numbers.dtype.kind in "iu" or not len(numbers):
+        return numbers if len(numbers) else numbers.astype(np.int64)
     try:
-        whole = found.astype(np.int64)
-        wrong = np.flatnonzero(whole != found)
+        whole = numbers.astype(np.int64)
+        wrong = np.flatnonzero(whole != numbers)
     except (TypeError, ValueError, OverflowError):
-        wrong = np.array([_first_non_integer(found)])
-    if len(wrong) or found.dtype.kind == "b":
+        wrong = np.array([_first_non_integer(numbers)])
+    if len(wrong) or numbers.dtype.kind == "b":
         row = int(wrong[0]) if len(wrong) else 0
         raise TraceError(
-            f"table `{table}`, row {row}: `{column}` is {found[row]!r}; expected an integer"
+            f"table `{table}`, row {row}: `{column}` is {numbers[row]!r}; expected an integer"
         )
     return whole
 

@@ -48,7 +48,7 @@ def causes_of(
     alike: dict[tuple[str, Reason], dict[int, Blocker]] = {}
     nearest: dict[tuple[str, Reason], list[int]] = {}
     for refusal in refusals:
-        node = view.number(refusal.node)
+        node = refusal.number
         key = (folded_name(refusal.blocker.node), refusal.reason)
         alike.setdefault(key, {})[int(boundary.nearest_blocker[node])] = refusal.blocker
         nearest.setdefault(key, []).append(node)

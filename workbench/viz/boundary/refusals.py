@@ -76,7 +76,7 @@ def refusals_of(boundary: Boundary, near: Bools) -> Refusals:
     alike: dict[tuple[str, Reason, str, bool], list[Refusal]] = {}
     refusals = boundary.refusals()
     for refusal in refusals:
-        node = view.number(refusal.node)
+        node = refusal.number
         blocker_of[node] = boundary.nearest_blocker[node]
         close = bool(near[node])
         blocker = folded_name(refusal.blocker.node)
@@ -89,7 +89,7 @@ def refusals_of(boundary: Boundary, near: Bools) -> Refusals:
     full = max(_FEWEST_FULL, _LOOKS // max(1, len(view)))
     rows = []
     for number, ((_, reason, _, close), members) in enumerate(groups):
-        nodes = [view.number(refusal.node) for refusal in members]
+        nodes = [refusal.number for refusal in members]
         reason_of[nodes] = place[reason]
         if number < MOST_ROWS:
             row_of[nodes] = number

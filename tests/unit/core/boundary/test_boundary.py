@@ -7,7 +7,8 @@ import pytest
 
 from tests.builders.graphs import graph
 from workbench.core.boundary.blockers import Reason
-from workbench.core.boundary.boundary import Boundary, find_boundary
+from workbench.core.boundary.boundary import Boundary
+from workbench.core.boundary.legality import boundary_of
 from workbench.core.graph.graph_view import (
     CAPTURED_RESOURCE,
     CAPTURED_TABLE,
@@ -39,7 +40,7 @@ def carried(boundary: Boundary) -> list[str]:
 
 
 def test_what_depends_on_the_input_alone_moves_and_its_last_tensors_travel():
-    boundary = find_boundary(graph(MODEL), targets=["train"])
+    boundary = boundary_of(graph(MODEL), targets=["train"])
     assert moved(boundary) == {"next", "hash", "scaled"}
     assert carried(boundary) == ["next", "scaled"]
     assert [refusal.node for refusal in boundary.refusals()] == ["loss", "train"]
@@ -53,7 +54,7 @@ def test_what_depends_on_the_input_alone_moves_and_its_last_tensors_travel():
 
 
 def test_a_node_that_only_a_fetch_needs_is_left_for_the_fetch():
-    boundary = find_boundary(graph(MODEL + "size = Shape(hash)"), targets=["train"])
+    boundary = boundary_of(graph(MODEL + "size = Shape(hash)"), targets=["train"])
     assert moved(boundary) == {"next", "hash", "scaled"}
     assert boundary.explain("size") == (
         "'size' (Shape) could run ahead, but nothing on the compute side needs it; when it is "
@@ -62,7 +63,7 @@ def test_a_node_that_only_a_fetch_needs_is_left_for_the_fetch():
 
 
 def test_a_variable_keeps_what_reads_it_and_the_way_there_is_the_shortest():
-    refusal = find_boundary(graph(MODEL), targets=["train"]).refusal("loss:0")
+    refusal = boundary_of(graph(MODEL), targets=["train"]).refusal("loss:0")
     assert refusal is not None
     assert refusal.reason is Reason.VARIABLE
     assert refusal.path == ("loss", "read", "w")
@@ -75,7 +76,7 @@ def test_a_variable_keeps_what_reads_it_and_the_way_there_is_the_shortest():
 def test_a_long_way_is_shortened_in_words_only():
     chain = "".join(f"n{i} = Neg({f'n{i - 1}' if i else 'both'})\n" for i in range(8))
     view = graph(MODEL + "both = AddV2(read, hash)\n" + chain)
-    refusal = find_boundary(view).refusal("n7")
+    refusal = boundary_of(view).refusal("n7")
     assert refusal is not None and len(refusal.path) == 11
     assert "n7 ← n6 ← n5 ← … ← read ← w" in refusal.detail
 
@@ -108,7 +109,7 @@ def test_a_long_way_is_shortened_in_words_only():
     ],
 )
 def test_each_kind_of_node_that_keeps_what_depends_on_it(line, reason, detail, change):
-    boundary = find_boundary(graph(f"{MODEL}{line}\nuser = AddV2(scaled, b)"))
+    boundary = boundary_of(graph(f"{MODEL}{line}\nuser = AddV2(scaled, b)"))
     refusal = boundary.refusal("user")
     assert refusal is not None
     assert refusal.reason is reason
@@ -118,7 +119,7 @@ def test_each_kind_of_node_that_keeps_what_depends_on_it(line, reason, detail, c
 
 
 def test_a_control_edge_from_a_node_that_stays_keeps_too():
-    refusal = find_boundary(graph(MODEL + "after = Neg(hash, ^train)")).refusal("after")
+    refusal = boundary_of(graph(MODEL + "after = Neg(hash, ^train)")).refusal("after")
     assert refusal is not None and refusal.path == ("after", "train", "w")
     assert refusal.reason is Reason.VARIABLE
 
@@ -133,11 +134,11 @@ found = LookupTableFindV2(keys, hash, ^ok) int64
 sum = AddV2(found, read)
 """
     )
-    assert {"found", "ok"} <= moved(find_boundary(view))
+    assert {"found", "ok"} <= moved(boundary_of(view))
 
 
 def test_a_target_stays_and_frees_what_is_before_it():
-    boundary = find_boundary(graph(MODEL), targets=["scaled:0"])
+    boundary = boundary_of(graph(MODEL), targets=["scaled:0"])
     refusal = boundary.refusal("scaled")
     assert refusal is not None and refusal.reason is Reason.TARGET
     assert refusal.detail == "it is a target"
@@ -147,42 +148,42 @@ def test_a_target_stays_and_frees_what_is_before_it():
 
 def test_a_mark_stays_but_does_not_say_what_else_a_step_runs():
     view = graph(MODEL + "read2 = AddV2(read, hash)")
-    assert carried(find_boundary(view, targets=["scaled"])) == ["next", "hash"]
-    assert carried(find_boundary(view, marked=["loss"])) == ["next", "hash", "scaled"]
+    assert carried(boundary_of(view, targets=["scaled"])) == ["next", "hash"]
+    assert carried(boundary_of(view, marked=["loss"])) == ["next", "hash", "scaled"]
 
 
 def test_what_the_user_keeps_stays_and_what_is_fed_too():
-    boundary = find_boundary(graph(MODEL), keep=["hash"])
+    boundary = boundary_of(graph(MODEL), keep=["hash"])
     assert boundary.explain("hash") == (
         "'hash' (StringToHashBucketFast) stays: it was kept by name. To free it: take 'hash' out "
         "of SmartStageOptions(keep=…)."
     )
     assert moved(boundary) == {"next"}
-    refusal = find_boundary(graph(MODEL), fed=["hash:0"]).refusal("scaled")
+    refusal = boundary_of(graph(MODEL), fed=["hash:0"]).refusal("scaled")
     assert refusal is not None and refusal.reason is Reason.PLACEHOLDER
     assert "'hash' is fed, as the options say" in refusal.detail
 
 
 def test_a_stateful_node_moves_when_the_user_says_so_but_a_variable_never():
     view = graph(MODEL + "noise = RandomUniform(hash)\nsum = AddV2(noise, read)")
-    assert "noise" not in moved(find_boundary(view))
-    assert "noise" in moved(find_boundary(view, move=["noise"]))
+    assert "noise" not in moved(boundary_of(view))
+    assert "noise" in moved(boundary_of(view, move=["noise"]))
     with pytest.raises(PlanError, match="move names 'w', which stays because it is a variable"):
-        find_boundary(view, move=["w"])
+        boundary_of(view, move=["w"])
 
 
 def test_a_table_that_the_step_changes_keeps_its_readers():
     text = (
         MODEL + "t = MutableHashTableV2\nfind = LookupTableFindV2(t, hash)\ns = AddV2(find, read)\n"
     )
-    assert "find" in moved(find_boundary(graph(text)))
+    assert "find" in moved(boundary_of(graph(text)))
     view = graph(text + "put = LookupTableInsertV2(t, hash, hash)")
-    refusal = find_boundary(view).refusal("find")
+    refusal = boundary_of(view).refusal("find")
     assert refusal is not None and refusal.reason is Reason.SHARED
     assert "'t' is a table that 'put' changes in the step" in refusal.detail
     assert refusal.change == "change the resource of 't' outside the step"
     # The insert is not part of a step that runs `train` and `s` only.
-    assert "find" in moved(find_boundary(view, targets=["train", "s"]))
+    assert "find" in moved(boundary_of(view, targets=["train", "s"]))
 
 
 def test_a_second_handle_of_the_same_table_counts():
@@ -191,7 +192,7 @@ def test_a_second_handle_of_the_same_table_counts():
         "t2 = MutableHashTableV2\nput = LookupTableInsertV2(t2, hash, hash)",
         shared={"t": "table", "t2": "table"},
     )
-    refusal = find_boundary(view).refusal("find")
+    refusal = boundary_of(view).refusal("find")
     assert refusal is not None and refusal.reason is Reason.SHARED
 
 
@@ -207,9 +208,9 @@ fill = QueueEnqueueV2(q, w)
 
 
 def test_a_queue_that_others_fill_is_an_input_but_one_that_the_step_fills_is_not():
-    assert moved(find_boundary(graph(QUEUE))) == {"next", "hash"}
-    assert moved(find_boundary(graph(QUEUE), targets=["loss"])) == {"next", "hash"}
-    boundary = find_boundary(graph(QUEUE), targets=["loss", "fill"])
+    assert moved(boundary_of(graph(QUEUE))) == {"next", "hash"}
+    assert moved(boundary_of(graph(QUEUE), targets=["loss"])) == {"next", "hash"}
+    boundary = boundary_of(graph(QUEUE), targets=["loss", "fill"])
     refusal = boundary.refusal("hash")
     assert refusal is not None and refusal.reason is Reason.SHARED
     assert (
@@ -224,7 +225,7 @@ def test_a_reader_that_only_fills_a_queue_is_no_second_input():
         QUEUE + "names = FIFOQueueV2\nreader = TextLineReaderV2\n"
         "line = ReaderReadV2(reader, names) string string\nenqueue = QueueEnqueueV2(q, line:1)"
     )
-    assert moved(find_boundary(view)) == {"next", "hash"}
+    assert moved(boundary_of(view)) == {"next", "hash"}
 
 
 TWO = (
@@ -244,11 +245,11 @@ def test_several_inputs_are_refused_by_name():
         match=r"the step has 2 inputs, and which one to stage is not clear: 'next' "
         r"\(IteratorGetNext\), 'next2' \(IteratorGetNext\); name one or several of them as starts",
     ):
-        find_boundary(graph(TWO))
+        boundary_of(graph(TWO))
 
 
 def test_a_named_input_moves_alone_and_what_joins_the_other_stays():
-    boundary = find_boundary(graph(TWO), starts=["next"])
+    boundary = boundary_of(graph(TWO), starts=["next"])
     assert moved(boundary) == {"next", "hash", "scaled"}
     refusal = boundary.refusal("both")
     assert refusal is not None and refusal.reason is Reason.SECOND_INPUT
@@ -256,7 +257,7 @@ def test_a_named_input_moves_alone_and_what_joins_the_other_stays():
 
 
 def test_two_named_inputs_have_a_stage_each_and_what_joins_them_stays():
-    boundary = find_boundary(graph(TWO), starts=["next", "next2"])
+    boundary = boundary_of(graph(TWO), starts=["next", "next2"])
     assert [moved(boundary, i) for i in (0, 1)] == [{"next", "hash", "scaled"}, {"next2"}]
     refusal = boundary.refusal("both")
     assert refusal is not None and refusal.reason is Reason.SECOND_INPUT
@@ -266,14 +267,14 @@ def test_two_named_inputs_have_a_stage_each_and_what_joins_them_stays():
 
 def test_a_graph_without_input_is_said_to_have_none():
     with pytest.raises(NoInputError, match="no stage and no input was found.*tf.staged"):
-        find_boundary(graph("w = VarHandleOp\nread = ReadVariableOp(w)"))
+        boundary_of(graph("w = VarHandleOp\nread = ReadVariableOp(w)"))
 
 
 def test_a_start_must_be_there_and_be_read_by_the_step():
     with pytest.raises(PlanError, match="no node 'nix'"):
-        find_boundary(graph(MODEL), starts=["nix"])
+        boundary_of(graph(MODEL), starts=["nix"])
     with pytest.raises(PlanError, match="'next' was named as a start, but no target depends on it"):
-        find_boundary(graph(MODEL), starts=["next"], targets=["read"])
+        boundary_of(graph(MODEL), starts=["next"], targets=["read"])
 
 
 OWN = """
@@ -290,7 +291,7 @@ loss = Mul(read, hash)
 
 
 def test_the_users_own_stage_is_where_staging_begins():
-    boundary = find_boundary(graph(OWN, shared={"put": "clicks", "take": "clicks"}))
+    boundary = boundary_of(graph(OWN, shared={"put": "clicks", "take": "clicks"}))
     assert boundary.sides[0].start.is_stage
     assert moved(boundary) == {"take", "hash"}
 
@@ -303,7 +304,7 @@ def test_two_takes_of_one_stage_are_refused():
     with pytest.raises(
         PlanError, match="'/clicks' is taken from in two places, 'take' and 'take2'"
     ):
-        find_boundary(view)
+        boundary_of(view)
 
 
 def test_an_output_that_cannot_travel_stays_with_its_reader():
@@ -311,11 +312,11 @@ def test_an_output_that_cannot_travel_stays_with_its_reader():
         MODEL + "list = TensorListReserve(hash) variant\nlong = TensorListLength(list) int32\n"
         "same = AddV2(long, read)"
     )
-    assert {"list", "long"} <= moved(find_boundary(view))
+    assert {"list", "long"} <= moved(boundary_of(view))
     view = graph(
         MODEL + "list = TensorListReserve(hash) variant\ng = TensorListGetItem(list, read)"
     )
-    boundary = find_boundary(view)
+    boundary = boundary_of(view)
     refusal = boundary.refusal("list")
     assert refusal is not None and refusal.reason is Reason.OUTPUT
     assert refusal.detail == "it gives the compute side variant, which cannot go through a buffer"
@@ -330,7 +331,7 @@ CALL = MODEL + "call = PartitionedCall(hash)\ns = AddV2(call, read)\n"
 
 def test_a_function_is_looked_into():
     def called(library):
-        return find_boundary(graph(CALL, functions={"call": ("f",)}, library=library))
+        return boundary_of(graph(CALL, functions={"call": ("f",)}, library=library))
 
     assert "call" in moved(called({"f": PURE}))
     refusal = called({"f": RANDOM}).refusal("call")
@@ -357,7 +358,7 @@ def test_a_function_that_takes_a_variable_stays_by_its_edge():
         functions={"call": ("f",)},
         library={"f": PURE},
     )
-    refusal = find_boundary(view).refusal("call")
+    refusal = boundary_of(view).refusal("call")
     assert refusal is not None and refusal.path == ("call", "w")
 
 
@@ -375,7 +376,7 @@ def test_what_a_function_captures_is_judged_by_its_kind(kind, moves, said):
         "x = Placeholder\nc = Placeholder\ny = AddV2(x, c)\nw = VarHandleOp\nz = Mul(y, w)",
         captures={"c": kind},
     )
-    boundary = find_boundary(view, starts=["x"], targets=["z"])
+    boundary = boundary_of(view, starts=["x"], targets=["z"])
     assert ("y" in moved(boundary)) is moves
     refusal = boundary.refusal("y")
     assert (refusal is None) is moves
@@ -386,14 +387,14 @@ def test_the_arguments_of_a_function_are_one_start():
     view = graph(
         "a = Placeholder\nb = Placeholder\ny = AddV2(a, b)\nw = VarHandleOp\nz = Mul(y, w)"
     )
-    boundary = find_boundary(view, starts=["a", "b"], targets=["z"])
+    boundary = boundary_of(view, starts=["a", "b"], targets=["z"])
     assert len(boundary.sides) == 1
     assert carried(boundary) == ["a", "b", "y"]
 
 
 def test_what_frees_a_node_names_all_that_hold_it_back():
     view = graph(MODEL + "p = Placeholder\nboth = AddV2(loss, p)")
-    boundary = find_boundary(view)
+    boundary = boundary_of(view)
     refusal = boundary.refusal("both")
     assert refusal is not None
     assert refusal.change.endswith("; 'w' would have to be freed as well")
@@ -401,11 +402,11 @@ def test_what_frees_a_node_names_all_that_hold_it_back():
 
 
 def test_refusals_next_to_the_boundary_come_first():
-    nodes = [each.node for each in find_boundary(graph("z = NoOp\n" + MODEL)).refusals()]
+    nodes = [each.node for each in boundary_of(graph("z = NoOp\n" + MODEL)).refusals()]
     assert nodes == ["loss", "train"]
 
 
 def test_an_input_that_no_one_needs_moves_nothing():
     view = graph("it = IteratorV2\nnext = IteratorGetNext(it)\ny = Neg(next)")
-    boundary = find_boundary(view)
+    boundary = boundary_of(view)
     assert moved(boundary) == set() and boundary.refusals() == ()

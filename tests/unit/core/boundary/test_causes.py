@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from tests.builders.graphs import graph
 from tests.builders.plans import towers
-from workbench.core.boundary.boundary import Boundary, find_boundary
+from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.causes import held_back
+from workbench.core.boundary.legality import boundary_of
 
 
 def numbers(boundary: Boundary, *names: str) -> list[int]:
@@ -37,7 +38,7 @@ def test_what_a_loop_holds_back_is_found() -> None:
     w = VariableV2
     read = Mul(step, w)
     """
-    boundary = find_boundary(graph(text), targets=["read"])
+    boundary = boundary_of(graph(text), targets=["read"])
     found = held_back(boundary, [numbers(boundary, "back"), numbers(boundary, "w")])
     assert found.behind.tolist() == [4, 1]
 
@@ -51,7 +52,7 @@ def test_counts_are_those_of_each_node_alone(data: st.DataObject) -> None:
         lines.append(f"n{i} = AddN({', '.join(inputs)})")
         names.append(f"n{i}")
     lines.append(f"last = AddN(next, {names[-1]})")
-    boundary = find_boundary(graph("\n".join(lines)), targets=["last"])
+    boundary = boundary_of(graph("\n".join(lines)), targets=["last"])
     causes = [["w0"], ["w1", "w2"]]
     found = held_back(boundary, [numbers(boundary, *each) for each in causes])
     above = {

@@ -1,4 +1,4 @@
-"""GraphView: order, reachability, shortest ways, fingerprint."""
+"""GraphView: order, reachability, shortest paths, fingerprint."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_a_name_may_be_that_of_a_tensor_or_of_a_control_input():
 
 def test_the_way_back_is_a_shortest_one():
     view = graph("a = Const\nb = Neg(a)\nc = Neg(b)\nd = AddV2(c, a)\ne = Const")
-    towards = view.nearest(view.mask([0]))
-    assert towards.tolist() == [0, 0, 1, 0, -1]
+    next_hop = view.nearest(view.mask([0]))
+    assert next_hop.tolist() == [0, 0, 1, 0, -1]
 
 
 def test_the_flow_goes_once_through_a_loop_and_a_cycle_comes_last():
@@ -118,5 +118,5 @@ def test_order_and_reach_hold_on_any_acyclic_graph(data):
     assert all(reach[b] for a, b in moved if reach[a])
     for other in range(count):
         assert reach[other] == view.ancestors(view.mask([other]))[start]
-    towards = view.nearest(view.mask([start]))
-    assert ((towards >= 0) == reach).all()
+    next_hop = view.nearest(view.mask([start]))
+    assert ((next_hop >= 0) == reach).all()

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.builders.graphs import graph
-from workbench.core.boundary.boundary import find_boundary
-from workbench.core.boundary.candidates import candidates, widest_chained
+from workbench.core.boundary.candidates import candidates_of, widest_chained
+from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.core.planning.planner import plan, plan_of
+from workbench.core.planning.planner import plan_of, plan_stages
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.prediction.prediction import Prediction
 from workbench.errors import OptionError, PlanError
@@ -42,24 +42,24 @@ SHARED = {"put": "clicks", "take": "clicks"}
 
 
 def auto(**keywords):
-    return find_boundary(graph(MODEL), targets=["loss"], **keywords)
+    return boundary_of(graph(MODEL), targets=["loss"], **keywords)
 
 
 def own(text: str = OWN, **options):
     view = graph(text, shared=SHARED, stage=StageOptions(**options))
-    return find_boundary(view, targets=["loss"])
+    return boundary_of(view, targets=["loss"])
 
 
 def in_words(boundary, label, **options):
     """The plan of the candidate with this label."""
     wishes = SmartStageOptions(**options)
-    ways = candidates(boundary, boundary.sides[0], wishes, cores=2)
-    (way,) = [each for each in ways if each.label == label]
-    return plan_of(boundary, [way], wishes)
+    candidates = candidates_of(boundary, boundary.sides[0], wishes, cores=2)
+    (candidate,) = [each for each in candidates if each.label == label]
+    return plan_of(boundary, [candidate], wishes)
 
 
 def test_without_a_trace_the_input_has_a_stage_of_its_own():
-    made = plan(auto())
+    made = plan_stages(auto())
     first, second = made.stages
     assert (first.name, first.moved, first.carried) == ("smart_stage_input", ("next",), ("next",))
     assert first.dtypes == (("string", "int64"),)
@@ -79,7 +79,7 @@ def test_without_a_trace_the_input_has_a_stage_of_its_own():
 
 
 def test_behind_the_users_own_stage_comes_a_second_one():
-    made = plan(own(capacity=3), SmartStageOptions(capacity=2))
+    made = plan_stages(own(capacity=3), SmartStageOptions(capacity=2))
     (stage,) = made.stages
     assert stage.start == ("take",) and stage.carried == ("take", "scaled")
     assert stage.widens == () and stage.options.capacity == 2
@@ -101,8 +101,8 @@ def test_a_wide_stage_widens_the_users_own_and_keeps_its_options():
 
 def test_the_ways_worth_a_prediction():
     boundary = own()
-    ways = candidates(boundary, boundary.sides[0], SmartStageOptions(), cores=2)
-    assert [way.label for way in ways] == [
+    candidates = candidates_of(boundary, boundary.sides[0], SmartStageOptions(), cores=2)
+    assert [candidate.label for candidate in candidates] == [
         "un-staged",
         "your stage",
         "2/4 of the widest, 1 thread",
@@ -110,29 +110,32 @@ def test_the_ways_worth_a_prediction():
         "widest, 1 thread",
         "widest in two chained stages, 1 thread",
     ]
-    several = candidates(boundary, boundary.sides[0], SmartStageOptions(reorder=True), cores=2)
-    assert "widest, 2 threads" in [way.label for way in several]
-    assert [way.removes_own for way in ways] == [True, *[False] * 5]
-    own_way, wide = ways[1], ways[4]
-    assert own_way.stages[0].own and not own_way.stages[0].moved[boundary.view.number("hash")]
+    several = candidates_of(boundary, boundary.sides[0], SmartStageOptions(reorder=True), cores=2)
+    assert "widest, 2 threads" in [candidate.label for candidate in several]
+    assert [candidate.removes_own for candidate in candidates] == [True, *[False] * 5]
+    own_candidate, wide = candidates[1], candidates[4]
+    assert (
+        own_candidate.stages[0].own
+        and not own_candidate.stages[0].moved[boundary.view.number("hash")]
+    )
     assert wide.stages[0].moved[boundary.view.number("next")], "the user's put comes along"
 
 
 def test_every_way_is_a_cut_that_lacks_no_ancestor():
     boundary = own()
     side = boundary.sides[0]
-    for way in candidates(boundary, side, SmartStageOptions(), cores=2):
-        for stage in way.stages:
+    for candidate in candidates_of(boundary, side, SmartStageOptions(), cores=2):
+        for stage in candidate.stages:
             moved = stage.moved & side.legal
             assert (boundary.view.ancestors(moved, within=side.legal) == moved).all()
-            made = plan_of(boundary, [way], SmartStageOptions())
+            made = plan_of(boundary, [candidate], SmartStageOptions())
             assert StagePlan.from_json(made.to_json()) == made
 
 
 def test_where_nothing_but_the_input_moves_the_input_alone_is_staged():
     boundary = auto(keep=["hash"])
-    assert [stage.moved for stage in plan(boundary).stages] == [("next",)]
-    made = plan(find_boundary(own().view, targets=["loss"], keep=["hash"]))
+    assert [stage.moved for stage in plan_stages(boundary).stages] == [("next",)]
+    made = plan_stages(boundary_of(own().view, targets=["loss"], keep=["hash"]))
     assert made.stages == ()
     assert made.describe().startswith(
         "leave your stage: every node behind 'take' that the compute side needs must stay there"
@@ -161,12 +164,12 @@ def test_where_nothing_but_the_input_moves_the_input_alone_is_staged():
     ],
 )
 def test_what_cannot_be_staged_is_said_in_the_plan(text, targets, said):
-    made = plan(find_boundary(graph(text), targets=targets))
+    made = plan_stages(boundary_of(graph(text), targets=targets))
     assert made.stages == () and made.describe().startswith(said)
 
 
 def test_explain_tells_what_a_node_does():
-    made = plan(auto())
+    made = plan_stages(auto())
     assert made.explain("hash") == "'hash' runs ahead in stage 'smart_stage'."
     assert made.explain("scaled:0").endswith("; its outputs travel.")
     assert "'w' is a variable" in made.explain("loss")
@@ -177,7 +180,7 @@ def test_explain_tells_what_a_node_does():
 
 
 def test_what_is_no_plan_is_said():
-    good = json.loads(plan(auto()).to_json())
+    good = json.loads(plan_stages(auto()).to_json())
     for text, said in (
         ("{", "this is no JSON"),
         ("[]", "format version None; this workbench reads 2"),
@@ -196,19 +199,19 @@ def test_what_is_no_plan_is_said():
 
 
 def test_a_plan_fits_its_own_graph_only():
-    made = plan(auto())
+    made = plan_stages(auto())
     made.require_graph(made.fingerprint)
     with pytest.raises(PlanError, match="made for another graph: its fingerprint is .* is 00"):
         made.require_graph("00")
-    longer = plan(find_boundary(graph(MODEL + "saver = NoOp(^loss)"), targets=["loss"]))
+    longer = plan_stages(boundary_of(graph(MODEL + "saver = NoOp(^loss)"), targets=["loss"]))
     assert longer.fingerprint == made.fingerprint
-    other = plan(find_boundary(graph(MODEL.replace("Mul(hash", "Add(hash")), targets=["loss"]))
+    other = plan_stages(boundary_of(graph(MODEL.replace("Mul(hash", "Add(hash")), targets=["loss"]))
     assert other.fingerprint != made.fingerprint
 
 
 def test_predictions_are_part_of_the_description():
     made = dataclasses.replace(
-        plan(auto()),
+        plan_stages(auto()),
         predictions=(
             Prediction(label="un-staged", step_ms=4.0, bound_ms=4.0, limited_by="the step"),
             Prediction(
@@ -224,19 +227,19 @@ def test_predictions_are_part_of_the_description():
 
 def test_several_producers_need_leave_to_reorder():
     with pytest.raises(OptionError, match="num_threads=2 lets batches overtake.*reorder=True"):
-        plan(auto(), SmartStageOptions(num_threads=2))
-    made = plan(auto(), SmartStageOptions(num_threads=2, reorder=True))
+        plan_stages(auto(), SmartStageOptions(num_threads=2))
+    made = plan_stages(auto(), SmartStageOptions(num_threads=2, reorder=True))
     assert [stage.options.num_threads for stage in made.stages] == [1, 2]
 
 
 def test_a_chained_stage_ends_when_the_one_before_it_does():
-    made = plan(auto(), SmartStageOptions(closed_exception_types=(3,)))
+    made = plan_stages(auto(), SmartStageOptions(closed_exception_types=(3,)))
     assert [stage.options.closed_exception_types for stage in made.stages] == [(3,), (3, 11)]
 
 
 def test_a_name_that_is_taken_is_avoided():
-    boundary = find_boundary(graph(MODEL + "smart_stage/x = Const"), targets=["loss"])
-    assert [stage.name for stage in plan(boundary).stages] == [
+    boundary = boundary_of(graph(MODEL + "smart_stage/x = Const"), targets=["loss"])
+    assert [stage.name for stage in plan_stages(boundary).stages] == [
         "smart_stage_1_input",
         "smart_stage_1",
     ]
@@ -244,17 +247,17 @@ def test_a_name_that_is_taken_is_avoided():
 
 def test_the_buffer_is_where_the_input_is():
     view = graph(MODEL, devices={"next": "/job:worker/task:1"})
-    made = plan(find_boundary(view, targets=["loss"]))
+    made = plan_stages(boundary_of(view, targets=["loss"]))
     assert {stage.buffer_device for stage in made.stages} == {"/job:worker/task:1/device:CPU:0"}
     assert {stage.device for stage in made.stages} == {""}
     view = graph(MODEL, devices={"next": "/gpu:0"})
-    made = plan(find_boundary(view, targets=["loss"]))
+    made = plan_stages(boundary_of(view, targets=["loss"]))
     assert {stage.buffer_device for stage in made.stages} == {"/device:CPU:0"}
 
 
 def test_on_cpu_the_step_takes_from_the_device_of_what_reads_the_batch():
     view = graph(MODEL, devices={"next": "/job:w", "loss": "/job:w/CPU:1"})
-    made = plan(find_boundary(view, targets=["loss"]), SmartStageOptions(on_cpu=True))
+    made = plan_stages(boundary_of(view, targets=["loss"]), SmartStageOptions(on_cpu=True))
     assert [stage.device for stage in made.stages] == ["/device:CPU:0"] * 2
     assert [stage.buffer_device for stage in made.stages] == [
         "/job:w/device:CPU:0",
@@ -264,7 +267,7 @@ def test_on_cpu_the_step_takes_from_the_device_of_what_reads_the_batch():
 
 
 def test_on_a_gpu_strings_and_the_raw_batch_stay_in_host_memory_and_come_last():
-    made = plan(auto(), SmartStageOptions(on_cpu=True), compute_device="/device:GPU:0")
+    made = plan_stages(auto(), SmartStageOptions(on_cpu=True), compute_device="/device:GPU:0")
     first, second = made.stages
     assert (first.buffer_device, second.buffer_device) == ("/device:CPU:0", "/device:GPU:0")
     assert second.carried == ("scaled", "next") and second.host == ("next",)
@@ -274,8 +277,8 @@ def test_on_a_gpu_strings_and_the_raw_batch_stay_in_host_memory_and_come_last():
 def test_on_cpu_the_users_own_buffer_is_never_widened():
     boundary = own()
     wishes = SmartStageOptions(on_cpu=True)
-    ways = candidates(boundary, boundary.sides[0], wishes, cores=2)
-    assert [w.label for w in ways if len(w.stages) == 1] == ["your stage"]
+    candidates = candidates_of(boundary, boundary.sides[0], wishes, cores=2)
+    assert [w.label for w in candidates if len(w.stages) == 1] == ["your stage"]
 
 
 def test_a_cut_never_ends_in_what_cannot_travel():
@@ -283,10 +286,10 @@ def test_a_cut_never_ends_in_what_cannot_travel():
         "list = TensorListReserve(scaled) variant\nlong = TensorListLength(list) int32\n"
         "abs = Abs(scaled)\nloss = Mul(read, long, abs)"
     )
-    boundary = find_boundary(graph(text), targets=["loss"])
+    boundary = boundary_of(graph(text), targets=["loss"])
     side = boundary.sides[0]
-    for way in candidates(boundary, side, SmartStageOptions(), cores=2):
-        for stage in way.stages:
+    for candidate in candidates_of(boundary, side, SmartStageOptions(), cores=2):
+        for stage in candidate.stages:
             names = [boundary.view.names[n] for n in boundary.carried(side, stage.moved)]
             assert "list" not in names
     assert (
@@ -310,6 +313,8 @@ def test_wishes_are_checked(wishes, said):
 
 
 def test_plans_and_boundaries_are_short_in_a_list():
-    assert repr(plan(auto())) == "StagePlan(smart_stage_input: 1 nodes, smart_stage: 3 nodes)"
+    assert (
+        repr(plan_stages(auto())) == "StagePlan(smart_stage_input: 1 nodes, smart_stage: 3 nodes)"
+    )
     assert repr(auto()) == "Boundary(3 of 7 nodes may run ahead, 1 stay)"
     assert repr(graph(MODEL)) == "GraphView(7 nodes, 7 data edges)"

@@ -9,13 +9,14 @@ import pytest
 
 from tests.builders.graphs import graph
 from tests.builders.traces import timed_trace
-from workbench.core.boundary.boundary import Boundary, find_boundary
+from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import (
     Candidate,
     CandidateStage,
-    candidates,
+    candidates_of,
     own_stage,
 )
+from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.pipeline import CORES, INPUT, STEP
@@ -64,8 +65,8 @@ def measured(step_ms: float, cpu_ms: float | None = None) -> UntracedSteps:
     return UntracedSteps(steps=60, step_ns=round(step_ms * 1e6), cpu_ns=cpu_ns)
 
 
-def boundary_of(text: str = MODEL, **more) -> Boundary:
-    return find_boundary(graph(text, shared={"put": "b", "take": "b"}, **more), targets=["train"])
+def model_boundary(text: str = MODEL, **more) -> Boundary:
+    return boundary_of(graph(text, shared={"put": "b", "take": "b"}, **more), targets=["train"])
 
 
 def staged(boundary: Boundary, *names: str, threads=1, capacity=1) -> CandidateStage:
@@ -74,12 +75,12 @@ def staged(boundary: Boundary, *names: str, threads=1, capacity=1) -> CandidateS
     return CandidateStage(side=side, moved=moved, num_threads=threads, capacity=capacity)
 
 
-def way(*stages: CandidateStage) -> Candidate:
-    return Candidate(label="a way", stages=stages, removes_own=not stages)
+def candidate(*stages: CandidateStage) -> Candidate:
+    return Candidate(label="a candidate", stages=stages, removes_own=not stages)
 
 
 def unstaged_costs(**meta) -> tuple[Boundary, Costs]:
-    boundary = boundary_of()
+    boundary = model_boundary()
     meta = {"untraced": measured(20.6, 10.6), "source_cores": 0.0} | meta
     return boundary, node_costs(timed_trace(UNSTAGED_STEP, **meta), boundary.view)
 
@@ -105,9 +106,9 @@ def test_costs_of_nodes_and_of_the_input():
 
 def test_the_way_that_was_traced_is_predicted_as_it_was_measured():
     boundary, costs = unstaged_costs()
-    found = predict(boundary, costs, way())
+    found = predict(boundary, costs, candidate())
     assert found == Prediction(
-        label="a way",
+        label="a candidate",
         step_ms=pytest.approx(20.6, rel=0.005),
         bound_ms=pytest.approx(20.6, rel=0.005),
         limited_by=STEP,
@@ -116,17 +117,17 @@ def test_the_way_that_was_traced_is_predicted_as_it_was_measured():
 
 def test_a_stage_hides_the_wait_and_what_it_moves():
     boundary, costs = unstaged_costs()
-    raw = predict(boundary, costs, way(staged(boundary, "next")))
+    raw = predict(boundary, costs, candidate(staged(boundary, "next")))
     # 0.1 of the client, 2 + 1 + 7 + 0.5 of ops; the wait is a little shorter
     assert raw.step_ms == pytest.approx(10.6, rel=0.02)
     assert raw.limited_by == STEP
-    wide = predict(boundary, costs, way(staged(boundary, "next", "parse", "hash")))
+    wide = predict(boundary, costs, candidate(staged(boundary, "next", "parse", "hash")))
     assert wide.step_ms == pytest.approx(13.06, rel=0.02)
     assert (wide.limited_by, wide.bound_ms) == ("stage 1", pytest.approx(13.06, rel=0.01))
     chained = predict(
         boundary,
         costs,
-        way(staged(boundary, "next"), staged(boundary, "next", "parse", "hash")),
+        candidate(staged(boundary, "next"), staged(boundary, "next", "parse", "hash")),
     )
     assert chained.step_ms == pytest.approx(10.06, rel=0.02)
     assert chained.limited_by in (INPUT, "stage 1")
@@ -134,7 +135,7 @@ def test_a_stage_hides_the_wait_and_what_it_moves():
 
 def test_a_tracer_that_slows_the_ops_is_taken_out_again():
     slowed = [(name, op, ms * (1.4 if name != "next" else 1)) for name, op, ms in UNSTAGED_STEP]
-    boundary = boundary_of()
+    boundary = model_boundary()
     trace = timed_trace(slowed, untraced=measured(20.6, 10.6), source_cores=0.0)
     costs = node_costs(trace, boundary.view)
     assert ms_of(costs, boundary, "dense") == pytest.approx(7, rel=0.01)
@@ -144,12 +145,12 @@ def test_a_tracer_that_slows_the_ops_is_taken_out_again():
 def test_ops_that_use_both_cores_leave_nothing_to_a_stage():
     boundary, costs = unstaged_costs(untraced=measured(20.6, 0.1 + 2 * 20.5), source_cores=1.0)
     assert costs.cores_per_op == pytest.approx(2, rel=0.03)
-    found = predict(boundary, costs, way(staged(boundary, "next", "parse")))
+    found = predict(boundary, costs, candidate(staged(boundary, "next", "parse")))
     assert found.limited_by == CORES
-    alone = predict(boundary, costs, way()).step_ms
+    alone = predict(boundary, costs, candidate()).step_ms
     # the input's own 10 ms on one core find another
     assert found.bound_ms == pytest.approx(alone - 5, rel=0.02)
-    four = predict(boundary, costs, way(staged(boundary, "next", "parse")), cores=4)
+    four = predict(boundary, costs, candidate(staged(boundary, "next", "parse")), cores=4)
     assert four.step_ms < found.step_ms
 
 
@@ -161,7 +162,7 @@ def test_an_input_that_computes_is_work_and_no_wait():
 
 
 def test_a_trace_without_notes_is_taken_as_it_is():
-    boundary = boundary_of()
+    boundary = model_boundary()
     costs = node_costs(timed_trace(UNSTAGED_STEP), boundary.view)
     assert ms_of(costs, boundary, "dense") == 7 + OP
     assert (costs.cores_per_op, costs.scale, costs.packs) == (1, 1, False)
@@ -182,33 +183,33 @@ def own_trace(**meta) -> Trace:
 
 
 def test_a_trace_of_the_users_stage_says_what_the_step_took_without_it():
-    boundary = boundary_of(STAGED)
+    boundary = model_boundary(STAGED)
     costs = node_costs(own_trace(), boundary.view)
     own = Candidate(label="own", stages=(own_stage(boundary, boundary.sides[0]),))
     as_it_is = predict(boundary, costs, own)
     assert as_it_is.step_ms == pytest.approx(12.06, rel=0.01)
     assert as_it_is.limited_by == "your stage"
-    assert predict(boundary, costs, way()).step_ms == pytest.approx(20.6, rel=0.02)
+    assert predict(boundary, costs, candidate()).step_ms == pytest.approx(20.6, rel=0.02)
     # two threads wait in turn and parse while the other waits
     twice = Candidate(
         label="own, 2 threads",
         stages=(
-            own_stage(boundary_of(STAGED, stage=StageOptions(num_threads=2)), boundary.sides[0]),
+            own_stage(model_boundary(STAGED, stage=StageOptions(num_threads=2)), boundary.sides[0]),
         ),
     )
     assert predict(boundary, costs, twice).step_ms == pytest.approx(10.06, rel=0.02)
 
 
 def test_widening_the_users_stage_moves_what_is_behind_its_take_before_its_put():
-    boundary = boundary_of(STAGED)
+    boundary = model_boundary(STAGED)
     costs = node_costs(own_trace(), boundary.view)
     own = own_stage(boundary, boundary.sides[0])
     wide = CandidateStage(
         side=own.side, moved=own.moved | own.side.widest, num_threads=1, capacity=1
     )
-    assert predict(boundary, costs, way(wide)).bound_ms == pytest.approx(13.06, rel=0.01)
+    assert predict(boundary, costs, candidate(wide)).bound_ms == pytest.approx(13.06, rel=0.01)
     second = CandidateStage(side=own.side, moved=own.side.widest, num_threads=1, capacity=1)
-    behind = predict(boundary, costs, way(own, second))
+    behind = predict(boundary, costs, candidate(own, second))
     assert behind.bound_ms == pytest.approx(12.06, rel=0.01)
 
 
@@ -216,21 +217,21 @@ def test_widening_the_users_stage_moves_what_is_behind_its_take_before_its_put()
 def test_copies_that_ran_ahead_count_for_their_originals(prefix: str):
     ahead = [(f"{prefix}/{name}", op, ms) for name, op, ms in UNSTAGED_STEP[:3]]
     step = [("dense", "MatMul", 7.0), ("train", "AssignVariableOp", 0.5)]
-    boundary = boundary_of()
+    boundary = model_boundary()
     trace = timed_trace(
         step, {"smart_stage": ahead}, untraced=measured(13.06, 10.66), source_cores=0.0
     )
     costs = node_costs(trace, boundary.view)
     assert ms_of(costs, boundary, "hash") == pytest.approx(1, rel=0.01)
     assert costs.wait_ns[boundary.view.number("next")] == 10e6
-    assert predict(boundary, costs, way()).step_ms == pytest.approx(20.6, rel=0.02)
+    assert predict(boundary, costs, candidate()).step_ms == pytest.approx(20.6, rel=0.02)
 
 
-def test_a_trace_of_chained_stages_is_replayed_as_a_chain():
+def test_a_trace_of_chained_stages_is_simulated_as_a_chain():
     first = [("smart_stage_input/next", "IteratorGetNext", 10.0)]
     second = [("smart_stage/parse", "DecodeCSV", 9.0), ("smart_stage/hash", HASH[1], 2.0)]
     step = [("dense", "MatMul", 7.0), ("train", "AssignVariableOp", 0.5)]
-    boundary = boundary_of()
+    boundary = model_boundary()
     trace = timed_trace(
         step,
         {"smart_stage": second, "smart_stage_input": first},
@@ -240,16 +241,16 @@ def test_a_trace_of_chained_stages_is_replayed_as_a_chain():
     costs = node_costs(trace, boundary.view)
     # were both stages fed by themselves, a step would take 11.06 too; were they one, 21
     assert costs.scale == pytest.approx(1, rel=0.01)
-    assert predict(boundary, costs, way()).step_ms == pytest.approx(28.6, rel=0.03)
+    assert predict(boundary, costs, candidate()).step_ms == pytest.approx(28.6, rel=0.03)
 
 
 def test_what_tensorflow_added_stays_in_the_step():
     added = [*UNSTAGED_STEP, ("ArithmeticOptimizer/x", "Mul", 3.0)]
-    boundary = boundary_of()
+    boundary = model_boundary()
     trace = timed_trace(added, untraced=measured(23.6, 13.6), source_cores=0.0)
     costs = node_costs(trace, boundary.view)
     assert costs.unmatched_ns == pytest.approx(3e6, rel=0.01)
-    raw = predict(boundary, costs, way(staged(boundary, "next")))
+    raw = predict(boundary, costs, candidate(staged(boundary, "next")))
     assert raw.step_ms == pytest.approx(13.6, rel=0.02)
 
 
@@ -267,13 +268,13 @@ def test_ops_of_an_inlined_function_count_for_its_call():
 
 def test_a_node_in_a_loop_counts_as_often_as_it_ran():
     looped = [*UNSTAGED_STEP, (*HASH, 1.0), (*HASH, 1.0)]
-    boundary = boundary_of()
+    boundary = model_boundary()
     costs = node_costs(timed_trace(looped), boundary.view)
     assert ms_of(costs, boundary, "hash") == pytest.approx(3 + 3 * OP)
 
 
 def test_a_step_that_something_disturbed_is_left_out():
-    boundary = boundary_of()
+    boundary = model_boundary()
     steps = [UNSTAGED_STEP] * 11 + [[(*NEXT, 200.0), *UNSTAGED_STEP[1:]]]
     costs = node_costs(timed_trace(steps), boundary.view)
     assert costs.wait_ns.sum() == 10e6
@@ -283,11 +284,11 @@ def test_a_queue_that_is_waited_for_gains_nothing_from_a_stage():
     text = MODEL.replace("IteratorGetNext(it)", "QueueDequeueV2(it)").replace(
         "IteratorV2", "FIFOQueueV2"
     )
-    boundary = boundary_of(text)
+    boundary = model_boundary(text)
     dequeue = [("next", "QueueDequeueV2", 10.0), *UNSTAGED_STEP[1:]]
     trace = timed_trace(dequeue, untraced=measured(20.6, 10.6), source_cores=0.0)
     costs = node_costs(trace, boundary.view)
-    found = predict(boundary, costs, way(staged(boundary, "next", "parse")))
+    found = predict(boundary, costs, candidate(staged(boundary, "next", "parse")))
     assert found.step_ms == pytest.approx(20.6, rel=0.01)
     assert found.limited_by == INPUT
 
@@ -308,11 +309,11 @@ def test_a_pipeline_that_ends_in_a_prefetch_gains_nothing_from_a_stage(end: str,
     options = OptionsDataset(end) variant
     maker = MakeIterator(options, it)
     """
-    boundary = boundary_of(MODEL.replace("next =", pipeline + "next ="))
+    boundary = model_boundary(MODEL.replace("next =", pipeline + "next ="))
     costs = node_costs(
         timed_trace(UNSTAGED_STEP, untraced=measured(20.6, 10.6), source_cores=0.0), boundary.view
     )
-    found = predict(boundary, costs, way(staged(boundary, "next", "parse")))
+    found = predict(boundary, costs, candidate(staged(boundary, "next", "parse")))
     assert found.step_ms == pytest.approx(12.06 if gains else 20.6, rel=0.02)
     assert (found.limited_by == INPUT) is not gains
 
@@ -321,7 +322,7 @@ def test_an_iterator_that_goes_on_by_itself_shows_in_the_rhythm_of_its_items():
     random = np.random.default_rng(5)
     steps = 30
     longer = random.normal(0, 0.6, steps)
-    boundary = boundary_of()
+    boundary = model_boundary()
 
     def gain(waits: np.ndarray) -> float:
         sides = [
@@ -330,8 +331,8 @@ def test_an_iterator_that_goes_on_by_itself_shows_in_the_rhythm_of_its_items():
         ]
         trace = timed_trace(sides, steps=steps, untraced=measured(20.6, 10.6), source_cores=0.0)
         costs = node_costs(trace, boundary.view)
-        ahead = predict(boundary, costs, way(staged(boundary, "next")))
-        return predict(boundary, costs, way()).step_ms / ahead.step_ms
+        ahead = predict(boundary, costs, candidate(staged(boundary, "next")))
+        return predict(boundary, costs, candidate()).step_ms / ahead.step_ms
 
     asked_for = random.normal(10, 0.1, steps)
     assert gain(asked_for) == pytest.approx(1.9, rel=0.05)
@@ -340,7 +341,7 @@ def test_an_iterator_that_goes_on_by_itself_shows_in_the_rhythm_of_its_items():
 
 
 def test_callers_who_stand_in_line_wait_for_the_input_only_once():
-    boundary = boundary_of()
+    boundary = model_boundary()
     ahead = [("smart_stage/next", "IteratorGetNext", 10.0)]
     trace = timed_trace([(*DENSE, 5.0)], {"smart_stage": ahead}, threads=2)
     # both threads ask at once: the second stands in line for 10 ms
@@ -362,13 +363,13 @@ def test_callers_who_stand_in_line_wait_for_the_input_only_once():
 
 def test_a_packing_machine_makes_the_step_after_a_wait_slower():
     wide = [(name, op, ms * (4 if name == "next" else 1)) for name, op, ms in UNSTAGED_STEP]
-    boundary = boundary_of()
+    boundary = model_boundary()
     notes = {"untraced": measured(50.6, 0.1 + 2 * 10.5), "source_cores": 0.0}
     plain = node_costs(timed_trace(wide, **notes, packs_when_idle=False), boundary.view)
     packed = node_costs(timed_trace(wide, **notes, packs_when_idle=True), boundary.view)
-    stage = way(staged(boundary, "next"))
+    stage = candidate(staged(boundary, "next"))
     # measured at 50.6 either way; if that was on one core, the ops are shorter on two
-    assert predict(boundary, packed, way()).step_ms == pytest.approx(50.6, rel=0.01)
+    assert predict(boundary, packed, candidate()).step_ms == pytest.approx(50.6, rel=0.01)
     assert packed.span_ns.sum() < 0.8 * plain.span_ns.sum()
     narrow = [predict(boundary, costs, stage, cores=1).step_ms for costs in (plain, packed)]
     assert narrow[1] <= narrow[0] * 1.01
@@ -376,7 +377,7 @@ def test_a_packing_machine_makes_the_step_after_a_wait_slower():
 
 def test_ops_that_got_less_than_a_core_after_a_wait_shared_one():
     wide = [(name, op, ms * (4 if name == "next" else 1)) for name, op, ms in UNSTAGED_STEP]
-    boundary = boundary_of()
+    boundary = model_boundary()
     notes = {"untraced": measured(50.6, 0.1 + 0.8 * 10.5), "source_cores": 0.0}
     assert node_costs(timed_trace(wide, **notes), boundary.view).packs
     known = timed_trace(wide, **notes, packs_when_idle=False)
@@ -396,13 +397,15 @@ def test_all_ways_of_a_large_graph_are_predicted_in_two_seconds():
         lines += [f"t{tower}/m{i} = Neg(t{tower}/m{i - 1})" for i in range(1, 50)]
         step += [(f"t{tower}/{kind}{i}", "Neg", 0.002) for kind in "nm" for i in range(50)]
     lines.append("train = AssignVariableOp(w, " + ", ".join(f"t{t}/m49" for t in range(40)) + ")")
-    boundary = find_boundary(graph("\n".join(lines)), targets=["train"])
+    boundary = boundary_of(graph("\n".join(lines)), targets=["train"])
     trace = timed_trace(step, untraced=measured(19, 9), source_cores=0.0)
-    ways = candidates(boundary, boundary.sides[0], SmartStageOptions(reorder=True), cores=4)
-    assert len(boundary.view) > 4000 and len(ways) > 20
+    candidates = candidates_of(
+        boundary, boundary.sides[0], SmartStageOptions(reorder=True), cores=4
+    )
+    assert len(boundary.view) > 4000 and len(candidates) > 20
     begun = time.process_time()
     costs = node_costs(trace, boundary.view)
-    found = [predict(boundary, costs, each) for each in ways]
+    found = [predict(boundary, costs, each) for each in candidates]
     assert time.process_time() - begun < 2
     assert found[0].step_ms == pytest.approx(19, rel=0.02)
     assert all(each.step_ms >= each.bound_ms for each in found)

@@ -14,12 +14,12 @@ from workbench.core.prediction.pipeline import (
     POOL,
     STEP,
     Input,
-    Line,
     Pipeline,
+    PipelineStage,
     Work,
     outside_ops,
 )
-from workbench.core.prediction.simulator import replay
+from workbench.core.prediction.simulator import simulate
 
 
 def ops(ms: float, *, cores: float = 1.0, at_once: float = 1.0) -> Work:
@@ -30,8 +30,10 @@ def waits(*ms: float, work: Work | None = None, ahead: bool = False) -> Input:
     return Input(waits_ns=ms, work=work or Work(), ahead=ahead)
 
 
-def stage(work: Work, *inputs: Input, after: int | None = None, threads=1, capacity=1) -> Line:
-    return Line(
+def stage(
+    work: Work, *inputs: Input, after: int | None = None, threads=1, capacity=1
+) -> PipelineStage:
+    return PipelineStage(
         name=f"stage {0 if after is None else after + 1}",
         work=work,
         inputs=inputs,
@@ -41,15 +43,19 @@ def stage(work: Work, *inputs: Input, after: int | None = None, threads=1, capac
     )
 
 
-def pipeline(step: Work, *stages: Line, inputs: tuple[Input, ...] = (), pace=(1.0,)) -> Pipeline:
+def pipeline(
+    step: Work, *stages: PipelineStage, inputs: tuple[Input, ...] = (), step_scales=(1.0,)
+) -> Pipeline:
     after = (len(stages) - 1,) if stages else ()
     return Pipeline(
-        stages=stages, step=Line(name=STEP, work=step, inputs=inputs, after=after), pace=pace
+        stages=stages,
+        step=PipelineStage(name=STEP, work=step, inputs=inputs, after=after),
+        step_scales=step_scales,
     )
 
 
 def lasts(made: Pipeline, *, cores: int = 2, pool: int = 2, packs: bool = False) -> float:
-    return replay(made, cores=cores, pool=pool, packs=packs).step_ns
+    return simulate(made, cores=cores, pool=pool, packs=packs).step_ns
 
 
 def bound(made: Pipeline, *, cores: int = 2, pool: int = 2) -> tuple[str, float]:
@@ -88,7 +94,7 @@ def test_pre_processing_behind_a_wait_on_one_thread_makes_the_stage_the_slowest(
 def test_two_busy_cores_have_nothing_to_give():
     pre, model = ops(3, cores=2, at_once=2), ops(10, cores=2, at_once=2)
     apart = pipeline(pre.then(model))
-    staged = pipeline(model, stage(pre), pace=(1.0,))
+    staged = pipeline(model, stage(pre), step_scales=(1.0,))
     assert lasts(apart) == pytest.approx(13)
     assert lasts(staged) == pytest.approx(13)
     assert bound(staged) == (CORES, 13)
@@ -122,7 +128,7 @@ def test_a_bigger_buffer_smooths_uneven_waits():
 
 
 def test_steps_of_uneven_length_wait_for_their_input_now_and_then():
-    made = pipeline(ops(8), stage(Work(), waits(8)), pace=(0.25, 0.25, 0.25, 0.25, 4))
+    made = pipeline(ops(8), stage(Work(), waits(8)), step_scales=(0.25, 0.25, 0.25, 0.25, 4))
     assert lasts(made) > 9
     assert bound(made)[1] == 8
 
@@ -151,12 +157,12 @@ def test_several_inputs_are_waited_for_at_the_same_time():
 
 def test_stages_side_by_side_feed_one_step():
     one, other = stage(Work(), waits(10)), stage(Work(), waits(6))
-    step = Line(name=STEP, work=ops(7), after=(0, 1))
+    step = PipelineStage(name=STEP, work=ops(7), after=(0, 1))
     assert lasts(Pipeline(stages=(one, other), step=step)) == pytest.approx(10)
 
 
 def test_several_clients_share_the_cores():
-    step = Line(name=STEP, work=ops(6), threads=3)
+    step = PipelineStage(name=STEP, work=ops(6), threads=3)
     assert lasts(Pipeline(stages=(), step=step), cores=2, pool=2) == pytest.approx(3)
 
 
@@ -167,7 +173,7 @@ def test_after_a_wait_a_packing_machine_gives_one_core_for_a_while():
     assert lasts(after_wait) == pytest.approx(80 * ms)
     # 10 ms more if all were done by one core, and what sharing it costs
     assert 90 * ms < lasts(after_wait, packs=True) <= 108 * ms
-    packed = replay(after_wait, cores=2, pool=2, packs=True)
+    packed = simulate(after_wait, cores=2, pool=2, packs=True)
     assert 40 * ms < packed.cpu_ns <= 48 * ms
     # who is always busy has both, and on one core there is nothing to pack
     assert lasts(pipeline(step), packs=True) == pytest.approx(20 * ms)
@@ -176,9 +182,11 @@ def test_after_a_wait_a_packing_machine_gives_one_core_for_a_while():
 
 def test_cpu_time_is_that_of_all_lines():
     made = pipeline(
-        ops(10, cores=1.5, at_once=1.5), stage(ops(3), waits(4, work=outside_ops(2))), pace=(1, 1)
+        ops(10, cores=1.5, at_once=1.5),
+        stage(ops(3), waits(4, work=outside_ops(2))),
+        step_scales=(1, 1),
     )
-    assert replay(made, cores=4, pool=4).cpu_ns == pytest.approx(15 + 3 + 2, rel=0.01)
+    assert simulate(made, cores=4, pool=4).cpu_ns == pytest.approx(15 + 3 + 2, rel=0.01)
     assert made.cpu_ns == 20
 
 
@@ -192,11 +200,11 @@ works = st.builds(
     st.sampled_from([1.0, 1.5, 2.0]),
 )
 pipelines = st.builds(
-    lambda step, pre, first, wait, threads, capacity, chained, pace: pipeline(
+    lambda step, pre, first, wait, threads, capacity, chained, step_scales: pipeline(
         step,
         stage(Work() if chained else first, waits(*wait), threads=threads, capacity=capacity),
         *([stage(pre, after=0, threads=threads, capacity=capacity)] if chained else []),
-        pace=tuple(pace),
+        step_scales=tuple(step_scales),
     ),
     works,
     works,
@@ -220,8 +228,8 @@ def test_nothing_is_faster_than_its_slowest_part(made: Pipeline, cores: int):
 @settings(max_examples=60, deadline=None)
 @given(pipelines, st.integers(1, 3))
 def test_nothing_is_slower_than_all_parts_in_turn(made: Pipeline, cores: int):
-    in_turn = sum(line.item_ns * max(1.0, 2.0 / cores) for line in made.lines)
-    assert lasts(made, cores=cores, pool=cores) <= in_turn * max(made.pace) * 1.1
+    in_turn = sum(stage.item_ns * max(1.0, 2.0 / cores) for stage in made.all_stages)
+    assert lasts(made, cores=cores, pool=cores) <= in_turn * max(made.step_scales) * 1.1
 
 
 def even(made: Pipeline) -> Pipeline:
@@ -232,7 +240,7 @@ def even(made: Pipeline) -> Pipeline:
         )
         for each in made.stages
     ]
-    return dataclasses.replace(made, stages=tuple(stages), pace=(1.0,))
+    return dataclasses.replace(made, stages=tuple(stages), step_scales=(1.0,))
 
 
 @settings(max_examples=60, deadline=None)

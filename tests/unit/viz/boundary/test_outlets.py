@@ -15,8 +15,8 @@ import pytest
 from tests.builders.graphs import graph
 from tests.builders.javascript import evaluate
 from tests.builders.plans import predictions, stage_plan, towers
-from workbench.core.boundary.boundary import find_boundary
-from workbench.core.planning.planner import plan
+from workbench.core.boundary.legality import boundary_of
+from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit
 from workbench.viz.boundary.html import (
     _breaks,
@@ -34,7 +34,7 @@ NASTY = "<script>alert(1)</script>\"'&"
 
 @pytest.fixture(scope="module")
 def view():
-    made = dataclasses.replace(plan(towers()), predictions=predictions(12.0, 8.0))
+    made = dataclasses.replace(plan_stages(towers()), predictions=predictions(12.0, 8.0))
     return boundary_view(made)
 
 
@@ -116,7 +116,7 @@ def test_two_inputs_stand_below_each_other():
     v = VariableV2
     joined = AddN(a, b, v)
     """
-    boundary = find_boundary(graph(text), targets=["joined"], starts=["a", "b"])
+    boundary = boundary_of(graph(text), targets=["joined"], starts=["a", "b"])
     texts = {
         text.text: text
         for text in picture_of(boundary_static_html(boundary_view(boundary))).iter(f"{SVG}text")
@@ -136,7 +136,7 @@ def test_names_are_text_and_never_markup():
     nasty = dataclasses.replace(
         nasty, names=tuple(f"{NASTY}/{name}" for name in nasty.names), ops=(NASTY, *nasty.ops[1:])
     )
-    boundary = find_boundary(nasty, targets=[f"{NASTY}/loss"], starts=[f"{NASTY}/next"], move=())
+    boundary = boundary_of(nasty, targets=[f"{NASTY}/loss"], starts=[f"{NASTY}/next"], move=())
     edits = (Edit(name=NASTY, reason=NASTY),)
     made = boundary_view(stage_plan(boundary=boundary, edits=edits))
     page = boundary_html(made, "x")

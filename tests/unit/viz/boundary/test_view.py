@@ -19,10 +19,10 @@ from tests.builders.plans import (
     towers,
 )
 from workbench.core.boundary.blockers import Reason
-from workbench.core.boundary.boundary import find_boundary
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
+from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.core.planning.planner import plan
+from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit, StagePlan
 from workbench.viz.boundary import causes, refusals
 from workbench.viz.boundary.view import boundary_view
@@ -52,7 +52,7 @@ def sentence(view):
 
 @pytest.fixture(scope="module")
 def planned():
-    return boundary_view(plan(towers()))
+    return boundary_view(plan_stages(towers()))
 
 
 def test_the_areas_follow_the_data(planned):
@@ -155,7 +155,7 @@ def test_what_nothing_reads_says_why_it_travels(planned):
     assert box(alone, "next").told.endswith(f"2 tensors travel: string. {UNREAD}")
     # the first stage hands it to the second, which reads it
     assert UNREAD not in box(planned, "next").told
-    some = find_boundary(
+    some = boundary_of(
         graph("next = IteratorGetNext string int64\nw = VariableV2\nloss = Mul(next:1, w)"),
         targets=["loss"],
     )
@@ -163,14 +163,14 @@ def test_what_nothing_reads_says_why_it_travels(planned):
         ("next", "2", "1 string, 1 int64", "loss",
          "1 of them are read by nothing: all outputs of a node travel together."),
     )  # fmt: skip
-    saved = boundary_view(StagePlan.from_json(plan(towers()).to_json()))
+    saved = boundary_view(StagePlan.from_json(plan_stages(towers()).to_json()))
     assert {row[4] for cut in saved.cuts for row in cut.rows} == {"Not known without the graph."}
 
 
 def test_what_your_stage_puts_in_for_nothing_says_so():
     text = OWN_STAGE.replace("scaled = Mul(hash, take:1)", "scaled = Neg(hash)")
     view = graph(text, shared={"put": "clicks", "take": "clicks"}, stage=StageOptions())
-    rows = boundary_view(find_boundary(view, targets=["loss"])).cuts[0].rows
+    rows = boundary_view(boundary_of(view, targets=["loss"])).cuts[0].rows
     assert [row[4] for row in rows] == [
         "1 of them are read by nothing: your stage puts it into the buffer; nothing in the step "
         "reads it."
@@ -190,7 +190,7 @@ def test_the_sentence_has_the_answer(planned):
 
 
 def test_predictions_are_fractions_of_the_slowest():
-    made = dataclasses.replace(plan(towers()), predictions=predictions(12.0, 8.0))
+    made = dataclasses.replace(plan_stages(towers()), predictions=predictions(12.0, 8.0))
     view = boundary_view(made)
     assert sentence(view).endswith("Predicted: 1.50× as fast as un-staged.")
     unstaged, chosen = view.ways
@@ -233,7 +233,7 @@ def test_a_narrower_plan_leaves_what_may_run_ahead():
 
 
 def test_your_own_stage_has_an_area_of_its_own():
-    view = boundary_view(plan(own_stage(num_threads=2, capacity=3)))
+    view = boundary_view(plan_stages(own_stage(num_threads=2, capacity=3)))
     assert [(area.kind, area.title) for area in view.areas] == [
         ("own", "Your stage “prefetch”"),
         ("stage", "Stage “smart_stage”"),
@@ -279,8 +279,8 @@ def test_two_inputs_are_two_chains():
     v = VariableV2
     joined = AddN(pa, pb, v)
     """
-    boundary = find_boundary(graph(text), targets=["joined"], starts=["a", "b"])
-    view = boundary_view(plan(boundary))
+    boundary = boundary_of(graph(text), targets=["joined"], starts=["a", "b"])
+    view = boundary_view(plan_stages(boundary))
     assert [(area.kind, area.chain) for area in view.areas] == [
         ("stage", 0),
         ("stage", 0),
@@ -297,7 +297,7 @@ def test_nothing_may_run_ahead():
     w = VariableV2
     loss = Mul(next, w)
     """
-    view = boundary_view(find_boundary(graph(text), targets=["loss"], keep=["next"]))
+    view = boundary_view(boundary_of(graph(text), targets=["loss"], keep=["next"]))
     assert [area.kind for area in view.areas] == ["compute"]
     assert sentence(view).startswith("Nothing more may run ahead of the step.")
     assert view.areas[0].regions[0].boxes == ()
@@ -328,7 +328,7 @@ def test_boxes_follow_the_data():
     early = Mul(a, w)
     loss = Mul(late, next)
     """
-    view = boundary_view(find_boundary(graph(text), targets=["loss"]))
+    view = boundary_view(boundary_of(graph(text), targets=["loss"]))
     assert [label for label, _ in shown(view, 0)] == ["next", "parse", "z", "a"]
     assert [view.boxes[at].feeds for at in view.areas[0].regions[0].boxes] == [True] * 3 + [False]
     assert [label for label, _ in shown(view, 1)] == ["early", "loss"]
@@ -354,7 +354,7 @@ def test_causes_are_ranked_by_what_they_hold_back(planned):
 def test_a_box_names_what_holds_it_back(planned):
     assert box(planned, "net/lookup…lookup_1").held_by == "table_0…table_1"
     assert box(planned, "loss").held_by == "loop/Enter"
-    several = boundary_view(find_boundary(big_graph(2), targets=["loss"]))
+    several = boundary_view(boundary_of(big_graph(2), targets=["loss"]))
     assert "t0…t1/w" in {each.held_by for each in several.boxes}
 
 
@@ -366,7 +366,7 @@ def test_few_causes_have_a_row(monkeypatch):
 
 
 def test_a_plan_without_its_graph_shows_what_it_moves():
-    made = StagePlan.from_json(plan(towers()).to_json())
+    made = StagePlan.from_json(plan_stages(towers()).to_json())
     view = boundary_view(made)
     assert "was read from JSON and holds no graph" in view.notice
     assert [area.kind for area in view.areas] == ["stage", "stage"]
@@ -393,7 +393,7 @@ def big_graph(towers):
 
 
 def test_thousands_of_nodes_stay_a_handful_of_boxes():
-    view = boundary_view(plan(find_boundary(big_graph(60), targets=["loss"])))
+    view = boundary_view(plan_stages(boundary_of(big_graph(60), targets=["loss"])))
     at_once = sum(len(region.boxes) for area in view.areas for region in area.regions)
     assert at_once <= 30
     assert max(len(each.boxes) for each in view.boxes) <= 12
@@ -428,13 +428,13 @@ def test_other_blockers_are_looked_for_while_that_is_quick(monkeypatch):
 def test_long_paths_are_cut_in_the_middle():
     chain = "\n".join(f"n{i} = Neg({f'n{i - 1}' if i else 'w, next'})" for i in range(30))
     text = f"next = IteratorGetNext\nw = VariableV2\n{chain}\nloss = Mean(n29)"
-    rows = boundary_view(find_boundary(graph(text), targets=["loss"])).rows
+    rows = boundary_view(boundary_of(graph(text), targets=["loss"])).rows
     assert all(len(row.path) <= 13 for row in rows)
     assert any("…" in row.path for row in rows)
 
 
 def test_an_area_says_how_its_stage_runs():
-    made = plan(towers(), SmartStageOptions(num_threads=3, reorder=True, capacity=2))
+    made = plan_stages(towers(), SmartStageOptions(num_threads=3, reorder=True, capacity=2))
     assert boundary_view(made).areas[1].about == "3 threads, buffer of 2 items"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders.plans import towers
 from tests.builders.traces import big_trace, staged_trace
-from workbench.core.planning.planner import plan
+from workbench.core.planning.planner import plan_stages
 from workbench.viz.boundary.widget import BoundaryWidget
 from workbench.viz.notebook import widget
 from workbench.viz.timeline.view import timeline_view
@@ -53,7 +53,7 @@ def test_a_widget_and_its_still_are_two_outputs(
 def test_a_widget_is_made_of_what_can_be_picked_from() -> None:
     assert isinstance(widget(staged_trace()), TimelineWidget)
     assert isinstance(widget(towers()), BoundaryWidget)
-    assert isinstance(widget(plan(towers())), BoundaryWidget)
+    assert isinstance(widget(plan_stages(towers())), BoundaryWidget)
     with pytest.raises(TypeError, match="no widget shows a dict; expected a Trace, a StagePlan or"):
         widget({})  # type: ignore[arg-type]
 

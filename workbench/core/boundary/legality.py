@@ -1,0 +1,138 @@
+"""GraphView → Boundary: finds what of a step may run ahead of it.
+
+A node may run ahead of its step when it depends on the step's batch and on nothing that a step
+changes, is fed, or runs for its effect. Legal cases are numbered in `_legal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from workbench.core.boundary.blockers import Blocker, Reason, find_blockers, mask_of
+from workbench.core.boundary.boundary import Boundary, Side
+from workbench.core.boundary.inputs import Start, find_starts
+from workbench.core.graph import op_types
+from workbench.core.graph.graph_view import Bools, GraphView, Ints
+
+
+def boundary_of(
+    view: GraphView,
+    *,
+    targets: Sequence[str] = (),
+    marked: Sequence[str] = (),
+    runs: Sequence[str] = (),
+    starts: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    move: Sequence[str] = (),
+    fed: Sequence[str] = (),
+) -> Boundary:
+    """Finds what may run ahead of a step.
+
+    Args:
+      view: the graph.
+      targets: names of nodes or tensors that a step runs; they stay on the compute side. Without
+        them everything in the graph counts as part of the step.
+      marked: names of targets that say nothing about what else a step runs.
+      runs: names of nodes that a step runs as well, for their effect, and that stay or move like
+        any other; a widest stage has those that may move.
+      starts: names of the nodes that deliver the input; none: the user's own stages are taken or,
+        without one, the one input that the step has.
+      keep: names that must stay.
+      move: names of stateful nodes that may run ahead all the same, once for each batch.
+      fed: names that are fed although they are no placeholders.
+
+    Returns:
+      The boundary; where nothing may move it says why.
+
+    Raises:
+      PlanError: an unknown name, no input or stage at all, or several inputs and no `starts`.
+    """
+    wanted = [view.number(target) for target in targets]
+    stay = [*wanted, *(view.number(name) for name in marked)]
+    also = view.mask(map(view.number, runs))
+    bounded = bool(wanted or runs)
+    step = view.ancestors(view.mask(wanted) | also) if bounded else np.ones(len(view), bool)
+    chosen = find_starts(view, step=step, bounded=bounded, named=starts)
+    nodes = [node for start in chosen for node in start.nodes]
+    blockers = find_blockers(
+        view,
+        starts=nodes,
+        targets=stay,
+        step=step,
+        bounded=bounded,
+        keep=keep,
+        move=move,
+        fed=fed,
+    )
+    legal = _legal(view, chosen, blockers, step)
+    return Boundary(
+        view=view,
+        targets=tuple(view.names[node] for node in stay),
+        sides=tuple(
+            Side(number=i, start=start, legal=side, widest=_needed(view, start, side, step, also))
+            for i, (start, side) in enumerate(zip(chosen, legal, strict=True))
+        ),
+        step=step,
+        blockers=blockers,
+        next_hop=view.nearest(mask_of(view, blockers)),
+    )
+
+
+def _legal(
+    view: GraphView, starts: Sequence[Start], blockers: dict[int, Blocker], step: Bools
+) -> list[Bools]:
+    """The legal nodes of each start; adds what (3) and (4) refuse to `blockers`.
+
+    Legal is a node that (1) depends on the start, by data or control edges; (2) is no blocker and
+    depends on none; (3) depends on no second start; (4) gives plain tensors wherever the compute
+    side reads it. What it depends on besides, constants and handles, stays where it is and runs
+    on both sides.
+    """
+    begins = [view.mask(start.nodes) for start in starts]
+    stays = view.reached(mask_of(view, blockers))
+    free = ~stays
+    # (3) a node below two starts would have to run in both stages.
+    count = np.zeros(len(view), int)
+    for begin in begins:
+        count += view.reached(begin, within=free)
+    for node in np.flatnonzero(count > 1):
+        blockers[int(node)] = Blocker(
+            node=view.names[node],
+            reason=Reason.SECOND_INPUT,
+            detail="joins two inputs, each with a stage of its own",
+        )
+    while True:
+        stays = view.reached(mask_of(view, blockers))
+        # (1), (2)
+        legal = [view.reached(begin, within=~stays) for begin in begins]
+        stuck = _cannot_travel(view, np.any(legal, axis=0), step)
+        # (4) as the node stays, those that it depends on may become cut edges in turn.
+        if not len(stuck):
+            return legal
+        for node in stuck.tolist():
+            kinds = "/".join(sorted(set(view.outputs[node])))
+            blockers[node] = Blocker(
+                node=view.names[node],
+                reason=Reason.OUTPUT,
+                detail=f"gives the compute side {kinds}, which cannot go through a buffer",
+            )
+
+
+def _cannot_travel(view: GraphView, legal: Bools, step: Bools) -> Ints:
+    """Legal nodes that the rest of the step reads and whose outputs cannot go through a buffer."""
+    data = view.data
+    ends = np.unique(data[legal[data[:, 0]] & ~legal[data[:, 2]] & step[data[:, 2]], 0])
+    return np.asarray(
+        [n for n in ends.tolist() if any(map(op_types.cannot_travel, view.outputs[n]))], int
+    )
+
+
+def _needed(view: GraphView, start: Start, legal: Bools, step: Bools, also: Bools) -> Bools:
+    """The legal nodes that the rest of the step reads, directly or not, or that `also` has."""
+    data = view.data
+    begin = view.mask(start.nodes) & legal
+    ends = view.mask(data[legal[data[:, 0]] & ~legal[data[:, 2]] & step[data[:, 2]], 0])
+    needed = view.ancestors(ends | (also & legal & ~begin), within=legal)
+    return needed | begin if ends.any() else needed
