@@ -19,6 +19,7 @@ from tests.builders.javascript import evaluate
 from tests.builders.traces import START_NS, big_trace, make_trace, staged_trace, unstaged_trace
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors, format
+from workbench.viz.timeline.gaps import GAP_NAMES
 from workbench.viz.timeline.html import timeline_html, timeline_static_html
 from workbench.viz.timeline.scale import on_one_scale
 from workbench.viz.timeline.view import TimelineView, timeline_view
@@ -141,17 +142,17 @@ def test_gaps_around_the_ops_of_a_step_are_its_call_and_return() -> None:
     def op(at: int, step: int) -> tuple[int, int, int, int, int, int]:
         return (START_NS + at * MS, MS, 0, 0, 2, step)
 
-    def gaps(*events: tuple[int, int, int, int, int, int]) -> list[str]:
+    def named(*events: tuple[int, int, int, int, int, int]) -> list[str]:
         runs = (run(1, 0), run(2, 10), run(3, 20), run(4, 40))
         view = timeline_view(make_trace(events, runs=runs))
-        return [gaps.GAP_NAMES[code] for code in view.spans.gap.tolist() if code]
+        return [GAP_NAMES[code] for code in view.spans.gap.tolist() if code]
 
-    assert gaps(op(0, 1), op(9, 1), op(18, 2), op(19, 2), op(20, 3), op(21, 3), op(41, 4)) == [
+    assert named(op(0, 1), op(9, 1), op(18, 2), op(19, 2), op(20, 3), op(21, 3), op(41, 4)) == [
         "no ready node",
         "call of the step",
         "between steps",
     ]
-    assert gaps(op(1, 1), op(12, 2), op(29, 3)) == ["return of the step", "call of the step"]
+    assert named(op(1, 1), op(12, 2), op(29, 3)) == ["return of the step", "call of the step"]
 
 
 def test_sentence_counts_the_steps_that_wait() -> None:
