@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from workbench.core.trace.trace import load_trace as load_trace
     from workbench.errors import WorkbenchError as WorkbenchError
     from workbench.experiments.comparison.compare import compare as compare
-    from workbench.experiments.comparison.compare import trace as trace
     from workbench.experiments.comparison.results import Comparison as Comparison
+    from workbench.experiments.comparison.trace import trace as trace
     from workbench.experiments.program.function_program import FunctionProgram as FunctionProgram
     from workbench.experiments.program.program import Built as Built
     from workbench.experiments.program.program import Program as Program
@@ -98,7 +98,7 @@ _HOME = {
     "safe_embedding_lookup_sparse": "workbench.ops.lookup.fusion",
     "smart_stage": "workbench.core.smart_stage",
     "staged": "workbench.core.session.staged",
-    "trace": "workbench.experiments.comparison.compare",
+    "trace": "workbench.experiments.comparison.trace",
     "widget": "workbench.viz.notebook",
     "write_report": "workbench.viz.report",
 }

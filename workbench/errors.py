@@ -25,6 +25,11 @@ def one_line(text: str) -> str:
     return "".join(repr(c)[1:-1] if unicodedata.category(c) in _BREAKING else c for c in whole)
 
 
+def first_line(error: object) -> str:
+    """The first line of another library's message, to stand inside a sentence."""
+    return str(error).strip().partition("\n")[0].rstrip(".")
+
+
 def _init_with_one_line(error: BaseException, message: str = "") -> None:
     """The constructor of errors whose message holds a file's name or content."""
     BaseException.__init__(error, one_line(message))

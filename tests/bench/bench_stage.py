@@ -23,7 +23,12 @@ import cloudpickle
 import numpy as np
 
 from workbench.core.options import Optimizations, StageOptions
-from workbench.experiments.measurement.blocks import Candidate, run_blocks, run_pilots, step_time_ms
+from workbench.experiments.measurement.blocks import (
+    TimedSession,
+    run_blocks,
+    run_pilots,
+    step_time_ms,
+)
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import mean_interval, ratio_interval
 from workbench.experiments.program.program import Built, Program
@@ -127,15 +132,15 @@ def measure_throughput(options: DlrmOptions, stage: StageOptions, budget_s: floa
             worker.send(Open(session="main", optimizations=made))
         for worker in workers:
             worker.receive()
-        candidates = [
-            Candidate(label=label, worker=worker, session="main", ahead=count)
+        sessions = [
+            TimedSession(label=label, worker=worker, name="main", ahead=count)
             for (label, _), worker, count in zip(programs, workers, ahead, strict=True)
         ]
         for part in ("build_input", "build_compute"):
             workers[0].call(Open(session=part, part=part, optimizations=Optimizations()))
-            candidates.append(Candidate(label=part, worker=workers[0], session=part, ahead=2))
-        pilots = run_pilots(candidates, budget_s=math.inf, progress=progress)
-        plan, measured = run_blocks(candidates, pilots, budget_s=budget_s, progress=progress)
+            sessions.append(TimedSession(label=part, worker=workers[0], name=part, ahead=2))
+        pilots = run_pilots(sessions, budget_s=math.inf, progress=progress)
+        plan, measured = run_blocks(sessions, pilots, budget_s=budget_s, progress=progress)
     progress.end()
     print(f"\n{plan.rounds} rounds of interleaved blocks, 95 % intervals")
     means = {label: mean_interval(found.rates) for label, found in measured.items()}

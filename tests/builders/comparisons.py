@@ -9,7 +9,7 @@ from tests.builders.plans import predictions, towers
 from tests.builders.traces import staged_trace, unstaged_trace
 from workbench.core.planning.planner import plan_stages
 from workbench.core.trace.trace import Trace
-from workbench.experiments.comparison.results import Bound, Comparison, Ratio, Variant
+from workbench.experiments.comparison.results import Bound, Comparison, MeasuredVariant, Ratio
 from workbench.experiments.measurement.equivalence import Equivalence
 
 ENVIRONMENT = {
@@ -38,10 +38,10 @@ SETTINGS = {
 }
 
 
-def variant(label: str, rate: float, half: float, **more: Any) -> Variant:
+def variant(label: str, rate: float, half: float, **more: Any) -> MeasuredVariant:
     """Six blocks that alternate around the rate."""
     swing = (-1, 1, -0.5, 0.5, 1, -1)
-    return Variant(
+    return MeasuredVariant(
         **{
             "label": label,
             "steps_per_s": rate,

@@ -48,7 +48,7 @@ def add_trace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 
 def _trace(chosen: argparse.Namespace) -> int:
-    from workbench.experiments.comparison.compare import trace
+    from workbench.experiments.comparison.trace import trace
 
     loaded()
     model = MODELS[chosen.model]()

@@ -11,13 +11,19 @@ from workbench.errors import OptionError
 from workbench.named_fields import named_fields
 
 
-def _at_least(owner: object, name: str, least: int) -> None:
-    """Requires an integer field of at least `least`; bool is not an integer here."""
-    value = getattr(owner, name)
+def require_at_least(name: str, value: object, least: int) -> None:
+    """Requires an integer of at least `least`; bool is not an integer here.
+
+    Raises:
+      OptionError: another value; the message calls it `name`.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise OptionError(
-            f"{type(owner).__name__}.{name} is {value!r}; expected an integer of at least {least}"
-        )
+        raise OptionError(f"{name} is {value!r}; expected an integer of at least {least}")
+
+
+def _at_least(owner: object, name: str, least: int) -> None:
+    """Requires an integer field of at least `least`."""
+    require_at_least(f"{type(owner).__name__}.{name}", getattr(owner, name), least)
 
 
 @named_fields

@@ -20,7 +20,8 @@ from workbench.core.graph.critical_path import critical_path
 from workbench.core.options import CostModelOptions, ExecutorPolicy
 from workbench.core.tf_graph.import_graph import graph_view
 from workbench.errors import OptionError
-from workbench.experiments.comparison.compare import compare, trace
+from workbench.experiments.comparison.compare import compare
+from workbench.experiments.comparison.trace import trace
 from workbench.experiments.program.program import Built, Program
 
 v1 = tf.compat.v1

@@ -17,7 +17,8 @@ import workbench as wb
 from tests.builders.processes import hear_ctrl_c
 from workbench.core.options import StageOptions
 from workbench.errors import OptionError, RunError
-from workbench.experiments.comparison.compare import compare, trace
+from workbench.experiments.comparison.compare import compare
+from workbench.experiments.comparison.trace import trace
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker.messages import Open, RunSteps
 from workbench.experiments.worker.process import CANCELLED, started_workers

@@ -9,8 +9,9 @@ import pytest
 
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.errors import PlanError
-from workbench.experiments.comparison.compare import compare, trace
+from workbench.experiments.comparison.compare import compare
 from workbench.experiments.comparison.results import load_comparison
+from workbench.experiments.comparison.trace import trace
 from workbench.experiments.program.program import Built, Program
 from workbench.viz.boundary.view import boundary_view
 

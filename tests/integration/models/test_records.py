@@ -13,14 +13,15 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.builders.containers import write_parquet, write_tfrecord
 from workbench.core.options import Optimizations, StageOptions
 from workbench.core.session.prefetch_hook import make_prefetch_hook
 from workbench.errors import DataError
 from workbench.models.building.graph_input import next_lines, stage
 from workbench.models.data import parquet, tfrecord
-from workbench.models.data.containers import check_file, line_blocks, write_parquet, write_tfrecord
+from workbench.models.data.containers import check_file, line_blocks
 from workbench.models.data.criteo import check_criteo, generate_criteo
-from workbench.models.data.dataset import parse_lines, parse_rows, row_dataset
+from workbench.models.data.dataset import parse_lines, parse_rows
 from workbench.models.data.table_format import CheckedTable, Column, TableFormat
 from workbench.models.data.taobao import (
     check_dssm,
@@ -202,33 +203,6 @@ class TestTfrecord:
         assert {name: values.tolist() for name, values in batch.items()} == {
             "label": [1.0], "N": [0.0], "C": [b""], "L": [b""],
         }  # fmt: skip
-
-    def test_examples_are_written_as_others_write_them(self, log, tmp_path):
-        (tmp_path / "log.tsv").write_bytes(b"1\t2.5\ta\tx|y\n0\t\t\t\n")
-        text = check_table(tmp_path / "log.tsv", SMALL)
-        written = write_tfrecord(text, tmp_path / "log.tfrecord")
-        with v1.Session() as session:
-            rows = v1.data.make_one_shot_iterator(row_dataset(written).batch(9)).get_next()
-            found = [tf.train.Example.FromString(one) for one in session.run(rows)]
-        assert found[0] == tf.train.Example.FromString(self.example())
-        assert found[1] == tf.train.Example.FromString(
-            self.example(label=0.0, N=None, C=None, L=None)
-        )
-
-    def test_a_long_example_has_a_length_of_several_bytes(self, tmp_path):
-        (tmp_path / "log.tsv").write_bytes(b"1\t2.5\t" + b"a" * 70_000 + b"\tx\n")
-        text = check_table(tmp_path / "log.tsv", SMALL)
-        written = write_tfrecord(text, tmp_path / "log.tfrecord")
-        assert b"".join(line_blocks(written)) == text.path.read_bytes()
-
-    def test_few_features_are_kept(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(tfrecord, "_MOST_KEPT", 2)
-        lines = b"".join(b"%d\t%d\t%d\tx\n" % (i % 2, i, i) for i in range(9))
-        (tmp_path / "log.tsv").write_bytes(lines)
-        written = write_tfrecord(
-            check_table(tmp_path / "log.tsv", SMALL), tmp_path / "log.tfrecord"
-        )
-        assert b"".join(line_blocks(written)) == lines
 
     @settings(deadline=None, max_examples=10)
     @given(

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.builders.containers import write_tfrecord
 from workbench.core.function.stage import smart_stage_function
 from workbench.models import MODELS
 from workbench.models.building import criteo_keras
-from workbench.models.data.containers import write_tfrecord
 from workbench.models.data.criteo import check_criteo, generate_criteo
 from workbench.models.zoo import deepfm_keras, dlrm_keras
 

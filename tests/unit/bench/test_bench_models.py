@@ -29,7 +29,7 @@ from tests.bench.model_jobs import (
 from tests.bench.model_tables import frame_of, markdown, rows_of
 from tests.builders.comparisons import ENVIRONMENT
 from workbench.errors import RunError
-from workbench.experiments.comparison.results import Comparison, Ratio, Variant
+from workbench.experiments.comparison.results import Comparison, MeasuredVariant, Ratio
 from workbench.experiments.program.toggles import TOGGLES
 from workbench.models import MODELS as ZOO
 
@@ -53,7 +53,7 @@ def comparison(job: Job = JOB, step_ms: float = 25.0) -> Comparison:
     return Comparison(
         program=job.model,
         variants=tuple(
-            Variant(
+            MeasuredVariant(
                 label=label,
                 steps_per_s=40 * s,
                 low=39 * s,

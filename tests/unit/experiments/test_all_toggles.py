@@ -12,15 +12,16 @@ from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError, PlanError, RunError
 from workbench.experiments.comparison import applicable_toggles, process_groups
 from workbench.experiments.comparison import compare as compare_module
+from workbench.experiments.comparison import summary as summary_module
 from workbench.experiments.comparison.compare import compare
-from workbench.experiments.comparison.interleaved_run import TakenTurns
+from workbench.experiments.comparison.interleaved_run import InterleavedRun
 from workbench.experiments.comparison.process_groups import groups_that_fit
-from workbench.experiments.measurement.blocks import Measured
+from workbench.experiments.measurement.blocks import MeasuredBlocks
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.program.toggles import TOGGLES, every_toggle, optimizations_of
-from workbench.experiments.program.variant import settings_of
+from workbench.experiments.program.variant import variants_of
 from workbench.experiments.worker.messages import Close
 
 STAGE, SMART = StageOptions(), SmartStageOptions()
@@ -129,7 +130,7 @@ GB = 1 << 30
     ],
 )
 def test_variants_that_do_not_fit_into_memory_form_groups_with_the_baseline(free, sizes):
-    made = settings_of(every_toggle(), STAGE, SMART)
+    made = variants_of(every_toggle(), STAGE, SMART)
     groups = groups_that_fit(made, GB, free)
     assert [len(group) for group in groups] == sizes
     assert all(group[0] == made[0] for group in groups)
@@ -155,18 +156,18 @@ def test_groups_are_one_comparison_with_ratios_to_their_own_baselines(monkeypatc
     rates = {"stage": (20.0, 10.0), "inline executor": (30.0, 15.0)}
     seen = []
 
-    def take_turns(program, settings, *, budget_s, **others):
-        seen.append(([s.label for s in settings], budget_s))
-        rate, base = rates[settings[1].label]
+    def run_interleaved(program, variants, *, budget_s, **others):
+        seen.append(([v.label for v in variants], budget_s))
+        rate, base = rates[variants[1].label]
         measured = {
-            s.label: Measured(rates=(rate if n else base,) * 6, step_ns_median=1e9)
-            for n, s in enumerate(settings)
+            v.label: MeasuredBlocks(rates=(rate if n else base,) * 6, step_ns_median=1e9)
+            for n, v in enumerate(variants)
         }
         plan = BlockPlan(
-            rounds=6, steps=(len(seen) * 10,) * 2, dropped=(3,) * len(settings), seconds=1.0
+            rounds=6, steps=(len(seen) * 10,) * 2, dropped=(3,) * len(variants), seconds=1.0
         )
-        return TakenTurns(
-            settings=tuple(settings), opened=None, checks=(), plan=plan, measured=measured,
+        return InterleavedRun(
+            variants=tuple(variants), opened=None, checks=(), plan=plan, measured=measured,
             traces={},
         )  # fmt: skip
 
@@ -174,8 +175,8 @@ def test_groups_are_one_comparison_with_ratios_to_their_own_baselines(monkeypatc
     monkeypatch.setattr(compare_module, "without_effect", lambda *_: left_out)
     monkeypatch.setattr(compare_module, "free_bytes", lambda: 2.0)
     monkeypatch.setattr(compare_module, "largest_child_bytes", lambda: 1)
-    monkeypatch.setattr(compare_module, "environment", lambda opened: {})
-    monkeypatch.setattr(compare_module, "take_turns", take_turns)
+    monkeypatch.setattr(summary_module, "environment", lambda opened: {})
+    monkeypatch.setattr(compare_module, "run_interleaved", run_interleaved)
     found = compare(PROGRAM, all=True, budget_s=40.0, progress=False)
     # what one group leaves, the next one has
     assert [labels for labels, _ in seen] == [["off", "stage"], ["off", "inline executor"]]
@@ -187,4 +188,4 @@ def test_groups_are_one_comparison_with_ratios_to_their_own_baselines(monkeypatc
     assert found.command == "workbench.compare(mine, all=True, budget_s=40)"
     *reasons, groups = found.variants[0].notes
     assert "fused_v1 was left out: it has none." in reasons and len(reasons) == 4
-    assert "took turns in 2 groups, each beside a baseline of its own" in groups
+    assert "were measured in 2 groups, each beside a baseline of its own" in groups

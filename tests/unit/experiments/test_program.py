@@ -13,13 +13,14 @@ import pytest
 from tests.builders.plans import planned_stage, stage_plan, towers
 from workbench.core.options import StageOptions
 from workbench.errors import DataError, OptionError
-from workbench.experiments.comparison.compare import compare, trace
+from workbench.experiments.comparison.compare import compare
 from workbench.experiments.comparison.results import (
     Comparison,
+    MeasuredVariant,
     Ratio,
-    Variant,
     load_comparison,
 )
+from workbench.experiments.comparison.trace import trace
 from workbench.experiments.measurement.bounds import Bound
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.progress import Progress
@@ -93,7 +94,7 @@ def test_dlrm_options_are_checked(tmp_path, field, value, said):
 
 def comparison() -> Comparison:
     def variant(label, rate, **more):
-        return Variant(
+        return MeasuredVariant(
             label=label,
             steps_per_s=rate,
             low=rate - 1,

@@ -19,7 +19,7 @@ from workbench.experiments.measurement.time_budget import (
     warm_step_s,
 )
 from workbench.experiments.program.program import Program
-from workbench.experiments.program.variant import settings_of
+from workbench.experiments.program.variant import variants_of
 from workbench.experiments.worker.messages import (
     Close,
     Open,
@@ -139,9 +139,9 @@ def measured(monkeypatch):
         monkeypatch.setattr(
             interleaved_run, "TimeBudget", lambda seconds: TimeBudget(seconds, clock)
         )
-        found = interleaved_run.take_turns(
+        found = interleaved_run.run_interleaved(
             program,
-            settings_of(toggles, StageOptions(num_threads=2), SmartStageOptions()),
+            variants_of(toggles, StageOptions(num_threads=2), SmartStageOptions()),
             budget_s=budget_s,
             trace_steps=30,
             step_stats=False,

@@ -1,4 +1,4 @@
-"""Settings: what toggles make, and what a setting says of the stages that it will run."""
+"""Variants: what toggles make, and what a variant says of the stages that it will run."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tests.builders.plans import planned_stage, predictions, stage_plan
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.core.planning.stage_plan import Edit
 from workbench.errors import OptionError
-from workbench.experiments.program.variant import Setting, settings_of
+from workbench.experiments.program.variant import Variant, variants_of
 
 STAGE = StageOptions(num_threads=2, capacity=3)
 SMART = SmartStageOptions(reorder=True)
 
 
-def setting(*stages, stage=None, smart_stage=SMART, **plan):
+def variant(*stages, stage=None, smart_stage=SMART, **plan):
     made = Optimizations(stage=stage, smart_stage=smart_stage)
-    return Setting(label=made.label(), optimizations=made, plan=stage_plan(*stages, **plan))
+    return Variant(label=made.label(), optimizations=made, plan=stage_plan(*stages, **plan))
 
 
 def test_each_toggle_is_one_variant_beside_the_baseline():
-    made = settings_of(["stage", "smart_stage", "stage+smart_stage", "stage"], STAGE, SMART)
+    made = variants_of(["stage", "smart_stage", "stage+smart_stage", "stage"], STAGE, SMART)
     assert [each.label for each in made] == ["off", "stage", "smart stage", "stage + smart stage"]
     assert [each.optimizations for each in made] == [
         Optimizations(),
@@ -33,7 +33,7 @@ def test_each_toggle_is_one_variant_beside_the_baseline():
 
 
 def test_toggles_joined_by_a_plus_are_one_variant():
-    made = settings_of(["fused_v1", "fused_v2+stage", "stage+fused_v2"], STAGE, SMART)
+    made = variants_of(["fused_v1", "fused_v2+stage", "stage+fused_v2"], STAGE, SMART)
     assert [each.label for each in made] == ["off", "fused V1", "stage + fused V2"]
     assert made[2].optimizations == Optimizations(stage=STAGE, fused_embeddings="v2")
     # threads are the stages' matter
@@ -49,19 +49,19 @@ def test_toggles_joined_by_a_plus_are_one_variant():
         (["fused_v1+fused_v2"], "has both versions of fused lookups; expected one"),
     ],
 )
-def test_toggles_that_make_no_setting(toggles, message):
+def test_toggles_that_make_no_variant(toggles, message):
     with pytest.raises(OptionError, match=message):
-        settings_of(toggles, STAGE, SMART)
+        variants_of(toggles, STAGE, SMART)
 
 
 def test_a_plan_for_fused_lookups_does_not_speak_for_the_whole_gain():
     fused = Optimizations(smart_stage=SMART, fused_embeddings="v1")
     plan = stage_plan(predictions=predictions(12.0, 8.0))
-    assert Setting(label="both", optimizations=fused, plan=plan).predicted is None
+    assert Variant(label="both", optimizations=fused, plan=plan).predicted is None
 
 
-def test_a_setting_without_a_stage_holds_nothing_ready():
-    off = Setting(label="off", optimizations=Optimizations())
+def test_a_variant_without_a_stage_holds_nothing_ready():
+    off = Variant(label="off", optimizations=Optimizations())
     assert (off.ahead, off.threads, off.predicted, off.notes()) == (0, 0, None, ())
     assert off.with_threads(3) == off
 
@@ -69,16 +69,16 @@ def test_a_setting_without_a_stage_holds_nothing_ready():
 def test_items_ahead_are_those_of_every_stage():
     first = planned_stage("input", options=StageOptions(capacity=1, num_threads=1))
     second = planned_stage(options=StageOptions(capacity=2, num_threads=3))
-    assert (setting(first, second).ahead, setting(first, second).threads) == (7, 3)
+    assert (variant(first, second).ahead, variant(first, second).threads) == (7, 3)
     # the plan's stage stands behind the user's own
-    assert setting(second, stage=STAGE).ahead == 10
+    assert variant(second, stage=STAGE).ahead == 10
     # a widened stage is the user's own
-    assert setting(dataclasses.replace(second, widens=planned_stage(widens=True).widens),
+    assert variant(dataclasses.replace(second, widens=planned_stage(widens=True).widens),
                    stage=STAGE).ahead == 5  # fmt: skip
 
 
 def test_threads_change_in_options_and_plan_alike():
-    made = setting(planned_stage(), stage=STAGE).with_threads(4)
+    made = variant(planned_stage(), stage=STAGE).with_threads(4)
     assert made.optimizations.stage.num_threads == 4
     assert made.optimizations.smart_stage == SmartStageOptions(num_threads=4, reorder=True)
     assert made.plan.stages[0].options.num_threads == 4
@@ -89,16 +89,16 @@ def test_threads_change_in_options_and_plan_alike():
 
 
 def test_a_prediction_is_a_ratio_of_step_times():
-    assert setting(predictions=predictions(12.0, 8.0)).predicted == pytest.approx(1.5)
+    assert variant(predictions=predictions(12.0, 8.0)).predicted == pytest.approx(1.5)
     # of several inputs none speaks for the whole step
-    assert setting(predictions=predictions(12.0, 8.0) * 2).predicted is None
-    assert setting().predicted is None
+    assert variant(predictions=predictions(12.0, 8.0) * 2).predicted is None
+    assert variant().predicted is None
 
 
 def test_a_plan_that_changes_nothing_is_noted():
-    assert setting(planned_stage()).notes() == ()
+    assert variant(planned_stage()).notes() == ()
     edit = Edit(name="stage nothing", reason="no node on the compute side needs 'next'")
-    assert setting(edits=(edit,)).notes() == (
+    assert variant(edits=(edit,)).notes() == (
         "Smart stage: its plan moves nothing ahead of the step (stage nothing: no node on the "
         "compute side needs 'next'), so this variant runs what all off runs.",
     )
@@ -106,11 +106,11 @@ def test_a_plan_that_changes_nothing_is_noted():
 
 def test_a_plan_that_moves_nothing_does_not_speak_for_the_rest_of_its_variant():
     edit = Edit(name="keep stage", reason="it holds all that may run ahead")
-    plan = setting(edits=(edit,)).plan
+    plan = variant(edits=(edit,)).plan
     wish = Optimizations(
         stage=STAGE, smart_stage=SmartStageOptions(), fused_embeddings="v2", executor="cost_model"
     )
-    (note,) = Setting(label=wish.label(), optimizations=wish, plan=plan).notes()
+    (note,) = Variant(label=wish.label(), optimizations=wish, plan=plan).notes()
     assert note == (
         "Stage + smart stage + fused V2 + cost model executor: its plan moves nothing ahead of the "
         "step (keep stage: it holds all that may run ahead), so what it measures is stage + fused "

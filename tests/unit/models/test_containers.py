@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import decimal
 import struct
 import subprocess
@@ -15,9 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders.containers import write_parquet
 from workbench.errors import DataError
 from workbench.models.data import parquet, text_table
-from workbench.models.data.containers import check_file, container_of, line_blocks, write_parquet
+from workbench.models.data.containers import check_file, container_of, line_blocks
 from workbench.models.data.criteo import check_criteo, generate_criteo
 from workbench.models.data.table_format import CheckedTable, Column, TableFormat
 from workbench.models.data.taobao import (
@@ -280,45 +282,24 @@ def test_what_a_file_is_does_not_depend_on_its_name(small, tmp_path):
     assert container_of(path) == "tfrecord"
 
 
-def test_a_source_is_never_overwritten_by_itself(small, tmp_path):
-    checked = check_file(small(), SMALL)
-    with pytest.raises(DataError, match="is the file that is read; give another path to write"):
-        write_parquet(checked, checked.path)
-    with pytest.raises(DataError, match="is a directory; give the path of the file to write"):
-        write_parquet(checked, tmp_path)
-
-
 def test_rows_of_unknown_columns_are_refused(tmp_path):
     lines = CheckedTable(path=tmp_path / "log.txt", rows=1, more=False)
     with pytest.raises(DataError) as caught:
-        write_parquet(lines, tmp_path / "log.parquet")
+        line_blocks(dataclasses.replace(lines, container="parquet"))
     assert str(caught.value) == (
         f"{tmp_path / 'log.txt'}: its columns are not known; use what `check_file` returned for it"
     )
 
 
-def test_an_interrupted_conversion_leaves_the_old_file(tmp_path):
-    path = tmp_path / "log.parquet"
-    path.write_text("old")
-
-    def blocks():
-        yield b"1\t2\ta\tb\n"
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        parquet.write_blocks(blocks(), SMALL, path)
-    assert [p.name for p in tmp_path.iterdir()] == ["log.parquet"] and path.read_text() == "old"
-
-
 def test_parquet_loads_no_tensorflow(tmp_path):
     code = (
-        "import sys\n"
+        "import pathlib, sys\n"
         "from workbench.models.data.criteo import check_criteo, generate_criteo\n"
-        "from workbench.models.data.containers import write_parquet\n"
         f"home = {str(tmp_path)!r}\n"
         "data = check_criteo(generate_criteo(home + '/a.tsv', rows=10))\n"
         "assert not {'tensorflow', 'pyarrow'} & set(sys.modules)\n"
-        "check_criteo(write_parquet(data, home + '/a.parquet').path)\n"
+        "from tests.builders.containers import write_parquet\n"
+        "check_criteo(write_parquet(data, pathlib.Path(home, 'a.parquet')).path)\n"
         "assert 'tensorflow' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

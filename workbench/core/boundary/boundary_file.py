@@ -120,8 +120,8 @@ def _graph_from(document: dict[str, Any]) -> GraphView:
         ops=tuple(ops[at] for at in document["op_of"]),
         devices=("",) * len(names),
         outputs=tuple(tuple(outputs[at]) for at in document["outputs_of"]),
-        data=edges(np.asarray(document["data"]).T, 4),
-        control=edges(np.asarray(document["control"]).T, 2),
+        data=edges(list(zip(*document["data"], strict=True)), 4),
+        control=edges(list(zip(*document["control"], strict=True)), 2),
         stages={
             put: SeenStage(
                 name=name, options=StageOptions(capacity=capacity, num_threads=num_threads)

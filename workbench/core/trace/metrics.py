@@ -53,16 +53,6 @@ class StepMetrics(Displayed):
     per_stage_run: pd.DataFrame = dataclasses.field(repr=False)
     by_node: pd.DataFrame = dataclasses.field(repr=False)
 
-    def by_op(self) -> pd.DataFrame:
-        """`by_node` summed by op type and side: op, side, spans, total_ns, self_ns, longest_ns."""
-        summed = self.by_node.groupby(["op", "side"], sort=False, as_index=False).agg(
-            spans=("spans", "sum"),
-            total_ns=("total_ns", "sum"),
-            self_ns=("self_ns", "sum"),
-            longest_ns=("longest_ns", "max"),
-        )
-        return summed.sort_values(["self_ns", "op"], ascending=[False, True], ignore_index=True)
-
     def to_pandas(self) -> pd.DataFrame:
         """The single numbers as one row, so that traces can be put below each other."""
         single = [f.name for f in dataclasses.fields(self) if f.repr]

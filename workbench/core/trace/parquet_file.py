@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from workbench.atomic_file import replacing
 from workbench.core.trace.tables import TABLES
-from workbench.errors import TraceError
+from workbench.errors import TraceError, first_line
 
 FORMAT_VERSION = 1
 _VERSION = "format_version"
@@ -59,7 +59,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, pd.DataFrame], dict[st
         file = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
         raise TraceError(
-            f"`{name}` is not a trace: not a Parquet file ({_first_line(error)}); "
+            f"`{name}` is not a trace: not a Parquet file ({first_line(error)}); "
             "expected a file that `Trace.save` wrote"
         ) from error
     with file:
@@ -69,7 +69,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, pd.DataFrame], dict[st
             events = file.read(columns=columns).to_pandas()
         except (pa.ArrowInvalid, OSError) as error:
             raise TraceError(
-                f"`{name}` is damaged: {_first_line(error)}; save or copy it again"
+                f"`{name}` is damaged: {first_line(error)}; save or copy it again"
             ) from error
     tables = {"events": events}
     for table, wanted in TABLES.items():
@@ -101,7 +101,3 @@ def _notes(name: str, columns: list[str], metadata: Mapping[bytes, bytes]) -> di
             "expected a file that `Trace.save` wrote"
         ) from error
     return dict(notes)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0].rstrip(".")

@@ -1,1 +1,1 @@
-"""Variants of a program side by side: opened, run in turns, answered."""
+"""Variants of a program side by side: opened, run interleaved, compared."""

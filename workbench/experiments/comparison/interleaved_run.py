@@ -1,4 +1,4 @@
-"""TakenTurns: variants whose child processes live at the same time and take turns.
+"""InterleavedRun: variants whose child processes live at the same time and run in turn.
 
 Opens their sessions, compares their training, measures blocks, then traces a few steps.
 """
@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from workbench.core.options import Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.open_sessions import FEWEST_TRACED_STEPS, open_sessions
-from workbench.experiments.measurement.blocks import Candidate, Measured, run_blocks, run_pilots
+from workbench.experiments.measurement.blocks import (
+    MeasuredBlocks,
+    TimedSession,
+    run_blocks,
+    run_pilots,
+)
 from workbench.experiments.measurement.bounds import COMPUTE, INPUT
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.equivalence_runs import compare_batches, compare_losses
@@ -19,7 +24,7 @@ from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.measurement.time_budget import TimeBudget, steps_within
 from workbench.experiments.program.function_program import AnyProgram
-from workbench.experiments.program.variant import Setting
+from workbench.experiments.program.variant import Variant
 from workbench.experiments.worker.messages import Close, Open, Opened, RunBlock, TraceSteps
 from workbench.experiments.worker.process import Worker, started_workers
 
@@ -37,11 +42,11 @@ _WARM_UP_STEPS = 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TakenTurns:
-    """What variants that took turns gave.
+class InterleavedRun:
+    """What variants that ran beside each other gave.
 
     Attributes:
-      settings: the variants, the baseline first, with their plans.
+      variants: the baseline first, with their plans.
       opened: what is known of the baseline's graph.
       checks: whether training stayed the same.
       plan: how blocks were laid out.
@@ -49,56 +54,56 @@ class TakenTurns:
       traces: by label; empty where none was asked for.
     """
 
-    settings: tuple[Setting, ...]
+    variants: tuple[Variant, ...]
     opened: Opened
     checks: tuple[Equivalence, ...]
     plan: BlockPlan
-    measured: dict[str, Measured]
+    measured: dict[str, MeasuredBlocks]
     traces: dict[str, Trace]
 
 
-def take_turns(
+def run_interleaved(
     program: AnyProgram,
-    settings: Sequence[Setting],
+    variants: Sequence[Variant],
     *,
     budget_s: float,
     trace_steps: int,
     step_stats: bool,
     equivalence_steps: int,
     progress: Progress,
-) -> TakenTurns:
-    """Measures settings, each in a child process of its own; the first is the baseline.
+) -> InterleavedRun:
+    """Measures variants, each in a child process of its own; the first is the baseline.
 
     Args:
       program, trace_steps, step_stats, equivalence_steps: as of `compare`.
       budget_s: seconds for all of it, starting and tracing included.
-      settings: without their plans.
-      progress: told what is done.
+      variants: without their plans.
+      progress: shows what is done.
 
     Raises:
       OptionError, PlanError, RunError, KeyboardInterrupt: as `compare`.
     """
     budget = TimeBudget(budget_s)
-    progress.phase(f"Starting {len(settings)} child processes")
-    with started_workers([(s.label, program) for s in settings]) as workers:
+    progress.phase(f"Starting {len(variants)} child processes")
+    with started_workers([(s.label, program) for s in variants]) as workers:
         opened, planned = open_sessions(
             program,
-            settings,
+            variants,
             workers,
             sample_steps=trace_steps,
             sample_s=budget.share_s(_SAMPLE_SHARE, _LEAST_S),
             progress=progress,
         )
         checks = _checks(program, planned, workers, opened, equivalence_steps, budget, progress)
-        candidates = _candidates(program, planned, workers)
+        sessions = _timed_sessions(program, planned, workers)
         pilots = run_pilots(
-            candidates, budget_s=budget.share_s(_PILOTS_SHARE, _LEAST_S), progress=progress
+            sessions, budget_s=budget.share_s(_PILOTS_SHARE, _LEAST_S), progress=progress
         )
-        # The candidates begin with the variants, in their order.
+        # The sessions begin with those of the variants, in their order.
         steps_s = [pilot.step_ns / 1e9 for pilot in pilots[: len(planned)]]
         steps, trace_s = _to_trace(trace_steps, steps_s, budget.share_s(_TRACES_SHARE, _LEAST_S))
         plan, measured = run_blocks(
-            candidates,
+            sessions,
             pilots,
             budget_s=max(_LEAST_S, budget.left_s() - trace_s),
             then_s=trace_s,
@@ -107,8 +112,8 @@ def take_turns(
         traces = _traced_variants(
             program, planned, workers, steps, step_stats=step_stats, progress=progress
         )
-    return TakenTurns(
-        settings=tuple(planned),
+    return InterleavedRun(
+        variants=tuple(planned),
         opened=opened,
         checks=tuple(checks),
         plan=plan,
@@ -119,49 +124,49 @@ def take_turns(
 
 def _checks(
     program: AnyProgram,
-    settings: Sequence[Setting],
+    variants: Sequence[Variant],
     workers: Sequence[Worker],
     opened: Opened,
     steps: int,
     budget: TimeBudget,
-    said: Progress,
+    progress: Progress,
 ) -> list[Equivalence]:
     """Whether training stays the same; the first steps of the sessions to measure are compared."""
     checks: list[Equivalence] = []
     if steps:
-        said.phase("Checking that training stays the same")
+        progress.phase("Checking that training stays the same")
         if opened.has_loss:
             checks += compare_losses(
-                settings, workers, opened, steps, budget.share_s(_CHECK_SHARE, _LEAST_S)
+                variants, workers, opened, steps, budget.share_s(_CHECK_SHARE, _LEAST_S)
             )
         checks += compare_batches(
-            program, settings, workers, opened, steps, budget.share_s(_CHECK_SHARE, _LEAST_S)
+            program, variants, workers, opened, steps, budget.share_s(_CHECK_SHARE, _LEAST_S)
         )
     return checks
 
 
-def _candidates(
-    program: AnyProgram, settings: Sequence[Setting], workers: Sequence[Worker]
-) -> list[Candidate]:
+def _timed_sessions(
+    program: AnyProgram, variants: Sequence[Variant], workers: Sequence[Worker]
+) -> list[TimedSession]:
     """The variants and, where the program has them, its parts for the bound."""
-    candidates = [
-        Candidate(
-            label=setting.label,
+    sessions = [
+        TimedSession(
+            label=variant.label,
             worker=worker,
-            session="main",
-            ahead=setting.ahead,
-            learning_steps=setting.learning_steps,
+            name="main",
+            ahead=variant.ahead,
+            learning_steps=variant.learning_steps,
         )
-        for setting, worker in zip(settings, workers, strict=True)
+        for variant, worker in zip(variants, workers, strict=True)
     ]
     if program.build_input and program.build_compute:
         for label, part in ((INPUT, "build_input"), (COMPUTE, "build_compute")):
             # In the child of the baseline: a part is no variant, and while it runs all else waits.
             workers[0].call(Open(session=label, part=part, optimizations=Optimizations()))
-            candidates.append(
-                Candidate(label=label, worker=workers[0], session=label, ahead=_PART_AHEAD)
+            sessions.append(
+                TimedSession(label=label, worker=workers[0], name=label, ahead=_PART_AHEAD)
             )
-    return candidates
+    return sessions
 
 
 def _to_trace(steps: int, steps_s: Sequence[float], seconds: float) -> tuple[int, float]:
@@ -178,7 +183,7 @@ def _to_trace(steps: int, steps_s: Sequence[float], seconds: float) -> tuple[int
 
 def _traced_variants(
     program: AnyProgram,
-    settings: Sequence[Setting],
+    variants: Sequence[Variant],
     workers: Sequence[Worker],
     steps: int,
     *,
@@ -188,7 +193,7 @@ def _traced_variants(
     """Traces of a few steps of each variant, by label.
 
     TensorFlow's own executor records no ops, so a variant on it is traced in a second session, on
-    the normal executor, in turns with the measured one.
+    the normal executor, interleaved with the measured one.
     """
     if not steps:
         return {}
@@ -197,19 +202,19 @@ def _traced_variants(
     if program.build_input and program.build_compute:
         for part in (INPUT, COMPUTE):
             workers[0].call(Close(session=part))
-    for setting, worker in zip(settings, workers, strict=True):
-        again = setting.optimizations.executor is None and not step_stats
+    for variant, worker in zip(variants, workers, strict=True):
+        again = variant.optimizations.executor is None and not step_stats
         if again:
             worker.call(
                 Open(
                     session="traced",
-                    optimizations=setting.optimizations,
-                    plan=setting.plan.to_json() if setting.plan else None,
+                    optimizations=variant.optimizations,
+                    plan=variant.plan.to_json() if variant.plan else None,
                     recorded=True,
                 )
             )
             worker.call(RunBlock(session="traced", steps=_WARM_UP_STEPS))
-        traces[setting.label] = traced(
+        traces[variant.label] = traced(
             worker, "traced" if again else "main", steps, step_stats=step_stats
         )
         if again:
@@ -218,7 +223,7 @@ def _traced_variants(
 
 
 def traced(worker: Worker, session: str, steps: int, *, step_stats: bool) -> Trace:
-    """Traces a few steps of a session, in turns with untraced steps of the session "main"."""
+    """Traces a few steps of a session, between untraced steps of the session "main"."""
     return worker.call(
         TraceSteps(session=session, steps=steps, beside="main", step_stats=step_stats)
     )

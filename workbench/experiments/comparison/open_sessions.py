@@ -19,7 +19,7 @@ from workbench.experiments.program.function_program import (
     FunctionProgram,
     require_possible,
 )
-from workbench.experiments.program.variant import Setting
+from workbench.experiments.program.variant import Variant
 from workbench.experiments.worker.messages import Close, GetPlan, Open, Opened, RunSteps, TraceSteps
 from workbench.experiments.worker.process import Worker
 
@@ -31,83 +31,83 @@ FEWEST_TRACED_STEPS = 5
 
 def open_sessions(
     program: AnyProgram,
-    settings: Sequence[Setting],
+    variants: Sequence[Variant],
     workers: Sequence[Worker],
     *,
     sample_steps: int,
     sample_s: float = math.inf,
     progress: Progress,
     recorded: bool = False,
-) -> tuple[Opened, list[Setting]]:
+) -> tuple[Opened, list[Variant]]:
     """Opens the session "main" in every worker.
 
     Args:
       program: what is run.
-      settings: one for each worker.
+      variants: one for each worker.
       workers: started, without a session.
       sample_steps: steps of the un-staged program to trace for the smart stages; 0
         plans them without a trace.
       sample_s: seconds for each such trace; fewer steps are traced where they are too few.
-      progress: told what is done.
+      progress: shows what is done.
       recorded: on an executor that records its ops: the normal one, where none is chosen.
 
     Returns:
-      What is known of the first session's graph, and the settings with their plans.
+      What is known of the first session's graph, and the variants with their plans.
 
     Raises:
-      OptionError: a setting wants the user's own stage or fused lookups, and the program builds
+      OptionError: a variant wants the user's own stage or fused lookups, and the program builds
         none or can have none.
       PlanError: a smart stage finds no input, or several.
     """
-    for setting in settings:
-        require_possible(program, setting.optimizations)
-    pairs = list(zip(settings, workers, strict=True))
-    plain = [(s, worker) for s, worker in pairs if not s.optimizations.smart_stage]
-    smart = [(s, worker) for s, worker in pairs if s.optimizations.smart_stage]
+    for variant in variants:
+        require_possible(program, variant.optimizations)
+    pairs = list(zip(variants, workers, strict=True))
+    unplanned = [(v, worker) for v, worker in pairs if not v.optimizations.smart_stage]
+    smart = [(v, worker) for v, worker in pairs if v.optimizations.smart_stage]
     progress.phase("Building the graphs")
-    opened = _opened(program, plain, None, recorded)
+    opened = _opened(program, unplanned, None, recorded)
     if smart:
-        for fused in dict.fromkeys(s.optimizations.fused_embeddings for s, _ in smart):
-            same = [(s, w) for s, w in smart if s.optimizations.fused_embeddings == fused]
+        for fused in dict.fromkeys(v.optimizations.fused_embeddings for v, _ in smart):
+            same = [(v, w) for v, w in smart if v.optimizations.fused_embeddings == fused]
             sample = None
             # A function's plan is always the widest.
             if sample_steps and not isinstance(program, FunctionProgram):
                 progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
                 # On no chosen executor: the plan's predictions speak of TensorFlow's own.
-                plain_one = Optimizations(fused_embeddings=fused)
-                sample = _sample(workers[0], plain_one, sample_steps, sample_s)
+                unstaged = Optimizations(fused_embeddings=fused)
+                sample = _sample(workers[0], unstaged, sample_steps, sample_s)
             progress.phase("Planning the smart stage")
             opened |= _opened(program, same, sample, recorded)
     planned = [
-        _with_plan(setting, worker) if setting.optimizations.smart_stage else setting
-        for setting, worker in pairs
+        _with_plan(variant, worker) if variant.optimizations.smart_stage else variant
+        for variant, worker in pairs
     ]
-    return opened[settings[0].label], planned
+    return opened[variants[0].label], planned
 
 
 def _opened(
     program: AnyProgram,
-    pairs: Sequence[tuple[Setting, Worker]],
+    pairs: Sequence[tuple[Variant, Worker]],
     sample: Trace | None,
     recorded: bool,
 ) -> dict[str, Opened]:
-    for setting, worker in pairs:
+    for variant, worker in pairs:
         worker.send(
             Open(
                 session="main",
-                optimizations=setting.optimizations,
+                optimizations=variant.optimizations,
                 sample=sample,
                 recorded=recorded,
             )
         )
-    opened = {setting.label: worker.receive() for setting, worker in pairs}
-    for setting, _ in pairs:
-        if setting.optimizations.stage and not opened[setting.label].stages:
+    opened = {variant.label: worker.receive() for variant, worker in pairs}
+    for variant, _ in pairs:
+        if variant.optimizations.stage and not opened[variant.label].stages:
             raise OptionError(
                 f"program {program.name!r} builds no stage when optimizations.stage is set, so "
                 "there is nothing to compare; hand it to workbench.staged(…) in the build function"
             )
-        if setting.optimizations.fused_embeddings and not opened[setting.label].fused_lookups:
+        if variant.optimizations.fused_embeddings and not opened[variant.label].fused_lookups:
             raise OptionError(
                 f"program {program.name!r} builds no embedding lookup through Workbench, so there "
                 "is nothing to fuse; call workbench.safe_embedding_lookup_sparse(…), or import "
@@ -128,6 +128,6 @@ def _sample(worker: Worker, unstaged: Optimizations, steps: int, seconds: float)
     return trace
 
 
-def _with_plan(setting: Setting, worker: Worker) -> Setting:
+def _with_plan(variant: Variant, worker: Worker) -> Variant:
     planned = worker.call(GetPlan(session="main"))
-    return dataclasses.replace(setting, plan=planned.to_plan())
+    return dataclasses.replace(variant, plan=planned.to_plan())

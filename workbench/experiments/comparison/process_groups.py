@@ -8,7 +8,7 @@ import resource
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench.experiments.program.variant import Setting
+from workbench.experiments.program.variant import Variant
 
 _GROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
@@ -17,26 +17,26 @@ _SHARE = 0.9
 
 
 def groups_that_fit(
-    settings: Sequence[Setting], each_bytes: int, free: float
-) -> list[list[Setting]]:
-    """Settings that may live at the same time, each group with the baseline.
+    variants: Sequence[Variant], each_bytes: int, free: float
+) -> list[list[Variant]]:
+    """Variants that may live at the same time, each group with the baseline.
 
     Args:
-      settings: the baseline first.
+      variants: the baseline first.
       each_bytes: what one process takes, about.
       free: bytes for all of them.
 
     Returns:
-      One group where all fit; else groups of equal size, of two settings at least.
+      One group where all fit; else groups of equal size, of two variants at least.
     """
     # One for the baseline, one for the session in which a variant is traced.
     others = max(1, int(_SHARE * free / max(1, each_bytes)) - 2) if free < math.inf else None
-    if others is None or len(settings) - 1 <= others:
-        return [list(settings)]
-    count = math.ceil((len(settings) - 1) / others)
-    size = math.ceil((len(settings) - 1) / count)
-    rest = settings[1:]
-    return [[settings[0], *rest[at : at + size]] for at in range(0, len(rest), size)]
+    if others is None or len(variants) - 1 <= others:
+        return [list(variants)]
+    count = math.ceil((len(variants) - 1) / others)
+    size = math.ceil((len(variants) - 1) / count)
+    rest = variants[1:]
+    return [[variants[0], *rest[at : at + size]] for at in range(0, len(rest), size)]
 
 
 def largest_child_bytes() -> int:

@@ -26,7 +26,7 @@ _FILE = "comparison.json"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Variant:
+class MeasuredVariant:
     """One setting of the program, measured.
 
     Attributes:
@@ -86,7 +86,7 @@ class Comparison(Displayed):
     """
 
     program: str
-    variants: tuple[Variant, ...]
+    variants: tuple[MeasuredVariant, ...]
     baseline: str
     ratios: tuple[Ratio, ...]
     equivalence: tuple[Equivalence, ...]
@@ -217,7 +217,7 @@ def _from_json(content: dict[str, Any], directory: Path) -> Comparison:
         file = variant.pop("trace")
         plan = _plan_from(variant.pop("plan"), variant.pop("boundary"), directory)
         variants.append(
-            Variant(
+            MeasuredVariant(
                 **{
                     **variant,
                     "block_steps_per_s": tuple(variant["block_steps_per_s"]),

@@ -1,4 +1,4 @@
-"""Runs the blocks of a measurement: pilot, then rounds in which every candidate has its turn."""
+"""Runs the blocks of a measurement: a pilot, then rounds in which each session runs a block."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from workbench.experiments.worker.messages import Open, RunBlock, Steps
 from workbench.experiments.worker.process import Worker, started_workers
 
 _FIRST_STEPS = 5
-# Of each candidate, warming up and piloting each: most seconds, and bounds of steps.
+# Of warming a session up and of its pilot, for each: most seconds, and bounds of steps.
 _WARM_UP_S = 2.0
 _WARM_UP_STEPS = (5, 60)
 _PILOT_STEPS = (6, 30)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Candidate:
-    """What takes turns: a session of a worker.
+class TimedSession:
+    """A session whose blocks are measured, between blocks of others.
 
     Attributes:
       label: its name in results.
       worker: the child process.
-      session: the name of a session open there.
+      name: of the session, which is open there.
       ahead: items it can hold ready when its block begins.
       learning_steps: steps that it must have run before it is measured.
     """
 
     label: str
     worker: Worker
-    session: str
+    name: str
     ahead: int = 0
     learning_steps: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Measured:
-    """What the blocks of one candidate gave.
+class MeasuredBlocks:
+    """What the blocks of one session gave.
 
     Attributes:
       rates: steps/s of each block, in the order of the rounds.
@@ -63,7 +63,7 @@ class Measured:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Pilot:
-    """What a short run of a warm candidate says of its blocks.
+    """What a short run of a warm session says of its blocks.
 
     Attributes:
       step_ns: time of a step.
@@ -75,53 +75,53 @@ class Pilot:
 
 
 def run_pilots(
-    candidates: Sequence[Candidate], *, budget_s: float, progress: Progress
+    sessions: Sequence[TimedSession], *, budget_s: float, progress: Progress
 ) -> list[Pilot]:
-    """Warms every candidate up and runs a pilot of it.
+    """Warms every session up and runs a pilot of it.
 
     Args:
-      candidates: with open sessions; every label once.
-      budget_s: seconds for all of them. What a candidate must have run before it is measured is
+      sessions: open; every label once.
+      budget_s: seconds for all of them. What a session must have run before it is measured is
         run in any case.
-      progress: told what is done.
+      progress: shows what is done.
 
     Raises:
-      RunError: a candidate's data ended.
+      RunError: a session's data ended.
     """
     progress.phase("Warming up")
-    most_s = budget_s / len(candidates) / 2
-    return [_pilot(candidate, min(_WARM_UP_S, most_s)) for candidate in candidates]
+    most_s = budget_s / len(sessions) / 2
+    return [_pilot(session, min(_WARM_UP_S, most_s)) for session in sessions]
 
 
 def run_blocks(
-    candidates: Sequence[Candidate],
+    sessions: Sequence[TimedSession],
     pilots: Sequence[Pilot],
     *,
     budget_s: float,
     then_s: float = 0.0,
     progress: Progress,
-) -> tuple[BlockPlan, dict[str, Measured]]:
-    """Runs interleaved blocks of candidates that are warm.
+) -> tuple[BlockPlan, dict[str, MeasuredBlocks]]:
+    """Runs interleaved blocks of sessions that are warm.
 
     Args:
-      candidates: with open sessions; every label once.
-      pilots: what `run_pilots` found of them.
+      sessions: open; every label once.
+      pilots: what `run_pilots` returned for them.
       budget_s: seconds for the blocks. Where they take longer than planned, there are fewer rounds.
       then_s: seconds of what comes after them, for what progress says is left.
-      progress: told about every block.
+      progress: shows every block.
 
     Returns:
       The plan, with the rounds that ran, and by label what was measured.
 
     Raises:
-      RunError: a candidate's data ended.
+      RunError: a session's data ended.
     """
     step_ns = [pilot.step_ns for pilot in pilots]
-    ahead = [candidate.ahead for candidate in candidates]
+    ahead = [session.ahead for session in sessions]
     plan = plan_blocks(step_ns, ahead, budget_s, [pilot.rest_s for pilot in pilots])
-    total = plan.rounds * len(candidates)
-    rates: dict[str, list[float]] = {candidate.label: [] for candidate in candidates}
-    steps: dict[str, list[np.ndarray]] = {candidate.label: [] for candidate in candidates}
+    total = plan.rounds * len(sessions)
+    rates: dict[str, list[float]] = {session.label: [] for session in sessions}
+    steps: dict[str, list[np.ndarray]] = {session.label: [] for session in sessions}
     begun = time.monotonic()
     done = 0
     for number in range(plan.rounds):
@@ -130,17 +130,17 @@ def run_blocks(
         if number >= FEWEST_ROUNDS and number % 2 == 0 and spent * (1 + 2 / number) > budget_s:
             plan = dataclasses.replace(plan, rounds=number)
             break
-        for index in block_order(number, len(candidates)):
+        for index in block_order(number, len(sessions)):
             spent = time.monotonic() - begun
             left_s = spent / done * (total - done) if done else plan.seconds
             progress.block(done + 1, total, left_s + then_s)
-            candidate = candidates[index]
-            ends = _block(candidate, plan.steps[index], step_ns[index]).ends_ns
-            rates[candidate.label].append(block_rate(ends, plan.dropped[index]))
-            steps[candidate.label].append(np.diff(ends)[plan.dropped[index] :])
+            session = sessions[index]
+            ends = _block(session, plan.steps[index], step_ns[index]).ends_ns
+            rates[session.label].append(block_rate(ends, plan.dropped[index]))
+            steps[session.label].append(np.diff(ends)[plan.dropped[index] :])
             done += 1
     return plan, {
-        label: Measured(
+        label: MeasuredBlocks(
             rates=tuple(rates[label]),
             step_ns_median=float(np.median(np.concatenate(steps[label]))),
         )
@@ -148,25 +148,25 @@ def run_blocks(
     }
 
 
-def _pilot(candidate: Candidate, most_s: float) -> Pilot:
-    first = _block(candidate, _FIRST_STEPS + candidate.ahead, 0.0)
-    step_ns = 1e9 / block_rate(first.ends_ns, candidate.ahead)
+def _pilot(session: TimedSession, most_s: float) -> Pilot:
+    first = _block(session, _FIRST_STEPS + session.ahead, 0.0)
+    step_ns = 1e9 / block_rate(first.ends_ns, session.ahead)
     warm_up = int(np.clip(most_s * 1e9 / step_ns, *_WARM_UP_STEPS))
     pilot = int(np.clip(most_s * 1e9 / step_ns, *_PILOT_STEPS))
-    dropped = max(warm_up, candidate.learning_steps) + candidate.ahead
+    dropped = max(warm_up, session.learning_steps) + session.ahead
     begun = time.monotonic()
-    ends_ns = _block(candidate, dropped + pilot, step_ns).ends_ns
+    ends_ns = _block(session, dropped + pilot, step_ns).ends_ns
     rest_s = time.monotonic() - begun - float(ends_ns[-1] - ends_ns[0]) / 1e9
     return Pilot(step_ns=1e9 / block_rate(ends_ns, dropped), rest_s=max(0.0, rest_s))
 
 
-def _block(candidate: Candidate, steps: int, step_ns: float) -> Steps:
-    measured = candidate.worker.call(
-        RunBlock(session=candidate.session, steps=steps), expected_s=steps * step_ns / 1e9
+def _block(session: TimedSession, steps: int, step_ns: float) -> Steps:
+    measured = session.worker.call(
+        RunBlock(session=session.name, steps=steps), expected_s=steps * step_ns / 1e9
     )
     if measured.ended:
         raise RunError(
-            f"The data of {candidate.label!r} ended after {len(measured.ends_ns) - 1} steps of a "
+            f"The data of {session.label!r} ended after {len(measured.ends_ns) - 1} steps of a "
             "block; repeat the dataset, so that a measurement of any length can run"
         )
     return measured
@@ -176,12 +176,12 @@ def step_time_ms(
     program: Program, part: str = "build", *, progress: bool | Callable[[str], None] = True
 ) -> float:
     """Time of a warm step of one part of a program, in ms, from a short run in a child process."""
-    said = Progress(progress)
-    said.phase(f"Timing {program.name} for a moment")
+    shown = Progress(progress)
+    shown.phase(f"Timing {program.name} for a moment")
     try:
         with started_workers([(program.name, program)]) as workers:
             workers[0].call(Open(session=part, part=part, optimizations=Optimizations()))
-            pilot = Candidate(label=program.name, worker=workers[0], session=part)
-            return _pilot(pilot, _WARM_UP_S).step_ns / 1e6
+            session = TimedSession(label=program.name, worker=workers[0], name=part)
+            return _pilot(session, _WARM_UP_S).step_ns / 1e6
     finally:
-        said.end()
+        shown.end()

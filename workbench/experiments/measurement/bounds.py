@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.experiments.measurement.blocks import Measured
+from workbench.experiments.measurement.blocks import MeasuredBlocks
 from workbench.experiments.measurement.statistics import Interval, mean_interval, ratio_interval
-from workbench.experiments.program.variant import Setting
+from workbench.experiments.program.variant import Variant
 
 # Labels of the parts of a program that are measured by themselves.
 INPUT, COMPUTE = "input alone", "compute alone"
@@ -31,7 +31,7 @@ class Bound:
 
 
 def bounds_of(
-    settings: Sequence[Setting], measured: dict[str, Measured], seed: int
+    variants: Sequence[Variant], measured: dict[str, MeasuredBlocks], seed: int
 ) -> tuple[Bound, ...]:
     """1 / max(T_input, T_compute), where both parts were measured."""
     if INPUT not in measured:
@@ -39,13 +39,13 @@ def bounds_of(
     parts = [mean_interval(measured[part].rates, seed).value for part in (INPUT, COMPUTE)]
     slower = (INPUT, COMPUTE)[int(np.argmin(parts))]
     reached = {
-        setting.label: ratio_interval(measured[setting.label].rates, measured[slower].rates, seed)
-        for setting in settings
+        variant.label: ratio_interval(measured[variant.label].rates, measured[slower].rates, seed)
+        for variant in variants
     }
-    # Of many, the baseline and who comes nearest say it.
+    # Of many variants, the baseline and the one that comes nearest are named.
     nearest = max(reached, key=lambda label: reached[label].value)
-    told = dict.fromkeys([settings[0].label, nearest])
-    shares = (f"{label} reaches {_share(reached[label])}" for label in told)
+    named = dict.fromkeys([variants[0].label, nearest])
+    shares = (f"{label} reaches {_share(reached[label])}" for label in named)
     detail = (
         f"T_input {_ms(parts[0])}, T_compute {_ms(parts[1])}: what overlapping the input alone can "
         f"reach, while a stage that also parses may exceed it; {', '.join(shares)}"

@@ -19,7 +19,7 @@ from workbench.experiments.measurement.equivalence import (
 )
 from workbench.experiments.measurement.time_budget import steps_within, warm_step_s
 from workbench.experiments.program.function_program import AnyProgram
-from workbench.experiments.program.variant import Setting
+from workbench.experiments.program.variant import Variant
 from workbench.experiments.worker.messages import Close, Open, Opened, RunSteps, Steps
 from workbench.experiments.worker.process import Worker
 
@@ -40,7 +40,7 @@ _FIRST_STEPS = 10
 
 
 def compare_losses(
-    settings: Sequence[Setting],
+    variants: Sequence[Variant],
     workers: Sequence[Worker],
     opened: Opened,
     steps: int,
@@ -49,17 +49,17 @@ def compare_losses(
     """Losses of the first steps from the same seed; every variant with one prefetch thread.
 
     Args:
-      settings, workers: the variants, the baseline first.
+      variants, workers: the baseline first.
       opened: what is known of the baseline's graph.
       steps: most steps to compare.
       seconds: for running them; fewer are compared where they are too few.
     """
-    several = [setting.threads > 1 for setting in settings]
+    several = [variant.threads > 1 for variant in variants]
     sessions = ["single" if reopens else "main" for reopens in several]
     reopened = [worker for worker, reopens in zip(workers, several, strict=True) if reopens]
-    for setting, worker, reopens in zip(settings, workers, several, strict=True):
+    for variant, worker, reopens in zip(variants, workers, several, strict=True):
         if reopens:
-            _open(worker, "single", "build", setting.with_threads(1))
+            _open(worker, "single", "build", variant.with_threads(1))
     for worker in reopened:
         worker.receive()
     counts = [steps] * len(workers)
@@ -68,15 +68,15 @@ def compare_losses(
     checks = [
         # Fused lookups sum a row's gradients in another order than stock ones; stages and executors
         # change no sum.
-        (equal_losses if setting.optimizations.fused_embeddings else bit_equal_losses)(
-            setting.label, losses[0], found
+        (equal_losses if variant.optimizations.fused_embeddings else bit_equal_losses)(
+            variant.label, losses[0], own
         )
-        for setting, found in zip(settings[1:], losses[1:], strict=True)
+        for variant, own in zip(variants[1:], losses[1:], strict=True)
     ]
     advised = map(_with_advice, checks, [losses[0]] * len(checks), losses[1:])
     return [
-        _with_end(check) if opened.end_counts and setting.optimizations.smart_stage else check
-        for setting, check in zip(settings[1:], advised, strict=True)
+        _with_end(check) if opened.end_counts and variant.optimizations.smart_stage else check
+        for variant, check in zip(variants[1:], advised, strict=True)
     ]
 
 
@@ -96,7 +96,7 @@ def _with_end(check: Equivalence) -> Equivalence:
 
 def compare_batches(
     program: AnyProgram,
-    settings: Sequence[Setting],
+    variants: Sequence[Variant],
     workers: Sequence[Worker],
     opened: Opened,
     steps: int,
@@ -105,7 +105,7 @@ def compare_batches(
     """Batches of an epoch, or of the first steps; every staged variant with several threads.
 
     Args:
-      program, settings, workers: the variants, the baseline first.
+      program, variants, workers: the baseline first.
       opened: what is known of the baseline's graph.
       steps: most steps to compare, where the program has no part for an epoch.
       seconds: for running them; fewer are compared where they are too few.
@@ -113,27 +113,27 @@ def compare_batches(
     epoch = program.build_epoch is not None
     if not epoch and not opened.has_fingerprint:
         return []
-    mixed = [s.with_threads(max(s.threads, _FEWEST_THREADS_TO_MIX)) for s in settings]
+    mixed = [s.with_threads(max(s.threads, _FEWEST_THREADS_TO_MIX)) for s in variants]
     # Threads overtake each other: what one of them holds may come late.
-    ahead = max(2 * made.ahead + 8 if made.ahead else 0 for made in mixed)
-    for made, worker in zip(mixed, workers, strict=True):
-        _open(worker, "batches", "build_epoch" if epoch else "build", made)
+    ahead = max(2 * variant.ahead + 8 if variant.ahead else 0 for variant in mixed)
+    for variant, worker in zip(mixed, workers, strict=True):
+        _open(worker, "batches", "build_epoch" if epoch else "build", variant)
     threads = [worker.receive().threads for worker in workers]
     most = _TO_THE_END if epoch else steps
-    counts = [most if made.ahead else most + ahead for made in mixed]
-    found = _run(workers, ["batches"] * len(workers), counts, "fingerprint", seconds)
+    counts = [most if variant.ahead else most + ahead for variant in mixed]
+    ran = _run(workers, ["batches"] * len(workers), counts, "fingerprint", seconds)
     _close(workers, "batches")
     return [
         # Data that ended for a variant has to have been all of the baseline's.
         same_batches(
-            setting.label,
-            found[0].values,
-            ran.values,
+            variant.label,
+            ran[0].values,
+            steps.values,
             threads=count,
-            epoch=ran.ended,
+            epoch=steps.ended,
             ahead=ahead,
         )
-        for setting, count, ran in zip(settings[1:], threads[1:], found[1:], strict=True)
+        for variant, count, steps in zip(variants[1:], threads[1:], ran[1:], strict=True)
     ]
 
 
@@ -176,7 +176,7 @@ def _close(workers: Sequence[Worker], session: str) -> None:
         worker.receive()
 
 
-def _open(worker: Worker, session: str, part: str, setting: Setting) -> None:
+def _open(worker: Worker, session: str, part: str, variant: Variant) -> None:
     """With the plan of the measured session; another part is another graph, with its own plan."""
-    plan = setting.plan.to_json() if setting.plan and part == "build" else None
-    worker.send(Open(session=session, part=part, optimizations=setting.optimizations, plan=plan))
+    plan = variant.plan.to_json() if variant.plan and part == "build" else None
+    worker.send(Open(session=session, part=part, optimizations=variant.optimizations, plan=plan))

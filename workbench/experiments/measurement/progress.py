@@ -1,4 +1,4 @@
-"""Says what an experiment is doing: on a terminal, in a notebook, in a log, or to a function."""
+"""Shows what an experiment is doing: on a terminal, in a notebook, in a log, or to a function."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ class Progress:
         self._show = show
         self._output = _notebook_output() if show is True else None
         self._rewrites = show is True and self._output is None and sys.stderr.isatty()
-        self._said_s = -math.inf
+        self._shown_s = -math.inf
 
     def phase(self, text: str) -> None:
-        """A new thing begins."""
+        """A new phase begins."""
         self._write(text)
 
     def block(self, number: int, total: int, left_s: float) -> None:
         """Block `number` of `total` begins, `left_s` seconds are left."""
         if self._show is True and self._output is None and not self._rewrites:
             now = time.monotonic()
-            if now - self._said_s < _LOG_EVERY_S:
+            if now - self._shown_s < _LOG_EVERY_S:
                 return
-            self._said_s = now
+            self._shown_s = now
         self._write(f"Block {number} of {total}, {math.ceil(left_s)}\u00a0s left")
 
     def end(self) -> None:
-        """Nothing more is to come: what is rewritten is wiped."""
+        """The experiment is over: a line that is rewritten is wiped."""
         if self._output is not None:
             self._output("")
         elif self._rewrites:
@@ -75,10 +75,10 @@ def _notebook_output() -> Callable[[str], None] | None:
     handle = DisplayHandle()
     shown = False
 
-    def say(text: str) -> None:
+    def show(text: str) -> None:
         nonlocal shown
-        show = handle.update if shown else handle.display
-        show({"text/plain": text}, raw=True)
+        put = handle.update if shown else handle.display
+        put({"text/plain": text}, raw=True)
         shown = True
 
-    return say
+    return show

@@ -37,9 +37,9 @@ class BlockPlan:
     """How a measurement is laid out.
 
     Attributes:
-      rounds: how often each candidate runs a block.
-      steps: steps of one block of each candidate, the dropped ones included.
-      dropped: steps at the start of each block that do not count: a candidate that produces
+      rounds: how often each session runs a block.
+      steps: steps of one block of each session, the dropped ones included.
+      dropped: steps at the start of each block that do not count: a session that produces
         ahead has filled its buffer while others ran, and would get those items for nothing.
       seconds: how long it takes.
     """
@@ -68,11 +68,11 @@ def plan_blocks(
     """Chooses rounds and block lengths that fill `budget_s` seconds.
 
     Args:
-      step_ns: time of a step of each candidate, from a pilot.
-      ahead: items each candidate can hold ready when its block begins.
+      step_ns: time of a step of each session, from a pilot.
+      ahead: items each session can hold ready when its block begins.
       budget_s: seconds for all blocks; a budget too short for the fewest useful rounds and steps
         is exceeded.
-      rest_s: time that each candidate's block takes beside its steps; none means 0.
+      rest_s: time that each session's block takes beside its steps; none means 0.
 
     Raises:
       OptionError: the budget is not positive.
@@ -115,13 +115,13 @@ def _steps(
     return tuple(max(least, min(most, int(low / s + 1e-6))) for least, most, s in bounds)
 
 
-def block_order(round_number: int, candidates: int) -> tuple[int, ...]:
-    """Who runs when in a round: every second round is reversed, each pair starts one further.
+def block_order(round_number: int, sessions: int) -> tuple[int, ...]:
+    """The order of the sessions in a round: every second one is reversed, each pair starts further.
 
-    Two candidates run A B, B A, A B, …, so that a machine that slows down steadily is fair to both.
+    Two sessions run A B, B A, A B, …, so that a machine that slows down steadily is fair to both.
     """
-    start = round_number // 2 % candidates
-    order = [(start + i) % candidates for i in range(candidates)]
+    start = round_number // 2 % sessions
+    order = [(start + i) % sessions for i in range(sessions)]
     return tuple(reversed(order) if round_number % 2 else order)
 
 

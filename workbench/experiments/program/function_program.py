@@ -79,6 +79,20 @@ def require_program(program: object) -> None:
     )
 
 
+def require_step_stats(program: AnyProgram, step_stats: bool) -> None:
+    """Requires that a program can be traced with TensorFlow's step stats, where they are wanted.
+
+    Raises:
+      OptionError: step stats of a function.
+    """
+    if step_stats and isinstance(program, FunctionProgram):
+        raise OptionError(
+            f"program {program.name!r} is a FunctionProgram, and step_stats=True asks for "
+            "TensorFlow's step stats, which only runs of a session return; leave it out: the steps "
+            "are traced by the executor that runs them"
+        )
+
+
 def usual_toggles(program: AnyProgram) -> tuple[str, ...]:
     """What is measured of a program where nobody says what."""
     possible = (each for each in USUAL if each != STAGE)

@@ -1,4 +1,4 @@
-"""Setting: one variant to be, as a toggle makes it: its optimizations and, once made, its plan."""
+"""Variant: what is to be run, as a toggle says: its optimizations and, once made, its plan."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LEARNING = CostModelOptions(start_step=10, stop_step=40)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Setting:
-    """One variant to be.
+class Variant:
+    """A program with some optimizations, before it is measured.
 
     Attributes:
       label: its name in results.
@@ -54,16 +54,16 @@ class Setting:
     @property
     def predicted(self) -> float | None:
         """How many times as fast as un-staged its plan says it is; None where it does not say."""
-        # A plan does not say what else the setting gains.
+        # A plan does not say what else the variant gains.
         wish = self.optimizations
         gains_more = wish.fused_embeddings is not None or wish.executor is not None
-        ways = self.plan.predictions if self.plan and not gains_more else ()
-        unstaged = [way.step_ms for way in ways if way.label == UNSTAGED]
-        chosen = [way.step_ms for way in ways if way.chosen]
+        predictions = self.plan.predictions if self.plan and not gains_more else ()
+        unstaged = [each.step_ms for each in predictions if each.label == UNSTAGED]
+        chosen = [each.step_ms for each in predictions if each.chosen]
         # Several inputs have a prediction each, and none for the whole step.
         return unstaged[0] / chosen[0] if len(unstaged) == len(chosen) == 1 else None
 
-    def with_threads(self, count: int) -> Setting:
+    def with_threads(self, count: int) -> Variant:
         """The same stages with `count` producers each; more than one reorder batches."""
         stage, smart, plan = self.optimizations.stage, self.optimizations.smart_stage, self.plan
         if stage:
@@ -78,14 +78,14 @@ class Setting:
                 for each in plan.stages
             )
             plan = dataclasses.replace(plan, stages=tuple(stages))
-        made = dataclasses.replace(self.optimizations, stage=stage, smart_stage=smart)
-        return dataclasses.replace(self, optimizations=made, plan=plan)
+        optimizations = dataclasses.replace(self.optimizations, stage=stage, smart_stage=smart)
+        return dataclasses.replace(self, optimizations=optimizations, plan=plan)
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of its numbers should know, a sentence each."""
         if self.plan is None or self.plan.stages:
             return ()
-        # The plan speaks of the smart stage alone, not of what else the setting switches on.
+        # The plan speaks of the smart stage alone, not of what else the variant switches on.
         others = dataclasses.replace(self.optimizations, smart_stage=None)
         differs = (
             "so this variant runs what all off runs"
@@ -100,17 +100,17 @@ class Setting:
 
     def _stages(self) -> list[StageOptions]:
         planned = self.plan.stages if self.plan else ()
-        found = [stage.options for stage in planned]
+        stages = [stage.options for stage in planned]
         # A widened stage is the user's own: the plan has its options.
         if self.optimizations.stage and not any(stage.widens for stage in planned):
-            found.append(self.optimizations.stage)
-        return found
+            stages.append(self.optimizations.stage)
+        return stages
 
 
-def settings_of(
+def variants_of(
     toggles: Sequence[str], stage: StageOptions, smart_stage: SmartStageOptions
-) -> list[Setting]:
-    """The baseline and one setting for each toggle.
+) -> list[Variant]:
+    """The baseline and one variant for each toggle.
 
     Raises:
       OptionError: no toggle, an unknown one, or some that exclude each other.
@@ -119,4 +119,4 @@ def settings_of(
         raise OptionError(f"no toggle was given; expected one of {', '.join(TOGGLES)}")
     wished = [optimizations_of(toggle, stage, smart_stage) for toggle in toggles]
     wishes = list(dict.fromkeys([Optimizations(), *wished]))
-    return [Setting(label=wish.label(), optimizations=wish) for wish in wishes]
+    return [Variant(label=wish.label(), optimizations=wish) for wish in wishes]

@@ -1,4 +1,4 @@
-"""Click logs in the containers that users have: text, TFRecord, Parquet; one into another.
+"""Click logs in the containers that users have: text, TFRecord, Parquet.
 
 Whatever the container, a file is checked as the lines of text that its rows stand for, so that its
 faults have the same messages. `rows` reads all three in a graph.
@@ -6,12 +6,9 @@ faults have the same messages. `rows` reads all three in a graph.
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
-from workbench.atomic_file import make_directory
 from workbench.errors import DataError
 from workbench.models.data.table_format import CheckedTable, Container, TableFormat
 from workbench.models.data.text_table import check_table, text_blocks
@@ -21,8 +18,6 @@ _PARQUET = b"PAR1"
 _LENGTH_BYTES, _HEADER_BYTES = 8, 12
 _CRC32C = 0x82F63B78
 _CRC_MASK = 0xA282EAD8
-
-Writer = Callable[[Iterable[bytes], TableFormat, Path], None]
 
 
 def check_file(
@@ -73,45 +68,6 @@ def _masked_crc(data: bytes) -> int:
             crc = crc >> 1 ^ (_CRC32C if crc & 1 else 0)
     crc ^= 0xFFFFFFFF
     return ((crc >> 15 | crc << 17) + _CRC_MASK) & 0xFFFFFFFF
-
-
-def write_tfrecord(checked: CheckedTable, path: str | os.PathLike[str]) -> CheckedTable:
-    """Writes the checked rows as a TFRecord file of examples; a file there is replaced.
-
-    Loads TensorFlow. Returns what was written, checked as it is; see `tfrecord` for its features.
-
-    Raises:
-      DataError: the columns are not known, or `path` is the checked file or a directory.
-    """
-    from workbench.models.data.tfrecord import write_blocks
-
-    return _written(checked, Path(path), "tfrecord", write_blocks)
-
-
-def write_parquet(checked: CheckedTable, path: str | os.PathLike[str]) -> CheckedTable:
-    """Writes the checked rows as a Parquet file; a file there is replaced.
-
-    Returns what was written, checked as it is; see `parquet` for its columns.
-
-    Raises:
-      DataError: the columns are not known, or `path` is the checked file or a directory.
-    """
-    from workbench.models.data.parquet import write_blocks
-
-    return _written(checked, Path(path), "parquet", write_blocks)
-
-
-def _written(
-    checked: CheckedTable, path: Path, container: Container, write: Writer
-) -> CheckedTable:
-    layout = known_layout(checked)
-    if path.is_dir():
-        raise DataError(f"{path}: is a directory; give the path of the file to write")
-    if path.resolve() == checked.path.resolve():
-        raise DataError(f"{path}: is the file that is read; give another path to write")
-    make_directory(path.parent)
-    write(line_blocks(checked), layout, path)
-    return dataclasses.replace(checked, path=path, more=False, container=container, compression="")
 
 
 def line_blocks(table: CheckedTable) -> Iterator[bytes]:

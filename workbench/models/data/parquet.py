@@ -1,8 +1,7 @@
-"""Click logs as Parquet: checking a file, writing one, and its rows as the lines of text they are.
+"""Click logs as Parquet: checking a file, and its rows as the lines of text they are.
 
-Labels and numbers are float32 columns where they are written here, and an empty field is null;
-categories are strings; lists are lists of strings. What is read may be of any type that has a text:
-whole numbers, decimals, dictionaries, lists joined already. Other columns are left alone.
+A column may be of any type that has a text: numbers, strings, decimals, dictionaries, lists of
+them or lists joined already; an empty field is null. Other columns are left alone.
 
 Arrow turns rows into lines in one call for some thousand of them, without Python's lock, so that
 readers of lines do the rest: see `rows.row_dataset`.
@@ -12,20 +11,18 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
-from workbench.atomic_file import replacing
-from workbench.errors import DataError
+from workbench.errors import DataError, first_line
 from workbench.models.data.table_format import CheckedTable, Column, TableFormat
 from workbench.models.data.text_table import check_lines
 
@@ -76,23 +73,11 @@ def parquet_blocks(table: CheckedTable, layout: TableFormat) -> Iterator[bytes]:
         yield _joined(part.column(_LINE))
 
 
-def write_blocks(blocks: Iterable[bytes], layout: TableFormat, path: Path) -> None:
-    """Writes checked lines as a Parquet file, whole or not at all."""
-    schema = pa.schema([(column.name, _type(column)) for column in layout.columns])
-    with (
-        replacing(path) as part,
-        part.open("wb") as file,
-        pq.ParquetWriter(file, schema, compression="zstd") as out,
-    ):
-        for block in blocks:
-            out.write_table(_table(layout, block, schema))
-
-
 def _opened(path: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(_source(path))
     except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path}: is no Parquet file: {_first_line(error)}") from None
+        raise DataError(f"{path}: is no Parquet file: {first_line(error)}") from None
 
 
 def _source(path: Path) -> Any:
@@ -173,7 +158,7 @@ def _parts(
             part = next(read, None)
         except (pa.ArrowException, OSError) as error:
             raise DataError(
-                f"{path}, behind row {rows - left}: cannot be read: {_first_line(error)}"
+                f"{path}, behind row {rows - left}: cannot be read: {first_line(error)}"
             ) from None
         if part is None:
             return
@@ -219,36 +204,6 @@ def _type(column: Column) -> pa.DataType:
     return pa.string() if column.kind == "category" else pa.float32()
 
 
-def _table(layout: TableFormat, block: bytes, schema: pa.Schema) -> pa.Table:
-    read = {c.name: pa.string() if c.kind == "list" else _type(c) for c in layout.columns}
-    table = pa.csv.read_csv(
-        pa.BufferReader(block),
-        read_options=pa.csv.ReadOptions(column_names=list(read), use_threads=False),
-        parse_options=pa.csv.ParseOptions(
-            delimiter=layout.separator.decode(),
-            quote_char=False,
-            escape_char=False,
-            ignore_empty_lines=False,
-        ),
-        convert_options=pa.csv.ConvertOptions(column_types=read, strings_can_be_null=False),
-    )
-    columns = [
-        _split(table.column(c.name), c) if c.kind == "list" else table.column(c.name)
-        for c in layout.columns
-    ]
-    return pa.table(columns, schema=schema)
-
-
-def _split(joined: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    none = pa.scalar([], pa.list_(pa.string()))
-    values = pc.split_pattern(joined, column.joined_by.decode())
-    return pc.if_else(pc.equal(joined, ""), none, values)
-
-
 def _some(names: list[str]) -> str:
     shown = ", ".join(itertools.islice((repr(name) for name in names), 8))
     return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "") if names else "none"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

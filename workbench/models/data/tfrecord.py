@@ -1,4 +1,4 @@
-"""Click logs as TFRecord files of tf.train.Example: checking one, writing one, parsing its rows.
+"""Click logs as TFRecord files of tf.train.Example: checking one, parsing its rows.
 
 Labels and numbers are float features, categories and lists are bytes features; an empty field is a
 feature that is absent. Other features are left alone.
@@ -7,7 +7,7 @@ feature that is absent. Other features are left alone.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,8 +15,7 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from workbench.atomic_file import replacing
-from workbench.errors import DataError
+from workbench.errors import DataError, first_line
 from workbench.models.data.table_format import CheckedTable, Column, TableFormat
 from workbench.models.data.text_table import check_lines
 
@@ -25,9 +24,6 @@ v1 = tf.compat.v1
 _CPU = v1.ConfigProto(device_count={"GPU": 0})
 _CHECKED_ROWS = 1024
 _SHOW_PROGRESS_AFTER_S = 2.0
-# Features that are the same in many rows are made once, as long as there are not too many.
-_MOST_KEPT = 200_000
-_FEATURES_TAG = b"\x0a"
 
 
 def parse_examples(rows: tf.Tensor, layout: TableFormat) -> dict[str, tf.Tensor]:
@@ -169,7 +165,7 @@ def _refuse_damage(path: Path, error: Exception, behind: int) -> NoReturn:
         except tf.errors.OpError:
             pass
     raise DataError(
-        f"{path}, behind row {good}: is damaged: {_first_line(error)}; write the file again"
+        f"{path}, behind row {good}: is damaged: {_cause(error)}; write the file again"
     ) from None
 
 
@@ -181,16 +177,16 @@ def _refuse_record(
             parse(record)
         except tf.errors.InvalidArgumentError as error:
             raise DataError(
-                f"{path}, row {row}: is no such example: {_first_line(error)}; expected floats for "
+                f"{path}, row {row}: is no such example: {_cause(error)}; expected floats for "
                 "labels and numbers, bytes for all else"
             ) from None
     raise AssertionError("a batch of examples can be parsed one by one, but not together")
 
 
-def _first_line(error: Exception) -> str:
-    said = error.message if isinstance(error, tf.errors.OpError) else str(error)
-    # What follows in brackets is the op that said it.
-    return str(said).partition("\n")[0].partition("[[")[0].strip()
+def _cause(error: Exception) -> str:
+    message = error.message if isinstance(error, tf.errors.OpError) else error
+    # In brackets follows the op that failed.
+    return first_line(message).partition("[[")[0].strip()
 
 
 def _holds(path: Path, rows: int) -> bool:
@@ -205,48 +201,3 @@ def _holds(path: Path, rows: int) -> bool:
             # There is more, whatever it is; it is not read.
             return True
     return True
-
-
-def write_blocks(blocks: Iterable[bytes], layout: TableFormat, path: Path) -> None:
-    """Writes checked lines as a TFRecord file, whole or not at all."""
-    made: list[dict[bytes, bytes]] = [{} for _ in layout.columns]
-    with replacing(path) as part, tf.io.TFRecordWriter(str(part)) as out:
-        for block in blocks:
-            for line in block.removesuffix(b"\n").split(b"\n"):
-                out.write(_example(layout, line.split(layout.separator), made))
-
-
-def _example(layout: TableFormat, fields: list[bytes], made: list[dict[bytes, bytes]]) -> bytes:
-    """One serialized tf.train.Example: its features may be put together from single ones."""
-    found = []
-    for column, field, known in zip(layout.columns, fields, made, strict=True):
-        if not field:
-            continue
-        single = known.get(field)
-        if single is None:
-            if len(known) >= _MOST_KEPT:
-                known.clear()
-            single = known[field] = _single(column, field)
-        found.append(single)
-    features = b"".join(found)
-    return _FEATURES_TAG + _varint(len(features)) + features
-
-
-def _single(column: Column, field: bytes) -> bytes:
-    if column.kind in ("label", "number"):
-        feature = tf.train.Feature(float_list=tf.train.FloatList(value=[float(field)]))
-    else:
-        values = field.split(column.joined_by) if column.kind == "list" else [field]
-        feature = tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
-    single: bytes = tf.train.Features(feature={column.name: feature}).SerializeToString()
-    return single
-
-
-def _varint(number: int) -> bytes:
-    """A length as protocol buffers write it: seven bits at a time, the lowest first."""
-    found = bytearray()
-    while number > 127:
-        found.append(number & 127 | 128)
-        number >>= 7
-    found.append(number)
-    return bytes(found)

@@ -10,7 +10,7 @@ import dataclasses
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import Trace
-from workbench.experiments.comparison.results import Comparison, Variant
+from workbench.experiments.comparison.results import Comparison, MeasuredVariant
 from workbench.viz.comparison.answer import Pieces, answer, best_ratio
 from workbench.viz.comparison.chart import (
     Series,
@@ -155,7 +155,7 @@ def compare_view(comparison: Comparison) -> CompareView:
     )
 
 
-def _row(comparison: Comparison, variant: Variant, axis: float) -> Row:
+def _row(comparison: Comparison, variant: MeasuredVariant, axis: float) -> Row:
     ratio = next((r for r in comparison.ratios if r.label == variant.label), None)
     is_baseline = variant.label == comparison.baseline
     checks = [check for check in comparison.equivalence if check.label == variant.label]

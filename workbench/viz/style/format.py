@@ -105,18 +105,6 @@ def rate(value: float | None, half: float | None = None, unit: str = "steps/s") 
     return f"{_decimal(value, decimals)}{plus}{NBSP}{unit}"
 
 
-def byte_size(count: float | None) -> str:
-    """Bytes in decimal units: "181 kB", "16 MB", "1.2 GB"."""
-    if count is None or not math.isfinite(count):
-        return UNKNOWN
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        # 999.5 kB would round to 1000 kB: it belongs to the next unit
-        if abs(count) >= scale * 0.9995:
-            value = count / scale
-            return f"{_decimal(value, 1 if abs(value) < 9.95 else 0)}{NBSP}{unit}"
-    return f"{_decimal(count, 0)}{NBSP}B"
-
-
 def million(count: int) -> str:
     """A large count in words: "4.1 million"; below a million the integer itself."""
     return integer(count) if count < 1_000_000 else f"{_decimal(count / 1e6, 1)} million"

@@ -14,7 +14,7 @@ from workbench.core.options import (
 )
 from workbench.errors import OptionError
 from workbench.experiments.program.toggles import optimizations_of
-from workbench.experiments.program.variant import LEARNING, Setting, settings_of
+from workbench.experiments.program.variant import LEARNING, Variant, variants_of
 
 STAGE, SMART = StageOptions(), SmartStageOptions()
 
@@ -108,7 +108,7 @@ def test_a_session_has_one_executor(toggle):
 
 
 def test_a_setting_waits_until_its_executor_has_learned():
-    off, inline, learning = settings_of(["inline_executor", "cost_model_executor"], STAGE, SMART)
+    off, inline, learning = variants_of(["inline_executor", "cost_model_executor"], STAGE, SMART)
     assert (off.learning_steps, inline.learning_steps) == (0, 0)
     assert learning.learning_steps > LEARNING.stop_step > LEARNING.start_step > 0
     assert learning.with_threads(1).optimizations.executor is ExecutorPolicy.COST_MODEL
@@ -116,7 +116,7 @@ def test_a_setting_waits_until_its_executor_has_learned():
 
 def test_a_plan_does_not_speak_for_what_an_executor_gains():
     plan = stage_plan(predictions=predictions(12.0, 8.0))
-    plain = Setting(label="x", optimizations=Optimizations(smart_stage=SMART), plan=plan)
+    plain = Variant(label="x", optimizations=Optimizations(smart_stage=SMART), plan=plan)
     inline = Optimizations(smart_stage=SMART, executor="inline")
     assert plain.predicted == pytest.approx(1.5)
-    assert Setting(label="x", optimizations=inline, plan=plan).predicted is None
+    assert Variant(label="x", optimizations=inline, plan=plan).predicted is None

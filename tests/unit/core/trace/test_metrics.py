@@ -103,12 +103,6 @@ def test_self_time_takes_calls_off_but_not_neighbours():
     assert rows["ids/hash"][4:6] == (10, 10)
 
 
-def test_by_op_sums_the_nodes():
-    table = step_metrics(a_staged_trace()).by_op()
-    assert table.columns.tolist() == ["op", "side", "spans", "total_ns", "self_ns", "longest_ns"]
-    assert table.iloc[0].tolist() == ["MatMul", "step", 3, 100, 80, 50]
-
-
 def test_without_a_stage_there_is_nothing_to_wait_for():
     metrics = step_metrics(unstaged_trace())
     assert metrics.step_ns_median == 10_000_000

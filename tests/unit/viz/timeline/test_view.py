@@ -21,6 +21,7 @@ from tests.builders.traces import START_NS, big_trace, make_trace, staged_trace,
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors, format
+from workbench.viz.timeline.gaps import GAP_NAMES
 from workbench.viz.timeline.html import timeline_html, timeline_static_html
 from workbench.viz.timeline.scale import on_one_scale
 from workbench.viz.timeline.view import TimelineView, timeline_view
@@ -147,7 +148,7 @@ def test_gaps_around_the_ops_of_a_step_are_its_call_and_return() -> None:
     def named(*events: tuple[int, int, int, int, int, int]) -> list[str]:
         runs = (run(1, 0), run(2, 10), run(3, 20), run(4, 40))
         view = timeline_view(make_trace(events, runs=runs))
-        return [gaps.GAP_NAMES[code] for code in view.spans.gap.tolist() if code]
+        return [GAP_NAMES[code] for code in view.spans.gap.tolist() if code]
 
     assert named(op(0, 1), op(9, 1), op(18, 2), op(19, 2), op(20, 3), op(21, 3), op(41, 4)) == [
         "no ready node",

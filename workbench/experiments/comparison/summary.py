@@ -1,0 +1,140 @@
+"""The Comparison that interleaved runs add up to: rates, ratios, checks, bounds, settings."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workbench.experiments.comparison.environment import environment
+from workbench.experiments.comparison.interleaved_run import InterleavedRun
+from workbench.experiments.comparison.results import Comparison, MeasuredVariant, Ratio
+from workbench.experiments.measurement.bounds import bounds_of
+from workbench.experiments.measurement.statistics import mean_interval, ratio_interval, verdict
+from workbench.experiments.program.function_program import AnyProgram
+from workbench.experiments.program.variant import LEARNING, Variant
+
+
+def summary(
+    program: AnyProgram,
+    runs: Sequence[InterleavedRun],
+    *,
+    seed: int,
+    command: str,
+    settings: Mapping[str, Any],
+    left_out: Mapping[str, str],
+) -> Comparison:
+    """The comparison of all variants that were run.
+
+    Args:
+      program: what was run.
+      runs: each with the baseline; more than one where not all variants fit into memory.
+      seed: of the bootstrap.
+      command: what reproduces it.
+      settings: of the measurement, beside those that are known here.
+      left_out: toggles that the program has no use for, with the reason.
+    """
+    first = runs[0]
+    variants = _measured_variants(runs, seed)
+    variants[0] = _with_notes(variants[0], left_out, len(runs))
+    return Comparison(
+        program=program.name,
+        variants=tuple(variants),
+        baseline=first.variants[0].label,
+        ratios=tuple(_ratio(run, variant, seed) for run in runs for variant in run.variants[1:]),
+        equivalence=tuple(check for run in runs for check in run.checks),
+        bounds=bounds_of(first.variants, first.measured, seed),
+        environment=environment(first.opened),
+        command=command,
+        settings={
+            **program.settings,
+            **_stage_settings(_variants(runs)),
+            "rounds": first.plan.rounds,
+            "steps_per_block": _by_label(runs, "steps"),
+            "steps_dropped_per_block": _by_label(runs, "dropped"),
+            **settings,
+            "bootstrap_seed": seed,
+        },
+    )
+
+
+def _variants(runs: Sequence[InterleavedRun]) -> list[Variant]:
+    """All variants, the baseline once."""
+    return [runs[0].variants[0], *(variant for run in runs for variant in run.variants[1:])]
+
+
+def _measured_variants(runs: Sequence[InterleavedRun], seed: int) -> list[MeasuredVariant]:
+    run_of = {variant.label: run for run in reversed(runs) for variant in run.variants}
+    return [_measured(variant, run_of[variant.label], seed) for variant in _variants(runs)]
+
+
+def _measured(variant: Variant, run: InterleavedRun, seed: int) -> MeasuredVariant:
+    blocks = run.measured[variant.label]
+    rate = mean_interval(blocks.rates, seed)
+    return MeasuredVariant(
+        label=variant.label,
+        steps_per_s=rate.value,
+        low=rate.low,
+        high=rate.high,
+        block_steps_per_s=blocks.rates,
+        step_ms_median=blocks.step_ns_median / 1e6,
+        trace=run.traces.get(variant.label),
+        plan=variant.plan,
+        notes=variant.notes(),
+    )
+
+
+def _with_notes(
+    baseline: MeasuredVariant, left_out: Mapping[str, str], groups: int
+) -> MeasuredVariant:
+    """The baseline with what a reader should know of the choice of variants."""
+    notes = [f"{toggle} was left out: {reason}." for toggle, reason in left_out.items()]
+    if groups > 1:
+        notes.append(
+            "The memory is too small for all variants at the same time: they were measured in "
+            f"{groups} groups, each beside a baseline of its own, which the ratios are to. Compare "
+            "ratios, not steps/s, across groups."
+        )
+    return dataclasses.replace(baseline, notes=(*baseline.notes, *notes))
+
+
+def _ratio(run: InterleavedRun, variant: Variant, seed: int) -> Ratio:
+    baseline = run.measured[run.variants[0].label]
+    interval = ratio_interval(run.measured[variant.label].rates, baseline.rates, seed)
+    return Ratio(
+        label=variant.label,
+        ratio=interval.value,
+        low=interval.low,
+        high=interval.high,
+        verdict=verdict(interval),
+        predicted=variant.predicted,
+    )
+
+
+def _by_label(runs: Sequence[InterleavedRun], field: str) -> dict[str, int]:
+    """A field of the plan of blocks; of what ran in several groups, that of the first."""
+    return {
+        label: count
+        for run in reversed(runs)
+        for label, count in zip(run.measured, getattr(run.plan, field), strict=True)
+    }
+
+
+def _stage_settings(variants: Sequence[Variant]) -> dict[str, Any]:
+    """Options of stages and executors, as far as a variant has them."""
+    wishes = [variant.optimizations for variant in variants]
+    settings: dict[str, Any] = {}
+    for stage in [wish.stage for wish in wishes if wish.stage][:1]:
+        settings |= {"stage.capacity": stage.capacity, "stage.num_threads": stage.num_threads}
+    for smart in [wish.smart_stage for wish in wishes if wish.smart_stage][:1]:
+        settings |= {
+            "smart_stage.capacity": smart.capacity or "chosen by the plan",
+            "smart_stage.num_threads": smart.num_threads or "chosen by the plan",
+            "smart_stage.reorder": smart.reorder,
+        }
+    if any(variant.learning_steps for variant in variants):
+        settings |= {
+            "cost_model_executor.start_step": LEARNING.start_step,
+            "cost_model_executor.stop_step": LEARNING.stop_step,
+        }
+    return settings
