@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-embedding bench-executor test-graphs test-models soak-executor bench-trace bench-timeline soak soak-exit soak-keras clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-embedding bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline soak soak-exit soak-keras clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -42,7 +42,7 @@ native: ## Rebuild the native library, e.g. after TensorFlow changed
 	@rm -f $(NATIVE)
 	@$(MAKE) --no-print-directory $(NATIVE)
 
-test: $(NATIVE) unit native-test integration ui ## All tests, under 15 minutes on 2 cores
+test: $(NATIVE) unit native-test integration ui ## All tests but slow ones, at most 12 minutes on 2 cores
 
 unit: $(NATIVE) ## Tests that need no TensorFlow, in seconds
 	@echo "Unit tests"
@@ -52,12 +52,18 @@ integration: $(NATIVE) ## Tests with real sessions and child processes
 	@echo "Integration tests (some minutes)"
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/integration
 
+test-slow: $(NATIVE) ## What `make test` leaves out: every model, policy and setting beside its like
+	@echo "Slow tests (many minutes)"
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m slow tests/integration tests/ui
+
+test-all: test test-slow ## Both
+
 test-models: $(NATIVE) ## Everything about the six models, some minutes
 	@$(BIN)/python -m pytest -q tests/integration/models
 
 ui: $(NATIVE) ## Tests with a real browser and a real JupyterLab
 	@echo "UI tests (they skip where no Chromium is found)"
-	@$(BIN)/python -m pytest -q -m "not slow" tests/ui
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/ui
 
 lint: $(INSTALLED) ## Lint and formatting
 	@$(BIN)/ruff check .

@@ -22,7 +22,7 @@ import tensorflow as tf
 
 import workbench as wb
 
-WARM_UP = 5
+WARM_UP = 3
 POINTS = 10
 
 

@@ -6,8 +6,15 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import subprocess
+import types
+from collections.abc import Iterator
+
 import pytest
 import tensorflow as tf
+
+from tests.builders.warm_python import warm_python
+from workbench.experiments.worker import process
 
 
 @pytest.fixture(autouse=True)
@@ -15,3 +22,16 @@ def graph():
     """A fresh default graph for each test."""
     with tf.Graph().as_default() as fresh:
         yield fresh
+
+
+@pytest.fixture(scope="module")
+def warm_workers() -> Iterator[None]:
+    """Workers are forks of a warm Python; those of `test_cli` and of notebooks are not."""
+    warm = types.SimpleNamespace(
+        Popen=warm_python().popen,
+        DEVNULL=subprocess.DEVNULL,
+        TimeoutExpired=subprocess.TimeoutExpired,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "subprocess", warm)
+        yield

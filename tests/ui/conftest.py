@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.ui.jupyter import LabServer, jupyterlab
 from tests.ui.watched import Watched
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -49,3 +50,10 @@ def watched(browser: playwright.Browser) -> Iterator[Watched]:
     )
     yield Watched(context.new_page())
     context.close()
+
+
+@pytest.fixture(scope="session")
+def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    """A JupyterLab for the notebooks of all tests."""
+    with jupyterlab(tmp_path_factory.mktemp("lab")) as server:
+        yield server

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -19,14 +19,31 @@ from pathlib import Path
 START_SECONDS = 90
 
 
-@contextlib.contextmanager
-def jupyterlab(root: Path, scratch: Path) -> Iterator[str]:
-    """Serves `root` from a JupyterLab of its own and yields the address of its notebooks.
+class LabServer:
+    """A running JupyterLab. Each `folder` that it serves is of one test."""
 
-    Args:
-      root: folder with the notebooks. It becomes the working directory of the kernels.
-      scratch: folder for configuration, runtime files and logs; nothing outside is touched.
-    """
+    def __init__(self, root: Path, scratch: Path, address: str) -> None:
+        self.root, self.scratch = root, scratch
+        self._address = address
+
+    def folder(self) -> Path:
+        """A new folder for notebooks, beside an empty folder "data"."""
+        home = Path(tempfile.mkdtemp(dir=self.root))
+        (home / "data").mkdir()
+        folder = home / "notebooks"
+        folder.mkdir()
+        return folder
+
+    def address_of(self, notebook: Path) -> str:
+        """Where a notebook of a folder is shown, alone in a fresh workspace."""
+        return self._address.format(name=notebook.relative_to(self.root).as_posix())
+
+
+@contextlib.contextmanager
+def jupyterlab(home: Path) -> Iterator[LabServer]:
+    """A JupyterLab of its own; nothing outside of the empty folder `home` is touched."""
+    root, scratch = home / "served", home / "jupyter"
+    root.mkdir()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -51,7 +68,7 @@ def jupyterlab(root: Path, scratch: Path) -> Iterator[str]:
         try:
             address = f"http://127.0.0.1:{port}"
             _wait(f"{address}/api/status?token={token}", server, scratch / "server.log")
-            yield f"{address}/lab/tree/{{name}}?token={token}"
+            yield LabServer(root, scratch, f"{address}/lab/tree/{{name}}?token={token}&reset")
         finally:
             _stop(server)
 
@@ -114,9 +131,3 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
             break
     with contextlib.suppress(ProcessLookupError):
         os.killpg(server.pid, signal.SIGKILL)
-
-
-def copied(notebook: Path, root: Path) -> str:
-    """Puts a copy of the notebook into `root`, so that a run changes no tracked file."""
-    shutil.copy(notebook, root / notebook.name)
-    return notebook.name

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 
-from tests.ui.jupyter import copied, jupyterlab
+from tests.builders.notebooks import NOTEBOOKS, small_notebook
+from tests.ui.jupyter import LabServer
+from tests.ui.lab import HERE, RUN_SECONDS, lab_runs, notebook_of
 from tests.ui.pixels import painted
-from tests.ui.watched import Watched
 from workbench.viz.style import colors
 
-HERE = Path(__file__).resolve().parents[2]
-FIRST_NOTEBOOK = HERE / "notebooks" / "01_see_a_step.ipynb"
-RUN_SECONDS = 240
-# what JupyterLab itself may write to the console in a fresh profile without network
-LAB_NOISE = (r"favicon", r"Failed to load resource.*(/api/workspaces|/lab/api/news)")
-
-READY_JS = """() => {
-  const session = window.jupyterapp?.shell?.currentWidget?.context?.sessionContext;
-  return session?.isReady && session.session?.kernel?.status === "idle";
-}"""
-RUN_JS = """() => {
-  window.ran = null;
-  window.jupyterapp.commands.execute("notebook:run-all-cells").then((ok) => { window.ran = ok; });
-}"""
-SAVE_JS = "() => window.jupyterapp.commands.execute('docmanager:save')"
 COLORS_JS = """canvas => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   const found = new Set();
@@ -40,58 +25,6 @@ COLORS_JS = """canvas => {
   }
   return found.size;
 }"""
-
-
-class Lab:
-    """A notebook open in JupyterLab, all of its cells started."""
-
-    def __init__(self, watched: Watched, path: Path) -> None:
-        self.watched = watched
-        self.page = watched.page
-        self.path = path
-
-    def wait_until_done(self) -> None:
-        """Returns once every cell ran; fails where one of them raised."""
-        self.page.wait_for_function("() => window.ran !== null", timeout=RUN_SECONDS * 1000)
-        errors = self.page.locator(".jp-RenderedText[data-mime-type*='error']")
-        assert errors.count() == 0, errors.first.inner_text()
-
-    def saved(self) -> dict[str, Any]:
-        """Saves the notebook and reads it back."""
-        self.page.evaluate(SAVE_JS)
-        return dict(json.loads(self.path.read_text()))
-
-    def own_errors(self) -> list[str]:
-        """What is left of the console's errors without JupyterLab's own noise."""
-        noise = re.compile("|".join(LAB_NOISE))
-        return [text for text in self.watched.errors if not noise.search(text)]
-
-
-@contextlib.contextmanager
-def lab_runs(browser: Any, notebook: Path, scratch: Path) -> Iterator[Lab]:
-    """Opens a copy of the notebook in a JupyterLab of its own and starts every cell.
-
-    Args:
-      browser: a Playwright browser.
-      notebook: any notebook; it stays as it is.
-      scratch: an empty folder. The copy lies in its `notebooks`, beside an empty `data`.
-    """
-    root = scratch / "notebooks"
-    root.mkdir()
-    (scratch / "data").mkdir()
-    name = copied(notebook, root)
-    with jupyterlab(root, scratch / "jupyter") as address:
-        context = browser.new_context(viewport={"width": 1400, "height": 1000})
-        try:
-            watched = Watched(context.new_page())
-            page = watched.page
-            page.goto(address.format(name=name), wait_until="domcontentloaded")
-            page.wait_for_selector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell", timeout=90_000)
-            page.wait_for_function(READY_JS, timeout=90_000)
-            page.evaluate(RUN_JS)
-            yield Lab(watched, root / name)
-        finally:
-            context.close()
 
 
 def use_timeline(page: Any, place: Any = None) -> str:
@@ -119,8 +52,8 @@ def use_timeline(page: Any, place: Any = None) -> str:
     return str(root.locator(".wb-about").inner_text())
 
 
-def synthetic_notebook(path: Path, make: str, after: str) -> Path:
-    """A notebook that shows a timeline of `make`, then runs `after`."""
+def synthetic_notebook(folder: Path, make: str, after: str) -> Path:
+    """A notebook in the folder that shows a timeline of `make`, then runs `after`."""
     sources = [
         f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
         "from tests.builders.traces import big_trace\n"
@@ -130,28 +63,16 @@ def synthetic_notebook(path: Path, make: str, after: str) -> Path:
         "timeline",
         after,
     ]
-    return notebook_of(path, sources)
-
-
-def notebook_of(path: Path, sources: list[str]) -> Path:
-    """A notebook with these cells."""
-    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
-    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
-    notebook = {
-        "nbformat": 4,
-        "nbformat_minor": 5,
-        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
-        "cells": [{**cell, "id": f"cell-{k}", "source": text} for k, text in enumerate(sources)],
-    }
-    path.write_text(json.dumps(notebook))
-    return path
+    return notebook_of(folder / "timeline.ipynb", sources)
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
-def test_timeline_lives_in_jupyterlab(browser: Any, tmp_path: Path) -> None:
+def test_timeline_lives_in_jupyterlab(browser: Any, lab_server: LabServer) -> None:
     after = "print('selected', timeline.selected, timeline.selected_event)"
-    notebook = synthetic_notebook(tmp_path / "small.ipynb", "dlrm_trace(steps=24)", after)
-    with lab_runs(browser, notebook, tmp_path) as lab:
+    notebook = synthetic_notebook(
+        lab_server.folder() / "small.ipynb", "dlrm_trace(steps=24)", after
+    )
+    with lab_runs(browser, lab_server, notebook) as lab:
         told = use_timeline(lab.page)
         assert re.search(r"(run step|wait in take)", told), told
         assert "Duration" in told
@@ -175,10 +96,10 @@ def test_timeline_lives_in_jupyterlab(browser: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
-def test_a_large_trace_arrives_while_cells_still_run(browser: Any, tmp_path: Path) -> None:
+def test_a_large_trace_arrives_while_cells_still_run(browser: Any, lab_server: LabServer) -> None:
     wait = "import pathlib, time\nwhile not pathlib.Path('seen').exists():\n    time.sleep(0.1)"
-    notebook = synthetic_notebook(tmp_path / "large.ipynb", "big_trace(200_000)", wait)
-    with lab_runs(browser, notebook, tmp_path) as lab:
+    notebook = synthetic_notebook(lab_server.folder(), "big_trace(200_000)", wait)
+    with lab_runs(browser, lab_server, notebook) as lab:
         assert "Duration" in use_timeline(lab.page)
         assert lab.page.evaluate("window.ran") is None
         (lab.path.parent / "seen").touch()
@@ -191,8 +112,10 @@ def test_a_large_trace_arrives_while_cells_still_run(browser: Any, tmp_path: Pat
 @pytest.mark.skipif(
     importlib.util.find_spec("tensorflow") is None, reason="the notebook trains with TensorFlow"
 )
-def test_the_first_notebook_shows_a_step(browser: Any, tmp_path: Path) -> None:
-    with lab_runs(browser, FIRST_NOTEBOOK, tmp_path) as lab:
+def test_the_first_notebook_shows_a_step(browser: Any, lab_server: LabServer) -> None:
+    notebook = lab_server.folder() / NOTEBOOKS[0].name
+    nbformat.write(small_notebook(NOTEBOOKS[0]), notebook)
+    with lab_runs(browser, lab_server, notebook) as lab:
         first = lab.page.locator(".jp-OutputArea iframe").first
         assert "Duration" in use_timeline(lab.page, first.content_frame)
         lab.wait_until_done()
@@ -214,7 +137,7 @@ DARK_JS = """(dark) => document.body.dataset.jpThemeLight === String(!dark) &&
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
-def test_a_picture_follows_the_theme_of_the_notebook(browser: Any, tmp_path: Path) -> None:
+def test_a_picture_follows_the_theme_of_the_notebook(browser: Any, lab_server: LabServer) -> None:
     sources = [
         f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
         "from tests.builders.plans import towers\n"
@@ -222,8 +145,8 @@ def test_a_picture_follows_the_theme_of_the_notebook(browser: Any, tmp_path: Pat
         "dlrm_trace(12)",
         "towers()",
     ]
-    notebook = notebook_of(tmp_path / "theme.ipynb", sources)
-    with lab_runs(browser, notebook, tmp_path) as lab:
+    notebook = notebook_of(lab_server.folder() / "theme.ipynb", sources)
+    with lab_runs(browser, lab_server, notebook) as lab:
         lab.wait_until_done()
         page = lab.page
         frames = page.locator(".jp-OutputArea iframe")
@@ -247,7 +170,7 @@ def test_a_picture_follows_the_theme_of_the_notebook(browser: Any, tmp_path: Pat
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
-def test_a_boundary_lives_in_jupyterlab(browser: Any, tmp_path: Path) -> None:
+def test_a_boundary_lives_in_jupyterlab(browser: Any, lab_server: LabServer) -> None:
     sources = [
         f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
         "from tests.builders.plans import towers\n"
@@ -258,8 +181,8 @@ def test_a_boundary_lives_in_jupyterlab(browser: Any, tmp_path: Path) -> None:
         "print('selected', boundary.selected)",
         "boundary.selected = 'net/joined'",
     ]
-    notebook = notebook_of(tmp_path / "boundary.ipynb", sources)
-    with lab_runs(browser, notebook, tmp_path) as lab:
+    notebook = notebook_of(lab_server.folder() / "boundary.ipynb", sources)
+    with lab_runs(browser, lab_server, notebook) as lab:
         lab.wait_until_done()
         lab.page.wait_for_selector(".wb-boundary[data-wb-ready]", timeout=30_000)
         root = lab.page.locator(".wb-boundary").first

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.ui.test_jupyterlab import HERE, RUN_SECONDS, lab_runs, notebook_of
+from tests.ui.jupyter import LabServer
+from tests.ui.lab import HERE, RUN_SECONDS, lab_runs, notebook_of
 
 SOURCES = [
     f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
@@ -110,9 +110,9 @@ def watch_boundary(page: Any, root: Any) -> None:
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
-def test_no_key_in_a_picture_reaches_the_notebook(browser: Any, tmp_path: Path) -> None:
-    notebook = notebook_of(tmp_path / "keys.ipynb", SOURCES)
-    with lab_runs(browser, notebook, tmp_path) as lab:
+def test_no_key_in_a_picture_reaches_the_notebook(browser: Any, lab_server: LabServer) -> None:
+    notebook = notebook_of(lab_server.folder() / "keys.ipynb", SOURCES)
+    with lab_runs(browser, lab_server, notebook) as lab:
         lab.wait_until_done()
         page = lab.page
         cells = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-CodeCell")

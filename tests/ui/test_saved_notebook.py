@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.ui.jupyter import jupyterlab, run_jupyter
+from tests.ui.jupyter import LabServer, run_jupyter
+from tests.ui.lab import HERE, notebook_of
 from tests.ui.pixels import painted
-from tests.ui.test_jupyterlab import HERE, notebook_of
 from tests.ui.watched import Watched
 from workbench.viz.style import colors
 
@@ -176,10 +176,9 @@ def test_a_still_image_survives_the_rules_of_github(executed: Path, offline: Wat
 
 @pytest.mark.timeout(300)
 def test_opened_again_in_jupyterlab_it_shows_every_picture(
-    browser: Any, executed: Path, tmp_path: Path
+    browser: Any, executed: Path, lab_server: LabServer
 ) -> None:
-    root = tmp_path / "notebooks"
-    root.mkdir()
+    root = lab_server.folder()
     # as JupyterLab saves by default: without the state of widgets
     content = json.loads(executed.read_text("utf-8"))
     del content["metadata"]["widgets"]
@@ -187,17 +186,15 @@ def test_opened_again_in_jupyterlab_it_shows_every_picture(
         # a signature is one of the content, so they must differ
         content["metadata"]["name"] = name
         (root / f"{name}.ipynb").write_text(json.dumps(content))
-    scratch = tmp_path / "jupyter"
-    run_jupyter(scratch, "trust", root / "trusted.ipynb")
-    with jupyterlab(root, scratch) as address:
-        for name, alive in (("trusted", True), ("untrusted", False)):
-            context = browser.new_context(viewport={"width": 1400, "height": 2600})
-            page = context.new_page()
-            page.goto(f"{address.format(name=f'{name}.ipynb')}&reset")
-            panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
-            panel.locator(".jp-OutputArea-output").first.wait_for(timeout=90_000)
-            _assert_cells_painted(panel.locator(".jp-CodeCell"), alive=alive)
-            context.close()
+    run_jupyter(lab_server.scratch, "trust", root / "trusted.ipynb")
+    for name, alive in (("trusted", True), ("untrusted", False)):
+        context = browser.new_context(viewport={"width": 1400, "height": 2600})
+        page = context.new_page()
+        page.goto(lab_server.address_of(root / f"{name}.ipynb"))
+        panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+        panel.locator(".jp-OutputArea-output").first.wait_for(timeout=90_000)
+        _assert_cells_painted(panel.locator(".jp-CodeCell"), alive=alive)
+        context.close()
 
 
 def _assert_cells_painted(cells: Any, *, alive: bool) -> None:

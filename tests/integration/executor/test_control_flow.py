@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +12,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 import workbench as wb
-from tests.integration.executor.test_executor import (
+from tests.builders.executors import (
     CONFIGS,
     COUNTED,
     START,
@@ -23,27 +20,17 @@ from tests.integration.executor.test_executor import (
     STOP,
     bits,
     config_of,
+    control_flow,
     each_config,
     each_policy,
+    each_version,
     plain,
     same,
 )
+from tests.builders.scripts import run_script
 from workbench.core.capture.op_events import Recording
 
 v1 = tf.compat.v1
-each_version = pytest.mark.parametrize("version", [1, 2])
-
-
-@contextlib.contextmanager
-def control_flow(version: int):
-    """Builds conditions and loops of this version: Switch and Merge, or If and While."""
-    switch = v1.enable_control_flow_v2 if version == 2 else v1.disable_control_flow_v2
-    back = v1.enable_control_flow_v2 if v1.control_flow_v2_enabled() else v1.disable_control_flow_v2
-    switch()
-    try:
-        yield
-    finally:
-        back()
 
 
 def has_op(*types: str) -> bool:
@@ -477,9 +464,7 @@ def test_eager_functions_across_two_devices(policy, tmp_path):
         assert found == [expected] * {STEPS}, found
         print("equal")
     """
-    script = tmp_path / "devices.py"
-    script.write_text(textwrap.dedent(code))
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    done = run_script(code, tmp_path)
     assert done.stdout == "equal\n", done.stderr[-2000:]
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import subprocess
-import sys
-import textwrap
 
-import pytest
-
-from tests.integration.executor.test_executor import each_policy
+from tests.builders.executors import POLICIES, each_policy
+from tests.builders.scripts import run_script
 
 _ORDER = """
     import os, random, sys
     import tensorflow as tf
-    from tests.integration.executor.test_executor import config_of, plain, with_threads
+    from tests.builders.executors import config_of, plain, with_threads
     from workbench.core.capture.op_events import Recording
 
     v1 = tf.compat.v1
@@ -41,28 +37,22 @@ _ORDER = """
 """
 
 _LOGGED = """
-    import sys
     import tensorflow as tf
-    from tests.integration.executor.test_executor import config_of, plain
+    from tests.builders.executors import POLICIES, config_of, plain
 
     v1 = tf.compat.v1
     v1.disable_eager_execution()
     x = v1.placeholder(tf.float32, [2])
-    with v1.Session(config=config_of(sys.argv[1], plain())) as session:
-        session.run(tf.square(x, name="looked_at") + 1.0, {x: [3.0, 4.0]})
+    for policy in ("stock", *POLICIES):
+        with v1.Session(config=config_of(policy, plain())) as session:
+            session.run(tf.square(x, name=f"under_{policy}") + 1.0, {x: [3.0, 4.0]})
 """
 
 
-def run_child(folder: pathlib.Path, code: str, *arguments: str, **variables: str):
-    script = folder / "child.py"
-    script.write_text(textwrap.dedent(code))
-    done = subprocess.run(
-        [sys.executable, script, *arguments],
-        env=os.environ | {"PYTHONPATH": os.getcwd()} | variables,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+def output(
+    folder: pathlib.Path, code: str, *arguments: str, fresh: bool = False, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    done = run_script(code, folder, *arguments, fresh=fresh, **variables)
     assert done.returncode == 0, done.stderr[-3000:]
     return done
 
@@ -71,7 +61,7 @@ def run_child(folder: pathlib.Path, code: str, *arguments: str, **variables: str
 def test_an_order_that_depends_on_the_graph_alone(policy, tmp_path):
     """With TF_DETERMINISTIC_ORDER nodes run in one order in every process."""
     orders = [
-        run_child(tmp_path, _ORDER, policy, seed, TF_DETERMINISTIC_ORDER="1").stdout.split()
+        output(tmp_path, _ORDER, policy, seed, TF_DETERMINISTIC_ORDER="1").stdout.split()
         for seed in ("1", "2")
     ]
     assert len(orders[0]) == 150
@@ -81,10 +71,10 @@ def test_an_order_that_depends_on_the_graph_alone(policy, tmp_path):
     assert turns <= 2  # All but one that its thread keeps run by their number, up or down.
 
 
-@pytest.mark.parametrize("policy", ["stock", "normal", "inline", "cost_model"])
-def test_a_devices_own_way_to_run_a_kernel_is_kept(policy, tmp_path):
+def test_a_devices_own_way_to_run_a_kernel_is_kept(tmp_path):
     """TensorFlow's CPU device logs inputs and outputs of the ops that it is told to."""
-    done = run_child(
-        tmp_path, _LOGGED, policy, TF_CPU_DEBUG_OPS_TO_LOG="Square", TF_CPP_MIN_LOG_LEVEL="0"
-    )
-    assert "Inputs for looked_at" in done.stderr
+    variables = {"TF_CPU_DEBUG_OPS_TO_LOG": "Square", "TF_CPP_MIN_LOG_LEVEL": "0"}
+    # Fresh: TensorFlow reads what it is to log while it is imported.
+    logged = output(tmp_path, _LOGGED, fresh=True, **variables).stderr
+    for policy in ("stock", *POLICIES):
+        assert f"Inputs for under_{policy}" in logged

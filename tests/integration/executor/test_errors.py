@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.integration.executor.test_control_flow import control_flow, each_version
-from tests.integration.executor.test_executor import (
+from tests.builders.executors import (
     COUNTED,
     STEPS,
     bits,
     config_of,
+    control_flow,
     each_policy,
+    each_version,
     plain,
 )
 

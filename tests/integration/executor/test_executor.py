@@ -1,25 +1,29 @@
-"""Every executor policy gives, to the bit, what stock TensorFlow's own executor gives.
-
-`same` is the measure of all tests of executors: a graph runs nine times in a session of stock
-TensorFlow and in one of a policy, and every fetch of every step must be equal. The cost model
-learns in the steps 2 to 4 and schedules by what it learned from step 5 on, so both are compared.
-"""
+"""Every executor policy gives, to the bit, what stock TensorFlow's own executor gives."""
 
 from __future__ import annotations
 
 import itertools
-import re
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf import rewriter_config_pb2
 from tensorflow.python.ops import data_flow_ops
 
 import workbench as wb
+from tests.builders.executors import (
+    CONFIGS,
+    POLICIES,
+    STEPS,
+    bits,
+    config_of,
+    each_config,
+    each_policy,
+    plain,
+    same,
+    with_threads,
+)
 from workbench.core.session.prefetch_hook import prefetching
 from workbench.core.session.staged import staged
 from workbench.core.smart_stage import prepare_config
@@ -28,95 +32,6 @@ from workbench.models.zoo.options import DlrmOptions
 from workbench.models.zoo.programs import dlrm_program
 
 v1 = tf.compat.v1
-POLICIES = ("normal", "inline", "cost_model")
-STEPS = 9
-START, STOP = 2, 5
-# Numbers of the process: of datasets, queues and functions made so far.
-COUNTED = re.compile(r"(?<=Dataset:)\d+|(?<=')_\d+(?=_)|(?<=Op:__inference_)\w+")
-
-
-def config_of(policy: str, config: v1.ConfigProto | None = None) -> v1.ConfigProto:
-    """A session's config of a policy; "stock" keeps TensorFlow's executor."""
-    config = config or v1.ConfigProto()
-    if policy == "stock":
-        return config
-    return wb.executor_options(policy, start_step=START, stop_step=STOP, config=config)
-
-
-def plain(**settings: Any) -> v1.ConfigProto:
-    """A config under which the graph that is built is the graph that runs."""
-    config = v1.ConfigProto(**settings)
-    config.graph_options.rewrite_options.disable_meta_optimizer = True
-    config.graph_options.optimizer_options.opt_level = v1.OptimizerOptions.L0
-    return config
-
-
-def with_threads(config: v1.ConfigProto, count: int) -> v1.ConfigProto:
-    """The config with threads of its own: how many all sessions share is settled by the first.
-
-    Stock TensorFlow's staging areas block a thread each until somebody puts.
-    """
-    config.inter_op_parallelism_threads = count
-    config.use_per_session_threads = True
-    return config
-
-
-def all_optimized() -> v1.ConfigProto:
-    """A config with which Grappler touches small graphs too."""
-    config = v1.ConfigProto()
-    config.graph_options.rewrite_options.min_graph_nodes = -1
-    config.graph_options.rewrite_options.meta_optimizer_iterations = (
-        rewriter_config_pb2.RewriterConfig.TWO
-    )
-    return config
-
-
-CONFIGS = {"plain": plain, "optimized": all_optimized}
-
-
-def bits(values: Any) -> list[tuple]:
-    """Fetched values such that `==` compares types, shapes and every bit."""
-    found = []
-    for value in tf.nest.flatten(values):
-        array = np.asarray(value)
-        data = array.tolist() if array.dtype == object else array.tobytes()
-        found.append((array.dtype.str, array.shape, data))
-    return found
-
-
-def outcomes(
-    session: v1.Session,
-    fetches: Any,
-    feeds: Callable[[int], dict] = lambda step: {},
-    *,
-    steps: int = STEPS,
-    before: Any = (),
-) -> list[list[tuple]]:
-    session.run(before)
-    return [bits(session.run(fetches, feeds(step))) for step in range(steps)]
-
-
-def same(
-    policy: str,
-    fetches: Any,
-    feeds: Callable[[int], dict] = lambda step: {},
-    *,
-    before: Any = (),
-    config: v1.ConfigProto | None = None,
-    steps: int = STEPS,
-) -> list[list[tuple]]:
-    """Runs the fetches under stock and under the policy; returns what both gave."""
-    graph = v1.get_default_graph()
-    found = {}
-    for each in ("stock", policy):
-        with v1.Session(graph=graph, config=config_of(each, config)) as session:
-            found[each] = outcomes(session, fetches, feeds, steps=steps, before=before)
-    assert found[policy] == found["stock"]
-    return found["stock"]
-
-
-each_policy = pytest.mark.parametrize("policy", POLICIES)
-each_config = pytest.mark.parametrize("config", CONFIGS)
 
 
 @each_policy
@@ -679,7 +594,10 @@ def clicks(tmp_path_factory):
     return check_criteo(generate_criteo(tmp_path_factory.mktemp("log") / "clicks.tsv", rows=2000))
 
 
-@pytest.mark.parametrize("stage", ["off", "stage", "smart_stage"])
+@pytest.mark.parametrize(
+    "stage",
+    [*(pytest.param(less, marks=pytest.mark.slow) for less in ("off", "stage")), "smart_stage"],
+)
 def test_dlrm_has_bit_equal_losses_under_every_policy(clicks, stage):
     made = {
         "off": wb.Optimizations(),

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-
 import pytest
 import tensorflow as tf
 
 import workbench as wb
+from tests.builders.scripts import run_script
 from workbench.compat.executor_policy import ExecutorPolicy, set_executor_type
 from workbench.errors import OptionError
 
@@ -34,11 +31,7 @@ _SESSION = """
 @pytest.mark.parametrize("begins", ["", "WORKBENCH_"])
 def test_a_session_refuses_a_type_of_a_million_characters(begins, tmp_path):
     """In a process of its own: stock TensorFlow would look through the message for hours."""
-    script = tmp_path / "session.py"
-    script.write_text(textwrap.dedent(_SESSION))
-    done = subprocess.run(
-        [sys.executable, script, begins], capture_output=True, text=True, timeout=120
-    )
+    done = run_script(_SESSION, tmp_path, begins)
     assert done.stdout.startswith("True True "), done.stdout + done.stderr[-2000:]
     assert f"executor_type has {1_000_000 + len(begins)} characters" in done.stdout
     assert "'WORKBENCH_INLINE'" in done.stdout

@@ -15,7 +15,7 @@ _CHILD = """
     import gc, sys, threading
     import numpy as np, psutil
     import tensorflow as tf
-    from tests.integration.executor.test_executor import config_of, plain
+    from tests.builders.executors import config_of, plain
 
     v1 = tf.compat.v1
     v1.disable_eager_execution()

@@ -16,19 +16,19 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.ops import data_flow_ops
 
-from tests.integration.executor.test_control_flow import control_flow
-from tests.integration.executor.test_executor import (
+from tests.builders.executors import (
     POLICIES,
     STEPS,
     all_optimized,
     config_of,
+    control_flow,
     outcomes,
     plain,
     with_threads,
 )
 
 v1 = tf.compat.v1
-GRAPHS = int(os.environ.get("WORKBENCH_RANDOM_EXECUTORS", "80"))
+GRAPHS = int(os.environ.get("WORKBENCH_RANDOM_EXECUTORS", "24"))
 PURE = (
     "add",
     "multiply",

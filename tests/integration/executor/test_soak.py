@@ -19,11 +19,15 @@ import psutil
 import pytest
 import tensorflow as tf
 
-from tests.integration.executor.test_control_flow import control_flow
-from tests.integration.executor.test_executor import POLICIES, config_of, plain
+from tests.builders.executors import (
+    POLICIES,
+    config_of,
+    control_flow,
+    plain,
+)
 
 v1 = tf.compat.v1
-SECONDS = float(os.environ.get("WORKBENCH_SOAK_EXECUTOR_SECONDS", "7"))
+SECONDS = float(os.environ.get("WORKBENCH_SOAK_EXECUTOR_SECONDS", "2"))
 CLIENTS = 32
 # A step that takes longer hangs.
 STUCK_S = 60.0

@@ -10,7 +10,7 @@ _WAITS = """
     import ctypes, threading
     import tensorflow as tf
     import workbench as wb
-    from workbench.core import buffer
+    from workbench.core.staging import buffer
 
     v1 = tf.compat.v1
     v1.disable_eager_execution()

@@ -9,7 +9,10 @@ from collections.abc import Callable
 import pytest
 import tensorflow as tf
 
-from tests.integration.executor.test_executor import config_of, plain
+from tests.builders.executors import (
+    config_of,
+    plain,
+)
 from workbench import _native
 
 v1 = tf.compat.v1

@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.integration.executor.test_executor import POLICIES, STEPS, config_of, plain, with_threads
+from tests.builders.executors import (
+    POLICIES,
+    STEPS,
+    config_of,
+    plain,
+    with_threads,
+)
 
 v1 = tf.compat.v1
 each_executor = pytest.mark.parametrize("policy", ["stock", *POLICIES])

@@ -385,18 +385,16 @@ def build(optimizations):
     train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
     return wb.Built(train_op=train_op, loss=loss)
 
-found = wb.compare(
-    wb.Program(name="graph", build=build), ["stage", "smart_stage"],
-    budget_s=0.2, trace_steps=0, equivalence_steps=10, progress=False,
-)
-print([check.passed for check in found.equivalence])
+staged = wb.Optimizations(stage=wb.StageOptions())
+found = wb.trace(wb.Program(name="graph", build=build), staged, steps=3, progress=False)
+print(len(found.steps()), "prefetch" in set(found.tracks["kind"]))
 """
 BAD_CELL = """
 def bad():
     step, data = make()
     return step, data.no_such_method()
 try:
-    wb.compare(wb.FunctionProgram(name="bad", make=bad), ["smart_stage"], progress=False)
+    wb.trace(wb.FunctionProgram(name="bad", make=bad), progress=False)
 except wb.WorkbenchError as error:
     print(error)
 """
@@ -410,7 +408,7 @@ def test_both_work_from_a_notebook_cell():
         "".join(out.get("text", "") for out in cell.outputs if out.get("name") == "stdout")
         for cell in notebook.cells
     ]
-    assert said[:2] == ["[True]\n", "[True, True]\n"]
+    assert said[:2] == ["[True]\n", "3 True\n"]
     assert said[2].startswith("notebook cell, line 3: AttributeError: ")
 
 

@@ -37,7 +37,7 @@ def values(build, options, optimizations, *, steps=None, fetch="loss") -> np.nda
 def test_two_runs_have_bit_equal_losses_and_a_stage_changes_none(data):
     options = DlrmOptions(data=data, batch_size=128)
     once, twice, staged = (
-        values(dlrm.build, options, made, steps=15) for made in (OFF, OFF, STAGED)
+        values(dlrm.build, options, made, steps=8) for made in (OFF, OFF, STAGED)
     )
     assert once.tobytes() == twice.tobytes() == staged.tobytes()
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import ast
 import importlib
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.builders.scripts import printed
 from workbench.compat import contrib
 from workbench.compat.contrib.layers import feature_column, feature_column_ops
 from workbench.compat.python.ops import embedding_ops
@@ -48,14 +46,8 @@ print(sorted({op.type for op in loss.graph.get_operations() if "PostLookUp" in o
 GOLDEN = [(1.0, 30.0), (0.6462797, 19.38839), (0.5760069, 17.28021)]
 
 
-def printed(script, directory):
-    path = directory / "script.py"
-    path.write_text("import workbench.compat.v1 as tf\n" + textwrap.dedent(script))
-    done = subprocess.run(
-        [sys.executable, str(path)], cwd=directory, capture_output=True, text=True, timeout=200
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return [ast.literal_eval(line) for line in done.stdout.splitlines()]
+def printed_values(script, directory):
+    return [ast.literal_eval(line) for line in printed(script, directory)]
 
 
 def golden(lines, kinds):
@@ -82,7 +74,7 @@ embedding = tf.feature_column.embedding_column(
 )
 emb = tf.feature_column.input_layer({{"clicks": ids}}, [embedding])
 """
-    golden(printed(FEATURES + script + TRAINED, tmp_path), kinds)
+    golden(printed_values(FEATURES + script + TRAINED, tmp_path), kinds)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +94,7 @@ emb = feature_column_ops.input_from_feature_columns(
     columns_to_tensors={{"clicks": ids}}, feature_columns=[embedding]
 )
 """
-    lines = printed(FEATURES + script + TRAINED, tmp_path)
+    lines = printed_values(FEATURES + script + TRAINED, tmp_path)
     golden(lines, ["WorkbenchPostLookUpV2", "WorkbenchPostLookUpV2Grad"])
 
 
@@ -129,7 +121,7 @@ with tf.train.MonitoredTrainingSession() as sess:
     sess.run(step)
     print([bool((sess.run(wide) < before[1]).all())])
 """
-    (embedded, wide, length), (trained,) = printed(script, tmp_path)
+    (embedded, wide, length), (trained,) = printed_values(script, tmp_path)
     filled = 3 * np.eye(5)
     filled[0, 1] = 3
     assert embedded == filled.tolist()
@@ -162,7 +154,7 @@ names = ["GradientDescent", "Adagrad", "Adam", "Ftrl"]
 print([getattr(tf.train, f"{name}Optimizer").__module__.split(".")[0] for name in names])
 print([tf.train.MomentumOptimizer.__module__.split(".")[0]])
 """
-    lines = printed(script, tmp_path)
+    lines = printed_values(script, tmp_path)
     assert lines[0] == [True]
     assert lines[1] == [True]
     assert not any("PostLookUp" in kind for kind in lines[2][1:])

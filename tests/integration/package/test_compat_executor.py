@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from tests.integration.package.test_compat_v1 import printed, run
+from tests.builders.scripts import printed, run_compat
 
 MODEL = """
 import os
@@ -76,7 +76,7 @@ def test_the_normal_policy_is_stock_tensorflows_own_executor(tmp_path):
 
 
 def test_steps_that_never_let_it_learn_warn_once_and_run_as_usual(tmp_path):
-    done = run(
+    done = run_compat(
         script(
             """
             os.environ['START_NODE_STATS_STEP'] = "200"

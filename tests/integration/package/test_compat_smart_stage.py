@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from tests.integration.package.test_compat_v1 import printed, run
+from tests.builders.scripts import printed, run_compat
 
 CLICKS = "".join(f"a{i},b{i}\n" for i in range(12))
 MODEL = """
@@ -105,7 +105,7 @@ def test_without_the_switch_the_options_do_nothing(tmp_path):
 
 
 def test_the_gpu_switch_without_a_gpu_is_the_plain_one_and_warns_once(tmp_path):
-    done = run(
+    done = run_compat(
         script(
             """
             options.do_smart_stage_gpu = True
@@ -121,7 +121,7 @@ def test_the_gpu_switch_without_a_gpu_is_the_plain_one_and_warns_once(tmp_path):
 
 
 def test_a_graph_without_input_is_left_alone_with_a_warning(tmp_path):
-    done = run(
+    done = run_compat(
         """
         config = tf.ConfigProto()
         config.graph_options.optimizer_options.do_smart_stage = True
@@ -136,7 +136,7 @@ def test_a_graph_without_input_is_left_alone_with_a_warning(tmp_path):
 
 
 def test_several_inputs_are_refused_by_name(tmp_path):
-    done = run(
+    done = run_compat(
         """
         data = tf.data.Dataset.range(9)
         a = tf.data.make_one_shot_iterator(data).get_next()

@@ -5,25 +5,9 @@ Each script runs in a process of its own, because the import switches TensorFlow
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-
 import pytest
 
-
-def run(script: str, directory) -> subprocess.CompletedProcess:
-    path = directory / "script.py"
-    path.write_text("import workbench.compat.v1 as tf\n" + textwrap.dedent(script))
-    return subprocess.run(
-        [sys.executable, str(path)], cwd=directory, capture_output=True, text=True, timeout=120
-    )
-
-
-def printed(script: str, directory) -> list[str]:
-    done = run(script, directory)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout.splitlines()
+from tests.builders.scripts import printed, run_compat
 
 
 def test_a_script_of_readers_queues_and_a_stage_runs(tmp_path):
@@ -45,6 +29,7 @@ def test_a_script_of_readers_queues_and_a_stage_runs(tmp_path):
                 print(sess.run([target])[0].tolist())
         """,
         tmp_path,
+        fresh=True,
     )
     assert lines == ["[b'1.000000', b'1.000000', b'b', b'd']"] * 5
 
@@ -103,13 +88,13 @@ def test_fields_that_nothing_implements_are_refused_by_name(tmp_path):
 
 
 def test_unknown_fields_fail_as_in_tensorflow(tmp_path):
-    done = run("tf.ConfigProto().no_such_field = 1", tmp_path)
+    done = run_compat("tf.ConfigProto().no_such_field = 1", tmp_path)
     assert done.returncode == 1
     assert "no_such_field" in done.stderr
 
 
 def test_two_spellings_that_differ_are_refused(tmp_path):
-    done = run("tf.staged(tf.constant(1), num_client=1, num_clients=2)", tmp_path)
+    done = run_compat("tf.staged(tf.constant(1), num_client=1, num_clients=2)", tmp_path)
     assert "num_clients=2 and num_client=1 are two spellings" in done.stderr
 
 
@@ -152,7 +137,7 @@ def test_servers_and_supervisors_translate(tmp_path):
 
 
 def test_what_is_marked_must_be_a_node(tmp_path):
-    done = run("tf.train.mark_target_node([3])", tmp_path)
+    done = run_compat("tf.train.mark_target_node([3])", tmp_path)
     assert "mark_target_node was given 3 of type int" in done.stderr
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
 
 import nbclient
-import nbformat
 import pytest
 
-NOTEBOOKS = sorted((Path(__file__).resolve().parents[3] / "notebooks").glob("*.ipynb"))
+from tests.builders.notebooks import NOTEBOOKS, small_notebook
+
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -20,7 +18,7 @@ def test_it_runs_and_shows_every_outlet(path, tmp_path):
     folder = tmp_path / "notebooks"
     folder.mkdir()
     (tmp_path / "data").mkdir()
-    notebook = nbformat.read(shutil.copy(path, folder), as_version=4)
+    notebook = small_notebook(path)
     assert all(not cell.get("outputs") for cell in notebook.cells), "saved with outputs"
     nbclient.NotebookClient(
         notebook, timeout=280, resources={"metadata": {"path": str(folder)}}

@@ -20,7 +20,7 @@ from workbench.core.session.runner_registry import runners
 from workbench.core.session.stage_run import StageRun
 
 v1 = tf.compat.v1
-CYCLES = int(os.environ.get("WORKBENCH_SOAK_CYCLES", "120"))
+CYCLES = int(os.environ.get("WORKBENCH_SOAK_CYCLES", "30"))
 # What an allocator may keep for itself, and what a session of stock TensorFlow leaves and a margin.
 ALLOWED_BYTES = 16 << 20
 ALLOWED_BYTES_PER_CYCLE = 512
@@ -52,7 +52,7 @@ def test_cycles_leave_no_thread_and_no_memory(graph):
     fetch = wb.staged([number, number + 1], wb.StageOptions(num_threads=2, capacity=2))
     graph.finalize()
     process = psutil.Process()
-    warm_up = max(30, CYCLES // 10)
+    warm_up = max(15, CYCLES // 10)
     for i in range(warm_up):
         cycle(graph, fetch, i)
     gc.collect()
