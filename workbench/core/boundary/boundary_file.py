@@ -97,11 +97,12 @@ def _boundary_from(document: dict[str, Any]) -> Boundary:
     }
     sides = (
         Side(
+            number=number,
             start=Start(nodes=tuple(side["start"]), puts=tuple(side["puts"])),
             legal=_mask(side["legal"], len(view)),
             widest=_mask(side["widest"], len(view)),
         )
-        for side in document["sides"]
+        for number, side in enumerate(document["sides"])
     )
     return Boundary(
         view=view,
@@ -109,7 +110,7 @@ def _boundary_from(document: dict[str, Any]) -> Boundary:
         sides=tuple(sides),
         step=_mask(document["step"], len(view)),
         blockers=blockers,
-        towards=view.nearest(mask_of(view, blockers)),
+        next_hop=view.nearest(mask_of(view, blockers)),
     )
 
 

@@ -311,7 +311,7 @@ def test_a_view_survives_json(planned):
 
 
 def test_a_plan_is_drawn_alike_after_its_boundary_was_saved():
-    for found in (plan(towers()), plan(own_stage(num_threads=2, capacity=3))):
+    for found in (plan_stages(towers()), plan_stages(own_stage(num_threads=2, capacity=3))):
         read = boundary_from_bytes(boundary_to_bytes(found.boundary))
         saved = dataclasses.replace(StagePlan.from_json(found.to_json()), boundary=read)
         assert boundary_view(saved) == boundary_view(found)
