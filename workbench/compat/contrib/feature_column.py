@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.feature_column import feature_column as fc_v1
 
-from workbench.compat.contrib.absent import absent as _absent
+from workbench.compat.absent import absent as _absent
 from workbench.errors import OptionError
 from workbench.ops.feature_column.columns import sequence_categorical_column_with_embedding
 

@@ -1,6 +1,6 @@
 """The parts of `tf.contrib.layers` that feature columns need; the rest is refused by name."""
 
-from workbench.compat.contrib.absent import absent as _absent
+from workbench.compat.absent import absent as _absent
 from workbench.compat.contrib.layers import python
 from workbench.compat.contrib.layers.python.layers import (
     embedding_ops,

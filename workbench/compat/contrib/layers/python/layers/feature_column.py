@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.feature_column import feature_column_v2 as fc
 
-from workbench.compat.contrib.absent import absent as _absent
+from workbench.compat.absent import absent as _absent
 from workbench.errors import OptionError, UnsupportedError
 from workbench.ops.embedding_variable.variable import EmbeddingVariableOption
 from workbench.ops.feature_column import columns

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from workbench.compat.contrib.absent import absent as _absent
+from workbench.compat.absent import absent as _absent
 
 __all__ = ["input_from_feature_columns"]
 __getattr__ = _absent("tf.contrib.layers.feature_column_ops", __all__)
