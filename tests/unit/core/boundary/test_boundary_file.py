@@ -10,8 +10,8 @@ import pytest
 
 from tests.builders.graphs import graph
 from tests.builders.plans import own_stage, towers
-from workbench.core.boundary.boundary import find_boundary
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
+from workbench.core.boundary.legality import boundary_of
 from workbench.errors import DataError
 
 
@@ -56,7 +56,7 @@ def test_equal_boundaries_give_equal_bytes():
 
 
 def test_a_graph_of_thousands_of_nodes_is_small():
-    found = find_boundary(wide_graph(1000), targets=["loss"])
+    found = boundary_of(wide_graph(1000), targets=["loss"])
     assert len(found.view) == 4002
     assert len(boundary_to_bytes(found)) < 15 * len(found.view)
 
