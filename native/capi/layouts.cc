@@ -1,6 +1,6 @@
-// Objects of these types pass between this library and TensorFlow's, and code for them is inlined into
-// both. Compiler options, those of sanitizers among them, may change a layout on one side only: then
-// the library must not build.
+// Objects of these types pass between this library and TensorFlow's, and code for them is inlined
+// into both. Compiler options, those of sanitizers among them, may change a layout on one side
+// only: then the library must not build.
 
 #include <cstdint>
 #include <string>

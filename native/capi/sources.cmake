@@ -1,6 +1,12 @@
-# The C functions that workbench/_native.py lists.
+# The C functions that workbench/_native.py lists, a file for each feature that has some.
 
 library_sources(
-  executors.cc
   layouts.cc
   stamp.cc)
+
+if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/executor")
+  library_sources(executors.cc)
+endif()
+if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/tracing")
+  library_sources(tracing.cc)
+endif()

@@ -39,7 +39,7 @@ function(plain_tests)
   endforeach()
 endfunction()
 
-# A folder with a sources.cmake is a feature: without the folder the library lacks just that feature.
+# A folder with a sources.cmake is a feature: without the folder the library lacks it.
 file(GLOB features CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*/sources.cmake")
 foreach(feature ${features})
   include("${feature}")

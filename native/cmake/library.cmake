@@ -41,6 +41,10 @@ foreach(target workbench workbench_plain)
   target_compile_definitions(${target} PRIVATE _GLIBCXX_USE_CXX11_ABI=${TENSORFLOW_CXX11_ABI})
 endforeach()
 target_compile_options(workbench PRIVATE -Wall -Wno-sign-compare)
+# Python calls the functions of capi/ alone; TensorFlow finds ops, passes and executors by their
+# registration when the library is loaded.
+set_target_properties(workbench workbench_plain PROPERTIES
+  CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 if(WORKBENCH_SANITIZE STREQUAL "address")
   # Else the sanitizer gives Abseil's containers another layout than they have in TensorFlow.
   target_compile_definitions(workbench PRIVATE NDEBUG_SANITIZER)

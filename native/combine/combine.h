@@ -4,8 +4,8 @@
 // Post-lookup: sums, means or "sqrtn" sums of the vectors of each row, and the way back.
 //
 // Rows are independent of each other and a row's vectors are added in the order of its ids, so that
-// any split of the work over threads gives the same bits. Sums are float32 whatever T is, and float64
-// of rows with more than a thousand ids.
+// any split of the work over threads gives the same bits. Sums are float32 whatever T is, and
+// float64 of rows with more than a thousand ids.
 
 #include <cstdint>
 #include <string>

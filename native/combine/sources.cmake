@@ -6,7 +6,8 @@ plain_sources(
 library_sources(
   combine_calls.cc
   combine_half.cc
-  combine_kernels.cc)
+  combine_kernels.cc
+  combine_ops.cc)
 
 plain_tests(
   combine)

@@ -18,6 +18,7 @@ library_sources(
   step/async_kernel.cc
   step/executor_state.cc
   step/node_io.cc
+  step/observed_node.cc
   step/step_frame.cc
   step/waiting_ops.cc)
 

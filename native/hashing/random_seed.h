@@ -6,7 +6,7 @@
 
 namespace workbench {
 
-// What to begin a hash with, so that nobody can choose keys that all have the same. No result may
+// The seed of a hash, random so that no input can be crafted whose keys all collide. No result may
 // depend on it.
 inline uint64_t RandomSeed() {
   std::random_device random;

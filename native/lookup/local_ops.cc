@@ -1,9 +1,9 @@
-// The ops of a lookup whose table is one variable on the lookup's own device: rows are combined where
-// they lie, without a copy of them in between.
+// The ops of a lookup whose table is one variable on the lookup's own device: they combine rows in
+// the table, without a copy of the gathered rows.
 //
 //   V1: PreLookUp → LocalLookUp. V2: PruneInvalidAndFillEmptyRows → UniqueWithCounts → LocalLookUp.
 //
-// They know neither weights nor max_norm; such lookups gather.
+// They have neither weights nor max_norm; lookups with those gather.
 
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
@@ -54,8 +54,6 @@ absl::Status LocalGradShape(InferenceContext* c) {
 
 }  // namespace
 
-// `values` are rows of the table; where `use_index` is set, `unique_index` says which of them each id
-// is, else they are the ids themselves and it is empty.
 #define WORKBENCH_LOCAL_OP(name)                                                                 \
   REGISTER_OP(name)                                                                              \
       .Attr("T: {float, half, bfloat16}")                                                        \
@@ -69,9 +67,20 @@ WORKBENCH_LOCAL_OP("WorkbenchLocalLookUp")
     .Input("unique_index: int32")
     .Input("row_splits: int32")
     .Output("vectors: T")
-    .SetShapeFn(LocalShape);
+    .SetShapeFn(LocalShape)
+    .Doc(R"doc(
+Combines the rows of a table for each row of a batch. A row outside the table is INVALID_ARGUMENT.
 
-// Reads a variable under its lock; never copies it.
+table: [table rows, dim].
+dense_shape: [rank], at least 2, of the ids.
+values: [ids] rows of the table; with use_index [m], each row once.
+unique_index: [ids] the position in `values` of each id with use_index; else empty.
+row_splits: [rows + 1] the ids of row r are those from row_splits[r] to row_splits[r + 1].
+vectors: dense_shape without its last dimension + [dim]; a row without an id is 0.
+combiner: sum; mean: divided by the number of ids; sqrtn: by its square root.
+use_index: whether unique_index is given.
+)doc");
+
 WORKBENCH_LOCAL_OP("WorkbenchResourceLocalLookUp")
     .Input("table: resource")
     .Input("dense_shape: int64")
@@ -80,9 +89,14 @@ WORKBENCH_LOCAL_OP("WorkbenchResourceLocalLookUp")
     .Input("row_splits: int32")
     .Output("vectors: T")
     .SetIsStateful()
-    .SetShapeFn(ResourceLocalShape);
+    .SetShapeFn(ResourceLocalShape)
+    .Doc(R"doc(
+WorkbenchLocalLookUp of a resource variable, which it reads under the variable's lock, without a
+copy.
 
-// The gradient of each different row, in ascending order: an optimizer walks through the table.
+table: handle of a variable [table rows, dim].
+)doc");
+
 WORKBENCH_LOCAL_OP("WorkbenchLocalLookUpGrad")
     .Input("gradient: T")
     .Input("values: int64")
@@ -90,7 +104,17 @@ WORKBENCH_LOCAL_OP("WorkbenchLocalLookUpGrad")
     .Input("row_splits: int32")
     .Output("table_rows: int64")
     .Output("row_gradients: T")
-    .SetShapeFn(LocalGradShape);
+    .SetShapeFn(LocalGradShape)
+    .Doc(R"doc(
+The gradient of WorkbenchLocalLookUp: of each row of the table that was read, once.
+
+gradient: of its output.
+values: as its input.
+unique_index: as its input.
+row_splits: as its input.
+table_rows: [m] the rows, ascending where the range of the rows allows it.
+row_gradients: [m, dim].
+)doc");
 
 #undef WORKBENCH_LOCAL_OP
 

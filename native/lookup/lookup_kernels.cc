@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "lookup/unique/different_ids.h"
 #include "lookup/row_ids.h"
 #include "lookup/shards.h"
+#include "lookup/unique/different_ids.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"

@@ -1,16 +1,14 @@
-// The ops of fused embedding lookups, V1 and V2.
+// The ops of a fused lookup before its gathers, V1 and V2.
 //
-//   V1: PreLookUp → a gather for each shard → PostLookUp; PostLookUpGrad on the way back.
+//   V1: PreLookUp → a gather for each shard → PostLookUp; PostLookUpGrad for the gradient.
 //   V2: PruneInvalidAndFillEmptyRows → UniqueWithCounts → (PartitionWithPermutation) → a gather for
 //       each shard → PostLookUpV2; PostLookUpV2Grad.
 //
-// Between them travel: row_splits int32 [rows + 1], which ids a row has, after pruning and filling;
-// permutation int32 [ids, 2], shard and position of each id, empty where one shard has them in order;
-// weights float32 [ids], empty without weights. Shards are asked for rows in ascending order, because
-// a table is read and updated faster so; in_table_order false leaves them as they come. What DeepRec's
-// ops tell by flags of empty rows follows from row_splits: a row without an id is 0.
+// PostLookUp and its kin are in combine/. Between the ops travel row_splits int32 [rows + 1], the
+// ids of each row after pruning and filling; permutation int32 [ids, 2], shard and position of each
+// id, empty where one shard has all of them in order; weights float32 [ids], empty without weights.
+// DeepRec's ops have flags of empty rows instead of row_splits: a row without an id has length 0.
 
-#include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
@@ -87,50 +85,8 @@ absl::Status PartitionShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-// All but the last of dense_shape, then the width of the shards.
-absl::Status PostLookUpShape(InferenceContext* c) {
-  int shards;
-  TF_RETURN_IF_ERROR(c->GetAttr("num_partitions", &shards));
-  DimensionHandle dim = c->UnknownDim();
-  for (int p = 0; p < shards; ++p) {
-    ShapeHandle shard;
-    TF_RETURN_IF_ERROR(c->WithRank(c->input(p), 2, &shard));
-    TF_RETURN_IF_ERROR(c->Merge(dim, c->Dim(shard, 1), &dim));
-  }
-  ShapeHandle dense_shape, rows;
-  TF_RETURN_IF_ERROR(c->MakeShapeFromShapeTensor(2 * shards, &dense_shape));
-  if (!c->RankKnown(dense_shape)) {
-    c->set_output(0, c->UnknownShape());
-    return absl::OkStatus();
-  }
-  TF_RETURN_IF_ERROR(c->WithRankAtLeast(dense_shape, 2, &dense_shape));
-  TF_RETURN_IF_ERROR(c->Subshape(dense_shape, 0, -1, &rows));
-  ShapeHandle out;
-  TF_RETURN_IF_ERROR(c->Concatenate(rows, c->Vector(dim), &out));
-  c->set_output(0, out);
-  return absl::OkStatus();
-}
-
-absl::Status PostLookUpGradShape(InferenceContext* c) {
-  int shards;
-  TF_RETURN_IF_ERROR(c->GetAttr("num_partitions", &shards));
-  DimensionHandle dim = c->UnknownDim();
-  if (c->RankKnown(c->input(0)) && c->Rank(c->input(0)) > 0) dim = c->Dim(c->input(0), -1);
-  for (int p = 0; p < shards; ++p) {
-    ShapeHandle values;
-    TF_RETURN_IF_ERROR(c->WithRank(c->input(1 + p), 1, &values));
-    c->set_output(p, c->Matrix(c->Dim(values, 0), dim));
-  }
-  c->set_output(shards, c->Vector(kUnknown));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-// ids below 0 are dropped where prune_invalid_id is set, weights not above 0 where
-// prune_invalid_weight is; a row that then has no id gets default_id, with weight 1, where
-// fill_empty_row is set. An id beyond table_rows is an error that names `feature`; table_rows -1
-// lets any key pass. `sources` says where a kept weight stood; both are empty without weights.
 #define WORKBENCH_SPARSE_IDS_OP(name)                                                            \
   REGISTER_OP(name)                                                                              \
       .Input("ids: Tid")                                                                         \
@@ -155,14 +111,67 @@ WORKBENCH_SPARSE_IDS_OP("WorkbenchPreLookUp")
     .Output("row_splits: int32")
     .Output("kept_weights: float")
     .Output("sources: int32")
-    .SetShapeFn(PreLookUpShape);
+    .SetShapeFn(PreLookUpShape)
+    .Doc(R"doc(
+Prunes ids, fills empty rows, and distributes the ids over the shards of a table.
+
+Errors are INVALID_ARGUMENT and name the feature: an id outside the table, indices outside
+dense_shape, shapes that do not fit.
+
+ids: [n] ids, the values of a SparseTensor.
+indices: [n, rank] its indices.
+dense_shape: [rank] its shape, rank at least 2; rows are the product of all but the last dimension.
+weights: [n] a weight of each id; ignored unless use_weights.
+table_rows: [num_partitions] the rows of each shard; -1 lets any key pass.
+use_weights: whether weights are given.
+prune_invalid_id: drop ids below 0.
+prune_invalid_weight: drop ids whose weight is not above 0; needs use_weights.
+fill_empty_row: give default_id, with weight 1, to a row that has no id, or none left.
+default_id: the id of such rows.
+feature: name of the feature in errors.
+num_partitions: number of shards.
+partition_strategy: how ids are distributed: div, mod, or mod_key, which takes (id mod 1000) mod
+  shards and keeps the id.
+in_table_order: ask each shard for its rows in ascending order, in which a table is read and updated
+  faster; false leaves the order of the batch.
+partitioned_values: per shard [its ids] the rows to gather from it.
+permutation: [kept ids, 2] shard and position of each id; [0, 2] if the only shard has them in
+  order.
+row_splits: [rows + 1] the ids of row r are those from row_splits[r] to row_splits[r + 1].
+kept_weights: [kept ids] their weights; empty without use_weights.
+sources: [kept ids] the position in `weights` of each kept weight, -1 of a filled row; empty without
+  use_weights.
+)doc");
 
 WORKBENCH_SPARSE_IDS_OP("WorkbenchPruneInvalidAndFillEmptyRows")
     .Output("values: Tid")
     .Output("row_splits: int32")
     .Output("kept_weights: float")
     .Output("sources: int32")
-    .SetShapeFn(PruneShape);
+    .SetShapeFn(PruneShape)
+    .Doc(R"doc(
+Prunes ids and fills empty rows.
+
+Errors are INVALID_ARGUMENT and name the feature: an id outside the table, indices outside
+dense_shape, shapes that do not fit.
+
+ids: [n] ids, the values of a SparseTensor.
+indices: [n, rank] its indices.
+dense_shape: [rank] its shape, rank at least 2; rows are the product of all but the last dimension.
+weights: [n] a weight of each id; ignored unless use_weights.
+table_rows: [] the rows of the table; -1 lets any key pass.
+use_weights: whether weights are given.
+prune_invalid_id: drop ids below 0.
+prune_invalid_weight: drop ids whose weight is not above 0; needs use_weights.
+fill_empty_row: give default_id, with weight 1, to a row that has no id, or none left.
+default_id: the id of such rows.
+feature: name of the feature in errors.
+values: [kept ids] the ids that are left, row by row.
+row_splits: [rows + 1] the ids of row r are those from row_splits[r] to row_splits[r + 1].
+kept_weights: [kept ids] their weights; empty without use_weights.
+sources: [kept ids] the position in `weights` of each kept weight, -1 of a filled row; empty without
+  use_weights.
+)doc");
 
 #undef WORKBENCH_SPARSE_IDS_OP
 
@@ -172,7 +181,16 @@ REGISTER_OP("WorkbenchUniqueWithCounts")
     .Output("unique_values: Tid")
     .Output("unique_index: int32")
     .Output("unique_counts: int32")
-    .SetShapeFn(UniqueShape);
+    .SetShapeFn(UniqueShape)
+    .Doc(R"doc(
+Finds each id once, in ascending order where the range of the ids allows it, else in order of
+appearance.
+
+values: [n] ids.
+unique_values: [m] each id once.
+unique_index: [n] the position of each id in unique_values.
+unique_counts: [m] how often each id came.
+)doc");
 
 REGISTER_OP("WorkbenchPartitionWithPermutation")
     .Input("values: Tid")
@@ -183,67 +201,17 @@ REGISTER_OP("WorkbenchPartitionWithPermutation")
     .Attr("feature: string = ''")
     .Output("partitioned_values: num_partitions * Tid")
     .Output("permutation: int32")
-    .SetShapeFn(PartitionShape);
+    .SetShapeFn(PartitionShape)
+    .Doc(R"doc(
+Distributes ids over the shards of a table. An id outside the table is INVALID_ARGUMENT.
 
-// max_norm below 0 leaves vectors as long as they are. `partitioned_values`, the ids that were looked
-// up, are for the gradient: they say how many there are when the vectors are gone.
-#define WORKBENCH_COMBINING_OP(name)                                                             \
-  REGISTER_OP(name)                                                                              \
-      .Attr("T: {float, half, bfloat16}")                                                        \
-      .Attr("Tid: {int32, int64}")                                                               \
-      .Attr("num_partitions: int >= 1 = 1")                                                      \
-      .Attr("combiner: {'sum', 'mean', 'sqrtn'}")                                                \
-      .Attr("use_weights: bool = false")                                                         \
-      .Attr("max_norm: float = -1.0")
-
-WORKBENCH_COMBINING_OP("WorkbenchPostLookUp")
-    .Input("shards: num_partitions * T")
-    .Input("partitioned_values: num_partitions * Tid")
-    .Input("dense_shape: int64")
-    .Input("permutation: int32")
-    .Input("row_splits: int32")
-    .Input("weights: float")
-    .Output("vectors: T")
-    .SetShapeFn(PostLookUpShape);
-
-WORKBENCH_COMBINING_OP("WorkbenchPostLookUpV2")
-    .Input("shards: num_partitions * T")
-    .Input("partitioned_values: num_partitions * Tid")
-    .Input("dense_shape: int64")
-    .Input("unique_index: int32")
-    .Input("permutation: int32")
-    .Input("row_splits: int32")
-    .Input("weights: float")
-    .Output("vectors: T")
-    .SetShapeFn(PostLookUpShape);
-
-// `shards` are read only for max_norm and for the gradient of weights; else none are given, so that
-// nothing holds their memory until the way back.
-WORKBENCH_COMBINING_OP("WorkbenchPostLookUpGrad")
-    .Input("gradient: T")
-    .Input("partitioned_values: num_partitions * Tid")
-    .Input("permutation: int32")
-    .Input("row_splits: int32")
-    .Input("weights: float")
-    .Input("shards: num_shards * T")
-    .Attr("num_shards: int >= 0")
-    .Output("shard_gradients: num_partitions * T")
-    .Output("weights_gradient: float")
-    .SetShapeFn(PostLookUpGradShape);
-
-WORKBENCH_COMBINING_OP("WorkbenchPostLookUpV2Grad")
-    .Input("gradient: T")
-    .Input("partitioned_values: num_partitions * Tid")
-    .Input("unique_index: int32")
-    .Input("permutation: int32")
-    .Input("row_splits: int32")
-    .Input("weights: float")
-    .Input("shards: num_shards * T")
-    .Attr("num_shards: int >= 0")
-    .Output("shard_gradients: num_partitions * T")
-    .Output("weights_gradient: float")
-    .SetShapeFn(PostLookUpGradShape);
-
-#undef WORKBENCH_COMBINING_OP
+values: [n] ids.
+table_rows: [num_partitions] the rows of each shard; -1 lets any key pass.
+num_partitions: number of shards.
+partition_strategy: as in WorkbenchPreLookUp.
+feature: name of the feature in errors.
+partitioned_values: per shard [its ids] the rows to gather from it.
+permutation: [n, 2] shard and position of each id.
+)doc");
 
 }  // namespace workbench

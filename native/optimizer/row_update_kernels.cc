@@ -21,8 +21,8 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using Device = Eigen::ThreadPoolDevice;
 
-// As stock's SparseApplyAdagrad computes it, to the bit: 1 / √x and the reciprocal root of Eigen round
-// differently, and training would drift apart.
+// As stock's SparseApplyAdagrad computes it, to the bit: 1 / √x and the reciprocal root of Eigen
+// round differently, and training would drift apart.
 struct StockAdagradRule : UpdateRule {
   float learning_rate = 0;
   void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override {

@@ -1,6 +1,7 @@
-// Updates of some rows of a variable, from the gradient that a fused lookup makes: each row once.
+// Updates of rows of a float32 variable, from the gradient of a fused lookup, which has each row
+// once.
 //
-// They say what stock TensorFlow's ScatterSub and SparseApplyAdagrad say, for float32.
+// Results and errors are those of stock TensorFlow's ScatterSub and SparseApplyAdagrad.
 
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
@@ -30,20 +31,59 @@ absl::Status UpdateShape(InferenceContext* c) {
       .Attr("use_locking: bool = false")
 
 REGISTER_OP("WorkbenchRowsApplyGradientDescent")
-    .Input("table: Ref(float)") WORKBENCH_ROW_UPDATE_INPUTS.SetShapeFn(UpdateShape);
+    .Input("table: Ref(float)") WORKBENCH_ROW_UPDATE_INPUTS.SetShapeFn(UpdateShape)
+    .Doc(R"doc(
+table[rows] -= learning_rate * gradients.
+
+table: [table rows, dim].
+learning_rate: scalar.
+gradients: [m, dim] a gradient for each row.
+rows: [m] rows of the table; a row outside it is INVALID_ARGUMENT.
+use_locking: hold the variable's lock meanwhile; resource variables always do.
+)doc");
 
 REGISTER_OP("WorkbenchResourceRowsApplyGradientDescent")
     .Input("table: resource") WORKBENCH_ROW_UPDATE_INPUTS.SetIsStateful()
-    .SetShapeFn(UpdateShape);
+    .SetShapeFn(UpdateShape)
+    .Doc(R"doc(
+table[rows] -= learning_rate * gradients, of a resource variable.
+
+table: handle of a variable [table rows, dim].
+learning_rate: scalar.
+gradients: [m, dim] a gradient for each row.
+rows: [m] rows of the table; a row outside it is INVALID_ARGUMENT.
+use_locking: hold the variable's lock meanwhile; resource variables always do.
+)doc");
 
 REGISTER_OP("WorkbenchRowsApplyAdagrad")
     .Input("table: Ref(float)")
-    .Input("accumulator: Ref(float)") WORKBENCH_ROW_UPDATE_INPUTS.SetShapeFn(UpdateShape);
+    .Input("accumulator: Ref(float)") WORKBENCH_ROW_UPDATE_INPUTS.SetShapeFn(UpdateShape)
+    .Doc(R"doc(
+accumulator[rows] += gradients ** 2; table[rows] -= learning_rate * gradients /
+sqrt(accumulator[rows]).
+
+table: [table rows, dim].
+accumulator: as table.
+learning_rate: scalar.
+gradients: [m, dim] a gradient for each row.
+rows: [m] rows of the table; a row outside it is INVALID_ARGUMENT.
+use_locking: hold the variable's lock meanwhile; resource variables always do.
+)doc");
 
 REGISTER_OP("WorkbenchResourceRowsApplyAdagrad")
     .Input("table: resource")
     .Input("accumulator: resource") WORKBENCH_ROW_UPDATE_INPUTS.SetIsStateful()
-    .SetShapeFn(UpdateShape);
+    .SetShapeFn(UpdateShape)
+    .Doc(R"doc(
+WorkbenchRowsApplyAdagrad of resource variables.
+
+table: handle of a variable [table rows, dim].
+accumulator: handle of a variable of the same shape.
+learning_rate: scalar.
+gradients: [m, dim] a gradient for each row.
+rows: [m] rows of the table; a row outside it is INVALID_ARGUMENT.
+use_locking: hold the variable's lock meanwhile; resource variables always do.
+)doc");
 
 #undef WORKBENCH_ROW_UPDATE_INPUTS
 

@@ -8,11 +8,11 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "rewriting/graph/copy_nodes.h"
-#include "rewriting/graph/named_graph.h"
 #include "rewriting/graph/cycle_check.h"
-#include "rewriting/stage_nodes.h"
-#include "rewriting/plan/stage_plan_rules.h"
 #include "rewriting/graph/identity_device.h"
+#include "rewriting/graph/named_graph.h"
+#include "rewriting/plan/stage_plan_rules.h"
+#include "rewriting/stage_nodes.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/graph/algorithm.h"
@@ -97,7 +97,7 @@ absl::Status FindCarried(const PlannedStage& stage, const NamedGraph& graph,
 NodeDef StandIn(const Node& node, const tensorflow::DeviceSet* devices) {
   NodeDef def;
   def.set_name(node.name());
-  def.set_device(StandInDevice(node, devices));
+  def.set_device(IdentityDevice(node, devices));
   const auto group = node.def().attr().find(tensorflow::kColocationAttrName);
   if (group != node.def().attr().end()) {
     (*def.mutable_attr())[tensorflow::kColocationAttrName] = group->second;

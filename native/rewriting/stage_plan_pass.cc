@@ -1,10 +1,10 @@
-// The graph pass that applies the stage plan which a session's config carries, and lets stages begin
-// again with their input. It decides nothing.
+// The graph pass that applies the stage plan which a session's config carries, and lets stages
+// begin again with their input. It decides nothing.
 
 #include "absl/strings/str_cat.h"
 #include "rewriting/apply_stage_plan.h"
-#include "rewriting/restart_stages.h"
 #include "rewriting/plan/stage_plan.h"
+#include "rewriting/restart_stages.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/platform/env.h"
 #include "tensorflow/core/platform/logging.h"

@@ -8,7 +8,7 @@ using tensorflow::DataTypeVectorString;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 
-void ItemDtypes::Read(OpKernelConstruction* context) {
+ItemDtypes::ItemDtypes(OpKernelConstruction* context) {
   OP_REQUIRES_OK(context, context->GetAttr("dtypes", &record));
   OP_REQUIRES_OK(context, context->GetAttr("host_dtypes", &host_record));
 }
@@ -43,7 +43,7 @@ absl::Status BufferResource::CheckDtypes(const std::string& op, const ItemDtypes
       "; put and take of one buffer must agree"));
 }
 
-void BufferAddress::Read(OpKernelConstruction* context) {
+BufferAddress::BufferAddress(OpKernelConstruction* context) {
   OP_REQUIRES_OK(context, context->GetAttr("container", &container_));
   OP_REQUIRES_OK(context, context->GetAttr("shared_name", &shared_name_));
   OP_REQUIRES_OK(context, context->GetAttr("stage", &stage_));

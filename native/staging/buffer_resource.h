@@ -20,15 +20,17 @@ using TensorBuffer = StageBuffer<TensorRecord>;
 // The dtypes of an item, in their order: first those in the memory of the buffer's device,
 // then those in the host's memory on every device. On a CPU the two are alike.
 struct ItemDtypes {
+  ItemDtypes() = default;
+  // Reads the attributes of a kernel; fails its construction if they are missing.
+  explicit ItemDtypes(tensorflow::OpKernelConstruction* context);
+  std::string DebugString() const;
+
   tensorflow::DataTypeVector record;
   tensorflow::DataTypeVector host_record;
-
-  void Read(tensorflow::OpKernelConstruction* context);
-  std::string DebugString() const;
 };
 
-// A buffer in a device's resource manager. Whoever waits in the buffer shares the buffer, not this
-// resource: when its container is cleared, the resource goes and ends them.
+// A buffer in a device's resource manager. Calls that wait share the buffer, not this resource:
+// clearing its container destroys the resource, which ends these calls.
 class BufferResource : public tensorflow::ResourceBase {
  public:
   BufferResource(std::string stage, int64_t capacity)
@@ -38,9 +40,8 @@ class BufferResource : public tensorflow::ResourceBase {
   const std::shared_ptr<TensorBuffer>& buffer() const { return buffer_; }
   std::string DebugString() const override;
 
-  // The first put or take fixes the dtypes of an item; `op` is in the message of a mismatch. They
-  // must agree list by list, on a CPU too: take passes a tensor off as being in the memory of the
-  // list it has it in.
+  // The first put or take fixes the dtypes of an item; `op` is in the message of a mismatch. Both
+  // lists must agree, on a CPU too: the list of a tensor says in which memory take's output is.
   absl::Status CheckDtypes(const std::string& op, const ItemDtypes& dtypes);
 
  private:
@@ -51,12 +52,13 @@ class BufferResource : public tensorflow::ResourceBase {
   ItemDtypes dtypes_ TF_GUARDED_BY(mu_);
 };
 
-// What a kernel knows of its buffer: enough to find it, or make it, in the resource manager.
+// A kernel's attributes by which it finds its buffer in the resource manager.
 class BufferAddress {
  public:
-  void Read(tensorflow::OpKernelConstruction* context);
+  // Fails the kernel's construction if an attribute is missing or shared_name is empty.
+  explicit BufferAddress(tensorflow::OpKernelConstruction* context);
 
-  // Finds or creates the buffer; fails when it has another capacity.
+  // Finds or creates the buffer; fails if it has another capacity.
   absl::Status Find(tensorflow::OpKernelContext* context,
                     tensorflow::core::RefCountPtr<BufferResource>* resource) const;
 

@@ -7,7 +7,8 @@ plain_sources(
 library_sources(
   buffer_resource.cc
   staging_kernels.cc
-  staging_ops.cc)
+  staging_ops.cc
+  step_call.cc)
 
 plain_tests(
   buffer/deadline

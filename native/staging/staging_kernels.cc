@@ -1,19 +1,15 @@
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "staging/buffer_resource.h"
-#include "tensorflow/core/framework/cancellation.h"
+#include "staging/step_call.h"
 #include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/platform/env.h"
 
 namespace workbench {
 namespace {
 
 using tensorflow::AsyncOpKernel;
-using tensorflow::CancellationManager;
-using tensorflow::CancellationToken;
 using tensorflow::DEVICE_CPU;
 using tensorflow::DEVICE_GPU;
 using tensorflow::OpKernel;
@@ -50,79 +46,21 @@ absl::Status ReadScalar(OpKernelContext* context, int index, const char* name, T
   return absl::OkStatus();
 }
 
-// One waiting call of a kernel, tied to its step: cancelling the step ends the call.
-class StepCall {
- public:
-  StepCall(OpKernelContext* context, AsyncOpKernel::DoneCallback done)
-      : context_(context),
-        done_(std::move(done)),
-        ticket_(std::make_shared<Ticket>()),
-        caller_(std::this_thread::get_id()) {}
-
-  OpKernelContext* context() const { return context_; }
-  const std::shared_ptr<Ticket>& ticket() const { return ticket_; }
-
-  // To be called before the buffer is: a step that is cancelled in between is not missed, because
-  // the ticket remembers it.
-  void Watch(const std::shared_ptr<TensorBuffer>& buffer) {
-    CancellationManager* manager = context_->cancellation_manager();
-    if (manager == nullptr) return;
-    token_ = manager->get_cancellation_token();
-    watched_ = manager->RegisterCallback(token_, [weak = std::weak_ptr<TensorBuffer>(buffer),
-                                                  ticket = ticket_] {
-      if (auto alive = weak.lock()) alive->CancelCall(ticket);
-    });
-    if (!watched_) buffer->CancelCall(ticket_);
-  }
-
-  // Ends the op. The cancel callback may still be running, or may be our caller: it owns what it
-  // touches, so there is no need to wait for it, and waiting could deadlock.
-  void End(const absl::Status& status) const {
-    if (watched_) context_->cancellation_manager()->TryDeregisterCallback(token_);
-    if (!status.ok()) context_->SetStatus(status);
-    if (context_->run_all_kernels_inline() && std::this_thread::get_id() != caller_) {
-      // Such a step may go on within done: on the thread of a put it would hold its producer up. On
-      // the intra-op workers, as many steps as workers would wait for each other without end: the
-      // kernels of a step hand their work to those workers and wait for it.
-      EndElsewhere();
-    } else {
-      done_();
-    }
-  }
-
- private:
-  // On a thread of the run's pool. A run without a pool calls at once, on this thread: then on a new
-  // one.
-  void EndElsewhere() const {
-    static thread_local bool handing_over = false;
-    // A copy: once done has run, the step that owns the runner may be gone.
-    const auto run = *context_->runner();
-    handing_over = true;
-    run([done = done_] {
-      if (handing_over) {
-        tensorflow::Env::Default()->SchedClosure(done);
-      } else {
-        done();
-      }
-    });
-    handing_over = false;
-  }
-
-  OpKernelContext* const context_;
-  const AsyncOpKernel::DoneCallback done_;
-  const std::shared_ptr<Ticket> ticket_;
-  const std::thread::id caller_;
-  CancellationToken token_ = 0;
-  bool watched_ = false;
-};
+template <typename T>
+T Attribute(OpKernelConstruction* context, const char* name) {
+  T value{};
+  const absl::Status status = context->GetAttr(name, &value);
+  if (!status.ok()) context->CtxFailure(status);
+  return value;
+}
 
 class BufferPutOp : public AsyncOpKernel {
  public:
-  explicit BufferPutOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
-    address_.Read(context);
-    dtypes_.Read(context);
-    OP_REQUIRES_OK(context, context->GetAttr("timeout_millis", &timeout_millis_));
-  }
+  explicit BufferPutOp(OpKernelConstruction* context)
+      : AsyncOpKernel(context),
+        address_(context),
+        dtypes_(context),
+        timeout_millis_(Attribute<int64_t>(context, "timeout_millis")) {}
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
     Owner owner;
@@ -133,81 +71,74 @@ class BufferPutOp : public AsyncOpKernel {
     TensorRecord record;
     record.reserve(context->num_inputs() - 1);
     for (int i = 1; i < context->num_inputs(); ++i) record.push_back(context->input(i));
-    const std::shared_ptr<TensorBuffer> buffer = resource->buffer();
-    auto call = std::make_shared<StepCall>(context, std::move(done));
-    call->Watch(buffer);
-    buffer->Put(call->ticket(), owner.token, owner.thread, std::move(record), timeout_millis_,
-                [call](const Outcome& outcome) { call->End(ToStatus(outcome)); });
+    const auto call = StepCall::Begin(context, resource->buffer(), std::move(done));
+    resource->buffer()->Put(call->ticket(), owner.token, owner.thread, std::move(record),
+                            timeout_millis_, EndWithOutcome(call));
   }
 
  private:
-  BufferAddress address_;
-  ItemDtypes dtypes_;
-  int64_t timeout_millis_ = 0;
+  const BufferAddress address_;
+  const ItemDtypes dtypes_;
+  const int64_t timeout_millis_;
 };
 
 class BufferFlushOp : public AsyncOpKernel {
  public:
-  explicit BufferFlushOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
-    address_.Read(context);
-    OP_REQUIRES_OK(context, context->GetAttr("timeout_millis", &timeout_millis_));
-  }
+  explicit BufferFlushOp(OpKernelConstruction* context)
+      : AsyncOpKernel(context),
+        address_(context),
+        timeout_millis_(Attribute<int64_t>(context, "timeout_millis")) {}
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
     Owner owner;
     OP_REQUIRES_OK_ASYNC(context, ReadOwner(context, &owner), done);
     ResourcePtr resource;
     OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
-    const std::shared_ptr<TensorBuffer> buffer = resource->buffer();
-    auto call = std::make_shared<StepCall>(context, std::move(done));
-    call->Watch(buffer);
-    buffer->Flush(call->ticket(), owner.token, owner.thread, timeout_millis_,
-                  [call](const Outcome& outcome) { call->End(ToStatus(outcome)); });
+    const auto call = StepCall::Begin(context, resource->buffer(), std::move(done));
+    resource->buffer()->Flush(call->ticket(), owner.token, owner.thread, timeout_millis_,
+                              EndWithOutcome(call));
   }
 
  private:
-  BufferAddress address_;
-  int64_t timeout_millis_ = 0;
+  const BufferAddress address_;
+  const int64_t timeout_millis_;
 };
 
 class BufferTakeOp : public AsyncOpKernel {
  public:
-  explicit BufferTakeOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
-    address_.Read(context);
-    dtypes_.Read(context);
-    OP_REQUIRES_OK(context, context->GetAttr("start_timeout_millis", &start_timeout_millis_));
-    OP_REQUIRES_OK(context, context->GetAttr("ahead", &ahead_));
-  }
+  explicit BufferTakeOp(OpKernelConstruction* context)
+      : AsyncOpKernel(context),
+        address_(context),
+        dtypes_(context),
+        start_timeout_millis_(Attribute<int64_t>(context, "start_timeout_millis")),
+        ahead_(Attribute<bool>(context, "ahead")) {}
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
     ResourcePtr resource;
     OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
     OP_REQUIRES_OK_ASYNC(context, resource->CheckDtypes(name(), dtypes_), done);
-    const std::shared_ptr<TensorBuffer> buffer = resource->buffer();
-    auto call = std::make_shared<StepCall>(context, std::move(done));
-    call->Watch(buffer);
-    buffer->Take(call->ticket(), context->step_id(), start_timeout_millis_,
-                 [call](const Outcome& outcome, TensorRecord record) {
-                   for (size_t i = 0; i < record.size(); ++i) {
-                     call->context()->set_output(static_cast<int>(i), std::move(record[i]));
-                   }
-                   call->End(ToStatus(outcome));
-                 },
-                 ahead_);
+    const auto call = StepCall::Begin(context, resource->buffer(), std::move(done));
+    resource->buffer()->Take(
+        call->ticket(), context->step_id(), start_timeout_millis_,
+        [call](const Outcome& outcome, TensorRecord record) {
+          for (size_t i = 0; i < record.size(); ++i) {
+            call->context()->set_output(static_cast<int>(i), std::move(record[i]));
+          }
+          call->End(ToStatus(outcome));
+        },
+        ahead_);
   }
 
  private:
-  BufferAddress address_;
-  ItemDtypes dtypes_;
-  int64_t start_timeout_millis_ = 0;
-  bool ahead_ = false;
+  const BufferAddress address_;
+  const ItemDtypes dtypes_;
+  const int64_t start_timeout_millis_;
+  const bool ahead_;
 };
 
 class BufferResumeOp : public OpKernel {
  public:
-  explicit BufferResumeOp(OpKernelConstruction* context) : OpKernel(context) {
-    address_.Read(context);
-  }
+  explicit BufferResumeOp(OpKernelConstruction* context) : OpKernel(context), address_(context) {}
 
   void Compute(OpKernelContext* context) override {
     Owner owner;
@@ -218,14 +149,13 @@ class BufferResumeOp : public OpKernel {
   }
 
  private:
-  BufferAddress address_;
+  const BufferAddress address_;
 };
 
 class BufferRestOp : public AsyncOpKernel {
  public:
-  explicit BufferRestOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
-    address_.Read(context);
-  }
+  explicit BufferRestOp(OpKernelConstruction* context)
+      : AsyncOpKernel(context), address_(context) {}
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
     Owner owner;
@@ -240,18 +170,17 @@ class BufferRestOp : public AsyncOpKernel {
                       done);
     ResourcePtr resource;
     OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
-    const std::shared_ptr<TensorBuffer> buffer = resource->buffer();
-    auto call = std::make_shared<StepCall>(context, std::move(done));
-    call->Watch(buffer);
-    buffer->Rest(call->ticket(), owner.token, static_cast<RestReason>(reason), message,
-                 [call](const Outcome& outcome) { call->End(ToStatus(outcome)); });
+    const auto call = StepCall::Begin(context, resource->buffer(), std::move(done));
+    resource->buffer()->Rest(call->ticket(), owner.token, static_cast<RestReason>(reason), message,
+                             EndWithOutcome(call));
   }
 
  private:
-  BufferAddress address_;
+  const BufferAddress address_;
 };
 
-// Lives in the container of a step, so it ends with the step, however that ends.
+// In the container of the step that restarts a stage: the step's end, of whatever kind, destroys
+// it, which ends the restart.
 class StepHold : public tensorflow::ResourceBase {
  public:
   StepHold(std::shared_ptr<TensorBuffer> buffer, int64_t step)
@@ -266,36 +195,31 @@ class StepHold : public tensorflow::ResourceBase {
 
 class BufferRestartOp : public AsyncOpKernel {
  public:
-  explicit BufferRestartOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
-    address_.Read(context);
-    OP_REQUIRES_OK(context, context->GetAttr("timeout_millis", &timeout_millis_));
-  }
+  explicit BufferRestartOp(OpKernelConstruction* context)
+      : AsyncOpKernel(context),
+        address_(context),
+        timeout_millis_(Attribute<int64_t>(context, "timeout_millis")) {}
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
     ResourcePtr resource;
     OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
-    const std::shared_ptr<TensorBuffer> buffer = resource->buffer();
     const int64_t step = context->step_id();
-    auto* hold = new StepHold(buffer, step);
+    auto* hold = new StepHold(resource->buffer(), step);
     OP_REQUIRES_OK_ASYNC(
         context, context->step_container()->Create(context->resource_manager(), name(), hold),
         done);
-    auto call = std::make_shared<StepCall>(context, std::move(done));
-    call->Watch(buffer);
-    buffer->Restart(call->ticket(), step, timeout_millis_,
-                    [call](const Outcome& outcome) { call->End(ToStatus(outcome)); });
+    const auto call = StepCall::Begin(context, resource->buffer(), std::move(done));
+    resource->buffer()->Restart(call->ticket(), step, timeout_millis_, EndWithOutcome(call));
   }
 
  private:
-  BufferAddress address_;
-  int64_t timeout_millis_ = 0;
+  const BufferAddress address_;
+  const int64_t timeout_millis_;
 };
 
 class BufferCancelOp : public OpKernel {
  public:
-  explicit BufferCancelOp(OpKernelConstruction* context) : OpKernel(context) {
-    address_.Read(context);
-  }
+  explicit BufferCancelOp(OpKernelConstruction* context) : OpKernel(context), address_(context) {}
 
   void Compute(OpKernelContext* context) override {
     Owner owner;
@@ -313,14 +237,12 @@ class BufferCancelOp : public OpKernel {
   }
 
  private:
-  BufferAddress address_;
+  const BufferAddress address_;
 };
 
 class BufferCloseOp : public OpKernel {
  public:
-  explicit BufferCloseOp(OpKernelConstruction* context) : OpKernel(context) {
-    address_.Read(context);
-  }
+  explicit BufferCloseOp(OpKernelConstruction* context) : OpKernel(context), address_(context) {}
 
   void Compute(OpKernelContext* context) override {
     Owner owner;
@@ -331,14 +253,12 @@ class BufferCloseOp : public OpKernel {
   }
 
  private:
-  BufferAddress address_;
+  const BufferAddress address_;
 };
 
 class BufferSizeOp : public OpKernel {
  public:
-  explicit BufferSizeOp(OpKernelConstruction* context) : OpKernel(context) {
-    address_.Read(context);
-  }
+  explicit BufferSizeOp(OpKernelConstruction* context) : OpKernel(context), address_(context) {}
 
   void Compute(OpKernelContext* context) override {
     ResourcePtr resource;
@@ -349,14 +269,12 @@ class BufferSizeOp : public OpKernel {
   }
 
  private:
-  BufferAddress address_;
+  const BufferAddress address_;
 };
 
 class BufferDrainOp : public OpKernel {
  public:
-  explicit BufferDrainOp(OpKernelConstruction* context) : OpKernel(context) {
-    address_.Read(context);
-  }
+  explicit BufferDrainOp(OpKernelConstruction* context) : OpKernel(context), address_(context) {}
 
   void Compute(OpKernelContext* context) override {
     bool enable = false;
@@ -373,7 +291,7 @@ class BufferDrainOp : public OpKernel {
   }
 
  private:
-  BufferAddress address_;
+  const BufferAddress address_;
 };
 
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferPut").Device(DEVICE_CPU), BufferPutOp);
@@ -391,7 +309,8 @@ REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferDrain").Device(DEVICE_CPU), BufferD
 // Nothing is enqueued there and no stream waited for, as in TensorFlow's own Stage and Unstage:
 // - A tensor copied from the host is complete when put runs: a Recv ends when its copy has ended.
 // - A tensor computed on the GPU may still be under way, even in take. But all steps share the
-//   device's one compute stream, where whoever reads the taken tensor comes after it; copies to
+// device's one compute stream, where the kernels that read the taken tensor come after it; copies
+// to
 //   the host and to other devices wait for that stream first.
 // - A dropped record frees memory that kernels may still use. A kernel that gets it next comes
 //   after them on that stream; a copy into it waits for that stream, or, with a timestamped

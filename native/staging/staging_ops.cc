@@ -34,8 +34,8 @@ absl::Status DrainShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-// The shapes the staged side had, as the attribute `attr` tells them of the `count` outputs from
-// `first` on; none are known without it.
+// Sets the shapes of the `count` outputs from `first` on by the attribute `attr`, which has the
+// shapes on the staged side; if it is empty they are unknown.
 absl::Status ListShape(InferenceContext* c, const char* attr, int first, int count) {
   std::vector<tensorflow::PartialTensorShape> shapes;
   TF_RETURN_IF_ERROR(c->GetAttr(attr, &shapes));
@@ -63,8 +63,7 @@ absl::Status TakeShape(InferenceContext* c) {
 
 }  // namespace
 
-// What every op of a buffer says: which buffer, and how large. `stage` is its name in messages;
-// empty means shared_name.
+// The attributes of every op of a buffer; WorkbenchBufferPut describes them.
 #define WORKBENCH_BUFFER_OP(name)                                                                  \
   REGISTER_OP(name)                                                                                \
       .SetIsStateful()                                                                             \
@@ -83,14 +82,22 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferPut")
     .Attr("stream_id: int >= 0 = 0")
     .SetShapeFn(OwnerIn)
     .Doc(R"doc(
-Puts one item into a stage's buffer, or waits in line for room without holding a thread.
+Puts one item into a stage's buffer; waits for room without holding a thread.
 
-owner: the owner's token, and the number of the producing thread.
+Errors: FAILED_PRECONDITION before any resume; CANCELLED after cancel or close, for a token that is
+not the owner's, and with its step; INVALID_ARGUMENT for another capacity or other dtypes than the
+buffer's.
+
+owner: [2], the owner's token and the number of the producing thread.
 record: the item's first tensors, in the memory of the buffer's device.
 host_record: its other tensors, in the host's memory on every device.
 capacity: most items the buffer holds; the first op that touches the buffer fixes it.
-timeout_millis: when it passes the op fails with DEADLINE_EXCEEDED, but the item stays in line.
-stream_id: GPU stream of the staged side; noted, without effect on a CPU.
+stage: the stage's name in errors; empty means shared_name.
+container: container of the buffer; empty means the default one.
+shared_name: name of the buffer, by which its ops find each other; must not be empty.
+timeout_millis: milliseconds to wait for room; then the op fails with DEADLINE_EXCEEDED, but the
+  item stays queued, and a flush of the same thread waits for it.
+stream_id: GPU stream of the staged side; accepted, without effect on a CPU.
 )doc");
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferFlush")
@@ -98,7 +105,12 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferFlush")
     .Attr("timeout_millis: int >= 1 = 300000")
     .SetShapeFn(OwnerIn)
     .Doc(R"doc(
-Waits until the buffer has taken in what timed-out puts of this thread left in line.
+Waits until the buffer has admitted the items that timed-out puts of this thread left queued.
+
+Errors as of WorkbenchBufferPut.
+
+owner: [2], the owner's token and the number of the producing thread.
+timeout_millis: milliseconds to wait; then the op fails with DEADLINE_EXCEEDED.
 )doc");
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferTake")
@@ -115,13 +127,18 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferTake")
     .Doc(R"doc(
 Takes the oldest item out of a stage's buffer; waits for one without holding a thread.
 
+Errors: OUT_OF_RANGE once the epoch has ended and all items were taken; the code of a cancel, or
+  CANCELLED, after it; FAILED_PRECONDITION without a prefetch runner, or if the producers could not
+  begin; CANCELLED with its step; INVALID_ARGUMENT for another capacity or other dtypes than the
+  buffer's.
+
 record: the item's first tensors, not copied, in the memory of the buffer's device.
 host_record: its other tensors, not copied, in the host's memory on every device.
 shapes: static shapes of `record`; empty when unknown.
 host_shapes: static shapes of `host_record`; empty when unknown.
-start_timeout_millis: how long to wait for the buffer's first owner; after that the stage's prefetch
+start_timeout_millis: milliseconds to wait for the buffer's first owner; then the stage's prefetch
   runner is missing, which is FAILED_PRECONDITION.
-num_clients: accepted for scripts that give it; any number of takes may wait.
+num_clients: accepted for compatibility; any number of takes may wait.
 ahead: whether the take is on the staged side of another stage; the graph pass sets it.
 )doc");
 
@@ -129,9 +146,9 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferResume")
     .Input("owner: int64")
     .SetShapeFn(OwnerIn)
     .Doc(R"doc(
-Makes this token the buffer's owner and opens the buffer; drops all that an earlier owner left.
+Makes this token the buffer's owner and opens the buffer; drops everything of an earlier owner.
 
-owner: the owner's token, and how many producers will rest; 0 or less when they never do.
+owner: [2], the owner's token, and how many producers will rest; 0 or less: they never do.
 )doc");
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferRest")
@@ -140,12 +157,15 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferRest")
     .Input("message: string")
     .SetShapeFn(EndShape)
     .Doc(R"doc(
-Says that a producer has nothing to put for now; ends when it is to try again.
+Declares that a producer has nothing to put for now; ends when the producer is to try again.
 
-reason: 0 when it may try as soon as a take waits, 1 when its input has ended, so that waiting takes
-  get OUT_OF_RANGE and a later one lets it look again, 2 when only a restart lets it, 3 when it needs
-  what is not initialized yet.
-message: for 3, what that is.
+Errors as of WorkbenchBufferPut, and INVALID_ARGUMENT for another reason than 0 to 3.
+
+owner: [2], the owner's token and the number of the producing thread.
+reason: scalar. 0: it may try as soon as a take waits. 1: its input has ended; waiting takes get
+  OUT_OF_RANGE, and a later take lets it try again. 2: only a restart lets it try again. 3: it needs
+  a resource that is not initialized yet.
+message: scalar; for reason 3, the resource.
 )doc");
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferRestart")
@@ -153,9 +173,11 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferRestart")
     .SetShapeFn(tensorflow::shape_inference::NoOutputs)
     .Doc(R"doc(
 Begins the stage again. Runs before an op that initializes the stage's input in the same step: drops
-what was read ahead, and ends when no producer reads any more. Takes wait until the step has ended.
+the items that were read ahead, and ends when no producer reads any more. Takes wait until the step
+has ended.
 
-timeout_millis: how long to wait for the producers; then takes fail until the next restart.
+timeout_millis: milliseconds to wait for the producers; then takes fail with FAILED_PRECONDITION
+  until the next restart.
 )doc");
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferCancel")
@@ -165,7 +187,11 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferCancel")
     .SetShapeFn(EndShape)
     .Doc(R"doc(
 Ends the owner's stage at once; takes get the items in the buffer, then this code and message.
-Code 0 or 1 is a plain stop. Nothing happens if the token is not the owner's.
+Nothing happens if the token is not the owner's.
+
+owner: [2], the owner's token; the second number is ignored.
+code: scalar, an error code from 0 to 16, else INVALID_ARGUMENT; 0 or 1 is a plain stop: CANCELLED.
+message: scalar.
 )doc");
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferClose")
@@ -174,13 +200,17 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferClose")
     .Doc(R"doc(
 Ends the owner's epoch: takes get every item already produced, then OUT_OF_RANGE.
 Nothing happens if the token is not the owner's.
+
+owner: [2], the owner's token; the second number is ignored.
 )doc");
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferSize")
     .Output("size: int32")
     .SetShapeFn(tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
-Items in the buffer now, without those in line.
+Counts the items in the buffer now.
+
+size: scalar; without the items of puts that wait.
 )doc");
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferDrain")
@@ -188,10 +218,12 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferDrain")
     .Output("events: int64")
     .SetShapeFn(DrainShape)
     .Doc(R"doc(
-Hands out the buffer's events since the last drain, and switches recording on or off.
+Returns the buffer's events since the last drain, and switches recording on or off.
 
-events: rows of [kind, item, thread or step id, start_ns, end_ns, size after]; kind 0 is a put,
-  1 a take; a first row of kind 2 counts, in `item`, older events that were dropped.
+enable: scalar, whether to record from now on.
+events: [events, 6], rows of [kind, item, thread or step id, start_ns, end_ns, size after]; kind 0
+  is a put, 1 a take; a first row of kind 2 counts, in `item`, older events that were dropped. Times
+  are nanoseconds of the wall clock.
 )doc");
 
 #undef WORKBENCH_BUFFER_OP

@@ -1,13 +1,13 @@
 #ifndef WORKBENCH_TABLE_EMBEDDING_TABLE_H_
 #define WORKBENCH_TABLE_EMBEDDING_TABLE_H_
 
-// A table of rows by key that grows with the keys it sees; any thread may use it.
+// A table of rows by key that grows with its keys; any thread may use it.
 //
-// What an export gives, and in which order, follows from the calls alone: the seed of a table's hash
-// chooses no shard.
+// An export, and its order, depends on the calls alone: the random seed of a table's hash chooses
+// no shard.
 //
-// Lock order: the table's lock, then one shard's. A batch has the table shared and locks one shard
-// after another; what changes the table as a whole has it alone.
+// Lock order: the table's lock, then one shard's. A batch shares the table's lock and locks one
+// shard after another; a call that changes the table as a whole holds the table's lock exclusively.
 
 #include <array>
 #include <cstdint>
@@ -16,9 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "hashing/random_seed.h"
 #include "table/embedding_table_lock.h"
 #include "table/embedding_table_shard.h"
-#include "hashing/random_seed.h"
+#include "threading/guarded_by.h"
 
 namespace workbench {
 
@@ -30,14 +31,14 @@ inline void OnThisThread(const std::function<void(int, int)>& work) { work(0, kT
 struct TableSizes {
   int64_t rows = 0;
   int64_t filtered = 0;     // keys that wait for filter_freq
-  int64_t bloom_words = 0;  // of the Bloom filter in an export, with what says its shape; 0: none
+  int64_t bloom_words = 0;  // of the Bloom filter in an export, its shape included; 0: no filter
   int64_t bytes = 0;        // memory of everything
 };
 
-// Which rows leave before an export.
+// Which rows are removed before an export.
 struct Eviction {
   int64_t step = kNoVersion;
-  int64_t steps_to_live = 0;  // 0: none leaves
+  int64_t steps_to_live = 0;  // 0: none
 };
 
 // Which keys of an import belong here: those with (key mod 1000) mod count == part.
@@ -52,29 +53,29 @@ class EmbeddingTable {
 
   const TableOptions& options() const { return options_; }
 
-  // Writes each key's row to batch.out; makes the rows that are missing, unless read_only. The
-  // outcome is the same for any threads.
+  // Writes each key's row to batch.out; adds the rows that are missing, unless read_only. The
+  // result does not depend on the threads.
   void Lookup(const LookupBatch& batch, const ForShards& threads);
 
-  // Finds slots by name, makes those that are missing; rows get their initial value. Says what is
-  // wrong when a slot has another initial value, empty if nothing is.
+  // Finds slots by name, and adds those that are missing, with their initial value in every row.
+  // Returns an error if a slot has another initial value, else an empty text.
   std::string FindSlots(const std::vector<Slot>& wanted, std::vector<int>* numbers);
 
-  // Sums each key's gradients, then changes its row once. Keys without a row are left out. `slots`
-  // are what the rule needs, as FindSlots gave them.
+  // Sums each key's gradients, then changes its row once. Keys without a row are skipped. `slots`:
+  // the rule's, as FindSlots returned them.
   void Update(const UpdateBatch& batch, const std::vector<int>& slots, const UpdateRule& rule,
               const ForShards& threads);
 
-  // Copies everything out, as it stood at one moment. `allocate` is told the sizes and sets where
-  // to; it may say no. Slots' targets are in the order of `slots`.
+  // Copies everything, as it is at one moment. `allocate` gets the sizes and sets the targets,
+  // those of slots in the order of `slots`; if it returns false nothing is copied.
   void Export(const Eviction& eviction, const std::vector<int>& slots,
               const std::function<bool(const TableSizes&, RowTargets*)>& allocate,
               const ForShards& threads);
 
-  // Replaces everything. Sources of slots are in the order of `slots`; other slots start anew.
-  // Says what is wrong when a key comes twice (the table is empty then), empty if nothing is.
-  // `bloom_words` are those of all the parts that the export was of: a table of the same filter
-  // takes its own, and any other begins to count anew.
+  // Replaces everything. Sources of slots are in the order of `slots`; other slots get their
+  // initial values. Returns an error if a key comes twice (then the table is empty), else an empty
+  // text. `bloom_words` are those of all parts of the export: a table with the same filter takes
+  // its own, any other starts to count from 0.
   std::string Import(const RowSources& from, int64_t rows, int64_t filtered, int64_t bloom_words,
                      const std::vector<int>& slots, const KeyPart& part, const ForShards& threads);
 
@@ -82,6 +83,7 @@ class EmbeddingTable {
   TableSizes Sizes();
 
  private:
+  // With lock_ held exclusively.
   void ClearAlone();
   int64_t BytesAlone();
   int64_t BloomWords() const;
@@ -90,7 +92,7 @@ class EmbeddingTable {
 
   const TableOptions options_;
   TableLock lock_;
-  std::vector<Slot> slots_;
+  std::vector<Slot> slots_ WORKBENCH_GUARDED_BY(lock_);
   std::array<std::unique_ptr<TableShard>, kTableShards> shards_;
 };
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "optimizer/update_rules.h"
 #include "table/embedding_table_index.h"
 #include "table/embedding_table_rows.h"
-#include "optimizer/update_rules.h"
 #include "table/embedding_table_waiting.h"
 
 namespace workbench {
@@ -23,7 +23,7 @@ struct TableOptions {
   int64_t filter_freq = 0;
   // All values of a key that has no row yet because of filter_freq.
   float no_permission = 0;
-  // Remember the step in which a row, or a key that waits for one, was last looked up.
+  // Whether to keep the step in which a row, or a key that waits for one, was last looked up.
   bool keep_versions = false;
   // Most keys that wait for filter_freq.
   int64_t most_waiting = int64_t{1} << 24;
@@ -36,7 +36,7 @@ struct TableOptions {
   bool keep_freqs() const { return filter_freq > 0; }
 };
 
-// No larger row is worth a table, and with it no size below overflows.
+// With this limit no size below overflows.
 constexpr int64_t kMostDim = int64_t{1} << 16;
 
 struct LookupBatch {
@@ -88,7 +88,7 @@ struct UpdateScratch {
   std::vector<float> sums;
 };
 
-// Lookup and Update take the shard's lock; everything else is for one who has the table alone.
+// Lookup and Update take the shard's lock; other calls need the table's lock, held exclusively.
 class TableShard {
  public:
   TableShard(const TableOptions& options, uint64_t seed);
@@ -96,14 +96,15 @@ class TableShard {
   // `at` are the positions in the batch that belong to this shard.
   void Lookup(const LookupBatch& batch, const int32_t* at, int64_t count);
 
-  // Changes each key's row once. Keys without a row are left out.
+  // Changes each key's row once. Keys without a row are skipped.
   void Update(const UpdateBatch& batch, const std::vector<int>& slots, const UpdateRule& rule,
               const int32_t* at, int64_t count, UpdateScratch* scratch);
 
   void AddSlot(float initial);
   void Clear();
 
-  // Takes out rows, and keys that wait for one, not used for more than `steps_to_live` steps.
+  // Removes rows, and keys that wait for one, that were not used for more than `steps_to_live`
+  // steps.
   void Evict(int64_t step, int64_t steps_to_live);
 
   // Copies everything to the targets, from these places on.
@@ -134,7 +135,9 @@ class TableShard {
                 UpdateScratch* scratch);
 
   const TableOptions options_;
-  std::mutex mu_;  // The innermost lock; the table's own is held, shared or not, around it.
+  // The innermost lock; taken with the table's lock held, shared. Guards all below, as does the
+  // table's lock held exclusively.
+  std::mutex mu_;
   KeyIndex index_;
   RowColumn<int64_t> keys_;
   RowColumn<float> values_;

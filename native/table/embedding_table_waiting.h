@@ -1,7 +1,7 @@
 #ifndef WORKBENCH_TABLE_EMBEDDING_TABLE_WAITING_H_
 #define WORKBENCH_TABLE_EMBEDDING_TABLE_WAITING_H_
 
-// What a filter knows of the keys that have no row yet: each key with its count, or counts alone.
+// The keys that have no row yet: each key with its count, or, in a Bloom filter, counts alone.
 
 #include <cstdint>
 #include <limits>
@@ -11,10 +11,10 @@
 
 namespace workbench {
 
-// A version that says nothing about when a row was used.
+// The version of a row whose last use is unknown.
 constexpr int64_t kNoVersion = -1;
 
-// More occurrences of a key than this are not told apart.
+// Counts of keys stop here.
 constexpr int64_t kMostFreq = std::numeric_limits<uint32_t>::max();
 
 inline uint32_t Saturated(int64_t freq) {
@@ -25,25 +25,25 @@ inline uint32_t Saturated(int64_t freq) {
 // A step that a caller or a checkpoint gives.
 inline int64_t Version(int64_t step) { return step < kNoVersion ? kNoVersion : step; }
 
-// Whether what was last used in `version` leaves in `step`. Its time starts now where the version
-// is not known, or is one of another model's steps.
+// Whether a row last used in `version` is removed in `step`. An unknown version, or a later one,
+// which is another model's, becomes `step`.
 inline bool IsOld(int64_t step, int64_t steps_to_live, int64_t* version) {
   if (*version == kNoVersion || *version > step) *version = Version(step);
   return step - *version > steps_to_live;
 }
 
-// The keys that came, but not often enough yet, and how often.
+// The keys that have not come often enough yet, with their counts.
 class WaitingKeys {
  public:
-  // most: keys that it holds; one more, and the half that came least often leaves, of those that came
-  // as often the older ones. keep_versions: remember the step in which a key came last.
+  // most: keys that it holds; one more removes the half with the lowest counts, of equal counts the
+  // older keys. keep_versions: whether to keep the step in which a key came last.
   WaitingKeys(uint64_t seed, int64_t most, bool keep_versions);
 
   // Adds to a key's count and returns it.
   int64_t Add(uint64_t hash, int64_t key, int64_t count, int64_t step);
   void Remove(uint64_t hash, int64_t key);
 
-  // Takes out keys that did not come for more than `steps_to_live` steps.
+  // Removes keys that did not come for more than `steps_to_live` steps.
   void Evict(int64_t step, int64_t steps_to_live);
   void Clear();
 
@@ -70,7 +70,7 @@ class WaitingKeys {
 };
 
 // A counting Bloom filter: counts of keys in memory that does not grow. A key's count is never too
-// small; it is too large for some keys whose counters are all other keys' too.
+// low; it is too high for a key that shares all of its counters with other keys.
 class BloomCounts {
  public:
   // counters: how many, 0 for no filter. hashes: counters of a key. counter_bytes: 1, 2, 4 or 8.

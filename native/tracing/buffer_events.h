@@ -28,14 +28,14 @@ struct BufferEvent {
 
   int64_t kind;
   int64_t item;      // Sequence number, from 0, never used again in the buffer's life.
-  int64_t who;       // Of a put: the producing thread's number. Of a take: TensorFlow's step id.
+  int64_t who;       // The producing thread's number of a put, TensorFlow's step id of a take.
   int64_t start_ns;  // The call.
   int64_t end_ns;    // Put: admitted to the buffer. Take: handed over.
   int64_t size;      // Items in the buffer after it.
 };
 static_assert(sizeof(BufferEvent) == BufferEvent::kColumns * sizeof(int64_t), "rows are copied");
 
-// The latest events of one buffer, while recording. Not synchronised: its owner's lock guards it.
+// The latest events of one buffer, while recording. Not synchronized: its owner's lock guards it.
 class BufferEvents {
  public:
   static constexpr size_t kMost = size_t{1} << 20;

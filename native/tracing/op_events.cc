@@ -16,7 +16,7 @@
 namespace workbench {
 namespace {
 
-// Two moments closer than this give the clocks' ratio less exactly than a trace needs.
+// Two moments closer than this would make the ratio of the clocks too inexact for a trace.
 constexpr int64_t kLeastApartNs = 20'000'000;
 
 std::string NameOfThisThread() {
@@ -25,7 +25,7 @@ std::string NameOfThisThread() {
   return name;
 }
 
-// Known after all else of the thread is gone.
+// Trivially destructible: it is readable after the thread's other thread_locals are gone.
 thread_local bool thread_ended = false;
 
 int64_t NumberOfThisThread() {
@@ -43,7 +43,7 @@ OpEvents& OpEvents::Get() {
   return *events;
 }
 
-// A thread's log is given up when the thread ends: threads come and go, chunks are few.
+// Marks a thread's log as ended when the thread ends, so that its chunks can be used again.
 struct OpEvents::ThreadsLog {
   Log* log = nullptr;
 
@@ -72,7 +72,7 @@ void OpEvents::Record(bool on) {
     lost_.store(0, std::memory_order_relaxed);
   }
   recording_.store(on, std::memory_order_relaxed);
-  if (!on) GiveSlabsBack();
+  if (!on) FreeSlabs();
 }
 
 uint32_t OpEvents::AddNodes(std::vector<TracedNode> nodes) {
@@ -85,7 +85,7 @@ uint32_t OpEvents::AddNodes(std::vector<TracedNode> nodes) {
 uint32_t OpEvents::BeginRun(int64_t step, int32_t executor) {
   const int64_t thread = NumberOfThisThread();
   std::lock_guard<std::mutex> lock(mu_);
-  const bool root = ++under_way_[step] == 1;
+  const bool root = ++open_runs_[step] == 1;
   runs_.push_back({TracedRun{step, thread, Ticks(), 0, executor, root}});
   return first_run_ + runs_.size() - 1;
 }
@@ -94,8 +94,8 @@ void OpEvents::EndRun(uint32_t run) {
   std::lock_guard<std::mutex> lock(mu_);
   TracedRun& seen = runs_[run - first_run_].seen;
   seen.end = Ticks();
-  const auto step = under_way_.find(seen.step);
-  if (--step->second == 0) under_way_.erase(step);
+  const auto step = open_runs_.find(seen.step);
+  if (--step->second == 0) open_runs_.erase(step);
 }
 
 void OpEvents::AddSlowly(const OpEvent& event) {
@@ -175,7 +175,7 @@ std::vector<DrainedOp> OpEvents::TakeOps(int64_t most) {
   std::lock_guard<std::mutex> draining(drain_);
   Drain drain{clock, 0, {}, most, {}};
   std::vector<Log*> logs;
-  size_t ended_runs = 0;  // Before the first that is under way: all their events are there.
+  size_t ended_runs = 0;  // Before the first that has not ended: all their events are in the logs.
   {
     std::lock_guard<std::mutex> lock(mu_);
     drain.first_run = first_run_;
@@ -192,7 +192,7 @@ std::vector<DrainedOp> OpEvents::TakeOps(int64_t most) {
   logs_.erase(std::remove_if(logs_.begin(), logs_.end(),
                              [](const auto& log) { return log->oldest == nullptr; }),
               logs_.end());
-  if (!recording()) GiveSlabsBack();
+  if (!recording()) FreeSlabs();
   return std::move(drain.taken);
 }
 
@@ -200,7 +200,7 @@ bool OpEvents::TakeFrom(Log* log, Drain* drain) {
   while (true) {
     Chunk* chunk = log->oldest;
     if (chunk == nullptr) return true;
-    // Asked before the count: what is complete has no more to come.
+    // Read before the count: a complete chunk gets no more events.
     bool complete;
     {
       std::lock_guard<std::mutex> lock(mu_);
@@ -208,11 +208,11 @@ bool OpEvents::TakeFrom(Log* log, Drain* drain) {
     }
     const int64_t count = chunk->count.load(std::memory_order_acquire);
     int64_t i = chunk->taken;
-    bool later = false;  // Of a run that began after the drain.
+    bool later = false;  // The event's run began after the drain.
     for (; i < count && int64_t(drain->taken.size()) < drain->most; ++i) {
       const OpEvent& event = chunk->events[i];
       const uint32_t run = event.run - drain->first_run;
-      if (int32_t(run) < 0) continue;  // It was forgotten.
+      if (int32_t(run) < 0) continue;  // The run was forgotten.
       later = run >= drain->steps.size();
       if (later) break;
       drain->taken.push_back({drain->clock.WallNs(event.scheduled),
@@ -244,9 +244,9 @@ void OpEvents::ForgetRuns(size_t most) {
   if (runs_.capacity() > 2 * runs_.size() + kKeptRuns) runs_.shrink_to_fit();
 }
 
-void OpEvents::GiveSlabsBack() {
+void OpEvents::FreeSlabs() {
   if (chunk_bytes_ <= kKeptBytes) return;
-  // Chunks of one slab come to lie side by side.
+  // Puts the chunks of a slab side by side.
   std::sort(free_chunks_.begin(), free_chunks_.end());
   const auto slab_of = [](Chunk* chunk) { return reinterpret_cast<uintptr_t>(chunk) / kSlabBytes; };
   std::vector<Chunk*> left;

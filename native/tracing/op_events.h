@@ -9,11 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "threading/guarded_by.h"
 #include "tracing/ticks.h"
 
 namespace workbench {
 
-// One run of one node. Times in ticks; `run` and `node` are numbers that OpEvents gave.
+// One run of one node. Times in ticks; `run` and `node` are numbers that OpEvents returned.
 struct OpEvent {
   uint64_t scheduled;
   uint64_t start;
@@ -30,17 +31,17 @@ struct TracedNode {
   std::string device;
 };
 
-// One step of one executor; end_ns is 0 while it is under way.
+// One step of one executor; `end` is 0 until the step has ended.
 struct TracedRun {
   int64_t step;      // TensorFlow's step id.
-  int64_t thread;    // As the operating system counts: who called.
+  int64_t thread;    // The calling thread's id of the operating system.
   uint64_t start;    // Ticks.
   uint64_t end;      // Ticks.
-  int32_t executor;  // A number of its own for each executor.
-  bool root;         // Begun by a client's run, not by a function call within one.
+  int32_t executor;  // The executor's number.
+  bool root;         // A client called it, not a function call within another step.
 };
 
-// An event as it is handed out, in ns of the wall clock.
+// An event as callers get it, in nanoseconds of the wall clock.
 struct DrainedOp {
   int64_t scheduled_ns, start_ns, end_ns, step;
   int32_t node, thread;
@@ -52,23 +53,23 @@ struct DrainedRun {
   bool root;
 };
 
-// The events of all executors of the process: every thread writes to a log of its own, without a
-// lock; they are drained while it writes on. Lock order: drain_, then mu_.
+// The events of all executors of the process. Every thread writes to a log of its own, without a
+// lock; the logs can be drained meanwhile. Lock order: drain_, then mu_.
 class OpEvents {
  public:
-  // Events that are held at most; later ones are counted as lost.
+  // Most memory of events; further events are dropped and counted as lost.
   static constexpr int64_t kMostBytes = int64_t{256} << 20;
 
   static OpEvents& Get();
 
-  // Whether steps that begin now shall be recorded; a step under way keeps what it began with.
+  // Whether steps that begin now are recorded; a step keeps this from its begin to its end.
   bool recording() const { return recording_.load(std::memory_order_relaxed); }
-  // On: what an earlier recording left is dropped first.
+  // Switching it on drops what an earlier recording left.
   void Record(bool on);
 
-  // Numbers for nodes, the first of them; the names are kept until the process ends.
+  // Numbers nodes, and returns the first number; the names stay until the process ends.
   uint32_t AddNodes(std::vector<TracedNode> nodes);
-  // A run is a root where no other of its step is under way.
+  // A run is a root if no other run of its step has begun and not ended.
   uint32_t BeginRun(int64_t step, int32_t executor);
   void EndRun(uint32_t run);
 
@@ -83,15 +84,15 @@ class OpEvents {
     log->chunk->count.store(log->next - log->chunk->events, std::memory_order_release);
   }
 
-  // Events that wait to be taken.
+  // How many events can be taken.
   int64_t ready() const;
   int64_t lost() const { return lost_.load(std::memory_order_relaxed); }
   // Moves at most so many events out, those of each thread in their order.
   std::vector<DrainedOp> TakeOps(int64_t most);
-  // Moves the ended runs out; those under way stay.
+  // Moves the ended runs out.
   std::vector<DrainedRun> TakeRuns(int64_t most);
   int64_t ended_runs() const;
-  // Memory that events and runs have taken and not given back.
+  // Memory of events and runs.
   int64_t held_bytes() const;
 
   struct ThreadName {
@@ -105,7 +106,7 @@ class OpEvents {
   static constexpr int kChunkBytes = 1 << 18;
   static constexpr int kSlabChunks = 8;
   static constexpr int64_t kSlabBytes = int64_t{kChunkBytes} * kSlabChunks;
-  // Kept for the next recording; what is free beyond it goes back once nobody records.
+  // When recording is off, free memory beyond this returns to the C library.
   static constexpr int64_t kKeptBytes = int64_t{16} << 20;
   static constexpr size_t kKeptRuns = 1024;
 
@@ -118,61 +119,61 @@ class OpEvents {
   };
   static_assert(sizeof(Chunk) <= kChunkBytes, "a slab holds kSlabChunks of them");
 
-  // One thread's events. The thread writes at `next`; whoever drains reads from `oldest`.
+  // One thread's events. The thread writes at `next`; a drain reads from `oldest`.
   struct Log {
     OpEvent* next = nullptr;
     OpEvent* end = nullptr;
-    Chunk* chunk = nullptr;   // That the thread writes to.
-    Chunk* oldest = nullptr;  // Written under both locks.
+    Chunk* chunk = nullptr;   // To which the thread writes.
+    Chunk* oldest = nullptr;  // Written with both locks held, read with one.
     int32_t number = 0;
-    bool ended = false;  // The thread writes no more. Guarded by mu_.
+    bool ended = false;  // The thread has ended. Guarded by OpEvents::mu_.
   };
   struct ThreadsLog;
 
-  // What a drain knows of the moment when it began.
+  // One drain, with the runs that had begun when it began.
   struct Drain {
     Timebase clock;
     uint32_t first_run;
-    std::vector<int64_t> steps;  // Of each run since.
+    std::vector<int64_t> steps;  // The step of each run from first_run on.
     int64_t most;
     std::vector<DrainedOp> taken;
   };
 
   OpEvents() = default;
   static void AddSlowly(const OpEvent& event);
-  // A chunk that was drained, or a new one; null where the bound is reached.
-  Chunk* NewChunk();
+  // A chunk that was drained, or a new one; null if kMostBytes is reached.
+  Chunk* NewChunk() WORKBENCH_REQUIRES(mu_);
   Timebase ClockNow() const;
-  // Takes a thread's events. False: some that were there when the drain began are left.
-  bool TakeFrom(Log* log, Drain* drain);
-  // With both locks held: gives the oldest chunk back; false if the thread still writes to it.
-  bool RecycleOldest(Log* log);
-  // With both locks held, and no event of the first runs left: they go, as far as they are taken.
-  void ForgetRuns(size_t most);
-  // With both locks held.
-  void GiveSlabsBack();
+  // Takes a thread's events. False: some of those that the log had when the drain began are left.
+  bool TakeFrom(Log* log, Drain* drain) WORKBENCH_REQUIRES(drain_);
+  // Frees the oldest chunk for other threads; false if the thread still writes to it.
+  bool RecycleOldest(Log* log) WORKBENCH_REQUIRES(drain_) WORKBENCH_REQUIRES(mu_);
+  // Forgets the first `most` runs, of which no event is left, up to the first that was not taken.
+  void ForgetRuns(size_t most) WORKBENCH_REQUIRES(drain_) WORKBENCH_REQUIRES(mu_);
+  void FreeSlabs() WORKBENCH_REQUIRES(drain_) WORKBENCH_REQUIRES(mu_);
 
   static thread_local Log* log_;
 
   std::atomic<bool> recording_{false};
   std::atomic<int64_t> lost_{0};
 
-  std::mutex drain_;  // One drain at a time, or none.
+  std::mutex drain_;  // Held during a drain, and while recording is switched.
 
-  mutable std::mutex mu_;  // Guards all below.
-  Moment began_;
-  std::vector<std::unique_ptr<Log>> logs_;
-  std::vector<ThreadName> threads_;
-  std::vector<Chunk*> free_chunks_;
-  int64_t chunk_bytes_ = 0;
-  std::vector<TracedNode> nodes_;
+  mutable std::mutex mu_;
+  Moment began_ WORKBENCH_GUARDED_BY(mu_);
+  std::vector<std::unique_ptr<Log>> logs_ WORKBENCH_GUARDED_BY(mu_);
+  std::vector<ThreadName> threads_ WORKBENCH_GUARDED_BY(mu_);
+  std::vector<Chunk*> free_chunks_ WORKBENCH_GUARDED_BY(mu_);
+  int64_t chunk_bytes_ WORKBENCH_GUARDED_BY(mu_) = 0;
+  std::vector<TracedNode> nodes_ WORKBENCH_GUARDED_BY(mu_);
   struct Run {
     TracedRun seen;
     bool taken = false;
   };
-  std::vector<Run> runs_;
-  uint32_t first_run_ = 0;  // Number of runs_[0]. Written under both locks.
-  std::unordered_map<int64_t, int> under_way_;  // Runs of each step.
+  std::vector<Run> runs_ WORKBENCH_GUARDED_BY(mu_);
+  // Number of runs_[0]; written with both locks held.
+  uint32_t first_run_ WORKBENCH_GUARDED_BY(mu_) = 0;
+  std::unordered_map<int64_t, int> open_runs_ WORKBENCH_GUARDED_BY(mu_);  // Of each step.
 };
 
 }  // namespace workbench

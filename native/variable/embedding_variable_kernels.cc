@@ -1,6 +1,6 @@
 #include "absl/strings/str_cat.h"
-#include "variable/embedding_variable_resource.h"
 #include "tensorflow/core/platform/mem.h"
+#include "variable/embedding_variable_resource.h"
 
 namespace workbench {
 namespace {

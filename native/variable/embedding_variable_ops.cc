@@ -108,15 +108,22 @@ REGISTER_OP("WorkbenchEmbeddingVariable")
     .SetIsStateful()
     .SetShapeFn(VariableShape)
     .Doc(R"doc(
-Finds an embedding variable's table by name, or makes an empty one.
+Finds an embedding variable's table by name, or creates an empty one.
 
+Other options than those of the table that was found are INVALID_ARGUMENT.
+
+handle: scalar handle of the table.
+container: container of the table; empty means the default one.
+shared_name: name of the table.
 dim: values of a row.
 filter_freq: a key gets its row when it has come this often; 0: at once.
-no_permission: all values of a key that has no row yet because of filter_freq.
+no_permission: the values of a key that has no row yet because of filter_freq.
 keep_versions: remember the step in which each row, or key that waits for one, was last used.
-most_waiting: keys that wait for filter_freq; with one more the rarer half is forgotten.
-bloom_counters: above 0, a counting Bloom filter counts the keys instead, in memory of a fixed size.
-bloom_hashes, bloom_bytes: its counters of a key, and the bytes of a counter: 1, 2, 4 or 8.
+most_waiting: most keys that wait for filter_freq; one more makes the rarer half be forgotten.
+bloom_counters: above 0, a counting Bloom filter of so many counters counts the keys instead, in
+  memory of a fixed size.
+bloom_hashes: its counters of a key.
+bloom_bytes: bytes of a counter: 1, 2, 4 or 8.
 )doc");
 
 REGISTER_OP("WorkbenchEmbeddingGather")
@@ -134,8 +141,13 @@ REGISTER_OP("WorkbenchEmbeddingGather")
     .Doc(R"doc(
 Reads the rows of keys; a key without one gets row `key mod n` of the n default rows.
 
-counts: at most one tensor, how often each key came; once without it.
-step: at most one tensor, the step in which this is.
+Errors: INVALID_ARGUMENT for shapes that do not fit, NOT_FOUND for a handle whose table is gone.
+
+handle: of WorkbenchEmbeddingVariable.
+keys: of any shape.
+default_rows: [n, dim], n at least 1.
+counts: at most one tensor, of keys' shape: how often each key came; without it once.
+step: at most one scalar, the number of this step, which keep_versions remembers.
 rows: shape of keys + [dim].
 read_only: make no rows, count nothing.
 )doc");
@@ -150,6 +162,9 @@ REGISTER_OP("WorkbenchEmbeddingSizes")
     })
     .Doc(R"doc(
 Counts the rows, the keys that wait for filter_freq, and the bytes of memory.
+
+handle: of WorkbenchEmbeddingVariable.
+sizes: [3].
 )doc");
 
 REGISTER_OP("WorkbenchEmbeddingClear")
@@ -157,7 +172,9 @@ REGISTER_OP("WorkbenchEmbeddingClear")
     .SetIsStateful()
     .SetShapeFn(HandleIn)
     .Doc(R"doc(
-Takes all rows out.
+Removes all rows, and all keys that wait for one.
+
+handle: of WorkbenchEmbeddingVariable.
 )doc");
 
 #define WORKBENCH_EMBEDDING_APPLY(name)                                                            \
@@ -174,7 +191,14 @@ WORKBENCH_EMBEDDING_APPLY("WorkbenchEmbeddingApplyGradientDescent")
     .Input("keys: int64")
     .Doc(R"doc(
 Sums the gradients of each key in their order, then row -= learning_rate * sum.
-Keys without a row are left out, by this op and its kin.
+Keys without a row are skipped, by this op and the other optimizers.
+
+handle: of WorkbenchEmbeddingVariable.
+learning_rate: scalar, as all of an optimizer's parameters.
+grads: [n, dim].
+keys: [n]; a key may come several times.
+slot_names: names of the optimizer's slots: rows that it keeps beside each row of the table.
+slot_initials: with which value each slot begins.
 )doc");
 
 WORKBENCH_EMBEDDING_APPLY("WorkbenchEmbeddingApplyAdagrad")
@@ -182,7 +206,7 @@ WORKBENCH_EMBEDDING_APPLY("WorkbenchEmbeddingApplyAdagrad")
     .Input("grads: float")
     .Input("keys: int64")
     .Doc(R"doc(
-Adagrad; one slot, the sum of squared gradients.
+Adagrad; one slot, the sum of squared gradients. See WorkbenchEmbeddingApplyGradientDescent.
 )doc");
 
 WORKBENCH_EMBEDDING_APPLY("WorkbenchEmbeddingApplyAdam")
@@ -196,6 +220,9 @@ WORKBENCH_EMBEDDING_APPLY("WorkbenchEmbeddingApplyAdam")
     .Input("keys: int64")
     .Doc(R"doc(
 Adam, in which rows without a gradient stay as they are; two slots, the moments.
+See WorkbenchEmbeddingApplyGradientDescent.
+
+beta1_power: scalar, beta1 to the power of the step; beta2_power likewise.
 )doc");
 
 WORKBENCH_EMBEDDING_APPLY("WorkbenchEmbeddingApplyFtrl")
@@ -208,6 +235,7 @@ WORKBENCH_EMBEDDING_APPLY("WorkbenchEmbeddingApplyFtrl")
     .Input("keys: int64")
     .Doc(R"doc(
 FTRL-proximal; two slots, the sum of squared gradients and the linear term.
+See WorkbenchEmbeddingApplyGradientDescent.
 )doc");
 
 #undef WORKBENCH_EMBEDDING_APPLY
@@ -231,12 +259,23 @@ REGISTER_OP("WorkbenchEmbeddingExport")
     .SetIsStateful()
     .SetShapeFn(ExportShape)
     .Doc(R"doc(
-Copies out all rows, as they stood at one moment.
+Copies all rows, as they were at one moment.
 
-step: with steps_to_live, the step in which this is: rows not used for more steps leave before.
-freqs, versions: [0] where the table does not keep them.
-filtered_freqs: of each filtered key; [n, 2], with its version, where the table keeps versions; the
-  words of a Bloom filter, where the table has one.
+handle: of WorkbenchEmbeddingVariable.
+step: at most one scalar, the number of this step. With steps_to_live, rows that were not used for
+  more steps are removed first.
+keys: [n], the keys that have a row.
+values: [n, dim].
+freqs: [n], how often each key came; [0] if the table does not count.
+versions: [n], the step of each row's last use; [0] if the table does not keep them.
+filtered_keys: [m], the keys that wait for a row.
+filtered_freqs: [m], how often each of them came; [m, 2], with its version, if the table keeps
+  versions; the words of the Bloom filter, if the table has one.
+slots: each [n, dim].
+dim: values of a row.
+steps_to_live: 0: rows live for ever.
+slot_names: names of the slots to copy.
+slot_initials: with which value each slot begins, for rows that have none yet.
 )doc");
 
 REGISTER_OP("WorkbenchEmbeddingImport")
@@ -256,9 +295,12 @@ REGISTER_OP("WorkbenchEmbeddingImport")
     .SetIsStateful()
     .SetShapeFn(ImportShape)
     .Doc(R"doc(
-Replaces all rows by what an export gave.
+Replaces all rows by those of WorkbenchEmbeddingExport, whose outputs are the inputs.
 
-part, parts: takes the keys with (key mod 1000) mod parts == part.
+Errors: INVALID_ARGUMENT for shapes that do not fit or for a key that comes twice.
+
+part: with parts, imports only the keys with (key mod 1000) mod parts == part.
+parts: into how many tables the keys are distributed.
 )doc");
 
 }  // namespace workbench

@@ -14,10 +14,10 @@ constexpr size_t kFineStep = 64;
 constexpr size_t kFineLargest = kFineClasses * kFineStep;
 constexpr size_t kMostOfOne = PTRDIFF_MAX - 4096;
 
-// A block that no step needed for so long goes back.
+// A block that no step needed for so long returns to the C library.
 constexpr int64_t kUnusedMs = 10'000;
-// How many blocks a thread puts in common between two looks at the clock.
-constexpr uint32_t kBetweenLooks = 64;
+// A thread looks at the clock once for so many blocks that it moves to the common lists.
+constexpr uint32_t kBlocksPerLook = 64;
 
 // Null before a thread's first block and after its end.
 enum class ThreadState : char { kNew, kAlive, kEnded };
@@ -31,7 +31,7 @@ struct BlockCache::ThreadLists {
   ThreadLists() { thread_state = ThreadState::kAlive; }
   ~ThreadLists() {
     thread_state = ThreadState::kEnded;
-    BlockCache::Get().GiveUp(this);
+    BlockCache::Get().TakeOver(this);
   }
 };
 
@@ -126,7 +126,7 @@ BlockCache::Header* BlockCache::PopCommon(int size_class) {
   return common.list.Pop();
 }
 
-void BlockCache::GiveUp(ThreadLists* lists) {
+void BlockCache::TakeOver(ThreadLists* lists) {
   for (List& list : lists->of) {
     while (list.first != nullptr) PushCommon(list.Pop());
   }
@@ -156,7 +156,7 @@ void BlockCache::TrimUnused() {
 
 void BlockCache::TrimNowAndThen() {
   static thread_local uint32_t pushes = 0;
-  if (++pushes % kBetweenLooks != 0) return;
+  if (++pushes % kBlocksPerLook != 0) return;
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   const int64_t now = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
   int64_t due = next_trim_ms_.load(std::memory_order_relaxed);
@@ -178,7 +178,7 @@ BlockCache::User::~User() {
   if (cache.common_bytes() == 0) return;
   cache.Trim();
 #if defined(__GLIBC__)
-  malloc_trim(0);  // Blocks lie between others: the C library gives back less by itself.
+  malloc_trim(0);  // Blocks lie between others, so the C library would return less by itself.
 #endif
 }
 

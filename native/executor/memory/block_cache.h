@@ -7,19 +7,22 @@
 #include <cstdint>
 #include <mutex>
 
+#include "threading/guarded_by.h"
+
 namespace workbench {
 
-// Memory of steps that come again and again: a freed block waits for the next one of its size. The
-// C library would give much of it back to the kernel, and every page of it costs a fault next time.
+// Memory of steps that repeat: a freed block is used again for the next one of its size. The C
+// library would return much of it to the operating system, and every page would cost a fault in the
+// next step.
 //
-// Blocks are aligned to 64 bytes and may be freed by any thread. Small ones are kept by the thread
-// that freed them, without a lock; large ones, and what a thread has too many of, in common.
+// Blocks are aligned to 64 bytes and may be freed by any thread. Small blocks stay with the thread
+// that freed them, without a lock; large blocks, and a thread's surplus, go to common lists.
 class BlockCache {
  public:
   static constexpr size_t kAlignment = 64;
-  // Larger blocks are the C library's alone.
+  // Larger blocks come from the C library, and return to it.
   static constexpr size_t kLargest = size_t{64} << 20;
-  // In common, freed blocks beyond this sum go back.
+  // The common lists hold at most so much; more freed blocks return to the C library.
   static constexpr int64_t kMostBytes = int64_t{512} << 20;
 
   static BlockCache& Get();
@@ -27,13 +30,13 @@ class BlockCache {
   // Null if there is no memory.
   void* Allocate(size_t bytes);
   void Free(void* block);
-  // Gives back what is kept in common; each thread gives up its own when it ends.
+  // Returns the blocks of the common lists to the C library. A thread's own go there when it ends.
   void Trim();
-  // The same with what has lain in common, unused, since the last call. Frees call it now and then.
+  // The same with blocks that were unused since the last call. Free calls this now and then.
   void TrimUnused();
 
-  // Somebody whose steps come again and again. When the last one goes the cache is trimmed, and
-  // keeps nothing in common until the next one comes.
+  // An executor whose steps repeat. When the last user is gone the cache is trimmed, and the common
+  // lists stay empty until the next user comes.
   class User {
    public:
     User();
@@ -44,17 +47,17 @@ class BlockCache {
 
   int64_t common_bytes() const { return common_bytes_.load(std::memory_order_relaxed); }
 
-  // The least class whose blocks hold so many bytes, and what they hold.
+  // The smallest class whose blocks hold so many bytes, and how many they hold.
   static int ClassOf(size_t bytes);
   static size_t BytesOf(int size_class);
   static constexpr int kClasses = 80;
 
  private:
-  // A thread keeps at most so many bytes of a class, and no larger blocks.
+  // A thread keeps at most so many bytes of a class, and no larger blocks than kThreadLargest.
   static constexpr size_t kThreadBytes = size_t{64} << 10;
   static constexpr size_t kThreadLargest = size_t{16} << 10;
 
-  // In front of each block, and what it is while it waits.
+  // In front of each block.
   struct alignas(kAlignment) Header {
     int32_t size_class;
     Header* next;
@@ -62,7 +65,7 @@ class BlockCache {
   struct List {
     Header* first = nullptr;
     int32_t count = 0;
-    int32_t least = 0;  // Blocks since the last TrimUnused: so many were never needed.
+    int32_t least = 0;  // Fewest blocks since the last TrimUnused: so many were not needed.
     void Push(Header* block) {
       block->next = first;
       first = block;
@@ -79,7 +82,7 @@ class BlockCache {
   // Threads that use blocks of different sizes must not share a cache line.
   struct alignas(kAlignment) Common {
     std::mutex mu;
-    List list;
+    List list WORKBENCH_GUARDED_BY(mu);
   };
   static_assert(sizeof(Common) == kAlignment, "a lock and its list are one cache line");
 
@@ -87,14 +90,14 @@ class BlockCache {
   void PushCommon(Header* block);
   void TrimNowAndThen();
   Header* PopCommon(int size_class);
-  void GiveUp(ThreadLists* lists);
+  void TakeOver(ThreadLists* lists);
 
   std::array<Common, kClasses> common_;
   std::atomic<int64_t> common_bytes_{0};
   std::atomic<int64_t> next_trim_ms_{0};  // Of the steady clock.
   std::atomic<bool> unused_{false};       // The last user has gone.
   std::mutex users_mu_;
-  int users_ = 0;  // Guarded by users_mu_.
+  int users_ WORKBENCH_GUARDED_BY(users_mu_) = 0;
 };
 
 }  // namespace workbench

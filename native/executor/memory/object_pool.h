@@ -8,18 +8,20 @@
 #include <utility>
 #include <vector>
 
+#include "threading/guarded_by.h"
+
 namespace workbench {
 
-// Objects that are used again and again, by one user at a time, and kept in between: as many as were
-// in use at one time lately. What only a peak needed goes. Safe for any thread; objects are made and
-// destroyed without its lock.
+// Objects that are used again and again, each by one user at a time. Idle objects stay in the pool:
+// together with those in use as many as were in use at one time lately, so objects that only a peak
+// needed are destroyed. Safe for any thread; objects are created and destroyed outside its lock.
 template <class T>
-class Kept {
+class ObjectPool {
  public:
-  // How many objects come back between two looks at how many are needed.
+  // After so many returned objects the pool looks how many it needs.
   static constexpr int kPeriod = 1024;
 
-  // Null: none is kept, so the caller has to make one, which counts as taken.
+  // Null: no object is idle. The caller creates one, which counts as taken.
   std::unique_ptr<T> Take() {
     std::lock_guard<std::mutex> lock(mu_);
     most_taken_ = std::max(most_taken_, ++taken_);
@@ -29,13 +31,13 @@ class Kept {
     return object;
   }
 
-  void Give(std::unique_ptr<T> object) {
+  void Return(std::unique_ptr<T> object) {
     std::vector<std::unique_ptr<T>> dropped;
     std::lock_guard<std::mutex> lock(mu_);
     --taken_;
     idle_.push_back(std::move(object));
-    if (++given_ < kPeriod) return;
-    given_ = 0;
+    if (++returned_ < kPeriod) return;
+    returned_ = 0;
     while (taken_ + idle_.size() > most_taken_) {
       dropped.push_back(std::move(idle_.back()));
       idle_.pop_back();
@@ -50,11 +52,11 @@ class Kept {
   }
 
  private:
-  mutable std::mutex mu_;  // Guards all below.
-  std::vector<std::unique_ptr<T>> idle_;
-  size_t taken_ = 0;
-  size_t most_taken_ = 0;  // At one time, in this period.
-  int given_ = 0;
+  mutable std::mutex mu_;
+  std::vector<std::unique_ptr<T>> idle_ WORKBENCH_GUARDED_BY(mu_);
+  size_t taken_ WORKBENCH_GUARDED_BY(mu_) = 0;
+  size_t most_taken_ WORKBENCH_GUARDED_BY(mu_) = 0;  // At one time, in this period.
+  int returned_ WORKBENCH_GUARDED_BY(mu_) = 0;       // In this period.
 };
 
 }  // namespace workbench

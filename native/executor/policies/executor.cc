@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "executor/step/executor_state.h"
 #include "executor/policies/ordered/ordered_step.h"
 #include "executor/policies/propagated/propagated_step.h"
+#include "executor/step/executor_state.h"
 #include "tensorflow/core/common_runtime/executor.h"
 #include "tensorflow/core/common_runtime/executor_factory.h"
 
@@ -21,26 +21,26 @@ using tensorflow::ExecutorFactory;
 using tensorflow::Graph;
 using tensorflow::LocalExecutorParams;
 
-// An executor of any policy. A graph without control flow runs in a fixed order under inline.
+// An executor of any policy. Under inline a graph without control flow runs in a fixed order.
 class PolicyExecutor : public Executor {
  public:
   PolicyExecutor(const std::string& type, ExecutorPolicy policy,
                  const CostModel::Settings& settings, const LocalExecutorParams& params)
-      : shared_(type, policy, settings, params) {}
+      : state_(type, policy, settings, params) {}
 
   absl::Status Initialize(const Graph& graph) {
-    TF_RETURN_IF_ERROR(shared_.Initialize(graph));
-    if (shared_.policy() == ExecutorPolicy::kInline &&
-        !shared_.state().requires_control_flow_support()) {
-      ordered_.emplace(shared_, graph);
+    TF_RETURN_IF_ERROR(state_.Initialize(graph));
+    if (state_.policy() == ExecutorPolicy::kInline &&
+        !state_.immutable_state().requires_control_flow_support()) {
+      ordered_.emplace(state_, graph);
     }
     return absl::OkStatus();
   }
 
   absl::Status Run(const Args& args) override {
-    if (shared_.policy() != ExecutorPolicy::kInline) return RunPropagated(shared_, args, nullptr);
-    Turn turn;
-    return ordered_ ? ordered_->Run(args, &turn) : RunPropagated(shared_, args, &turn);
+    if (state_.policy() != ExecutorPolicy::kInline) return RunPropagated(state_, args, nullptr);
+    Admission admission;
+    return ordered_ ? ordered_->Run(args, &admission) : RunPropagated(state_, args, &admission);
   }
 
  private:
@@ -48,11 +48,11 @@ class PolicyExecutor : public Executor {
     if (ordered_) {
       ordered_->RunAsync(args, std::move(done));
     } else {
-      RunPropagatedAsync(shared_, args, std::move(done));
+      RunPropagatedAsync(state_, args, std::move(done));
     }
   }
 
-  ExecutorShared shared_;
+  ExecutorState state_;
   std::optional<OrderedSteps> ordered_;
 };
 

@@ -12,7 +12,7 @@ constexpr char kNormalExecutor[] = "WORKBENCH_NORMAL";
 constexpr char kInlineExecutor[] = "WORKBENCH_INLINE";
 constexpr char kCostModelExecutor[] = "WORKBENCH_COST_MODEL";
 
-// The name of a cost-model type with these settings, registered by now.
+// The name of the cost-model type with these settings; registers the type if it is new.
 const std::string& CostModelExecutorType(const CostModel::Settings& settings);
 
 }  // namespace workbench

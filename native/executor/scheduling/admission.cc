@@ -10,151 +10,160 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// A turn goes to a thread that sleeps; another one keeps the core busy until it has woken up.
-constexpr int kPerCore = 2;
+// A slot often goes to a thread that sleeps; a second client keeps the core busy until it wakes up.
+constexpr int kSlotsPerCore = 2;
 
-// A step seldom takes longer; a step that takes its turn late has lost little.
-constexpr milliseconds kPatience{100};
+// A step seldom takes longer; a step that begins so much later has lost little.
+constexpr milliseconds kMaxWait{100};
 
 // Ten times what it costs to wake a thread.
-constexpr microseconds kKeep{500};
+constexpr microseconds kMaxHold{500};
 
-// Some times what Python needs between two calls.
-constexpr microseconds kAbsent{300};
+// A few times what Python needs between two calls.
+constexpr microseconds kMaxIdle{300};
 
 thread_local bool in_step = false;
 
-Turns::Client* OfThread() {
-  static thread_local Turns::Client client(&Turns::Get());
+StepAdmission::Client* OfThread() {
+  static thread_local StepAdmission::Client client(&StepAdmission::Get());
   return &client;
 }
 
 }  // namespace
 
-Turns& Turns::Get() {
+StepAdmission& StepAdmission::Get() {
   // Never destroyed: threads that run steps may outlive what is static here.
-  static Turns* turns = new Turns({kPerCore * AllowedCores(), kPatience, kKeep, kAbsent});
-  return *turns;
+  static StepAdmission* admission =
+      new StepAdmission({kSlotsPerCore * AllowedCores(), kMaxWait, kMaxHold, kMaxIdle});
+  return *admission;
 }
 
-bool Turns::Take(Client* client) {
+bool StepAdmission::BeginCall(Client* client) {
   const Clock::time_point now = Clock::now();
-  client->comes_back_ = now - client->ended_ <= settings_.absent;
-  return client->has_turn_ = Enter(client, now);
+  client->called_soon_ = now - client->last_end_ <= settings_.max_idle;
+  return client->has_slot_ = Acquire(client, now);
 }
 
-bool Turns::Resume(Client* client) { return client->has_turn_ = Enter(client, Clock::now()); }
+bool StepAdmission::Resume(Client* client) {
+  return client->has_slot_ = Acquire(client, Clock::now());
+}
 
-bool Turns::Enter(Client* client, Clock::time_point now) {
+bool StepAdmission::Acquire(Client* client, Clock::time_point now) {
   std::unique_lock<std::mutex> lock(mu_);
-  ++asked_;
-  if (client->keeps_) {
-    EndKeeping(client);
+  ++requests_;
+  if (client->keeps_slot_) {
+    StopKeeping(client);
     return true;
   }
-  StopAbsent(now);
-  client->began_ = now;
+  ReleaseIdle(now);
+  client->slot_since_ = now;
   if (free_ > 0) {
     --free_;
     return true;
   }
   Waiter waiter;
   const auto place = waiting_.insert(waiting_.end(), &waiter);
-  if (waiter.called.wait_for(lock, settings_.patience, [&waiter] { return waiter.has_turn; })) {
-    client->began_ = Clock::now();
+  if (waiter.admitted.wait_for(lock, settings_.max_wait, [&waiter] { return waiter.has_slot; })) {
+    client->slot_since_ = Clock::now();
     return true;
   }
   waiting_.erase(place);
   return false;
 }
 
-void Turns::Give(Client* client) {
+void StepAdmission::EndCall(Client* client) {
   const Clock::time_point now = Clock::now();
-  client->ended_ = now;
-  if (!client->has_turn_) return;
-  client->has_turn_ = false;
+  client->last_end_ = now;
+  if (!client->has_slot_) return;
+  client->has_slot_ = false;
   std::lock_guard<std::mutex> lock(mu_);
-  StopAbsent(now);
-  if (!waiting_.empty() && client->comes_back_ && now - client->began_ < settings_.keep &&
-      int(keeping_.size()) + 1 < settings_.most) {
+  ReleaseIdle(now);
+  if (!waiting_.empty() && client->called_soon_ &&
+      now - client->slot_since_ < settings_.max_hold &&
+      int(keeping_.size()) + 1 < settings_.slots) {
     ++kept_;
-    client->keeps_ = true;
+    client->keeps_slot_ = true;
     keeping_.push_back(client);
   } else {
-    Pass();
+    Release();
   }
 }
 
-void Turns::Pause(Client* client) {
-  if (!client->has_turn_) return;
-  client->has_turn_ = false;
+void StepAdmission::Pause(Client* client) {
+  if (!client->has_slot_) return;
+  client->has_slot_ = false;
   std::lock_guard<std::mutex> lock(mu_);
-  StopAbsent(Clock::now());
-  Pass();
+  ReleaseIdle(Clock::now());
+  Release();
 }
 
-int64_t Turns::asked() const {
+int64_t StepAdmission::requests() const {
   std::lock_guard<std::mutex> lock(mu_);
-  return asked_;
+  return requests_;
 }
 
-int64_t Turns::kept() const {
+int64_t StepAdmission::kept() const {
   std::lock_guard<std::mutex> lock(mu_);
   return kept_;
 }
 
-void Turns::Leave(Client* client) {
+size_t StepAdmission::waiting() const {
   std::lock_guard<std::mutex> lock(mu_);
-  if (!client->keeps_) return;
-  EndKeeping(client);
-  Pass();
+  return waiting_.size();
 }
 
-void Turns::EndKeeping(Client* client) {
-  client->keeps_ = false;
+void StepAdmission::Remove(Client* client) {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (!client->keeps_slot_) return;
+  StopKeeping(client);
+  Release();
+}
+
+void StepAdmission::StopKeeping(Client* client) {
+  client->keeps_slot_ = false;
   keeping_.erase(std::find(keeping_.begin(), keeping_.end(), client));
 }
 
-void Turns::StopAbsent(Clock::time_point now) {
-  while (!keeping_.empty() && now - keeping_.front()->ended_ > settings_.absent) {
-    EndKeeping(keeping_.front());
-    Pass();
+void StepAdmission::ReleaseIdle(Clock::time_point now) {
+  while (!keeping_.empty() && now - keeping_.front()->last_end_ > settings_.max_idle) {
+    StopKeeping(keeping_.front());
+    Release();
   }
 }
 
-void Turns::Pass() {
+void StepAdmission::Release() {
   if (waiting_.empty()) {
     ++free_;
     return;
   }
   Waiter* first = waiting_.front();
   waiting_.pop_front();
-  first->has_turn = true;
-  first->called.notify_one();
+  first->has_slot = true;
+  first->admitted.notify_one();
 }
 
-Turn::Turn() : outermost_(!in_step) {
+Admission::Admission() : outermost_(!in_step) {
   if (!outermost_) return;
   in_step = true;
-  Turns::Get().Take(OfThread());
+  StepAdmission::Get().BeginCall(OfThread());
 }
 
-Turn::~Turn() {
+Admission::~Admission() {
   if (!outermost_) return;
   in_step = false;
-  Turns::Get().Give(OfThread());
+  StepAdmission::Get().EndCall(OfThread());
 }
 
-void Turn::Pause() {
+void Admission::Pause() {
   if (!outermost_) return;
   paused_ = true;
-  Turns::Get().Pause(OfThread());
+  StepAdmission::Get().Pause(OfThread());
 }
 
-void Turn::Resume() {
+void Admission::Resume() {
   if (!paused_) return;
   paused_ = false;
-  Turns::Get().Resume(OfThread());
+  StepAdmission::Get().Resume(OfThread());
 }
 
 }  // namespace workbench

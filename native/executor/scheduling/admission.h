@@ -3,106 +3,116 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <mutex>
 #include <vector>
 
+#include "threading/guarded_by.h"
+
 namespace workbench {
 
-// Who may run a step on a thread of his own: a few for each core, the others in the order in
-// which they came. Dozens of clients that all run at once would each be stopped in the middle of a
-// step, for as long as the operating system gives the others.
+// Limits how many steps run at one time on the threads of their callers. Each running step holds
+// one of a few slots per core; clients without a slot wait in a queue, first in, first out. Without
+// a limit the operating system would interrupt dozens of clients in the middle of their steps.
 //
-// To wake a thread costs as much as a short step, and its caches are cold. So a client who calls
-// again at once keeps his turn for a while, at whose end he goes to the end of the queue.
+// Waking a thread costs as much as a short step, and its caches are cold. So a client that calls
+// again at once keeps its slot between two calls, for a limited time; then it joins the queue's
+// end.
 //
-// A turn is a courtesy, not a lock: whoever waits for longer than his patience goes ahead without
-// one, so a step that blocks its thread holds nobody up for ever.
-class Turns {
+// A slot is advisory, not a lock: a client that has waited for `max_wait` runs its step without a
+// slot, so a step that blocks its thread never stops the others for good.
+class StepAdmission {
  public:
   using Clock = std::chrono::steady_clock;
 
   struct Settings {
-    int most;
-    Clock::duration patience;
-    Clock::duration keep;    // A turn lasts for so long, and to the end of its step.
-    Clock::duration absent;  // Between two calls; then a kept turn is another one's.
+    int slots;
+    Clock::duration max_wait;
+    Clock::duration max_hold;  // A client keeps a slot for so long, and to the end of its step.
+    Clock::duration max_idle;  // Between two calls; then a kept slot goes to the next client.
   };
 
-  // A thread that comes again and again.
+  // A thread that calls steps one after the other.
   class Client {
    public:
-    explicit Client(Turns* turns) : turns_(turns) {}
-    ~Client() { turns_->Leave(this); }
+    explicit Client(StepAdmission* admission) : admission_(admission) {}
+    ~Client() { admission_->Remove(this); }
     Client(const Client&) = delete;
     Client& operator=(const Client&) = delete;
 
    private:
-    friend class Turns;
+    friend class StepAdmission;
 
-    Turns* const turns_;
-    Clock::time_point began_;  // The turn.
-    Clock::time_point ended_{Clock::duration::min() / 2};  // The call before; long ago at first.
-    bool comes_back_ = false;  // As he did the last time.
-    bool has_turn_ = false;    // Within a call.
-    bool keeps_ = false;       // A turn, between two calls. Guarded by Turns::mu_.
+    StepAdmission* const admission_;
+    Clock::time_point slot_since_;
+    // Of the call before; long ago at first.
+    Clock::time_point last_end_{Clock::duration::min() / 2};
+    bool called_soon_ = false;  // This call began at most max_idle after the one before.
+    bool has_slot_ = false;     // Within a call.
+    bool keeps_slot_ = false;   // Between two calls. Guarded by StepAdmission::mu_.
   };
 
-  explicit Turns(const Settings& settings) : settings_(settings), free_(settings.most) {}
+  explicit StepAdmission(const Settings& settings) : settings_(settings), free_(settings.slots) {}
 
   // Of the process.
-  static Turns& Get();
+  static StepAdmission& Get();
 
-  // A call begins; true: with a turn. It ends with Give in any case.
-  bool Take(Client* client);
-  void Give(Client* client);
+  // A call begins; waits for a slot. False: the call runs without one. EndCall follows in either
+  // case.
+  bool BeginCall(Client* client);
+  void EndCall(Client* client);
 
-  // Around a wait within a call, which says nothing about how soon the client calls again. A call
-  // may end without having resumed.
+  // Around a wait within a call, which tells nothing about how soon the client calls again. A call
+  // may end while it is paused.
   void Pause(Client* client);
   bool Resume(Client* client);
 
-  // How often a client asked for a turn, at the begin of a call or in the middle, and how often one
-  // was kept from one call to the next.
-  int64_t asked() const;
+  // How often a client asked for a slot, at the begin of a call or when it resumed one; how often a
+  // client kept its slot between two calls; how many clients wait now.
+  int64_t requests() const;
   int64_t kept() const;
+  size_t waiting() const;
 
  private:
   struct Waiter {
-    std::condition_variable called;
-    bool has_turn = false;
+    std::condition_variable admitted;
+    bool has_slot = false;
   };
 
-  bool Enter(Client* client, Clock::time_point now);
-  void Leave(Client* client);
-  // With the lock held:
-  void EndKeeping(Client* client);
-  void StopAbsent(Clock::time_point now);
-  void Pass();
+  bool Acquire(Client* client, Clock::time_point now);
+  void Remove(Client* client);
+  void StopKeeping(Client* client) WORKBENCH_REQUIRES(mu_);
+  // Releases the slots of clients that have not called for max_idle.
+  void ReleaseIdle(Clock::time_point now) WORKBENCH_REQUIRES(mu_);
+  // Hands a slot to the client that has waited longest.
+  void Release() WORKBENCH_REQUIRES(mu_);
 
   const Settings settings_;
 
-  mutable std::mutex mu_;  // Guards all below.
-  int64_t asked_ = 0;
-  int64_t kept_ = 0;
-  int free_;       // None where somebody waits.
-  std::list<Waiter*> waiting_;
-  std::vector<Client*> keeping_;  // The longest first. Never all turns: who runs calls the next.
+  mutable std::mutex mu_;
+  int64_t requests_ WORKBENCH_GUARDED_BY(mu_) = 0;
+  int64_t kept_ WORKBENCH_GUARDED_BY(mu_) = 0;
+  int free_ WORKBENCH_GUARDED_BY(mu_);  // 0 while a client waits.
+  std::list<Waiter*> waiting_ WORKBENCH_GUARDED_BY(mu_);
+  // Clients that keep a slot between two calls, the longest idle first. They never keep all slots:
+  // a client that runs is needed to hand its slot on.
+  std::vector<Client*> keeping_ WORKBENCH_GUARDED_BY(mu_);
 };
 
-// A thread's turn while it runs a step; nothing where the thread has one already, as in a function
-// that is called within the step.
-class Turn {
+// Holds a slot of the process while the calling thread runs a step. A nested one does nothing, as
+// in a function that is called within the step.
+class Admission {
  public:
-  Turn();
-  ~Turn();
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  Admission();
+  ~Admission();
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
 
-  // Before a wait: others run meanwhile.
+  // Before the step waits: other clients run meanwhile.
   void Pause();
-  // Before there is something to run again. Nothing where the turn was not paused.
+  // Before the step runs nodes again. Does nothing if the admission is not paused.
   void Resume();
 
  private:

@@ -11,11 +11,10 @@
 namespace workbench {
 namespace {
 
-// The least share of its nodes that a model must find in what was given to go by it.
-constexpr double kKnownShare = 0.9;
+// A model starts with preloaded costs if at least this share of its nodes has one.
+constexpr double kMinPreloadedShare = 0.9;
 
-// No kernel takes longer, 17 minutes: sums of what is given over all nodes of a graph stay far from
-// the end of an int64.
+// 17 minutes; no kernel takes longer. Keeps sums over all nodes of a graph far from overflow.
 constexpr int64_t kMostNs = 1'000'000'000'000;
 
 CostModel::Settings InRange(CostModel::Settings settings) {
@@ -24,12 +23,12 @@ CostModel::Settings InRange(CostModel::Settings settings) {
   return settings;
 }
 
-// All models of the process and what was given to those that come.
+// All models of the process, and the costs with which later models start.
 struct Models {
   std::mutex mu;
-  int next_number = 0;
-  std::set<CostModel*> live;
-  std::unordered_map<std::string, CostModel::Cost> given;
+  int next_number WORKBENCH_GUARDED_BY(mu) = 0;
+  std::set<CostModel*> live WORKBENCH_GUARDED_BY(mu);
+  std::unordered_map<std::string, CostModel::Cost> preloaded WORKBENCH_GUARDED_BY(mu);
 
   static Models& Get() {
     static Models* models = new Models();
@@ -43,18 +42,19 @@ int NextNumber() {
   return models.next_number++;
 }
 
-const char* NameOf(OrderTrial::Kept kept) {
-  switch (kept) {
-    case OrderTrial::Kept::kByCost:
+const char* NameOf(OrderTrial::Verdict verdict) {
+  switch (verdict) {
+    case OrderTrial::Verdict::kByCost:
       return "by cost";
-    case OrderTrial::Kept::kAsReady:
+    case OrderTrial::Verdict::kAsReady:
       return "as ready";
     default:
       return "trying";
   }
 }
 
-// Reads the number between `begin` and the next tab or the end, at least 0 and at most kMostNs; moves behind the tab.
+// Reads the number between `begin` and the next tab or the end, clamped to [0, kMostNs]; moves
+// `begin` behind the tab.
 bool ReadNumber(const std::string& line, size_t* begin, int64_t* number) {
   const size_t end = std::min(line.find('\t', *begin), line.size());
   const auto read = std::from_chars(line.data() + *begin, line.data() + end, *number);
@@ -66,15 +66,15 @@ bool ReadNumber(const std::string& line, size_t* begin, int64_t* number) {
 
 }  // namespace
 
-CostModel::CostModel(const Settings& settings, std::vector<CostedNode> nodes, Flow flow)
+CostModel::CostModel(const Settings& settings, std::vector<CostedNode> nodes, Dag dag)
     : settings_(InRange(settings)),
       number_(NextNumber()),
       nodes_(std::move(nodes)),
-      flow_(std::move(flow)),
+      dag_(std::move(dag)),
       sums_(nodes_.size()),
       batches_(nodes_.size()) {
   for (auto& batch : batches_) batch.store(-1, std::memory_order_relaxed);
-  StartWithGiven();
+  StartWithPreloaded();
   Models& models = Models::Get();
   std::lock_guard<std::mutex> lock(models.mu);
   models.live.insert(this);
@@ -99,55 +99,55 @@ void CostModel::Learn() {
   std::vector<Cost> costs(nodes_.size());
   {
     std::lock_guard<std::mutex> lock(mu_);
-    // It was told to learn anew meanwhile: the sums are gone.
+    // RelearnAll came in between: the sums are gone.
     if (steps_.load(std::memory_order_relaxed) < settings_.stop_step) return;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const int64_t count = sums_[i].count.load(std::memory_order_relaxed);
       if (count > 0) {
         const double ns = double(sums_[i].ticks.load(std::memory_order_relaxed)) * ns_per_tick;
         costs[i].average_ns = int64_t(ns / count);
-        // A node of a branch that is seldom taken costs as much as ever once it is.
+        // Averaged over the steps that ran the node, not over those that took another branch.
         costs[i].per_step_ns = int64_t(ns / count * std::max(1.0, count / steps));
       } else if (nodes_[i].expensive) {
         costs[i] = {settings_.batch_ns + 1, settings_.batch_ns + 1};
       }
     }
   }
-  Know(costs);
+  Publish(costs);
 }
 
-void CostModel::Know(const std::vector<Cost>& costs) {
+void CostModel::Publish(const std::vector<Cost>& costs) {
   auto learned = std::make_shared<Learned>();
   std::vector<int64_t> per_step_ns;
   for (const Cost& cost : costs) {
     learned->average_ns.push_back(cost.average_ns);
     per_step_ns.push_back(cost.per_step_ns);
   }
-  Ways ways = LongestWays(flow_, per_step_ns);
+  LongestPaths paths = FindLongestPaths(dag_, per_step_ns);
   learned->slack_ns.resize(costs.size());
-  for (size_t i = 0; i < costs.size(); ++i) learned->slack_ns[i] = ways.Slack(i, per_step_ns[i]);
-  learned->to_sink_ns = std::move(ways.to_sink);
+  for (size_t i = 0; i < costs.size(); ++i) learned->slack_ns[i] = paths.Slack(i, per_step_ns[i]);
+  learned->to_sink_ns = std::move(paths.to_sink);
   std::lock_guard<std::mutex> lock(mu_);
   learned_ = std::move(learned);
 }
 
-void CostModel::StartWithGiven() {
+void CostModel::StartWithPreloaded() {
   std::vector<Cost> costs(nodes_.size());
   size_t named = 0, known = 0;
   {
     Models& models = Models::Get();
     std::lock_guard<std::mutex> lock(models.mu);
-    if (models.given.empty()) return;
+    if (models.preloaded.empty()) return;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].name.empty()) continue;
       ++named;
-      const auto found = models.given.find(nodes_[i].name);
-      if (found == models.given.end()) continue;
+      const auto found = models.preloaded.find(nodes_[i].name);
+      if (found == models.preloaded.end()) continue;
       costs[i] = found->second;
       ++known;
     }
   }
-  if (known > 0 && double(known) >= kKnownShare * double(named)) Know(costs);
+  if (known > 0 && double(known) >= kMinPreloadedShare * double(named)) Publish(costs);
 }
 
 std::shared_ptr<const CostModel::Learned> CostModel::learned() const {
@@ -160,7 +160,7 @@ std::string CostModel::Rows() const {
   const int64_t steps = std::clamp<int64_t>(
       steps_.load(std::memory_order_relaxed) - settings_.start_step + 1, 0,
       learns() ? settings_.stop_step - settings_.start_step : 0);
-  const char* order = known ? NameOf(known->trial.kept()) : "";
+  const char* order = known ? NameOf(known->trial.verdict()) : "";
   std::ostringstream rows;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const CostedNode& node = nodes_[i];
@@ -188,8 +188,8 @@ std::string CostModel::Table() {
   return table;
 }
 
-void CostModel::Give(const std::string& lines) {
-  std::unordered_map<std::string, Cost> given;
+void CostModel::Preload(const std::string& lines) {
+  std::unordered_map<std::string, Cost> preloaded;
   std::istringstream text(lines);
   for (std::string line; std::getline(text, line);) {
     const size_t tab = line.find('\t');
@@ -199,11 +199,11 @@ void CostModel::Give(const std::string& lines) {
     if (!ReadNumber(line, &begin, &cost.average_ns)) continue;
     cost.per_step_ns = cost.average_ns;
     if (begin < line.size() && !ReadNumber(line, &begin, &cost.per_step_ns)) continue;
-    given[line.substr(0, tab)] = cost;
+    preloaded[line.substr(0, tab)] = cost;
   }
   Models& models = Models::Get();
   std::lock_guard<std::mutex> lock(models.mu);
-  models.given = std::move(given);
+  models.preloaded = std::move(preloaded);
 }
 
 void CostModel::RelearnAll() {

@@ -7,22 +7,23 @@
 
 namespace workbench {
 
-// The edges of a graph without cycles, from each node to those that wait for it. An edge may be
-// there twice.
-class Flow {
+// The edges of a directed acyclic graph, by the node that they leave. Two nodes may have several
+// edges between them.
+class Dag {
  public:
-  Flow() = default;
-  Flow(int32_t nodes, const std::vector<std::pair<int32_t, int32_t>>& edges);
+  Dag() = default;
+  Dag(int32_t nodes, const std::vector<std::pair<int32_t, int32_t>>& edges);
 
   int32_t nodes() const { return int32_t(begin_.size()) - 1; }
+  // The successors of a node: [begin(node), end(node)).
   const int32_t* begin(int32_t node) const { return to_.data() + begin_[node]; }
   const int32_t* end(int32_t node) const { return to_.data() + begin_[node + 1]; }
 
   // How many edges lead to each node.
-  std::vector<int32_t> Waiting() const;
+  std::vector<int32_t> InDegrees() const;
 
-  // Every node after those that it waits for. Depth first: what was just made is used next, while
-  // it is in the cache. Shorter than nodes() if there is a cycle.
+  // A topological order. Depth first, so that a node reads what was computed just before, while it
+  // is in the cache. Shorter than nodes() if the edges have a cycle after all.
   std::vector<int32_t> Order() const;
 
  private:
@@ -30,10 +31,10 @@ class Flow {
   std::vector<int32_t> to_;
 };
 
-// The longest ways through a graph whose nodes cost something.
-struct Ways {
-  std::vector<int64_t> to_sink;      // The node's own cost and the most costly way behind it.
-  std::vector<int64_t> from_source;  // The most costly way before it, and its own.
+// The longest paths through a graph whose nodes have costs.
+struct LongestPaths {
+  std::vector<int64_t> to_sink;      // From each node to the end, the node's own cost included.
+  std::vector<int64_t> from_source;  // From the start to each node, its own cost included.
   int64_t length = 0;                // The critical path.
 
   // How much longer a node may take before the critical path grows.
@@ -42,7 +43,7 @@ struct Ways {
   }
 };
 
-Ways LongestWays(const Flow& flow, const std::vector<int64_t>& cost);
+LongestPaths FindLongestPaths(const Dag& dag, const std::vector<int64_t>& cost);
 
 }  // namespace workbench
 

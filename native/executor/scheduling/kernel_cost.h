@@ -7,21 +7,23 @@
 
 namespace workbench {
 
-// Which nodes are worth a thread of their own, as stock TensorFlow decides it: a kernel that calls
-// itself expensive is, until its measured average says otherwise.
-class Expense {
+// Which nodes are worth a thread of their own, decided as stock TensorFlow does: a kernel that is
+// marked expensive counts as expensive until its measured average says otherwise. Costs are in
+// ticks.
+class KernelCost {
  public:
-  explicit Expense(const std::vector<bool>& marked) : averages_(marked.size()), marked_(marked) {
+  explicit KernelCost(const std::vector<bool>& marked) : averages_(marked.size()), marked_(marked) {
     for (auto& average : averages_) average.store(kUnknown, std::memory_order_relaxed);
   }
 
-  bool IsMarked(int32_t node) const { return marked_[node]; }
+  bool IsMarkedExpensive(int32_t node) const { return marked_[node]; }
   bool IsExpensive(int32_t node) const {
     return marked_[node] && averages_[node].load(std::memory_order_relaxed) > kLeastTicks;
   }
-  // A run that may be worth measuring: all of an expensive node, one in sixteen of another.
-  bool WantsTicks(int32_t node, uint32_t turn) const {
-    return marked_[node] && (turn % 16 == 0 || IsExpensive(node));
+  // Whether to measure a run of this node: every run of an expensive node, and of other marked
+  // nodes those whose `run`, a number that counts up, is a multiple of 16.
+  bool ShouldMeasure(int32_t node, uint32_t run) const {
+    return marked_[node] && (run % 16 == 0 || IsExpensive(node));
   }
   void Add(int32_t node, uint64_t ticks) {
     std::atomic<uint64_t>& average = averages_[node];

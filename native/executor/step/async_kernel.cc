@@ -12,24 +12,24 @@ AsyncKernel::AsyncKernel(const StepFrame& frame, const NodeItem& item,
       item_(item),
       context_(OwnParams(scheduled), item.num_outputs) {}
 
-// All that a context looks at when it is made.
+// Everything that the constructor of a context reads.
 OpKernelContext::Params* AsyncKernel::OwnParams(uint64_t scheduled) {
   params_.eigen_gpu_device = nullptr;
   params_.track_allocations = false;
-  // Told that kernels run inline, it would hold this thread, where what it waits for has to run.
-  if (frame_.shared().CallsWhatWaits(item_.node_id)) params_.run_all_kernels_inline = false;
-  if (frame_.watch().any()) {
-    watched_.emplace(frame_, item_, scheduled);
-    params_.track_allocations = watched_->TracksAllocations();
+  // With kernels inline the function would hold this thread, which has to run what it waits for.
+  if (frame_.executor().CallsWaitingFunction(item_.node_id)) params_.run_all_kernels_inline = false;
+  if (frame_.observers().any()) {
+    observed_.emplace(frame_, item_, scheduled);
+    params_.track_allocations = observed_->TracksAllocations();
   }
   return &params_;
 }
 
 void AsyncKernel::Start() {
-  const bool watched = watched_.has_value();
-  if (watched) {
-    watched_->BeginRegion(context_);
-    watched_->Begin();
+  const bool observed = observed_.has_value();
+  if (observed) {
+    observed_->BeginRegion(context_);
+    observed_->Begin();
   }
   if (item_.kernel_is_async) {
     frame_.device()->ComputeAsync(item_.kernel->AsAsync(), &context_, [this] { CalledBack(); });
@@ -39,27 +39,27 @@ void AsyncKernel::Start() {
       CalledBack();
     });
   }
-  if (watched) {
-    watched_->EndRegion();
-    launched_ = Ticks() - watched_->start();
+  if (observed) {
+    observed_->EndRegion();
+    launched_ = Ticks() - observed_->start();
   }
   if (second_.exchange(true)) Ended(/*here=*/true);
 }
 
 void AsyncKernel::CalledBack() {
-  if (watched_) ended_ = Ticks();
+  if (observed_) ended_ = Ticks();
   if (second_.exchange(true)) Ended(/*here=*/false);
 }
 
-tensorflow::NodeExecStatsInterface* AsyncKernel::EndWatch() {
-  if (!watched_) return nullptr;
-  const bool waits = frame_.shared().Waits(item_.node_id);
-  watched_->End(ended_, waits ? launched_ : ended_ - watched_->start());
-  return watched_->stats();
+tensorflow::NodeExecStatsInterface* AsyncKernel::EndObservation() {
+  if (!observed_) return nullptr;
+  const bool waits = frame_.executor().Waits(item_.node_id);
+  observed_->End(ended_, waits ? launched_ : ended_ - observed_->start());
+  return observed_->stats();
 }
 
-void AsyncKernel::DoneWatch() {
-  if (watched_) watched_->Done(&context_);
+void AsyncKernel::OutputsObserved() {
+  if (observed_) observed_->Done(&context_);
 }
 
 }  // namespace workbench

@@ -5,18 +5,19 @@
 #include <cstdint>
 #include <optional>
 
+#include "executor/step/observed_node.h"
 #include "executor/step/step_frame.h"
 #include "tensorflow/core/common_runtime/graph_view.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace workbench {
 
-// A kernel that ends later and maybe on another thread: an asynchronous one, or one that would
-// block its caller and so gets a thread of args.runner.
+// A kernel that ends later, maybe on another thread: an asynchronous kernel, or one that would
+// block the thread of its step and so runs on a thread of args.runner.
 class AsyncKernel {
  public:
-  // Makes a context of its own from the step's parameters, which go on changing. The kernel's inputs
-  // must stay where they are.
+  // Copies the step's parameters, which change from node to node. The kernel's inputs must stay
+  // where they are.
   AsyncKernel(const StepFrame& frame, const tensorflow::NodeItem& item,
               const tensorflow::OpKernelContext::Params& step_params, uint64_t scheduled);
   virtual ~AsyncKernel() = default;
@@ -24,22 +25,23 @@ class AsyncKernel {
   AsyncKernel(const AsyncKernel&) = delete;
   AsyncKernel& operator=(const AsyncKernel&) = delete;
 
-  // The kernel may have ended, and this be gone, when it returns.
+  // The kernel may have ended, and this object may be deleted, before Start returns.
   void Start();
 
   const tensorflow::NodeItem& item() const { return item_; }
   tensorflow::OpKernelContext* context() { return &context_; }
-  // When the kernel called back, in ticks; 0 where nobody watches.
+  // When the kernel called back, in ticks; 0 without an observer.
   uint64_t ended() const { return ended_; }
 
-  // Tells those who watch that the kernel has ended; what to note its outputs with, or null.
-  tensorflow::NodeExecStatsInterface* EndWatch();
-  // The same once its outputs are taken.
-  void DoneWatch();
+  // Reports the kernel's end to the observers. Returns the step stats that want its outputs, or
+  // null.
+  tensorflow::NodeExecStatsInterface* EndObservation();
+  // The same after the outputs were taken.
+  void OutputsObserved();
 
  protected:
-  // Called once, when the kernel has called back and its start has returned, by whoever of the two
-  // came second. `here`: on the thread that started it.
+  // Called once, when the kernel has called back and Start no longer needs this object. `here`: on
+  // the thread that called Start.
   virtual void Ended(bool here) = 0;
 
   tensorflow::OpKernelContext::Params params_;
@@ -50,7 +52,7 @@ class AsyncKernel {
 
   const StepFrame& frame_;
   const tensorflow::NodeItem& item_;
-  std::optional<WatchedNode> watched_;
+  std::optional<ObservedNode> observed_;
   tensorflow::OpKernelContext context_;
   uint64_t launched_ = 0;  // Ticks that its start took.
   uint64_t ended_ = 0;

@@ -21,16 +21,16 @@ int32_t NextNumber() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-Flow FlowOf(const Graph& graph) {
+Dag DagOf(const Graph& graph) {
   std::vector<std::pair<int32_t, int32_t>> edges;
   for (const Edge* edge : graph.edges()) {
     if (edge->dst()->IsSink() || edge->src()->IsNextIteration()) continue;
     edges.emplace_back(edge->src()->id(), edge->dst()->id());
   }
-  return Flow(graph.num_node_ids(), edges);
+  return Dag(graph.num_node_ids(), edges);
 }
 
-// Functions do their caller's work; all other asynchronous kernels wait for somebody.
+// Asynchronous kernels that call functions work; all others only wait.
 bool CallsFunction(const NodeItem& item) {
   const auto& op = item.kernel->type_string();
   return op == "PartitionedCall" || op == "StatefulPartitionedCall" || op == "If" ||
@@ -40,32 +40,32 @@ bool CallsFunction(const NodeItem& item) {
 
 }  // namespace
 
-ExecutorShared::ExecutorShared(std::string type, ExecutorPolicy policy,
+ExecutorState::ExecutorState(std::string type, ExecutorPolicy policy,
                                const CostModel::Settings& settings,
                                const tensorflow::LocalExecutorParams& params)
     : type_(std::move(type)),
       policy_(policy),
       settings_(settings),
       number_(NextNumber()),
-      state_(params),
+      immutable_state_(params),
       device_(params.device),
       keeps_order_(tensorflow::OpOrderDeterminismRequired()) {
   if (policy != ExecutorPolicy::kNormal) caching_device_ = NewCachingDevice(params.device);
   if (caching_device_ != nullptr) device_ = caching_device_.get();
 }
 
-absl::Status ExecutorShared::Initialize(const Graph& graph) {
-  TF_RETURN_IF_ERROR(state_.Initialize(graph));
-  flow_ = FlowOf(graph);
+absl::Status ExecutorState::Initialize(const Graph& graph) {
+  TF_RETURN_IF_ERROR(immutable_state_.Initialize(graph));
+  dag_ = DagOf(graph);
   blocks_.assign(graph.num_node_ids(), false);
   waits_.assign(graph.num_node_ids(), false);
-  calls_what_waits_.assign(graph.num_node_ids(), false);
+  calls_waiting_function_.assign(graph.num_node_ids(), false);
   FindWaiting(graph);
   std::vector<CostedNode> costed(graph.num_node_ids());
   std::vector<bool> expensive(graph.num_node_ids(), false);
   for (const Node* node : graph.nodes()) {
     if (node->IsSink()) continue;
-    const NodeItem& item = state_.graph_view().node_ref(node->id());
+    const NodeItem& item = immutable_state_.graph_view().node_ref(node->id());
     const auto& op = node->type_string();
     waits_[node->id()] = (item.kernel_is_async && !CallsFunction(item)) || blocks_[node->id()];
     reads_checkpoints_ |= op == "Restore" || op == "RestoreSlice" || op == "RestoreV2";
@@ -73,14 +73,14 @@ absl::Status ExecutorShared::Initialize(const Graph& graph) {
     costed[node->id()] = {node->name(), node->type_string(), device()->name(),
                           item.kernel->IsExpensive()};
   }
-  expense_ = std::make_unique<Expense>(expensive);
+  kernel_cost_ = std::make_unique<KernelCost>(expensive);
   if (policy_ == ExecutorPolicy::kCostModel) {
-    cost_model_ = std::make_unique<CostModel>(settings_, std::move(costed), flow_);
+    cost_model_ = std::make_unique<CostModel>(settings_, std::move(costed), dag_);
   }
   return absl::OkStatus();
 }
 
-void ExecutorShared::FindWaiting(const Graph& graph) {
+void ExecutorState::FindWaiting(const Graph& graph) {
   const auto& library = *params().function_library->GetFunctionLibraryDefinition();
   std::vector<int32_t> python;
   int may_wait = 0;
@@ -91,22 +91,24 @@ void ExecutorShared::FindWaiting(const Graph& graph) {
     if (policy_ == ExecutorPolicy::kNormal) continue;
     may_wait += MayWait(*node, library);
     if (RunsPython(node->type_string())) python.push_back(id);
-    if (policy_ == ExecutorPolicy::kInline) calls_what_waits_[id] = CallsWhatMayWait(*node, library);
+    if (policy_ == ExecutorPolicy::kInline) {
+      calls_waiting_function_[id] = CallsFunctionThatMayWait(*node, library);
+    }
   }
-  // Where it is alone there is nothing in the step that Python could wait for.
+  // Python code that is the only node that may wait has no other node to wait for.
   if (may_wait < 2) return;
   for (int32_t id : python) blocks_[id] = has_blocking_ = true;
 }
 
-uint32_t ExecutorShared::FirstTracedNode() const {
+uint32_t ExecutorState::FirstTracedNode() const {
   int64_t first = first_traced_.load(std::memory_order_acquire);
   if (TF_PREDICT_TRUE(first >= 0)) return first;
   std::lock_guard<std::mutex> lock(trace_mu_);
   first = first_traced_.load(std::memory_order_relaxed);
   if (first >= 0) return first;
-  std::vector<TracedNode> nodes(state_.graph_view().num_nodes());
-  for (int i = 0; i < state_.graph_view().num_nodes(); ++i) {
-    const NodeItem* item = state_.graph_view().node(i);
+  std::vector<TracedNode> nodes(immutable_state_.graph_view().num_nodes());
+  for (int i = 0; i < immutable_state_.graph_view().num_nodes(); ++i) {
+    const NodeItem* item = immutable_state_.graph_view().node(i);
     if (item == nullptr || item->kernel == nullptr) continue;
     nodes[i] = {item->kernel->name(), item->kernel->type_string(), device()->name()};
   }

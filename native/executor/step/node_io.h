@@ -9,17 +9,17 @@
 
 namespace workbench {
 
-// Values go into a kernel and come out of it by TensorFlow's rules, with its messages.
+// A kernel's inputs and outputs, by TensorFlow's rules and with its error messages.
 
-// Fills the kernel's inputs from what its producers left in `first`, [item.num_inputs] each. A
-// value that lives in a variable is read here, under its lock, unless the kernel wants the variable
-// itself. `dead`: an input is missing, so a branch was not taken.
+// Fills the kernel's inputs, [item.num_inputs], from its producers' outputs in `first`, as many.
+// The value of a reference variable is read here, under the variable's lock, unless the kernel
+// takes the reference. `dead`: an input is missing because a branch was not taken.
 absl::Status PrepareInputs(const tensorflow::NodeItem& item, tensorflow::Entry* first,
                            tensorflow::TensorValue* inputs,
                            tensorflow::AllocatorAttributes* attributes, bool* dead);
 
-// Moves what the kernel made into `outputs`, [item.num_outputs] without values; or its error, with
-// the node's name. `stats` may be null.
+// Moves the kernel's outputs into `outputs`, [item.num_outputs] entries without values. Returns the
+// kernel's error, with the node's name. `stats` may be null.
 absl::Status ProcessOutputs(const tensorflow::NodeItem& item, tensorflow::OpKernelContext* context,
                             tensorflow::Entry* outputs, tensorflow::NodeExecStatsInterface* stats);
 

@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "absl/synchronization/notification.h"
+#include "executor/step/observed_node.h"
 #include "tensorflow/core/common_runtime/renamed_device.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/collective.h"
 #include "tensorflow/core/framework/log_memory.h"
 #include "tensorflow/core/framework/rendezvous.h"
-#include "tensorflow/core/platform/env.h"
 
 namespace workbench {
 namespace {
@@ -16,39 +16,35 @@ namespace {
 using tensorflow::OpKernelContext;
 using tensorflow::StatusGroup;
 
-// TensorFlow's own executor drops ops from a profile that it has learned to be cheap. Here all of
-// them are at the level at which a profile is taken by default.
-constexpr int kProfilerLevel = 1;
-
 }  // namespace
 
-StepFrame::StepFrame(const ExecutorShared& shared, const tensorflow::Executor::Args& args)
-    : shared_(shared), args_(args), device_(shared.device()) {
+StepFrame::StepFrame(const ExecutorState& executor, const tensorflow::Executor::Args& args)
+    : executor_(executor), args_(args), device_(executor.device()) {
   if (args.user_intra_op_threadpool != nullptr) {
     own_device_ = tensorflow::RenamedDevice::NewRenamedDevice(
         device_->name(), device_, /*owns_underlying=*/false, /*isolate_session_state=*/false,
         args.user_intra_op_threadpool);
     device_ = own_device_.get();
   }
-  watch_.events = OpEvents::Get().recording();
-  watch_.profiler = tsl::profiler::TraceMe::Active(kProfilerLevel) ||
+  observers_.events = OpEvents::Get().recording();
+  observers_.profiler = tsl::profiler::TraceMe::Active(ObservedNode::kProfilerLevel) ||
                     tsl::profiler::ScopedAnnotation::IsEnabled();
-  watch_.stats = args.stats_collector;
-  if (watch_.events) {
-    watch_.first_node = shared.FirstTracedNode();
-    watch_.run = OpEvents::Get().BeginRun(args.step_id, shared.number());
+  observers_.stats = args.stats_collector;
+  if (observers_.events) {
+    observers_.first_node = executor.FirstTracedNode();
+    observers_.run = OpEvents::Get().BeginRun(args.step_id, executor.number());
   }
 }
 
 StepFrame::~StepFrame() {
-  if (watch_.events) OpEvents::Get().EndRun(watch_.run);
+  if (observers_.events) OpEvents::Get().EndRun(observers_.run);
   if (device_context_ != nullptr) device_context_->Unref();
 }
 
 absl::Status StepFrame::Begin() {
   TF_RETURN_IF_ERROR(device_->TryGetDeviceContext(&device_context_));
-  CostModel* model = shared_.cost_model();
-  watch_.learning = model != nullptr && model->BeginStep();
+  CostModel* model = executor_.cost_model();
+  observers_.learning = model != nullptr && model->BeginStep();
   return absl::OkStatus();
 }
 
@@ -63,22 +59,22 @@ void StepFrame::Fill(OpKernelContext::Params* params) {
   params->session_config = args_.session_config;
   params->session_state = args_.session_state;
   params->session_handle = args_.session_handle;
-  params->session_metadata = shared_.params().session_metadata;
+  params->session_metadata = executor_.params().session_metadata;
   params->tensor_store = args_.tensor_store;
   params->cancellation_manager = args_.cancellation_manager;
   params->coordination_service_agent = args_.coordination_service_agent;
   params->stack_trace = args_.stack_trace;
   params->call_frame = args_.call_frame;
-  params->function_library = shared_.params().function_library;
+  params->function_library = executor_.params().function_library;
   params->resource_manager = device_->resource_manager();
   params->step_container = args_.step_container;
   params->op_device_context = device_context_;
   params->runner = const_cast<tensorflow::Executor::Args::Runner*>(&args_.runner);
   params->run_all_kernels_inline =
-      args_.run_all_kernels_inline || shared_.policy() == ExecutorPolicy::kInline;
+      args_.run_all_kernels_inline || executor_.policy() == ExecutorPolicy::kInline;
   params->stats_collector = args_.stats_collector;
-  params->executor_type = &shared_.type();
-  if (shared_.reads_checkpoints()) {
+  params->executor_type = &executor_.type();
+  if (executor_.reads_checkpoints()) {
     slices_.emplace();
     params->slice_reader_cache = &*slices_;
   }
@@ -91,7 +87,7 @@ void StepFrame::Fail(const absl::Status& status) {
   {
     std::lock_guard<std::mutex> lock(mu_);
     if (!status_.ok()) return;
-    // What fails because the step was cancelled must not hide the error that cancelled it.
+    // An error that follows from the step's cancellation must not hide the error that caused it.
     if (args_.cancellation_manager != nullptr && args_.cancellation_manager->IsCancelled() &&
         (absl::IsCancelled(status) || absl::IsAborted(status))) {
       reported = StatusGroup::MakeDerived(status);
@@ -140,7 +136,7 @@ void StepFrame::WhenNoneDeferred(std::function<void()> then) {
 absl::Status StepFrame::DeviceStatus(absl::Status status) {
   if (!device_->AllowsSyncOnCompletion()) {
     status.Update(device_->RefreshStatus());
-    // The device may report here first that it failed: others still wait for its values.
+    // The device may report its failure here first, while other devices still wait for its values.
     if (!status.ok()) Fail(status);
   } else if (args_.sync_on_finish && status.ok()) {
     status.Update(device_->Sync());
@@ -164,51 +160,6 @@ absl::Status StepFrame::EndHere() {
 
 void StepFrame::EndLater(std::function<void(const absl::Status&)> done) {
   WhenNoneDeferred([this, done = std::move(done)] { done(DeviceStatus(status())); });
-}
-
-WatchedNode::WatchedNode(const StepFrame& frame, const tensorflow::NodeItem& item,
-                         uint64_t scheduled)
-    : frame_(frame), item_(item), scheduled_(scheduled) {
-  if (TF_PREDICT_FALSE(frame.watch().stats != nullptr)) {
-    stats_ = frame.watch().stats->CreateNodeExecStats(&item.kernel->def());
-    if (stats_ != nullptr) {
-      const double waited_ns = double(int64_t(Ticks() - scheduled)) * NsPerTick();
-      stats_->SetScheduled(tensorflow::EnvTime::NowNanos() - int64_t(waited_ns));
-      stats_->RecordExecutorStarted();
-    }
-  }
-}
-
-void WatchedNode::BeginRegion(const OpKernelContext& context) {
-  if (!frame_.watch().profiler) return;
-  region_.emplace(
-      [&] { return item_.kernel->TraceString(context, tsl::profiler::TfOpDetailsEnabled()); },
-      kProfilerLevel);
-}
-
-void WatchedNode::Begin() {
-  if (stats_ != nullptr) stats_->RecordComputeStarted();
-  start_ = Ticks();
-}
-
-void WatchedNode::End(uint64_t now, uint64_t worked) {
-  frame_.Note(item_, scheduled_, start_, now, worked);
-  if (stats_ != nullptr) stats_->RecordComputeEnded();
-}
-
-void WatchedNode::Done(OpKernelContext* context) {
-  if (TF_PREDICT_TRUE(stats_ == nullptr)) return;
-  if (context != nullptr) stats_->SetMemory(context);
-  stats_->RecordExecutorEnded();
-  stats_->Done(frame_.device()->name());
-  stats_ = nullptr;
-}
-
-void WatchedNode::RunNothing() {
-  Begin();
-  End(start_, 0);
-  if (stats_ != nullptr && item_.const_tensor != nullptr) stats_->SetOutput(0, item_.const_tensor);
-  Done(nullptr);
 }
 
 }  // namespace workbench

@@ -17,7 +17,7 @@ using tensorflow::FunctionLibraryDefinition;
 using tensorflow::NodeDef;
 using tensorflow::OpDef;
 
-// Ops with a state that a kernel reads or changes without waiting for anybody.
+// Safe stateful ops: a kernel reads or changes the state without waiting.
 bool NeverWaits(absl::string_view op) {
   static const auto* const names = new absl::flat_hash_set<absl::string_view>(
       {"_Arg", "_DeviceArg", "_Retval", "_DeviceRetval", "Assert", "CheckNumerics", "CheckNumericsV2",
@@ -104,7 +104,8 @@ bool MayWait(const tensorflow::Node& node, const FunctionLibraryDefinition& libr
   return Search(library).NodeMayWait(node.def());
 }
 
-bool CallsWhatMayWait(const tensorflow::Node& node, const FunctionLibraryDefinition& library) {
+bool CallsFunctionThatMayWait(const tensorflow::Node& node,
+                              const FunctionLibraryDefinition& library) {
   bool calls = false;
   return Search(library).FunctionsMayWait(node.def(), &calls);
 }

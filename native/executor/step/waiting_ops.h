@@ -8,19 +8,21 @@
 
 namespace workbench {
 
-// Whether a kernel of this op waits inside Compute for what another op, maybe of the same step, does:
-// TensorFlow's staging areas.
+// Whether a kernel of this op waits inside Compute for another op, maybe of the same step. These
+// are TensorFlow's staging areas.
 bool BlocksThread(const std::string& op);
 
-// Whether it runs the user's Python code, or waits for it, inside Compute. That code may wait, too.
+// Whether a kernel of this op runs the user's Python code, or waits for it, inside Compute. That
+// code may wait, too.
 bool RunsPython(const std::string& op);
 
-// Whether the node may wait for something from outside, or be what another op waits for.
+// Whether the node may wait for an op, a thread or another process, or be what another op waits
+// for.
 bool MayWait(const tensorflow::Node& node, const tensorflow::FunctionLibraryDefinition& library);
 
 // Whether the node calls functions, as While and PartitionedCall do, in which some op, at any
-// depth, may wait for something from outside. An op that is not known counts as one that may.
-bool CallsWhatMayWait(const tensorflow::Node& node,
+// depth, may wait as above. An op that is not registered counts as one that may.
+bool CallsFunctionThatMayWait(const tensorflow::Node& node,
                       const tensorflow::FunctionLibraryDefinition& library);
 
 }  // namespace workbench

@@ -1,8 +1,9 @@
 #ifndef WORKBENCH_LOOKUP_UNIQUE_ID_ORDER_H_
 #define WORKBENCH_LOOKUP_UNIQUE_ID_ORDER_H_
 
-// Ids in ascending order. A table is read and updated several times as fast in the order of its rows
-// as in random order: its pages come one after the other, and so do the entries of the page table.
+// Ids in ascending order. A table is read and updated several times as fast in the order of its
+// rows as in random order: its pages come one after the other, and so do the entries of the page
+// table.
 
 #include <cstdint>
 

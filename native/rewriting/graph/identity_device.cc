@@ -28,7 +28,7 @@ std::string PlacedType(const Node& node, const DeviceNameUtils::ParsedName& requ
 
 }  // namespace
 
-std::string StandInDevice(const Node& node, const tensorflow::DeviceSet* devices) {
+std::string IdentityDevice(const Node& node, const tensorflow::DeviceSet* devices) {
   DeviceNameUtils::ParsedName device;
   if (devices == nullptr || !DeviceNameUtils::ParseFullName(node.requested_device(), &device)) {
     return node.requested_device();

@@ -13,7 +13,7 @@ namespace workbench {
 // Placement gives an Identity any device; the node it stands in for may be able to run, or prefer
 // to run, on the CPU only. Without this its values, strings even, and what is colocated with it
 // would move to a GPU. `devices` may be null: then it is the node's own device.
-std::string StandInDevice(const tensorflow::Node& node, const tensorflow::DeviceSet* devices);
+std::string IdentityDevice(const tensorflow::Node& node, const tensorflow::DeviceSet* devices);
 
 }  // namespace workbench
 

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "threading/guarded_by.h"
+
 namespace workbench {
 
 // Owned by the object and by its thread: the thread may outlive the object for the moment it takes
@@ -17,13 +19,13 @@ struct DeadlineThread::State {
 
   std::mutex mu;
   std::condition_variable wake;
-  std::map<Key, std::function<void()>> queue;
-  std::unordered_map<Id, Clock::time_point> when_of;
-  Id next_id = 1;
-  // The moment the thread will look next by itself; only an earlier deadline needs to wake it.
-  Clock::time_point sleeping_until = Clock::time_point::max();
-  bool stop = false;
-  std::thread thread;
+  std::map<Key, std::function<void()>> queue WORKBENCH_GUARDED_BY(mu);
+  std::unordered_map<Id, Clock::time_point> when_of WORKBENCH_GUARDED_BY(mu);
+  Id next_id WORKBENCH_GUARDED_BY(mu) = 1;
+  // When the thread wakes up by itself; only an earlier deadline needs to wake it.
+  Clock::time_point sleeping_until WORKBENCH_GUARDED_BY(mu) = Clock::time_point::max();
+  bool stop WORKBENCH_GUARDED_BY(mu) = false;
+  std::thread thread WORKBENCH_GUARDED_BY(mu);
 };
 
 std::shared_ptr<DeadlineThread> DeadlineThread::Acquire() {

@@ -15,12 +15,13 @@ namespace workbench {
 
 class Ticket;
 
-// Why a producer has nothing to put for now, and so what wakes it.
+// Why a producer has nothing to put for now, which decides what wakes it.
 enum class RestReason : int {
-  kReady = 0,   // It may try at once: a waiting take wakes it.
-  kEnded = 1,   // Its input has ended: waiting takes get the end; a later take wakes it to look.
-  kClosed = 2,  // Its input was ended by a rule of the stage: only a restart wakes it.
-  kNotReady = 3,  // It needs what is not initialized yet: as kReady, but other stages don't wake it.
+  kReady = 0,     // It may try at once: a waiting take wakes it.
+  kEnded = 1,     // Its input has ended: waiting takes get the end; a later take wakes it to look.
+  kClosed = 2,    // A rule of the stage ended its input: only a restart wakes it.
+  kNotReady = 3,  // It needs a resource that is not initialized yet: as kReady, but takes of other
+                  // stages do not wake it.
 };
 
 // The resting producers of a buffer's owner, and the initializers of its input that wait for them.
@@ -37,11 +38,11 @@ struct ProducersAtRest {
     std::function<void(const Outcome&)> done;
   };
 
-  int64_t producers = 0;  // Of the owner; 0 when it has not said how many, and none ever rests.
+  int64_t producers = 0;  // Of the owner; 0: the owner did not say how many, and none ever rests.
   std::list<Resting> resting;
   std::list<Restarting> restarting;
-  std::vector<int64_t> initializing;  // Steps that initialize the input; they may be over the rest.
-  bool cut_short = false;  // A restart ended before all were at rest, and no other has come since.
+  std::vector<int64_t> initializing;  // Steps between Restart and EndRestart.
+  bool cut_short = false;  // The last restart ended before all producers rested.
 
   bool All() const {
     return producers > 0 && static_cast<int64_t>(resting.size()) >= producers;
@@ -53,7 +54,7 @@ struct ProducersAtRest {
   bool HaveEnded() const {
     return All() && !Any(RestReason::kReady) && !Any(RestReason::kNotReady);
   }
-  // Null when none found something that is not initialized.
+  // A producer that rests with kNotReady, or null.
   const Resting* NotReady() const {
     const auto found =
         std::find_if(resting.begin(), resting.end(), [](const Resting& each) {
@@ -64,7 +65,7 @@ struct ProducersAtRest {
   bool IsInitializing(int64_t step) const {
     return std::find(initializing.begin(), initializing.end(), step) != initializing.end();
   }
-  // Whether what a producer has in hand belongs to the epoch before.
+  // Whether the records that producers hold now belong to the epoch before.
   bool RefusesPuts() const { return cut_short || !restarting.empty(); }
 };
 

@@ -9,7 +9,8 @@
 namespace workbench {
 
 // The words of a stage's buffer: how each call can end other than well.
-// workbench/core/staging/buffer.py tells a parked put, a superseded and a restarted call by these texts.
+// workbench/core/staging/buffer.py tells a parked put, a superseded and a restarted call by these
+// texts.
 
 Outcome PutTimedOut(const std::string& stage, int64_t capacity, int64_t timeout_millis);
 Outcome FlushTimedOut(const std::string& stage, int64_t capacity, int64_t timeout_millis);

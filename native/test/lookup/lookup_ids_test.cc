@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "lookup/unique/id_order.h"
 #include "lookup/row_ids.h"
 #include "lookup/shards.h"
+#include "lookup/unique/id_order.h"
 #include "lookup/unique/unique_ids.h"
 #include "test/support/check.h"
 

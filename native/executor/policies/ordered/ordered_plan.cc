@@ -13,10 +13,9 @@ using tensorflow::Node;
 using tensorflow::NodeItem;
 using Kind = OrderedPlan::Kind;
 
-Kind KindOf(const ExecutorShared& shared, const Node& node, const NodeItem& item) {
+Kind KindOf(const ExecutorState& executor, const Node& node, const NodeItem& item) {
   if (item.is_noop) return Kind::kNothing;
-  if (item.kernel_is_async || shared.Blocks(node.id())) return Kind::kAsync;
-  // Arguments and return values of another device's memory take more than a pointer.
+  if (item.kernel_is_async || executor.Blocks(node.id())) return Kind::kAsync;
   if (node.type_string() == "_Arg") return Kind::kArgument;
   if (node.type_string() == "_Retval") return Kind::kReturn;
   return Kind::kKernel;
@@ -43,18 +42,18 @@ bool IsConstant(const NodeItem& item) { return item.const_tensor != nullptr; }
 
 }  // namespace
 
-OrderedPlan::OrderedPlan(const ExecutorShared& shared, const Graph& graph) {
-  const tensorflow::GraphView& view = shared.state().graph_view();
+OrderedPlan::OrderedPlan(const ExecutorState& executor, const Graph& graph) {
+  const tensorflow::GraphView& view = executor.immutable_state().graph_view();
   // Frames number their inputs from 0, and there is one frame only.
-  num_values = shared.state().get_root_frame_info().total_inputs;
+  num_values = executor.immutable_state().get_root_frame_info().total_inputs;
   value_attributes.resize(num_values);
 
   std::vector<int32_t> position(graph.num_node_ids(), -1);
-  for (int32_t id : shared.flow().Order()) {
+  for (int32_t id : executor.dag().Order()) {
     const NodeItem* item = view.node(id);
     if (item == nullptr || item->kernel == nullptr) continue;
     const Node& node = *graph.FindNodeId(id);
-    const Kind kind = KindOf(shared, node, *item);
+    const Kind kind = KindOf(executor, node, *item);
     has_async |= kind == Kind::kAsync;
     if (IsConstant(*item)) {
       for (const Edge* edge : node.out_edges()) {
@@ -67,7 +66,7 @@ OrderedPlan::OrderedPlan(const ExecutorShared& shared, const Graph& graph) {
         settled.push_back(id);
         continue;
       }
-      // Its value is there from the start, but who takes it must wait for what this waits for.
+      // Its value is there from the start, but its readers must wait for the nodes before it.
       position[id] = calls.size();
       calls.push_back(
           {item, item->kernel, item->input_start, 0, 0, 0, -1, Kind::kNothing, false});
@@ -100,11 +99,11 @@ OrderedPlan::OrderedPlan(const ExecutorShared& shared, const Graph& graph) {
       const int32_t from = position[edge->src()->id()], to = position[edge->dst()->id()];
       if (from >= 0 && to >= 0) edges.emplace_back(from, to);
     }
-    behind = Flow(calls.size(), edges);
-    waiting = behind.Waiting();
+    successors = Dag(calls.size(), edges);
+    in_degrees = successors.InDegrees();
     return;
   }
-  // In a fixed order nobody waits for a node that does nothing.
+  // In a fixed order no node has to wait for one that does nothing.
   std::vector<Call> doing;
   for (const Call& call : calls) {
     if (call.kind == Kind::kNothing) {

@@ -11,30 +11,31 @@
 
 namespace workbench {
 
-// The order in which one thread runs a graph without control flow, fixed once: where each value
-// goes, what is constant, and which kernels need more than a call.
+// The order in which one thread runs a graph without control flow, computed once: where each value
+// goes, which values are constant, and which kernels need more than a call.
 struct OrderedPlan {
-  // kAsync: it may end later, on another thread. kNothing: others may wait for it all the same.
+  // kAsync: the kernel may end later, on another thread. kNothing: there is no kernel to run, but
+  // other nodes may have to wait for this one.
   enum class Kind : uint8_t { kKernel, kAsync, kArgument, kReturn, kNothing };
 
   struct Call {
     const tensorflow::NodeItem* item;
     tensorflow::OpKernel* kernel;
-    int32_t first_input;  // Of its values; num_inputs of them.
-    int32_t target_begin;  // In target_begins; num_outputs + 1 from there.
+    int32_t first_input;   // Its inputs are the values [first_input, first_input + num_inputs).
+    int32_t target_begin;  // Its num_outputs + 1 entries of target_begins begin here.
     int32_t num_inputs;
     int32_t num_outputs;
     int32_t index;  // Of an argument or return value.
     Kind kind;
-    // A value may be a variable, so the inputs are looked at when the kernel runs.
+    // An input may be a reference to a variable, which has to be read when the kernel runs.
     bool reads_variables;
   };
 
-  explicit OrderedPlan(const ExecutorShared& shared, const tensorflow::Graph& graph);
+  explicit OrderedPlan(const ExecutorState& executor, const tensorflow::Graph& graph);
 
   // In the order in which they run.
   std::vector<Call> calls;
-  // The inputs to which outputs go. Output `i` of a node goes to targets[begin[i]:begin[i+1]] with
+  // The values to which outputs go. Output `i` of a node goes to targets[begin[i]:begin[i+1]] with
   // begin = target_begins + node.target_begin.
   std::vector<int32_t> targets;
   std::vector<int32_t> target_begins;
@@ -46,13 +47,15 @@ struct OrderedPlan {
     const tensorflow::Tensor* tensor;
   };
   std::vector<Constant> constants;
-  // Nodes of which nothing is left to run; a trace names them.
+  // Nodes that are not among the calls because they have nothing to run; a trace shows them.
   std::vector<int32_t> settled;
 
-  // Where a kernel is asynchronous the order is a wish: what it waits for runs later.
+  // With asynchronous kernels the order is preferred, not fixed: the calls behind such a kernel run
+  // when it has ended.
   bool has_async = false;
-  std::vector<int32_t> waiting;  // By position, how many must have ended before.
-  Flow behind;                   // Positions.
+  // By position in calls; empty without asynchronous kernels.
+  std::vector<int32_t> in_degrees;
+  Dag successors;
 };
 
 }  // namespace workbench

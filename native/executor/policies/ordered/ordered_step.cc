@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "executor/policies/ordered/ordered_values.h"
 #include "executor/step/async_kernel.h"
 #include "executor/step/node_io.h"
-#include "executor/policies/ordered/ordered_values.h"
 
 namespace workbench {
 namespace {
@@ -19,31 +19,31 @@ using Kind = OrderedPlan::Kind;
 
 class OrderedSteps::Step {
  public:
-  Step(const ExecutorShared& shared, const OrderedPlan& plan)
-      : shared_(shared), plan_(plan), values_(plan), waiting_(plan.waiting.size()) {}
+  Step(const ExecutorState& executor, const OrderedPlan& plan)
+      : executor_(executor), plan_(plan), values_(plan), unmet_(plan.in_degrees.size()) {}
 
-  absl::Status Run(const Executor::Args& args, Turn* turn);
-  // Deletes itself, or goes back to `owner`, before `done`.
+  absl::Status Run(const Executor::Args& args, Admission* admission);
+  // Goes back to the pool of `owner` before `done`.
   void RunAsync(OrderedSteps* owner, const Executor::Args& args, Executor::DoneCallback done);
 
  private:
   absl::Status Begin(const Executor::Args& args);
   absl::Status End(const absl::Status& status);
-  void RunAll();  // Of RunAsync, to the end or to where the step waits.
-  // Runs what can be run without waiting.
+  void RunAll();  // Of RunAsync: until the step ends or waits.
+  // Runs the calls that need no waiting.
   void RunReady();
-  template <bool kWatched>
+  template <bool kObserved>
   void RunInOrder();
-  template <bool kWatched>
+  template <bool kObserved>
   bool RunCall(const Call& call);
   bool RunKernel(const Call& call);
-  bool RunWatched(const Call& call);
-  // Of what TensorFlow does not watch.
-  bool RunNoted(const Call& call);
-  // Of what needs no kernel where all is as usual.
+  bool RunObserved(const Call& call);
+  // For observers that need only the times.
+  bool RunTraced(const Call& call);
+  // Without their kernels, if the values need no conversion.
   bool RunArgument(const Call& call);
   bool RunReturn(const Call& call);
-  // After a kernel: its error, or its outputs to those that wait. `stats` may be null.
+  // After a kernel: fails the step with its error, or passes its outputs on. `stats` may be null.
   bool Settle(const Call& call, OpKernelContext* context,
               tensorflow::NodeExecStatsInterface* stats = nullptr);
   bool Prepare(const Call& call) { return Check(values_.Prepare(call)); }
@@ -57,29 +57,29 @@ class OrderedSteps::Step {
 
   struct AsyncCall;
 
-  void RunByWaiting();
-  // Whether RunByWaiting, which went through the whole plan before, has something to run.
+  void RunByReadiness();
+  // Whether RunByReadiness, which has been through the whole plan, has a call to run.
   bool HasReady() const { return !frame_->failed() && !ready_.empty(); }
   void Launch(int32_t position);
   void EndAsync(AsyncCall* async);
   void Ended(int32_t position);
-  void GoOn();
+  void Continue();
   void Finish();
-  void SendOne();
+  void SendWorker();
 
-  const ExecutorShared& shared_;
+  const ExecutorState& executor_;
   const OrderedPlan& plan_;
 
-  // Kept from step to step.
+  // Used again by later steps.
   OrderedValues values_;
-  std::vector<int32_t> waiting_;
+  std::vector<int32_t> unmet_;  // By position: predecessors that have not ended.
   OpKernelContext::Params params_;
 
   std::optional<StepFrame> frame_;
   uint64_t ready_since_ = 0;  // Ticks: the end of the call before.
-  size_t cursor_ = 0;         // Of RunByWaiting: positions before it ran or wait.
-  std::vector<int32_t> ready_;
-  int under_way_ = 0;
+  size_t cursor_ = 0;           // Of RunByReadiness: calls before it ran, or wait for others.
+  std::vector<int32_t> ready_;  // Positions before the cursor.
+  int running_ = 0;             // Asynchronous kernels.
   std::shared_ptr<Workers<AsyncCall*>> workers_;
   std::vector<AsyncCall*> taken_;
 
@@ -89,7 +89,7 @@ class OrderedSteps::Step {
   Executor::DoneCallback done_;
 };
 
-// The call's inputs lie in the step, which lasts longer.
+// The call's inputs lie in the step, which outlives it.
 struct OrderedSteps::Step::AsyncCall : AsyncKernel {
   AsyncCall(Step* step, int32_t position)
       : AsyncKernel(*step->frame_, *step->plan_.calls[position].item, step->params_,
@@ -103,11 +103,12 @@ struct OrderedSteps::Step::AsyncCall : AsyncKernel {
       step->EndAsync(this);
       return;
     }
-    // Once it is handed over the step may end and go, unless this thread has to send somebody.
+    // Once this is in the queue the step may end and be gone, unless this thread has to send a
+    // worker.
     const std::shared_ptr<Workers<AsyncCall*>> queue = std::move(workers);
     Step* const owner = step;
     const Workers<AsyncCall*>::Ready ready{0, 0, this};
-    if (queue->Add(&ready, &ready + 1, queue->kNoWorker) > 0) owner->SendOne();
+    if (queue->Add(&ready, &ready + 1, queue->kNotAWorker) > 0) owner->SendWorker();
   }
 
   Step* const step;
@@ -116,20 +117,20 @@ struct OrderedSteps::Step::AsyncCall : AsyncKernel {
 };
 
 absl::Status OrderedSteps::Step::Begin(const Executor::Args& args) {
-  frame_.emplace(shared_, args);
+  frame_.emplace(executor_, args);
   TF_RETURN_IF_ERROR(frame_->Begin());
   frame_->Fill(&params_);
   params_.is_input_dead = false;
-  params_.track_allocations = false;  // The step before may have left it on.
+  params_.track_allocations = false;  // An earlier step may have left it on.
   params_.frame_iter = tensorflow::FrameAndIter(0, 0);
-  ready_since_ = frame_->watch().any() ? Ticks() : 0;
+  ready_since_ = frame_->observers().any() ? Ticks() : 0;
   if (plan_.has_async) {
-    waiting_ = plan_.waiting;
+    unmet_ = plan_.in_degrees;
     cursor_ = 0;
     ready_.clear();
-    under_way_ = 0;
+    running_ = 0;
   }
-  if (TF_PREDICT_FALSE(frame_->watch().any())) TraceSettled();
+  if (TF_PREDICT_FALSE(frame_->observers().any())) TraceSettled();
   return absl::OkStatus();
 }
 
@@ -142,26 +143,26 @@ absl::Status OrderedSteps::Step::End(const absl::Status& status) {
 
 void OrderedSteps::Step::TraceSettled() {
   for (int32_t id : plan_.settled) {
-    const NodeItem& item = shared_.state().graph_view().node_ref(id);
-    if (!frame_->watch().by_tensorflow()) {
+    const NodeItem& item = executor_.immutable_state().graph_view().node_ref(id);
+    if (!frame_->observers().by_tensorflow()) {
       frame_->Note(item, ready_since_, ready_since_, ready_since_, 0);
       continue;
     }
-    WatchedNode(*frame_, item, ready_since_).RunNothing();
+    ObservedNode(*frame_, item, ready_since_).RunNothing();
   }
 }
 
-absl::Status OrderedSteps::Step::Run(const Executor::Args& args, Turn* turn) {
+absl::Status OrderedSteps::Step::Run(const Executor::Args& args, Admission* admission) {
   absl::Status begun = Begin(args);
   if (!begun.ok()) return End(begun);
   RunReady();
-  while (under_way_ > 0) {
+  while (running_ > 0) {
     taken_.clear();
-    workers_->TakeHome(0, 1, &taken_, turn);
+    workers_->TakeAsCaller(0, 1, &taken_, admission);
     EndAsync(taken_.front());
     if (!HasReady()) continue;
-    turn->Resume();
-    RunByWaiting();
+    admission->Resume();
+    RunByReadiness();
   }
   return End(frame_->EndHere());
 }
@@ -177,8 +178,8 @@ void OrderedSteps::Step::RunAsync(OrderedSteps* owner, const Executor::Args& arg
     Finish();
     return;
   }
-  // Who did not ask for its own thread may have to stop the step, or to start another one that this
-  // one waits for.
+  // A caller that did not ask for its own thread may have to cancel the step, or to start another
+  // step that this one waits for.
   if (args.run_all_kernels_inline) {
     RunAll();
   } else {
@@ -188,37 +189,37 @@ void OrderedSteps::Step::RunAsync(OrderedSteps* owner, const Executor::Args& arg
 
 void OrderedSteps::Step::RunAll() {
   RunReady();
-  if (under_way_ == 0) {
+  if (running_ == 0) {
     Finish();
   } else {
-    GoOn();
+    Continue();
   }
 }
 
 void OrderedSteps::Step::RunReady() {
   if (plan_.has_async) {
-    const bool home = !own_args_.has_value();
-    workers_ = std::make_shared<Workers<AsyncCall*>>(1, home);
-    if (!home) workers_->Join();
-    RunByWaiting();
-  } else if (TF_PREDICT_TRUE(!frame_->watch().any())) {
+    const bool has_caller = !own_args_.has_value();
+    workers_ = std::make_shared<Workers<AsyncCall*>>(1, has_caller);
+    if (!has_caller) workers_->Join();
+    RunByReadiness();
+  } else if (TF_PREDICT_TRUE(!frame_->observers().any())) {
     RunInOrder<false>();
   } else {
     RunInOrder<true>();
   }
 }
 
-template <bool kWatched>
+template <bool kObserved>
 void OrderedSteps::Step::RunInOrder() {
   for (const Call& call : plan_.calls) {
-    if (TF_PREDICT_FALSE(!RunCall<kWatched>(call))) return;
+    if (TF_PREDICT_FALSE(!RunCall<kObserved>(call))) return;
   }
 }
 
-template <bool kWatched>
+template <bool kObserved>
 bool OrderedSteps::Step::RunCall(const Call& call) {
-  if constexpr (kWatched) {
-    return RunWatched(call);
+  if constexpr (kObserved) {
+    return RunObserved(call);
   } else {
     switch (call.kind) {
       case Kind::kArgument:
@@ -271,33 +272,33 @@ bool OrderedSteps::Step::RunReturn(const Call& call) {
   return values_.PassReturn(call, params_.call_frame, &status) ? Check(status) : RunKernel(call);
 }
 
-bool OrderedSteps::Step::RunWatched(const Call& call) {
-  if (TF_PREDICT_TRUE(!frame_->watch().by_tensorflow())) return RunNoted(call);
-  WatchedNode watched(*frame_, *call.item, ready_since_);
+bool OrderedSteps::Step::RunObserved(const Call& call) {
+  if (TF_PREDICT_TRUE(!frame_->observers().by_tensorflow())) return RunTraced(call);
+  ObservedNode observed(*frame_, *call.item, ready_since_);
   if (call.kind == Kind::kNothing) {
-    watched.RunNothing();
+    observed.RunNothing();
     return true;
   }
-  // Arguments and return values too run as kernels: RunMetadata and the profiler describe those.
+  // Arguments and return values run as kernels, too: RunMetadata and the profiler show kernels.
   Set(call, &params_);
-  params_.track_allocations = watched.TracksAllocations();
+  params_.track_allocations = observed.TracksAllocations();
   if (call.reads_variables && !Prepare(call)) {
-    watched.Done(nullptr);
+    observed.Done(nullptr);
     return false;
   }
   OpKernelContext context(&params_, call.num_outputs);
-  watched.BeginRegion(context);
-  watched.Begin();
+  observed.BeginRegion(context);
+  observed.Begin();
   frame_->device()->Compute(call.kernel, &context);
   ready_since_ = Ticks();
-  watched.End(ready_since_, ready_since_ - watched.start());
-  watched.EndRegion();
-  const bool passed = Settle(call, &context, watched.stats());
-  watched.Done(&context);
+  observed.End(ready_since_, ready_since_ - observed.start());
+  observed.EndRegion();
+  const bool passed = Settle(call, &context, observed.stats());
+  observed.Done(&context);
   return passed;
 }
 
-bool OrderedSteps::Step::RunNoted(const Call& call) {
+bool OrderedSteps::Step::RunTraced(const Call& call) {
   const uint64_t ready_since = ready_since_;
   uint64_t start = ready_since;
   bool passed = true;
@@ -323,8 +324,8 @@ bool OrderedSteps::Step::RunNoted(const Call& call) {
   return passed;
 }
 
-void OrderedSteps::Step::RunByWaiting() {
-  const bool watched = frame_->watch().any();
+void OrderedSteps::Step::RunByReadiness() {
+  const bool observed = frame_->observers().any();
   while (!frame_->failed()) {
     int32_t position;
     if (!ready_.empty()) {
@@ -332,23 +333,23 @@ void OrderedSteps::Step::RunByWaiting() {
       ready_.pop_back();
     } else if (cursor_ < plan_.calls.size()) {
       position = cursor_++;
-      if (waiting_[position] > 0) continue;  // Its last producer will find it behind the cursor.
+      if (unmet_[position] > 0) continue;  // Its last predecessor adds it to ready_.
     } else {
       return;
     }
     const Call& call = plan_.calls[position];
     if (call.kind == Kind::kAsync) {
       Launch(position);
-    } else if (watched ? RunCall<true>(call) : RunCall<false>(call)) {
+    } else if (observed ? RunCall<true>(call) : RunCall<false>(call)) {
       Ended(position);
     }
   }
 }
 
 void OrderedSteps::Step::Ended(int32_t position) {
-  for (const int32_t* next = plan_.behind.begin(position); next != plan_.behind.end(position);
-       ++next) {
-    if (--waiting_[*next] == 0 && size_t(*next) < cursor_) ready_.push_back(*next);
+  const int32_t* const end = plan_.successors.end(position);
+  for (const int32_t* next = plan_.successors.begin(position); next != end; ++next) {
+    if (--unmet_[*next] == 0 && size_t(*next) < cursor_) ready_.push_back(*next);
   }
 }
 
@@ -356,34 +357,34 @@ void OrderedSteps::Step::Launch(int32_t position) {
   const Call& call = plan_.calls[position];
   Set(call, &params_);
   if (call.reads_variables && !Prepare(call)) return;
-  ++under_way_;
+  ++running_;
   (new AsyncCall(this, position))->Start();
-  if (frame_->watch().any()) ready_since_ = Ticks();
+  if (frame_->observers().any()) ready_since_ = Ticks();
 }
 
 void OrderedSteps::Step::EndAsync(AsyncCall* async) {
-  tensorflow::NodeExecStatsInterface* stats = async->EndWatch();
+  tensorflow::NodeExecStatsInterface* stats = async->EndObservation();
   ready_since_ = async->ended();
   if (Settle(plan_.calls[async->position], async->context(), stats)) Ended(async->position);
-  async->DoneWatch();
-  --under_way_;
+  async->OutputsObserved();
+  --running_;
   delete async;
 }
 
-void OrderedSteps::Step::SendOne() {
+void OrderedSteps::Step::SendWorker() {
   own_args_->runner([this] {
-    if (workers_->Enter()) GoOn();
+    if (workers_->Enter()) Continue();
   });
 }
 
-void OrderedSteps::Step::GoOn() {
+void OrderedSteps::Step::Continue() {
   // Another thread may end the step as soon as this one has left.
   const std::shared_ptr<Workers<AsyncCall*>> workers = workers_;
-  while (under_way_ > 0) {
+  while (running_ > 0) {
     taken_.clear();
     if (workers->Take(0, 1, &taken_) != Workers<AsyncCall*>::Took::kItems) return;
     EndAsync(taken_.front());
-    RunByWaiting();
+    RunByReadiness();
   }
   Finish();
 }
@@ -394,20 +395,20 @@ void OrderedSteps::Step::Finish() {
     OrderedSteps* owner = owner_;
     const absl::Status ended = End(status);
     own_args_.reset();
-    owner->kept_.Give(std::unique_ptr<Step>(this));
+    owner->idle_steps_.Return(std::unique_ptr<Step>(this));
     done(ended);
   });
 }
 
-OrderedSteps::OrderedSteps(const ExecutorShared& shared, const tensorflow::Graph& graph)
-    : shared_(shared), plan_(shared, graph) {}
+OrderedSteps::OrderedSteps(const ExecutorState& executor, const tensorflow::Graph& graph)
+    : executor_(executor), plan_(executor, graph) {}
 
 OrderedSteps::~OrderedSteps() = default;
 
-absl::Status OrderedSteps::Run(const Executor::Args& args, Turn* turn) {
+absl::Status OrderedSteps::Run(const Executor::Args& args, Admission* admission) {
   std::unique_ptr<Step> step = Acquire();
-  absl::Status status = step->Run(args, turn);
-  kept_.Give(std::move(step));
+  absl::Status status = step->Run(args, admission);
+  idle_steps_.Return(std::move(step));
   return status;
 }
 
@@ -416,8 +417,8 @@ void OrderedSteps::RunAsync(const Executor::Args& args, Executor::DoneCallback d
 }
 
 std::unique_ptr<OrderedSteps::Step> OrderedSteps::Acquire() {
-  std::unique_ptr<Step> step = kept_.Take();
-  return step != nullptr ? std::move(step) : std::make_unique<Step>(shared_, plan_);
+  std::unique_ptr<Step> step = idle_steps_.Take();
+  return step != nullptr ? std::move(step) : std::make_unique<Step>(executor_, plan_);
 }
 
 }  // namespace workbench

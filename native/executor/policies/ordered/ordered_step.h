@@ -6,24 +6,24 @@
 
 #include "executor/memory/object_pool.h"
 #include "executor/policies/ordered/ordered_plan.h"
-#include "executor/step/step_frame.h"
 #include "executor/scheduling/admission.h"
 #include "executor/scheduling/workers.h"
+#include "executor/step/step_frame.h"
 
 namespace workbench {
 
-// Runs the steps of one executor on the thread that calls, in the order of its plan; any number of
-// callers at one time. The values of ended steps are kept for the next ones.
+// Runs the steps of one executor on their calling threads, in the order of its plan. Any number of
+// threads may call at one time. Later steps use the memory of ended ones again.
 class OrderedSteps {
  public:
-  OrderedSteps(const ExecutorShared& shared, const tensorflow::Graph& graph);
+  OrderedSteps(const ExecutorState& executor, const tensorflow::Graph& graph);
   ~OrderedSteps();
 
-  // What asynchronous kernels leave behind comes back to the calling thread, which waits for it.
-  // `turn` is the thread's, and paused meanwhile.
-  absl::Status Run(const tensorflow::Executor::Args& args, Turn* turn);
-  // Runs on one thread of args.runner, and here if the caller asks for that; what an asynchronous
-  // kernel leaves behind goes to args.runner when it gets ready.
+  // The calling thread waits for asynchronous kernels, and runs the nodes behind them. `admission`
+  // is the thread's, and paused while the thread waits.
+  absl::Status Run(const tensorflow::Executor::Args& args, Admission* admission);
+  // Runs on one thread of args.runner, or on this thread if args ask for it. The nodes behind an
+  // asynchronous kernel go to args.runner when it has ended.
   void RunAsync(const tensorflow::Executor::Args& args, tensorflow::Executor::DoneCallback done);
 
  private:
@@ -31,9 +31,9 @@ class OrderedSteps {
 
   std::unique_ptr<Step> Acquire();
 
-  const ExecutorShared& shared_;
+  const ExecutorState& executor_;
   const OrderedPlan plan_;
-  Kept<Step> kept_;
+  ObjectPool<Step> idle_steps_;
 };
 
 }  // namespace workbench

@@ -72,7 +72,7 @@ bool OrderedValues::PassArgument(const Call& call, tensorflow::CallFrameInterfac
   if (!frame->CanConsumeArg(call.index)) {
     const Tensor* value;
     if (!frame->GetArg(call.index, &value).ok() || value->dtype() != type) return false;
-    Give(to, Tensor(*value));
+    Deliver(to, Tensor(*value));
     return true;
   }
   Tensor value;
@@ -86,7 +86,7 @@ bool OrderedValues::PassArgument(const Call& call, tensorflow::CallFrameInterfac
         call.kernel->def());
     return true;
   }
-  Give(to, std::move(value));
+  Deliver(to, std::move(value));
   return true;
 }
 

@@ -13,8 +13,8 @@
 
 namespace workbench {
 
-// The inputs of all calls of a plan while a step runs. They never move, so they are laid out once
-// and kept from step to step: constants stay, other values are there between producer and consumer.
+// The inputs of all calls of a plan while a step runs. Their places are fixed by the plan and used
+// again by later steps: constants stay, other values live from their producer to their consumer.
 class OrderedValues {
  public:
   using Call = OrderedPlan::Call;
@@ -25,14 +25,14 @@ class OrderedValues {
   absl::Span<const tensorflow::TensorValue> InputsOf(const Call& call) const {
     return absl::MakeConstSpan(values_.data() + call.first_input, call.num_inputs);
   }
-  // Looks at the inputs of a call that may read variables, before its kernel runs.
+  // Reads variables among the inputs of a call, before its kernel runs.
   absl::Status Prepare(const Call& call);
 
-  // Moves what the kernel made to those that wait for it. `stats` may be null.
+  // Moves the kernel's outputs to the calls that read them. `stats` may be null.
   absl::Status Pass(const Call& call, tensorflow::OpKernelContext* context,
                     tensorflow::NodeExecStatsInterface* stats);
 
-  // An argument's or a return value's way without its kernel. False: nothing was done, the kernel
+  // Passes an argument or a return value without its kernel. False: nothing was done, the kernel
   // has to run.
   bool PassArgument(const Call& call, tensorflow::CallFrameInterface* frame, absl::Status* status);
   bool PassReturn(const Call& call, tensorflow::CallFrameInterface* frame, absl::Status* status);
@@ -58,9 +58,9 @@ class OrderedValues {
       if (entry->state != Entry::State::HAS_CONST_TENSOR) entry->ClearVal();
     }
   }
-  // To one target at least. The last one takes the value over: a kernel may write to a value that
-  // nobody else has.
-  void Give(Targets to, tensorflow::Tensor&& value) {
+  // At least one target. The last one gets the value moved: a kernel may write to a value that has
+  // no other reader.
+  void Deliver(Targets to, tensorflow::Tensor&& value) {
     const int32_t* target = to.begin;
     for (; target != to.end - 1; ++target) {
       entries_[*target].val.Init(value);
@@ -77,7 +77,7 @@ class OrderedValues {
   std::vector<tensorflow::TensorValue> values_;
 };
 
-// Here, so that the loop over all calls has it inside.
+// In the header, so that the compiler inlines it into the loop over all calls.
 inline absl::Status OrderedValues::Pass(const Call& call, tensorflow::OpKernelContext* context,
                                         tensorflow::NodeExecStatsInterface* stats) {
   absl::Status status;
@@ -92,7 +92,7 @@ inline absl::Status OrderedValues::Pass(const Call& call, tensorflow::OpKernelCo
       stats->SetOutput(output, made.tensor);
     }
     const Targets to = TargetsOf(call, output);
-    if (to.begin != to.end) Give(to, std::move(*made.tensor));
+    if (to.begin != to.end) Deliver(to, std::move(*made.tensor));
     delete made.tensor;
   }
   return status;

@@ -1,28 +1,31 @@
 #ifndef WORKBENCH_EXECUTOR_POLICIES_PROPAGATED_PROPAGATED_STEP_H_
 #define WORKBENCH_EXECUTOR_POLICIES_PROPAGATED_PROPAGATED_STEP_H_
 
-#include "executor/step/executor_state.h"
 #include "executor/scheduling/admission.h"
+#include "executor/step/executor_state.h"
 #include "tensorflow/core/common_runtime/executor.h"
 
 namespace workbench {
 
-// Steps in which TensorFlow's propagator says what is ready, so that every graph can be run: loops,
-// branches that are not taken, values from other devices. Who runs what, and in which order, is the
-// policy's:
+// Steps in which TensorFlow's propagator finds the nodes that are ready, so that every graph can be
+// run: loops, branches that are not taken, values from other devices. The policy decides which
+// thread runs which node, and in which order:
 //
-// - normal: as stock TensorFlow. Cheap nodes run where they got ready, others go to the pool.
-// - inline: everything on the calling thread; where the caller does not wait, on one of the pool.
-// - cost model: normal until costs are known; then what the longest way hangs on goes first, short
-//   nodes are run together, and the calling thread is one of the workers.
+// - normal (normal_policy_inl.h): as stock TensorFlow. Cheap nodes run on the thread that made them
+//   ready, expensive ones go to the pool.
+// - inline (inline_policy_inl.h): all nodes run on the calling thread, or on one thread of the pool
+//   if the caller does not wait.
+// - cost model (cost_model_policy_inl.h): normal until costs are known. Then the node with the
+//   longest path to the sink goes first, short nodes run in batches, and the calling thread is a
+//   worker.
+//
+// Under every policy, kernels that block their thread run on a thread of the pool.
 
-// Kernels that block their thread get one of the pool under every policy.
-
-// The calling thread waits, and works where the policy has it work.
-// `turn` is the thread's, and paused meanwhile; null where there is none.
-absl::Status RunPropagated(const ExecutorShared& shared, const tensorflow::Executor::Args& args,
-                           Turn* turn);
-void RunPropagatedAsync(const ExecutorShared& shared, const tensorflow::Executor::Args& args,
+// Runs a step; the calling thread waits for its end, and works under inline and the cost model.
+// `admission` is the thread's, and paused while the thread waits; null if the thread has none.
+absl::Status RunPropagated(const ExecutorState& executor, const tensorflow::Executor::Args& args,
+                           Admission* admission);
+void RunPropagatedAsync(const ExecutorState& executor, const tensorflow::Executor::Args& args,
                         tensorflow::Executor::DoneCallback done);
 
 }  // namespace workbench

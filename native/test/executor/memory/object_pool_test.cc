@@ -15,66 +15,66 @@ struct Counted {
   Counted() { ++alive; }
   ~Counted() { --alive; }
 };
-using Objects = Kept<Counted>;
+using Objects = ObjectPool<Counted>;
 
-std::unique_ptr<Counted> TakeOne(Objects* kept) {
-  std::unique_ptr<Counted> one = kept->Take();
+std::unique_ptr<Counted> TakeOne(Objects* pool) {
+  std::unique_ptr<Counted> one = pool->Take();
   return one != nullptr ? std::move(one) : std::make_unique<Counted>();
 }
 
-void UseMany(Objects* kept, int at_one_time, int times) {
+void UseMany(Objects* pool, int at_one_time, int times) {
   for (int i = 0; i < times; ++i) {
     std::vector<std::unique_ptr<Counted>> used;
-    for (int j = 0; j < at_one_time; ++j) used.push_back(TakeOne(kept));
-    for (auto& each : used) kept->Give(std::move(each));
+    for (int j = 0; j < at_one_time; ++j) used.push_back(TakeOne(pool));
+    for (auto& each : used) pool->Return(std::move(each));
   }
 }
 
 TEST(AnObjectIsUsedAgain) {
-  Objects kept;
-  std::unique_ptr<Counted> first = TakeOne(&kept);
+  Objects pool;
+  std::unique_ptr<Counted> first = TakeOne(&pool);
   Counted* const address = first.get();
-  kept.Give(std::move(first));
-  CHECK(kept.Take().get() == address);
+  pool.Return(std::move(first));
+  CHECK(pool.Take().get() == address);
 }
 
 TEST(WhatOnlyAPeakNeededGoes) {
-  Objects kept;
-  UseMany(&kept, 64, 1);
+  Objects pool;
+  UseMany(&pool, 64, 1);
   CHECK_EQ(Counted::alive, 64);
-  UseMany(&kept, 2, 2 * Objects::kPeriod);
+  UseMany(&pool, 2, 2 * Objects::kPeriod);
   CHECK_EQ(Counted::alive, 2);
-  CHECK_EQ(kept.idle(), 2u);
+  CHECK_EQ(pool.idle(), 2u);
 }
 
 TEST(WhatIsNeededEachTimeStays) {
-  Objects kept;
-  UseMany(&kept, 16, 1);
+  Objects pool;
+  UseMany(&pool, 16, 1);
   const int made = Counted::alive;
-  UseMany(&kept, 16, Objects::kPeriod);
+  UseMany(&pool, 16, Objects::kPeriod);
   CHECK_EQ(Counted::alive, made);
 }
 
 TEST(WhatIsTakenOverAPeriodCounts) {
-  Objects kept;
+  Objects pool;
   std::vector<std::unique_ptr<Counted>> held;
-  for (int i = 0; i < 8; ++i) held.push_back(TakeOne(&kept));
-  UseMany(&kept, 1, 3 * Objects::kPeriod);
-  for (auto& each : held) kept.Give(std::move(each));
+  for (int i = 0; i < 8; ++i) held.push_back(TakeOne(&pool));
+  UseMany(&pool, 1, 3 * Objects::kPeriod);
+  for (auto& each : held) pool.Return(std::move(each));
   held.clear();
-  CHECK_EQ(kept.idle(), 9u);
-  UseMany(&kept, 1, 3 * Objects::kPeriod);
-  CHECK_EQ(kept.idle(), 1u);
+  CHECK_EQ(pool.idle(), 9u);
+  UseMany(&pool, 1, 3 * Objects::kPeriod);
+  CHECK_EQ(pool.idle(), 1u);
 }
 
-TEST(AnyThreadMayTakeAndGive) {
+TEST(AnyThreadMayTakeAndReturn) {
   {
-    Objects kept;
+    Objects pool;
     std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) threads.emplace_back([&kept] { UseMany(&kept, 3, 5000); });
+    for (int i = 0; i < 4; ++i) threads.emplace_back([&pool] { UseMany(&pool, 3, 5000); });
     for (std::thread& thread : threads) thread.join();
-    CHECK(kept.idle() <= 12);
-    CHECK_EQ(Counted::alive, int(kept.idle()));
+    CHECK(pool.idle() <= 12);
+    CHECK_EQ(Counted::alive, int(pool.idle()));
   }
   CHECK_EQ(Counted::alive, 0);
 }

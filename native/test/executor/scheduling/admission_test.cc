@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -14,29 +15,30 @@ namespace {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
-using Client = Turns::Client;
+using Client = StepAdmission::Client;
 
 constexpr hours kForEver{1};
-// Who calls again within an hour comes back at once.
-constexpr Turns::Settings kKept{2, kForEver, kForEver, kForEver};
-// Nobody keeps a turn.
-constexpr Turns::Settings kNotKept{1, kForEver, milliseconds{0}, kForEver};
+// A client that calls again within an hour keeps its slot.
+constexpr StepAdmission::Settings kKeeping{2, kForEver, kForEver, kForEver};
+// No client keeps a slot.
+constexpr StepAdmission::Settings kNotKeeping{1, kForEver, milliseconds{0}, kForEver};
 
 // One call of a client whose calls come one after the other.
-void Call(Turns* turns, Client* client) {
-  CHECK(turns->Take(client));
-  turns->Give(client);
+void Call(StepAdmission* admission, Client* client) {
+  CHECK(admission->BeginCall(client));
+  admission->EndCall(client);
 }
 
-// A thread that wants a turn, and holds it until it is told to end.
+// A thread that asks for a slot, and holds it until End.
 class Other {
  public:
-  explicit Other(Turns* turns) : turns_(turns), client_(turns), thread_([this] { Run(); }) {}
+  explicit Other(StepAdmission* admission)
+      : admission_(admission), client_(admission), thread_([this] { Run(); }) {}
   ~Other() { End(); }
 
-  bool has_turn() const { return state_ == kHasTurn; }
-  void WaitForTurn() const {
-    while (state_ != kHasTurn) std::this_thread::yield();
+  bool has_slot() const { return state_ == kHasSlot; }
+  void WaitForSlot() const {
+    while (state_ != kHasSlot) std::this_thread::yield();
   }
   void End() {
     end_ = true;
@@ -44,154 +46,155 @@ class Other {
   }
 
  private:
-  enum State { kWaits, kHasTurn, kWithout };
+  enum State { kWaits, kHasSlot, kWithout };
 
   void Run() {
-    const bool has_turn = turns_->Take(&client_);
-    state_ = has_turn ? kHasTurn : kWithout;
+    const bool has_slot = admission_->BeginCall(&client_);
+    state_ = has_slot ? kHasSlot : kWithout;
     while (!end_) std::this_thread::yield();
-    turns_->Pause(&client_);  // And does not come back.
+    admission_->Pause(&client_);  // And does not call again.
   }
 
-  Turns* const turns_;
+  StepAdmission* const admission_;
   Client client_;
   std::atomic<State> state_{kWaits};
   std::atomic<bool> end_{false};
   std::thread thread_;
 };
 
-// Until it stands in the queue there is nothing to see; it never has a turn meanwhile.
-void LetWait(const Other& other) {
-  std::this_thread::sleep_for(milliseconds{30});
-  CHECK(!other.has_turn());
+// Returns once so many clients wait in the queue, `other` the last of them.
+void LetWait(const StepAdmission& admission, const Other& other, size_t waiting = 1) {
+  while (admission.waiting() < waiting) std::this_thread::yield();
+  CHECK_EQ(admission.waiting(), waiting);
+  CHECK(!other.has_slot());
 }
 
-TEST(NoMoreThanThereAreTurns) {
-  Turns turns(kKept);
-  Client first(&turns), second(&turns);
-  CHECK(turns.Take(&first));
-  CHECK(turns.Take(&second));
-  Other third(&turns);
-  LetWait(third);
-  turns.Pause(&second);
-  third.WaitForTurn();
-  turns.Pause(&first);
+TEST(NoMoreClientsRunThanThereAreSlots) {
+  StepAdmission admission(kKeeping);
+  Client first(&admission), second(&admission);
+  CHECK(admission.BeginCall(&first));
+  CHECK(admission.BeginCall(&second));
+  Other third(&admission);
+  LetWait(admission, third);
+  admission.Pause(&second);
+  third.WaitForSlot();
+  admission.Pause(&first);
 }
 
-TEST(TheOthersInTheOrderInWhichTheyCame) {
-  Turns turns(kNotKept);
-  Client mine(&turns);
-  CHECK(turns.Take(&mine));
+TEST(ClientsThatWaitAreAdmittedInTheirOrder) {
+  StepAdmission admission(kNotKeeping);
+  Client mine(&admission);
+  CHECK(admission.BeginCall(&mine));
   std::vector<std::unique_ptr<Other>> others;
   for (int i = 0; i < 4; ++i) {
-    others.push_back(std::make_unique<Other>(&turns));
-    LetWait(*others.back());
+    others.push_back(std::make_unique<Other>(&admission));
+    LetWait(admission, *others.back(), others.size());
   }
-  turns.Give(&mine);
+  admission.EndCall(&mine);
   for (size_t i = 0; i < others.size(); ++i) {
-    others[i]->WaitForTurn();
-    for (size_t later = i + 1; later < others.size(); ++later) CHECK(!others[later]->has_turn());
+    others[i]->WaitForSlot();
+    for (size_t later = i + 1; later < others.size(); ++later) CHECK(!others[later]->has_slot());
     others[i]->End();
   }
 }
 
-TEST(ImpatientOnesGoAheadWithoutATurn) {
-  Turns turns({1, milliseconds{20}, kForEver, kForEver});
-  Client holder(&turns), impatient(&turns);
-  CHECK(turns.Take(&holder));
-  CHECK(!turns.Take(&impatient));
-  turns.Give(&holder);
-  CHECK(turns.Take(&impatient));  // Nobody waits any more: the turn was not kept.
-  turns.Give(&impatient);
+TEST(AClientThatWaitedForMaxWaitGoesAheadWithoutASlot) {
+  StepAdmission admission({1, milliseconds{20}, kForEver, kForEver});
+  Client holder(&admission), impatient(&admission);
+  CHECK(admission.BeginCall(&holder));
+  CHECK(!admission.BeginCall(&impatient));
+  admission.EndCall(&holder);
+  CHECK(admission.BeginCall(&impatient));  // No client waits any more: the slot was not kept.
+  admission.EndCall(&impatient);
 }
 
-TEST(WhoComesBackAtOnceKeepsHisTurnWhileOthersWait) {
-  Turns turns(kKept);
-  Client mine(&turns);
-  Other running(&turns);
-  running.WaitForTurn();
-  Call(&turns, &mine);  // From here on it is known that he comes back.
-  CHECK(turns.Take(&mine));
-  Other waiting(&turns);
-  LetWait(waiting);
+TEST(AClientThatCallsAgainAtOnceKeepsItsSlotWhileOthersWait) {
+  StepAdmission admission(kKeeping);
+  Client mine(&admission);
+  Other running(&admission);
+  running.WaitForSlot();
+  Call(&admission, &mine);  // From here on it is known to call again.
+  CHECK(admission.BeginCall(&mine));
+  Other waiting(&admission);
+  LetWait(admission, waiting);
   for (int i = 0; i < 3; ++i) {
-    turns.Give(&mine);
-    LetWait(waiting);
-    CHECK(turns.Take(&mine));
+    admission.EndCall(&mine);
+    LetWait(admission, waiting);
+    CHECK(admission.BeginCall(&mine));
   }
-  turns.Pause(&mine);
-  waiting.WaitForTurn();
+  admission.Pause(&mine);
+  waiting.WaitForSlot();
 }
 
-TEST(WhoNeverCameBackKeepsNothing) {
-  Turns turns(kKept);
-  Client mine(&turns);
-  Other running(&turns);
-  running.WaitForTurn();
-  CHECK(turns.Take(&mine));
-  Other waiting(&turns);
-  LetWait(waiting);
-  turns.Give(&mine);
-  waiting.WaitForTurn();
+TEST(AClientThatCallsForTheFirstTimeKeepsNoSlot) {
+  StepAdmission admission(kKeeping);
+  Client mine(&admission);
+  Other running(&admission);
+  running.WaitForSlot();
+  CHECK(admission.BeginCall(&mine));
+  Other waiting(&admission);
+  LetWait(admission, waiting);
+  admission.EndCall(&mine);
+  waiting.WaitForSlot();
 }
 
-TEST(WhoPausedInACallHasNotComeBack) {
-  Turns turns({2, kForEver, kForEver, milliseconds{200}});
-  Client mine(&turns);
-  Other running(&turns);
-  running.WaitForTurn();
-  Call(&turns, &mine);
-  std::this_thread::sleep_for(milliseconds{300});  // He thinks for longer than a turn is kept.
-  CHECK(turns.Take(&mine));
-  turns.Pause(&mine);
-  CHECK(turns.Resume(&mine));
-  Other waiting(&turns);
-  LetWait(waiting);
-  turns.Give(&mine);
-  waiting.WaitForTurn();
-  CHECK(turns.kept() == 0);
+TEST(APauseWithinACallIsNoTimeBetweenCalls) {
+  StepAdmission admission({2, kForEver, kForEver, milliseconds{200}});
+  Client mine(&admission);
+  Other running(&admission);
+  running.WaitForSlot();
+  Call(&admission, &mine);
+  std::this_thread::sleep_for(milliseconds{300});  // The client is idle for longer than max_idle.
+  CHECK(admission.BeginCall(&mine));
+  admission.Pause(&mine);
+  CHECK(admission.Resume(&mine));
+  Other waiting(&admission);
+  LetWait(admission, waiting);
+  admission.EndCall(&mine);
+  waiting.WaitForSlot();
+  CHECK_EQ(admission.kept(), 0);
 }
 
-TEST(WhoCameBackAndPausesInHisCallIsStillOneWhoComesBack) {
-  Turns turns({2, kForEver, kForEver, milliseconds{200}});
-  Client mine(&turns);
-  Other running(&turns);
-  running.WaitForTurn();
-  Call(&turns, &mine);
-  CHECK(turns.Take(&mine));
-  turns.Pause(&mine);
+TEST(AClientThatCalledAgainAtOnceAndPausesInItsCallStillKeepsItsSlot) {
+  StepAdmission admission({2, kForEver, kForEver, milliseconds{200}});
+  Client mine(&admission);
+  Other running(&admission);
+  running.WaitForSlot();
+  Call(&admission, &mine);
+  CHECK(admission.BeginCall(&mine));
+  admission.Pause(&mine);
   std::this_thread::sleep_for(milliseconds{300});
-  CHECK(turns.Resume(&mine));
-  Other waiting(&turns);
-  LetWait(waiting);
-  turns.Give(&mine);
-  CHECK(turns.kept() == 1);
-  CHECK(turns.Take(&mine));
-  turns.Pause(&mine);
-  waiting.WaitForTurn();
+  CHECK(admission.Resume(&mine));
+  Other waiting(&admission);
+  LetWait(admission, waiting);
+  admission.EndCall(&mine);
+  CHECK_EQ(admission.kept(), 1);
+  CHECK(admission.BeginCall(&mine));
+  admission.Pause(&mine);
+  waiting.WaitForSlot();
 }
 
 TEST(ACallMayEndWhileItIsPaused) {
-  Turns turns(kKept);
-  Client mine(&turns), other(&turns);
-  CHECK(turns.Take(&mine));
-  turns.Pause(&mine);
-  CHECK(turns.Take(&other));
-  Other running(&turns);
-  running.WaitForTurn();  // The turn that was paused: all are taken now.
-  turns.Give(&mine);
-  Other waiting(&turns);
-  LetWait(waiting);
-  turns.Give(&other);
-  waiting.WaitForTurn();
+  StepAdmission admission(kKeeping);
+  Client mine(&admission), other(&admission);
+  CHECK(admission.BeginCall(&mine));
+  admission.Pause(&mine);
+  CHECK(admission.BeginCall(&other));
+  Other running(&admission);
+  running.WaitForSlot();  // The slot of the paused call: now all are taken.
+  admission.EndCall(&mine);
+  Other waiting(&admission);
+  LetWait(admission, waiting);
+  admission.EndCall(&other);
+  waiting.WaitForSlot();
 }
 
-// What a step on the thread of its caller does with its turn. `begin` finds nodes ready and starts
-// `waits` kernels that end later, of which each makes `behind` nodes ready.
-int64_t AskedInAStep(int begin, int waits, int behind) {
-  const int64_t before = Turns::Get().asked();
-  Turn turn;
-  Workers<int> workers(1, /*home=*/true);
+// How often a step on the thread of its caller asks for a slot. The step begins with `begin` ready
+// nodes and starts `waits` kernels that end later, each of which makes `behind` nodes ready.
+int64_t RequestsOfAStep(int begin, int waits, int behind) {
+  const int64_t before = StepAdmission::Get().requests();
+  Admission admission;
+  Workers<int> workers(1, /*has_caller=*/true);
   using Ready = Workers<int>::Ready;
   const auto add = [&workers](int nodes, int64_t left) {
     const std::vector<Ready> ready(nodes, Ready{0, 0, 1});
@@ -202,125 +205,129 @@ int64_t AskedInAStep(int begin, int waits, int behind) {
   std::vector<int> taken;
   std::thread others;
   int ran = 0;
-  while (workers.TakeHome(0, 1, &taken, &turn)) {
-    turn.Resume();
+  while (workers.TakeAsCaller(0, 1, &taken, &admission)) {
+    admission.Resume();
     ran += int(taken.size());
     taken.clear();
     if (ran < begin || others.joinable()) continue;
     others = std::thread([&] {
       for (int i = 0; i < waits; ++i) {
         std::this_thread::sleep_for(milliseconds{5});
-        if (behind > 0) add(behind, Workers<int>::kNoWorker);
+        if (behind > 0) add(behind, Workers<int>::kNotAWorker);
       }
       std::this_thread::sleep_for(milliseconds{5});
       if (waits > 0) workers.End();
     });
   }
   others.join();
-  CHECK(ran == begin + waits * behind);
-  return Turns::Get().asked() - before;
+  CHECK_EQ(ran, begin + waits * behind);
+  return StepAdmission::Get().requests() - before;
 }
 
-TEST(AStepAsksForATurnOnceAndAfterEachWaitThatGaveItSomethingToRun) {
-  CHECK(AskedInAStep(1, 0, 0) == 1);
-  CHECK(AskedInAStep(100, 0, 0) == 1);
-  CHECK(AskedInAStep(100, 1, 0) == 1);  // It waits for its end alone.
-  CHECK(AskedInAStep(100, 1, 50) == 2);
-  CHECK(AskedInAStep(100, 3, 50) <= 4);
+TEST(AStepAsksForASlotOnceAndAfterEachWaitThatMadeNodesReady) {
+  CHECK_EQ(RequestsOfAStep(1, 0, 0), 1);
+  CHECK_EQ(RequestsOfAStep(100, 0, 0), 1);
+  CHECK_EQ(RequestsOfAStep(100, 1, 0), 1);  // It waits for its end alone.
+  CHECK_EQ(RequestsOfAStep(100, 1, 50), 2);
+  CHECK(RequestsOfAStep(100, 3, 50) <= 4);
 }
 
-TEST(ATurnEndsWithTheStepThatIsOverItsTime) {
-  Turns turns({2, kForEver, milliseconds{20}, kForEver});
-  Client mine(&turns);
-  Other running(&turns);
-  running.WaitForTurn();
-  Call(&turns, &mine);
-  CHECK(turns.Take(&mine));
-  Other waiting(&turns);
-  LetWait(waiting);
-  turns.Give(&mine);
-  waiting.WaitForTurn();
+TEST(AStepThatOutlivesMaxHoldKeepsItsSlotToItsEndAlone) {
+  StepAdmission admission({2, kForEver, milliseconds{20}, kForEver});
+  Client mine(&admission);
+  Other running(&admission);
+  running.WaitForSlot();
+  Call(&admission, &mine);
+  CHECK(admission.BeginCall(&mine));
+  Other waiting(&admission);
+  LetWait(admission, waiting);
+  std::this_thread::sleep_for(milliseconds{30});
+  CHECK(!waiting.has_slot());
+  admission.EndCall(&mine);
+  waiting.WaitForSlot();
 }
 
-TEST(TheLastTurnIsNeverKept) {
-  Turns turns(kKept);
-  Client first(&turns), second(&turns);
-  Call(&turns, &first);
-  Call(&turns, &second);
-  CHECK(turns.Take(&first));
-  CHECK(turns.Take(&second));
-  Other waiting(&turns);
-  LetWait(waiting);
-  turns.Give(&first);
-  LetWait(waiting);  // The first keeps his.
-  turns.Give(&second);
-  waiting.WaitForTurn();
+TEST(TheLastSlotIsNeverKept) {
+  StepAdmission admission(kKeeping);
+  Client first(&admission), second(&admission);
+  Call(&admission, &first);
+  Call(&admission, &second);
+  CHECK(admission.BeginCall(&first));
+  CHECK(admission.BeginCall(&second));
+  Other waiting(&admission);
+  LetWait(admission, waiting);
+  admission.EndCall(&first);
+  LetWait(admission, waiting);  // The first client keeps its slot.
+  admission.EndCall(&second);
+  waiting.WaitForSlot();
 }
 
-TEST(WhoStaysAwayLosesHisTurnToTheNextThatIsCalled) {
-  Turns turns({2, kForEver, kForEver, milliseconds{500}});
-  Client mine(&turns), runs(&turns);
-  Call(&turns, &mine);
-  CHECK(turns.Take(&mine));
-  CHECK(turns.Take(&runs));
-  Other waiting(&turns);
-  LetWait(waiting);
-  turns.Give(&mine);
-  Other second(&turns);
+TEST(AClientThatStaysAwayLosesItsSlotWhenAnotherReleasesOne) {
+  StepAdmission admission({2, kForEver, kForEver, milliseconds{500}});
+  Client mine(&admission), runs(&admission);
+  Call(&admission, &mine);
+  CHECK(admission.BeginCall(&mine));
+  CHECK(admission.BeginCall(&runs));
+  Other waiting(&admission);
+  LetWait(admission, waiting);
+  admission.EndCall(&mine);
+  Other second(&admission);
+  LetWait(admission, second, 2);
   std::this_thread::sleep_for(milliseconds{700});
-  CHECK(!waiting.has_turn());
-  turns.Pause(&runs);
-  waiting.WaitForTurn();
-  second.WaitForTurn();
+  CHECK(!waiting.has_slot());
+  admission.Pause(&runs);
+  waiting.WaitForSlot();
+  second.WaitForSlot();
   waiting.End();
   second.End();
-  CHECK(turns.Take(&mine));  // Like anybody.
-  turns.Give(&mine);
+  CHECK(admission.BeginCall(&mine));  // Like any other client.
+  admission.EndCall(&mine);
 }
 
-TEST(AThreadThatEndsLeavesItsTurn) {
-  Turns turns(kKept);
-  Other running(&turns);
-  running.WaitForTurn();
-  auto mine = std::make_unique<Client>(&turns);
-  Call(&turns, mine.get());
-  CHECK(turns.Take(mine.get()));
-  Other waiting(&turns);
-  LetWait(waiting);
-  turns.Give(mine.get());
-  LetWait(waiting);
+TEST(AThreadThatEndsReleasesTheSlotThatItKept) {
+  StepAdmission admission(kKeeping);
+  Other running(&admission);
+  running.WaitForSlot();
+  auto mine = std::make_unique<Client>(&admission);
+  Call(&admission, mine.get());
+  CHECK(admission.BeginCall(mine.get()));
+  Other waiting(&admission);
+  LetWait(admission, waiting);
+  admission.EndCall(mine.get());
+  LetWait(admission, waiting);
   mine.reset();
-  waiting.WaitForTurn();
+  waiting.WaitForSlot();
 }
 
-TEST(ManyClientsNeverHaveMoreTurnsThanThereAre) {
-  constexpr int kMost = 3, kThreads = 12, kCalls = 3000;
-  Turns turns({kMost, kForEver, std::chrono::microseconds{50}, std::chrono::microseconds{20}});
+TEST(ManyClientsNeverHoldMoreSlotsThanThereAre) {
+  constexpr int kSlots = 3, kThreads = 12, kCalls = 3000;
+  StepAdmission admission(
+      {kSlots, kForEver, std::chrono::microseconds{50}, std::chrono::microseconds{20}});
   std::atomic<int> inside{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&turns, &inside, t] {
-      Client client(&turns);
+    threads.emplace_back([&admission, &inside, t] {
+      Client client(&admission);
       for (int i = 0; i < kCalls; ++i) {
-        CHECK(turns.Take(&client));
-        CHECK(++inside <= kMost);
+        CHECK(admission.BeginCall(&client));
+        CHECK(++inside <= kSlots);
         --inside;
         if ((i + t) % 5 == 0) {
-          turns.Pause(&client);
-          CHECK(turns.Resume(&client));
-          CHECK(++inside <= kMost);
+          admission.Pause(&client);
+          CHECK(admission.Resume(&client));
+          CHECK(++inside <= kSlots);
           --inside;
         }
-        turns.Give(&client);
+        admission.EndCall(&client);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  // All are free again.
+  // All slots are free again.
   std::vector<std::unique_ptr<Other>> others;
-  for (int i = 0; i < kMost; ++i) {
-    others.push_back(std::make_unique<Other>(&turns));
-    others.back()->WaitForTurn();
+  for (int i = 0; i < kSlots; ++i) {
+    others.push_back(std::make_unique<Other>(&admission));
+    others.back()->WaitForSlot();
   }
 }
 

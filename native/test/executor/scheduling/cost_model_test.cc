@@ -33,7 +33,7 @@ std::vector<CostedNode> Named(const std::vector<std::string>& names) {
 // a before b and c, both before d.
 CostModel Diamond(const CostModel::Settings& settings) {
   return CostModel(settings, Named({"a", "b", "c", "d"}),
-                   Flow(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}));
+                   Dag(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}));
 }
 
 std::vector<std::string> Split(const std::string& text, char at) {
@@ -118,7 +118,7 @@ TEST(WhatComesTooLateChangesNothing) {
 TEST(AnExpensiveKernelThatNeverRanIsNotFree) {
   std::vector<CostedNode> nodes = Named({"never", "cheap", "ran"});
   nodes[0].expensive = nodes[2].expensive = true;
-  CostModel model({1, 2, 7000, 100}, nodes, Flow(3, {}));
+  CostModel model({1, 2, 7000, 100}, nodes, Dag(3, {}));
   CHECK(model.BeginStep());
   model.Add(2, TicksOf(3 * kUs));
   CHECK(!model.BeginStep());
@@ -128,10 +128,10 @@ TEST(AnExpensiveKernelThatNeverRanIsNotFree) {
 }
 
 TEST(TheTableSaysAllThatIsKnown) {
-  CostModel::Give("");
+  CostModel::Preload("");
   std::vector<CostedNode> nodes = {
       {"in", "Placeholder", "/cpu:0"}, {}, {"work/MatMul", "MatMul", "/cpu:0", true}};
-  CostModel model({2, 4, 5000, 100}, nodes, Flow(3, {{0, 2}}));
+  CostModel model({2, 4, 5000, 100}, nodes, Dag(3, {{0, 2}}));
   CHECK_EQ(Split(CostModel::Table(), '\n')[0],
            "executor\tlearned\tsteps\tnode\top\tdevice\tcount\taverage_ns\tcritical_path_ns\t"
            "slack_ns\tbatch\torder");
@@ -160,9 +160,9 @@ TEST(TheTableSaysAllThatIsKnown) {
 }
 
 TEST(TheTableHasTheLiveModelsInOrder) {
-  auto first = std::make_unique<CostModel>(CostModel::Settings{}, Named({"x"}), Flow(1, {}));
-  CostModel second({}, Named({"y"}), Flow(1, {}));
-  CostModel third({}, Named({"z"}), Flow(1, {}));
+  auto first = std::make_unique<CostModel>(CostModel::Settings{}, Named({"x"}), Dag(1, {}));
+  CostModel second({}, Named({"y"}), Dag(1, {}));
+  CostModel third({}, Named({"z"}), Dag(1, {}));
   CHECK_EQ(Rows().size(), 3u);
   CHECK_EQ(Rows()[0][3], "x");
   CHECK(std::stoi(Rows()[0][0]) < std::stoi(Rows()[1][0]));
@@ -172,25 +172,25 @@ TEST(TheTableHasTheLiveModelsInOrder) {
   CHECK_EQ(Rows()[0][3], "y");
 }
 
-// Ten nodes and a hole or more; `known` of them were given.
-std::unique_ptr<CostModel> WithGiven(int known, int holes = 0) {
+// Ten nodes and a hole or more; `known` of them are preloaded.
+std::unique_ptr<CostModel> WithPreloaded(int known, int holes = 0) {
   std::string lines;
   std::vector<std::string> names(10 + holes);
   for (int i = 0; i < 10; ++i) {
     names[i] = "n" + std::to_string(i);
     if (i < known) lines += names[i] + "\t" + std::to_string(100 * (i + 1)) + "\n";
   }
-  CostModel::Give(lines);
+  CostModel::Preload(lines);
   auto model = std::make_unique<CostModel>(CostModel::Settings{0, 0, 5000, 100}, Named(names),
-                                           Flow(10 + holes, {{8, 9}}));
-  CostModel::Give("");
+                                           Dag(10 + holes, {{8, 9}}));
+  CostModel::Preload("");
   return model;
 }
 
-TEST(StartsWithGivenCostsIfItKnowsNineOfTen) {
-  CHECK(WithGiven(8)->learned() == nullptr);
-  CHECK(WithGiven(0)->learned() == nullptr);
-  const auto model = WithGiven(9);
+TEST(StartsWithPreloadedCostsIfItKnowsNineOfTen) {
+  CHECK(WithPreloaded(8)->learned() == nullptr);
+  CHECK(WithPreloaded(0)->learned() == nullptr);
+  const auto model = WithPreloaded(9);
   const auto learned = model->learned();
   CHECK(learned->average_ns == Costs({100, 200, 300, 400, 500, 600, 700, 800, 900, 0}));
   CHECK_EQ(learned->to_sink_ns[8], 900);
@@ -203,35 +203,36 @@ TEST(StartsWithGivenCostsIfItKnowsNineOfTen) {
 }
 
 TEST(WhatHasNoNameIsNeitherKnownNorUnknown) {
-  CHECK(WithGiven(9, /*holes=*/30)->learned() != nullptr);
-  CHECK(WithGiven(8, /*holes=*/30)->learned() == nullptr);
-  CostModel::Give("x\t5\n");
-  CHECK(CostModel({}, Named({"", ""}), Flow(2, {})).learned() == nullptr);
-  CHECK(CostModel({}, {}, Flow()).learned() == nullptr);
-  CostModel::Give("\t7\n");
-  CHECK(CostModel({}, Named({"", ""}), Flow(2, {})).learned() == nullptr);
-  CostModel::Give("");
+  CHECK(WithPreloaded(9, /*holes=*/30)->learned() != nullptr);
+  CHECK(WithPreloaded(8, /*holes=*/30)->learned() == nullptr);
+  CostModel::Preload("x\t5\n");
+  CHECK(CostModel({}, Named({"", ""}), Dag(2, {})).learned() == nullptr);
+  CHECK(CostModel({}, {}, Dag()).learned() == nullptr);
+  CostModel::Preload("\t7\n");
+  CHECK(CostModel({}, Named({"", ""}), Dag(2, {})).learned() == nullptr);
+  CostModel::Preload("");
 }
 
-TEST(ReadsWhatIsGivenLineByLine) {
-  CostModel::Give("a\t12\nno number\nb\tmany\nc\t-5\nb\t7\tmany\nd\t40\t120");
-  CostModel model({}, Named({"a", "c", "d"}), Flow(3, {}));
+TEST(ReadsPreloadedCostsLineByLine) {
+  CostModel::Preload("a\t12\nno number\nb\tmany\nc\t-5\nb\t7\tmany\nd\t40\t120");
+  CostModel model({}, Named({"a", "c", "d"}), Dag(3, {}));
   CHECK(model.learned()->average_ns == Costs({12, 0, 40}));
   CHECK(model.learned()->to_sink_ns == Costs({12, 0, 120}));
-  CHECK(CostModel({}, Named({"b"}), Flow(1, {})).learned() == nullptr);
-  CostModel::Give("a\t1\n");  // In place of what was given before.
-  CHECK(CostModel({}, Named({"d"}), Flow(1, {})).learned() == nullptr);
+  CHECK(CostModel({}, Named({"b"}), Dag(1, {})).learned() == nullptr);
+  CostModel::Preload("a\t1\n");  // Replaces what was preloaded before.
+  CHECK(CostModel({}, Named({"d"}), Dag(1, {})).learned() == nullptr);
   CHECK(model.learned()->average_ns == Costs({12, 0, 40}));
-  CostModel::Give("");
-  CHECK(CostModel({}, Named({"a"}), Flow(1, {})).learned() == nullptr);
+  CostModel::Preload("");
+  CHECK(CostModel({}, Named({"a"}), Dag(1, {})).learned() == nullptr);
 }
 
 TEST(CostsAndBatchesBeyondAllBoundsDoNotOverflow) {
   const std::string most = std::to_string(INT64_MAX);
-  CostModel::Give("a\t" + most + "\nb\t" + most + "\t" + most + "\nc\t1\nd\t99999999999999999999\nd\t" +
+  CostModel::Preload("a\t" + most + "\nb\t" + most + "\t" + most +
+                     "\nc\t1\nd\t99999999999999999999\nd\t" +
                   most + "\n");
   const CostModel model = Diamond({1, 2, INT64_MAX, INT64_MIN});
-  CostModel::Give("");
+  CostModel::Preload("");
   const auto learned = model.learned();
   CHECK(learned != nullptr);
   for (int64_t ns : learned->average_ns) CHECK(ns > 0);
@@ -242,10 +243,10 @@ TEST(CostsAndBatchesBeyondAllBoundsDoNotOverflow) {
   CHECK_EQ(model.settings().batch_ops, 1);
 }
 
-TEST(LearnsItsOwnInPlaceOfGivenCosts) {
-  CostModel::Give("a\t77\n");
-  CostModel model({1, 2, 5000, 100}, Named({"a"}), Flow(1, {}));
-  CostModel::Give("");
+TEST(ReplacesPreloadedCostsByItsOwn) {
+  CostModel::Preload("a\t77\n");
+  CostModel model({1, 2, 5000, 100}, Named({"a"}), Dag(1, {}));
+  CostModel::Preload("");
   CHECK(model.BeginStep());
   model.Add(0, TicksOf(9 * kUs));
   CHECK_EQ(model.learned()->average_ns[0], 77);
@@ -254,7 +255,7 @@ TEST(LearnsItsOwnInPlaceOfGivenCosts) {
 }
 
 TEST(LearnsAnewAndGoesByWhatItKnowsMeanwhile) {
-  CostModel model({2, 3, 5000, 100}, Named({"a"}), Flow(1, {}));
+  CostModel model({2, 3, 5000, 100}, Named({"a"}), Dag(1, {}));
   CHECK(!model.BeginStep());
   CHECK(model.BeginStep());
   model.Add(0, TicksOf(10 * kUs));
@@ -273,7 +274,7 @@ TEST(LearnsAnewAndGoesByWhatItKnowsMeanwhile) {
 }
 
 TEST(LearnsAnewInTheMidstOfAStep) {
-  CostModel model({1, 3, 5000, 100}, Named({"a"}), Flow(1, {}));
+  CostModel model({1, 3, 5000, 100}, Named({"a"}), Dag(1, {}));
   CHECK(model.BeginStep());
   model.Add(0, TicksOf(10 * kUs));
   CostModel::RelearnAll();
@@ -296,7 +297,7 @@ TEST(LearningAnewNeverLeavesItWithNothing) {
   constexpr int kNodes = 50;
   constexpr int64_t kNs = 20 * kUs;
   CostModel model({1, 3, 5000, 100}, Named(std::vector<std::string>(kNodes, "n")),
-                  Flow(kNodes, {}));
+                  Dag(kNodes, {}));
   std::atomic<bool> stop{false};
   std::thread relearn([&] {
     for (int i = 0; i < kTimes; ++i) {
@@ -323,14 +324,14 @@ TEST(LearningAnewNeverLeavesItWithNothing) {
 }
 
 using Order = OrderTrial::Order;
-using Kept = OrderTrial::Kept;
+using Verdict = OrderTrial::Verdict;
 
 // Steps that take so long in each order, until one is kept. Returns how many there were.
 int Try(OrderTrial* trial, uint64_t by_cost, uint64_t as_ready) {
   int steps = 0;
-  for (; trial->kept() == Kept::kTrying; ++steps) {
+  for (; trial->verdict() == Verdict::kTrying; ++steps) {
     const OrderTrial::Step step = trial->Next();
-    if (step.timed) trial->Took(step.order, step.order == Order::kByCost ? by_cost : as_ready);
+    if (step.timed) trial->Record(step.order, step.order == Order::kByCost ? by_cost : as_ready);
   }
   return steps;
 }
@@ -338,47 +339,47 @@ int Try(OrderTrial* trial, uint64_t by_cost, uint64_t as_ready) {
 TEST(TheFasterOrderIsKept) {
   OrderTrial better, worse, equal;
   CHECK_EQ(Try(&better, 900, 1000), int(OrderTrial::kSettling + 2 * OrderTrial::kSteps));
-  CHECK(better.kept() == Kept::kByCost);
+  CHECK(better.verdict() == Verdict::kByCost);
   CHECK(better.Next().order == Order::kByCost && !better.Next().timed);
   Try(&worse, 1000, 900);
-  CHECK(worse.kept() == Kept::kAsReady);
+  CHECK(worse.verdict() == Verdict::kAsReady);
   CHECK(worse.Next().order == Order::kAsReady && !worse.Next().timed);
-  worse.Took(Order::kAsReady, 1'000'000);  // A step that began before comes late.
-  CHECK(worse.kept() == Kept::kAsReady);
+  worse.Record(Order::kAsReady, 1'000'000);  // A step that began before comes late.
+  CHECK(worse.verdict() == Verdict::kAsReady);
   Try(&equal, 1000, 995);  // Noise.
-  CHECK(equal.kept() == Kept::kByCost);
+  CHECK(equal.verdict() == Verdict::kByCost);
 }
 
 TEST(NeitherStallsNorBatchesOfTwoKindsDecide) {
   OrderTrial stalls;
-  for (int i = 0; stalls.kept() == Kept::kTrying; ++i) {
+  for (int i = 0; stalls.verdict() == Verdict::kTrying; ++i) {
     const OrderTrial::Step step = stalls.Next();
     const bool by_cost = step.order == Order::kByCost;
-    if (step.timed) stalls.Took(step.order, by_cost && i % 6 == 4 ? 90'000 : by_cost ? 900 : 1000);
+    if (step.timed) stalls.Record(step.order, by_cost && i % 6 == 4 ? 90'000 : by_cost ? 900 : 1000);
   }
-  CHECK(stalls.kept() == Kept::kByCost);
+  CHECK(stalls.verdict() == Verdict::kByCost);
   for (const int period : {2, 3, 4}) {
     OrderTrial batches;
-    for (int i = 0; batches.kept() == Kept::kTrying; ++i) {
+    for (int i = 0; batches.verdict() == Verdict::kTrying; ++i) {
       const OrderTrial::Step step = batches.Next();
       const uint64_t batch = i % period == 0 ? 2000 : 1000;
-      if (step.timed) batches.Took(step.order, step.order == Order::kByCost ? batch : batch * 1.1);
+      if (step.timed) batches.Record(step.order, step.order == Order::kByCost ? batch : batch * 1.1);
     }
-    CHECK(batches.kept() == Kept::kByCost);
+    CHECK(batches.verdict() == Verdict::kByCost);
   }
 }
 
 TEST(StepsThatFailMakeATrialLongerAndNoMore) {
   OrderTrial trial;
-  for (int i = 0; i < 500 && trial.kept() == Kept::kTrying; ++i) {
+  for (int i = 0; i < 500 && trial.verdict() == Verdict::kTrying; ++i) {
     const OrderTrial::Step step = trial.Next();
-    if (step.timed && i % 3 > 0) trial.Took(step.order, step.order == Order::kByCost ? 5 : 4);
+    if (step.timed && i % 3 > 0) trial.Record(step.order, step.order == Order::kByCost ? 5 : 4);
   }
-  CHECK(trial.kept() == Kept::kAsReady);
+  CHECK(trial.verdict() == Verdict::kAsReady);
 }
 
 TEST(LearningAnewTriesAnew) {
-  CostModel model({1, 3, 5000, 100}, Named({"a"}), Flow(1, {}));
+  CostModel model({1, 3, 5000, 100}, Named({"a"}), Dag(1, {}));
   for (int step = 0; step < 3; ++step) model.BeginStep();
   Try(&model.learned()->trial, 1000, 900);
   CHECK_EQ(Rows()[0].back(), "as ready");
@@ -391,7 +392,7 @@ TEST(LearningAnewTriesAnew) {
 TEST(StepsAtOnceAreCountedOnce) {
   constexpr int kThreads = 8, kSteps = 500;
   constexpr int64_t kNs = 20 * kUs;
-  CostModel model({101, 2101, 5000, 100}, Named({"a", "b"}), Flow(2, {{0, 1}}));
+  CostModel model({101, 2101, 5000, 100}, Named({"a", "b"}), Dag(2, {{0, 1}}));
   std::atomic<int> measured{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
@@ -418,20 +419,20 @@ TEST(StepsAtOnceAreCountedOnce) {
 
 // All calls at once: what deadlocks or races shows here or under a sanitizer.
 TEST(EverythingAtOnce) {
-  CostModel model({2, 6, 5000, 100}, Named({"a", "b"}), Flow(2, {{0, 1}}));
+  CostModel model({2, 6, 5000, 100}, Named({"a", "b"}), Dag(2, {{0, 1}}));
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       for (int round = 0; round < 400; ++round) {
         if (model.BeginStep()) model.Add(t % 2, 1000);
         const auto learned = model.learned();
-        if (learned != nullptr) learned->trial.Took(learned->trial.Next().order, round);
+        if (learned != nullptr) learned->trial.Record(learned->trial.Next().order, round);
         model.Scheduled(t % 2, round);
         if (t == 0) CostModel::RelearnAll();
         if (t == 1) CHECK_HAS(CostModel::Table(), "\ta\tOp\tcpu\t");
-        if (t == 2) CostModel::Give(round % 2 ? "a\t1\nb\t2\n" : "");
+        if (t == 2) CostModel::Preload(round % 2 ? "a\t1\nb\t2\n" : "");
         if (t == 3) {
-          CostModel other({1, 2, 5000, 100}, Named({"a", "b"}), Flow(2, {}));
+          CostModel other({1, 2, 5000, 100}, Named({"a", "b"}), Dag(2, {}));
           if (other.BeginStep()) other.Add(0, 10);
           other.BeginStep();
         }
@@ -439,7 +440,7 @@ TEST(EverythingAtOnce) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  CostModel::Give("");
+  CostModel::Preload("");
 }
 
 }  // namespace

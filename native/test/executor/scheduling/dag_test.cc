@@ -36,7 +36,7 @@ std::vector<int64_t> RandomCosts(int32_t nodes, std::mt19937* random) {
   return cost;
 }
 
-// The most costly of all ways from a node, each of them walked.
+// The most costly of all paths from a node, each of them walked.
 int64_t WalkAll(const Edges& edges, const std::vector<int64_t>& cost, int32_t node,
                 bool backwards) {
   int64_t behind = 0;
@@ -48,42 +48,42 @@ int64_t WalkAll(const Edges& edges, const std::vector<int64_t>& cost, int32_t no
 }
 
 TEST(AGraphOfNothing) {
-  const Flow none;
+  const Dag none;
   CHECK_EQ(none.nodes(), 0);
   CHECK(none.Order().empty());
-  CHECK_EQ(LongestWays(none, {}).length, 0);
-  const Flow loose(3, {});
+  CHECK_EQ(FindLongestPaths(none, {}).length, 0);
+  const Dag loose(3, {});
   CHECK(loose.Order() == Nodes({0, 1, 2}));
-  CHECK_EQ(LongestWays(loose, {4, 9, 2}).length, 9);
+  CHECK_EQ(FindLongestPaths(loose, {4, 9, 2}).length, 9);
 }
 
 TEST(ListsWhoWaitsForANode) {
-  const Flow flow(4, {{0, 3}, {2, 1}, {0, 1}, {0, 3}});
-  CHECK(Nodes(flow.begin(0), flow.end(0)) == Nodes({3, 1, 3}));
-  CHECK(Nodes(flow.begin(1), flow.end(1)).empty());
-  CHECK(Nodes(flow.begin(2), flow.end(2)) == Nodes({1}));
-  CHECK(Nodes(flow.begin(3), flow.end(3)).empty());
-  CHECK(flow.Waiting() == Nodes({0, 2, 0, 2}));
+  const Dag dag(4, {{0, 3}, {2, 1}, {0, 1}, {0, 3}});
+  CHECK(Nodes(dag.begin(0), dag.end(0)) == Nodes({3, 1, 3}));
+  CHECK(Nodes(dag.begin(1), dag.end(1)).empty());
+  CHECK(Nodes(dag.begin(2), dag.end(2)) == Nodes({1}));
+  CHECK(Nodes(dag.begin(3), dag.end(3)).empty());
+  CHECK(dag.InDegrees() == Nodes({0, 2, 0, 2}));
 }
 
 TEST(GoesOnWithWhatWasJustMade) {
   // Two chains: the first to its end, then the second.
-  CHECK(Flow(6, {{0, 2}, {2, 4}, {1, 3}, {3, 5}}).Order() == Nodes({0, 2, 4, 1, 3, 5}));
+  CHECK(Dag(6, {{0, 2}, {2, 4}, {1, 3}, {3, 5}}).Order() == Nodes({0, 2, 4, 1, 3, 5}));
 }
 
 TEST(ACopyStandsAlone) {
-  Flow copy;
+  Dag copy;
   {
-    const Flow flow(3, {{2, 1}, {1, 0}});
-    copy = flow;
+    const Dag dag(3, {{2, 1}, {1, 0}});
+    copy = dag;
   }
   CHECK(copy.Order() == Nodes({2, 1, 0}));
 }
 
 TEST(ACycleIsLeftOut) {
-  const Flow flow(4, {{0, 1}, {1, 2}, {2, 1}, {2, 3}});
-  CHECK(flow.Order() == Nodes({0}));
-  CHECK(Flow(1, {{0, 0}}).Order().empty());
+  const Dag dag(4, {{0, 1}, {1, 2}, {2, 1}, {2, 3}});
+  CHECK(dag.Order() == Nodes({0}));
+  CHECK(Dag(1, {{0, 0}}).Order().empty());
 }
 
 TEST(EveryNodeComesOnceAndAfterThoseItWaitsFor) {
@@ -91,7 +91,7 @@ TEST(EveryNodeComesOnceAndAfterThoseItWaitsFor) {
   for (int round = 0; round < 300; ++round) {
     const int32_t nodes = 1 + int32_t(random() % 60);
     const Edges edges = RandomEdges(nodes, (random() % 10) / 20.0, &random);
-    const Nodes order = Flow(nodes, edges).Order();
+    const Nodes order = Dag(nodes, edges).Order();
     CHECK_EQ(order.size(), size_t(nodes));
     Nodes place(nodes, -1);
     for (int32_t i = 0; i < nodes; ++i) {
@@ -108,14 +108,14 @@ TEST(LongestWaysAreThoseOfAllWays) {
     const int32_t nodes = 1 + int32_t(random() % 9);
     const Edges edges = RandomEdges(nodes, 0.4, &random);
     const std::vector<int64_t> cost = RandomCosts(nodes, &random);
-    const Ways ways = LongestWays(Flow(nodes, edges), cost);
+    const LongestPaths paths = FindLongestPaths(Dag(nodes, edges), cost);
     int64_t length = 0;
     for (int32_t node = 0; node < nodes; ++node) {
-      CHECK_EQ(ways.to_sink[node], WalkAll(edges, cost, node, /*backwards=*/false));
-      CHECK_EQ(ways.from_source[node], WalkAll(edges, cost, node, /*backwards=*/true));
-      length = std::max(length, ways.to_sink[node]);
+      CHECK_EQ(paths.to_sink[node], WalkAll(edges, cost, node, /*backwards=*/false));
+      CHECK_EQ(paths.from_source[node], WalkAll(edges, cost, node, /*backwards=*/true));
+      length = std::max(length, paths.to_sink[node]);
     }
-    CHECK_EQ(ways.length, length);
+    CHECK_EQ(paths.length, length);
   }
 }
 
@@ -123,19 +123,19 @@ TEST(SlackIsWhatANodeMayTakeMore) {
   std::mt19937 random(3);
   for (int round = 0; round < 100; ++round) {
     const int32_t nodes = 1 + int32_t(random() % 20);
-    const Flow flow(nodes, RandomEdges(nodes, 0.25, &random));
+    const Dag dag(nodes, RandomEdges(nodes, 0.25, &random));
     const std::vector<int64_t> cost = RandomCosts(nodes, &random);
-    const Ways ways = LongestWays(flow, cost);
+    const LongestPaths paths = FindLongestPaths(dag, cost);
     bool some_has_none = false;
     for (int32_t node = 0; node < nodes; ++node) {
-      const int64_t slack = ways.Slack(node, cost[node]);
+      const int64_t slack = paths.Slack(node, cost[node]);
       CHECK(slack >= 0);
       some_has_none |= slack == 0;
       std::vector<int64_t> more = cost;
       more[node] += slack;
-      CHECK_EQ(LongestWays(flow, more).length, ways.length);
+      CHECK_EQ(FindLongestPaths(dag, more).length, paths.length);
       ++more[node];
-      CHECK_EQ(LongestWays(flow, more).length, ways.length + 1);
+      CHECK_EQ(FindLongestPaths(dag, more).length, paths.length + 1);
     }
     CHECK(some_has_none);  // The critical path itself.
   }
@@ -149,13 +149,14 @@ TEST(AnEdgeMayBeThereTwice) {
     Edges twice;
     for (const auto& edge : edges) twice.insert(twice.end(), 1 + random() % 3, edge);
     const std::vector<int64_t> cost = RandomCosts(nodes, &random);
-    const Flow once_flow(nodes, edges), twice_flow(nodes, twice);
-    CHECK(twice_flow.Order().size() == size_t(nodes));
-    const Ways once_ways = LongestWays(once_flow, cost), twice_ways = LongestWays(twice_flow, cost);
-    CHECK(once_ways.to_sink == twice_ways.to_sink);
-    CHECK(once_ways.from_source == twice_ways.from_source);
-    CHECK_EQ(once_ways.length, twice_ways.length);
-    const Nodes waiting = twice_flow.Waiting();
+    const Dag once_dag(nodes, edges), twice_dag(nodes, twice);
+    CHECK(twice_dag.Order().size() == size_t(nodes));
+    const LongestPaths once_paths = FindLongestPaths(once_dag, cost);
+    const LongestPaths twice_paths = FindLongestPaths(twice_dag, cost);
+    CHECK(once_paths.to_sink == twice_paths.to_sink);
+    CHECK(once_paths.from_source == twice_paths.from_source);
+    CHECK_EQ(once_paths.length, twice_paths.length);
+    const Nodes waiting = twice_dag.InDegrees();
     CHECK_EQ(std::accumulate(waiting.begin(), waiting.end(), size_t{0}), twice.size());
   }
 }
@@ -165,13 +166,13 @@ TEST(ALongChain) {
   constexpr int32_t kNodes = 300'000;
   Edges edges;
   for (int32_t node = 1; node < kNodes; ++node) edges.emplace_back(node, node - 1);
-  const Flow flow(kNodes, edges);
-  const Nodes order = flow.Order();
+  const Dag dag(kNodes, edges);
+  const Nodes order = dag.Order();
   CHECK_EQ(order.front(), kNodes - 1);
   CHECK_EQ(order.back(), 0);
-  const Ways ways = LongestWays(flow, std::vector<int64_t>(kNodes, 3));
-  CHECK_EQ(ways.length, int64_t{3} * kNodes);
-  CHECK_EQ(ways.to_sink[0], 3);
+  const LongestPaths paths = FindLongestPaths(dag, std::vector<int64_t>(kNodes, 3));
+  CHECK_EQ(paths.length, int64_t{3} * kNodes);
+  CHECK_EQ(paths.to_sink[0], 3);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ constexpr std::chrono::microseconds kSpin{5};
 
 struct Shape {
   int most;
-  bool home;
+  bool has_caller;
   int items;     // In a tree: each is made ready by another.
   int branches;  // Of the tree; 1 is a chain.
   int one_in;    // Every so many-th item ends on a thread that is none of the workers; 0: none.
@@ -47,12 +47,12 @@ class FakeStep {
         others_(others),
         runs_(runs),
         coming_(coming),
-        queue_(std::make_shared<Queue>(shape.most, shape.home, shape.settings)) {}
+        queue_(std::make_shared<Queue>(shape.most, shape.has_caller, shape.settings)) {}
 
   void Run() {
     const Queue::Ready root{0, 0, 0};
     Send(queue_->Add(&root, &root + 1, /*left=*/0));
-    Work(/*home=*/true);
+    Work(/*as_caller=*/true);
     CHECK_EQ(inside_.load(), 0);
     delete this;
   }
@@ -61,7 +61,7 @@ class FakeStep {
   void RunAsync(std::function<void()> done) {
     done_ = std::move(done);
     const Queue::Ready root{0, 0, 0};
-    Send(queue_->Add(&root, &root + 1, Queue::kNoWorker));
+    Send(queue_->Add(&root, &root + 1, Queue::kNotAWorker));
   }
 
  private:
@@ -71,19 +71,19 @@ class FakeStep {
     for (; workers > 0; --workers) {
       coming_->fetch_add(1);
       pool_->Run([this, queue = queue_, coming = coming_] {
-        if (queue->Enter()) Work(/*home=*/false);
+        if (queue->Enter()) Work(/*as_caller=*/false);
         coming->fetch_sub(1);
       });
     }
   }
 
-  void Work(bool home) {
+  void Work(bool as_caller) {
     const std::shared_ptr<Queue> queue = queue_;
     std::vector<int> taken;
     while (true) {
       taken.clear();
-      if (home) {
-        if (!queue->TakeHome(shape_.most_cost, shape_.most_items, &taken)) return;
+      if (as_caller) {
+        if (!queue->TakeAsCaller(shape_.most_cost, shape_.most_items, &taken)) return;
       } else {
         const Queue::Took took = queue->Take(shape_.most_cost, shape_.most_items, &taken);
         if (took == Queue::Took::kNothing) return;
@@ -108,7 +108,7 @@ class FakeStep {
     if (shape_.one_in == 0 || item % shape_.one_in != 0) return EndItem(item, left);
     others_->Run([this, item] {
       const std::shared_ptr<Queue> queue = queue_;
-      if (EndItem(item, Queue::kNoWorker) && queue->End()) Finish();
+      if (EndItem(item, Queue::kNotAWorker) && queue->End()) Finish();
     });
     return false;
   }
@@ -125,7 +125,7 @@ class FakeStep {
   }
 
   void Finish() {
-    CHECK(!shape_.home);
+    CHECK(!shape_.has_caller);
     const std::function<void()> done = std::move(done_);
     CHECK(done != nullptr);
     delete this;
@@ -148,7 +148,7 @@ void RunSteps(const Shape& shape, int rounds, Pool* pool, Pool* others) {
     std::vector<std::atomic<int>> runs(shape.items);
     std::atomic<int> coming{0};
     auto* step = new FakeStep(shape, pool, others, &runs, &coming);
-    if (shape.home) {
+    if (shape.has_caller) {
       step->Run();
     } else {
       test::Latch ended(1);
@@ -162,13 +162,13 @@ void RunSteps(const Shape& shape, int rounds, Pool* pool, Pool* others) {
 
 std::vector<Shape> Shapes() {
   std::vector<Shape> shapes;
-  for (const bool home : {true, false}) {
+  for (const bool has_caller : {true, false}) {
     for (const int most : {1, 2, 6}) {
       for (const int one_in : {0, 1, 3}) {
-        shapes.push_back({most, home, 60, 1, one_in, 0, 1, {}});
-        shapes.push_back({most, home, 150, 2, one_in, 4, 3, {/*worth_help=*/6, {}}});
-        shapes.push_back({most, home, 150, 12, one_in, INT64_MAX, 1, {0, kSpin}});
-        shapes.push_back({most, home, 150, 3, one_in, 4, 2, {/*worth_help=*/20, kSpin}});
+        shapes.push_back({most, has_caller, 60, 1, one_in, 0, 1, {}});
+        shapes.push_back({most, has_caller, 150, 2, one_in, 4, 3, {/*min_shared_cost=*/6, {}}});
+        shapes.push_back({most, has_caller, 150, 12, one_in, INT64_MAX, 1, {0, kSpin}});
+        shapes.push_back({most, has_caller, 150, 3, one_in, 4, 2, {/*min_shared_cost=*/20, kSpin}});
       }
     }
   }
@@ -199,10 +199,10 @@ TEST(ManyStepsAtOnceOnOnePool) {
 // The shortest steps meet the end most often.
 TEST(StepsOfOneItem) {
   Pool pool(4), others(2);
-  for (const bool home : {true, false}) {
+  for (const bool has_caller : {true, false}) {
     for (const int one_in : {0, 1}) {
-      RunSteps({2, home, 1, 1, one_in, 0, 1, {}}, kRounds * 4, &pool, &others);
-      RunSteps({3, home, 4, 3, one_in, 0, 1, {0, kSpin}}, kRounds * 4, &pool, &others);
+      RunSteps({2, has_caller, 1, 1, one_in, 0, 1, {}}, kRounds * 4, &pool, &others);
+      RunSteps({3, has_caller, 4, 3, one_in, 0, 1, {0, kSpin}}, kRounds * 4, &pool, &others);
     }
   }
 }

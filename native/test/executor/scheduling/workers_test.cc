@@ -19,13 +19,13 @@ using Queue = Workers<int>;
 using Items = std::vector<int>;
 constexpr int64_t kNoLimit = INT64_MAX;
 
-int Add(Queue* queue, const std::vector<Queue::Ready>& ready, int64_t left = Queue::kNoWorker) {
+int Add(Queue* queue, const std::vector<Queue::Ready>& ready, int64_t left = Queue::kNotAWorker) {
   return queue->Add(ready.data(), ready.data() + ready.size(), left);
 }
 
-// One worker that has entered, and a queue that has no home.
+// One worker that has entered, and a queue that has no caller.
 struct OneInside {
-  explicit OneInside(int most = 1) : queue(most, /*home=*/false) { queue.Join(); }
+  explicit OneInside(int most = 1) : queue(most, /*has_caller=*/false) { queue.Join(); }
 
   Items Take(int64_t most_cost = kNoLimit, size_t most_items = 1) {
     Items taken;
@@ -47,10 +47,10 @@ TEST(TheHighestPriorityFirstAndOfEqualOnesTheEarliest) {
 
 TEST(KnowsWhetherSomethingGoesBefore) {
   OneInside one;
-  CHECK(!one.queue.HasBefore(-100));
+  CHECK(!one.queue.HasHigher(-100));
   Add(&one.queue, {{4, 0, 1}, {7, 0, 2}});
-  CHECK(one.queue.HasBefore(6));
-  CHECK(!one.queue.HasBefore(7));
+  CHECK(one.queue.HasHigher(6));
+  CHECK(!one.queue.HasHigher(7));
 }
 
 TEST(ABatchKeepsToItsCost) {
@@ -102,7 +102,7 @@ TEST(RandomBatchesAreThoseOfASortedList) {
 }
 
 TEST(SendsAsManyAsThereIsWorkForAndNoMore) {
-  Queue queue(4, /*home=*/false);
+  Queue queue(4, /*has_caller=*/false);
   CHECK_EQ(Add(&queue, {{0, 0, 1}, {0, 0, 2}}), 2);
   CHECK_EQ(Add(&queue, {{0, 0, 3}}), 1);
   CHECK_EQ(Add(&queue, std::vector<Queue::Ready>(50, {0, 0, 4})), 1);
@@ -117,7 +117,7 @@ TEST(SendsAsManyAsThereIsWorkForAndNoMore) {
 }
 
 TEST(AnIdleWorkerTakesTheFirstItself) {
-  Queue queue(3, /*home=*/false);
+  Queue queue(3, /*has_caller=*/false);
   queue.Join();
   CHECK_EQ(Add(&queue, {{0, 0, 1}}, /*left=*/0), 0);
   CHECK_EQ(Add(&queue, {{0, 0, 2}}, /*left=*/0), 1);
@@ -125,7 +125,7 @@ TEST(AnIdleWorkerTakesTheFirstItself) {
 }
 
 TEST(WhatIsNotWorthHelpIsLeftToTheWorkerWhoAddedIt) {
-  Queue queue(2, /*home=*/false, {/*worth_help=*/100});
+  Queue queue(2, /*has_caller=*/false, {/*min_shared_cost=*/100});
   queue.Join();
   CHECK_EQ(Add(&queue, {{0, 40, 1}}, /*left=*/50), 0);
   CHECK_EQ(Add(&queue, {{0, 9, 2}}, /*left=*/50), 0);
@@ -137,7 +137,7 @@ TEST(WhatIsNotWorthHelpIsLeftToTheWorkerWhoAddedIt) {
   CHECK(queue.Take(kNoLimit, 1, &taken) == Queue::Took::kNothing);
   // What was taken does not count any more.
   CHECK_EQ(Add(&queue, {{0, 40, 4}}, /*left=*/50), 0);
-  CHECK_EQ(Add(&queue, {}, Queue::kNoWorker), 1);  // Nobody else would do it.
+  CHECK_EQ(Add(&queue, {}, Queue::kNotAWorker), 1);  // Nobody else would do it.
 }
 
 TEST(WhoLeavesMakesRoomForAnother) {
@@ -154,7 +154,7 @@ TEST(WhoLeavesMakesRoomForAnother) {
 }
 
 TEST(AfterTheEndNobodyEnters) {
-  Queue queue(3, /*home=*/false);
+  Queue queue(3, /*has_caller=*/false);
   CHECK_EQ(Add(&queue, {{0, 0, 1}, {0, 0, 2}, {0, 0, 3}}), 3);
   CHECK(queue.Enter());
   Items taken;
@@ -166,7 +166,7 @@ TEST(AfterTheEndNobodyEnters) {
 }
 
 TEST(TheLastToLeaveIsToldOnce) {
-  Queue queue(2, /*home=*/false);
+  Queue queue(2, /*has_caller=*/false);
   Add(&queue, {{0, 0, 1}, {0, 0, 2}});
   CHECK(queue.Enter() && queue.Enter());
   Items taken;
@@ -177,72 +177,72 @@ TEST(TheLastToLeaveIsToldOnce) {
 }
 
 TEST(WhoEndsAnEmptyStepIsTheLast) {
-  Queue queue(2, /*home=*/false);
+  Queue queue(2, /*has_caller=*/false);
   CHECK(queue.End());
-  Queue with_home(2, /*home=*/true);
-  CHECK(!with_home.End());  // Home sees to the rest.
+  Queue with_caller(2, /*has_caller=*/true);
+  CHECK(!with_caller.End());  // The caller sees to the rest.
   Items taken;
-  CHECK(!with_home.TakeHome(kNoLimit, 1, &taken));
+  CHECK(!with_caller.TakeAsCaller(kNoLimit, 1, &taken));
   CHECK(taken.empty());
 }
 
 TEST(HomeDoesNotLookForWorkAfterTheEnd) {
-  Queue queue(2, /*home=*/true, {0, std::chrono::hours(1)});
+  Queue queue(2, /*has_caller=*/true, {0, std::chrono::hours(1)});
   queue.End();
   Items taken;
-  CHECK(!queue.TakeHome(kNoLimit, 1, &taken));
+  CHECK(!queue.TakeAsCaller(kNoLimit, 1, &taken));
 }
 
 TEST(HomeCountsAsOneThatWorks) {
-  Queue queue(1, /*home=*/true);
-  CHECK_EQ(Add(&queue, {{0, 0, 1}, {0, 0, 2}}), 0);  // Home is not waiting, and alone.
+  Queue queue(1, /*has_caller=*/true);
+  CHECK_EQ(Add(&queue, {{0, 0, 1}, {0, 0, 2}}), 0);  // The caller is not waiting, and alone.
   Items taken;
-  CHECK(queue.TakeHome(kNoLimit, 1, &taken) && queue.TakeHome(kNoLimit, 1, &taken));
+  CHECK(queue.TakeAsCaller(kNoLimit, 1, &taken) && queue.TakeAsCaller(kNoLimit, 1, &taken));
   CHECK(taken == Items({1, 2}));
 }
 
 TEST(HomeWakesForWork) {
   for (int round = 0; round < 400; ++round) {
-    // Home may sleep, or still look.
-    Queue queue(1, /*home=*/true, {0, std::chrono::microseconds(round % 2 ? 50 : 0)});
+    // The caller may sleep, or still look.
+    Queue queue(1, /*has_caller=*/true, {0, std::chrono::microseconds(round % 2 ? 50 : 0)});
     Items taken;
-    std::thread home([&] {
-      while (queue.TakeHome(kNoLimit, 1, &taken)) {
+    std::thread caller([&] {
+      while (queue.TakeAsCaller(kNoLimit, 1, &taken)) {
       }
     });
-    // Whether home works or waits: nobody is sent in its place.
+    // Whether the caller works or waits: nobody is sent in its place.
     CHECK_EQ(Add(&queue, {{0, 0, 1}, {0, 0, 2}}), 0);
     CHECK_EQ(Add(&queue, {{0, 0, 3}}), 0);
     queue.End();
-    home.join();
+    caller.join();
     CHECK(taken == Items({1, 2, 3}));
   }
 }
 
 TEST(HomeWakesThoughWhoWasSentHasNotCome) {
-  Queue queue(2, /*home=*/true);
+  Queue queue(2, /*has_caller=*/true);
   // One is sent, and stays behind others in its pool for ever.
   CHECK_EQ(Add(&queue, {{0, 0, 1}}), 1);
   Items taken;
-  CHECK(queue.TakeHome(kNoLimit, 1, &taken));
+  CHECK(queue.TakeAsCaller(kNoLimit, 1, &taken));
   std::atomic<int> seen{0};
-  std::thread home([&] {
+  std::thread caller([&] {
     Items more;
-    while (queue.TakeHome(kNoLimit, 1, &more)) seen = more.back();
+    while (queue.TakeAsCaller(kNoLimit, 1, &more)) seen = more.back();
   });
-  // Nobody else is there: there is room for help once home waits.
-  while (!queue.WouldHelp()) std::this_thread::yield();
+  // Nobody else is there: there is room for help once the caller waits.
+  while (!queue.HasSpareWorker()) std::this_thread::yield();
   Add(&queue, {{0, 0, 2}});
   for (int i = 0; i < 5000 && seen != 2; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   CHECK_EQ(seen.load(), 2);
   queue.End();
-  home.join();
+  caller.join();
 }
 
 TEST(AWorkerWhoComesTooLateLeavesAgain) {
-  Queue queue(1, /*home=*/false);
+  Queue queue(1, /*has_caller=*/false);
   CHECK_EQ(Add(&queue, {{0, 0, 1}}), 1);
   queue.Join();  // Somebody else took the place meanwhile.
   CHECK(!queue.Enter());
@@ -250,27 +250,27 @@ TEST(AWorkerWhoComesTooLateLeavesAgain) {
 
 TEST(HomeReturnsOnlyWhenNobodyIsInside) {
   for (int round = 0; round < 20; ++round) {
-    Queue queue(3, /*home=*/true);
+    Queue queue(3, /*has_caller=*/true);
     CHECK_EQ(Add(&queue, {{0, 0, 1}, {0, 0, 2}, {0, 0, 3}}, /*left=*/0), 2);
     CHECK(queue.Enter() && queue.Enter());
     std::atomic<int> left{0};
     test::Latch took(1);
-    std::thread home([&] {
+    std::thread caller([&] {
       Items taken;
-      CHECK(queue.TakeHome(kNoLimit, 3, &taken));
+      CHECK(queue.TakeAsCaller(kNoLimit, 3, &taken));
       took.CountDown();
-      CHECK(!queue.TakeHome(kNoLimit, 3, &taken));
+      CHECK(!queue.TakeAsCaller(kNoLimit, 3, &taken));
       CHECK_EQ(left.load(), 2);
     });
     took.Wait();
     CHECK(!queue.End());
     Items taken;
     for (int worker = 0; worker < 2; ++worker) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Home may err meanwhile.
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // The caller may err meanwhile.
       ++left;
       CHECK(queue.Take(kNoLimit, 1, &taken) == Queue::Took::kNothing);
     }
-    home.join();
+    caller.join();
   }
 }
 

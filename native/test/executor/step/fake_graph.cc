@@ -30,8 +30,8 @@ FakeGraph::FakeGraph(int32_t nodes, unsigned seed) : kind(nodes, Kind::kHere), s
     const int drawn = random() % 8;
     if (drawn < 2) kind[node] = drawn == 0 ? Kind::kElsewhere : Kind::kWaits;
   }
-  flow = Flow(nodes, edges);
-  reads = flow.Waiting();
+  dag = Dag(nodes, edges);
+  reads = dag.InDegrees();
   int32_t slots = 0;
   for (int32_t node = 0; node < nodes; ++node) {
     first_slot.push_back(slots);
@@ -40,7 +40,7 @@ FakeGraph::FakeGraph(int32_t nodes, unsigned seed) : kind(nodes, Kind::kHere), s
   std::vector<int32_t> next_slot = first_slot;
   for (int32_t node = 0; node < nodes; ++node) {
     first_edge.push_back(int32_t(slot_of.size()));
-    for (const int32_t* to = flow.begin(node); to != flow.end(node); ++to) {
+    for (const int32_t* to = dag.begin(node); to != dag.end(node); ++to) {
       slot_of.push_back(next_slot[*to]++);
     }
   }
@@ -48,7 +48,7 @@ FakeGraph::FakeGraph(int32_t nodes, unsigned seed) : kind(nodes, Kind::kHere), s
   for (int32_t node = 0; node < nodes; ++node) {
     costed.push_back({std::to_string(node), "Fake", "CPU", node % 5 == 0});
   }
-  model = std::make_unique<CostModel>(kLearning, costed, flow);
+  model = std::make_unique<CostModel>(kLearning, costed, dag);
 }
 
 FakePropagator::FakePropagator(const FakeGraph& graph)
@@ -92,8 +92,8 @@ void FakePropagator::Propagate(int32_t node, std::vector<int32_t>* ready) {
   CHECK_EQ(runs_[node].fetch_add(1), 0);
   const uint64_t sum = Take(node);
   CHECK_EQ(sum, graph_.sums[node]);
-  const int32_t* begin = graph_.flow.begin(node);
-  const int32_t* end = graph_.flow.end(node);
+  const int32_t* begin = graph_.dag.begin(node);
+  const int32_t* end = graph_.dag.end(node);
   if (begin == end) return;
   auto* value = new (BlockCache::Get().Allocate(sizeof(Value))) Value{{int32_t(end - begin)}, sum};
   for (const int32_t* to = begin; to != end; ++to) {

@@ -17,10 +17,10 @@ struct FakeGraph {
 
   FakeGraph(int32_t nodes, unsigned seed);
 
-  Flow flow;
+  Dag dag;
   std::vector<int32_t> reads;       // How many values.
   std::vector<int32_t> first_slot;  // Of what it reads; a slot for each edge.
-  std::vector<int32_t> slot_of;     // Of each edge, in the order of the flow.
+  std::vector<int32_t> slot_of;     // Of each edge, in the order of the dag.
   std::vector<int32_t> first_edge;  // In slot_of.
   std::vector<Kind> kind;
   std::vector<uint64_t> sums;  // What the nodes give, computed one after the other.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostWorkers = 3;
 constexpr std::chrono::microseconds kSpin{5};
-constexpr int64_t kWorthHelpBatches = 1;
+constexpr int64_t kMinSharedBatches = 1;
 
 }  // namespace
 
@@ -32,31 +32,34 @@ void Cancellation::Cancel() {
   for (const auto& then : waiting) then();
 }
 
-FakeStep::FakeStep(const Place& place, Cancellation* cancellation, bool home)
-    : place_(place), cancellation_(cancellation), home_(home), propagator_(*place.graph) {}
+FakeStep::FakeStep(const Place& place, Cancellation* cancellation, bool has_caller)
+    : place_(place),
+      cancellation_(cancellation),
+      has_caller_(has_caller),
+      propagator_(*place.graph) {}
 
 bool FakeStep::Run(const Place& place, Cancellation* cancellation) {
-  FakeStep step(place, cancellation, /*home=*/true);
-  step.turn_.emplace();
+  FakeStep step(place, cancellation, /*has_caller=*/true);
+  step.admission_.emplace();
   std::vector<int32_t> roots;
   step.Begin(&roots);
   step.AddCommon(roots, /*left=*/0);
-  step.Work(/*home=*/true);
-  step.TellTrial();
+  step.Work(/*as_caller=*/true);
+  step.RecordInTrial();
   CHECK(step.failed_ || step.propagator_.HasRunAll());
   return !step.failed_;
 }
 
 void FakeStep::RunAsync(const Place& place, Cancellation* cancellation,
                         std::function<void(bool)> done) {
-  auto* step = new FakeStep(place, cancellation, /*home=*/false);
+  auto* step = new FakeStep(place, cancellation, /*has_caller=*/false);
   step->done_ = std::move(done);
   std::vector<int32_t> roots;
   step->Begin(&roots);
   // Counts as a node until all are scheduled: the step must not end, and go, before.
   step->outstanding_.fetch_add(1);
   const std::shared_ptr<Queue> workers = step->workers_;
-  step->AddCommon(roots, Queue::kNoWorker);
+  step->AddCommon(roots, Queue::kNotAWorker);
   if (step->outstanding_.fetch_sub(1) == 1 && workers->End()) step->Finish();
 }
 
@@ -76,7 +79,7 @@ void FakeStep::Begin(std::vector<int32_t>* roots) {
       batch_ops_ = size_t(model->settings().batch_ops);
     }
   }
-  workers_ = std::make_shared<Queue>(place_.one_worker ? 1 : kMostWorkers, home_,
+  workers_ = std::make_shared<Queue>(place_.one_worker ? 1 : kMostWorkers, has_caller_,
                                      Queue::Settings{learned_ == nullptr ? 0 : batch_ns_, kSpin});
   propagator_.ActivateRoots(roots);
   outstanding_.store(int64_t(roots->size()), std::memory_order_relaxed);
@@ -124,7 +127,7 @@ bool FakeStep::EndNode(int32_t node, bool ok, Local* local) {
   if (ready.empty()) return outstanding_.fetch_sub(1) == 1;
   if (local == nullptr) {
     outstanding_.fetch_add(int64_t(ready.size()));
-    AddCommon(ready, Queue::kNoWorker);
+    AddCommon(ready, Queue::kNotAWorker);
     return outstanding_.fetch_sub(1) == 1;
   }
   outstanding_.fetch_add(int64_t(ready.size()) - 1);
@@ -136,7 +139,7 @@ void FakeStep::Schedule(const std::vector<int32_t>& ready, Local* local) {
   std::vector<Queue::Ready> common;
   for (const int32_t node : ready) {
     const int64_t cost = CostOf(node);
-    const bool first = local->empty() && !workers_->HasBefore(PriorityOf(node));
+    const bool first = local->empty() && !workers_->HasHigher(PriorityOf(node));
     if (place_.one_worker || (learned_ != nullptr && cost <= batch_ns_) || first) {
       local->items.push_back(node);
       local->cost += cost;
@@ -154,7 +157,7 @@ void FakeStep::AddCommon(const std::vector<int32_t>& ready, int64_t left) {
   Send(workers_->Add(common.data(), common.data() + common.size(), left));
 }
 
-void FakeStep::GiveBack(Local* local, size_t nodes) {
+void FakeStep::ReturnToQueue(Local* local, size_t nodes) {
   const auto first = local->items.begin() + local->next;
   const std::vector<int32_t> given(first, first + nodes);
   for (const int32_t node : given) local->cost -= CostOf(node);
@@ -165,22 +168,22 @@ void FakeStep::GiveBack(Local* local, size_t nodes) {
 void FakeStep::Send(int workers) {
   for (; workers > 0; --workers) {
     place_.pool->Run([this, queue = workers_] {
-      if (queue->Enter()) Work(/*home=*/false);
+      if (queue->Enter()) Work(/*as_caller=*/false);
     });
   }
 }
 
-void FakeStep::Work(bool home) {
+void FakeStep::Work(bool as_caller) {
   const std::shared_ptr<Queue> workers = workers_;
   Local local;
   while (true) {
     local.items.clear();
     local.next = 0;
     local.cost = 0;
-    if (home) {
-      turn_->Pause();
-      const bool took = workers->TakeHome(batch_ns_, batch_ops_, &local.items);
-      turn_->Resume();
+    if (as_caller) {
+      admission_->Pause();
+      const bool took = workers->TakeAsCaller(batch_ns_, batch_ops_, &local.items);
+      admission_->Resume();
       if (!took) return;
     } else {
       const Queue::Took took = workers->Take(batch_ns_, batch_ops_, &local.items);
@@ -206,21 +209,21 @@ void FakeStep::RunLocal(Local* local) {
     }
     if (learned_ == nullptr || ++run < batch_ops_ || local->empty()) continue;
     run = 0;
-    if (workers_->HasBefore(PriorityOf(local->items[local->next]))) {
-      GiveBack(local, local->pending());
-    } else if (local->cost > kWorthHelpBatches * batch_ns_ && workers_->WouldHelp()) {
-      GiveBack(local, local->pending() / 2);
+    if (workers_->HasHigher(PriorityOf(local->items[local->next]))) {
+      ReturnToQueue(local, local->pending());
+    } else if (local->cost > kMinSharedBatches * batch_ns_ && workers_->HasSpareWorker()) {
+      ReturnToQueue(local, local->pending() / 2);
     }
   }
 }
 
-void FakeStep::TellTrial() {
-  if (tried_ != nullptr && !failed_) tried_->trial.Took(tried_order_, Ticks() - began_);
+void FakeStep::RecordInTrial() {
+  if (tried_ != nullptr && !failed_) tried_->trial.Record(tried_order_, Ticks() - began_);
 }
 
 void FakeStep::Finish() {
-  CHECK(!home_);
-  TellTrial();
+  CHECK(!has_caller_);
+  RecordInTrial();
   CHECK(failed_ || propagator_.HasRunAll());
   const std::function<void(bool)> done = std::move(done_);
   const bool ok = !failed_;

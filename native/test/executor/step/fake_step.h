@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "executor/scheduling/cost_model.h"
 #include "executor/scheduling/admission.h"
+#include "executor/scheduling/cost_model.h"
 #include "executor/scheduling/workers.h"
 #include "test/executor/step/fake_graph.h"
 #include "test/support/pool.h"
@@ -30,8 +30,8 @@ class Cancellation {
   std::vector<std::function<void()>> waiting_;
 };
 
-// Runs a graph as executor/propagated_step.cc does, with the same queue, turns, batches and order of
-// events, so that a sanitizer sees these without TensorFlow.
+// Runs a graph as executor/policies/propagated/ does, with the same queue, admission, batches and
+// order of events, so that a sanitizer sees these without TensorFlow.
 class FakeStep {
  public:
   struct Place {
@@ -59,7 +59,7 @@ class FakeStep {
     int32_t batch = 0;
   };
 
-  FakeStep(const Place& place, Cancellation* cancellation, bool home);
+  FakeStep(const Place& place, Cancellation* cancellation, bool has_caller);
 
   void Begin(std::vector<int32_t>* roots);
   int64_t CostOf(int32_t node) const { return learned_ == nullptr ? 0 : learned_->average_ns[node]; }
@@ -72,16 +72,16 @@ class FakeStep {
   bool EndNode(int32_t node, bool ok, Local* local);
   void Schedule(const std::vector<int32_t>& ready, Local* local);
   void AddCommon(const std::vector<int32_t>& ready, int64_t left);
-  void GiveBack(Local* local, size_t nodes);
+  void ReturnToQueue(Local* local, size_t nodes);
   void Send(int workers);
-  void Work(bool home);
+  void Work(bool as_caller);
   void RunLocal(Local* local);
   void Finish();
-  void TellTrial();
+  void RecordInTrial();
 
   const Place place_;
   Cancellation* const cancellation_;
-  const bool home_;
+  const bool has_caller_;
   FakePropagator propagator_;
   std::atomic<int64_t> outstanding_{0};
   std::atomic<bool> failed_{false};
@@ -94,7 +94,7 @@ class FakeStep {
   int64_t batch_ns_ = INT64_MAX;
   size_t batch_ops_ = 1;
   std::shared_ptr<Queue> workers_;
-  std::optional<Turn> turn_;
+  std::optional<Admission> admission_;
   std::function<void(bool)> done_;
 };
 

@@ -1,4 +1,5 @@
-// The concurrent part of a step, many at once: what is ready, who runs it, turns, values, the end.
+// The concurrent part of a step, many at once: what is ready, who runs it, admission, values, the
+// end.
 
 #include <atomic>
 #include <memory>
@@ -6,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "test/support/check.h"
 #include "test/executor/step/fake_step.h"
+#include "test/support/check.h"
 #include "test/support/latch.h"
 #include "test/support/pool.h"
 
@@ -32,7 +33,7 @@ struct Ends {
 };
 
 // Steps of one client, some of which another thread cancels while they run.
-void RunSteps(const FakeStep::Place& place, bool home, unsigned seed, Pool* cancellers,
+void RunSteps(const FakeStep::Place& place, bool has_caller, unsigned seed, Pool* cancellers,
               Ends* ends) {
   std::mt19937 random(seed);
   for (int i = 0; i < kSteps; ++i) {
@@ -40,7 +41,7 @@ void RunSteps(const FakeStep::Place& place, bool home, unsigned seed, Pool* canc
     const bool cancel = random() % 4 == 0;
     if (cancel) cancellers->Run([cancellation] { cancellation->Cancel(); });
     bool ok = false;
-    if (home) {
+    if (has_caller) {
       ok = FakeStep::Run(place, cancellation.get());
     } else {
       test::Latch ended(1);
@@ -55,7 +56,7 @@ void RunSteps(const FakeStep::Place& place, bool home, unsigned seed, Pool* canc
   }
 }
 
-// Half of the clients wait for their steps at home; all steps are of one executor.
+// Half of the clients call their steps and wait for them; all steps are of one executor.
 void RunClients(int32_t nodes, bool one_worker, unsigned seed) {
   const FakeGraph graph(nodes, seed);
   Ends ends;

@@ -1,0 +1,265 @@
+#ifndef WORKBENCH_STAGING_BUFFER_STAGE_BUFFER_WAITS_INL_H_
+#define WORKBENCH_STAGING_BUFFER_STAGE_BUFFER_WAITS_INL_H_
+
+// What StageBuffer does with its lock held: admit, serve, wake and end calls that wait, and their
+// deadlines; stage_buffer.h includes this.
+
+#include <chrono>
+
+#include "staging/buffer/stage_buffer.h"
+
+namespace workbench {
+
+template <typename Record>
+Outcome StageBuffer<Record>::RefusalLocked(const char* call, const Ticket& ticket,
+                                           int64_t token) const {
+  if (ticket.cancelled) return StepCancelled(stage_, call);
+  if (!started_) return NotResumed(stage_, call);
+  if (token != token_) return Superseded(stage_, call);
+  if (cancelled_) return CallCancelled(stage_, call, error_.message);
+  return Outcome();
+}
+
+template <typename Record>
+Outcome StageBuffer<Record>::TakeRefusalLocked(const Ticket& ticket, int64_t step,
+                                               bool ahead) const {
+  if (ticket.cancelled) return StepCancelled(stage_, "take");
+  if (rest_.producers == 0 || EndedLocked()) return Outcome();
+  if (rest_.IsInitializing(step)) return TakeWhileInitializing(stage_);
+  if (ahead && !rest_.initializing.empty()) return Restarted(stage_, "take");
+  if (ahead && rest_.NotReady()) return NotReady(stage_, rest_.NotReady()->message);
+  return rest_.cut_short && rest_.restarting.empty() ? RestartCutShort(stage_) : Outcome();
+}
+
+template <typename Record>
+bool StageBuffer<Record>::HasQueuedPutLocked(int64_t thread) const {
+  return std::any_of(queued_puts_.begin(), queued_puts_.end(),
+                     [thread](const QueuedPut& entry) { return entry.thread == thread; });
+}
+
+template <typename Record>
+void StageBuffer<Record>::AdmitLocked(Record record, int64_t thread, int64_t start_ns) {
+  const int64_t number = next_number_++;
+  items_.push_back({number, std::move(record)});
+  if (events_.recording()) {
+    events_.Add({BufferEvent::kPut, number, thread, start_ns, WallNanos(),
+                 static_cast<int64_t>(items_.size())});
+  }
+}
+
+template <typename Record>
+void StageBuffer<Record>::PopLocked(int64_t step, int64_t start_ns, TakeDone done, After* after) {
+  Item item = std::move(items_.front());
+  items_.pop_front();
+  if (events_.recording()) {
+    events_.Add({BufferEvent::kTake, item.number, step, start_ns, WallNanos(),
+                 static_cast<int64_t>(items_.size())});
+  }
+  after->HandOver(std::move(done), std::move(item.record));
+}
+
+template <typename Record>
+void StageBuffer<Record>::ServeTakesLocked(After* after) {
+  while (!items_.empty() && !waiting_takes_.empty()) {
+    WaitingTake taking = std::move(waiting_takes_.front());
+    waiting_takes_.pop_front();
+    ClearDeadlineLocked(*taking.ticket);
+    PopLocked(taking.step, taking.start_ns, std::move(taking.done), after);
+  }
+}
+
+template <typename Record>
+void StageBuffer<Record>::AdmitQueuedLocked(After* after) {
+  while (!queued_puts_.empty() && HasRoomLocked()) {
+    QueuedPut entry = std::move(queued_puts_.front());
+    queued_puts_.pop_front();
+    ClearDeadlineLocked(*entry.ticket);
+    AdmitLocked(std::move(entry.record), entry.thread, entry.start_ns);
+    if (entry.done) after->Call(std::move(entry.done), Outcome());
+    EndFlushesLocked(entry.thread, after);
+    ServeTakesLocked(after);
+  }
+}
+
+template <typename Record>
+void StageBuffer<Record>::EndFlushesLocked(int64_t thread, After* after) {
+  if (waiting_flushes_.empty() || HasQueuedPutLocked(thread)) return;
+  for (auto flush = waiting_flushes_.begin(); flush != waiting_flushes_.end();) {
+    if (flush->thread == thread) {
+      ClearDeadlineLocked(*flush->ticket);
+      after->Call(std::move(flush->done), Outcome());
+      flush = waiting_flushes_.erase(flush);
+    } else {
+      ++flush;
+    }
+  }
+}
+
+template <typename Record>
+void StageBuffer<Record>::DropItemsLocked(After* after) {
+  for (Item& item : items_) after->dropped.push_back(std::move(item.record));
+  items_.clear();
+}
+
+template <typename Record>
+void StageBuffer<Record>::SettleLocked(After* after) {
+  if (!rest_.All()) return;
+  if (!rest_.restarting.empty()) {
+    for (auto& resting : rest_.resting) resting.reason = RestReason::kReady;
+    rest_.cut_short = false;
+    EndRestartsLocked(after);
+  }
+  if (const auto* cause = rest_.NotReady()) {
+    const Outcome not_ready = NotReady(stage_, cause->message);
+    EndTakesLocked(not_ready, after, [](const WaitingTake& taking) { return taking.ahead; });
+  }
+  if (!rest_.initializing.empty() || waiting_takes_.empty()) return;
+  rest_.HaveEnded() ? EndTakesLocked(EndOfEpoch(stage_), after) : WakeLocked(after);
+}
+
+template <typename Record>
+void StageBuffer<Record>::WakeLocked(After* after) {
+  for (auto& resting : rest_.resting) after->Call(std::move(resting.done), Outcome());
+  rest_.resting.clear();
+}
+
+template <typename Record>
+void StageBuffer<Record>::EndRestartsLocked(After* after) {
+  for (auto& restarting : rest_.restarting) {
+    ClearDeadlineLocked(*restarting.ticket);
+    after->Call(std::move(restarting.done), Outcome());
+  }
+  rest_.restarting.clear();
+}
+
+template <typename Record>
+template <typename End>
+void StageBuffer<Record>::EndRestsLocked(const End& end, After* after) {
+  for (auto& resting : rest_.resting) after->Call(std::move(resting.done), end("rest"));
+  rest_.resting.clear();
+  EndRestartsLocked(after);
+}
+
+template <typename Record>
+void StageBuffer<Record>::EndTakesLocked(const Outcome& outcome, After* after) {
+  EndTakesLocked(outcome, after, [](const WaitingTake&) { return true; });
+}
+
+template <typename Record>
+template <typename Ends>
+void StageBuffer<Record>::EndTakesLocked(const Outcome& outcome, After* after, const Ends& ends) {
+  for (auto taking = waiting_takes_.begin(); taking != waiting_takes_.end();) {
+    if (!ends(*taking)) {
+      ++taking;
+      continue;
+    }
+    ClearDeadlineLocked(*taking->ticket);
+    after->Call(std::move(taking->done), outcome);
+    taking = waiting_takes_.erase(taking);
+  }
+}
+
+template <typename Record>
+template <typename End>
+void StageBuffer<Record>::EndWaitsLocked(const End& end, bool takes, After* after) {
+  for (QueuedPut& entry : queued_puts_) {
+    ClearDeadlineLocked(*entry.ticket);
+    after->dropped.push_back(std::move(entry.record));
+    if (entry.done) after->Call(std::move(entry.done), end("put"));
+  }
+  queued_puts_.clear();
+  for (WaitingFlush& flush : waiting_flushes_) {
+    ClearDeadlineLocked(*flush.ticket);
+    after->Call(std::move(flush.done), end("flush"));
+  }
+  waiting_flushes_.clear();
+  if (takes) EndTakesLocked(end("take"), after);
+}
+
+template <typename Record>
+void StageBuffer<Record>::SetDeadlineLocked(const TicketPtr& ticket, int64_t timeout_millis) {
+  if (deadlines_ == nullptr) deadlines_ = DeadlineThread::Acquire();
+  constexpr int64_t kYear = int64_t{365} * 24 * 3600 * 1000;  // Far from the clock's overflow.
+  const std::chrono::milliseconds wait(std::clamp<int64_t>(timeout_millis, 0, kYear));
+  ticket->deadline = deadlines_->Schedule(
+      DeadlineThread::Clock::now() + wait, [weak = this->weak_from_this(), ticket] {
+        if (auto self = weak.lock()) self->OnDeadline(ticket);
+      });
+}
+
+template <typename Record>
+void StageBuffer<Record>::ClearDeadlineLocked(Ticket& ticket) {
+  if (ticket.deadline == DeadlineThread::kNone) return;
+  deadlines_->Cancel(ticket.deadline);
+  ticket.deadline = DeadlineThread::kNone;
+}
+
+template <typename Record>
+void StageBuffer<Record>::OnDeadline(const TicketPtr& ticket) {
+  After after;
+  std::lock_guard<std::mutex> lock(mu_);
+  // Disarmed just as it fired: the call has ended, or its owner has come after all.
+  if (ticket->deadline == DeadlineThread::kNone) return;
+  ticket->deadline = DeadlineThread::kNone;
+  for (QueuedPut& entry : queued_puts_) {
+    if (entry.ticket != ticket) continue;
+    after.Call(std::move(entry.done), PutTimedOut(stage_, capacity_, entry.timeout_millis));
+    entry.done = nullptr;
+    return;
+  }
+  RemoveLocked(ticket, &after, [this](const char* call, int64_t timeout_millis) {
+    if (std::string(call) == "take") return NeverStarted(stage_, timeout_millis);
+    // The step that initializes the input goes on: the producers may be those of a dead client.
+    if (std::string(call) == "restart") return Outcome();
+    return FlushTimedOut(stage_, capacity_, timeout_millis);
+  });
+}
+
+template <typename Record>
+template <typename End>
+void StageBuffer<Record>::RemoveLocked(const TicketPtr& ticket, After* after, const End& end) {
+  const auto is_it = [&](const auto& waiting) { return waiting.ticket == ticket; };
+  auto entry = std::find_if(queued_puts_.begin(), queued_puts_.end(), is_it);
+  if (entry != queued_puts_.end()) {
+    if (!entry->done) return;
+    ClearDeadlineLocked(*ticket);
+    after->Call(std::move(entry->done), end("put", entry->timeout_millis));
+    after->dropped.push_back(std::move(entry->record));
+    const int64_t thread = entry->thread;
+    queued_puts_.erase(entry);
+    EndFlushesLocked(thread, after);
+    return;
+  }
+  auto flush = std::find_if(waiting_flushes_.begin(), waiting_flushes_.end(), is_it);
+  if (flush != waiting_flushes_.end()) {
+    ClearDeadlineLocked(*ticket);
+    after->Call(std::move(flush->done), end("flush", flush->timeout_millis));
+    waiting_flushes_.erase(flush);
+    return;
+  }
+  auto resting = std::find_if(rest_.resting.begin(), rest_.resting.end(), is_it);
+  if (resting != rest_.resting.end()) {
+    after->Call(std::move(resting->done), end("rest", 0));
+    rest_.resting.erase(resting);
+    return;
+  }
+  auto restarting = std::find_if(rest_.restarting.begin(), rest_.restarting.end(), is_it);
+  if (restarting != rest_.restarting.end()) {
+    ClearDeadlineLocked(*ticket);
+    after->Call(std::move(restarting->done), end("restart", 0));
+    rest_.restarting.erase(restarting);
+    rest_.cut_short = true;
+    if (rest_.restarting.empty()) EndTakesLocked(RestartCutShort(stage_), after);
+    return;
+  }
+  auto taking = std::find_if(waiting_takes_.begin(), waiting_takes_.end(), is_it);
+  if (taking != waiting_takes_.end()) {
+    ClearDeadlineLocked(*ticket);
+    after->Call(std::move(taking->done), end("take", taking->start_timeout_millis));
+    waiting_takes_.erase(taking);
+  }
+}
+
+}  // namespace workbench
+
+#endif  // WORKBENCH_STAGING_BUFFER_STAGE_BUFFER_WAITS_INL_H_
