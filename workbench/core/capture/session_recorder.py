@@ -40,8 +40,8 @@ _ASKED = "step_stats=True asked for them"
 class SessionRecorder:
     """Collects traced runs of one session and the events of its stages, then makes the Trace.
 
-    Between `start` and `stop` every stage of the session is traced; the main steps are added by
-    whoever runs them. Safe for several threads that run steps.
+    Between `start` and `stop` every stage of the session is traced; its
+    caller adds the main steps. Safe for several threads that run steps.
     """
 
     def __init__(
