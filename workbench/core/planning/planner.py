@@ -94,12 +94,12 @@ def plan_of(
       candidates: one for each side; None leaves the side as it is.
       options: of the stages; exceptions as integer codes.
       predictions: what the candidates that were weighed would give.
-      compute_device: as in `plan`.
+      compute_device: as in `plan_stages`.
     """
     stages: list[PlannedStage] = []
     edits: list[Edit] = []
-    for number, (side, candidate) in enumerate(zip(boundary.sides, candidates, strict=True)):
-        name = _name(boundary, options.name, number)
+    for side, candidate in zip(boundary.sides, candidates, strict=True):
+        name = _name(boundary, options.name, side.number)
         planned = (
             _planned(boundary, side, candidate, options, name, compute_device) if candidate else ()
         )
