@@ -1,7 +1,7 @@
 """`import workbench.compat.v1 as tf`: tf.compat.v1, and DeepRec's names beside it.
 
 Everything that is not named here is handed through to `tf.compat.v1`. As with DeepRec, which is a
-TensorFlow 1.15, importing this module switches the process to graph mode with v1 behaviour, so
+TensorFlow 1.15, importing this module switches the process to graph mode with v1 behavior, so
 import it before building anything.
 """
 

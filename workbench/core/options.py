@@ -148,7 +148,7 @@ class ExecutorPolicy(enum.StrEnum):
 
     NORMAL: as TensorFlow's own executor does.
     INLINE: every node on the thread that made it ready; most of a step runs on one thread.
-    COST_MODEL: the costs of nodes are learned from some steps; from then on the longest way to the
+    COST_MODEL: the costs of nodes are learned from some steps; from then on the longest path to the
       end of the step goes first, and cheap nodes are run together.
     """
 

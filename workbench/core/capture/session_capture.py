@@ -1,231 +1,26 @@
-"""Runs steps under a tracer → Trace: main steps, stage runs ahead of them, and the buffer between.
+"""Runs steps of a session under a tracer → Trace: the hook, and a function for plain sessions.
 
-Of a session on one of Workbench's executors the executor records the ops, at about 30 ns an op. Of
-any other the tracer is stock TensorFlow's step stats, which lengthen the step by a third or more;
-a capture that has to fall back on them says so. The time of untraced steps is noted beside either.
+The time of untraced steps is noted beside that of the traced ones.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import logging
-import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
-from workbench.core.capture.cpu_time import CpuSampler, StepClock, cores_while_waiting
-from workbench.core.capture.idle_cores import packs_when_idle
-from workbench.core.capture.op_events import Recording, op_columns
-from workbench.core.capture.step_stats import stats_columns
-from workbench.core.session.session_facts import server_of, trace_level, traced_by_executor
-from workbench.core.session.stage_run import StageRun, live_runs
-from workbench.core.staging.stage_record import StageRunRecord
-from workbench.core.trace.builder import StepRecord, build_trace
-from workbench.core.trace.meta import EXECUTOR, STEP_STATS, TraceMeta, UntracedSteps
-from workbench.core.trace.op_columns import OpColumns
+from workbench.core.capture.cpu_time import StepClock
+from workbench.core.capture.session_recorder import SessionRecorder
+from workbench.core.session.session_facts import server_of
+from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 from workbench.errors import TraceError
 
 v1 = tf.compat.v1
-_LOG = logging.getLogger("workbench")
-_ASKED = "step_stats=True asked for them"
-
-
-class Recorder:
-    """Collects traced runs of one session and the events of its stages, then makes the Trace.
-
-    Between `start` and `stop` every stage of the session is traced; the main steps are added by
-    whoever runs them. Safe for several threads that run steps.
-    """
-
-    def __init__(
-        self,
-        session: Any,
-        title: str = "",
-        untraced: UntracedSteps | None = None,
-        step_stats: bool = False,
-        sample_cpu: bool = True,
-    ) -> None:
-        """`untraced` is the time of the steps before, as `StepClock.untraced` gives it.
-
-        `step_stats` and `sample_cpu` are as of `CaptureHook.start`.
-        """
-        self._session = session
-        self._why = _ASKED if step_stats else _why_step_stats(session)
-        self._step_stats = bool(self._why)
-        if self._step_stats and not step_stats:
-            _LOG.warning(
-                "the capture uses TensorFlow's step stats, which lengthen every step and op: %s; "
-                "step_stats=True asks for them without this line",
-                self._why,
-            )
-        # A server's ops use the CPU of another process.
-        self._sample_cpu = sample_cpu and not server_of(session)
-        self._title = title
-        self._untraced = untraced
-        self._lock = threading.Lock()
-        self._steps: list[StepRecord] = []
-        self._stage_runs: list[tuple[StageRunRecord, int]] = []
-        self._stages: list[StageRun] = []
-        self._sampler: CpuSampler | None = None
-        self._recording: Recording | None = None
-        self._clock = StepClock()
-
-    def start(self) -> None:
-        """Switches the tracer, that of the stages and the buffers' event logs on."""
-        # First: of a run that is recorded, every op must be.
-        self._recording = None if self._step_stats else Recording()
-        self._stages = list(live_runs(self._session))
-        for stage in self._stages:
-            stage.drain(True)
-            stage.step_stats = self._step_stats
-            stage.sink = self._add_stage_run
-        self._sampler = CpuSampler() if self._sample_cpu else None
-
-    def begin_step(self) -> Any:
-        """Call it before a run of the main step.
-
-        Returns:
-          RunOptions under which to run it and to ask for its metadata; None needs neither.
-        """
-        self._clock.begin()
-        if not self._step_stats:
-            return None
-        return v1.RunOptions(trace_level=trace_level(self._session))
-
-    def add_step(self, number: int, start_ns: int, metadata: Any) -> None:
-        """Adds the run of the main step that this thread began at `start_ns` and has just ended."""
-        step = StepRecord(
-            number=number,
-            client=threading.get_ident(),
-            start_ns=start_ns,
-            end_ns=time.time_ns(),
-            metadata=metadata if self._step_stats else None,
-            thread_id=threading.get_native_id(),
-        )
-        with self._lock:
-            self._steps.append(step)
-
-    def stop(self) -> Trace:
-        """Switches everything off again and returns what was seen.
-
-        Raises:
-          TraceError: no step was run in between.
-        """
-        samples = self._sampler.stop() if self._sampler else None
-        events = {}
-        try:
-            for stage in self._stages:
-                stage.sink = None
-                events[stage.runner.stage] = stage.drain(False)
-        except (tf.errors.OpError, RuntimeError) as error:
-            self.abandon()
-            raise TraceError(
-                f"the session ended before the trace was taken: {error}; "
-                "stop the capture before the session closes"
-            ) from error
-        with self._lock:
-            steps, stage_runs = list(self._steps), list(self._stage_runs)
-        if not steps:
-            self.abandon()
-            raise TraceError(
-                "no step was run between start and stop, so there is nothing to show; "
-                "run at least one step while the capture is on"
-            )
-        runs = [run for run, _ in stage_runs]
-        if self._recording is not None:
-            ops, lost = _recorded_ops(self._recording, steps, stage_runs)
-        else:
-            metadata = [step.metadata for step in steps] + [run.metadata for run in runs]
-            ops, lost = stats_columns(metadata), 0
-        meta = dataclasses.replace(self._meta(), lost_ops=lost)
-        if samples is not None:
-            meta = _with_cpu_facts(meta, cores_while_waiting(ops, len(steps), samples))
-        return build_trace(steps, runs, events, meta, ops)
-
-    def abandon(self) -> None:
-        """Switches everything off; what was seen is dropped."""
-        if self._recording:
-            self._recording.abandon()
-        if self._sampler:
-            self._sampler.stop()
-        for stage in self._stages:
-            stage.sink = None
-            with contextlib.suppress(tf.errors.OpError, RuntimeError):
-                stage.drain(False)
-
-    def _add_stage_run(self, run: StageRunRecord) -> None:
-        # Called by the thread that ran it.
-        with self._lock:
-            self._stage_runs.append((run, threading.get_native_id()))
-
-    def _meta(self) -> TraceMeta:
-        config = getattr(self._session, "_config", None)
-        threads = config.inter_op_parallelism_threads if config else 0
-        return TraceMeta(
-            title=self._title,
-            tensorflow=tf.version.VERSION,
-            cores=os.cpu_count(),
-            capacity={s.runner.stage: s.runner.options.capacity for s in self._stages},
-            inter_op_threads=max(0, threads),
-            source=STEP_STATS if self._step_stats else EXECUTOR,
-            step_stats=self._why,
-            untraced=self._untraced or self._while_traced(),
-        )
-
-    def _while_traced(self) -> UntracedSteps | None:
-        """The time of the traced steps; the executor's recording hardly lengthens them."""
-        steps = self._clock.untraced() if self._recording is not None else None
-        return dataclasses.replace(steps, while_traced=True) if steps else None
-
-
-def _why_step_stats(session: Any) -> str:
-    """Why a session can be traced with step stats alone, and what to do; else empty."""
-    server = server_of(session)
-    if server:
-        return (
-            f"a session on a server ({server}) runs on TensorFlow's own executor; trace a session "
-            "without a server"
-        )
-    if traced_by_executor(session):
-        return ""
-    return (
-        "the session does not run on one of Workbench's executors, which record their ops; make it "
-        'with config=wb.executor_options("normal", config=…)'
-    )
-
-
-def _recorded_ops(
-    recording: Recording,
-    steps: Sequence[StepRecord],
-    stage_runs: Sequence[tuple[StageRunRecord, int]],
-) -> tuple[OpColumns, int]:
-    """The ops of these runs, in this order, and how many the recording lost."""
-    events = recording.stop()
-    runs = [(step.thread_id, step.start_ns, step.end_ns) for step in steps]
-    runs += [(thread, run.start_ns, run.end_ns) for run, thread in stage_runs]
-    ops = op_columns(events, np.array(runs, np.int64))
-    if events.lost:
-        _LOG.warning(
-            "the trace lacks %d ops: more ran than the tracer's memory holds; trace fewer steps at "
-            "a time",
-            events.lost,
-        )
-    return ops, events.lost
-
-
-def _with_cpu_facts(meta: TraceMeta, source_cores: float | None) -> TraceMeta:
-    return dataclasses.replace(
-        meta,
-        source_cores=None if source_cores is None else round(source_cores, 3),
-        packs_when_idle=packs_when_idle(),
-    )
 
 
 class CaptureHook(tf.compat.v1.train.SessionRunHook):
@@ -255,7 +50,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         self.clock = StepClock()
         self._title = title
         self._session: Any = None
-        self._recorder: Recorder | None = None
+        self._recorder: SessionRecorder | None = None
         self._local = threading.local()
         self._lock = threading.Lock()
         self._step = 0
@@ -279,7 +74,9 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
             )
         if self._recorder is not None:
             raise TraceError("the capture is on already; stop it before starting it again")
-        recorder = Recorder(self._session, self._title, self._untraced(), step_stats, sample_cpu)
+        recorder = SessionRecorder(
+            self._session, self._title, self._untraced(), step_stats, sample_cpu
+        )
         recorder.start()
         self._recorder = recorder
 
@@ -361,7 +158,7 @@ def capture_steps(
     Raises:
       TraceError: steps below 1.
     """
-    recorder = Recorder(session, title, step_stats=step_stats)
+    recorder = SessionRecorder(session, title, step_stats=step_stats)
     recorder.start()
     try:
         for number in range(1, steps + 1):

@@ -49,7 +49,7 @@ class LearnedCosts(Displayed):
         device and set of feeds and fetches), learned (whether it schedules by costs, its own or
         given ones), steps (measured), node, op, device, count (runs of the node that were
         measured), average_ns (of a run; an asynchronous kernel's waiting is not counted; 0 where
-        nothing is known), critical_path_ns (all of the node's runs in a step, and the longest way
+        nothing is known), critical_path_ns (all of the node's runs in a step, and the longest path
         from it to an end), slack_ns (how much longer it could take before the longest path does),
         batch (which dispatched task, from 0, it ran in in the last step scheduled by costs; -1 is
         unknown), order (by which its executor runs nodes once it has learned: "by cost"; "as

@@ -18,6 +18,7 @@ from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan
 from workbench.core.staging.error_codes import with_codes
+from workbench.core.tf_graph.concrete_function import arguments_of, is_compiled
 from workbench.core.tf_graph.import_graph import graph_view
 from workbench.errors import OptionError, UnsupportedError
 
@@ -87,17 +88,6 @@ def function_boundary(function: Any, options: SmartStageOptions) -> Boundary:
         move=options.move,
         fed=options.fed,
     )
-
-
-def arguments_of(function: Any) -> list[tf.Tensor]:
-    """The function's inputs without those through which it reads what it captures."""
-    captured = {id(tensor) for tensor in function.graph.internal_captures}
-    return [tensor for tensor in function.inputs if id(tensor) not in captured]
-
-
-def is_compiled(function: Any) -> bool:
-    """Whether XLA compiles the function as one piece."""
-    return bool(function.function_def.attr["_XlaMustCompile"].b)
 
 
 def _with_stage(decided: StagePlan, stage: PlannedStage, *edits: Edit) -> StagePlan:

@@ -17,9 +17,9 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
-from workbench.core.function.plan import arguments_of, is_compiled
 from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.planning.stage_plan import PlannedStage, StagePlan
+from workbench.core.tf_graph.concrete_function import arguments_of, is_compiled
 from workbench.core.tf_graph.import_graph import graph_view
 from workbench.errors import PlanError
 

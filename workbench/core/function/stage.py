@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.core.function.first_trace import trace
-from workbench.core.function.plan import arguments_of, plan_function
+from workbench.core.function.plan import plan_function
 from workbench.core.function.rewrite import split
 from workbench.core.function.run import (
     FunctionRun,
@@ -20,6 +20,7 @@ from workbench.core.function.run import (
 )
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.tf_graph.concrete_function import arguments_of
 from workbench.errors import OptionError, UnsupportedError
 
 

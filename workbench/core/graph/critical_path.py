@@ -65,9 +65,9 @@ def critical_path(
     if loops_back is not None:
         forward = ~np.asarray(loops_back, bool)[source]
         source, target = source[forward], target[forward]
-    consumers = _neighbours(source, target, len(own))
+    consumers = _neighbors(source, target, len(own))
     order = _ordered(consumers, np.bincount(target, minlength=len(own)))
-    producers = _neighbours(target, source, len(own))
+    producers = _neighbors(target, source, len(own))
     to_sink = _longest(own.tolist(), reversed(order), consumers)
     from_source = _longest(own.tolist(), order, producers)
     length = max(to_sink, default=0)
@@ -116,7 +116,7 @@ def _within(
     return given[:, 0], given[:, 1]
 
 
-def _neighbours(of: np.ndarray, nodes: np.ndarray, count: int) -> list[list[int]]:
+def _neighbors(of: np.ndarray, nodes: np.ndarray, count: int) -> list[list[int]]:
     """For each node, those that its edges lead to, in ascending order."""
     order = np.lexsort((nodes, of))
     begin = np.searchsorted(of[order], np.arange(count + 1)).tolist()
@@ -143,7 +143,7 @@ def _ordered(consumers: list[list[int]], waiting_for: np.ndarray) -> list[int]:
 
 
 def _longest(own: list[int], order: Iterable[int], behind: list[list[int]]) -> list[int]:
-    """Each node's own cost and the longest path on, over neighbours that stand before it here."""
+    """Each node's own cost and the longest path on, over neighbors that stand before it here."""
     length = own.copy()
     for node in order:
         if behind[node]:

@@ -218,7 +218,7 @@ class GraphView:
 
 @dataclasses.dataclass(frozen=True)
 class Adjacency:
-    """Neighbours of node i: nodes[begin[i] : begin[i + 1]]."""
+    """Neighbors of node i: nodes[begin[i] : begin[i + 1]]."""
 
     begin: Ints
     nodes: Ints
@@ -229,7 +229,7 @@ class Adjacency:
         return self.begin.tolist(), self.nodes.tolist()
 
     def of(self, node: int) -> Ints:
-        """Neighbours of one node."""
+        """Neighbors of one node."""
         return self.nodes[self.begin[node] : self.begin[node + 1]]
 
 
@@ -248,8 +248,8 @@ def _adjacency(of: Ints, nodes: Ints, count: int) -> Adjacency:
     return Adjacency(np.searchsorted(of[order], np.arange(count + 1)), nodes[order])
 
 
-def _closure(neighbours: Adjacency, start: Bools, within: Bools | None) -> Bools:
-    begin, nodes = neighbours.lists
+def _closure(neighbors: Adjacency, start: Bools, within: Bools | None) -> Bools:
+    begin, nodes = neighbors.lists
     seen = start.copy() if within is None else start & within
     reached = seen.tolist()
     allowed = [True] * len(reached) if within is None else within.tolist()

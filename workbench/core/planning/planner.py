@@ -21,6 +21,7 @@ from workbench.core.boundary.candidates import (
 )
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.buffer_placement import buffer_device, is_gpu, stays_on_host
+from workbench.core.planning.edits import edits_of
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan, WidenedPut
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
@@ -93,17 +94,17 @@ def plan_of(
       candidates: one for each side; None leaves the side as it is.
       options: of the stages; exceptions as integer codes.
       predictions: what the candidates that were weighed would give.
-      compute_device: as in `plan`.
+      compute_device: as in `plan_stages`.
     """
     stages: list[PlannedStage] = []
     edits: list[Edit] = []
-    for number, (side, candidate) in enumerate(zip(boundary.sides, candidates, strict=True)):
-        name = _name(boundary, options.name, number)
+    for side, candidate in zip(boundary.sides, candidates, strict=True):
+        name = _name(boundary, options.name, side.number)
         planned = (
             _planned(boundary, side, candidate, options, name, compute_device) if candidate else ()
         )
         stages += planned
-        edits += _edits(boundary, side, candidate, planned, bool(predictions))
+        edits += edits_of(boundary, side, candidate, planned, bool(predictions))
     view, roots = boundary.view, _roots(boundary, candidates)
     return StagePlan(
         stages=tuple(stages),
@@ -256,57 +257,6 @@ def _name(boundary: Boundary, wanted: str, number: int) -> str:
         tried += 1
         name = f"{wanted}_{tried}"
     return name
-
-
-def _edits(
-    boundary: Boundary,
-    side: Side,
-    candidate: Candidate | None,
-    stages: Sequence[PlannedStage],
-    weighed: bool,
-) -> list[Edit]:
-    view = boundary.view
-    start = ", ".join(repr(view.names[node]) for node in side.start.nodes)
-    if candidate is None or not stages:
-        return [_nothing(boundary, side, candidate, start)]
-    why = "predicted to be the fastest" if weighed else "everything that may run ahead does"
-    edits = []
-    if len(stages) == 1 and stages[0].widens:
-        edits.append(Edit(name="widen your stage", reason=f"{candidate.label}: {why}"))
-    else:
-        for stage in stages[:-1]:
-            edits.append(
-                Edit(
-                    name="new stage for the input",
-                    reason=f"{start} is read in {stage.name!r}, so that pre-processing never waits "
-                    "for the input",
-                )
-            )
-        after = " behind your stage" if side.start.is_stage else ""
-        edits.append(Edit(name=f"new stage{after}", reason=f"{candidate.label}: {why}"))
-    return edits
-
-
-def _nothing(boundary: Boundary, side: Side, candidate: Candidate | None, start: str) -> Edit:
-    if candidate is not None and candidate.label in (OWN_STAGE, UNSTAGED):
-        what = "leave your stage" if candidate.label == OWN_STAGE else "stage nothing"
-        return Edit(name=what, reason="nothing else is predicted to be faster by 2 % or more")
-    refused = [boundary.blockers[node] for node in side.start.nodes if node in boundary.blockers]
-    if refused:
-        return Edit(name="stage nothing", reason=f"{start} {refused[0].detail}")
-    if not side.widest.any():
-        if np.flatnonzero(side.legal).size and not boundary.targets:
-            reason = (
-                f"nothing that depends on {start} has to stay on the compute side; name the step's "
-                "targets, or mark them with mark_target_node"
-            )
-        else:
-            reason = f"no node on the compute side needs {start}"
-        return Edit(name="stage nothing", reason=reason)
-    return Edit(
-        name="leave your stage",
-        reason=f"every node behind {start} that the compute side needs must stay there",
-    )
 
 
 def _roots(boundary: Boundary, candidates: Sequence[Candidate | None]) -> list[int]:

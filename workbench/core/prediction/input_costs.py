@@ -8,7 +8,7 @@ from workbench.core.graph.graph_view import GraphView
 from workbench.core.prediction.node_spans import InputSpans
 from workbench.core.prediction.pipeline import Input, outside_ops
 
-# Who takes out of these waits for what other threads put in.
+# A caller that takes out of these waits for what other threads put in.
 _FILLED = ("Queue", "Unstage")
 # Ends of a pipeline that have threads of their own, and what may stand behind them.
 _AHEAD = ("MapAndBatch", "ParallelBatch", "ParallelInterleave", "ParallelMap", "Prefetch")

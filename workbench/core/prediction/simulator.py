@@ -1,7 +1,7 @@
 """Simulator: a pipeline in simulated time → how long a step takes, and how much CPU time.
 
-Cores are shared: all who work at one moment are slowed alike when together they could use more than
-there are. Waiting takes no core.
+Cores are shared: threads that work at one moment are slowed alike when together they could use more
+than there are. Waiting takes no core.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _warm_up(pipeline: Pipeline, cores: int, pool: int, packs: bool) -> int:
 
 @dataclasses.dataclass(eq=False)
 class _Buffer:
-    """A bounded buffer, and who waits at it."""
+    """A bounded buffer, and the threads that wait at it."""
 
     capacity: int
     held: int = 0
@@ -106,12 +106,12 @@ class _Cycle:
 
 
 class _Getter:
-    """How those who share an input get its items."""
+    """How the threads that share an input get its items."""
 
     def __init__(self, machine: _Machine, each: Input) -> None:
         self.input = each
         self.waits = _Cycle(each.waits_ns)
-        # A token: whoever holds it has its turn.
+        # A token: the thread that holds it may ask the input.
         self.turn = _Buffer(1, held=1)
         self.filled = _Buffer(1) if each.ahead else None
         if self.filled:

@@ -65,7 +65,7 @@ def prefetching(session: Any) -> Iterator[tuple[StageRun, ...]]:
     """Runs the stages of a plain session inside the `with` block, as the hook does for others.
 
     Args:
-      session: a `tf.compat.v1.Session` whose graph is complete and initialised.
+      session: a `tf.compat.v1.Session` whose graph is complete and initialized.
 
     Yields:
       The stages that it started; one that runs in the session already is left to its owner, with a

@@ -1,7 +1,7 @@
 """staged(): the user names the boundary of the stage.
 
 The tensors handed in are produced ahead of the step, on the threads of a prefetch runner; the
-tensors handed back are what a step takes out of the buffer. Behaviour follows DeepRec's
+tensors handed back are what a step takes out of the buffer. Behavior follows DeepRec's
 `tf.staged` (Pipeline-Stage), without its faults.
 """
 

@@ -249,7 +249,7 @@ def _body(function: Any) -> GraphView:
 
 
 def _without_output(text: str) -> str:
-    """Which output a body's edge leaves from does not matter to who depends on whom."""
+    """Which output a body's edge leaves from does not matter to dependencies."""
     return text if text.startswith("^") else text.partition(":")[0]
 
 

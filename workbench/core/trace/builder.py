@@ -69,7 +69,8 @@ def build_trace(
     buffers = event_arrays(buffer_events)
     clients = {client: track for track, client in enumerate(_clients(steps))}
     producer_tracks = {
-        who: len(clients) + i for i, who in enumerate(sorted(_producers(stage_runs, buffers)))
+        producer: len(clients) + i
+        for i, producer in enumerate(sorted(_producers(stage_runs, buffers)))
     }
     run_tracks = [clients[step.client] for step in steps]
     run_tracks += [producer_tracks[run.stage, run.thread] for run in stage_runs]

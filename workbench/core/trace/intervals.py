@@ -98,7 +98,7 @@ def sub_rows(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 
 def _clusters(start: np.ndarray, end: np.ndarray) -> list[tuple[int, int]]:
-    """Stretches [a, b) of neighbours that overlap; whoever overlaps nobody is in none of them."""
+    """Stretches [a, b) of neighbors that overlap; one that overlaps none is in no stretch."""
     if len(start) < 2:
         return []
     joins = np.zeros(len(start) + 1, bool)

@@ -1,4 +1,4 @@
-"""Events of buffers → the items of a trace: who put each, and which step took it."""
+"""Events of buffers → the items of a trace: which producer put each, and which step took it."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def event_arrays(found: Mapping[str, Any]) -> BufferEvents:
 
 
 def producers(events: BufferEvents) -> set[tuple[str, int]]:
-    """Stage and thread of all who put something."""
+    """Stage and thread of all producers that put something."""
     return {
-        (stage, who)
+        (stage, thread)
         for stage, rows in events.items()
-        for who in np.unique(rows[rows[:, _KIND] == _PUT, _WHO]).tolist()
+        for thread in np.unique(rows[rows[:, _KIND] == _PUT, _WHO]).tolist()
     }
 
 
 class StageRuns:
-    """Runs of stages, found by who ran them and when."""
+    """Runs of stages, found by the thread that ran them and when."""
 
     def __init__(self, runs: Sequence[Any]) -> None:
         self._of: dict[tuple[str, int], list[Any]] = {}
         for run in sorted(runs, key=lambda run: run.start_ns):
             self._of.setdefault((run.stage, run.thread), []).append(run)
-        self._starts = {who: np.array([r.start_ns for r in own]) for who, own in self._of.items()}
+        self._starts = {key: np.array([r.start_ns for r in own]) for key, own in self._of.items()}
 
     def number_at(self, stage: str, thread: int, moment: int) -> int:
         """Number of the run that the thread was in at that moment: it has one at a time; or -1."""
@@ -68,7 +68,7 @@ class Takes:
         """
         ids = self._ops.run_of_step
         if ids:
-            return [ids.get(who, -1) for who in took[:, _WHO].tolist()]
+            return [ids.get(step, -1) for step in took[:, _WHO].tolist()]
         own = self._rows[[name.startswith(f"{stage}/") for name in self._names.tolist()]]
         start, end = self._ops.start_ns[own], self._ops.end_ns[own]
         latest = np.maximum.accumulate(end)
@@ -94,7 +94,7 @@ def item_table(
 
     Args:
       events: of the buffers.
-      stage_runs, takes: where to find who put and who took.
+      stage_runs, takes: where to find the runs that put and took.
       producer_tracks: track of each stage and thread.
       steps: number and track of each run of the main step; other runs take for themselves.
     """
@@ -103,12 +103,12 @@ def item_table(
         put, took = found[found[:, _KIND] == _PUT], found[found[:, _KIND] == _TAKE]
         seen = np.unique(np.concatenate((put[:, _ITEM], took[:, _ITEM]))).tolist()
         of_stage = {item: _unseen(stage, item) for item in seen}
-        for _, item, who, start, end, _ in put.tolist():
+        for _, item, thread, start, end, _ in put.tolist():
             of_stage[item].update(
                 put_start_ns=start,
                 put_end_ns=end,
-                put_track=producer_tracks[stage, who],
-                put_run=stage_runs.number_at(stage, who, start),
+                put_track=producer_tracks[stage, thread],
+                put_run=stage_runs.number_at(stage, thread, start),
             )
         for event, run in zip(took.tolist(), takes.runs(stage, took), strict=True):
             number, track = steps[run] if 0 <= run < len(steps) else (-1, -1)

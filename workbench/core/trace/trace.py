@@ -200,5 +200,5 @@ def _changes(items: pd.DataFrame, before: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _touches(begin: np.ndarray, finish: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Who shares time with [low, high), or is empty and lies in it."""
+    """Which stretches share time with [low, high), or are empty and lie in it."""
     return (begin < high) & ((finish > low) | (begin >= low))

@@ -53,6 +53,28 @@ def test_what_depends_on_the_input_alone_moves_and_its_last_tensors_travel():
     assert boundary.refusal("two") is None and boundary.refusal("hash") is None
 
 
+def test_what_a_step_runs_for_its_effect_moves_where_it_may():
+    text = MODEL + "size = Shape(hash)\nok = Equal(size, two)\ncheck = Assert(ok, size)"
+    view = graph(text)
+    assert moved(boundary_of(view, targets=["train"])) == {"next", "hash", "scaled"}
+    boundary = boundary_of(view, targets=["train"], runs=["check", "next"])
+    assert moved(boundary) == {"next", "hash", "scaled", "size", "ok", "check"}
+    assert boundary.targets == ("train",) and carried(boundary) == ["next", "scaled"]
+    # an effect that has to stay makes what it reads travel
+    stays = boundary_of(view, targets=["train"], runs=["check"], keep=["check"])
+    assert moved(stays) == {"next", "hash", "scaled", "size", "ok"}
+    assert set(carried(stays)) == {"next", "scaled", "size", "ok"}
+    # the start alone is no effect: nothing needs it
+    assert moved(boundary_of(view, runs=["next"], starts=["next"])) == set()
+
+
+def test_sides_and_refusals_have_their_number():
+    boundary = boundary_of(graph(MODEL), targets=["train"])
+    assert [side.number for side in boundary.sides] == [0]
+    assert [boundary.view.names[each.number] for each in boundary.refusals()] == ["loss", "train"]
+    assert boundary.blockers_above(boundary.view.number("loss")) == boundary.blockers_of("loss")
+
+
 def test_a_node_that_only_a_fetch_needs_is_left_for_the_fetch():
     boundary = boundary_of(graph(MODEL + "size = Shape(hash)"), targets=["train"])
     assert moved(boundary) == {"next", "hash", "scaled"}

@@ -94,7 +94,7 @@ def test_two_takes_of_one_step_at_one_time_wait_once():
     assert step_metrics(a_staged_trace(items=items)).per_step["take_wait_ns"].tolist() == [70, 0]
 
 
-def test_self_time_takes_calls_off_but_not_neighbours():
+def test_self_time_takes_calls_off_but_not_neighbors():
     by_node = step_metrics(a_staged_trace()).by_node
     rows = {r.name: r for r in by_node.itertuples(index=False)}
     assert rows["gradients/dense/MatMul_grad"][1:] == ("MatMul", "step", 1, 50, 30, 50)

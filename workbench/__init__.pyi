@@ -1,0 +1,51 @@
+"""The public names of workbench, each with the module that it comes from: the one list of them."""
+
+from workbench import models as models
+from workbench.core.boundary.boundary import Boundary as Boundary
+from workbench.core.capture.session_capture import CaptureHook as CaptureHook
+from workbench.core.executor.learned_costs import LearnedCosts as LearnedCosts
+from workbench.core.executor.learned_costs import learned_costs as learned_costs
+from workbench.core.executor.learned_costs import load_learned_costs as load_learned_costs
+from workbench.core.executor.learned_costs import preload_costs as preload_costs
+from workbench.core.executor.learned_costs import relearn_costs as relearn_costs
+from workbench.core.executor.policy import executor as executor
+from workbench.core.executor.policy import executor_options as executor_options
+from workbench.core.options import ExecutorPolicy as ExecutorPolicy
+from workbench.core.options import Optimizations as Optimizations
+from workbench.core.options import SmartStageOptions as SmartStageOptions
+from workbench.core.options import StageOptions as StageOptions
+from workbench.core.options import ThreadPoolOptions as ThreadPoolOptions
+from workbench.core.planning.stage_plan import StagePlan as StagePlan
+from workbench.core.session.prefetch_hook import make_prefetch_hook as make_prefetch_hook
+from workbench.core.session.prefetch_hook import prefetching as prefetching
+from workbench.core.session.rewrite import apply as apply
+from workbench.core.session.staged import prefetch_join as prefetch_join
+from workbench.core.session.staged import staged as staged
+from workbench.core.smart_stage import find_boundary as find_boundary
+from workbench.core.smart_stage import plan as plan
+from workbench.core.smart_stage import prepare_config as prepare_config
+from workbench.core.smart_stage import smart_stage as smart_stage
+from workbench.core.trace.trace import Trace as Trace
+from workbench.core.trace.trace import load_trace as load_trace
+from workbench.errors import WorkbenchError as WorkbenchError
+from workbench.experiments.comparison.compare import compare as compare
+from workbench.experiments.comparison.results import Comparison as Comparison
+from workbench.experiments.comparison.trace import trace as trace
+from workbench.experiments.program.function_program import FunctionProgram as FunctionProgram
+from workbench.experiments.program.program import Built as Built
+from workbench.experiments.program.program import Program as Program
+from workbench.ops.embedding_variable.to_pandas import (
+    read_embedding_variable as read_embedding_variable,
+)
+from workbench.ops.embedding_variable.variable import (
+    get_embedding_variable as get_embedding_variable,
+)
+from workbench.ops.lookup.fusion import fused_embeddings as fused_embeddings
+from workbench.ops.lookup.fusion import (
+    safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
+)
+from workbench.quiet_start import quiet_start as quiet_start
+from workbench.viz.notebook import widget as widget
+from workbench.viz.report import write_report as write_report
+
+__version__: str

@@ -1,0 +1,70 @@
+"""What a plan does to one side, and why, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from workbench.core.boundary.boundary import Boundary, Side
+from workbench.core.boundary.candidates import OWN_STAGE, UNSTAGED, Candidate
+from workbench.core.planning.stage_plan import Edit, PlannedStage
+
+
+def edits_of(
+    boundary: Boundary,
+    side: Side,
+    candidate: Candidate | None,
+    stages: Sequence[PlannedStage],
+    weighed: bool,
+) -> list[Edit]:
+    """What is done to one side.
+
+    Args:
+      boundary, side: what may run ahead.
+      candidate: what was chosen; None leaves the side as it is.
+      stages: what the plan makes of it.
+      weighed: whether predictions decided.
+    """
+    view = boundary.view
+    start = ", ".join(repr(view.names[node]) for node in side.start.nodes)
+    if candidate is None or not stages:
+        return [_nothing(boundary, side, candidate, start)]
+    why = "predicted to be the fastest" if weighed else "everything that may run ahead does"
+    edits = []
+    if len(stages) == 1 and stages[0].widens:
+        edits.append(Edit(name="widen your stage", reason=f"{candidate.label}: {why}"))
+    else:
+        for stage in stages[:-1]:
+            edits.append(
+                Edit(
+                    name="new stage for the input",
+                    reason=f"{start} is read in {stage.name!r}, so that pre-processing never waits "
+                    "for the input",
+                )
+            )
+        after = " behind your stage" if side.start.is_stage else ""
+        edits.append(Edit(name=f"new stage{after}", reason=f"{candidate.label}: {why}"))
+    return edits
+
+
+def _nothing(boundary: Boundary, side: Side, candidate: Candidate | None, start: str) -> Edit:
+    if candidate is not None and candidate.label in (OWN_STAGE, UNSTAGED):
+        what = "leave your stage" if candidate.label == OWN_STAGE else "stage nothing"
+        return Edit(name=what, reason="nothing else is predicted to be faster by 2 % or more")
+    refused = [boundary.blockers[node] for node in side.start.nodes if node in boundary.blockers]
+    if refused:
+        return Edit(name="stage nothing", reason=f"{start} {refused[0].detail}")
+    if not side.widest.any():
+        if np.flatnonzero(side.legal).size and not boundary.targets:
+            reason = (
+                f"nothing that depends on {start} has to stay on the compute side; name the step's "
+                "targets, or mark them with mark_target_node"
+            )
+        else:
+            reason = f"no node on the compute side needs {start}"
+        return Edit(name="stage nothing", reason=reason)
+    return Edit(
+        name="leave your stage",
+        reason=f"every node behind {start} that the compute side needs must stay there",
+    )

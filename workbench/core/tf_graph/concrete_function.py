@@ -1,0 +1,18 @@
+"""Facts of a `tf.types.experimental.ConcreteFunction`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+
+def arguments_of(function: Any) -> list[tf.Tensor]:
+    """The function's inputs without those through which it reads what it captures."""
+    captured = {id(tensor) for tensor in function.graph.internal_captures}
+    return [tensor for tensor in function.inputs if id(tensor) not in captured]
+
+
+def is_compiled(function: Any) -> bool:
+    """Whether XLA compiles the function as one piece."""
+    return bool(function.function_def.attr["_XlaMustCompile"].b)
