@@ -76,7 +76,7 @@ def told(boundary: Any) -> str:
 
 
 def said(boundary: Any) -> str:
-    return str(boundary.locator(".wbb-said").inner_text())
+    return str(boundary.locator(".wbb-status").inner_text())
 
 
 def rows(boundary: Any) -> list[str]:
@@ -267,7 +267,7 @@ def test_a_row_tells_why_and_keeps_its_focus(boundary: Any) -> None:
 
 
 def test_predictions_are_hollow_and_the_chosen_one_is_named(boundary: Any) -> None:
-    table = boundary.locator(".wbb-ways")
+    table = boundary.locator(".wbb-candidates")
     assert "predicted from a trace, not measured" in table.inner_text()
     assert "Widest, 1 thread (chosen)" in table.inner_text()
     bars = [bar.bounding_box()["width"] for bar in table.locator(".wbb-bar").all()]

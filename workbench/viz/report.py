@@ -29,17 +29,21 @@ _LEAST_EVENT_BYTES = 3
 
 
 @dataclasses.dataclass(frozen=True)
-class _Drawn:
+class _Figure:
+    """A timeline or a boundary as HTML, with what it shows."""
+
     label: str
     html: str
 
 
 @dataclasses.dataclass(frozen=True)
 class _Section:
+    """One comparison of the page."""
+
     heading: str
     view: CompareView
-    timelines: tuple[_Drawn, ...]
-    boundaries: tuple[_Drawn, ...]
+    timelines: tuple[_Figure, ...]
+    boundaries: tuple[_Figure, ...]
 
 
 def write_report(
@@ -116,11 +120,11 @@ def _sections(views: Sequence[CompareView], different: Sequence[str]) -> list[_S
     for number, (view, apart) in enumerate(zip(views, different, strict=True), 1):
         fitting = [_fitting(trace, label, TIMELINE_BYTES // count) for label, trace in view.traces]
         timelines = tuple(
-            _Drawn(drawn.title, timeline_html(drawn, f"t{number}-{row}"))
-            for row, drawn in enumerate(on_one_scale(fitting), 1)
+            _Figure(timeline.title, timeline_html(timeline, f"t{number}-{row}"))
+            for row, timeline in enumerate(on_one_scale(fitting), 1)
         )
         boundaries = tuple(
-            _Drawn(label, boundary_html(boundary_view(plan), f"b{number}-{row}"))
+            _Figure(label, boundary_html(boundary_view(plan), f"b{number}-{row}"))
             for row, (label, plan) in enumerate(view.plans, 1)
         )
         heading = f"{view.program}, {apart}" if apart else view.program

@@ -25,7 +25,7 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import RunError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.variant import LEARNING
-from workbench.experiments.worker.function_step import MadeStep, made_step
+from workbench.experiments.worker.function_step import TrainingStep, training_step
 from workbench.experiments.worker.graph_session import fused_lookups
 from workbench.experiments.worker.messages import Opened, Planned, Steps
 from workbench.experiments.worker.traced_steps import settling_steps
@@ -53,35 +53,35 @@ class FunctionSession:
         self._plan: StagePlan | None = None
         tf.keras.utils.set_random_seed(_SEED)
         with fused_embeddings(optimizations.fused_embeddings):
-            made = made_step(program)
+            training = training_step(program)
             # Traced for any element, and outside of an executor's context: what runs is the same
             # function with and without a stage, under each policy.
-            function = made.concrete()
-        self._made = made
-        self._loss_of = made.reader("loss" if made.has_loss else "nothing")
-        self._loop: _PlainLoop | _StagedLoop = _PlainLoop(made)
+            function = training.concrete()
+        self._training = training
+        self._loss_of = training.reader("loss" if training.has_loss else "nothing")
+        self._loop: _PlainLoop | _StagedLoop = _PlainLoop(training)
         if optimizations.smart_stage is not None:
             self._plan = plan_function(function, optimizations.smart_stage)
-            runner = build_runner(split(function, self._plan), made.dataset.element_spec)
-            self._loop = _StagedLoop(made.dataset, runner)
+            runner = build_runner(split(function, self._plan), training.dataset.element_spec)
+            self._loop = _StagedLoop(training.dataset, runner)
         stages = self._plan.stages if self._plan else ()
         self._settling = settling_steps([stage.options for stage in stages])
         self.opened = Opened(
             stages=0,
             fused_lookups=fused_lookups(function.graph.as_graph_def()),
             threads=self._plan.stages[0].options.num_threads if self._plan else 0,
-            has_loss=made.has_loss,
-            has_fingerprint=made.has_fingerprint,
+            has_loss=training.has_loss,
+            has_fingerprint=training.has_fingerprint,
             inter_op_threads=tf.config.threading.get_inter_op_parallelism_threads(),
             intra_op_threads=tf.config.threading.get_intra_op_parallelism_threads(),
-            inject_prefetch=made.inject_prefetch,
-            own_prefetch=made.own_prefetch,
-            end_counts=made.end_counts,
+            inject_prefetch=training.inject_prefetch,
+            own_prefetch=training.own_prefetch,
+            end_counts=training.end_counts,
         )
 
     def run(self, steps: int, fetch: str) -> Steps:
         """Runs up to `steps` steps, fetching "loss", "fingerprint" or "nothing" with each."""
-        read = self._made.reader(fetch)
+        read = self._training.reader(fetch)
         clock = time.perf_counter_ns
         ends, values = [clock()], []
         ended = False
@@ -169,25 +169,25 @@ class _PlainLoop:
       reads: where to note when an element was read, (start, end) in ns; None notes nothing.
     """
 
-    def __init__(self, made: MadeStep) -> None:
+    def __init__(self, training: TrainingStep) -> None:
         self.runner: FunctionRunner | None = None
         self.reads: list[tuple[int, int]] | None = None
-        self._made = made
+        self._training = training
         self._iterator: Any = None
 
     def step(self) -> Any:
         """Runs the next step; StopIteration where there is not a single element."""
         if self._iterator is None:
-            self._iterator = iter(self._made.dataset)
+            self._iterator = iter(self._training.dataset)
         start_ns = time.time_ns()
         try:
             element = next(self._iterator)
         except StopIteration:
-            self._iterator = iter(self._made.dataset)
+            self._iterator = iter(self._training.dataset)
             element = next(self._iterator)
         if self.reads is not None:
             self.reads.append((start_ns, time.time_ns()))
-        return self._made.call(element)
+        return self._training.call(element)
 
     def restart(self) -> None:
         """The next step is the first of the data."""

@@ -1,4 +1,4 @@
-"""MadeStep: what a FunctionProgram's `make` gave, checked, as a step of an element of its data."""
+"""TrainingStep: what a FunctionProgram's `make` returned, checked: a step and its data."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _EXPECTED = (
 )
 
 
-def made_step(program: FunctionProgram) -> MadeStep:
+def training_step(program: FunctionProgram) -> TrainingStep:
     """Calls a program's `make`.
 
     Raises:
       OptionError: it returned something else than a step or a model, and a dataset.
     """
-    made = program.make()
+    returned = program.make()
     who = f"program {program.name!r}: make"
     if not tf.executing_eagerly():
         raise OptionError(
@@ -32,30 +32,30 @@ def made_step(program: FunctionProgram) -> MadeStep:
             "tf.compat.v1.disable_eager_execution() and workbench.compat.v1, or give the graph as "
             "a wb.Program"
         )
-    if not isinstance(made, (tuple, list)) or len(made) != 2:
-        raise OptionError(f"{who} returned {_kind(made)}; {_EXPECTED}")
-    step, dataset = made
+    if not isinstance(returned, (tuple, list)) or len(returned) != 2:
+        raise OptionError(f"{who} returned {_kind(returned)}; {_EXPECTED}")
+    step, dataset = returned
     if not isinstance(dataset, tf.data.Dataset):
         raise OptionError(
             f"{who} returned a dataset of type {type(dataset).__name__}; {_EXPECTED}; "
             "tf.data.Dataset.from_generator makes one of a Python generator"
         )
     if isinstance(step, tf.types.experimental.PolymorphicFunction):
-        return MadeStep(who, step, dataset, takes_components(step, dataset.element_spec))
+        return TrainingStep(who, step, dataset, takes_components(step, dataset.element_spec))
     if callable(getattr(step, "train_step", None)) and callable(getattr(step, "fit", None)):
-        found = MadeStep(who, _step_of_model(who, step, dataset), dataset, spread=False)
-        found.end_counts = int(dataset.cardinality()) == tf.data.UNKNOWN_CARDINALITY
-        return found
+        fitted = TrainingStep(who, _step_of_model(who, step, dataset), dataset, spread=False)
+        fitted.end_counts = int(dataset.cardinality()) == tf.data.UNKNOWN_CARDINALITY
+        return fitted
     raise OptionError(
         f"{who} returned a step of type {type(step).__name__}; {_EXPECTED}"
         + ("; decorate the function with @tf.function" if callable(step) else "")
     )
 
 
-def _kind(made: Any) -> str:
-    if isinstance(made, (tuple, list)):
-        return f"{len(made)} values"
-    return f"a value of type {type(made).__name__}"
+def _kind(returned: Any) -> str:
+    if isinstance(returned, (tuple, list)):
+        return f"{len(returned)} values"
+    return f"a value of type {type(returned).__name__}"
 
 
 def _step_of_model(who: str, model: Any, dataset: tf.data.Dataset) -> Any:
@@ -76,7 +76,7 @@ def _step_of_model(who: str, model: Any, dataset: tf.data.Dataset) -> Any:
     return tf.function(model.train_step, autograph=False, jit_compile=compiled)
 
 
-class MadeStep:
+class TrainingStep:
     """A step and its data.
 
     Attributes:

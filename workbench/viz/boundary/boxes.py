@@ -25,15 +25,15 @@ class BoxMaker:
 
     Args:
       view: the graph.
-      told: why its nodes stay.
+      refusals: why its nodes stay.
       left: nodes that may run ahead and that the plan leaves on the compute side.
       limits: how many boxes a region has.
     """
 
-    def __init__(self, view: GraphView, told: Refusals, left: Bools, limits: Limits) -> None:
+    def __init__(self, view: GraphView, refusals: Refusals, left: Bools, limits: Limits) -> None:
         self.boxes: list[BoxView] = []
         self._view = view
-        self._told = told
+        self._refusals = refusals
         self._left = left
         self._limits = limits
         self._order = GroupOrder(view)
@@ -48,17 +48,16 @@ class BoxMaker:
           area: where they stand.
           unread: what travels although nothing behind the buffer reads it, with the reason.
         """
-        made_by: dict[int, list[Tensor]] = collections.defaultdict(list)
+        tensors_of: dict[int, list[Tensor]] = collections.defaultdict(list)
         for tensor in area.tensors:
-            made_by[tensor.node].append(tensor)
+            tensors_of[tensor.node].append(tensor)
 
         def finish(box: Box) -> BoxView:
-            out = [t for node in box.nodes.tolist() for t in made_by.get(node, ())]
-            made = self._plain(box)
+            out = [t for node in box.nodes.tolist() for t in tensors_of.get(node, ())]
             why = dict.fromkeys(unread[tensor] for tensor in out if tensor in unread)
-            told = " ".join([_ahead(area), *([travel_words(out)] if out else []), *why])
+            explanation = " ".join([_ahead(area), *([travel_words(out)] if out else []), *why])
             travels = format.integer(len(out)) if out else ""
-            return dataclasses.replace(made, travels=travels, told=told)
+            return dataclasses.replace(self._plain(box), travels=travels, explanation=explanation)
 
         return self._add(area.nodes, finish)
 
@@ -75,8 +74,8 @@ class BoxMaker:
 
         def finish(box: Box) -> BoxView:
             seen = set().union(*(read.get(node, ()) for node in box.nodes.tolist()))
-            told = f"Reads {_tensors(len(seen))} out of the buffer. " if seen else ""
-            rows = np.unique(self._told.row_of[box.nodes])
+            reads = f"Reads {_tensors(len(seen))} out of the buffer. " if seen else ""
+            rows = np.unique(self._refusals.row_of[box.nodes])
             rows = rows[rows >= 0].tolist()
             more = len(rows) - _MOST_ROWS
             return dataclasses.replace(
@@ -84,7 +83,7 @@ class BoxMaker:
                 reads=format.integer(len(seen)) if seen else "",
                 marks=self._marks(box.nodes),
                 held_by=self._held_by(box.nodes),
-                told=told + self._stays(box.nodes),
+                explanation=reads + self._stays(box.nodes),
                 rows=tuple(rows[:_MOST_ROWS]),
                 more_rows=format.integer(more) if more > 0 else "",
             )
@@ -97,10 +96,13 @@ class BoxMaker:
             return ()
         inner = self.computed(nodes)
         about = f"{format.integer(len(nodes))} nodes"
-        made = self._plain(Box(label=label, title=label, nodes=nodes))
-        told = self._stays(nodes)
+        plain = self._plain(Box(label=label, title=label, nodes=nodes))
         whole = dataclasses.replace(
-            made, about=about, told=told, boxes=inner, family=colors.CONTROL
+            plain,
+            about=about,
+            explanation=self._stays(nodes),
+            boxes=inner,
+            family=colors.CONTROL,
         )
         self.boxes.append(whole)
         return (len(self.boxes) - 1,)
@@ -142,17 +144,17 @@ class BoxMaker:
 
     def _marks(self, nodes: Ints) -> tuple[int, ...]:
         """The reasons that occur, then whether something is left that may run ahead."""
-        reasons = self._told.reason_of[nodes]
+        reasons = self._refusals.reason_of[nodes]
         counts = np.bincount(reasons[reasons >= 0], minlength=1)
         marks = [int(place) for place in np.argsort(-counts, kind="stable") if counts[place]]
         if self._left[nodes].any():
-            marks.append(len(self._told.reasons) - 1)
+            marks.append(len(self._refusals.reasons) - 1)
         return tuple(marks)
 
     def _held_by(self, nodes: Ints) -> str:
         """The nearest blockers of most of them, and how many others there are."""
         alike: dict[str, collections.Counter[str]] = {}
-        for blocker in self._told.blocker_of[nodes].tolist():
+        for blocker in self._refusals.blocker_of[nodes].tolist():
             if blocker >= 0:
                 name = self._view.names[blocker]
                 alike.setdefault(folded_name(name), collections.Counter())[name] += 1
@@ -164,7 +166,7 @@ class BoxMaker:
 
     def _stays(self, nodes: Ints) -> str:
         """How many nodes stay, are left, or have nothing to do with the input."""
-        refused = int((self._told.reason_of[nodes] >= 0).sum())
+        refused = int((self._refusals.reason_of[nodes] >= 0).sum())
         left = int(self._left[nodes].sum())
         others = len(nodes) - refused - left
         if refused == len(nodes):
@@ -178,8 +180,8 @@ class BoxMaker:
             (left, "may run ahead and are left"),
             (others, "do not depend on the input"),
         )
-        said = [f"{format.integer(count)} {words}" for count, words in parts if count]
-        return f"Of {format.integer(len(nodes))} nodes {', '.join(said)}."
+        counted = [f"{format.integer(count)} {words}" for count, words in parts if count]
+        return f"Of {format.integer(len(nodes))} nodes {', '.join(counted)}."
 
 
 def travel_words(tensors: Sequence[Tensor]) -> str:

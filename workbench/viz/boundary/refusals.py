@@ -1,4 +1,4 @@
-"""Refusals as rows: nodes that are alike in name, reason and blocker are told once."""
+"""Refusals as rows: nodes that are alike in name, reason and blocker share a row."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Refusals:
 
     Attributes:
       reasons: the reasons that occur, that of most nodes first; the last is `LEFT`.
-      rows: what is told, next to the boundary first, then those of most nodes.
+      rows: the refusals, next to the boundary first, then those of most nodes.
       reason_of, row_of: for each node the place of its reason and of its row, -1 for none.
       causes: what holds the nodes back, that with most of them behind it first.
       cause_of, blocker_of: for each node the place of its nearest cause, and the number of the
@@ -96,7 +96,7 @@ def refusals_of(boundary: Boundary, near: Bools) -> Refusals:
             cause = int(causes.cause_of[nodes[0]])
             rows.append(_row(members, place[reason], cause, close, number < full))
     return Refusals(
-        reasons=(*(said for _, said in reasons), LEFT),
+        reasons=(*(shown for _, shown in reasons), LEFT),
         rows=tuple(rows),
         reason_of=reason_of,
         row_of=row_of,

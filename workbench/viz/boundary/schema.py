@@ -22,7 +22,7 @@ class BoxView:
       feeds: a box beside it reads what it makes.
       marks: places in `BoundaryView.reasons`, that of most nodes first.
       held_by: name of what holds most of its nodes back, and how many others do; "" for nothing.
-      told: what happens to it and why, in a sentence or two.
+      explanation: what happens to it and why, in a sentence or two.
       rows: places in `BoundaryView.rows` of its refusals, the first few.
       more_rows: how many further refusals there are, in words; "" for none.
     """
@@ -37,14 +37,14 @@ class BoxView:
     feeds: bool = False
     marks: tuple[int, ...] = ()
     held_by: str = ""
-    told: str = ""
+    explanation: str = ""
     rows: tuple[int, ...] = ()
     more_rows: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Region:
-    """Boxes under one heading: places in `BoundaryView.boxes`; `empty` is said without any."""
+    """Boxes under one heading: places in `BoundaryView.boxes`; `empty` stands there without any."""
 
     title: str
     boxes: tuple[int, ...]
@@ -110,7 +110,7 @@ class CauseView:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RefusalView:
-    """Refused nodes that are alike, told for the first of them.
+    """Refused nodes that are alike, explained by the first of them.
 
     Attributes:
       title: their name, folded.
@@ -154,8 +154,8 @@ class CutView:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class WayView:
-    """One predicted way to stage; `at` and `bound_at` are fractions of an axis from 0."""
+class CandidateView:
+    """One candidate and its prediction; `at` and `bound_at` are fractions of an axis from 0."""
 
     label: str
     step: str

@@ -12,7 +12,7 @@ from workbench.core.graph.graph_view import GraphView, Ints, edges
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.viz.boundary.areas import Area, Tensor, all_outputs, dtype_words, running
 from workbench.viz.boundary.refusals import Refusals
-from workbench.viz.boundary.schema import CutView, Pieces, WayView
+from workbench.viz.boundary.schema import CandidateView, CutView, Pieces
 from workbench.viz.boundary.scopes import folded_name, label_of
 from workbench.viz.style import format
 
@@ -23,7 +23,7 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
 def sentence_of(
-    boundary: Boundary | None, plan: StagePlan | None, areas: Sequence[Area], told: Refusals
+    boundary: Boundary | None, plan: StagePlan | None, areas: Sequence[Area], refusals: Refusals
 ) -> Pieces:
     """The answer: what runs ahead or may, what travels, what stays, what is predicted."""
     if plan is not None and not plan.stages:
@@ -34,7 +34,7 @@ def sentence_of(
     kind = "stage" if plan else "may"
     ahead = sum(len(area.nodes) for area in areas if area.kind == kind)
     nodes = f"{format.integer(ahead)} {'node' if ahead == 1 else 'nodes'}"
-    stay = _stay(boundary, told)
+    stay = _stay(boundary, refusals)
     if plan is None:
         if not ahead:
             return (("Nothing more may run ahead", True), (f" of the step.{stay}", False))
@@ -52,23 +52,23 @@ def sentence_of(
     )
 
 
-def ways_of(plan: StagePlan | None) -> tuple[WayView, ...]:
-    """The predicted ways, as fractions of the slowest; ratios to what is un-staged."""
-    found = plan.predictions if plan else ()
-    slowest = max((way.step_ms for way in found), default=0.0) or 1.0
-    unstaged = [way.step_ms for way in found if way.label == UNSTAGED]
+def candidates_of(plan: StagePlan | None) -> tuple[CandidateView, ...]:
+    """The candidates and their predictions, as fractions of the slowest; ratios to un-staged."""
+    predictions = plan.predictions if plan else ()
+    slowest = max((each.step_ms for each in predictions), default=0.0) or 1.0
+    unstaged = [each.step_ms for each in predictions if each.label == UNSTAGED]
     return tuple(
-        WayView(
-            label=capital(way.label),
-            step=format.duration(way.step_ms * 1e6),
-            bound=format.duration(way.bound_ms * 1e6),
-            ratio=format.ratio(unstaged[0] / way.step_ms) if len(unstaged) == 1 else "",
-            limited_by=way.limited_by,
-            chosen=way.chosen,
-            at=way.step_ms / slowest,
-            bound_at=way.bound_ms / slowest,
+        CandidateView(
+            label=capital(each.label),
+            step=format.duration(each.step_ms * 1e6),
+            bound=format.duration(each.bound_ms * 1e6),
+            ratio=format.ratio(unstaged[0] / each.step_ms) if len(unstaged) == 1 else "",
+            limited_by=each.limited_by,
+            chosen=each.chosen,
+            at=each.step_ms / slowest,
+            bound_at=each.bound_ms / slowest,
         )
-        for way in found
+        for each in predictions
     )
 
 
@@ -150,25 +150,25 @@ def unfinished_areas(plan: StagePlan) -> tuple[list[Area], GraphView]:
     return areas, view
 
 
-def _stay(boundary: Boundary | None, told: Refusals) -> str:
+def _stay(boundary: Boundary | None, refusals: Refusals) -> str:
     """How many nodes stay that depend on the input, and why."""
-    count = int((told.reason_of >= 0).sum())
+    count = int((refusals.reason_of >= 0).sum())
     if boundary is None or not count:
         return ""
-    why = [f"{reason.word} {reason.nodes}" for reason in told.reasons if reason.refused]
+    why = [f"{reason.word} {reason.nodes}" for reason in refusals.reasons if reason.refused]
     shown = ", ".join([*why[:_MOST_REASONS], *(["…"] if len(why) > _MOST_REASONS else [])])
     if len(why) == 1:
-        shown = told.reasons[0].word
+        shown = refusals.reasons[0].word
     verb = "depends on the input and stays" if count == 1 else "depend on the input and stay"
-    first = told.causes[0]
+    first = refusals.causes[0]
     behind = "all" if first.share == 1 else first.behind
     most = f", {behind} of them behind {first.title}" if count > 1 else ""
     return f" {format.integer(count)} more {verb} ({shown}){most}."
 
 
 def _gain(plan: StagePlan) -> Pieces:
-    unstaged = [way.step_ms for way in plan.predictions if way.label == UNSTAGED]
-    chosen = [way.step_ms for way in plan.predictions if way.chosen]
+    unstaged = [each.step_ms for each in plan.predictions if each.label == UNSTAGED]
+    chosen = [each.step_ms for each in plan.predictions if each.chosen]
     if len(unstaged) != 1 or len(chosen) != 1:
         return ()
     ratio = format.ratio(unstaged[0] / chosen[0])

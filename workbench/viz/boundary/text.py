@@ -24,11 +24,11 @@ def boundary_text(view: BoundaryView) -> str:
         ]
         lines += aligned([heads, *causes], left={0, 1, 2})
     lines += ["", *(f"{name}: {reason}" for name, reason in view.edits)] if view.edits else []
-    if view.ways:
+    if view.candidates:
         heads = ("Predicted", "step", "at best", "ratio", "limited by")
         rows = [
-            (("→ " if w.chosen else "  ") + w.label, w.step, w.bound, w.ratio, w.limited_by)
-            for w in view.ways
+            (("→ " if c.chosen else "  ") + c.label, c.step, c.bound, c.ratio, c.limited_by)
+            for c in view.candidates
         ]
         lines += ["", *aligned([heads, *rows], left={0, 4})]
     return "\n".join(plain(line) for line in lines)
@@ -49,9 +49,9 @@ def _area_lines(view: BoundaryView, area: AreaView) -> list[str]:
 
 
 def _box_cells(view: BoundaryView, box: BoxView) -> tuple[str, str, str]:
-    said = [view.reasons[place].word for place in box.marks]
+    marks = [view.reasons[place].word for place in box.marks]
     if box.travels:
-        said.append(f"→ {box.travels}")
+        marks.append(f"→ {box.travels}")
     if box.reads:
-        said.insert(0, f"reads {box.reads}")
-    return box.label, box.about, ", ".join(said)
+        marks.insert(0, f"reads {box.reads}")
+    return box.label, box.about, ", ".join(marks)

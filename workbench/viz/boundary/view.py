@@ -22,19 +22,25 @@ from workbench.viz.boundary.refusals import Refusals, refusals_of
 from workbench.viz.boundary.schema import (
     AreaView,
     BoxView,
+    CandidateView,
     CauseView,
     CutView,
     Pieces,
     ReasonView,
     RefusalView,
     Region,
-    WayView,
 )
 from workbench.viz.boundary.scopes import Limits
-from workbench.viz.boundary.summary import capital, cut_of, sentence_of, unfinished_areas, ways_of
+from workbench.viz.boundary.summary import (
+    candidates_of,
+    capital,
+    cut_of,
+    sentence_of,
+    unfinished_areas,
+)
 from workbench.viz.style import colors, format
 
-VIEW_VERSION = 2
+VIEW_VERSION = 3
 # At most so many boxes are seen at once; so many of one side are kept to be opened.
 _AT_ONCE, _KEPT = 56, 400
 _FEWEST, _FIRST, _MOST = 3, 9, 12
@@ -57,7 +63,7 @@ class BoundaryView:
       more_rows: how many refusals are left out, in words; "" for none.
       cuts: what travels, a table for each buffer.
       edits: (name, reason) of what the plan does.
-      ways: predicted ways to stage; empty without a trace.
+      candidates: ways to stage that were weighed, with predictions; empty without a trace.
       families: (name, code) of the op families.
     """
 
@@ -72,7 +78,7 @@ class BoundaryView:
     more_rows: str
     cuts: tuple[CutView, ...] = dataclasses.field(repr=False)
     edits: tuple[tuple[str, str], ...]
-    ways: tuple[WayView, ...]
+    candidates: tuple[CandidateView, ...]
     families: tuple[tuple[str, str], ...] = tuple((f.name, f.code) for f in colors.FAMILIES)
 
     def to_json(self) -> dict[str, Any]:
@@ -103,39 +109,39 @@ def boundary_view(source: StagePlan | Boundary) -> BoundaryView:
     last = [rows for i, rows in enumerate(read) if _is_last(areas, i)]
     edges = np.concatenate([*last, np.zeros((0, 4), np.int32)])
     near = view.mask(np.unique(edges[:, 2]))
-    told = refusals_of(boundary, near)
+    refusals = refusals_of(boundary, near)
     left = np.any([compute & side.legal for side in boundary.sides], axis=0)
-    maker = BoxMaker(view, told, left, _limits(areas))
+    maker = BoxMaker(view, refusals, left, _limits(areas))
     why = [unread(area, rows) for area, rows in zip(areas, read, strict=True)]
     sides = [_staged_side(maker, area, none) for area, none in zip(areas, why, strict=True)]
-    sides.append(_compute_side(maker, told, compute, left, near, edges))
+    sides.append(_compute_side(maker, refusals, compute, left, near, edges))
     return BoundaryView(
-        sentence=sentence_of(boundary, plan, areas, told),
+        sentence=sentence_of(boundary, plan, areas, refusals),
         notice="",
         areas=tuple(sides),
         boxes=tuple(maker.boxes),
-        reasons=told.reasons,
-        causes=told.causes,
-        more_causes=format.integer(told.more_causes) if told.more_causes else "",
-        rows=told.rows,
-        more_rows=format.integer(told.more) if told.more else "",
+        reasons=refusals.reasons,
+        causes=refusals.causes,
+        more_causes=format.integer(refusals.more_causes) if refusals.more_causes else "",
+        rows=refusals.rows,
+        more_rows=format.integer(refusals.more) if refusals.more else "",
         cuts=tuple(
             cut_of(view, area, rows, none)
             for area, rows, none in zip(areas, read, why, strict=True)
         ),
         edits=_edits(plan),
-        ways=ways_of(plan),
+        candidates=candidates_of(plan),
     )
 
 
 def _without_graph(plan: StagePlan) -> BoundaryView:
     areas, view = unfinished_areas(plan)
     nothing = np.full(len(view), -1, np.int32)
-    told = Refusals((), (), nothing, nothing, (), nothing, nothing)
+    refusals = Refusals((), (), nothing, nothing, (), nothing, nothing)
     nowhere = np.zeros(len(view), bool)
-    maker = BoxMaker(view, told, nowhere, _limits(areas))
+    maker = BoxMaker(view, refusals, nowhere, _limits(areas))
     return BoundaryView(
-        sentence=sentence_of(None, plan, areas, told),
+        sentence=sentence_of(None, plan, areas, refusals),
         notice="This plan was read from JSON and holds no graph: its compute side and the "
         "refusals are not shown.",
         areas=tuple(_staged_side(maker, area, {}) for area in areas),
@@ -149,7 +155,7 @@ def _without_graph(plan: StagePlan) -> BoundaryView:
             cut_of(view, area, view.data, dict.fromkeys(area.tensors, _NO_GRAPH)) for area in areas
         ),
         edits=_edits(plan),
-        ways=ways_of(plan),
+        candidates=candidates_of(plan),
     )
 
 
@@ -178,10 +184,10 @@ def _staged_side(maker: BoxMaker, area: Area, unread: Mapping[Tensor, str]) -> A
 
 
 def _compute_side(
-    maker: BoxMaker, told: Refusals, compute: Bools, left: Bools, near: Bools, edges: Ints
+    maker: BoxMaker, refusals: Refusals, compute: Bools, left: Bools, near: Bools, edges: Ints
 ) -> AreaView:
     count = format.integer(int(compute.sum()))
-    concerned = compute & ~near & ((told.reason_of >= 0) | left)
+    concerned = compute & ~near & ((refusals.reason_of >= 0) | left)
     others = compute & ~near & ~concerned
     close = maker.computed(np.flatnonzero(near), edges)
     behind = maker.computed(np.flatnonzero(concerned))

@@ -41,7 +41,7 @@ class Answer:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Result:
-    """One variant of one of the comparisons, and what is said of where it was measured."""
+    """One variant of one of the comparisons, and the words for where it was measured."""
 
     comparison: Comparison
     ratio: Ratio

@@ -20,7 +20,7 @@ _NOTHING = (
 
 
 def learned_costs_tables(costs: LearnedCosts) -> list[Table]:
-    """What each executor has learned, then its nodes, those that start the longest ways first."""
+    """What each executor has learned, then its nodes, by longest path to an end."""
     executors = costs.executors()
     if executors.empty:
         return []
@@ -91,7 +91,7 @@ def _nodes(number: int, nodes: pd.DataFrame) -> Table:
     )
     shown = f", {_MOST_NODES} of {format.integer(len(costly))} nodes" * (len(costly) > _MOST_NODES)
     return Table(
-        f"Executor {number}: longest way to an end of the step{shown}",
+        f"Executor {number}: longest path to an end of the step{shown}",
         ("Node", "op", "runs", "average", "to the end", "slack", "task"),
         rows,
     )

@@ -200,7 +200,7 @@ def test_the_critical_nodes_are_shown_first(native):
         ("1", "yes", "by cost", "100", "4", "1.3\u00a0µs", "1.1\u00a0µs"),
         ("2", "not yet", "–", "1", "1", "–", "–"),
     )
-    assert first.caption == "Executor 1: longest way to an end of the step"
+    assert first.caption == "Executor 1: longest path to an end of the step"
     assert [row[0] for row in first.rows] == ["a", "b", 'NA/"c', "d"]
     assert first.rows[2][1:] == (*("Neg", "100", "0.2\u00a0µs", "0.3\u00a0µs", "0.8\u00a0µs", "1"),)
     assert first.rows[3][-1] == "–"

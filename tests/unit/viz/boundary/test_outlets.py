@@ -217,4 +217,4 @@ def test_another_version_is_refused_in_words(view):
         "(() => { try { mountBoundary({}, value, {}); } catch (e) { return e.message; } })()"
     )
     said = evaluate(expression, {**view.to_json(), "version": 9}, assets.boundary_script())
-    assert said == "Boundary format 9; this page reads 2. Run the cell again."
+    assert said == "Boundary format 9; this page reads 3. Run the cell again."

@@ -75,10 +75,12 @@ def test_boxes_say_what_travels_and_what_is_read(planned):
     assert box(planned, "tower_0…tower_1/split").travels == ""
     made = box(planned, "tower_0…tower_1/hash")
     assert made.travels == "2"
-    assert made.told == ("Runs ahead of the step in stage “smart_stage”. 2 tensors travel: int64.")
+    assert made.explanation == (
+        "Runs ahead of the step in stage “smart_stage”. 2 tensors travel: int64."
+    )
     read = box(planned, "net/lookup…lookup_1")
     assert (read.about, read.reads) == ("2 × GatherV2", "2")
-    assert read.told == "Reads 2 tensors out of the buffer. Stays on the compute side."
+    assert read.explanation == "Reads 2 tensors out of the buffer. Stays on the compute side."
 
 
 def test_refused_nodes_stand_next_to_the_boundary_with_their_reasons(planned):
@@ -152,9 +154,9 @@ def test_each_buffer_lists_what_travels_and_who_reads_it(planned):
 
 def test_what_nothing_reads_says_why_it_travels(planned):
     alone = boundary_view(towers())
-    assert box(alone, "next").told.endswith(f"2 tensors travel: string. {UNREAD}")
+    assert box(alone, "next").explanation.endswith(f"2 tensors travel: string. {UNREAD}")
     # the first stage hands it to the second, which reads it
-    assert UNREAD not in box(planned, "next").told
+    assert UNREAD not in box(planned, "next").explanation
     some = boundary_of(
         graph("next = IteratorGetNext string int64\nw = VariableV2\nloss = Mul(next:1, w)"),
         targets=["loss"],
@@ -193,7 +195,7 @@ def test_predictions_are_fractions_of_the_slowest():
     made = dataclasses.replace(plan_stages(towers()), predictions=predictions(12.0, 8.0))
     view = boundary_view(made)
     assert sentence(view).endswith("Predicted: 1.50× as fast as un-staged.")
-    unstaged, chosen = view.ways
+    unstaged, chosen = view.candidates
     assert (unstaged.label, unstaged.ratio, unstaged.at) == ("Un-staged", "1.00×", 1.0)
     assert (chosen.step, chosen.bound, chosen.ratio) == ("8.0\u00a0ms", "7.2\u00a0ms", "1.50×")
     assert (chosen.chosen, chosen.limited_by) == (True, "the cores")
@@ -211,8 +213,8 @@ def test_a_boundary_alone_shows_what_may_run_ahead():
     assert [area.kind for area in view.areas] == ["may", "compute"]
     assert sentence(view).startswith("5 nodes may run ahead of the step. 7 more depend")
     assert view.cuts[0].caption == "Would travel: 4 tensors"
-    assert (view.edits, view.ways) == ((), ())
-    told = box(view, "tower_0…tower_1/hash").told
+    assert (view.edits, view.candidates) == ((), ())
+    told = box(view, "tower_0…tower_1/hash").explanation
     assert told.startswith("May run ahead: depends on the input, on no state.")
 
 
@@ -227,7 +229,7 @@ def test_a_narrower_plan_leaves_what_may_run_ahead():
     view = boundary_view(stage_plan(narrow, boundary=towers()))
     left = box(view, "tower_0…tower_1/split")
     assert [view.reasons[mark].word for mark in left.marks] == ["may run ahead, left"]
-    assert left.told.endswith("May run ahead; the plan leaves it on the compute side.")
+    assert left.explanation.endswith("May run ahead; the plan leaves it on the compute side.")
     assert not view.reasons[left.marks[0]].refused
     assert not left.rows
 
@@ -307,7 +309,7 @@ def test_nothing_may_run_ahead():
 def test_a_view_survives_json(planned):
     content = planned.to_json()
     assert json.loads(json.dumps(content)) == content
-    assert content["version"] == 2
+    assert content["version"] == 3
 
 
 def test_a_plan_is_drawn_alike_after_its_boundary_was_saved():

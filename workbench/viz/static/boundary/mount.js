@@ -1,5 +1,5 @@
 // Puts one boundary into an element: builds the parts, wires them, undoes all when the signal aborts.
-const BOUNDARY_VERSION = 2;
+const BOUNDARY_VERSION = 3;
 
 function titled(title, ...children) {
   return element(
@@ -10,7 +10,7 @@ function titled(title, ...children) {
   );
 }
 
-// what is told at first: the first refusal at the boundary
+// what is explained at first: the first refusal at the boundary
 function firstBox(view) {
   const compute = view.areas.find((area) => area.kind === "compute");
   const near = compute ? compute.regions[0].boxes : [];
@@ -40,16 +40,16 @@ function buildBoundary(root, state) {
     sentence.append(strong ? element("strong", {}, text) : text);
   }
   const parts = { sides: sidesElement(state) };
-  parts.said = element("p", { class: "wbb-said", role: "status", "aria-live": "polite" });
+  parts.status = element("p", { class: "wbb-status", role: "status", "aria-live": "polite" });
   root.replaceChildren(sentence);
   if (view.notice) root.append(element("p", { class: "wb-quiet" }, view.notice));
   const hints = keyHints(BOX_KEY_HINTS);
   hints.prepend(element("span", {}, "Click a box to see why it stays"));
-  root.append(parts.sides, element("div", { class: "wbb-foot" }, familyLegend(view), hints), parts.said);
+  root.append(parts.sides, element("div", { class: "wbb-foot" }, familyLegend(view), hints), parts.status);
   const cuts = view.cuts.map(cutElement);
   if (cuts.length) root.append(titled("What travels", ...cuts));
   const plan = element("div", { class: "wbb-columns" });
-  if (view.ways.length) plan.append(titled("Predicted time of a step", waysElement(view.ways)));
+  if (view.candidates.length) plan.append(titled("Predicted time of a step", candidatesElement(view.candidates)));
   if (view.edits.length) plan.append(titled("What the plan does", editsElement(view.edits)));
   if (plan.childElementCount) root.append(plan);
   if (view.causes.length) root.append(causesElement(parts, view));
@@ -69,10 +69,10 @@ function boundaryController(root, parts, state, onSelect) {
     if (parts.rows) fillRefusals(parts, state);
     return placeAnswer(parts, state);
   };
-  // after a click or a key: in view, and said aloud
+  // after a click or a key: in view, and read aloud
   const tell = () => {
     const answer = show();
-    parts.said.textContent = answer ? answerOf(state).words : "";
+    parts.status.textContent = answer ? answerOf(state).words : "";
     return () => answer && answer.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
   const region = (holder) => holder.dataset.region.split(":").map(Number);
@@ -221,7 +221,7 @@ function watchBoundaryPage(root, view, signal) {
   addEventListener("afterprint", print(false), { signal });
 }
 
-//   content: what BoundaryView.to_json made. signal: ends every subscription.
+//   content: what BoundaryView.to_json returned. signal: ends every subscription.
 //   onSelect: called with the name of what was picked.
 export function mountBoundary(root, content, { signal, onSelect = () => {} }) {
   // first, so that what cannot be read leaves the element as it was

@@ -38,7 +38,7 @@ export function cutElement({ caption, rows, more }) {
   return element("div", {}, ...parts);
 }
 
-function wayBar({ at, bound_at: bound }) {
+function candidateBar({ at, bound_at: bound }) {
   const place = (share) => `left: ${(100 * share).toFixed(2)}%`;
   return element(
     "td",
@@ -53,24 +53,24 @@ function wayBar({ at, bound_at: bound }) {
   );
 }
 
-export function waysElement(ways) {
-  const rows = ways.map((way) =>
+export function candidatesElement(candidates) {
+  const rows = candidates.map((each) =>
     element(
       "tr",
-      { class: way.chosen ? "wbb-chosen" : null },
-      element("th", { scope: "row" }, way.label, way.chosen ? " (chosen)" : ""),
-      wayBar(way),
-      element("td", { class: "wb-right" }, way.step),
-      element("td", { class: "wb-right" }, way.bound),
-      element("td", { class: "wb-right" }, way.ratio),
-      element("td", {}, way.limited_by),
+      { class: each.chosen ? "wbb-chosen" : null },
+      element("th", { scope: "row" }, each.label, each.chosen ? " (chosen)" : ""),
+      candidateBar(each),
+      element("td", { class: "wb-right" }, each.step),
+      element("td", { class: "wb-right" }, each.bound),
+      element("td", { class: "wb-right" }, each.ratio),
+      element("td", {}, each.limited_by),
     ),
   );
-  const heads = [["Way"], [""], ["Step", true], ["At best", true], ["Ratio", true], ["Limited by"]];
+  const heads = [["Candidate"], [""], ["Step", true], ["At best", true], ["Ratio", true], ["Limited by"]];
   return scrolled(
     element(
       "table",
-      { class: "wb-table wbb-ways" },
+      { class: "wb-table wbb-candidates" },
       element("caption", {}, "◇ predicted from a trace, not measured; | what the slowest part alone takes"),
       headRow(heads),
       element("tbody", {}, ...rows),

@@ -1,5 +1,5 @@
 // The answer to "why not staged?": it stands at the click, below the box or the row that was picked,
-// and is said aloud.
+// and is read aloud.
 const WHY_NOT = "Why not staged?";
 
 function pathElement(path) {
@@ -18,7 +18,7 @@ function namesElement(row) {
   );
 }
 
-// one refusal in full: reason, way to the blocker, smallest change
+// one refusal in full: reason, path to the blocker, smallest change
 export function refusalElements(view, row) {
   const count = row.names.length > 1;
   const parts = [
@@ -33,29 +33,29 @@ export function refusalElements(view, row) {
   return parts;
 }
 
-function otherRows(view, box, told) {
+function otherRows(view, box, open) {
   if (box.rows.length < 2) return [];
   const list = element("ul", { class: "wbb-others" });
   for (const place of box.rows) {
     const words = element("span", { class: "wb-mono" }, ...breakable(view.rows[place].title));
     const pick = element(
       "button",
-      { type: "button", class: "wbb-link", "data-row": place, "aria-expanded": String(place === told) },
+      { type: "button", class: "wbb-link", "data-row": place, "aria-expanded": String(place === open) },
       words,
     );
     const item = element("li", {}, pick, ` ${view.rows[place].nodes}`);
-    if (place === told) item.append(...refusalElements(view, view.rows[place]));
+    if (place === open) item.append(...refusalElements(view, view.rows[place]));
     list.append(item);
   }
   if (box.more_rows) list.append(element("li", { class: "wb-quiet" }, `and ${box.more_rows} more`));
   return [element("p", { class: "wb-quiet" }, "In this box:"), list];
 }
 
-function boxElements(view, place, told) {
+function boxElements(view, place, open) {
   const box = view.boxes[place];
   const family = view.families[box.family][0];
   const parts = [
-    element("p", {}, `${box.told} `, element("span", { class: "wb-quiet" }, `${box.about}, ${family}`)),
+    element("p", {}, `${box.explanation} `, element("span", { class: "wb-quiet" }, `${box.about}, ${family}`)),
   ];
   if (box.rows.length === 1) return [...parts, ...refusalElements(view, view.rows[box.rows[0]])];
   if (box.marks.length) {
@@ -63,13 +63,13 @@ function boxElements(view, place, told) {
     parts.push(element("p", { class: "wbb-marks" }, ...marks));
     if (box.held_by) parts.push(element("p", { class: "wb-mono" }, ...breakable(box.held_by)));
   }
-  return [...parts, ...otherRows(view, box, told)];
+  return [...parts, ...otherRows(view, box, open)];
 }
 
 function rowElements(view, place) {
   const row = view.rows[place];
-  const told = row.near ? "Stays on the compute side, next to the boundary." : "Stays on the compute side.";
-  return [element("p", {}, told), ...refusalElements(view, row)];
+  const stays = row.near ? "Stays on the compute side, next to the boundary." : "Stays on the compute side.";
+  return [element("p", {}, stays), ...refusalElements(view, row)];
 }
 
 function rowWords({ title, detail, change }) {
@@ -83,10 +83,10 @@ export function answerOf(state) {
     const words = rowWords(view.rows[row]);
     return { heading: WHY_NOT, parts: rowElements(view, row), words };
   }
-  const { rows, title, told, marks, held_by: by } = view.boxes[box];
+  const { rows, title, explanation, marks, held_by: by } = view.boxes[box];
   const one = row >= 0 ? row : rows.length === 1 ? rows[0] : -1;
   const why = marks.map((mark) => view.reasons[mark].word).join(", ");
-  const words = one >= 0 ? rowWords(view.rows[one]) : [`${title}: ${told}`, why, by].filter(Boolean).join(" ");
+  const words = one >= 0 ? rowWords(view.rows[one]) : [`${title}: ${explanation}`, why, by].filter(Boolean).join(" ");
   const heading = rows.length ? WHY_NOT : "What happens to it?";
   return { heading, parts: boxElements(view, box, row), words };
 }
@@ -100,12 +100,12 @@ export function placeAnswer(parts, state) {
     ? parts.rows.querySelector(`[data-row="${state.row}"]`)
     : parts.sides.querySelector(`[data-box="${state.box}"]`);
   if (!picked) return null;
-  const { heading, parts: told } = answerOf(state);
+  const { heading, parts: paragraphs } = answerOf(state);
   const panel = element(
     "div",
-    { class: "wbb-told", role: "group", "aria-label": heading },
+    { class: "wbb-answer", role: "group", "aria-label": heading },
     element("div", { class: "wbb-title" }, heading),
-    ...told,
+    ...paragraphs,
   );
   const answer = state.inTable
     ? element("tr", { class: "wbb-why" }, element("td", { colspan: "5" }, panel))

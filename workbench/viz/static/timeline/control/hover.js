@@ -27,10 +27,10 @@ export function fillCard(card, s, found) {
 function factList(theme, facts) {
   const list = element("dl", { class: "wb-facts" });
   for (const [label, value, family] of facts) {
-    const told = element("dd", {});
-    if (family >= 0) told.append(swatch(theme, family));
-    told.append(value);
-    list.append(element("dt", {}, label), told);
+    const detail = element("dd", {});
+    if (family >= 0) detail.append(swatch(theme, family));
+    detail.append(value);
+    list.append(element("dt", {}, label), detail);
   }
   return list;
 }

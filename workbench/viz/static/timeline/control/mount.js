@@ -97,7 +97,7 @@ function describer(parts, getView, signal) {
       parts.lanes.focus({ preventScroll: true });
     };
     parts.about.replaceChildren(
-      element("div", { class: "wb-told" }, name, facts),
+      element("div", { class: "wb-selected" }, name, facts),
       button("Zoom to it", () => view.fit(), signal),
       button("Clear", clear, signal),
     );
