@@ -167,9 +167,9 @@ def slow_producer() -> None:
 
 
 def stuck_producer() -> None:
-    """Sleeps longer than an exit waits for it."""
+    """Sleeps longer than an exit waits for it, which is six seconds."""
     with tf.Graph().as_default():
-        KEPT.append(begin(slow_numbers(60.0)))
+        KEPT.append(begin(slow_numbers(9.0)))
         time.sleep(0.1)
 
 

@@ -31,11 +31,11 @@ def workbench(*arguments: object, **environment: str) -> subprocess.CompletedPro
 def compared(tmp_path_factory):
     """A comparison in the poorest locale, where a file beyond ASCII has a name that is no text."""
     home = tmp_path_factory.mktemp("clé")
-    data = generate_criteo(home / "my_clicks.tsv", rows=2000)
+    data = generate_criteo(home / "my_clicks.tsv", rows=1000)
     out = home / "results"
     done = workbench(
         *("compare", "dlrm", "--toggle", "stage", "--data", data, "--out", out),
-        *("--batch-size", 64, "--budget", "3s", "--input-latency", "2"),
+        *("--batch-size", 64, "--budget", "1s", "--input-latency", "2"),
         LC_ALL="C",
         PYTHONUTF8="0",
     )
@@ -92,8 +92,8 @@ def test_trace_writes_parquet_and_chrome_json(tmp_path):
     ("sent", "phase", "code"),
     [
         (signal.SIGINT, "Warming up", 130),
-        (signal.SIGTERM, "Tracing 30 steps", 143),
-        (signal.SIGKILL, "Tracing 30 steps", -signal.SIGKILL),
+        (signal.SIGTERM, "Tracing", 143),
+        (signal.SIGKILL, "Tracing", -signal.SIGKILL),
     ],
 )
 def test_an_end_from_outside_keeps_nothing_and_leaves_no_process(tmp_path, sent, phase, code):
@@ -103,7 +103,16 @@ def test_an_end_from_outside_keeps_nothing_and_leaves_no_process(tmp_path, sent,
     running = subprocess.Popen(
         [
             *(sys.executable, "-m", "workbench", "compare", "dlrm", "--toggle", "smart_stage"),
-            *("--data", data, "--batch-size", "32", "--out", tmp_path / "results"),
+            *(
+                "--data",
+                data,
+                "--batch-size",
+                "32",
+                "--budget",
+                "2s",
+                "--out",
+                tmp_path / "results",
+            ),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -1,0 +1,167 @@
+"""Examples of the documentation: where they stand, and what stands before each when it runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parents[2]
+PAGES = (HOME / "README.md", *sorted((HOME / "docs").glob("*.md")))
+_BLOCK = re.compile(
+    r"(?:<!-- example: (?P<context>.*?) -->\n)?```(?P<kind>\w*)\n(?P<code>.*?)^```", re.M | re.S
+)
+
+_GRAPH = """
+import tensorflow as tf
+import workbench as wb
+v1 = tf.compat.v1
+
+def iterate():
+    data = tf.data.Dataset.range(10**6).map(lambda i: tf.fill([4], tf.cast(i, tf.float32)))
+    return v1.data.make_one_shot_iterator(data)
+
+iterator = iterate()
+
+def build_my_model(batch):
+    weight = v1.get_variable("w", [], initializer=v1.zeros_initializer())
+    loss = tf.reduce_mean(tf.square(tf.sin(batch, name="lookup") - weight))
+    step = v1.train.get_or_create_global_step()
+    return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
+"""
+_MODEL_GRAPH = (
+    _GRAPH
+    + """
+graph, trace = v1.get_default_graph(), None
+loss, train_op = build_my_model(iterator.get_next())
+"""
+)
+# `compare` itself has tests of its own; here, what it is given is built, and a function called.
+_COMPARE = """
+import functools
+import inspect
+import tensorflow as tf
+import workbench as wb
+from tests.builders.comparisons import comparison as measured
+
+def opens(program, toggles):
+    for toggle in toggles:
+        wish = optimizations_of(toggle, wb.StageOptions(), wb.SmartStageOptions())
+        if isinstance(program, wb.FunctionProgram):
+            step, dataset = program.make()
+            step(*next(iter(dataset)))
+        else:
+            with tf.Graph().as_default() as graph:
+                built = program.build(wish)
+                assert built.train_op.graph is built.loss.graph is graph
+    return measured()
+
+from workbench.experiments.program.toggles import optimizations_of
+
+@functools.wraps(wb.compare)
+def compare(*arguments, **named):
+    inspect.signature(compare).bind(*arguments, **named)
+    return opens(*arguments, **named)
+
+wb.compare = compare
+"""
+_LAZY_ITERATOR = """
+class iterator:
+    get_next = staticmethod(lambda: iterate().get_next())
+"""
+_FUNCTION = """
+import keras
+import tensorflow as tf
+import workbench as wb
+dataset = tf.data.Dataset.from_tensor_slices((tf.ones([8, 3]), tf.ones([8, 1]))).batch(4)
+weight = tf.Variable(tf.ones([3, 1]))
+row = tf.ones([1, 3])
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile("sgd", "mse", jit_compile=False)
+
+@tf.function
+def train_step(features, label):
+    loss = tf.reduce_mean(tf.square(features @ weight - label))
+    weight.assign_sub(0.1 * weight)
+    return loss
+
+@tf.function
+def predict(row):
+    return row @ weight
+"""
+_MY_MODEL = (
+    _FUNCTION
+    + """
+class MyModel:
+    def __init__(self):
+        self.weight = tf.Variable(1.0)
+
+    def train(self, features, label):
+        self.weight.assign_sub(0.1)
+        return tf.reduce_mean(features) * self.weight
+"""
+)
+_IDS = (
+    _GRAPH
+    + """
+ids = tf.sparse.from_dense(tf.constant([[1, 2], [3, 0]], tf.int64))
+table = v1.get_variable("table", [9, 4])
+"""
+)
+_LEARNED = (
+    _MODEL_GRAPH
+    + """
+session = v1.Session(config=wb.executor_options("cost_model", start_step=1, stop_step=2))
+session.run(v1.global_variables_initializer())
+for _ in range(4):
+    session.run(train_op)
+"""
+)
+# What a page's comment before a block names; functions run eagerly, the rest in a graph of its own.
+CONTEXTS = {
+    "graph": _GRAPH,
+    "own graph": _GRAPH,
+    "model graph": _MODEL_GRAPH,
+    "own model": _GRAPH + _COMPARE + _LAZY_ITERATOR,
+    "own function": _MY_MODEL + _COMPARE,
+    "function": _FUNCTION,
+    "sparse ids": _IDS,
+    "learned": _LEARNED,
+    "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
+    "none": "",
+}
+_EAGER = ("own function", "function")
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+    """A fenced block of a page."""
+
+    line: int
+    kind: str
+    context: str | None
+    code: str
+
+
+def examples(page: Path) -> list[Example]:
+    """The blocks of a page, in their order."""
+    text = page.read_text()
+    return [
+        Example(text.count("\n", 0, m.start("code")), m["kind"], m["context"], m["code"])
+        for m in _BLOCK.finditer(text)
+    ]
+
+
+def script_of(found: list[Example]) -> str:
+    """A script that runs Python examples, each beginning anew, and prints the line of each."""
+    parts = ["import tensorflow as tf\n"]
+    for each in found:
+        code = CONTEXTS[each.context or "none"] + each.code
+        place = f"line {each.line}"
+        run = f"exec(compile({code!r}, {place!r}, 'exec'), {{'__name__': {place!r}}})"
+        if each.context in _EAGER:
+            parts.append(run)
+        else:
+            parts.append(f"with tf.Graph().as_default():\n    {run}")
+        parts.append(f"print({place!r})")
+    return "\n".join(parts)

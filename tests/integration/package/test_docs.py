@@ -1,0 +1,52 @@
+"""Every example of the README and of docs/ runs, and every command in them exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from tests.builders.doc_examples import CONTEXTS, HOME, PAGES, examples, script_of
+from tests.builders.scripts import run_script
+from workbench.cli.main import main
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+TARGETS = set(re.findall(r"^([a-z-]+):", (HOME / "Makefile").read_text(), re.M))
+
+
+@each_page
+def test_its_python_runs(page, tmp_path):
+    found = [example for example in examples(page) if example.kind == "python"]
+    assert all(example.context in CONTEXTS for example in found), "an example without its comment"
+    if found:
+        done = run_script(script_of(found), tmp_path)
+        assert done.returncode == 0, done.stderr[-3000:]
+        ran = re.findall(r"^line (\d+)$", done.stdout, re.M)
+        assert ran == [str(example.line) for example in found]
+
+
+@each_page
+def test_its_commands_exist(page, capsys):
+    kinds = {example.kind for example in examples(page)}
+    assert kinds <= {"python", "bash"}
+    lines = [line for e in examples(page) if e.kind == "bash" for line in e.code.splitlines()]
+    lines += re.findall(r"`((?:make|workbench) [^`]+)`", page.read_text())
+    for line in lines:
+        program, *arguments = shlex.split(line, comments=True)
+        if program == "make":
+            assert {word for word in arguments if "=" not in word} <= TARGETS, line
+        else:
+            assert program.endswith("workbench"), line
+            # Parsed like any other, and stopped before it runs.
+            with pytest.raises(SystemExit) as ended:
+                main([*arguments, "--help"])
+            assert ended.value.code == 0, line
+            known = re.findall(r"--[a-z-]+", capsys.readouterr().out)
+            assert {word for word in arguments if word.startswith("--")} <= set(known), line
+
+
+@each_page
+def test_its_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
