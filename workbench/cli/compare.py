@@ -34,9 +34,9 @@ switch several on at once: stage+smart_stage is a plan for the model with its ow
 fused_v2+smart_stage one for the model with fused lookups. Each --toggle is measured by itself.
 
 --all measures each of the six alone, and stage+smart_stage+fused_v2+cost_model_executor: eight
-variants that take turns, so eight processes are in memory at the same time, about half a GB each
-for dlrm. Starting and checking them takes two minutes or so of --budget on two cores, and all
-share the rest: 4min or more says something.
+variants whose blocks are interleaved, so eight processes are in memory at the same time, about half
+a GB each for dlrm. Starting and checking them takes two minutes or so of --budget on two cores, and
+all share the rest: 4min or more says something.
 
 The data of dlrm, deepfm and wdl is in the public Criteo format: label, I1..I13, C1..C26, separated
 by tabs, without a header; fields may be empty. That of dssm is a log of advertisements, separated

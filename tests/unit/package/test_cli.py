@@ -12,7 +12,7 @@ from workbench.cli import arguments, compare, demo, main
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OutputError, RunError
 from workbench.experiments.comparison import compare as experiments
-from workbench.experiments.comparison import trace as tracing
+from workbench.experiments.comparison import trace as trace_module
 from workbench.experiments.comparison.results import Comparison
 from workbench.models.data.criteo import generate_criteo
 
@@ -115,8 +115,8 @@ def test_a_place_that_cannot_be_written_is_found_before_anything_runs(
     comparison().save(tmp_path / "saved")
     (tmp_path / "file").write_text("in the way")
     before = sorted(tmp_path.rglob("*"))
-    for home, name in ((experiments, "compare"), (tracing, "trace")):
-        monkeypatch.setattr(home, name, lambda *a, **o: pytest.fail("it ran"))
+    for module, name in ((experiments, "compare"), (trace_module, "trace")):
+        monkeypatch.setattr(module, name, lambda *a, **o: pytest.fail("it ran"))
     assert run(*arguments, "file/out") == 2
     shown = capsys.readouterr()
     assert shown.err.startswith("workbench: error: file")
@@ -194,7 +194,7 @@ def asked(tmp_path, monkeypatch):
         raise RunError("enough")
 
     monkeypatch.setattr(experiments, "compare", stop)
-    monkeypatch.setattr(tracing, "trace", stop)
+    monkeypatch.setattr(trace_module, "trace", stop)
     data = generate_criteo(tmp_path / "clicks.tsv", rows=5)
 
     def ask(command, *arguments):

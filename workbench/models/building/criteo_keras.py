@@ -93,7 +93,7 @@ class Columns(keras.layers.Layer):
 
 
 def stack_of(units: tuple[int, ...], seeds: Callable[[], int]) -> keras.Sequential:
-    """Dense layers, each with ReLU and batch normalisation."""
+    """Dense layers, each with ReLU and batch normalization."""
     layers: list[Any] = []
     for width in units:
         layers += [dense_of(width, seeds, activation="relu"), keras.layers.BatchNormalization()]

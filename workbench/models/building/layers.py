@@ -1,4 +1,4 @@
-"""Layers of the models' graphs: dense, batch normalisation, lookup; weights drawn from a seed.
+"""Layers of the models' graphs: dense, batch normalization, lookup; weights drawn from a seed.
 
 Their weights are variables of the current variable scope, which `model_scope` opens.
 """
@@ -55,9 +55,9 @@ def dense(inputs: tf.Tensor, units: int, name: str, activation: Any = tf.nn.relu
 
 
 def normal(inputs: tf.Tensor, name: str) -> tf.Tensor:
-    """Batch normalisation of [batch, width] by the batch's own moments, as in training.
+    """Batch normalization of [batch, width] by the batch's own moments, as in training.
 
-    There are no moving moments: a batch to score is normalised by its own as well.
+    There are no moving moments: a batch to score is normalized by its own as well.
     """
     with v1.variable_scope(f"{name}_norm"):
         width = [inputs.shape[1]]

@@ -1,4 +1,4 @@
-"""Two formats of Taobao click logs: advertisements shown to users, and sequences of behaviour.
+"""Two formats of Taobao click logs: advertisements shown to users, and sequences of behavior.
 
 The first is what DSSM reads, 19 columns separated by commas; the lists of tags may be empty. The
 second is what DIN and DIEN read, separated by tabs: an item, and the items and categories that the
@@ -126,7 +126,7 @@ def generate_dssm(path: str | os.PathLike[str], *, rows: int = 200_000, seed: in
 def generate_sequences(
     path: str | os.PathLike[str], *, rows: int = 200_000, seed: int = 1, negatives: bool = True
 ) -> Path:
-    """Writes sequences of behaviour, as `generate_criteo` writes clicks.
+    """Writes sequences of behavior, as `generate_criteo` writes clicks.
 
     Without negatives the two columns of items passed over are left off, and nothing else differs.
     """

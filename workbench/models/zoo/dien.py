@@ -5,9 +5,9 @@ Sizes and order follow DeepRec's modelzoo (tables of 18, histories of 50, states
 - The update gate of the second recurrence is multiplied by the attention, as published; the
   script multiplies what is kept by 1 - attention, so that a click without attention still counts.
 - The auxiliary network sees clicks and negatives in one batch and gives one logit; its loss is the
-  mean over the next clicks there are. The script normalises each by itself, has a softmax over 2,
+  mean over the next clicks there are. The script normalizes each by itself, has a softmax over 2,
   and counts absent clicks as zeros.
-- Ids are hashed, batch normalisation uses the moments of the batch, the last layer follows the one
+- Ids are hashed, batch normalization uses the moments of the batch, the last layer follows the one
   of 80, tables are trained by Adagrad and not clipped: as in `din_graph`.
 """
 

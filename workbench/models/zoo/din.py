@@ -3,7 +3,7 @@
 Sizes and order follow DeepRec's modelzoo (tables of 18, histories of 50, attention 80-40, top
 200-80, gradients clipped at 5). What differs:
 - Ids are hashed, not looked up in vocabulary files.
-- Batch normalisation uses the moments of the batch; the script forgets to say that it trains, which
+- Batch normalization uses the moments of the batch; the script forgets to say that it trains, which
   leaves them at 0 and 1.
 - The last layer follows the one of 80, without a linear one of 2 between them.
 - Tables are trained by Adagrad and not clipped, the rest by Adam; `updates` says why.

@@ -1,7 +1,7 @@
 """The graph of DSSM on a Taobao log: split tags, hash, look up, two towers, train.
 
 Sizes and order follow DeepRec's modelzoo (17 tables of 16, towers 256-128-64 with batch
-normalisation and 32, cosine of the two). There the loss is a categorical cross entropy over the
+normalization and 32, cosine of the two). There the loss is a categorical cross entropy over the
 batch, as if just one of its rows could be clicked; here each row has a cross entropy of its own.
 Tables are trained by Adagrad, the rest by Adam; `updates` says why.
 """

@@ -82,7 +82,7 @@ color-scheme:dark;"""
 _PAPER = """\
 --wb-bg:#fff;--wb-up:#fff;--wb-well:#f5f5f5;--wb-ink:#000;--wb-ink2:#555;--wb-line:#ddd;
 --wb-line2:#bbb;--wb-acc:#1976d2;--wb-on:#fff;--wb-bad:#d32f2f;color-scheme:light;"""
-# where the user's own colours rule, pattern and code carry the family
+# where the user's own colors rule, pattern and code carry the family
 _FORCED = """\
 --wb-bg:Canvas;--wb-up:Canvas;--wb-well:Canvas;--wb-ink:CanvasText;--wb-ink2:CanvasText;
 --wb-line:CanvasText;--wb-line2:CanvasText;--wb-acc:Highlight;--wb-on:HighlightText;

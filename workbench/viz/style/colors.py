@@ -1,8 +1,8 @@
-"""The one palette: op families, their colours, patterns and codes, and which op belongs where.
+"""The one palette: op families, their colors, patterns and codes, and which op belongs where.
 
-Colours stand in `FAMILIES`; `css()` turns them into custom properties for both themes, and a test
+Colors stand in `FAMILIES`; `css()` turns them into custom properties for both themes, and a test
 recomputes contrast and distance from here. Patterns and codes are the second channel: they carry
-the family where colour cannot.
+the family where color cannot.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LIGHT_TEXT = "#ffffff"
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """An op family: name and two-letter code, colour per theme, pattern drawn by the browser."""
+    """An op family: name and two-letter code, color per theme, pattern drawn by the browser."""
 
     name: str
     code: str
@@ -109,13 +109,13 @@ def luminance(color: str) -> float:
 
 
 def contrast(one: str, other: str) -> float:
-    """Contrast ratio of two colours, 1 to 21, as WCAG 2 defines it."""
+    """Contrast ratio of two colors, 1 to 21, as WCAG 2 defines it."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
 def text_on(color: str) -> str:
-    """The better of the two text colours on this fill."""
+    """The better of the two text colors on this fill."""
     return max(LIGHT_TEXT, DARK_TEXT, key=lambda text: contrast(text, color))
 
 

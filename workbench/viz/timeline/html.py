@@ -139,7 +139,7 @@ def _merged(view: TimelineView, lane: Lane, edges: np.ndarray, y: int, hatch: st
     )
     best, covered = shares.argmax(axis=0), np.minimum(1, shares.sum(axis=0))
     height = np.where(covered > 0, np.maximum(2, np.rint(covered * _LANE)), 0).astype(int)
-    # neighbours that look alike become one rectangle
+    # neighbors that look alike become one rectangle
     looks = best * (_LANE + 1) + height
     cuts = np.flatnonzero(np.diff(looks)) + 1
     scale = (_WIDTH - _GUTTER) / _COLUMNS

@@ -1,7 +1,7 @@
 """Timeline view: a Trace as the finished description that the browser draws.
 
 A view is a small JSON-ready header (lanes, words, where each column lies) and one binary blob of
-typed columns, about 18 bytes a span. The browser places, colours, zooms and picks; the few numbers
+typed columns, about 18 bytes a span. The browser places, colors, zooms and picks; the few numbers
 that depend on what is in view (sums of the Table, of a search) are computed here as well, by
 `in_view`, and a test holds both to the same answer.
 """

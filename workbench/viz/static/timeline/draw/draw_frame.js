@@ -145,7 +145,7 @@ function drawFlows(ctx, s) {
     const y1 = above.y + above.height + 1;
     ctx.strokeStyle = ctx.fillStyle = hot.has(k) ? theme.acc : theme.ink2;
     ctx.lineWidth = hot.has(k) ? 2 : 1;
-    // neighbouring lanes leave little room: the line then swings into both
+    // neighboring lanes leave little room: the line then swings into both
     const bend = Math.max(FLOW_BEND_MIN, (y0 - y1) * 0.6);
     ctx.beginPath();
     ctx.moveTo(x0, y0);

@@ -11,7 +11,7 @@ const DIMMED = 0.18;
 function drawColumns(ctx, s, row, merged) {
   const { pixels } = merged;
   let from = 0;
-  // neighbours that look alike become one rectangle
+  // neighbors that look alike become one rectangle
   let held = null;
   const flush = (upTo) => {
     if (!held) return;
