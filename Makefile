@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-embedding bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline soak soak-exit soak-keras clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-plan bench-embedding bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline soak soak-exit soak-keras clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -96,10 +96,10 @@ native-fuzz: $(NATIVE) ## Ops, plans, stages and executors, with damaged tensors
 		-DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" >/dev/null
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@
 	@WORKBENCH_FUZZ_EXAMPLES=3000 $(SANITIZED) --timeout 1800 $(patsubst %,tests/integration/embedding/test_%.py, \
-		fused_damaged fused_embedding embedding_variable embedding_variable_damaged embedding_variable_filters)
+		fused_damaged fused_embedding fused_rules embedding_variable embedding_variable_damaged embedding_variable_filters)
 	@WORKBENCH_FUZZ_EXAMPLES=1000 $(SANITIZED) --timeout 1800 -k "not dlrm" tests/integration/rewriting \
 		$(patsubst %,tests/integration/session/test_%.py, buffer staged stage_epochs) \
-		$(patsubst %,tests/integration/executor/test_%.py, executor control_flow errors random)
+		$(patsubst %,tests/integration/executor/test_%.py, graphs runs control_flow errors random)
 
 native-tsan: $(NATIVE) ## The same under ThreadSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=thread >/dev/null && $(NATIVE_RUN)
@@ -115,6 +115,9 @@ bench-stage: $(NATIVE) ## Stage beside StagingArea and tf.data.prefetch, against
 
 bench-smartstage: $(NATIVE) ## Smart stage beside un-staged and hand-staged, and its own prediction
 	@$(BIN)/python -m tests.bench.bench_smart_stage
+
+bench-plan: $(NATIVE) ## What the graph pass costs that applies a plan to 10,000 nodes
+	@$(BIN)/python -m tests.bench.bench_plan_pass
 
 bench-embedding: $(NATIVE) ## Fused lookups beside stock TensorFlow, forward and with training
 	@$(BIN)/python -m tests.bench.bench_embedding

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -319,7 +318,6 @@ def test_closing_the_session_ends_a_wait(policy, count):
         session = v1.Session(config=config_of(each, plain()))
         thread, made = run_apart(lambda s=session: told(s, waiting))
         session.run(started.dequeue())
-        time.sleep(0.05)
         session.close()
         thread.join(20)
         assert not thread.is_alive()
@@ -345,7 +343,6 @@ def test_closing_the_session_ends_a_wait_in_a_loop(policy, version):
     session = v1.Session(config=config_of(policy, plain()))
     thread, found = run_apart(lambda: told(session, made))
     session.run(started.dequeue())
-    time.sleep(0.05)
     session.close()
     thread.join(20)
     assert not thread.is_alive()
@@ -404,14 +401,16 @@ def test_a_session_goes_on_after_a_limit_of_time(policy):
 
 @each_policy
 def test_a_queue_that_is_closed_cancels_who_waits(policy):
+    started = v1.FIFOQueue(10, [tf.float32], shapes=[[]])
     queue = v1.FIFOQueue(1, [tf.float32], shapes=[[]])
-    taken = queue.dequeue(name="taken") + 1.0
+    with tf.control_dependencies([started.enqueue(1.0)]):
+        taken = queue.dequeue(name="taken") + 1.0
     close = queue.close(cancel_pending_enqueues=True)
     found = {}
     for each in ("stock", policy):
         with v1.Session(config=config_of(each, plain())) as session:
             thread, made = run_apart(lambda s=session: told(s, taken))
-            time.sleep(0.05)
+            session.run(started.dequeue())
             session.run(close)
             thread.join(20)
             found[each] = [made[0], told(session, taken)]

@@ -6,8 +6,6 @@ import copy
 import gc
 import importlib.metadata
 import inspect
-import threading
-import time
 
 import keras
 import keras_rs
@@ -15,6 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.builders.functions import producers, wait_for
 from workbench.core.function import keras_fit
 from workbench.core.function.keras_fit import smart_stage_model
 from workbench.core.options import SmartStageOptions
@@ -22,23 +21,6 @@ from workbench.errors import OptionError, UnsupportedError
 
 ROWS = 70
 WORDS = list("abcdef")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    """Keras trains eagerly made functions: without the graph of the other tests."""
-    assert tf.executing_eagerly()
-
-
-@pytest.fixture(autouse=True)
-def no_thread_is_left():
-    yield
-    gc.collect()
-    assert not producers()
-
-
-def producers() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name.startswith("smart_stage")]
 
 
 def rows(count: int = ROWS):
@@ -510,13 +492,6 @@ class TestRecommender:
         smart_stage_model(model)
         model.fit(self.columns(40).map(noted), verbose=0, callbacks=[Busy()])
         assert len(read) == 5
-
-
-def wait_for(condition) -> None:
-    deadline = time.monotonic() + 20
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.002)
-    assert condition()
 
 
 def test_two_towers_retrieve_the_same():

@@ -84,15 +84,25 @@ def test_only_the_chosen_rows_are_read(data):
     assert len(values(dlrm.build_epoch, options, OFF, fetch="fingerprint")) == 2
 
 
-def test_the_parts_of_the_bound_run(data):
+def test_the_input_of_the_bound_only_waits_for_lines(data):
     options = DlrmOptions(data=data, batch_size=64, input_latency_ms=1.0)
-    for build in (dlrm.build_input, dlrm.build_compute):
-        with tf.Graph().as_default():
-            built = build(options, OFF)
-            v1.train.get_or_create_global_step()
-            with v1.train.MonitoredTrainingSession() as session:
-                for _ in range(3):
-                    session.run(built.train_op)
+    with tf.Graph().as_default():
+        built = dlrm.build_input(options, OFF)
+        assert v1.trainable_variables() == []
+        v1.train.get_or_create_global_step()
+        with v1.train.SingularMonitoredSession() as session:
+            first, second = (session.run(built.train_op.outputs[0]) for _ in range(2))
+    assert len(first) == len(second) == 64
+    assert first.tolist() != second.tolist()
+
+
+def test_the_compute_of_the_bound_trains_as_the_model_does(data):
+    options = DlrmOptions(data=data, batch_size=64)
+    whole, compute = (
+        values(build, options, OFF, steps=3) for build in (dlrm.build, dlrm.build_compute)
+    )
+    assert compute[0] == whole[0]
+    assert len(set(compute.tolist())) == 3
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])

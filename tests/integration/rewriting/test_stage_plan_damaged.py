@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import config_pb2
 
-from tests.integration.rewriting import test_stage_plan_pass as plans
+from tests.builders import stage_plans as plans
 from workbench import _native
 
 v1 = tf.compat.v1
