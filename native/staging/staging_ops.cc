@@ -84,7 +84,7 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferPut")
     .Doc(R"doc(
 Puts one item into a stage's buffer; waits for room without holding a thread.
 
-Errors: FAILED_PRECONDITION before any resume; CANCELLED after cancel or close, for a token that is
+Errors are FAILED_PRECONDITION before any resume; CANCELLED after cancel or close, for a token that is
 not the owner's, and with its step; INVALID_ARGUMENT for another capacity or other dtypes than the
 buffer's.
 
@@ -127,7 +127,7 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferTake")
     .Doc(R"doc(
 Takes the oldest item out of a stage's buffer; waits for one without holding a thread.
 
-Errors: OUT_OF_RANGE once the epoch has ended and all items were taken; the code of a cancel, or
+Errors are OUT_OF_RANGE once the epoch has ended and all items were taken; the code of a cancel, or
   CANCELLED, after it; FAILED_PRECONDITION without a prefetch runner, or if the producers could not
   begin; CANCELLED with its step; INVALID_ARGUMENT for another capacity or other dtypes than the
   buffer's.

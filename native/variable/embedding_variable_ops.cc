@@ -141,7 +141,7 @@ REGISTER_OP("WorkbenchEmbeddingGather")
     .Doc(R"doc(
 Reads the rows of keys; a key without one gets row `key mod n` of the n default rows.
 
-Errors: INVALID_ARGUMENT for shapes that do not fit, NOT_FOUND for a handle whose table is gone.
+Errors are INVALID_ARGUMENT for shapes that do not fit, NOT_FOUND for a handle whose table is gone.
 
 handle: of WorkbenchEmbeddingVariable.
 keys: of any shape.
@@ -297,7 +297,7 @@ REGISTER_OP("WorkbenchEmbeddingImport")
     .Doc(R"doc(
 Replaces all rows by those of WorkbenchEmbeddingExport, whose outputs are the inputs.
 
-Errors: INVALID_ARGUMENT for shapes that do not fit or for a key that comes twice.
+Errors are INVALID_ARGUMENT for shapes that do not fit or for a key that comes twice.
 
 part: with parts, imports only the keys with (key mod 1000) mod parts == part.
 parts: into how many tables the keys are distributed.
