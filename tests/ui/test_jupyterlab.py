@@ -69,9 +69,7 @@ def synthetic_notebook(folder: Path, make: str, after: str) -> Path:
 @pytest.mark.timeout(RUN_SECONDS * 2)
 def test_timeline_lives_in_jupyterlab(browser: Any, lab_server: LabServer) -> None:
     after = "print('selected', timeline.selected, timeline.selected_event)"
-    notebook = synthetic_notebook(
-        lab_server.folder() / "small.ipynb", "dlrm_trace(steps=24)", after
-    )
+    notebook = synthetic_notebook(lab_server.folder(), "dlrm_trace(steps=24)", after)
     with lab_runs(browser, lab_server, notebook) as lab:
         told = use_timeline(lab.page)
         assert re.search(r"(run step|wait in take)", told), told

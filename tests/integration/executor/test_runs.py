@@ -18,6 +18,7 @@ from tests.builders.executors import (
     each_policy,
     plain,
     same,
+    with_threads,
 )
 from workbench.core.session.prefetch_hook import prefetching
 from workbench.core.smart_stage import prepare_config
@@ -175,7 +176,8 @@ def test_a_step_within_a_step_of_the_same_session(policy):
             return sessions[0].run(inner, {x: value + 1.0})
 
     outer = v1.py_func(again, [x], tf.float32) * 2.0
-    with v1.Session(config=config_of(policy)) as session:
+    # A thread waits in the outer step: of the process's own, an earlier test may have left too few.
+    with v1.Session(config=with_threads(config_of(policy), 4)) as session:
         sessions.append(session)
         for i in range(STEPS):
             assert session.run(outer, {x: float(i)}) == np.float32(np.sqrt(np.float32(i + 1))) * 2
