@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -318,6 +319,7 @@ def test_closing_the_session_ends_a_wait(policy, count):
         session = v1.Session(config=config_of(each, plain()))
         thread, made = run_apart(lambda s=session: told(s, waiting))
         session.run(started.dequeue())
+        time.sleep(0.05)
         session.close()
         thread.join(20)
         assert not thread.is_alive()
@@ -343,6 +345,7 @@ def test_closing_the_session_ends_a_wait_in_a_loop(policy, version):
     session = v1.Session(config=config_of(policy, plain()))
     thread, found = run_apart(lambda: told(session, made))
     session.run(started.dequeue())
+    time.sleep(0.05)
     session.close()
     thread.join(20)
     assert not thread.is_alive()
