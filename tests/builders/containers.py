@@ -10,7 +10,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workbench.models.data.containers import known_layout, line_blocks
-from workbench.models.data.table_format import CheckedTable, Column
+from workbench.models.data.table_format import CheckedTable, Column, TableFormat
+
+# One column of each kind.
+SMALL = TableFormat(
+    summary="label, N, C, L",
+    separator=b"\t",
+    columns=(
+        Column(name="label", kind="label"),
+        Column(name="N", kind="number"),
+        Column(name="C", kind="category"),
+        Column(name="L", kind="list", joined_by=b"|", most=3),
+    ),
+)
 
 
 def write_parquet(checked: CheckedTable, path: Path) -> CheckedTable:

@@ -13,7 +13,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders.containers import write_parquet, write_tfrecord
+from tests.builders.containers import SMALL, write_parquet, write_tfrecord
 from workbench.core.options import Optimizations, StageOptions
 from workbench.core.session.prefetch_hook import make_prefetch_hook
 from workbench.errors import DataError
@@ -22,7 +22,7 @@ from workbench.models.data import parquet, tfrecord
 from workbench.models.data.containers import check_file, line_blocks
 from workbench.models.data.criteo import check_criteo, generate_criteo
 from workbench.models.data.dataset import parse_lines, parse_rows
-from workbench.models.data.table_format import CheckedTable, Column, TableFormat
+from workbench.models.data.table_format import CheckedTable
 from workbench.models.data.taobao import (
     check_dssm,
     check_sequences,
@@ -36,16 +36,6 @@ OFF = Optimizations()
 STAGED = Optimizations(stage=StageOptions())
 ROWS = 700
 
-SMALL = TableFormat(
-    summary="label, N, C, L",
-    separator=b"\t",
-    columns=(
-        Column(name="label", kind="label"),
-        Column(name="N", kind="number"),
-        Column(name="C", kind="category"),
-        Column(name="L", kind="list", joined_by=b"|", most=3),
-    ),
-)
 FORMATS = {
     "criteo": (generate_criteo, check_criteo),
     "dssm": (generate_dssm, check_dssm),

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders.containers import write_parquet
+from tests.builders.containers import SMALL, write_parquet
 from workbench.errors import DataError
 from workbench.models.data import parquet, text_table
 from workbench.models.data.containers import check_file, container_of, line_blocks
 from workbench.models.data.criteo import check_criteo, generate_criteo
-from workbench.models.data.table_format import CheckedTable, Column, TableFormat
+from workbench.models.data.table_format import CheckedTable
 from workbench.models.data.taobao import (
     check_dssm,
     check_sequences,
@@ -30,16 +30,6 @@ from workbench.models.data.taobao import (
 )
 from workbench.models.data.text_table import check_table
 
-SMALL = TableFormat(
-    summary="label, N, C, L",
-    separator=b"\t",
-    columns=(
-        Column(name="label", kind="label"),
-        Column(name="N", kind="number"),
-        Column(name="C", kind="category"),
-        Column(name="L", kind="list", joined_by=b"|", most=3),
-    ),
-)
 GOOD = {
     "label": [1, 0, 0],
     "N": [1.5, None, 3.0],

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.builders.graphs import graph
+from tests.builders.plans import OWN_STAGE
 from workbench.core.boundary.candidates import candidates_of, widest_chained
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
@@ -26,18 +27,6 @@ w = VarHandleOp
 read = ReadVariableOp(w)
 loss = Mul(read, scaled)
 """
-OWN = """
-it = IteratorV2
-next = IteratorGetNext(it) string int64
-owner = Placeholder int64
-put = WorkbenchBufferPut(owner, next, next:1)
-take = WorkbenchBufferTake string int64
-hash = StringToHashBucketFast(take) int64
-scaled = Mul(hash, take:1) int64
-w = VarHandleOp
-read = ReadVariableOp(w)
-loss = Mul(read, scaled)
-"""
 SHARED = {"put": "clicks", "take": "clicks"}
 
 
@@ -45,7 +34,7 @@ def auto(**keywords):
     return boundary_of(graph(MODEL), targets=["loss"], **keywords)
 
 
-def own(text: str = OWN, **options):
+def own(text: str = OWN_STAGE, **options):
     view = graph(text, shared=SHARED, stage=StageOptions(**options))
     return boundary_of(view, targets=["loss"])
 
