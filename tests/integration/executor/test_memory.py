@@ -57,13 +57,15 @@ def child(policy: str, code: str) -> list[float]:
 
 @pytest.mark.parametrize("policy", ["inline", "cost_model"])
 def test_the_last_session_gives_its_memory_back(policy):
+    # Blocks of over 32 MiB: each is mapped by itself. Of smaller ones the C library keeps the last of
+    # each of its arenas whoever freed them, on stock's executor more than on this one.
     before, peak, after = child(
         policy,
         """
     session = new_session()
     steps(10, 2)
     print(held())
-    steps(8_000, 2, threads=4)
+    steps(9_000, 2, threads=4)
     print(held())
     session.close()
     del session
@@ -71,7 +73,7 @@ def test_the_last_session_gives_its_memory_back(policy):
     """,
     )
     assert peak > before + 100
-    assert after < before + (peak - before) * 0.35
+    assert after < before + (peak - before) * 0.1
 
 
 def test_a_hundred_sessions_need_what_twenty_need():
