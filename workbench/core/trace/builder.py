@@ -84,6 +84,7 @@ def build_trace(
     return Trace(
         events=_event_table(shown, track, np.array(numbers, np.int64)[shown.run]),
         nodes=shown.nodes,
+        edges=pd.DataFrame(shown.edges, columns=column_names("edges")),
         tracks=_track_table(len(clients), list(producer_tracks), threads),
         runs=_run_table(runs, run_tracks),
         items=item_table(
@@ -119,17 +120,20 @@ def _producers(
 
 
 def _shown(ops: OpColumns) -> OpColumns:
-    """The ops that are events of a trace, by start; nodes without any are left out."""
+    """The ops that are events of a trace, by start; nodes that did not run are left out."""
     # The items say how long the buffer's own ops wait.
     wanted = ~ops.nodes["op"].astype(object).isin(op_types.BUFFER_OPS).to_numpy(bool)
     rows = np.flatnonzero(wanted[ops.node])
     rows = rows[np.argsort(ops.start_ns[rows], kind="stable")]
     shown = ops.rows(rows)
-    used = np.bincount(shown.node, minlength=len(wanted)) > 0
+    ran = np.bincount(ops.node, minlength=len(wanted)) > 0
+    row = np.cumsum(ran) - 1
+    edges = ops.edges[ran[ops.edges[:, 0]] & ran[ops.edges[:, 1]]]
     return dataclasses.replace(
         shown,
-        node=(np.cumsum(used) - 1)[shown.node],
-        nodes=shown.nodes[used].reset_index(drop=True),
+        node=row[shown.node],
+        nodes=shown.nodes[ran].reset_index(drop=True),
+        edges=np.column_stack((row[edges[:, :2]], edges[:, 2])),
     )
 
 

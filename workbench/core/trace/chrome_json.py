@@ -172,7 +172,8 @@ def _node_heads(nodes: pd.DataFrame) -> list[str]:
     return [
         f'{{"name":{json.dumps(name)},"cat":{json.dumps(op)},'
         f'"args":{{"op":{json.dumps(op)},"device":{json.dumps(device)}'
-        for name, op, device in nodes.itertuples(index=False)
+        + (f',"source":{json.dumps(source)}' if source else "")
+        for name, op, device, source in nodes.itertuples(index=False)
     ]
 
 

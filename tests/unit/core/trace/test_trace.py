@@ -211,6 +211,7 @@ def traces(draw):
     return make_trace(
         draw(st.lists(event, max_size=12)),
         nodes=nodes,
+        edges=draw(st.lists(st.tuples(node, node, st.integers(0, 1)), max_size=6)),
         tracks=TRACKS,
         runs=[(0, 1, 3, 9), (1, 1, 0, 5)],
         items=items,
@@ -231,7 +232,7 @@ def test_others_read_the_events_as_rows(tmp_path):
     frame = pd.read_parquet(tmp_path / "x.parquet")
     pd.testing.assert_frame_equal(frame, staged_trace().events)
     notes = pq.read_metadata(tmp_path / "x.parquet").metadata
-    assert notes[b"format_version"] == b"1"
+    assert notes[b"format_version"] == b"2"
 
 
 def test_saving_again_replaces_the_file_and_leaves_nothing_else(tmp_path):
@@ -252,6 +253,26 @@ def rewritten(path, *, columns=None, **metadata):
     return path
 
 
+def test_a_trace_of_the_first_format_has_no_edges_and_no_sources(saved):
+    """That format had five tables, and three columns of nodes."""
+    notes = json.loads(pq.read_metadata(saved).metadata[b"workbench_trace"])
+    del notes["tables"]["edges"], notes["tables"]["nodes"]["source"]
+    rewritten(saved, format_version="1", workbench_trace=json.dumps(notes))
+    read = load_trace(saved)
+    assert len(read.edges) == 0
+    assert set(read.nodes["source"]) == {""}
+    assert same(read, staged_trace())
+
+
+@pytest.mark.parametrize(
+    ("edge", "rule"),
+    [((0, 6, 0), "target is a row of `nodes`, 0 to 5"), ((0, 1, 2), "control is 0 or 1")],
+)
+def test_an_edge_joins_two_nodes(edge, rule):
+    with pytest.raises(TraceError, match=f"`edges`, row 0: {rule}"):
+        make_trace(edges=[edge]).self_check()
+
+
 @pytest.fixture
 def saved(tmp_path):
     staged_trace().save(tmp_path / "x.parquet")
@@ -260,7 +281,7 @@ def saved(tmp_path):
 
 def test_a_newer_format_asks_for_an_update(saved):
     rewritten(saved, format_version="3")
-    with pytest.raises(TraceError, match=r"Format 3; this Workbench reads 1\. Update it\."):
+    with pytest.raises(TraceError, match=r"Format 3; this Workbench reads 2\. Update it\."):
         load_trace(saved)
 
 
