@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from workbench.core.graph import op_families
 from workbench.core.trace.intervals import Intervals, union
 from workbench.core.trace.metrics import StepMetrics, step_metrics
 from workbench.core.trace.trace import Trace
@@ -19,7 +20,7 @@ WAIT_MIN_NS = 20_000
 SPECIAL = (
     ("wait in take", colors.WAIT),
     ("wait in put", colors.WAIT),
-    ("put", colors.COPY),
+    ("put", op_families.COPY),
     ("run step", colors.RUN),
 )
 WAIT_IN_TAKE, WAIT_IN_PUT, PUT, RUN_STEP = range(4)
@@ -99,6 +100,6 @@ def _names(trace: Trace) -> pd.DataFrame:
     ops = trace.nodes["op"].astype(str).tolist()
     special = [name for name, _ in SPECIAL]
     family = np.concatenate(
-        (colors.families_of(ops, names), np.array([f for _, f in SPECIAL], np.uint8))
+        (op_families.families_of(ops, names), np.array([f for _, f in SPECIAL], np.uint8))
     )
     return pd.DataFrame({"name": names + special, "op": ops + special, "family": family})

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.builders.javascript import evaluate
 from tests.builders.traces import START_NS, big_trace, make_trace, staged_trace, unstaged_trace
+from workbench.core.graph import op_families
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors, format
@@ -225,9 +226,9 @@ def test_strip_shares_add_up_to_the_busy_time() -> None:
     view = timeline_view(TRACE)
     busy = view.columns["stripBusy"].reshape(-1, 8).sum(axis=0) / 255
     binned = busy / 2048 * view.duration_ns / MS
-    assert binned[colors.LOOKUP] == pytest.approx(3, abs=0.05)
-    assert binned[colors.GRADIENT] == pytest.approx(1, abs=0.05)
-    assert binned[colors.INPUT] == 0
+    assert binned[op_families.LOOKUP] == pytest.approx(3, abs=0.05)
+    assert binned[op_families.GRADIENT] == pytest.approx(1, abs=0.05)
+    assert binned[op_families.INPUT] == 0
     wait = view.columns["stripWait"].sum() / 255 / 2048 * view.duration_ns / MS
     assert wait == pytest.approx(4, abs=0.05)
 
@@ -470,7 +471,10 @@ def test_still_picture_is_small_and_tells_the_answer() -> None:
     assert "Main step" in _drawn_texts(drawn)
     # one shape for each family of a lane that is not empty
     fills = [path.get("fill") for path in drawn.iter("{http://www.w3.org/2000/svg}path")]
-    assert {colors.FAMILIES[colors.LOOKUP].light, colors.FAMILIES[colors.INPUT].light} <= set(fills)
+    assert {
+        colors.FAMILIES[op_families.LOOKUP].light,
+        colors.FAMILIES[op_families.INPUT].light,
+    } <= set(fills)
     assert len(fills) < 30
 
 
