@@ -69,7 +69,8 @@ class ReadAhead:
         with self._changed:
             self._reads += 1
             self._changed.notify_all()
-            self._wait(lambda step=min(self._reads, self._last): self._begun >= step)
+            step = min(self._reads, self._last)
+            self._wait(lambda: self._begun >= step)
         return np.ones((64, 64), np.float32)
 
     def begin_step(self) -> np.float32:
