@@ -268,7 +268,8 @@ class TestErrors:
 
         with monitored() as session:
             taken = [session.run(back)]
-            assert comes_true(warned)
+            # Each of two producers timed out, and at least one of them again while its batch waits.
+            assert comes_true(lambda: len(warned()) > 2)
             taken += take_all(session, back)
         assert sorted(taken) == list(range(6))
         assert "prefetch" in warned()[0]
