@@ -62,7 +62,7 @@ class Other {
   std::thread thread_;
 };
 
-// Returns once so many clients wait in the queue, `other` the last of them.
+// Returns once `waiting` clients wait in the queue, `other` the last of them.
 void LetWait(const StepAdmission& admission, const Other& other, size_t waiting = 1) {
   while (admission.waiting() < waiting) std::this_thread::yield();
   CHECK_EQ(admission.waiting(), waiting);
