@@ -95,7 +95,7 @@ class OpEvents {
   // How many events can be taken.
   int64_t ready() const;
   int64_t lost() const { return lost_.load(std::memory_order_relaxed); }
-  // Moves at most so many events out, those of each thread in their order.
+  // Moves at most `most` events out, those of each thread in their order.
   std::vector<DrainedOp> TakeOps(int64_t most);
   // Moves the ended runs out.
   std::vector<DrainedRun> TakeRuns(int64_t most);

@@ -120,7 +120,7 @@ filter_freq: a key gets its row when it has come this often; 0: at once.
 no_permission: the values of a key that has no row yet because of filter_freq.
 keep_versions: remember the step in which each row, or key that waits for one, was last used.
 most_waiting: most keys that wait for filter_freq; one more makes the rarer half be forgotten.
-bloom_counters: above 0, a counting Bloom filter of so many counters counts the keys instead, in
+bloom_counters: above 0, a counting Bloom filter of this many counters counts the keys instead, in
   memory of a fixed size.
 bloom_hashes: its counters of a key.
 bloom_bytes: bytes of a counter: 1, 2, 4 or 8.

@@ -23,7 +23,7 @@ class Together:
 def clients_together(
     call: Callable[[], Any], clients: int, *, seconds: float, thinks_s: float = 0.0
 ) -> Together:
-    """Each client calls for so long, and sleeps for `thinks_s` between two calls.
+    """Each client calls for `seconds`, and sleeps for `thinks_s` between two calls.
 
     Clients live long: kernels keep things for each thread, which the first calls make.
     """

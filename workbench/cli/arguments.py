@@ -53,7 +53,7 @@ def add_model(parser: argparse.ArgumentParser, switches: argparse._ActionsContai
         type=latency,
         default=0.0,
         metavar="MS",
-        help="let each batch wait so many ms without using a CPU; auto: as long as a step computes",
+        help="let each batch wait this many ms, using no CPU; auto: as long as a step computes",
     )
     parser.add_argument(
         "--threads",

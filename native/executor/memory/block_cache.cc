@@ -14,9 +14,9 @@ constexpr size_t kFineStep = 64;
 constexpr size_t kFineLargest = kFineClasses * kFineStep;
 constexpr size_t kMostOfOne = PTRDIFF_MAX - 4096;
 
-// A block that no step needed for so long returns to the C library.
+// A block that no step needed for this long returns to the C library.
 constexpr int64_t kUnusedMs = 10'000;
-// A thread looks at the clock once for so many blocks that it moves to the common lists.
+// A thread looks at the clock once for this many blocks that it moves to the common lists.
 constexpr uint32_t kBlocksPerLook = 64;
 
 // Null before a thread's first block and after its end.

@@ -22,7 +22,7 @@ class BlockCache {
   static constexpr size_t kAlignment = 64;
   // Larger blocks come from the C library, and return to it.
   static constexpr size_t kLargest = size_t{64} << 20;
-  // The common lists hold at most so much; more freed blocks return to the C library.
+  // The common lists hold at most this many bytes; more freed blocks return to the C library.
   static constexpr int64_t kMostBytes = int64_t{512} << 20;
 
   static BlockCache& Get();
@@ -47,13 +47,13 @@ class BlockCache {
 
   int64_t common_bytes() const { return common_bytes_.load(std::memory_order_relaxed); }
 
-  // The smallest class whose blocks hold so many bytes, and how many they hold.
+  // The smallest class whose blocks hold `bytes`, and how many bytes a class's blocks hold.
   static int ClassOf(size_t bytes);
   static size_t BytesOf(int size_class);
   static constexpr int kClasses = 80;
 
  private:
-  // A thread keeps at most so many bytes of a class, and no larger blocks than kThreadLargest.
+  // A thread keeps at most kThreadBytes of a class, and no larger blocks than kThreadLargest.
   static constexpr size_t kThreadBytes = size_t{64} << 10;
   static constexpr size_t kThreadLargest = size_t{16} << 10;
 
@@ -65,7 +65,7 @@ class BlockCache {
   struct List {
     Header* first = nullptr;
     int32_t count = 0;
-    int32_t least = 0;  // Fewest blocks since the last TrimUnused: so many were not needed.
+    int32_t least = 0;  // Fewest blocks since the last TrimUnused: these were not needed.
     void Push(Header* block) {
       block->next = first;
       first = block;

@@ -18,7 +18,7 @@ namespace workbench {
 template <class T>
 class ObjectPool {
  public:
-  // After so many returned objects the pool looks how many it needs.
+  // The pool checks how many objects it needs once for this many that are returned.
   static constexpr int kPeriod = 1024;
 
   // Null: no object is idle. The caller creates one, which counts as taken.

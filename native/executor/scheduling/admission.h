@@ -30,7 +30,7 @@ class StepAdmission {
   struct Settings {
     int slots;
     Clock::duration max_wait;
-    Clock::duration max_hold;  // A client keeps a slot for so long, and to the end of its step.
+    Clock::duration max_hold;  // A client keeps a slot for this long, and to the end of its step.
     Clock::duration max_idle;  // Between two calls; then a kept slot goes to the next client.
   };
 

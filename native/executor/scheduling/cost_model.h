@@ -36,7 +36,7 @@ class CostModel {
     int64_t start_step = 100;  // Learns from steps only if 0 < start_step < stop_step.
     int64_t stop_step = 200;
     int64_t batch_ns = 5000;  // One thread runs short ops as a batch: at most this sum of averages,
-    int64_t batch_ops = 100;  // and at most so many ops.
+    int64_t batch_ops = 100;  // and at most this many ops.
   };
 
   // The cost of one node. `per_step_ns`: of all its runs in a step that runs it, so that a loop
@@ -61,7 +61,7 @@ class CostModel {
 
   // Counts a step that begins. True: the step measures its ops.
   bool BeginStep();
-  // A run of a node took so many ticks, without those that it only waited.
+  // Adds a run of a node: its ticks, without those that it only waited.
   void Add(int32_t node, uint64_t ticks) {
     Sum& sum = sums_[node];
     sum.ticks.fetch_add(ticks, std::memory_order_relaxed);

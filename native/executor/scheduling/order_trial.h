@@ -29,7 +29,7 @@ class OrderTrial {
 
   static constexpr uint32_t kSettling = 4;  // First steps of a session are like no others.
   static constexpr size_t kSteps = 20;      // Of each order.
-  // kAsReady wins only if it is faster by so much; less is noise.
+  // kAsReady wins only if its time is below this share of the other's; less is noise.
   static constexpr double kWorthChange = 0.99;
 
   // How the step that begins now runs.

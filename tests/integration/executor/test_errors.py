@@ -319,7 +319,7 @@ def test_closing_the_session_ends_a_wait(policy, count):
         session = v1.Session(config=config_of(each, plain()))
         thread, made = run_apart(lambda s=session: told(s, waiting))
         session.run(started.dequeue())
-        time.sleep(0.05)
+        time.sleep(0.05)  # The step has begun; nothing tells that its kernels wait by now.
         session.close()
         thread.join(20)
         assert not thread.is_alive()
@@ -345,7 +345,7 @@ def test_closing_the_session_ends_a_wait_in_a_loop(policy, version):
     session = v1.Session(config=config_of(policy, plain()))
     thread, found = run_apart(lambda: told(session, made))
     session.run(started.dequeue())
-    time.sleep(0.05)
+    time.sleep(0.05)  # The loop has begun; nothing tells that its kernel waits by now.
     session.close()
     thread.join(20)
     assert not thread.is_alive()

@@ -57,8 +57,8 @@ def child(policy: str, code: str) -> list[float]:
 
 @pytest.mark.parametrize("policy", ["inline", "cost_model"])
 def test_the_last_session_gives_its_memory_back(policy):
-    # Blocks of over 32 MiB: each is mapped by itself. Of smaller ones the C library keeps the last of
-    # each of its arenas whoever freed them, on stock's executor more than on this one.
+    # Blocks of over 32 MiB: each is mapped by itself. Of smaller ones the C library keeps the last
+    # one of each of its arenas, on stock's executor even more than on this one.
     before, peak, after = child(
         policy,
         """

@@ -6,6 +6,7 @@ import sys
 
 import cloudpickle
 
+from workbench.experiments.comparison import process_groups
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.program.program import Built, Program
 
@@ -54,3 +55,22 @@ def test_all_measures_what_a_program_has():
     )
     assert "Trying which optimizations plain has a use for" in said
     assert "Starting 5 child processes" in said
+
+
+def test_what_does_not_fit_into_memory_is_measured_in_groups(tmp_path, monkeypatch):
+    full = tmp_path / "meminfo"
+    full.write_text("MemAvailable: 1 kB\n")
+    monkeypatch.setattr(process_groups, "_MEMINFO", full)
+    said: list[str] = []
+    found = compare(
+        Program(name="plain", build=build),
+        all=True,
+        budget_s=0.5,
+        trace_steps=0,
+        equivalence_steps=0,
+        progress=said.append,
+    )
+    assert said.count("Starting 2 child processes") == 4
+    assert len(found.variants) == 5 and len(found.ratios) == 4
+    groups = found.variants[0].notes[-1]
+    assert "were measured in 4 groups, each beside a baseline of its own" in groups

@@ -57,7 +57,7 @@ def tables(request, tmp_path_factory) -> dict[str, CheckedTable]:
 
 
 def batches(data: CheckedTable, optimizations=OFF, *, steps=None) -> list[dict[str, np.ndarray]]:
-    """The batches of an epoch, or of so many steps through rows without end."""
+    """The batches of an epoch, or of a number of steps through rows without end."""
     with tf.Graph().as_default():
         rows = next_lines(data, batch_size=128, endless=steps is not None)
         batch = stage(parse_rows(rows, data), optimizations)

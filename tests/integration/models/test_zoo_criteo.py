@@ -157,9 +157,22 @@ def test_an_epoch_reads_every_row_once(name, data):
 
 
 @pytest.mark.slow
-def test_both_parts_of_the_bound_run(name, data):
-    for part in ("build_input", "build_compute"):
-        losses(name, data, part=part, fetch="nothing", steps=3, input_latency_ms=1.0)
+def test_the_input_of_the_bound_reads_on_and_builds_no_model(name, data):
+    program = program_of(name, data, batch_size=64, input_latency_ms=1.0)
+    with tf.Graph().as_default():
+        (lines,) = program.build_input(OFF).train_op.outputs
+        assert v1.trainable_variables() == []
+        v1.train.get_or_create_global_step()
+        with v1.train.SingularMonitoredSession() as session:
+            read = [line for _ in range(3) for line in session.run(lines)]
+    assert read == data.path.read_bytes().splitlines()[: 3 * 64]
+
+
+@pytest.mark.slow
+def test_the_compute_of_the_bound_trains_as_the_model_does(name, data, plain):
+    compute = losses(name, data, part="build_compute", input_latency_ms=1.0)
+    assert compute.tobytes() == plain(name).tobytes()
+    assert len(set(compute.tolist())) == 8
 
 
 @pytest.mark.slow

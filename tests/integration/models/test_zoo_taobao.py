@@ -272,15 +272,26 @@ def test_an_epoch_reads_every_row_once_and_threads_deliver_the_same_batches(case
 
 
 @pytest.mark.slow
-def test_the_parts_of_the_bound_run(case, logs):
+def test_the_input_of_the_bound_reads_on_and_builds_no_model(case, logs):
+    data = logs(case)
+    options = case.options(data=data, batch_size=64, input_latency_ms=1.0)
+    with tf.Graph().as_default():
+        (lines,) = case.model.build_input(options, OFF).train_op.outputs
+        assert v1.trainable_variables() == []
+        v1.train.get_or_create_global_step()
+        with v1.train.SingularMonitoredSession() as session:
+            read = [line for _ in range(3) for line in session.run(lines)]
+    assert read == data.path.read_bytes().splitlines()[: 3 * 64]
+
+
+@pytest.mark.slow
+def test_the_compute_of_the_bound_trains_as_the_model_does(case, logs):
     options = case.options(data=logs(case), batch_size=64, input_latency_ms=1.0)
-    for build in (case.model.build_input, case.model.build_compute):
-        with tf.Graph().as_default():
-            built = build(options, OFF)
-            v1.train.get_or_create_global_step()
-            with v1.train.MonitoredTrainingSession() as session:
-                for _ in range(3):
-                    session.run(built.train_op)
+    whole, compute = (
+        values(build, options, steps=4) for build in (case.model.build, case.model.build_compute)
+    )
+    assert compute.tobytes() == whole.tobytes()
+    assert len(set(compute.tolist())) == 4
 
 
 def batch_of(case, tmp_path, rows, layout):

@@ -6,6 +6,8 @@ import collections
 import contextlib
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,11 +37,16 @@ def producers() -> list[str]:
     return [t.name for t in threading.enumerate() if t.name.startswith("prefetch")]
 
 
-def no_producer_is_left() -> bool:
+def comes_true(condition: Callable[[], Any]) -> bool:
+    """Whether it holds within ten seconds."""
     deadline = time.monotonic() + 10
-    while producers() and time.monotonic() < deadline:
+    while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
-    return not producers()
+    return bool(condition())
+
+
+def no_producer_is_left() -> bool:
+    return comes_true(lambda: not producers())
 
 
 class TestNests:
@@ -255,23 +262,25 @@ class TestErrors:
 
     def test_a_put_that_times_out_loses_no_batch(self, caplog):
         back = wb.staged(numbers(6), wb.StageOptions(timeout_millis=20, num_threads=2))
-        taken = []
+
+        def warned() -> list[str]:
+            return [r.getMessage() for r in caplog.records if "stays in line" in r.getMessage()]
+
         with monitored() as session:
-            while not session.should_stop():
-                taken.append(session.run(back))
-                time.sleep(0.08)
+            taken = [session.run(back)]
+            # Each of two producers timed out, and at least one of them again while its batch waits.
+            assert comes_true(lambda: len(warned()) > 2)
+            taken += take_all(session, back)
         assert sorted(taken) == list(range(6))
-        warned = [r.getMessage() for r in caplog.records if "stays in line" in r.getMessage()]
-        assert warned
-        assert "prefetch" in warned[0]
-        assert "20 ms" in warned[0]
+        assert "prefetch" in warned()[0]
+        assert "20 ms" in warned()[0]
 
     def test_an_operation_timeout_of_the_session_spares_waiting_puts(self):
         config = v1.ConfigProto(operation_timeout_in_ms=500)
         back = wb.staged(numbers(4))
         with monitored(config=config) as session:
             taken = [session.run(back)]
-            time.sleep(0.8)
+            time.sleep(0.8)  # The second put waits for longer than the session lets an op wait.
             taken += take_all(session, back)
         assert taken == [0, 1, 2, 3]
 
@@ -297,10 +306,8 @@ class TestLifeCycle:
         with monitored() as session:
             assert session.run(back) >= 1
             run = live_runs(session._tf_sess())[0]
-            deadline = time.monotonic() + 5
-            while len(produced) < 6 and time.monotonic() < deadline:
-                time.sleep(0.01)
-            time.sleep(0.1)
+            assert comes_true(lambda: len(produced) >= 6)
+            time.sleep(0.1)  # Time for the producers to make more than they may.
             # One was consumed, three are held, each of two threads holds one that waits.
             assert len(produced) == 6
             assert run.runner.options.capacity == 3

@@ -117,7 +117,7 @@ class FakeWorker:
 
 @pytest.fixture
 def measured(monkeypatch):
-    """Measures toggles on a machine of so many seconds a step; gives the machine and the result."""
+    """Measures toggles on a machine of `step_s` a step; gives the machine and the result."""
 
     def measure(toggles, *, step_s, budget_s, epoch=10**6, program=PROGRAM, said=False):
         machine = Machine(step_s, epoch)

@@ -20,7 +20,8 @@ _PASSING = frozenset(
 )
 # An input that waits for less of the time delays nobody.
 _NO_WAIT = 0.05
-# From so many waits on a rhythm can be told; it must be so much steadier than that of the asking.
+# A rhythm can be told from this many waits on; it must vary by less than this share of what the
+# asking does.
 _FEWEST_WAITS, _STEADIER = 8, 0.75
 
 

@@ -1,4 +1,4 @@
-"""List scheduling: nodes with costs → how a side runs alone, on so many threads and cores."""
+"""List scheduling: nodes with costs → how a side runs alone, on given threads and cores."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.prediction.pipeline import Work
 
-# A side is summed up in so many pieces of equal length: enough to tell its narrow stretches, where
-# another side finds a free core, from its wide ones.
+# A side is summed up in this many pieces of equal length: enough to tell its narrow stretches,
+# where another side finds a free core, from its wide ones.
 _PIECES = 16
 
 

@@ -65,7 +65,7 @@ class Costs:
         return wait
 
     def pool(self, cores: int) -> int:
-        """Inter-op threads on a machine of so many cores."""
+        """Inter-op threads on a machine of `cores` cores."""
         return self.inter_op_threads or cores
 
     def stage(

@@ -130,7 +130,7 @@ class _Count:
     def side(
         self, events: pd.DataFrame, times: int, stage: str, *, threads: int, capacity: int = 1
     ) -> SideSpans:
-        """What so many steps or items took, in one of them."""
+        """What `times` steps or items took, divided by their number."""
         node, exact = self._matched(bool(stage))
         row = events["node"].to_numpy()
         lasted = events["dur_ns"].to_numpy(float)

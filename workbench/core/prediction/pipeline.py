@@ -13,8 +13,8 @@ class Work:
     """What a side computes for one item, as it would run alone.
 
     Attributes:
-      pieces: (ns, ops, cores): for so long so many ops run, which use so many cores. Ops are 0
-        for work outside the inter-op pool.
+      pieces: (ns, ops, cores): how long each lasts, how many ops run in it, and how many cores
+        they use. Ops are 0 for work outside the inter-op pool.
     """
 
     pieces: tuple[tuple[float, float, float], ...] = ()

@@ -33,9 +33,9 @@ _CLIENT_NS = 60_000.0
 # How far spans are stretched, and until the simulation is how near to what was measured.
 _LEAST_STRETCH, _MOST_STRETCH, _NEAR = 0.25, 2.0, 0.005
 _WIDER, _HALVINGS = 1.1, 7
-# Ops that use less than so many cores after a wait had to share one.
+# Ops that use fewer cores than this after a wait had to share one.
 _SHARED = 0.95
-# Sharing a core after waits takes CPU time that is none of the ops': found in so many rounds.
+# Sharing a core after waits takes CPU time that is none of the ops': found in this many rounds.
 _CORRECTIONS = 3
 
 

@@ -18,9 +18,10 @@ from workbench.core.prediction.pipeline import Input, Pipeline, PipelineStage
 # Steps until the steady state, beyond those that fill the buffers; and steps that count.
 _WARM_UP, _COUNTED, _MOST_COUNTED = 6, 30, 120
 # A kernel that packs goes by the CPU time of the last moments, with a half-life of 32 ms (Linux'
-# per-entity load tracking): for each so many cores' worth it uses another core, and threads that
-# share one meanwhile need so much more CPU time. Fitted to two DLRMs of 23 ms a step, 2 cores, with
-# 22 ms of wait before each step: 50 and 55 ms a step, 8 to 10 % more CPU time.
+# per-entity load tracking): it uses one core, and another one for each _FULL cores' worth of that
+# time; threads that share a core meanwhile need _CROWDED times the CPU time. Fitted to two DLRMs of
+# 23 ms a step, 2 cores, with 22 ms of wait before each step: 50 and 55 ms a step, 8 to 10 % more
+# CPU time.
 _MEMORY_NS = 32e6 / math.log(2)
 _FULL, _CROWDED = 0.715, 1.2
 _SETTLED_NS = 5 * _MEMORY_NS
@@ -49,7 +50,7 @@ def simulate(pipeline: Pipeline, *, cores: int, pool: int, packs: bool = False) 
     Args:
       pipeline: what is run.
       cores: that all share.
-      pool: inter-op threads: so many ops run at one time, of all stages together.
+      pool: inter-op threads: the most ops that run at one time, of all stages together.
       packs: the machine keeps a process that mostly waits on few cores, so that its threads have
         to share them for a while after each wait.
     """
@@ -202,7 +203,7 @@ class _Machine:
         self._asleep: list[tuple[float, int, _Actor]] = []
 
     def run_steps(self, count: int) -> None:
-        """Goes on until so many more steps have ended."""
+        """Goes on until `count` more steps have ended."""
         wanted = self._steps + count
         while self._steps < wanted:
             if self.ready:

@@ -144,7 +144,7 @@ def _run(
     fetch: str,
     seconds: float,
 ) -> list[Steps]:
-    """Runs steps in all workers at once; so many fewer in each as do not fit in the seconds."""
+    """Runs steps in all workers at once, fewer in each where they do not fit in the seconds."""
     first = min(_FIRST_STEPS, *counts)
     begun = _run_all(workers, sessions, [first] * len(workers), fetch)
     step_s = max(warm_step_s(ran) for ran in begun)

@@ -34,7 +34,7 @@ class TimeBudget:
         return max(0.0, self._seconds - self.spent_s())
 
     def share_s(self, share: float, least_s: float) -> float:
-        """A share of what is left, at least so much."""
+        """A share of what is left, at least this many seconds."""
         return max(least_s, share * self.left_s())
 
 

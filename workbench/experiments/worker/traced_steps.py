@@ -24,7 +24,7 @@ def traced_between(
     A machine that slows down steadily is fair to both.
 
     Args:
-      measure: runs so many untraced steps, each noted by the clock.
+      measure: runs a number of untraced steps, each noted by the clock.
       trace: traces steps.
       steps: how many steps `trace` traces.
     """

@@ -190,7 +190,7 @@ def _cause(error: Exception) -> str:
 
 
 def _holds(path: Path, rows: int) -> bool:
-    """Whether a file has so many rows."""
+    """Whether a file has at least this many rows."""
     with tf.Graph().as_default(), v1.Session(config=_CPU) as run:
         one = v1.data.make_one_shot_iterator(_records(path, None).skip(rows - 1)).get_next()
         try:

@@ -49,7 +49,7 @@ class CounterFilter:
             )
 
     def native_arguments(self, partitions: int) -> dict[str, int]:
-        """What the native table of one of so many partitions is told."""
+        """Arguments of the native table of one of `partitions` partitions."""
         return {
             "filter_freq": self.filter_freq,
             "most_waiting": -(-self.max_waiting_keys // partitions),
@@ -98,7 +98,7 @@ class CBFFilter:
         self._counter_bytes()
 
     def native_arguments(self, partitions: int) -> dict[str, int]:
-        """What the native table of one of so many partitions is told."""
+        """Arguments of the native table of one of `partitions` partitions."""
         if not self.filter_freq:
             return {"filter_freq": 0}
         hashes = round(-math.log2(self.false_positive_probability))

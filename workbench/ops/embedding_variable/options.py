@@ -47,7 +47,7 @@ class GlobalStepEvict:
     """Takes out rows that were not looked up in training for a while, when a checkpoint is saved.
 
     Attributes:
-      steps_to_live: a row stays while its last lookup was at most so many global steps ago.
+      steps_to_live: a row stays while its last lookup was at most this many global steps ago.
     """
 
     steps_to_live: int
@@ -106,7 +106,7 @@ class EmbeddingVariableOption:
         return self.evict_option.steps_to_live if self.evict_option else 0
 
     def filter_arguments(self, partitions: int) -> dict[str, int]:
-        """What the native table of one of so many partitions is told of its filter."""
+        """Arguments for the filter of the native table of one of `partitions` partitions."""
         return self.filter_option.native_arguments(partitions) if self.filter_option else {}
 
     def _require(self, field: str, *kinds: type) -> None:

@@ -41,7 +41,7 @@ from workbench.viz.boundary.summary import (
 from workbench.viz.style import colors, format
 
 VIEW_VERSION = 3
-# At most so many boxes are seen at once; so many of one side are kept to be opened.
+# The most boxes that are seen at once, and the most of one side that are kept to be opened.
 _AT_ONCE, _KEPT = 56, 400
 _FEWEST, _FIRST, _MOST = 3, 9, 12
 _NO_GRAPH = "Not known without the graph."

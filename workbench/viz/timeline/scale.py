@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from workbench.viz.timeline.view import Scale, TimelineView
 
 ONE_SCALE = "All timelines open at one scale: the same width is the same time."
-# Timelines open on the middle step and one on each side; with fewer than so many, on all of it.
+# Timelines open on the middle step and one on each side; with fewer than this many, on all of it.
 _FEWEST_STEPS = 4
 
 

@@ -38,7 +38,11 @@ class Other {
 
   bool has_slot() const { return state_ == kHasSlot; }
   void WaitForSlot() const {
-    while (state_ != kHasSlot) std::this_thread::yield();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (state_ != kHasSlot) {
+      CHECK(std::chrono::steady_clock::now() < until);
+      std::this_thread::yield();
+    }
   }
   void End() {
     end_ = true;
@@ -62,9 +66,12 @@ class Other {
   std::thread thread_;
 };
 
-// Returns once so many clients wait in the queue, `other` the last of them.
+// Returns once `waiting` clients wait in the queue, `other` the last of them.
 void LetWait(const StepAdmission& admission, const Other& other, size_t waiting = 1) {
-  while (admission.waiting() < waiting) std::this_thread::yield();
+  while (admission.waiting() < waiting) {
+    CHECK(!other.has_slot());
+    std::this_thread::yield();
+  }
   CHECK_EQ(admission.waiting(), waiting);
   CHECK(!other.has_slot());
 }

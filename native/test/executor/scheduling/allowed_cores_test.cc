@@ -10,7 +10,7 @@
 namespace workbench {
 namespace {
 
-// A machine whose kernel knows so many cores, of which this process may use the first few.
+// A machine whose kernel knows `cores` cores; this process may use the first `allowed` of them.
 AskForCores Machine(size_t cores, size_t allowed) {
   return [=](size_t bytes, cpu_set_t* set) {
     if (bytes * 8 < cores) {

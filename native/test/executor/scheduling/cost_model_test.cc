@@ -17,7 +17,7 @@ namespace {
 using Costs = std::vector<int64_t>;
 constexpr int64_t kUs = 1000;
 
-// Ticks of so many ns, give or take one.
+// The ticks of a time in ns, give or take one.
 uint64_t TicksOf(int64_t ns) { return uint64_t(double(ns) / NsPerTick() + 0.5); }
 
 bool Near(int64_t found, int64_t expected) {

@@ -31,7 +31,7 @@ struct Shape {
   bool has_caller;
   int items;     // In a tree: each is made ready by another.
   int branches;  // Of the tree; 1 is a chain.
-  int one_in;    // Every so many-th item ends on a thread that is none of the workers; 0: none.
+  int one_in;    // One item in this many ends on a thread that is none of the workers; 0: none.
   int64_t most_cost;
   size_t most_items;
   Workers<int>::Settings settings;

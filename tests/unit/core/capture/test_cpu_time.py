@@ -115,7 +115,7 @@ def ops_of(trace: Trace) -> OpColumns:
 
 
 def sampled(cores_at) -> np.ndarray:
-    """A sample every 0.5 ms; `cores_at` says how many cores are in use at so many ms."""
+    """A sample every 0.5 ms; `cores_at` says how many cores are in use at a time in ms."""
     at = np.arange(0, 12 * 15.1, 0.5)
     used = np.cumsum([cores_at(ms) * 0.5 for ms in at])
     return np.stack([START_NS + at * MS, used * MS], axis=1).astype(np.int64)

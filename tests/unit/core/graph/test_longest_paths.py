@@ -24,7 +24,7 @@ def test_the_longer_branch_is_critical_and_the_other_has_slack():
     assert found.to_sink_ns.tolist() == [45, 35, 25, 5]
     assert found.from_source_ns.tolist() == [10, 40, 30, 45]
     assert found.slack_ns.tolist() == [0, 0, 10, 0]
-    assert repr(found) == "CriticalPath(3 of 4 nodes, 45 ns)"
+    assert repr(found) == "LongestPaths(3 of 4 nodes, 45 ns)"
 
 
 def test_of_equal_paths_the_lower_numbers_are_named():

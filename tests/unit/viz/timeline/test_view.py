@@ -1,43 +1,27 @@
-"""Trace → TimelineView: lanes, spans, words; and that the browser reads the same from the blob."""
+"""Trace → TimelineView: lanes, spans, buffers, and what its sentences say."""
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import json
-import re
-import time
-import zlib
 from typing import Any
-from xml.etree import ElementTree
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+<<<<<<< HEAD
 from tests.builders.javascript import evaluate
 from tests.builders.traces import START_NS, big_trace, make_trace, staged_trace, unstaged_trace
 from workbench.core.graph import op_families
+=======
+from tests.builders.timelines import MS, TRACE, drawn_texts, picture_of
+from tests.builders.traces import START_NS, make_trace, staged_trace, unstaged_trace
+>>>>>>> main
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
-from workbench.viz.style import colors, format
+from workbench.viz.style import colors
 from workbench.viz.timeline.gaps import GAP_NAMES
-from workbench.viz.timeline.html import timeline_html, timeline_static_html
-from workbench.viz.timeline.scale import on_one_scale
+from workbench.viz.timeline.html import timeline_static_html
 from workbench.viz.timeline.view import TimelineView, timeline_view
-
-MS = 1_000_000
-DECODE = """(() => {
-  const bytes = fromBase64(value.blob);
-  const model = decode(value.header, bytes.buffer);
-  return %s;
-})()"""
-
-
-def in_browser(view: TimelineView, expression: str, **more: object) -> object:
-    blob = base64.b64encode(view.columns.buffer()).decode()
-    return evaluate(DECODE % expression, {"header": view.to_json_header(), "blob": blob, **more})
 
 
 def rows(view: TimelineView, lane: int) -> list[tuple[str, float, float]]:
@@ -50,24 +34,12 @@ def rows(view: TimelineView, lane: int) -> list[tuple[str, float, float]]:
     return list(zip(names, start.tolist(), width.tolist(), strict=True))
 
 
-# a step of 10 ms that waits 4 ms for its item; two hashes of the stage overlap
-TRACE = make_trace(
-    [
-        (START_NS, 2 * MS, 0, 0, 1, 7),
-        (START_NS + 2 * MS, 1 * MS, 0, 1, 1, 7),
-        (START_NS + 2 * MS + 500_000, 1 * MS, 0, 1, 1, 7),
-        (START_NS + 5 * MS, 3 * MS, 40_000, 2, 2, 3),
-        (START_NS + 9 * MS, 1 * MS, 900_000, 3, 2, 3),
-    ],
-    nodes=(("read", "ReadFile"), ("hash", "StringToHashBucketFast"), ("lookup", "ResourceGather"),
-           ("gradients/top/MatMul", "MatMul")),
-    runs=[(0, 3, START_NS + 1 * MS, START_NS + 11 * MS), (1, 7, START_NS, START_NS + 4 * MS)],
-    items=[("input", 0, START_NS + 3_500_000, START_NS + 5 * MS, START_NS + 1 * MS,
-            START_NS + 5 * MS, 1, 7, 3, 0)],
-    title="By hand",
-    cores=2,
-    capacity={"input": 2},
-)  # fmt: skip
+def sentence(trace: Trace) -> str:
+    return "".join(text for text, _ in timeline_view(trace).sentence).replace("\u00a0", " ")
+
+
+def noted(trace: Trace, **meta: Any) -> Trace:
+    return dataclasses.replace(trace, meta=dataclasses.replace(trace.meta, **meta))
 
 
 def test_lanes_stand_in_their_order_with_sub_rows_and_waits() -> None:
@@ -91,10 +63,6 @@ def test_gaps_are_named_only_between_ops_of_steps() -> None:
     assert view.spans.gap.tolist() == [0, 0, 0, 0, 0, 0, 0, 3]
 
 
-def sentence(trace: Trace) -> str:
-    return "".join(text for text, _ in timeline_view(trace).sentence).replace("\u00a0", " ")
-
-
 def test_sentence_says_what_a_step_costs_and_waits_for() -> None:
     assert sentence(TRACE) == "A step takes 10.0 ms traced, 4.0 ms of it waiting in take."
     assert sentence(unstaged_trace(4)) == (
@@ -104,10 +72,6 @@ def test_sentence_says_what_a_step_costs_and_waits_for() -> None:
     assert sentence(make_trace([(START_NS, 5, 0, 0, 2, 1)])) == (
         "The trace holds 1 ops, but no run of a step."
     )
-
-
-def noted(trace: Trace, **meta: Any) -> Trace:
-    return dataclasses.replace(trace, meta=dataclasses.replace(trace.meta, **meta))
 
 
 def test_sentence_sets_the_measured_step_beside_the_traced_one() -> None:
@@ -196,7 +160,7 @@ def test_buffers_of_several_stages_tell_themselves_apart() -> None:
         ("Prefetch 1", "", "Prefetch 1 of “smart_stage”"),
         ("Buffer", "…stage", "Buffer of “smart_stage”"),
     ]
-    texts = _drawn_texts(_drawn(timeline_static_html(view)))
+    texts = drawn_texts(picture_of(timeline_static_html(view)))
     assert texts.count("…input") == texts.count("…stage") == 1
 
 
@@ -270,6 +234,7 @@ def test_header_is_small_and_plain() -> None:
     assert len(json.dumps(header, allow_nan=False)) < 6_000
     assert header["bytes"] == len(timeline_view(staged_trace(200)).columns.buffer())
     assert all(offset % 8 == 0 for _, _, offset, _ in header["columns"])
+<<<<<<< HEAD
 
 
 def test_browser_reads_the_same_spans() -> None:
@@ -506,3 +471,5 @@ def test_short_traces_are_shown_whole_on_one_scale() -> None:
     views = on_one_scale([timeline_view(staged_trace(2)), timeline_view(staged_trace(3))])
     assert views[0].scale is not None
     assert views[0].scale.shown_ns == max(view.duration_ns for view in views)
+=======
+>>>>>>> main
