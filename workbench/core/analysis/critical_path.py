@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.analysis.executed_graph import NO_EVENT, executed_graph
+from workbench.core.analysis.lane_time import lane_table
 from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS, Segment, walk_back
 from workbench.core.analysis.slack import slack_ns
 from workbench.core.graph.op_families import family_names
@@ -110,6 +111,11 @@ class CriticalPath(Displayed):
             object,
         )
         return self._summed(["scope"], ops.assign(scope=scopes[ops["node"].to_numpy()]))
+
+    @property
+    def lanes(self) -> pd.DataFrame:
+        """Where the time of each thread goes: see `lane_table`."""
+        return lane_table(self.trace)
 
     def _summed(self, by: list[str], segments: pd.DataFrame) -> pd.DataFrame:
         table = segments.groupby(by, sort=False, as_index=False).agg(ns=("dur_ns", "sum"))
