@@ -186,6 +186,12 @@ def page_style() -> str:
     return boundary_style() + (STATIC / "report/report.css").read_text("utf-8")
 
 
+def critical_path_style() -> str:
+    """Style of a critical path: palette, tokens and tables, and its own rules."""
+    sheets = ("report/report.css", "critical_path/critical_path.css")
+    return style() + "".join((STATIC / sheet).read_text("utf-8") for sheet in sheets)
+
+
 @functools.lru_cache(maxsize=1)
 def templates() -> jinja2.Environment:
     """The HTML templates."""
