@@ -68,7 +68,7 @@ def _of_sides(path: CriticalPath, kinds: pd.DataFrame) -> Pieces:
         return ()
     staged = float(kinds.loc[kinds["side"] == "stage", "ns"].sum())
     if staged < 0.5:
-        return ((" The stage is never on it: no step waits for an item.", False),)
+        return ((" It never passes through the stage.", False),)
     share = staged / path.step_ns
     return (
         (" Of a step, ", False),

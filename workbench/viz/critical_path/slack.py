@@ -63,12 +63,13 @@ def slack_words(ns: float) -> str:
 
 
 def _note(tight: int, loose: int) -> str:
-    without = f"{format.integer(tight)} {'group has' if tight == 1 else 'groups have'} none."
+    without = f"{format.integer(tight)} {'group has' if tight == 1 else 'groups have'} none"
     if not loose:
-        return f"No group of ops may slip: {without}" if tight else "The step has no ops."
-    meaning = "How long the tightest op of a group may slip before the step ends later."
-    others = f" {format.integer(loose)} groups have some" if loose > _MOST_GROUPS else ""
-    return f"{meaning}{f'{others}, ' if others else ' '}{without}" if tight else meaning
+        return f"No op may slip: {without}." if tight else "The step has no ops."
+    meaning = "How long the tightest op of a group may slip before the step ends later"
+    of = f"; the {_MOST_GROUPS} of {format.integer(loose)} groups whose ops take longest"
+    meaning += of if loose > _MOST_GROUPS else ""
+    return f"{meaning}. {without}." if tight else f"{meaning}."
 
 
 def _groups(path: CriticalPath, step: int) -> pd.DataFrame:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os.path
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -116,32 +119,33 @@ def _mean(path: CriticalPath) -> str:
 
 
 def _parts(path: CriticalPath) -> tuple[Part, ...]:
-    families = [
-        (str(row.family), FAMILY_NAMES.index(str(row.family)), row.ns, row.share)
-        for row in path.by_family().itertuples()
-    ]
+    families = path.by_family().rename(columns={"family": "name"})
     kinds = path.by_kind().groupby("kind", sort=False, as_index=False)[["ns", "share"]].sum()
-    kinds = kinds[kinds["kind"] != SEGMENT_KINDS[OP]].sort_values("ns", ascending=False)
+    waits = kinds[kinds["kind"] != SEGMENT_KINDS[OP]].rename(columns={"kind": "name"})
+    waits = waits.sort_values("ns", ascending=False)
     # Of several that hardly count, one row.
-    small = kinds["share"] < _SMALL_SHARE
+    small = waits["share"] < _SMALL_SHARE
     if small.sum() > 1:
-        rest = {"kind": "other waits", **kinds[small][["ns", "share"]].sum()}
-        kinds = pd.concat([kinds[~small], pd.DataFrame([rest])])
-    waits = [(str(row.kind), colors.WAIT, row.ns, row.share) for row in kinds.itertuples()]
+        rest = {"name": "other waits", **waits[small][["ns", "share"]].sum()}
+        waits = pd.concat([waits[~small], pd.DataFrame([rest])])
+    rows = pd.concat([families, waits])
+    columns = (rows[column].tolist() for column in ("name", "ns", "share"))
     return tuple(
         Part(
             name=name[:1].upper() + name[1:],
-            family=family,
+            family=FAMILY_NAMES.index(name) if name in FAMILY_NAMES else colors.WAIT,
             time=format.duration(ns),
             share=format.share(share),
             width=float(share),
         )
-        for name, family, ns, share in (*families, *waits)
+        for name, ns, share in zip(*columns, strict=True)
     )
 
 
 def _kinds(path: CriticalPath) -> Table:
     frame = path.by_kind()
+    if not len(path.trace.items):
+        return _table("By kind", "Kind", frame["kind"].tolist(), frame, path)
     names = [
         f"{kind}, {_side(side)}" for kind, side in zip(frame["kind"], frame["side"], strict=True)
     ]
@@ -175,22 +179,18 @@ def _side(side: str) -> str:
     return "in the stage" if side == "stage" else "in the step"
 
 
-def _node(row: dict[str, object]) -> NodeRow:
+def _node(row: Mapping[Any, Any]) -> NodeRow:
     ops = row["kind"] == SEGMENT_KINDS[OP]
-    source = str(row["source"])
+    source, slack = str(row["source"]), float(row["slack_ns"])
     return NodeRow(
-        name=str(row["name"]),
-        op=str(row["op"]),
-        kind=str(row["family"] if ops else row["kind"]),
-        family=FAMILY_NAMES.index(str(row["family"])) if ops else colors.WAIT,
-        side=_side(str(row["side"])).removeprefix("in the "),
-        time=format.duration(float(row["ns"])),  # type: ignore[arg-type]
-        share=format.share(float(row["share"])),  # type: ignore[arg-type]
-        slack=_slack(float(row["slack_ns"])),  # type: ignore[arg-type]
+        name=row["name"],
+        op=row["op"],
+        kind=row["family"] if ops else row["kind"],
+        family=FAMILY_NAMES.index(row["family"]) if ops else colors.WAIT,
+        side=row["side"],
+        time=format.duration(float(row["ns"])),
+        share=format.share(float(row["share"])),
+        slack=format.UNKNOWN if math.isnan(slack) else slack_words(slack),
         source=os.path.basename(source),
         source_title=source,
     )
-
-
-def _slack(ns: float) -> str:
-    return format.UNKNOWN if ns != ns else slack_words(ns)

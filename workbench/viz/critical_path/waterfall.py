@@ -31,7 +31,8 @@ class Bar:
     """One bar.
 
     Attributes:
-      name: short. more: how many other ops are in it, in words. title: in full. family: number of the op family, or colors.WAIT.
+      name: short. more: how many other ops are in it, in words. title: both in full.
+      family: number of the op family, or colors.WAIT.
       ns: how long it lasts; time: the same in words. left, width: fractions of the step.
       detail: what else is in it, such as "0.6 ms waits"; else empty.
     """
@@ -130,11 +131,11 @@ def _op_words(chain: _Chain, group: Group) -> tuple[str, str, str]:
 def _wait_words(chain: _Chain, group: Group) -> tuple[str, str, str]:
     """What is waited for, and before which op the longest."""
     segments, own = chain.of(group)
-    longest = segments[own].sort_values("dur_ns").iloc[-1]
-    name = str(longest["kind"])
-    if longest["node"] < 0:
+    row = int(np.where(own, segments["dur_ns"].to_numpy(), -1).argmax())
+    name, node = str(segments["kind"].iloc[row]), int(segments["node"].iloc[row])
+    if node < 0:
         return name, "", name
-    return name, "", f"{name}, the longest before {chain.nodes['name'].iloc[int(longest['node'])]}"
+    return name, "", f"{name}, the longest before {chain.nodes['name'].iloc[node]}"
 
 
 def short_name(name: str) -> str:
