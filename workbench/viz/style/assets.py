@@ -31,6 +31,7 @@ PARTS = (
     "shared/theme.js",
     "timeline/draw/labels.js",
     "timeline/draw/draw_strip.js",
+    "timeline/draw/draw_path.js",
     "timeline/draw/draw_lanes.js",
     "timeline/draw/draw_frame.js",
     "timeline/control/pick.js",
