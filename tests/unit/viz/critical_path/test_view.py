@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import pytest
 
-from tests.builders.critical_paths import three_steps, waiting_step
-from tests.builders.traces import MS
+from tests.builders.critical_paths import (
+    JOIN,
+    KEEP,
+    LOOKUP,
+    NODES,
+    POOL,
+    READ,
+    STEP,
+    TRACKS,
+    three_steps,
+    waiting_step,
+)
+from tests.builders.traces import MS, START_NS, make_trace
 from workbench.core.analysis.critical_path import critical_path
+from workbench.core.analysis.path_walk import SEGMENT_KINDS
 from workbench.errors import OptionError
+from workbench.viz.critical_path.merging import merged
+from workbench.viz.critical_path.slack import _note
 from workbench.viz.critical_path.view import critical_path_view
+from workbench.viz.critical_path.waterfall import _rest
 from workbench.viz.style import colors
 
 NBSP = "\u00a0"
+WAIT_FOR_THREAD = colors.WAIT + SEGMENT_KINDS.index("wait for a thread")
 
 
 def view_of(trace, **options):
@@ -120,3 +137,55 @@ def test_the_tables():
     wait = next(row for row in view.nodes if row.kind == "wait for a thread")
     assert (wait.name, wait.family) == ("top/join", colors.WAIT)
     assert view.nodes[2].slack == "–"
+
+
+def one_step(ops: list[tuple[int, int]], whole: int = 100):
+    """A step of `whole` ms whose ops (node, ms) follow each other from its begin."""
+    events, at = [], START_NS
+    for node, duration in ops:
+        events.append((at, duration * MS, 0, node, POOL, 1))
+        at += duration * MS
+    chain = [(one, other, 0) for (one, _), (other, _) in itertools.pairwise(ops)]
+    return make_trace(
+        events,
+        nodes=NODES,
+        tracks=TRACKS,
+        runs=[(STEP, 1, START_NS, START_NS + whole * MS)],
+        edges=chain or [(KEEP, READ, 0)],
+    )
+
+
+def test_a_step_of_one_family():
+    assert words(view_of(one_step([(READ, 100)]))) == (
+        "A step takes 100 ms: 100 ms are ops on the critical path, all of them Input, decode."
+    )
+
+
+def test_waits_that_hardly_count_are_summed():
+    assert words(view_of(one_step([(READ, 99)]))).endswith("; 1.0 ms are waits between them.")
+    view = view_of(one_step([(READ, 40), (LOOKUP, 30), (JOIN, 29)]))
+    assert "first of all Input, decode (40.0 ms); 1.0 ms are" in words(view)
+    trace = one_step([(READ, 92)])
+    later = trace.events.assign(start_ns=trace.events["start_ns"] + 1 * MS)
+    view = view_of(dataclasses.replace(trace, events=later))
+    assert words(view).endswith("; 7.0 ms are the return of the step and 1.0 ms the rest.")
+
+
+def test_the_words_about_groups_without_slack():
+    assert _note(0, 0) == "The step has no ops."
+    assert _note(2, 0) == "No op may slip: 2 groups have none."
+    assert _note(0, 1) == "How long the tightest op of a group may slip before the step ends later."
+    assert _note(1, 20) == (
+        "How long the tightest op of a group may slip before the step ends later; the 12 of 20 "
+        "groups whose ops take longest. 1 group has none."
+    )
+
+
+def test_waits_in_a_bar_of_ops_are_named():
+    (group,) = merged([60, 6, 30], [3, WAIT_FOR_THREAD, 3], most=1)
+    assert group.kind == 3
+    assert _rest(group, waits=False) == f"6{NBSP}ns waits"
+    (group,) = merged([60, 6], [WAIT_FOR_THREAD, 3], most=1)
+    assert _rest(group, waits=True) == f"6{NBSP}ns ops"
+    (group,) = merged([60, 2], [3, WAIT_FOR_THREAD], most=1)
+    assert _rest(group, waits=False) == ""
