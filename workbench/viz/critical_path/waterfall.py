@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ FILLER_OPS = frozenset(
     | {"Enter", "Exit", "Switch", "Merge", "NextIteration", "LoopCond"}
 )
 _OF_STAGE = 100
+_OF_LOOP = re.compile(r"while(_\d+)?|body|cond|_\d+")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -139,7 +141,11 @@ def _wait_words(chain: _Chain, group: Group) -> tuple[str, str, str]:
 
 
 def short_name(name: str) -> str:
-    """The end of a node's name: its last scope and itself; of a gradient's, what it is of too."""
-    parts = name.split("/")
-    kept = 3 if len(parts) > 2 and parts[-2].endswith("_grad") else 2
-    return "/".join(parts[-kept:])
+    """The end of a node's name: its last scope and itself; of a gradient's, what it is of too.
+
+    The scopes that TensorFlow gives the bodies of loops say nothing and are left out.
+    """
+    *scopes, own = name.split("/")
+    scopes = [scope for scope in scopes if not _OF_LOOP.fullmatch(scope)]
+    kept = 2 if scopes and scopes[-1].endswith("_grad") else 1
+    return "/".join([*scopes[-kept:], own])

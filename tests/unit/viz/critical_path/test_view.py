@@ -26,7 +26,7 @@ from workbench.errors import OptionError
 from workbench.viz.critical_path.merging import merged
 from workbench.viz.critical_path.slack import _note
 from workbench.viz.critical_path.view import critical_path_view
-from workbench.viz.critical_path.waterfall import _rest
+from workbench.viz.critical_path.waterfall import _rest, short_name
 from workbench.viz.style import colors
 
 NBSP = "\u00a0"
@@ -189,3 +189,13 @@ def test_waits_in_a_bar_of_ops_are_named():
     assert _rest(group, waits=True) == f"6{NBSP}ns ops"
     (group,) = merged([60, 2], [3, WAIT_FOR_THREAD], most=1)
     assert _rest(group, waits=False) == ""
+
+
+def test_short_names_say_what_an_op_is_of():
+    names = {
+        "read": "read",
+        "dlrm/top_0/Relu": "top_0/Relu",
+        "gradients/dlrm/top_0/MatMul_grad/MatMul_1": "top_0/MatMul_grad/MatMul_1",
+        "dien/extraction/scan/while/body/_2/Sigmoid": "scan/Sigmoid",
+    }
+    assert {name: short_name(name) for name in names} == names
