@@ -44,7 +44,7 @@ def sentence(path: CriticalPath) -> Pieces:
     pieces: list[tuple[str, bool]] = [
         ("A step takes ", False),
         (format.duration(path.step_ns), True),
-        (": ", False),
+        (f"{f', the mean of {format.integer(path.steps)}' if path.steps > 1 else ''}: ", False),
         (f"{format.duration(ops)} are ops", True),
         (f" on the critical path{_largest_family(path)}", False),
     ]

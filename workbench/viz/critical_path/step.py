@@ -38,9 +38,7 @@ def shown_step(path: CriticalPath, number: int | None = None) -> ShownStep:
     Raises:
       OptionError: the trace holds no such step.
     """
-    steps = path.trace.steps().sort_values("end_ns", kind="stable")
-    numbers, ends = steps["number"].tolist(), steps["end_ns"].to_numpy(np.int64)
-    begins = np.concatenate(([path.begin_ns], ends[:-1]))
+    numbers, begins, ends = _bounds(path)
     if number is None:
         took = ends - begins
         row = int(np.abs(took - np.median(took)).argmin())
@@ -51,6 +49,20 @@ def shown_step(path: CriticalPath, number: int | None = None) -> ShownStep:
         raise OptionError(f"step is {number!r}; the trace holds the steps {low} to {high}")
     begin, end = int(begins[row]), int(ends[row])
     return ShownStep(numbers[row], begin, end, _cut(path.segments, begin, end))
+
+
+def fastest_and_slowest(path: CriticalPath) -> tuple[int, int]:
+    """Numbers of the shortest and the longest step."""
+    numbers, begins, ends = _bounds(path)
+    took = ends - begins
+    return numbers[int(took.argmin())], numbers[int(took.argmax())]
+
+
+def _bounds(path: CriticalPath) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """Number of each step, where its stretch of the path begins, and where it ends; by time."""
+    steps = path.trace.steps().sort_values("end_ns", kind="stable")
+    ends = steps["end_ns"].to_numpy(np.int64)
+    return steps["number"].tolist(), np.concatenate(([path.begin_ns], ends[:-1])), ends
 
 
 def _cut(segments: pd.DataFrame, begin: int, end: int) -> pd.DataFrame:

@@ -20,10 +20,10 @@ def critical_path_text(path: CriticalPath) -> str:
 def view_text(view: CriticalPathView) -> str:
     """A critical path's view as plain text."""
     lines = [f"Critical path of {view.title}" if view.title else "Critical path"]
-    lines += ["".join(text for text, _ in view.sentence), "", view.step]
+    lines += ["".join(text for text, _ in view.sentence), "", view.step.heading]
     lines += aligned(
         [[f"{bar.name} {bar.more}", _drawn(bar.left, bar.width, bar.family), bar.time, bar.detail]
-         for bar in view.bars],
+         for bar in view.step.bars],
         left={0, 1, 3},
     )  # fmt: skip
     lines += ["", view.parts_caption]

@@ -15,7 +15,7 @@ from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS
 from workbench.core.graph.op_families import FAMILY_NAMES
 from workbench.viz.critical_path.sentence import Pieces, sentence
 from workbench.viz.critical_path.slack import Slack, slack_of, slack_words
-from workbench.viz.critical_path.step import shown_step
+from workbench.viz.critical_path.step import ShownStep, fastest_and_slowest, shown_step
 from workbench.viz.critical_path.waterfall import Bar, waterfall
 from workbench.viz.style import colors, format
 from workbench.viz.style.table import Table
@@ -34,6 +34,14 @@ class Part:
     time: str
     share: str
     width: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StepBars:
+    """The waterfall of one step, with its heading."""
+
+    heading: str
+    bars: tuple[Bar, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,8 +67,7 @@ class CriticalPathView:
     Attributes:
       title: what was traced.
       sentence: the answer, as (text, strong) pieces.
-      step: heading of the waterfall: its step and how long it takes.
-      bars: of that step, by time.
+      step: the waterfall of one step. others: of the fastest and the slowest step beside it.
       parts_caption: what `parts` is the mean of. parts: op families, then waits, largest first.
       slack_caption: heading of `slack`. slack: of groups of ops of that step.
       kinds, scopes: tables.
@@ -70,8 +77,8 @@ class CriticalPathView:
 
     title: str
     sentence: Pieces
-    step: str
-    bars: tuple[Bar, ...]
+    step: StepBars
+    others: tuple[StepBars, ...]
     parts_caption: str
     parts: tuple[Part, ...]
     slack_caption: str
@@ -100,8 +107,8 @@ def critical_path_view(path: CriticalPath, step: int | None = None) -> CriticalP
     return CriticalPathView(
         title=path.trace.meta.title,
         sentence=sentence(path),
-        step=f"Step {shown.number}, {format.duration(shown.duration_ns)}",
-        bars=waterfall(path, shown),
+        step=_bars(path, shown, f"Step {shown.number}"),
+        others=_others(path, shown.number),
         parts_caption=f"Share of the path, {_mean(path)}",
         parts=_parts(path),
         slack_caption=f"Slack in step {shown.number}",
@@ -111,6 +118,23 @@ def critical_path_view(path: CriticalPath, step: int | None = None) -> CriticalP
         nodes_caption=f"{most} ops and waits on the path, {_mean(path)}",
         nodes=tuple(_node(row) for row in rows.head(_MOST_NODES).to_dict("records")),
         staged=bool(len(path.trace.items)),
+    )
+
+
+def _bars(path: CriticalPath, step: ShownStep, name: str) -> StepBars:
+    heading = f"{name}, {format.duration(step.duration_ns)}"
+    return StepBars(heading=heading, bars=waterfall(path, step))
+
+
+def _others(path: CriticalPath, shown: int) -> tuple[StepBars, ...]:
+    fastest, slowest = fastest_and_slowest(path)
+    if fastest == slowest:
+        return ()
+    named = ((fastest, "Fastest step"), (slowest, "Slowest step"))
+    return tuple(
+        _bars(path, shown_step(path, number), f"{words}, {number}")
+        for number, words in named
+        if number != shown
     )
 
 

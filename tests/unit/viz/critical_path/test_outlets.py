@@ -67,7 +67,7 @@ def test_a_notebook_shows_both_forms():
 def test_the_text_holds_the_answer_the_bars_and_the_tables():
     lines = critical_path_text(critical_path(three_steps())).replace(NBSP, " ").splitlines()
     assert lines[0] == "Critical path of By hand"
-    assert lines[1].startswith("A step takes 110 ms: 91.0 ms are ops")
+    assert lines[1].startswith("A step takes 110 ms, the mean of 3: 91.0 ms are ops")
     assert lines[3] == "Step 1, 100 ms"
     assert lines[4].split() == ["call", "of", "the", "step", "··", "4.0", "ms"]
     assert lines[5].split() == ["read", "█" * 10, "21.0", "ms"]

@@ -44,8 +44,8 @@ def words(view) -> str:
 def test_the_sentence_sums_to_the_step():
     view = view_of(three_steps())
     assert words(view) == (
-        "A step takes 110 ms: 91.0 ms are ops on the critical path, most of them Dense matmul "
-        "(60.0 ms); 10.0 ms are the return of the step, 5.0 ms waits for a thread and 4.0 ms "
+        "A step takes 110 ms, the mean of 3: 91.0 ms are ops on the critical path, most of them "
+        "Dense matmul (60.0 ms); 10.0 ms are the return of the step, 5.0 ms waits for a thread and 4.0 ms "
         "the call of the step."
     )
     assert [text for text, strong in view.sentence if strong] == [
@@ -64,8 +64,8 @@ def test_the_sentence_says_what_passes_in_the_stage():
 
 def test_the_step_nearest_to_the_median_is_shown_without_fillers():
     view = view_of(three_steps())
-    assert view.step == f"Step 1, 100{NBSP}ms"
-    assert [(bar.name, bar.more, bar.family, bar.ns // MS) for bar in view.bars] == [
+    assert view.step.heading == f"Step 1, 100{NBSP}ms"
+    assert [(bar.name, bar.more, bar.family, bar.ns // MS) for bar in view.step.bars] == [
         ("call of the step", "", colors.WAIT, 4),
         # the Identity behind it belongs to it
         ("read", "", 0, 21),
@@ -73,16 +73,25 @@ def test_the_step_nearest_to_the_median_is_shown_without_fillers():
         ("top/join", "", 3, 60),
         ("return of the step", "", colors.WAIT, 10),
     ]
-    assert view.bars[2].title == "wait for a thread, the longest before top/join"
+    assert view.step.bars[2].title == "wait for a thread, the longest before top/join"
 
 
 def test_each_bar_begins_where_the_one_above_ends_and_they_sum_to_the_step():
     view = view_of(three_steps(), step=3)
-    assert view.step == f"Step 3, 130{NBSP}ms"
-    assert sum(bar.ns for bar in view.bars) == 130 * MS
-    ends = [bar.left + bar.width for bar in view.bars]
-    assert [bar.left for bar in view.bars[1:]] == pytest.approx(ends[:-1])
-    assert view.bars[0].left == 0 and ends[-1] == pytest.approx(1)
+    assert view.step.heading == f"Step 3, 130{NBSP}ms"
+    assert sum(bar.ns for bar in view.step.bars) == 130 * MS
+    ends = [bar.left + bar.width for bar in view.step.bars]
+    assert [bar.left for bar in view.step.bars[1:]] == pytest.approx(ends[:-1])
+    assert view.step.bars[0].left == 0 and ends[-1] == pytest.approx(1)
+
+
+def test_the_fastest_and_the_slowest_step_stand_beside_it():
+    (slowest,) = view_of(three_steps()).others
+    assert slowest.heading == f"Slowest step, 3, 130{NBSP}ms"
+    assert sum(bar.ns for bar in slowest.bars) == 130 * MS
+    (fastest,) = view_of(three_steps(), step=3).others
+    assert fastest.heading == f"Fastest step, 1, 100{NBSP}ms"
+    assert view_of(waiting_step()).others == ()
 
 
 def test_a_step_that_the_trace_does_not_hold():
@@ -91,7 +100,7 @@ def test_a_step_that_the_trace_does_not_hold():
 
 
 def test_bars_of_the_stage_say_so():
-    bars = view_of(waiting_step()).bars
+    bars = view_of(waiting_step()).step.bars
     assert [(bar.name, bar.detail) for bar in bars if bar.family == 0] == [("read", "in the stage")]
     assert sum(bar.ns for bar in bars) == 100 * MS
 
