@@ -6,6 +6,7 @@ import pandas as pd
 
 from workbench.core.analysis.critical_path import CriticalPath
 from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS
+from workbench.viz.critical_path.step import median_step_ns
 from workbench.viz.style import format
 
 Pieces = tuple[tuple[str, bool], ...]
@@ -24,6 +25,8 @@ _WAITS = {
 }
 # A wait is named in the sentence from this share on.
 _NAMED_SHARE = 0.02
+# A mean this much above the median is worth a word.
+_LIFTED = 1.25
 
 
 def sentence(path: CriticalPath) -> Pieces:
@@ -50,7 +53,16 @@ def sentence(path: CriticalPath) -> Pieces:
     ]
     if parts:
         pieces.append((f"; {_joined(parts)}", False))
-    return (*pieces, (".", False), *_of_sides(path, kinds))
+    return (*pieces, (".", False), *_of_outliers(path), *_of_sides(path, kinds))
+
+
+def _of_outliers(path: CriticalPath) -> Pieces:
+    """That a few long steps lift the mean, where they do."""
+    median = median_step_ns(path)
+    if path.step_ns < _LIFTED * median:
+        return ()
+    typical = f" Half of the steps take at most {format.duration(median)}"
+    return ((f"{typical}: a few long ones lift the mean.", False),)
 
 
 def _largest_family(path: CriticalPath) -> str:

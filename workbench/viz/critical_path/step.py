@@ -58,6 +58,12 @@ def fastest_and_slowest(path: CriticalPath) -> tuple[int, int]:
     return numbers[int(took.argmin())], numbers[int(took.argmax())]
 
 
+def median_step_ns(path: CriticalPath) -> float:
+    """Median of what the steps take, from the end of one to the end of the next."""
+    _, begins, ends = _bounds(path)
+    return float(np.median(ends - begins))
+
+
 def _bounds(path: CriticalPath) -> tuple[list[int], np.ndarray, np.ndarray]:
     """Number of each step, where its stretch of the path begins, and where it ends; by time."""
     steps = path.trace.steps().sort_values("end_ns", kind="stable")

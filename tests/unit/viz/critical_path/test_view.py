@@ -62,6 +62,15 @@ def test_the_sentence_says_what_passes_in_the_stage():
     assert words(view_of(used)).endswith("the call of the step. It never passes through the stage.")
 
 
+def test_the_sentence_says_that_a_few_long_steps_lift_the_mean():
+    trace = three_steps()
+    last = trace.runs["number"] == 3
+    longer = trace.runs.assign(end_ns=trace.runs["end_ns"] + 100 * MS * last)
+    lifted = "Half of the steps take at most 100 ms: a few long ones lift the mean."
+    assert words(view_of(dataclasses.replace(trace, runs=longer))).endswith(lifted)
+    assert lifted not in words(view_of(trace))
+
+
 def test_the_step_nearest_to_the_median_is_shown_without_fillers():
     view = view_of(three_steps())
     assert view.step.heading == f"Step 1, 100{NBSP}ms"
