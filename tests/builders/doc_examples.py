@@ -117,6 +117,12 @@ for _ in range(4):
     session.run(train_op)
 """
 )
+_PATH = """
+import workbench as wb
+from tests.builders.critical_paths import three_steps
+trace = three_steps()
+path = wb.critical_path(trace)
+"""
 # What a page's comment before a block names; functions run eagerly, the rest in a graph of its own.
 CONTEXTS = {
     "graph": _GRAPH,
@@ -127,6 +133,7 @@ CONTEXTS = {
     "function": _FUNCTION,
     "sparse ids": _IDS,
     "learned": _LEARNED,
+    "path": _PATH,
     "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
     "none": "",
 }

@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from workbench.core.analysis.critical_path import CriticalPath
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.executor.learned_costs import LearnedCosts
 from workbench.core.planning.stage_plan import StagePlan
@@ -22,6 +23,8 @@ from workbench.viz.comparison.html import summary_html
 from workbench.viz.comparison.tables import measures_table
 from workbench.viz.comparison.text import comparison_table, metrics_text
 from workbench.viz.comparison.view import compare_view
+from workbench.viz.critical_path.html import critical_path_html
+from workbench.viz.critical_path.text import critical_path_text
 from workbench.viz.executor.learned_costs import learned_costs_html, learned_costs_text
 from workbench.viz.kept_picture import DATA_BYTES, Picture, kept_view, pictures_html
 from workbench.viz.style.table import table_html
@@ -96,6 +99,7 @@ _FORMS: dict[type, _Forms] = {
         html=lambda metrics: table_html(measures_table([("Trace", metrics)])),
     ),
     Comparison: _Forms(text=comparison_table, html=_comparison_html),
+    CriticalPath: _Forms(text=critical_path_text, html=critical_path_html),
     LearnedCosts: _Forms(text=learned_costs_text, html=learned_costs_html),
     StagePlan: _BOUNDARY,
     Boundary: _BOUNDARY,

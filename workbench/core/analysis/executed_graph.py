@@ -159,6 +159,10 @@ def _run_of_events(trace: Trace) -> np.ndarray:
     run_track = np.where(kind[run_track] == "step", -1, run_track)
     pairs = zip(run_track.tolist(), runs["number"].tolist(), strict=True)
     row = {pair: i for i, pair in enumerate(pairs)}
-    distinct, inverse = np.unique(np.column_stack((own, number)), axis=0, return_inverse=True)
-    rows = [row.get((a, b), -1) for a, b in distinct.tolist()]
-    return np.array(rows, np.int64)[inverse.reshape(-1)] if len(rows) else np.zeros(0, np.int64)
+    if not len(own):
+        return np.zeros(0, np.int64)
+    # One number for each pair: numpy sorts numbers ten times as fast as rows.
+    low, many = int(number.min()), int(np.ptp(number)) + 1
+    distinct, inverse = np.unique((own + 1) * many + (number - low), return_inverse=True)
+    rows = [row.get((key // many - 1, key % many + low), -1) for key in distinct.tolist()]
+    return np.array(rows, np.int64)[inverse]

@@ -73,7 +73,7 @@ def columns_of(
     Returns:
       idle, dur, delay, name, step, gap per span; name* per name; step* per step; occ* per change
       of a buffer; flow* per taken item; strip* per bin of the whole-trace strip; texts as bytes.
-      A column `critical`, one flag per span, joins them once there is a critical path.
+      Where there is a critical path also critical: per span whether it is an op on it.
     """
     origin, _ = extent
     steps, names = data.metrics.per_step, data.names
@@ -102,6 +102,8 @@ def columns_of(
         **_flows(data, lanes, origin),
         **_strip(data, extent),
     }
+    if data.path is not None:
+        columns["critical"] = (spans.row >= 0) & data.path.on_path[spans.row]
     narrowed = {name: _narrow(values) for name, values in columns.items()}
     # names are bytes, not JSON: they pack with the rest, and nothing in them can be markup
     op_types, op_of = np.unique(names["op"].to_numpy(str), return_inverse=True)

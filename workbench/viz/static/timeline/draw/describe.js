@@ -13,7 +13,10 @@ export function factsOf(model, i) {
   }
   facts.push(["Duration", duration(model.dur[i]), -1]);
   facts.push(lane.kind === "prefetch" ? stageFact(model, lane, i) : startFact(model, i));
-  if (family < WAIT) facts.push(["Dispatch", duration(model.delay[i]), -1]);
+  if (family < WAIT && lane.kind !== "critical") {
+    facts.push(["Dispatch", duration(model.delay[i]), -1]);
+    if (model.critical) facts.push(["Critical path", model.critical[i] ? "on it" : "not on it", -1]);
+  }
   facts.push(["Lane", lane.title, -1]);
   return facts;
 }
