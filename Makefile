@@ -46,7 +46,7 @@ test: $(NATIVE) unit native-test integration ui ## All tests but slow ones, at m
 
 unit: $(NATIVE) ## Tests that need no TensorFlow, in seconds
 	@echo "Unit tests"
-	@$(BIN)/python -m pytest -q tests/unit
+	@$(BIN)/python -m pytest -q -n 2 tests/unit
 
 integration: $(NATIVE) ## Tests with real sessions and child processes
 	@echo "Integration tests (some minutes)"

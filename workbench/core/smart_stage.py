@@ -70,7 +70,18 @@ def plan(
     trace: Trace | None = None,
     cores: int | None = None,
 ) -> StagePlan:
-    """Decides which nodes run ahead, in which stages; see `planner.plan_stages`."""
+    """Decides which nodes run ahead, in which stages; see `planner.plan_stages`.
+
+    Raises:
+      OptionError: `boundary` is no Boundary, or `options` are no SmartStageOptions.
+    """
+    for value, kind, hint in (
+        (boundary, Boundary, "; wb.find_boundary(graph) finds it"),
+        (options or SmartStageOptions(), SmartStageOptions, ""),
+    ):
+        if not isinstance(value, kind):
+            found = type(value).__name__
+            raise OptionError(f"plan got a {found}; expected a {kind.__name__}{hint}")
     wished = with_codes(options or SmartStageOptions())
     gpu = wished.on_cpu and bool(tf.config.list_physical_devices("GPU"))
     return plan_stages(

@@ -55,7 +55,9 @@ class TestFit:
 
         require_same(word_model, fit)
 
-    @pytest.mark.parametrize("steps", [2, 4, 100])
+    @pytest.mark.parametrize(
+        "steps", [*(pytest.param(other, marks=pytest.mark.slow) for other in (2, 100)), 4]
+    )
     def test_with_several_steps_in_an_execution(self, steps):
         seen = []
 

@@ -7,8 +7,9 @@ import tensorflow as tf
 
 from tests.builders.smart_stages import counted, initialize, model, prepared
 from workbench.core import smart_stage
+from workbench.core.options import StageOptions
 from workbench.core.session.prefetch_hook import prefetching
-from workbench.errors import PlanError
+from workbench.errors import OptionError, PlanError
 
 v1 = tf.compat.v1
 
@@ -112,3 +113,12 @@ def test_control_edges_across_the_boundary_keep_their_meaning():
             assert [float(session.run(update)) for _ in range(2)] == [1.0, 3.0]
             with pytest.raises(tf.errors.InvalidArgumentError, match="too large"):
                 session.run(update)
+
+
+def test_a_plan_of_something_else_says_what_finds_a_boundary(graph):
+    with pytest.raises(OptionError, match=r"got a Graph; expected a Boundary; wb\.find_boundary"):
+        smart_stage.plan(graph)
+    iterator, _ = counted()
+    found = smart_stage.find_boundary(graph, [iterator.get_next() * 2])
+    with pytest.raises(OptionError, match="got a StageOptions; expected a SmartStageOptions"):
+        smart_stage.plan(found, StageOptions())

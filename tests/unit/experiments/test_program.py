@@ -188,7 +188,10 @@ def test_an_older_format_says_how_to_measure_again(tmp_path, version):
     ("content", "reason"),
     [
         (b"not gzip", "is not a saved boundary: Not a gzipped file"),
-        (gzip.compress(b'{"format_version": 9}'), "format version 9; this Workbench reads 1"),
+        (
+            gzip.compress(b'{"format_version": 9}', mtime=0),
+            "format version 9; this Workbench reads 1",
+        ),
         (None, "No such file or directory"),
     ],
 )
