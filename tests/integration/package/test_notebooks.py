@@ -10,10 +10,12 @@ import pytest
 from tests.builders.notebooks import NOTEBOOKS, small_notebook
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
+# A real JupyterLab runs the first one in tests/ui/test_jupyterlab.py.
+CASES = [pytest.param(NOTEBOOKS[0], marks=pytest.mark.slow), *NOTEBOOKS[1:]]
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_it_runs_and_shows_every_outlet(path, tmp_path):
     folder = tmp_path / "notebooks"
     folder.mkdir()
