@@ -13,7 +13,7 @@ STATUSES = (MATCHED, TO_STAGE, TO_STEP, FUSED, UNFUSED, NEW, GONE)
 # How far out of its own scope a fused op finds what it replaced.
 _OUTWARD = 2
 # TensorFlow numbers the bodies of the functions that it inlines, anew for every graph.
-_NUMBERED = re.compile(r"(?<=/)_\d+(?=/|$)")
+_NUMBERED = re.compile(r"(?<=/)_\d+(?=[/_]|$)")
 _FUSED_OP = re.compile(
     r"Workbench((Pre|Post|(Resource)?Local)LookUp|PruneInvalid|UniqueWithCounts"
     r"|PartitionWithPermutation|Gather|(Resource)?RowsApply)"
