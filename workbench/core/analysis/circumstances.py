@@ -66,8 +66,21 @@ def other_circumstances(
                 f"The trace of {run.label!r} lacks {run.trace.meta.lost_ops} ops: its tracer's "
                 "memory was full."
             )
+    yield from _untraced(a, b)
     yield from _in_common(nodes)
     yield from _pace(a, b, nodes)
+
+
+def _untraced(a: AlignedRun, b: AlignedRun) -> Iterator[str]:
+    """Whether the steps before and after the traced ones contradict them."""
+    untraced = a.trace.meta.untraced, b.trace.meta.untraced
+    times = [each.step_ns for each in untraced if each and not each.while_traced and each.step_ns]
+    if len(times) == 2 and (times[1] - times[0]) * (b.step_ns - a.step_ns) < 0:
+        yield (
+            f"Untraced steps of the same runs differ the other way round: {times[0] / 1e6:.1f} ms "
+            f"in {a.label!r}, {times[1] / 1e6:.1f} ms in {b.label!r}. Times of these traces do not "
+            "say which is faster."
+        )
 
 
 def _in_common(nodes: pd.DataFrame) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.builders.alignments import staged, unstaged
 from tests.builders.traces import (
     MS,
     START_NS,
@@ -21,44 +22,8 @@ from tests.builders.traces import (
 )
 from workbench import WorkbenchError
 from workbench.core.analysis.alignment import align
+from workbench.core.trace.meta import UntracedSteps
 from workbench.errors import OptionError, TraceError
-
-READ, DENSE = ("read", "ReaderReadV2"), ("dense", "MatMul")
-
-
-def unstaged(steps=2, at=START_NS, **meta):
-    """Each step of 10 ms reads for 4 and computes for 5; its return takes 1."""
-    events, runs = [], []
-    for step in range(steps):
-        begin = at + step * 10 * MS
-        runs.append((0, step, begin, begin + 10 * MS))
-        events.append((begin, 4 * MS, 0, 0, 1, step))
-        events.append((begin + 4 * MS, 5 * MS, 0, 1, 1, step))
-    tracks = (("Main step", "step", 0, ""), ("Inter-op 0", "inter_op", 0, ""))
-    known = {"title": "off", "cores": 2, "tensorflow": "2.21.0", "source": "executor"} | meta
-    return make_trace(
-        events, nodes=(READ, DENSE), tracks=tracks, runs=runs, edges=[(0, 1, 0)], **known
-    )
-
-
-def staged(steps=3, at=START_NS, **meta):
-    """Each step of 6 ms takes an item that is there and computes for 5; the stage reads for 4."""
-    nodes = (("ahead/read", "ReaderReadV2"), DENSE, ("ahead/take", "WorkbenchBufferTake"))
-    events, runs, items = [], [], []
-    for step in range(steps):
-        begin = at + step * 6 * MS
-        runs += [(0, step, begin, begin + 6 * MS), (1, step, begin, begin + 4 * MS)]
-        events += [(begin, 4 * MS, 0, 0, 1, step), (begin, 5 * MS, 0, 1, 2, step)]
-        items.append(("ahead", step, -1, begin - 1, begin, begin, -1, -1, step, 0))
-    tracks = (
-        ("Main step", "step", 0, ""),
-        ("Prefetch 0", "prefetch", 0, "ahead"),
-        ("Inter-op 0", "inter_op", 0, ""),
-    )
-    known = {"title": "stage", "cores": 2, "tensorflow": "2.21.0", "source": "executor"} | meta
-    return make_trace(
-        events, nodes=nodes, tracks=tracks, runs=runs, items=items, edges=[(2, 1, 0)], **known
-    )
 
 
 def test_what_moved_to_the_stage_is_the_difference():
@@ -188,6 +153,20 @@ def test_unchanged_ops_that_took_longer_are_said():
         "Matched ops took 2.00 times as long in 'slow' as in 'quick': beside the graph something "
         "else differs, such as a busier machine, cores shared with a stage, or the batch size."
     )
+
+
+def test_untraced_steps_that_contradict_are_said():
+    a = unstaged(untraced=UntracedSteps(steps=9, step_ns=5_000_000), title="x")
+    for step_ns, said in ((5_500_000, True), (4_000_000, False)):
+        b = staged(untraced=UntracedSteps(steps=9, step_ns=step_ns), title="x")
+        assert align(a, b).notes == (
+            (
+                "Untraced steps of the same runs differ the other way round: 5.0 ms in 'x (a)', "
+                "5.5 ms in 'x (b)'. Times of these traces do not say which is faster.",
+            )
+            if said
+            else ()
+        )
 
 
 def test_other_models_are_said():
