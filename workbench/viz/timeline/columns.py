@@ -18,7 +18,7 @@ from workbench.viz.timeline.spans import Spans
 STRIP_BINS = 2048
 # Level 9 makes a blob of 2 million events 1 % smaller and takes several times as long.
 _PACK_LEVEL = 6
-_FOLDERS = re.compile(r"^.*/(?=[^/]*/[^/]*$)")
+_FOLDERS = re.compile(r"^.*/")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ def columns_of(
 
 
 def _sources(data: TimelineData) -> np.ndarray:
-    """For each name the line that made it, by its file and the folder that holds it; else ""."""
+    """For each name the line that made it, by its file without folders; "" where none is known."""
     found = np.full(len(data.names), "", object)
     lines = data.trace.nodes["source"].tolist()
     found[: len(lines)] = [_FOLDERS.sub("", line) for line in lines]

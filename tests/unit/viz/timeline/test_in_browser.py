@@ -61,7 +61,7 @@ def test_a_span_names_the_line_that_made_its_op() -> None:
     )
     read, hashed = (name for name, _ in STAGE_NODES)
     shown = {name: line for name, *line in found}
-    assert shown.pop(read) == ["model/train.py:7 build"] and shown.pop(hashed) == ["Cell:3 f"]
+    assert shown.pop(read) == ["train.py:7 build"] and shown.pop(hashed) == ["Cell:3 f"]
     assert set(map(tuple, shown.values())) == {()}
 
 
