@@ -15,6 +15,7 @@ from workbench.core.analysis.matched_nodes import MATCHED, STATUSES
 from workbench.core.graph.op_families import FAMILY_NAMES
 from workbench.viz.alignment.runs import runs_table
 from workbench.viz.style import format
+from workbench.viz.style.short_names import without_folders
 from workbench.viz.style.table import Table
 
 _MOST_BARS, _MOST_NODES = 12, 20
@@ -187,23 +188,22 @@ def _caption(alignment: Alignment) -> str:
 
 
 def _nodes(alignment: Alignment) -> Table:
-    a, b = alignment.a.label, alignment.b.label
     table = alignment.df
     changed = table[(table["difference_ns"] != 0) | (table["path_difference_ns"].fillna(0) != 0)]
-    on_path = alignment.basis == CRITICAL_PATH
-    rows = tuple(
-        (
-            str(row["name"]),
-            str(row["op"]),
-            str(row["status"]),
-            format.duration(row["a_ns"]),
-            format.duration(row["b_ns"]),
-            format.difference(row["difference_ns"]),
-            *([format.difference(row["path_difference_ns"])] if on_path else []),
-        )
-        for row in changed.head(_MOST_NODES).to_dict("records")
-    )
+    shown = changed.head(_MOST_NODES)
+    columns = [
+        ("Node", shown["name"]),
+        ("op", shown["op"]),
+        ("became", shown["status"]),
+        (alignment.a.label, shown["a_ns"].map(format.duration)),
+        (alignment.b.label, shown["b_ns"].map(format.duration)),
+        ("difference", shown["difference_ns"].map(format.difference)),
+    ]
+    if alignment.basis == CRITICAL_PATH:
+        columns.append(("on the path", shown["path_difference_ns"].map(format.difference)))
+    if shown["source"].any():
+        columns.append(("source", shown["source"].map(without_folders)))
     more = f", {_MOST_NODES} of {format.integer(len(changed))}" * (len(changed) > _MOST_NODES)
     caption = f"Op time of nodes in a step, wherever they ran; of a stage, in one of its runs{more}"
-    heads = ("Node", "op", "became", a, b, "difference", *(["on the path"] if on_path else []))
-    return Table(caption, heads, rows)
+    cells = zip(*(values.tolist() for _, values in columns), strict=True)
+    return Table(caption, tuple(head for head, _ in columns), tuple(cells))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
 import zlib
 
 import numpy as np
 
 from workbench.viz.style import colors
+from workbench.viz.style.short_names import without_folders
 from workbench.viz.timeline.data import TimelineData
 from workbench.viz.timeline.gaps import busy_time
 from workbench.viz.timeline.lanes import Lane
@@ -18,7 +18,6 @@ from workbench.viz.timeline.spans import Spans
 STRIP_BINS = 2048
 # Level 9 makes a blob of 2 million events 1 % smaller and takes several times as long.
 _PACK_LEVEL = 6
-_FOLDERS = re.compile(r"^.*/")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -120,7 +119,7 @@ def _sources(data: TimelineData) -> np.ndarray:
     """For each name the line that made it, by its file without folders; "" where none is known."""
     found = np.full(len(data.names), "", object)
     lines = data.trace.nodes["source"].tolist()
-    found[: len(lines)] = [_FOLDERS.sub("", line) for line in lines]
+    found[: len(lines)] = [without_folders(line) for line in lines]
     return found
 
 

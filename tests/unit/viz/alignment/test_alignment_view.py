@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
@@ -10,6 +11,7 @@ from tests.builders.alignments import staged, unstaged
 from tests.builders.traces import MS, staged_trace, timed_trace, unstaged_trace
 from workbench.core.analysis.alignment import align
 from workbench.core.trace.meta import UntracedSteps
+from workbench.viz import notebook
 from workbench.viz.alignment.html import alignment_html
 from workbench.viz.alignment.text import alignment_text
 from workbench.viz.alignment.view import alignment_view
@@ -128,6 +130,21 @@ def test_untraced_steps_stand_beside_the_traced_ones():
     untraced = UntracedSteps(steps=9, step_ns=8 * MS)
     view = alignment_view(align(unstaged(untraced=untraced), staged()))
     assert ("Step without a tracer, mean", f"8.0{NBSP}ms", "–") in view.runs.rows
+
+
+def test_nodes_name_the_lines_that_made_them():
+    a = unstaged()
+    a = dataclasses.replace(a, nodes=a.nodes.assign(source=["/me/train.py:7 build", ""]))
+    view = alignment_view(align(a, staged()))
+    assert view.nodes.heads[-1] == "source"
+    assert [row[-1] for row in view.nodes.rows] == ["train.py:7 build"]
+
+
+def test_a_notebook_shows_it():
+    alignment = align(unstaged(), staged())
+    data, _ = notebook.bundle(alignment)
+    view = alignment_view(alignment)
+    assert data == {"text/plain": alignment_text(view), "text/html": alignment_html(view)}
 
 
 def test_html_holds_names_as_text():
