@@ -1,6 +1,8 @@
 """The public names of workbench, each with the module that it comes from: the one list of them."""
 
 from workbench import models as models
+from workbench.core.analysis.alignment import Alignment as Alignment
+from workbench.core.analysis.alignment import align as align
 from workbench.core.analysis.critical_path import CriticalPath as CriticalPath
 from workbench.core.analysis.critical_path import critical_path as critical_path
 from workbench.core.boundary.boundary import Boundary as Boundary

@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from workbench.core.analysis.alignment import Alignment
 from workbench.core.analysis.critical_path import CriticalPath
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.executor.learned_costs import LearnedCosts
@@ -16,6 +17,9 @@ from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.metrics import StepMetrics
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.results import Comparison
+from workbench.viz.alignment.html import alignment_html
+from workbench.viz.alignment.text import alignment_text
+from workbench.viz.alignment.view import alignment_view
 from workbench.viz.boundary.text import boundary_text
 from workbench.viz.boundary.view import boundary_view
 from workbench.viz.boundary.widget import BoundaryWidget
@@ -100,6 +104,10 @@ _FORMS: dict[type, _Forms] = {
     ),
     Comparison: _Forms(text=comparison_table, html=_comparison_html),
     CriticalPath: _Forms(text=critical_path_text, html=critical_path_html),
+    Alignment: _Forms(
+        text=lambda alignment: alignment_text(alignment_view(alignment)),
+        html=lambda alignment: alignment_html(alignment_view(alignment)),
+    ),
     LearnedCosts: _Forms(text=learned_costs_text, html=learned_costs_html),
     StagePlan: _BOUNDARY,
     Boundary: _BOUNDARY,

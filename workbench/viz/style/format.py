@@ -108,3 +108,9 @@ def rate(value: float | None, half: float | None = None, unit: str = "steps/s") 
 def million(count: int) -> str:
     """A large count in words: "4.1 million"; below a million the integer itself."""
     return integer(count) if count < 1_000_000 else f"{_decimal(count / 1e6, 1)} million"
+
+
+def difference(ns: float | None) -> str:
+    """A difference of durations with its sign: "+3.8 ms", "−0.12 ms", "0 ms"."""
+    words = duration(ns)
+    return f"+{words}" if ns is not None and ns > 0 and words != duration(0) else words

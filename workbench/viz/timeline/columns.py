@@ -9,6 +9,7 @@ import zlib
 import numpy as np
 
 from workbench.viz.style import colors
+from workbench.viz.style.short_names import without_folders
 from workbench.viz.timeline.data import TimelineData
 from workbench.viz.timeline.gaps import busy_time
 from workbench.viz.timeline.lanes import Lane
@@ -110,7 +111,18 @@ def columns_of(
     narrowed["nameOp"] = _narrow(op_of)
     narrowed["nameText"] = _text(names["name"].tolist())
     narrowed["opText"] = _text(op_types.tolist())
+    sources, source_of = np.unique(_sources(data), return_inverse=True)
+    narrowed["nameSource"] = _narrow(source_of)
+    narrowed["sourceText"] = _text(sources.tolist())
     return Columns(narrowed)
+
+
+def _sources(data: TimelineData) -> np.ndarray:
+    """For each name the line that made it, by its file without folders; "" where none is known."""
+    found = np.full(len(data.names), "", object)
+    lines = data.trace.nodes["source"].tolist()
+    found[: len(lines)] = [without_folders(line) for line in lines]
+    return found
 
 
 def _flows(data: TimelineData, lanes: tuple[Lane, ...], origin: int) -> dict[str, np.ndarray]:

@@ -92,6 +92,7 @@ export function decode(header, buffer = null) {
     family: familiesOf(columns.name, columns.nameFamily),
     names: words(columns.nameText),
     ops: words(columns.opText),
+    sources: words(columns.sourceText),
     stepIndex,
     flowOfRun,
     flowOfStep,
