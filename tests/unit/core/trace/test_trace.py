@@ -455,7 +455,7 @@ def flows_bind(document) -> bool:
 
     def around(event, name):
         return [
-            e["args"]
+            (e["args"]["stage"], e["args"]["item"])
             for e in by_phase(document, "X")
             if (e["name"], e["pid"], e["tid"]) == (name, event["pid"], event["tid"])
             and e["ts"] <= event["ts"] < e["ts"] + e["dur"]
