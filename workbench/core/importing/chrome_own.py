@@ -1,0 +1,170 @@
+"""Chrome JSON that `Trace.to_chrome` wrote → the Trace again. Needs no TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workbench.core.importing.chrome_events import ChromeEvents, args_of
+from workbench.core.trace.chrome_json import OPS, PUTS, READY, RUNS, TAKES
+from workbench.core.trace.meta import TraceMeta
+from workbench.core.trace.tables import column_names, no_edges
+from workbench.core.trace.trace import Trace
+from workbench.errors import TraceError
+
+_NODE = ("name", "op", "device", "source")
+_UNKNOWN = -1
+_MOST_DIGITS = 18
+
+
+def is_own(document: Mapping[str, Any]) -> bool:
+    """Whether `Trace.to_chrome` wrote it; one by an earlier version lacks the table of tracks."""
+    held = document.get("otherData")
+    return isinstance(held, dict) and {"origin_ns", "tracks"} <= held.keys()
+
+
+def own_trace(notes: Mapping[str, Any], events: ChromeEvents) -> Trace:
+    """The Trace of a file that has these notes.
+
+    Raises:
+      TraceError: the notes or an event lack what `to_chrome` writes.
+    """
+    origin = notes["origin_ns"]
+    if type(origin) is not int or not 0 <= origin < 1 << 62:
+        raise _damaged(f"`otherData.origin_ns` is {origin!r}; expected nanoseconds since 1970")
+    tracks = _tracks(notes["tracks"])
+    place_track, place_holds = _places(events)
+    track, holds = place_track[events.place], place_holds[events.place]
+
+    start, end = events.start_ns + origin, events.end_ns + origin
+
+    def rows(kind: str) -> np.ndarray:
+        found = np.flatnonzero(holds == kind)
+        return found[np.argsort(start[found], kind="stable")]
+
+    ops = rows(OPS)
+    nodes, columns = _ops(events, ops)
+    trace = Trace(
+        events=pd.DataFrame(
+            {
+                "start_ns": start[ops],
+                "dur_ns": (end - start)[ops],
+                "track": track[ops],
+                **columns,
+            }
+        ),
+        nodes=nodes,
+        tracks=tracks,
+        runs=_runs(events, rows(RUNS), track, start, end),
+        items=_items(events, (rows(PUTS), rows(TAKES)), track, start, end),
+        edges=no_edges(),
+        meta=TraceMeta.from_json(notes),
+    )
+    trace.self_check()
+    return trace
+
+
+def _tracks(held: Any) -> pd.DataFrame:
+    try:
+        return pd.DataFrame(held, columns=column_names("tracks"))
+    except (TypeError, ValueError) as error:
+        raise _damaged(
+            f"`otherData.tracks` is no table of {', '.join(column_names('tracks'))}"
+        ) from error
+
+
+def _places(events: ChromeEvents) -> tuple[np.ndarray, np.ndarray]:
+    """Of each thread of the file its track, and what it holds."""
+    tracks, holds = [], []
+    for pid, tid in events.places:
+        said = events.threads.get((pid, tid), {})
+        if type(said.get("track")) is not int or said.get("holds") not in (RUNS, OPS, PUTS, TAKES):
+            raise _damaged(
+                f"thread {tid} of process {pid} has slices, but no `thread_name` whose args have "
+                "`track` and `holds`"
+            )
+        tracks.append(said["track"])
+        holds.append(said["holds"])
+    return np.array(tracks, np.int64), np.array(holds, object)
+
+
+def _ops(events: ChromeEvents, rows: np.ndarray) -> tuple[pd.DataFrame, dict[str, list[int]]]:
+    """The nodes of these ops, and the columns of events that stand in their args."""
+    nodes: dict[tuple[str, ...], int] = {}
+    columns: dict[str, list[int]] = {"node": [], "step": [], "delay_ns": []}
+    for number, event in _of(events, rows):
+        args = args_of(event, number)
+        texts = (_arg(args, name, str, number) for name in ("op", "device"))
+        source = args.get("source", "")
+        node = (event["name"], *texts, source if type(source) is str else "")
+        columns["node"].append(nodes.setdefault(node, len(nodes)))
+        columns["step"].append(_arg(args, "step", int, number))
+        columns["delay_ns"].append(_arg(args, READY, int, number))
+    return pd.DataFrame(list(nodes), columns=_NODE), columns
+
+
+def _runs(
+    events: ChromeEvents, rows: np.ndarray, track: np.ndarray, start: np.ndarray, end: np.ndarray
+) -> pd.DataFrame:
+    numbers = []
+    for number, event in _of(events, rows):
+        told = event["name"].rpartition(" ")[2]
+        if not told.removeprefix("-").isdecimal() or len(told) > _MOST_DIGITS:
+            raise _damaged(f"event {number} is named {event['name']!r}; expected a run's number")
+        numbers.append(int(told))
+    table = pd.DataFrame(
+        {"track": track[rows], "number": numbers, "start_ns": start[rows], "end_ns": end[rows]}
+    )
+    return table.sort_values(["track", "start_ns"], kind="stable", ignore_index=True)
+
+
+def _items(
+    events: ChromeEvents,
+    calls: tuple[np.ndarray, np.ndarray],
+    track: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+) -> pd.DataFrame:
+    """The items whose put or take was drawn, by the first of them."""
+    items: dict[tuple[str, int], dict[str, int]] = {}
+    for rows, call, run in zip(calls, ("put", "take"), ("put_run", "take_step"), strict=True):
+        for row, (number, event) in zip(rows.tolist(), _of(events, rows), strict=True):
+            args = args_of(event, number)
+            key = _arg(args, "stage", str, number), _arg(args, "item", int, number)
+            items.setdefault(key, {}).update(
+                {
+                    f"{call}_start_ns": int(start[row]),
+                    # Drawn a nanosecond longer than it took.
+                    f"{call}_end_ns": int(end[row]) - 1,
+                    f"{call}_track": int(track[row]),
+                    run: _arg(args, "run", int, number),
+                }
+            )
+    names = column_names("items")[2:]
+    return pd.DataFrame(
+        [(*key, *(held.get(name, _UNKNOWN) for name in names)) for key, held in items.items()],
+        columns=column_names("items"),
+    )
+
+
+def _of(events: ChromeEvents, rows: np.ndarray) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Place in the file and event of these slices."""
+    numbers = events.number[rows].tolist()
+    return zip(numbers, (events.events[row] for row in rows.tolist()), strict=True)
+
+
+def _arg(args: Mapping[str, Any], name: str, kind: type, number: int) -> Any:
+    held = args.get(name)
+    if type(held) is not kind:
+        found = f" is {held!r}" if name in args else " is missing"
+        raise _damaged(f"event {number}: `args.{name}`{found}")
+    if kind is int and abs(held) >= 1 << 62:
+        raise _damaged(f"event {number}: `args.{name}` is {held!r}, too large")
+    return held
+
+
+def _damaged(found: str) -> TraceError:
+    return TraceError(f"{found}: not as `Trace.to_chrome` writes it; write the file again")
