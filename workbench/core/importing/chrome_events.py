@@ -137,13 +137,13 @@ def chrome_events(events: Sequence[Any]) -> ChromeEvents:
     length_ns = _nanoseconds(events, rows["X"], "X", "dur")
     begin, end = _pairs(events, begins, ends, others)
     processes, threads = _names(events, rows["M"])
-    number = np.concatenate((complete.number, begins.number[begin]))
+    slices = np.concatenate((complete.number, begins.number[begin]))
     return ChromeEvents(
-        number=number,
+        number=slices,
         start_ns=np.concatenate((complete.time_ns, begins.time_ns[begin])),
         end_ns=np.concatenate((complete.time_ns + length_ns, ends.time_ns[end])),
         place=np.concatenate((complete.place, begins.place[begin])),
-        events=[events[each] for each in number.tolist()],
+        events=[events[each] for each in slices.tolist()],
         places=list(places),
         processes=processes,
         threads=threads,

@@ -156,8 +156,8 @@ def _of(events: ChromeEvents, rows: np.ndarray) -> Iterator[tuple[int, Mapping[s
     return zip(numbers, (events.events[row] for row in rows.tolist()), strict=True)
 
 
-def _arg(args: Mapping[str, Any], name: str, kind: type, number: int) -> Any:
-    held = args.get(name)
+def _arg(args: Mapping[str, Any], name: str, kind: Any, number: int) -> Any:
+    held: Any = args.get(name)
     if type(held) is not kind:
         found = f" is {held!r}" if name in args else " is missing"
         raise _damaged(f"event {number}: `args.{name}`{found}")

@@ -178,7 +178,7 @@ def _stats(held: Any, names: Mapping[int, str]) -> dict[str, Any]:
         name = names.get(stat.metadata_id)
         if name in _READ:
             kind = stat.WhichOneof("value")
-            value = getattr(stat, kind) if kind else None
+            value: Any = getattr(stat, kind) if kind else None
             found[name] = names.get(value) if kind == "ref_value" else value
     return found
 

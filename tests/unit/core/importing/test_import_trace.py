@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import subprocess
+import sys
 
 import pytest
 from google.protobuf import text_format
@@ -226,3 +228,13 @@ def test_any_value_in_what_to_chrome_wrote_is_read_or_refused(tmp_path_factory, 
         held[inner[len(where) % len(inner)]] = value
     (folder / "own.json").write_text(json.dumps(document))
     trace_or_refusal(folder / "own.json")
+
+
+def test_chrome_json_is_read_without_tensorflow(tmp_path):
+    (tmp_path / "x.json").write_bytes(FILES["JSON"])
+    code = (
+        "import sys, workbench; "
+        f"workbench.import_trace({str(tmp_path / 'x.json')!r}); print('tensorflow' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
