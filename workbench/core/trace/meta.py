@@ -14,6 +14,8 @@ EXECUTOR = "executor"
 STEP_STATS = "step_stats"
 PROFILER = "tf.profiler"
 CHROME = "Chrome JSON"
+# They do not know when an op was ready to run.
+OTHER_TOOLS = (PROFILER, CHROME)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
