@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from workbench.errors import TraceError
 _NODE = ("name", "op", "device", "source")
 _UNKNOWN = -1
 _MOST_DIGITS = 18
+_MOST = 1 << 62
 
 
 def is_own(document: Mapping[str, Any]) -> bool:
@@ -33,7 +34,7 @@ def own_trace(notes: Mapping[str, Any], events: ChromeEvents) -> Trace:
       TraceError: the notes or an event lack what `to_chrome` writes.
     """
     origin = notes["origin_ns"]
-    if type(origin) is not int or not 0 <= origin < 1 << 62:
+    if type(origin) is not int or not 0 <= origin < _MOST:
         raise _damaged(f"`otherData.origin_ns` is {origin!r}; expected nanoseconds since 1970")
     tracks = _tracks(notes["tracks"])
     place_track, place_holds = _places(events)
@@ -94,15 +95,16 @@ def _places(events: ChromeEvents) -> tuple[np.ndarray, np.ndarray]:
 def _ops(events: ChromeEvents, rows: np.ndarray) -> tuple[pd.DataFrame, dict[str, list[int]]]:
     """The nodes of these ops, and the columns of events that stand in their args."""
     nodes: dict[tuple[str, ...], int] = {}
-    columns: dict[str, list[int]] = {"node": [], "step": [], "delay_ns": []}
-    for number, event in _of(events, rows):
-        args = args_of(event, number)
-        texts = (_arg(args, name, str, number) for name in ("op", "device"))
-        source = args.get("source", "")
-        node = (event["name"], *texts, source if type(source) is str else "")
-        columns["node"].append(nodes.setdefault(node, len(nodes)))
-        columns["step"].append(_arg(args, "step", int, number))
-        columns["delay_ns"].append(_arg(args, READY, int, number))
+    names = [events.events[row]["name"] for row in rows.tolist()]
+    texts = (_args(events, rows, name, str) for name in ("op", "device"))
+    sources = _args(events, rows, "source", str, otherwise="")
+    columns = {
+        "node": [
+            nodes.setdefault(node, len(nodes)) for node in zip(names, *texts, sources, strict=True)
+        ],
+        "step": _args(events, rows, "step", int),
+        "delay_ns": _args(events, rows, READY, int),
+    }
     return pd.DataFrame(list(nodes), columns=_NODE), columns
 
 
@@ -110,10 +112,11 @@ def _runs(
     events: ChromeEvents, rows: np.ndarray, track: np.ndarray, start: np.ndarray, end: np.ndarray
 ) -> pd.DataFrame:
     numbers = []
-    for number, event in _of(events, rows):
-        told = event["name"].rpartition(" ")[2]
+    for row in rows.tolist():
+        name = events.events[row]["name"]
+        told = name.rpartition(" ")[2]
         if not told.removeprefix("-").isdecimal() or len(told) > _MOST_DIGITS:
-            raise _damaged(f"event {number} is named {event['name']!r}; expected a run's number")
+            raise _damaged(f"event {events.number[row]} is named {name!r}; expected a run's number")
         numbers.append(int(told))
     table = pd.DataFrame(
         {"track": track[rows], "number": numbers, "start_ns": start[rows], "end_ns": end[rows]}
@@ -131,18 +134,18 @@ def _items(
     """The items whose put or take was drawn, by the first of them."""
     items: dict[tuple[str, int], dict[str, int]] = {}
     for rows, call, run in zip(calls, ("put", "take"), ("put_run", "take_step"), strict=True):
-        for row, (number, event) in zip(rows.tolist(), _of(events, rows), strict=True):
-            args = args_of(event, number)
-            key = _arg(args, "stage", str, number), _arg(args, "item", int, number)
-            items.setdefault(key, {}).update(
-                {
-                    f"{call}_start_ns": int(start[row]),
-                    # Drawn a nanosecond longer than it took.
-                    f"{call}_end_ns": int(end[row]) - 1,
-                    f"{call}_track": int(track[row]),
-                    run: _arg(args, "run", int, number),
-                }
-            )
+        columns = {
+            f"{call}_start_ns": start[rows].tolist(),
+            # Drawn a nanosecond longer than it took.
+            f"{call}_end_ns": (end[rows] - 1).tolist(),
+            f"{call}_track": track[rows].tolist(),
+            run: _args(events, rows, "run", int),
+        }
+        stages, numbers = _args(events, rows, "stage", str), _args(events, rows, "item", int)
+        for key, values in zip(
+            zip(stages, numbers, strict=True), zip(*columns.values(), strict=True), strict=True
+        ):
+            items.setdefault(key, {}).update(zip(columns, values, strict=True))
     names = column_names("items")[2:]
     return pd.DataFrame(
         [(*key, *(held.get(name, _UNKNOWN) for name in names)) for key, held in items.items()],
@@ -150,20 +153,24 @@ def _items(
     )
 
 
-def _of(events: ChromeEvents, rows: np.ndarray) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Place in the file and event of these slices."""
+def _args(
+    events: ChromeEvents, rows: np.ndarray, name: str, kind: Any, otherwise: Any = None
+) -> list[Any]:
+    """What the args of these slices have by that name, of exactly that type."""
     numbers = events.number[rows].tolist()
-    return zip(numbers, (events.events[row] for row in rows.tolist()), strict=True)
-
-
-def _arg(args: Mapping[str, Any], name: str, kind: Any, number: int) -> Any:
-    held: Any = args.get(name)
-    if type(held) is not kind:
-        found = f" is {held!r}" if name in args else " is missing"
-        raise _damaged(f"event {number}: `args.{name}`{found}")
-    if kind is int and abs(held) >= 1 << 62:
-        raise _damaged(f"event {number}: `args.{name}` is {held!r}, too large")
-    return held
+    args = [
+        args_of(events.events[row], number)
+        for row, number in zip(rows.tolist(), numbers, strict=True)
+    ]
+    values = [each.get(name, otherwise) for each in args]
+    if not set(map(type, values)) <= {kind}:
+        row = next(row for row, value in enumerate(values) if type(value) is not kind)
+        found = f" is {args[row][name]!r}" if name in args[row] else " is missing"
+        raise _damaged(f"event {numbers[row]}: `args.{name}`{found}")
+    if kind is int and values and not (min(values) > -_MOST and max(values) < _MOST):
+        row = next(row for row, value in enumerate(values) if not -_MOST < value < _MOST)
+        raise _damaged(f"event {numbers[row]}: `args.{name}` is {values[row]!r}, too large")
+    return values
 
 
 def _damaged(found: str) -> TraceError:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from workbench.core.trace.meta import PROFILER, TraceMeta
 from workbench.core.trace.trace import Trace
 from workbench.errors import TraceError
 
+_LOG = logging.getLogger("workbench")
 _ENVIRONMENT, _BEGUN = "Task Environment", "profile_start_time"
 _STEP, _GROUP, _OP = "step_num", "group_id", "tf_op"
 _READ = frozenset((_STEP, _GROUP, _OP))
@@ -70,6 +72,8 @@ def xspace_trace(space: Any, title: str) -> Trace:
         _add_plane(columns, plane, begun_ns, f"{plane.name}: " if len(filled) > 1 else "")
     table = np.array(columns.rows, np.int64).reshape(-1, 6)
     start, end, node, thread, group, step = table.T
+    if space.errors:
+        _LOG.warning("%s: the profiler itself reported: %s", title or "import", space.errors[0])
     spans = Spans(
         start_ns=start,
         end_ns=end,
@@ -114,21 +118,32 @@ def _add_plane(columns: _Columns, plane: Any, begun_ns: int, prefix: str) -> Non
         relative = 0 <= line.timestamp_ns < begun_ns // 2
         line_ps = (line.timestamp_ns + (begun_ns if relative else 0)) * _PS
         where = f"plane `{plane.name}`, line `{name}`, event "
-        for number, event in enumerate(line.events):
-            times = _times(columns, event, line_ps, where, number)
-            if times is None:
-                continue
-            if event.metadata_id not in kinds:
+        for start_ns, end_ns, kind, held in _events(columns, line, line_ps, kinds, stats, where):
+            node = (*_node(kind, held), plane.name)
+            row = columns.nodes.setdefault(node, len(columns.nodes))
+            group, step = _whole(held, _GROUP, NO_GROUP), _whole(held, _STEP, kind.step)
+            columns.rows.append((start_ns, end_ns, row, thread, group, step))
+
+
+def _events(
+    columns: _Columns,
+    line: Any,
+    line_ps: int,
+    kinds: Mapping[int, _Kind],
+    stats: Mapping[int, str],
+    where: str,
+) -> Iterator[tuple[int, int, _Kind, Mapping[str, Any]]]:
+    """The spans of a line: start and end in ns, kind, stats; counts what is no span."""
+    for number, event in enumerate(line.events):
+        times = _times(columns, event, line_ps, where, number)
+        if times is not None:
+            kind = kinds.get(event.metadata_id)
+            if kind is None:
                 raise TraceError(
                     f"{where}{number}: `metadata_id` {event.metadata_id} is not in the plane's "
                     "`event_metadata`, which name events"
                 )
-            kind = kinds[event.metadata_id]
-            held = _stats(event.stats, stats)
-            node = (*_node(kind, held), plane.name)
-            row = columns.nodes.setdefault(node, len(columns.nodes))
-            group, step = _whole(held, _GROUP, NO_GROUP), _whole(held, _STEP, kind.step)
-            columns.rows.append((*times, row, thread, group, step))
+            yield *times, kind, _stats(event.stats, stats)
 
 
 def _times(
@@ -167,7 +182,7 @@ def _kind(held: Any, stats: Mapping[str, Any], where: str) -> _Kind:
 
 def _node(kind: _Kind, stats: Mapping[str, Any]) -> tuple[str, str]:
     """Node and type: those of the op that a kernel belongs to, where the profiler says it."""
-    of = stats.get(_OP)
+    of = stats.get(_OP) if stats else None
     return name_and_op(of) if isinstance(of, str) and of else (kind.node, kind.op)
 
 
@@ -185,7 +200,7 @@ def _stats(held: Any, names: Mapping[int, str]) -> dict[str, Any]:
 
 def _whole(stats: Mapping[str, Any], name: str, otherwise: int) -> int:
     """A number of steps or groups, also as text."""
-    value = stats.get(name)
+    value = stats.get(name) if stats else None
     if isinstance(value, str) and value.isdecimal() and len(value) <= _MOST_DIGITS:
         value = int(value)
     return value if isinstance(value, int) and 0 <= value < 10**_MOST_DIGITS else otherwise

@@ -158,3 +158,12 @@ def test_a_kind_of_event_needs_a_name():
 def test_a_profile_without_events_is_refused():
     with pytest.raises(TraceError, match="it holds no span of an op or a call"):
         import_trace(space({"python": []}))
+
+
+def test_what_the_profiler_could_not_record_is_said(caplog):
+    made = space()
+    made.errors.append("no permission to read the counters of the GPU")
+    import_trace(made, title="mine")
+    assert caplog.messages[0] == (
+        "mine: the profiler itself reported: no permission to read the counters of the GPU"
+    )
