@@ -11,7 +11,7 @@ import pandas as pd
 from workbench.core.importing.chrome_events import ChromeEvents, args_of
 from workbench.core.trace.chrome_json import OPS, PUTS, READY, RUNS, TAKES
 from workbench.core.trace.meta import TraceMeta
-from workbench.core.trace.tables import column_names, no_edges
+from workbench.core.trace.tables import column_names
 from workbench.core.trace.trace import Trace
 from workbench.errors import TraceError
 
@@ -61,7 +61,6 @@ def own_trace(notes: Mapping[str, Any], events: ChromeEvents) -> Trace:
         tracks=tracks,
         runs=_runs(events, rows(RUNS), track, start, end),
         items=_items(events, (rows(PUTS), rows(TAKES)), track, start, end),
-        edges=no_edges(),
         meta=TraceMeta.from_json(notes),
     )
     trace.self_check()

@@ -13,7 +13,7 @@ from workbench.core.trace.builder import client_name
 from workbench.core.trace.intervals import parents
 from workbench.core.trace.meta import TraceMeta
 from workbench.core.trace.op_columns import NODE_COLUMNS
-from workbench.core.trace.tables import column_names, no_edges
+from workbench.core.trace.tables import column_names
 from workbench.core.trace.trace import Trace
 from workbench.errors import TraceError
 
@@ -86,7 +86,8 @@ def trace_of(spans: Spans, meta: TraceMeta) -> Trace:
     steps = _steps(spans)
     clients = int(steps["track"].max()) + 1
     threads, thread = np.unique(spans.thread[work], return_inverse=True)
-    labels = _labels([spans.threads[each] for each in threads.tolist()])
+    names = [spans.threads[each] for each in threads.tolist()]
+    labels = _labels(names)
     ran, node = np.unique(spans.node[work], return_inverse=True)
     start, end = spans.start_ns[work], spans.end_ns[work]
     events = {
@@ -97,22 +98,22 @@ def trace_of(spans: Spans, meta: TraceMeta) -> Trace:
         "track": clients + thread,
         "step": _step_of(start, spans.group[work], steps),
     }
-    tracks = [(client_name(i), "step", i, "") for i in range(clients)]
-    tracks += [(label, "inter_op", i, "") for i, label in enumerate(labels)]
-    named = zip(labels, (spans.threads[each] for each in threads.tolist()), strict=True)
+    system_names = {a: b for a, b in zip(labels, names, strict=True) if a != b}
     return Trace(
         events=pd.DataFrame(events),
         nodes=pd.DataFrame([spans.nodes[row] for row in ran.tolist()], columns=NODE_COLUMNS),
-        tracks=pd.DataFrame(tracks, columns=column_names("tracks")),
+        tracks=_tracks(clients, labels),
         runs=steps[column_names("runs")],
         items=pd.DataFrame({name: [] for name in column_names("items")}),
-        edges=no_edges(),
-        meta=dataclasses.replace(
-            meta,
-            threads="recorded",
-            thread_names={label: name for label, name in named if label != name},
-        ),
+        meta=dataclasses.replace(meta, threads="recorded", thread_names=system_names),
     )
+
+
+def _tracks(clients: int, labels: Sequence[str]) -> pd.DataFrame:
+    """Main steps, then threads."""
+    rows = [(client_name(i), "step", i, "") for i in range(clients)]
+    rows += [(label, "inter_op", i, "") for i, label in enumerate(labels)]
+    return pd.DataFrame(rows, columns=column_names("tracks"))
 
 
 def _steps(spans: Spans) -> pd.DataFrame:

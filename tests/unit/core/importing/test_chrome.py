@@ -7,6 +7,8 @@ import json
 import logging
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from workbench.core.importing.import_trace import import_trace
 from workbench.core.trace.trace import Trace
@@ -129,6 +131,32 @@ def test_a_system_id_is_no_part_of_a_label(read):
     )
     assert trace.tracks["name"].tolist()[1:] == ["pool", "pool 2"]
     assert trace.meta.thread_names["pool 2"] == "pool/-527976381819360"
+
+
+SLICES = st.builds(
+    slice_,
+    st.sampled_from(["a", "b:B", "train 3", "train 4", "c/d:E"]),
+    st.integers(0, 50),
+    st.integers(0, 50),
+    tid=st.integers(1, 3),
+)
+
+
+@given(st.lists(SLICES, min_size=1, max_size=20))
+def test_no_slice_is_lost_and_no_step_begins_after_its_work(tmp_path_factory, slices):
+    work = [s for s in slices if not s["name"].startswith("train")]
+    assume(work)
+    path = tmp_path_factory.mktemp("any") / "x.json"
+    path.write_text(json.dumps(slices))
+    trace = import_trace(path)
+    times = trace.events[["start_ns", "dur_ns"]].values.tolist()
+    assert sorted(times) == sorted([1000 * s["ts"], 1000 * s["dur"]] for s in work)
+    steps = trace.steps()
+    assert set(trace.events["step"]) <= set(steps["number"])
+    first = steps["start_ns"].min()
+    begun = steps.groupby("number")["start_ns"].min()
+    after = trace.events["start_ns"] >= trace.events["step"].map(begun)
+    assert (after | (trace.events["start_ns"] < first)).all()
 
 
 # --- other tools --------------------------------------------------------------------------------
