@@ -130,7 +130,7 @@ def _items(
     start: np.ndarray,
     end: np.ndarray,
 ) -> pd.DataFrame:
-    """The items whose put or take was drawn, by the first of them."""
+    """The items whose put or take was drawn."""
     items: dict[tuple[str, int], dict[str, int]] = {}
     for rows, call, run in zip(calls, ("put", "take"), ("put_run", "take_step"), strict=True):
         columns = {
@@ -147,7 +147,7 @@ def _items(
             items.setdefault(key, {}).update(zip(columns, values, strict=True))
     names = column_names("items")[2:]
     return pd.DataFrame(
-        [(*key, *(held.get(name, _UNKNOWN) for name in names)) for key, held in items.items()],
+        [(*key, *(items[key].get(name, _UNKNOWN) for name in names)) for key in sorted(items)],
         columns=column_names("items"),
     )
 
