@@ -94,15 +94,16 @@ def _places(events: ChromeEvents) -> tuple[np.ndarray, np.ndarray]:
 def _ops(events: ChromeEvents, rows: np.ndarray) -> tuple[pd.DataFrame, dict[str, list[int]]]:
     """The nodes of these ops, and the columns of events that stand in their args."""
     nodes: dict[tuple[str, ...], int] = {}
+    held = _held(events, rows)
     names = [events.events[row]["name"] for row in rows.tolist()]
-    texts = (_args(events, rows, name, str) for name in ("op", "device"))
-    sources = _args(events, rows, "source", str, otherwise="")
+    texts = (_column(held, name, str) for name in ("op", "device"))
+    sources = _column(held, "source", str, otherwise="")
     columns = {
         "node": [
             nodes.setdefault(node, len(nodes)) for node in zip(names, *texts, sources, strict=True)
         ],
-        "step": _args(events, rows, "step", int),
-        "delay_ns": _args(events, rows, READY, int),
+        "step": _column(held, "step", int),
+        "delay_ns": _column(held, READY, int),
     }
     return pd.DataFrame(list(nodes), columns=_NODE), columns
 
@@ -133,14 +134,15 @@ def _items(
     """The items whose put or take was drawn."""
     items: dict[tuple[str, int], dict[str, int]] = {}
     for rows, call, run in zip(calls, ("put", "take"), ("put_run", "take_step"), strict=True):
+        held = _held(events, rows)
         columns = {
             f"{call}_start_ns": start[rows].tolist(),
             # Drawn a nanosecond longer than it took.
             f"{call}_end_ns": (end[rows] - 1).tolist(),
             f"{call}_track": track[rows].tolist(),
-            run: _args(events, rows, "run", int),
+            run: _column(held, "run", int),
         }
-        stages, numbers = _args(events, rows, "stage", str), _args(events, rows, "item", int)
+        stages, numbers = _column(held, "stage", str), _column(held, "item", int)
         for key, values in zip(
             zip(stages, numbers, strict=True), zip(*columns.values(), strict=True), strict=True
         ):
@@ -152,15 +154,18 @@ def _items(
     )
 
 
-def _args(
-    events: ChromeEvents, rows: np.ndarray, name: str, kind: Any, otherwise: Any = None
-) -> list[Any]:
-    """What the args of these slices have by that name, of exactly that type."""
+def _held(events: ChromeEvents, rows: np.ndarray) -> tuple[list[int], list[Mapping[str, Any]]]:
+    """Of these slices the place in the file and the args."""
     numbers = events.number[rows].tolist()
-    args = [
-        args_of(events.events[row], number)
-        for row, number in zip(rows.tolist(), numbers, strict=True)
-    ]
+    held = zip(rows.tolist(), numbers, strict=True)
+    return numbers, [args_of(events.events[row], number) for row, number in held]
+
+
+def _column(
+    held: tuple[list[int], list[Mapping[str, Any]]], name: str, kind: Any, otherwise: Any = None
+) -> list[Any]:
+    """What the args have by that name, of exactly that type."""
+    numbers, args = held
     values = [each.get(name, otherwise) for each in args]
     if not set(map(type, values)) <= {kind}:
         row = next(row for row, value in enumerate(values) if type(value) is not kind)
