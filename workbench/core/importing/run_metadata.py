@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.core.capture.step_stats import stats_columns
+from workbench.core.capture.step_stats import BOOKKEEPING, stats_columns
 from workbench.core.trace.builder import StepRecord, build_trace
 from workbench.core.trace.intervals import sub_rows
 from workbench.core.trace.meta import STEP_STATS, TraceMeta
@@ -77,7 +77,7 @@ def _check(step_stats: Any, step: str) -> None:
             if not node.node_name:
                 raise TraceError(f"{where} has no `node_name`; an op needs a name and a start")
             _check_times(node, f"{where} (`{node.node_name}`)")
-            ops += 1
+            ops += node.node_name not in BOOKKEEPING
     if not ops:
         raise TraceError(
             f"{step} has no `node_stats`: it was run without a trace; run it with "

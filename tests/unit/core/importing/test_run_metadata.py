@@ -86,6 +86,7 @@ WHERE = f"step 1: node_stats 1 of device `{CPU}`"
         (broken(all_start_nanos=1 << 62), r"`all_start_nanos` is 4611686018427387904; expected a"),
         (broken(scheduled_micros=1 << 60), r"`scheduled_micros` is \d+; expected a time of 0"),
         (run_metadata(OPS, device=""), "step 1: dev_stats 0 has no `device`; expected its name"),
+        (run_metadata([("_SOURCE", "NoOp", START, 1)]), "step 1 has no `node_stats`: it was run"),
         (RunMetadata(), r"step 1 has no `node_stats`: .*RunOptions\.SOFTWARE_TRACE"),
         ([run_metadata(OPS), RunMetadata()], "step 2 has no `node_stats`: it was run without a t"),
     ],
