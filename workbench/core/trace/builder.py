@@ -77,7 +77,7 @@ def build_trace(
     numbers = [run.number for run in runs]
     shown = _shown(ops)
     main = shown.run < len(steps)
-    callers = {s.thread_id: _client_name(clients[s.client]) for s in steps if s.thread_id}
+    callers = {s.thread_id: client_name(clients[s.client]) for s in steps if s.thread_id}
     threads = thread_tracks(shown.rows(main), callers)
     track = np.array(run_tracks, np.int64)[shown.run]
     track[main] = len(clients) + len(producer_tracks) + threads.track
@@ -108,7 +108,8 @@ def _clients(steps: Sequence[StepRecord]) -> list[int]:
     return list(dict.fromkeys(step.client for step in sorted(steps, key=lambda s: s.start_ns)))
 
 
-def _client_name(index: int) -> str:
+def client_name(index: int) -> str:
+    """Name of the track of a client's steps."""
     return "Main step" if index == 0 else f"Main step {index + 1}"
 
 
@@ -155,7 +156,7 @@ def _track_table(
     clients: int, producers: Sequence[tuple[str, int]], threads: ThreadTracks
 ) -> pd.DataFrame:
     """Main steps, prefetch threads, then threads that ran ops of main steps."""
-    rows = [(_client_name(i), "step", i, "") for i in range(clients)]
+    rows = [(client_name(i), "step", i, "") for i in range(clients)]
     rows += [(f"Prefetch {i}", "prefetch", i, stage) for i, (stage, _) in enumerate(producers)]
     rows += [(name, "inter_op", i, "") for i, name in enumerate(threads.names)]
     return pd.DataFrame(rows, columns=column_names("tracks"))

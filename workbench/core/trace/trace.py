@@ -171,6 +171,8 @@ class Trace(Displayed):
     def to_chrome(self, path: str | os.PathLike[str]) -> None:
         """Writes Chrome trace JSON for Perfetto or chrome://tracing, after a self check.
 
+        `import_trace` reads it back, without edges.
+
         Raises:
           TraceError: the trace breaks a rule.
         """
