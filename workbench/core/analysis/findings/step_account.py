@@ -18,6 +18,8 @@ from workbench.core.trace.trace import Trace
 BEHIND, HANDOVER = "behind", "handover"
 _OP, _WAIT = SEGMENT_KINDS[OP], SEGMENT_KINDS[THREAD_WAIT]
 NO_NODE = -1
+# Tracks of ops that leave their thread while they go on, such as a call of a function.
+_NO_THREAD = "Async "
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,11 +116,33 @@ class StepAccount:
         return np.bincount(nodes, minlength=len(self.op)) / self.steps
 
     @functools.cached_property
+    def works(self) -> np.ndarray:
+        """Events that keep a thread, bool: none that waits for a batch, or goes on without it."""
+        tracks, events = self.trace.tracks, self.trace.events
+        loose = tracks["name"].str.startswith(_NO_THREAD).to_numpy(bool)
+        waits = self.is_input[events["node"].to_numpy(np.int64)]
+        return ~waits & ~loose[events["track"].to_numpy(np.int64)]
+
+    @functools.cached_property
     def work_ns(self) -> float:
-        """Op time in a step of all that ran, staged sides too; not of ops that wait for a batch."""
-        events = self.trace.events
-        works = ~self.is_input[events["node"].to_numpy(np.int64)]
-        return float(events["dur_ns"].to_numpy(np.int64)[works].sum()) / self.steps
+        """Op time in a step of all that kept a thread, staged sides too."""
+        return float(self.trace.events["dur_ns"].to_numpy(np.int64)[self.works].sum()) / self.steps
+
+    def charged(self, which: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
+        """The nodes that these pieces are charged to, and what they are charged.
+
+        Returns:
+          Rows of nodes, the most time first; and the time of each node in a step, float64 ns.
+        """
+        which = which & (self.node != NO_NODE)
+        spent = np.bincount(self.node[which], self.dur_ns[which], len(self.op)) / self.steps
+        order = np.lexsort((self.name, -spent))
+        return tuple(order[spent[order] > 0].tolist()), spent
+
+    @property
+    def least_ns(self) -> float:
+        """In no order can the threads do the ops of a step in less: an equal part of them each."""
+        return self.work_ns / self.threads
 
     @functools.cached_property
     def threads(self) -> int:
@@ -129,8 +153,12 @@ class StepAccount:
 
     @functools.cached_property
     def waits(self) -> np.ndarray:
-        """Pieces in which the step only waits, bool: all but ops, an op that waits for a batch."""
-        return ~self.of_kind(_OP) | self.of_nodes(self.is_input)
+        """Pieces in which the step only waits, bool: for a batch, its stage, a thread, the client.
+
+        All but its own ops; of these, the ones that deliver a batch.
+        """
+        staged = (self.pieces["side"] == "stage").to_numpy(bool)
+        return ~self.of_kind(_OP) | staged | self.of_nodes(self.is_input)
 
 
 def step_account(trace: Trace) -> StepAccount:
