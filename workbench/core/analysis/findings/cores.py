@@ -47,9 +47,9 @@ def too_few_cores(account: StepAccount) -> Claim | None:
         title="Ops last longer than the CPU time that they get",
         evidence=(
             f"The ops of a step last {duration(account.work_ns)} on their threads, but the process "
-            f"gets {duration(untraced.cpu_ns)} of CPU time a step, measured without the "
-            f"tracer.{used} At least {duration(account.work_ns - untraced.cpu_ns)} of op time passes without a core: "
-            "other programs hold the cores, or ops wait for a lock or a disk. Ready ops of the "
+            f"gets {duration(untraced.cpu_ns)} of CPU time a step, measured without the tracer."
+            f"{used} At least {duration(account.work_ns - untraced.cpu_ns)} of op time passes "
+            "without a core: other programs hold the cores, or ops wait for a lock or a disk. Ready ops of the "
             f"critical path wait {duration(account.per_step(late))} for threads that run nothing."
         ),
         mend="free the machine of other programs, or give this one its cores; then measure again",

@@ -51,8 +51,8 @@ def many_small_ops(account: StepAccount) -> Claim | None:
             f"About {counted(count / tables, 'op')} a lookup and its gradient, {small} of "
             f"{count} under {duration(SMALL_NS)}. They take {duration(in_all)} of thread time a "
             f"step, {share(in_all / account.work_ns)} of all ops; the critical path "
-            f"runs them, or waits behind them, for {duration(on_path)}. The longest is `{scopes[first]}`: {ops[first]} ops, "
-            f"{duration(spent[first])}."
+            f"runs them, or waits behind them, for {duration(on_path)}. The longest is "
+            f"`{scopes[first]}`: {ops[first]} ops, {duration(spent[first])}."
         ),
         mend="fuse them: V1 or V2 do a lookup and its gradient in four or five ops",
         toggle="fused_v2",
