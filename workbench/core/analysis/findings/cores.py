@@ -31,25 +31,26 @@ def too_few_cores(account: StepAccount) -> Claim | None:
     untraced = account.trace.meta.untraced
     if untraced is None or not untraced.cpu_ns:
         return None
-    if account.work_ns < _WITHOUT_CORE * untraced.cpu_ns:
+    work, cpu = account.work_ns, untraced.cpu_ns
+    if work < _WITHOUT_CORE * cpu:
         return None
-    missing = 1 - untraced.cpu_ns / account.work_ns
+    missing = 1 - cpu / work
     ran = (account.of_kind("op") & ~account.of_nodes(account.is_input)) | account.of_kind(BEHIND)
     late = account.of_kind(HANDOVER) & (account.dur_ns >= WAKE_NS)
     weights = missing * ran + late
     cores = account.trace.meta.cores
     used = ""
     if untraced.step_ns and cores:
-        got = decimal(untraced.cpu_ns / untraced.step_ns, 1)
+        got = decimal(cpu / untraced.step_ns, 1)
         used = f" It uses {got} of {counted(cores, 'core')}."
     return Claim(
         key="too_few_cores",
         title="Ops last longer than the CPU time that they get",
         evidence=(
-            f"The ops of a step last {duration(account.work_ns)} on their threads, but the process "
-            f"gets {duration(untraced.cpu_ns)} of CPU time a step, measured without the tracer."
-            f"{used} At least {duration(account.work_ns - untraced.cpu_ns)} of op time passes "
-            "without a core: other programs hold the cores, or ops wait for a lock or a disk. Ready ops of the "
+            f"The ops of a step last {duration(work)} on their threads, but the process gets "
+            f"{duration(cpu)} of CPU time a step, measured without the tracer.{used} At least "
+            f"{duration(work - cpu)} of op time passes without a core: other programs hold the "
+            "cores, or ops wait for a lock or a disk. Ready ops of the "
             f"critical path wait {duration(account.per_step(late))} for threads that run nothing."
         ),
         mend="free the machine of other programs, or give this one its cores; then measure again",

@@ -59,8 +59,9 @@ def order_of_ready_ops(account: StepAccount) -> Claim | None:
         title="The critical path waits behind ops that could run later",
         evidence=(
             f"Ops of the critical path are ready, but their thread runs others first: "
-            f"{duration(waited)} a step. The longest are {longest(account, nodes, each_ns)}, "
-            f"all with slack. In no order can {counted(account.threads, 'thread')} do the ops of a step in "
+            f"{duration(waited)} a step. The longest are {longest(account, nodes, each_ns)}; all "
+            f"have slack. In no order can {counted(account.threads, 'thread')} do the ops of a "
+            "step in "
             f"less than {duration(account.least_ns)}."
         ),
         mend="start first what the longest path depends on (cost model)",
