@@ -9,7 +9,6 @@ import pandas as pd
 
 from workbench.core.analysis.findings.finding import Claim, Verdict
 from workbench.core.analysis.findings.step_account import StepAccount
-from workbench.core.trace import intervals
 from workbench.core.trace.metrics import StepMetrics, step_metrics
 from workbench.core.trace.trace import Trace
 from workbench.number_words import decimal, duration, share
@@ -105,7 +104,6 @@ def slow_stage(account: StepAccount) -> Claim | None:
         return None
     wait_ns = float(metrics.per_step["take_wait_ns"].mean())
     waited = int((metrics.per_step["take_wait_ns"] > 0).sum())
-    explained = _while_taking(account)
     seen = (
         f"{takes.empty} of {takes.count} takes find the buffer empty; the step waits "
         f"{duration(wait_ns)} on average, {duration(metrics.take_wait_ns_p95)} at the 95th "
@@ -126,7 +124,7 @@ def slow_stage(account: StepAccount) -> Claim | None:
                 + seen
             ),
             mend="StageOptions(num_threads=2); two threads may hand batches over in another order",
-            share=explained,
+            share=account.taking,
             at_most_ns=max(0.0, account.step_ns - left),
             nodes=inputs.nodes,
         )
@@ -142,20 +140,10 @@ def slow_stage(account: StepAccount) -> Claim | None:
             "make the input cheaper or read it in parallel (num_parallel_calls, a columnar file), "
             "or give the stage more threads while cores are free"
         ),
-        share=explained,
+        share=account.taking,
         at_most_ns=wait_ns,
         nodes=_costliest_staged(account),
     )
-
-
-def _while_taking(account: StepAccount) -> np.ndarray:
-    """The part of each piece during which a step waits in take."""
-    pieces, items = account.pieces, account.trace.items
-    taken = items[items["take_start_ns"] >= 0]
-    start = pieces["start_ns"].to_numpy(np.int64)
-    taking = intervals.union(taken["take_start_ns"].to_numpy(), taken["take_end_ns"].to_numpy())
-    covered = intervals.covered(start, start + account.dur_ns, taking)
-    return np.divide(covered, account.dur_ns, out=np.zeros(len(start)), where=account.dur_ns > 0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

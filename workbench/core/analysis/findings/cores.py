@@ -64,7 +64,7 @@ def oversubscribed(account: StepAccount) -> Claim | None:
     cores = account.trace.meta.cores
     if not cores:
         return None
-    time, running = _running(account)
+    time, running = account.running
     # While r ops share c cores, each goes on at c / r of its speed.
     lost = np.where(running > cores, 1 - cores / np.maximum(running, 1), 0.0)
     begin = account.pieces["start_ns"].to_numpy(np.int64)
@@ -99,7 +99,7 @@ def lone_op(account: StepAccount) -> Claim | None:
     if account.threads < 2:
         return None
     pieces = account.pieces
-    time, running = _running(account)
+    time, running = account.running
     begin = pieces["start_ns"].to_numpy(np.int64)
     alone = _integral(time, (running <= 1).astype(float), begin, begin + account.dur_ns)
     single = account.of_kind("op") & account.of_nodes(np.isin(account.op, list(_ONE_THREAD)))
@@ -128,21 +128,6 @@ def lone_op(account: StepAccount) -> Claim | None:
         ),
         nodes=(node,),
     )
-
-
-def _running(account: StepAccount) -> tuple[np.ndarray, np.ndarray]:
-    """How many ops run from each moment on: times ascending, and counts."""
-    events = account.trace.events[account.works]
-    start = events["start_ns"].to_numpy(np.int64)
-    end = start + events["dur_ns"].to_numpy(np.int64)
-    time = np.concatenate((start, end))
-    change = np.repeat([1, -1], [len(start), len(end)])
-    # At one moment what ends goes first, so that ops one after the other are never two; an op of
-    # no length is none.
-    order = np.lexsort((change, time))
-    moments, first = np.unique(time[order], return_index=True)
-    total = np.cumsum(change[order])
-    return moments, total[np.append(first[1:], len(total)) - 1]
 
 
 def _integral(

@@ -70,7 +70,7 @@ def find(trace: Trace) -> Findings:
 
 def _weighed(account: StepAccount, claim: Claim, wait_ns: float) -> Finding:
     cost = account.per_step(claim.share)
-    waits = account.per_step(claim.share * account.waits) / wait_ns if wait_ns else 0.0
+    waits = account.per_step(np.minimum(claim.share, account.waits)) / wait_ns if wait_ns else 0.0
     first = claim.nodes[:_MOST_NODES]
     sources = account.trace.nodes["source"].to_numpy(object)
     lines = dict.fromkeys(sources[node] for node in first if sources[node])
@@ -94,7 +94,7 @@ def _not_explained(account: StepAccount, claims: Iterable[Claim]) -> float:
     known = np.zeros(len(account.dur_ns))
     for claim in claims:
         known += claim.share
-    return account.per_step(account.waits * (1 - np.minimum(known, 1)))
+    return account.per_step(np.maximum(account.waits - known, 0))
 
 
 def _unstaged_verdict(account: StepAccount) -> Verdict:

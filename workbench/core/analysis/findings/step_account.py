@@ -12,6 +12,7 @@ from workbench.core.analysis.critical_path import CriticalPath, critical_path
 from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS, THREAD_WAIT
 from workbench.core.graph.op_families import families_of
 from workbench.core.graph.op_types import INPUTS
+from workbench.core.trace import intervals
 from workbench.core.trace.trace import Trace
 
 # What the waits of ready ops consist of; other kinds are the critical path's.
@@ -152,13 +153,34 @@ class StepAccount:
         return meta.inter_op_threads or meta.cores or max(1, lanes)
 
     @functools.cached_property
-    def waits(self) -> np.ndarray:
-        """Pieces in which the step only waits, bool: for a batch, its stage, a thread, the client.
+    def taking(self) -> np.ndarray:
+        """The part of each piece during which a step waits in take, float64, 0 to 1."""
+        items = self.trace.items
+        taken = items[items["take_start_ns"] >= 0]
+        start = self.pieces["start_ns"].to_numpy(np.int64)
+        waits = intervals.union(taken["take_start_ns"].to_numpy(), taken["take_end_ns"].to_numpy())
+        return intervals.covered(start, start + self.dur_ns, waits) / self.dur_ns
 
-        All but its own ops; of these, the ones that deliver a batch.
+    @functools.cached_property
+    def waits(self) -> np.ndarray:
+        """The part of each piece in which the step only waits, float64, 0 to 1.
+
+        On the main side all but its ops; of these, the ones that deliver a batch. Where the path
+        goes through a stage, as long as the step waits in take.
         """
         staged = (self.pieces["side"] == "stage").to_numpy(bool)
-        return ~self.of_kind(_OP) | staged | self.of_nodes(self.is_input)
+        own = ~self.of_kind(_OP) | self.of_nodes(self.is_input)
+        return np.where(staged, self.taking, own.astype(float))
+
+    @functools.cached_property
+    def running(self) -> tuple[np.ndarray, np.ndarray]:
+        """How many ops run from each moment on: times ascending, and counts."""
+        events = self.trace.events[self.works]
+        start = events["start_ns"].to_numpy(np.int64)
+        time = np.concatenate((start, start + events["dur_ns"].to_numpy(np.int64)))
+        moments, place = np.unique(time, return_inverse=True)
+        change = np.repeat([1.0, -1.0], len(start))
+        return moments, np.cumsum(np.bincount(place, change, len(moments))).round().astype(np.int64)
 
 
 def step_account(trace: Trace) -> StepAccount:
