@@ -96,7 +96,7 @@ def waiting_steps(
     nodes = [
         ("input/next", reads),
         ("stage/take", "WorkbenchBufferTake"),
-        ("dense/MatMul", "MatMul"),
+        ("dense/MatMul", computes),
     ]
     tracks = [
         ("Main step", "step", 0, ""),
@@ -104,7 +104,7 @@ def waiting_steps(
         ("Inter-op 0", "inter_op", 0, ""),
     ]
     events, runs, items = [], [], []
-    for step in range(steps):
+    for step in range(steps + ahead):
         begin = START_NS + step * 100 * US
         put = begin + (40 - 100 * ahead) * US
         took = max(put, begin)
@@ -112,9 +112,12 @@ def waiting_steps(
         of, number = 1 + step % threads, step // threads + 1
         runs.append((of, number, made, put))
         events.append((made, threads * 90 * US, 0, 0, of, number))
-        runs.append((0, step + 1, begin, begin + 100 * US))
-        events.append((took, begin + 100 * US - took, 0, 2, 1 + threads, step + 1))
-        items.append(("stage", step, put - US, put, begin, took, of, number, step + 1, 0))
+        taken = (begin, took) if step < steps else (-1, -1)
+        by = (step + 1, 0) if step < steps else (-1, -1)
+        items.append(("stage", step, put - US, put, *taken, of, number, *by))
+        if step < steps:
+            runs.append((0, step + 1, begin, begin + 100 * US))
+            events.append((took, begin + 100 * US - took, 0, 2, 1 + threads, step + 1))
     return make_trace(
         events,
         nodes=nodes,
