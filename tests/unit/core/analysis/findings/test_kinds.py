@@ -77,7 +77,7 @@ class TestFront:
         assert found.title == "Ids are prepared in the step"
         found = of(waiting_steps(computes="DecodeCSV", ahead=2), "little_staged")
         assert found.title == "The batch is parsed in the step"
-        assert found.mend == "move the stage behind them: SmartStage finds which may run ahead"
+        assert found.mend == "move the stage behind them: SmartStage finds what may run ahead"
         assert "little_staged" not in keys(waiting_steps(ahead=2))
 
 
