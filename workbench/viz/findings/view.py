@@ -6,6 +6,7 @@ import dataclasses
 
 from workbench.core.analysis.findings.finding import Finding, Findings
 from workbench.experiments.comparison.findings import ComparedFindings
+from workbench.viz.comparison.chart import shown_label
 from workbench.viz.findings.fill import FillLine, fill_line
 from workbench.viz.style import format
 from workbench.viz.style.plain_text import plain
@@ -70,7 +71,7 @@ def findings_view(
     """What the list of one trace shows."""
     most = max((each.cost_ns for each in findings), default=0.0)
     return FindingsView(
-        label=plain(label),
+        label=plain(shown_label(label)) if label else "",
         sentence=_sentence(findings),
         summary=_summary(findings),
         rows=tuple(_row(each, each.cost_ns / most) for each in findings),

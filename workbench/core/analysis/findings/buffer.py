@@ -137,7 +137,7 @@ def slow_stage(account: StepAccount) -> Claim | None:
             f"and the stage has {threads}."
         ),
         mend=(
-            "make the input cheaper or read it in parallel (num_parallel_calls, a columnar file), "
+            "Make the input cheaper or read it in parallel (num_parallel_calls, a columnar file), "
             "or give the stage more threads while cores are free"
         ),
         share=account.taking,

@@ -31,9 +31,9 @@ def client_time(account: StepAccount) -> Claim | None:
             "from its last op to the return."
         ),
         mend=(
-            "fewer hooks and less Python between steps"
+            "Fewer hooks and less Python between steps"
             if python
-            else "fewer feeds and fetches; on a busy machine the client's thread wakes late"
+            else "Fewer feeds and fetches; on a busy machine the client's thread wakes late"
         ),
         share=pieces.astype(float),
         at_most_ns=account.per_step(pieces),

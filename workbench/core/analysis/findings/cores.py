@@ -53,7 +53,7 @@ def too_few_cores(account: StepAccount) -> Claim | None:
             "cores, or ops wait for a lock or a disk. Ready ops of the "
             f"critical path wait {duration(account.per_step(late))} for threads that run nothing."
         ),
-        mend="free the machine of other programs, or give this one its cores; then measure again",
+        mend="Free the machine of other programs, or give this one its cores; then measure again",
         share=weights,
         at_most_ns=None,
     )
@@ -120,7 +120,7 @@ def lone_op(account: StepAccount) -> Claim | None:
             f"{duration(spent[node])} of it no other op runs, {account.threads - 1} of "
             f"{counted(account.threads, 'thread')} rest."
         ),
-        mend="split it into parts that can run side by side, or run it ahead of the step",
+        mend="Split it into parts that can run side by side, or run it ahead of the step",
         share=weights,
         at_most_ns=max(
             0.0,

@@ -38,6 +38,8 @@ _WORTH = 0.02
 _CAUSE = 0.8
 # Where the step waits for less than this part of its time, there is no wait to find a cause of.
 _WAITS = 0.05
+# An unstaged step whose batch takes more of it than all else is bound by its input.
+_MOSTLY = 0.5
 _MOST_NODES, _MOST_SOURCES = 20, 3
 
 
@@ -100,10 +102,11 @@ def _not_explained(account: StepAccount, claims: Iterable[Claim]) -> float:
 def _unstaged_verdict(account: StepAccount) -> Verdict:
     """What bounds steps without a stage: by what only the batch needs of the critical path."""
     front = account.per_step(account.of_nodes(batch_only(account))) / account.step_ns
-    seen = (
-        f"what needs only the batch is {share(front)} of the critical path of "
-        f"{duration(account.step_ns)}. There is no stage, so no buffer whose fill shows it"
-    )
-    if front >= 0.5:
+    path = f"the critical path of {duration(account.step_ns)}"
+    needs = f"what needs only the batch is {share(front)} of {path}"
+    if not front:
+        needs = f"nothing that needs only the batch is on {path}"
+    seen = f"{needs}. There is no stage, so no buffer whose fill shows it"
+    if front >= _MOSTLY:
         return Verdict(bound="input", words=f"The input is the bottleneck: {seen}.")
     return Verdict(bound="step", words=f"The step is the bottleneck, not its input: {seen}.")

@@ -7,7 +7,7 @@ import numpy as np
 from workbench.core.analysis.findings.finding import Claim
 from workbench.core.analysis.findings.sentences import counted, joined, longest
 from workbench.core.analysis.findings.step_account import StepAccount
-from workbench.core.graph.op_families import COPY, IDS, INPUT, UPDATE
+from workbench.core.graph.op_families import IDS, INPUT, UPDATE
 from workbench.core.graph.op_types import (
     FEEDS_A_QUEUE,
     MUTABLE_TABLES,
@@ -69,7 +69,7 @@ def front_on_compute_side(account: StepAccount) -> Claim | None:
     who = [counted(n, words) for words, n in (kinds | {"other": others}).items() if n]
     evidence = (
         f"{joined(who)} need only the batch: none depends on a variable. They are "
-        f"{share(spent / account.step_ns)} of the critical path; the longest are "
+        f"{share(spent / account.step_ns)} of the critical path. Longest: "
         f"{longest(account, nodes, each_ns)}."
     )
     if waiting:
@@ -80,11 +80,11 @@ def front_on_compute_side(account: StepAccount) -> Claim | None:
         title=_title(account, staged, front),
         evidence=evidence,
         mend=(
-            "move the stage behind them: SmartStage finds what may run ahead"
+            "Move the stage behind them: SmartStage finds what may run ahead"
             if staged
-            else "put the batch behind a stage: wb.staged(batch)"
+            else "Put the batch behind a stage: wb.staged(batch)"
             if reads
-            else "run them a step ahead: SmartStage finds which may"
+            else "Run them a step ahead: SmartStage finds which may"
         ),
         toggle="stage" if reads and not staged else "smart_stage",
         share=held.astype(float),
@@ -97,7 +97,5 @@ def front_on_compute_side(account: StepAccount) -> Claim | None:
 def _title(account: StepAccount, staged: bool, front: np.ndarray) -> str:
     if not staged:
         return "Nothing runs ahead while the batch is read and prepared"
-    families = set(account.family[front].tolist()) - {COPY}
-    return (
-        "The batch is parsed in the step" if INPUT in families else "Ids are prepared in the step"
-    )
+    parses = bool((account.family[front] == INPUT).any())
+    return f"The batch is {'parsed' if parses else 'prepared'} in the step"

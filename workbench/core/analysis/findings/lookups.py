@@ -54,7 +54,7 @@ def many_small_ops(account: StepAccount) -> Claim | None:
             f"runs them, or waits behind them, for {duration(on_path)}. The longest is "
             f"`{scopes[first]}`: {ops[first]} ops, {duration(spent[first])}."
         ),
-        mend="fuse them: V1 or V2 do a lookup and its gradient in four or five ops",
+        mend="Fuse them: V1 or V2 do a lookup and its gradient in four or five ops",
         toggle="fused_v2",
         share=held.astype(float),
         # Where threads are busy, what they no longer do is gained, too.

@@ -39,7 +39,7 @@ def small_ops(account: StepAccount) -> Claim | None:
             f"{duration(SMALL_NS)}: {duration(to_run)} a step. Starting them takes "
             f"{duration(to_start)}."
         ),
-        mend="run the step on one thread in a fixed order (inline), or fuse the small ops",
+        mend="Run the step on one thread in a fixed order (inline), or fuse the small ops",
         toggle="inline_executor",
         share=starting.astype(float),
         at_most_ns=to_start,
@@ -59,12 +59,11 @@ def order_of_ready_ops(account: StepAccount) -> Claim | None:
         title="The critical path waits behind ops that could run later",
         evidence=(
             f"Ops of the critical path are ready, but their thread runs others first: "
-            f"{duration(waited)} a step. The longest are {longest(account, nodes, each_ns)}; all "
-            f"have slack. In no order can {counted(account.threads, 'thread')} do the ops of a "
-            "step in "
+            f"{duration(waited)} a step. Longest: {longest(account, nodes, each_ns)}; all have "
+            f"slack. In no order can {counted(account.threads, 'thread')} do the ops of a step in "
             f"less than {duration(account.least_ns)}."
         ),
-        mend="start first what the longest path depends on (cost model)",
+        mend="Start first what the longest path depends on (cost model)",
         toggle="cost_model_executor",
         share=behind * (gain / waited),
         at_most_ns=gain,
@@ -92,7 +91,7 @@ def busy_threads(account: StepAccount) -> Claim | None:
         mend=(
             f"inter_op_parallelism_threads={cores}: there are {cores} cores"
             if more
-            else "fewer or cheaper ops a step, or a machine with more cores"
+            else "Fewer or cheaper ops a step, or a machine with more cores"
         ),
         share=behind * (1 - _gain_of_order(account) / waited),
         at_most_ns=None,

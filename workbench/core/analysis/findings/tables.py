@@ -42,7 +42,7 @@ def copied_tables(account: StepAccount) -> Claim | None:
             f"in `{account.name[reads[0]]}`, {duration(spent)} in all. A read that does not copy "
             "takes about a µs; a variable that was updated sparsely is copied by each plain read."
         ),
-        mend="read rows only: fused lookups never copy a table",
+        mend="Read rows only: fused lookups never copy a table",
         toggle="fused_v2",
         share=held.astype(float),
         at_most_ns=max(account.per_step(held), float(spent)),
@@ -77,7 +77,7 @@ def dense_gradients(account: StepAccount) -> Claim | None:
             f"rows. Both take {duration(spent)} a step, which grows with "
             "the table, not with the batch."
         ),
-        mend="look rows up in the variable itself: tf.nn.embedding_lookup(table, ids), not "
+        mend="Look rows up in the variable itself: tf.nn.embedding_lookup(table, ids), not "
         "tf.gather of a tensor made from it",
         share=held.astype(float),
         at_most_ns=max(account.per_step(held), spent),

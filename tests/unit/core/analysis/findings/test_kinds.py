@@ -42,7 +42,7 @@ class TestFront:
         assert found.nodes == ("next", "hash")
         assert plain(found.evidence) == (
             "1 input or parsing op and 1 id op need only the batch: none depends on a variable. "
-            "They are 50 % of the critical path; the longest are `next` (30 µs) and `hash` "
+            "They are 50 % of the critical path. Longest: `next` (30 µs) and `hash` "
             "(20 µs). For 30 µs of it the step waits for the batch itself."
         )
 
@@ -55,7 +55,7 @@ class TestFront:
             ops, [*chain("next", "dense"), ("weight", "dense")], step_us=100, also=WEIGHT
         )
         assert of(trace, "nothing_staged").toggle == "stage"
-        assert of(trace, "nothing_staged").mend == "put the batch behind a stage: wb.staged(batch)"
+        assert of(trace, "nothing_staged").mend == "Put the batch behind a stage: wb.staged(batch)"
 
     @pytest.mark.parametrize(
         "state", ["VarHandleOp", "VariableV2", "ReadVariableOp", "RandomUniform", "Placeholder"]
@@ -74,10 +74,10 @@ class TestFront:
 
     def test_behind_a_stage_too_little_runs_ahead(self):
         found = of(waiting_steps(computes="StringToHashBucketFast", ahead=2), "little_staged")
-        assert found.title == "Ids are prepared in the step"
+        assert found.title == "The batch is prepared in the step"
         found = of(waiting_steps(computes="DecodeCSV", ahead=2), "little_staged")
         assert found.title == "The batch is parsed in the step"
-        assert found.mend == "move the stage behind them: SmartStage finds what may run ahead"
+        assert found.mend == "Move the stage behind them: SmartStage finds what may run ahead"
         assert "little_staged" not in keys(waiting_steps(ahead=2))
 
 
@@ -252,7 +252,7 @@ class TestScheduling:
         assert found.toggle == "cost_model_executor" and found.nodes == ("other",)
         assert plain(found.evidence) == (
             "Ops of the critical path are ready, but their thread runs others first: 40 µs a step. "
-            "The longest are `other` (40 µs); all have slack. In no order can 2 threads do the ops "
+            "Longest: `other` (40 µs); all have slack. In no order can 2 threads do the ops "
             "of a step in less than 50 µs."
         )
 
@@ -261,7 +261,7 @@ class TestScheduling:
         assert "order_of_ops" not in keys(trace)
         found = of(trace, "busy_threads")
         assert found.cost_ns == 40 * US and found.gain_ns is None
-        assert found.mend == "fewer or cheaper ops a step, or a machine with more cores"
+        assert found.mend == "Fewer or cheaper ops a step, or a machine with more cores"
         assert plain(found.evidence) == (
             "1 inter-op thread run ops for 100 % of the time; ready ops of the critical path wait "
             "40 µs a step for one. Another order gives at most 0 ms of it."
@@ -335,7 +335,7 @@ class TestClient:
         trace = step_trace(ops, [("a", "a")], step_us=100, steps=3, pause_us=30)
         found = of(trace, "client_time")
         assert found.title == "The client pauses between steps" and found.cost_ns == 20 * US
-        assert found.mend == "fewer hooks and less Python between steps"
+        assert found.mend == "Fewer hooks and less Python between steps"
         assert plain(found.evidence) == (
             "20 µs a step pass between the return of one step and the call of the next, 0 ms from "
             "the call to the first op of the chain, 0 ms from its last op to the return."
@@ -349,5 +349,5 @@ class TestClient:
         assert found.cost_ns == 50 * US
         assert (
             found.mend
-            == "fewer feeds and fetches; on a busy machine the client's thread wakes late"
+            == "Fewer feeds and fetches; on a busy machine the client's thread wakes late"
         )
