@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import pandas as pd
 
 from tests.builders.comparisons import comparison, variant
@@ -20,6 +18,16 @@ LATE = (
     ("other", "Mul", 0, 0, 20, 60),
     ("late", "MatMul", 0, 20, 80, 120),
 )
+
+BLOCK = """\
+40 µs a step  The critical path waits behind ops that could run later
+    Ops of the critical path are ready, but their thread runs others first: 40 µs a step. Longest:
+    other (40 µs); all have slack. In no order can 2 threads do the ops of a step in less than
+    50 µs.
+    Mend: Start first what the longest path depends on (cost model). Toggle: cost_model_executor.
+    Gives at most 40 µs a step.
+    model.py:7 tower
+"""
 
 
 def late_trace():
@@ -68,18 +76,7 @@ def test_without_a_cause_the_verdict_is_and_the_rest_is_not_explained():
 
 def test_as_text_it_is_a_block_each():
     shown = plain(text(find(late_trace())))
-    block = textwrap.dedent(
-        """\
-        40 µs a step  The critical path waits behind ops that could run later
-            Ops of the critical path are ready, but their thread runs others first: 40 µs a step. Longest:
-            other (40 µs); all have slack. In no order can 2 threads do the ops of a step in less than
-            50 µs.
-            Mend: Start first what the longest path depends on (cost model). Toggle: cost_model_executor.
-            Gives at most 40 µs a step.
-            model.py:7 tower
-        """
-    )
-    assert block in shown
+    assert BLOCK in shown
     assert shown.endswith(
         "20 µs a step  Not explained\n    33 % of the wait; no finding says where it comes from."
     )
