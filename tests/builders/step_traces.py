@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.builders.traces import START_NS, make_trace
@@ -22,6 +22,7 @@ def step_trace(
     step_us: int,
     steps: int = 2,
     pause_us: int = 0,
+    late_us: Mapping[int, int] | None = None,
     also: Sequence[tuple[str, str]] = (),
     **meta: Any,
 ) -> Trace:
@@ -32,6 +33,7 @@ def step_trace(
       edges: names of nodes, the one that feeds first.
       step_us: from the call of a step to its return.
       pause_us: from there to the call of the next.
+      late_us: by how much the ops of some steps begin later, by number of the step from 0.
       also: name and type of nodes that edges speak of and that take no time, such as variables.
       meta: fields of `TraceMeta`; 2 cores unless they say otherwise.
     """
@@ -39,9 +41,11 @@ def step_trace(
     row = {name: i for i, (name, _) in enumerate(nodes)}
     lanes = max((lane for _, _, lane, *_ in ops), default=0) + 1
     events, runs = [], []
+    called = START_NS
     for step in range(steps):
-        at = START_NS + step * (step_us + pause_us) * US
-        runs.append((0, step + 1, at, at + step_us * US))
+        at = called + (late_us or {}).get(step, 0) * US
+        runs.append((0, step + 1, called, at + step_us * US))
+        called = at + (step_us + pause_us) * US
         events += [
             (
                 at + begin * US,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.core.analysis.findings.client import beyond_usual
 from workbench.core.analysis.findings.finding import Claim
 from workbench.core.analysis.findings.scheduling import WAKE_NS
 from workbench.core.analysis.findings.sentences import counted
@@ -37,7 +38,8 @@ def too_few_cores(account: StepAccount) -> Claim | None:
     missing = 1 - cpu / work
     ran = (account.of_kind("op") & ~account.of_nodes(account.is_input)) | account.of_kind(BEHIND)
     late = account.of_kind(HANDOVER) & (account.dur_ns >= WAKE_NS)
-    weights = missing * ran + late
+    calls_late = beyond_usual(account)
+    weights = missing * ran + late + calls_late
     cores = account.trace.meta.cores
     used = ""
     if untraced.step_ns and cores:
@@ -51,7 +53,9 @@ def too_few_cores(account: StepAccount) -> Claim | None:
             f"{duration(cpu)} of CPU time a step, measured without the tracer.{used} At least "
             f"{duration(work - cpu)} of op time passes without a core: other programs hold the "
             "cores, or ops wait for a lock or a disk. Ready ops of the "
-            f"critical path wait {duration(account.per_step(late))} for threads that run nothing."
+            f"critical path wait {duration(account.per_step(late))} for threads that run nothing; "
+            f"calls and returns of steps take {duration(account.per_step(calls_late))} more than "
+            "they usually do."
         ),
         mend="Free the machine of other programs, or give this one its cores; then measure again",
         share=weights,
