@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.analysis.findings.finding import Claim, Verdict
+from workbench.core.analysis.findings.sentences import counted
 from workbench.core.analysis.findings.step_account import StepAccount
 from workbench.core.trace.metrics import StepMetrics, step_metrics
 from workbench.core.trace.trace import Trace
@@ -39,12 +40,13 @@ class Takes:
 
 
 def takes_of(trace: Trace) -> Takes | None:
-    """How the takes of a trace found their buffers; None where nothing was taken."""
+    """How the takes of a trace found their buffers; None where no step took any."""
     changes = trace.occupancy()
     held: list[np.ndarray] = []
     room: list[np.ndarray] = []
     for stage, before in trace.held_before().items():
-        own = trace.items[(trace.items["stage"] == stage) & (trace.items["take_start_ns"] >= 0)]
+        # Of chained stages the inner one is taken from by the outer one, not by a step.
+        own = trace.items[(trace.items["stage"] == stage) & (trace.items["take_track"] >= 0)]
         of_stage = changes[changes["stage"] == stage]
         called = own["take_start_ns"].to_numpy(np.int64)
         place = np.searchsorted(of_stage["time_ns"].to_numpy(), called, side="left")
@@ -65,6 +67,9 @@ def takes_of(trace: Trace) -> Takes | None:
 def buffer_verdict(trace: Trace) -> Verdict | None:
     """What bounds the steps, from the fill of the buffer at each take; None without a stage."""
     takes = takes_of(trace)
+    if takes is None and len(trace.items):
+        words = "The trace shows items of a stage, but no step that takes one."
+        return Verdict(bound="unknown", words=words)
     if takes is None:
         return None
     of = f" of {takes.capacity}" if takes.capacity else ""
@@ -98,37 +103,40 @@ def fill_over_time(trace: Trace) -> pd.DataFrame:
 
 def slow_stage(account: StepAccount) -> Claim | None:
     """The step waits in take: for a stage with one thread whose input waits, or for any stage."""
-    trace = account.trace
-    takes, metrics = takes_of(trace), step_metrics(trace)
+    takes, metrics = takes_of(account.trace), step_metrics(account.trace)
     if takes is None or not metrics.take_wait_share:
         return None
-    wait_ns = float(metrics.per_step["take_wait_ns"].mean())
-    waited = int((metrics.per_step["take_wait_ns"] > 0).sum())
+    waits = metrics.per_step["take_wait_ns"]
     seen = (
         f"{takes.empty} of {takes.count} takes find the buffer empty; the step waits "
-        f"{duration(wait_ns)} on average, {duration(metrics.take_wait_ns_p95)} at the 95th "
-        f"percentile, in {waited} of {metrics.steps} steps."
+        f"{duration(float(waits.mean()))} on average, {duration(metrics.take_wait_ns_p95)} at the "
+        f"95th percentile, in {int((waits > 0).sum())} of {metrics.steps} steps."
     )
     inputs = _time_in_input(account, metrics)
-    tracks = metrics.per_stage_run["track"].nunique()
-    if tracks == 1 and inputs.share >= _WAITING_INPUT:
-        # Two threads make an item in half the time, of what waits; the step needs its own time.
-        shorter = account.step_ns - wait_ns
-        left = max(shorter, (inputs.run_ns or account.step_ns) / 2)
-        return Claim(
-            key="one_thread_stage",
-            title="One thread of the stage waits for the input",
-            evidence=(
-                f"The stage's only thread stands in {inputs.name} {share(inputs.share)} of the "
-                f"time that an item takes it ({duration(inputs.run_ns)}), without using a core. "
-                + seen
-            ),
-            mend="StageOptions(num_threads=2); two threads may hand batches over in another order",
-            share=account.taking,
-            at_most_ns=max(0.0, account.step_ns - left),
-            nodes=inputs.nodes,
-        )
-    threads = "1 thread" if tracks == 1 else f"{tracks} threads"
+    if metrics.per_stage_run["track"].nunique() == 1 and inputs.share >= _WAITING_INPUT:
+        return _one_thread(account, inputs, seen, float(waits.mean()))
+    return _slow_input(account, metrics, seen)
+
+
+def _one_thread(account: StepAccount, inputs: _InputTime, seen: str, wait_ns: float) -> Claim:
+    # Two threads make an item in half the time, of what waits; the step needs its own time.
+    left = max(account.step_ns - wait_ns, (inputs.run_ns or account.step_ns) / 2)
+    return Claim(
+        key="one_thread_stage",
+        title="One thread of the stage waits for the input",
+        evidence=(
+            f"The stage's only thread stands in {inputs.name} {share(inputs.share)} of the time "
+            f"that an item takes it ({duration(inputs.run_ns)}), without using a core. {seen}"
+        ),
+        mend="StageOptions(num_threads=2); two threads may hand batches over in another order",
+        share=account.taking,
+        at_most_ns=max(0.0, account.step_ns - left),
+        nodes=inputs.nodes,
+    )
+
+
+def _slow_input(account: StepAccount, metrics: StepMetrics, seen: str) -> Claim:
+    threads = counted(metrics.per_stage_run["track"].nunique(), "thread")
     return Claim(
         key="input_bound",
         title="The step waits for its input",
@@ -141,7 +149,7 @@ def slow_stage(account: StepAccount) -> Claim | None:
             "or give the stage more threads while cores are free"
         ),
         share=account.taking,
-        at_most_ns=wait_ns,
+        at_most_ns=float(metrics.per_step["take_wait_ns"].mean()),
         nodes=_costliest_staged(account),
     )
 

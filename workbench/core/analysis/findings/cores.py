@@ -117,12 +117,11 @@ def lone_op(account: StepAccount) -> Claim | None:
     weights = np.divide(alone, account.dur_ns, out=np.zeros(len(begin)), where=own)
     return Claim(
         key="lone_op",
-        title="One long op leaves cores idle",
+        title="One long op of one thread runs alone",
         evidence=(
             f"`{account.name[node]}` ({account.op[node]}) runs {duration(account.node_ns[node])} "
             f"a step, {duration(account.node_ns[node] / runs)} at a time, on one thread. For "
-            f"{duration(spent[node])} of it no other op runs, {account.threads - 1} of "
-            f"{counted(account.threads, 'thread')} rest."
+            f"{duration(spent[node])} of it no other op runs."
         ),
         mend="Split it into parts that can run side by side, or run it ahead of the step",
         share=weights,

@@ -53,45 +53,49 @@ def _reached(first: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.nd
 def front_on_compute_side(account: StepAccount) -> Claim | None:
     """Nothing is staged, or too little: input, parsing and id ops run in the step."""
     front = batch_only(account) & (account.node_runs > 0)
-    # What a take feeds has its batch already; the take itself is judged by the buffer.
     held = account.of_nodes(front)
-    spent = account.per_step(held)
-    kinds = {
-        words: int((front & np.isin(account.family, families)).sum())
-        for words, families in (("input or parsing op", (INPUT,)), ("id op", (IDS,)))
-    }
-    if not sum(kinds.values()) or not spent:
+    spent, waiting = (
+        account.per_step(which) for which in (held, account.of_nodes(front & account.is_input))
+    )
+    # Of what else needs only the batch, nobody would say that it prepares it.
+    if not spent or not (front & np.isin(account.family, (INPUT, IDS))).any():
         return None
     nodes, each_ns = account.charged(held)
-    staged = len(account.trace.items) > 0
-    waiting = account.per_step(account.of_nodes(front & account.is_input))
-    others = int(front.sum()) - sum(kinds.values())
-    who = [counted(n, words) for words, n in (kinds | {"other": others}).items() if n]
     evidence = (
-        f"{joined(who)} need only the batch: none depends on a variable. They are "
+        f"{_who(account, front)} need only the batch: none depends on a variable. They are "
         f"{share(spent / account.step_ns)} of the critical path. Longest: "
         f"{longest(account, nodes, each_ns)}."
     )
     if waiting:
         evidence += f" For {duration(waiting)} of it the step waits for the batch itself."
-    reads = waiting >= _MOSTLY_INPUT * spent
+    staged, reads = len(account.trace.items) > 0, waiting >= _MOSTLY_INPUT * spent
     return Claim(
         key="little_staged" if staged else "nothing_staged",
         title=_title(account, staged, front),
         evidence=evidence,
-        mend=(
-            "Move the stage behind them: SmartStage finds what may run ahead"
-            if staged
-            else "Put the batch behind a stage: wb.staged(batch)"
-            if reads
-            else "Run them a step ahead: SmartStage finds which may"
-        ),
+        mend=_mend(staged, reads),
         toggle="stage" if reads and not staged else "smart_stage",
         share=held.astype(float),
         # The same threads run them, a step earlier.
         at_most_ns=max(waiting, min(spent, account.step_ns - account.least_ns)),
         nodes=nodes,
     )
+
+
+def _who(account: StepAccount, front: np.ndarray) -> str:
+    """The ops of the front by what they do: "2 input or parsing ops and 79 id ops"."""
+    kinds = (("input or parsing op", INPUT), ("id op", IDS))
+    counts = {words: int((front & (account.family == of)).sum()) for words, of in kinds}
+    counts["other"] = int(front.sum()) - sum(counts.values())
+    return joined([counted(count, words) for words, count in counts.items() if count])
+
+
+def _mend(staged: bool, reads: bool) -> str:
+    if staged:
+        return "Move the stage behind them: SmartStage finds what may run ahead"
+    if reads:
+        return "Put the batch behind a stage: wb.staged(batch)"
+    return "Run them a step ahead: SmartStage finds which may"
 
 
 def _title(account: StepAccount, staged: bool, front: np.ndarray) -> str:

@@ -25,13 +25,7 @@ _NO_WORK = frozenset({"Const", "Identity", "NoOp", "VarHandleOp", "VariableV2"})
 
 def many_small_ops(account: StepAccount) -> Claim | None:
     """Lookups on the step's side that stock TensorFlow does with many ops each."""
-    lookup = np.full(len(account.op), "", object)
-    ran = (account.node_runs > 0) & ~np.isin(account.op, list(_NO_WORK))
-    for node in np.flatnonzero(ran).tolist():
-        found = _LOOKUP.match(account.name[node])
-        if found:
-            lookup[node] = found["scope"]
-    scopes, of, ops = np.unique(lookup, return_inverse=True, return_counts=True)
+    scopes, of, ops = np.unique(_scopes(account), return_inverse=True, return_counts=True)
     many = (ops >= _MANY_OPS) & (scopes != "")
     nodes = many[of]
     if not nodes.any():
@@ -61,3 +55,14 @@ def many_small_ops(account: StepAccount) -> Claim | None:
         at_most_ns=max(on_path, in_all),
         nodes=tuple(np.flatnonzero(nodes)[np.argsort(-account.node_ns[nodes])].tolist()),
     )
+
+
+def _scopes(account: StepAccount) -> np.ndarray:
+    """The lookup of each node that works on the step's side; "" of all others."""
+    lookup = np.full(len(account.op), "", object)
+    ran = (account.node_runs > 0) & ~np.isin(account.op, list(_NO_WORK))
+    for node in np.flatnonzero(ran).tolist():
+        found = _LOOKUP.match(account.name[node])
+        if found:
+            lookup[node] = found["scope"]
+    return lookup

@@ -156,7 +156,7 @@ class StepAccount:
     def taking(self) -> np.ndarray:
         """The part of each piece during which a step waits in take, float64, 0 to 1."""
         items = self.trace.items
-        taken = items[items["take_start_ns"] >= 0]
+        taken = items[items["take_track"] >= 0]
         start = self.pieces["start_ns"].to_numpy(np.int64)
         waits = intervals.union(taken["take_start_ns"].to_numpy(), taken["take_end_ns"].to_numpy())
         return intervals.covered(start, start + self.dur_ns, waits) / self.dur_ns
