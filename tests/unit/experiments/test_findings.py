@@ -38,8 +38,8 @@ def test_the_baseline_comes_first_and_variants_without_a_trace_are_left_out():
     found = findings(comparison(variants=variants))
     assert [label for label, _ in found.variants] == ["off", "stage"]
     assert repr(found) == "ComparedFindings(off, stage)"
-    assert [each.key for each in found.mended("stage")] == ["nothing_staged"]
-    assert found.mended("off") == ()
+    assert [each.key for each in found.gone("stage")] == ["nothing_staged"]
+    assert found.gone("off") == ()
     table = found.df
     assert table.columns[0] == "variant" and set(table["variant"]) == {"off", "stage"}
     with pytest.raises(KeyError, match=r"no variant 'x' has a trace; expected one of 'off'"):

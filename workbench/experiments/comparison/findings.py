@@ -36,7 +36,7 @@ class ComparedFindings(Displayed):
         known = ", ".join(repr(each) for each, _ in self.variants)
         raise KeyError(f"no variant {label!r} has a trace; expected one of {known}")
 
-    def mended(self, label: str) -> tuple[Finding, ...]:
+    def gone(self, label: str) -> tuple[Finding, ...]:
         """What was found in the first variant and is not in this one."""
         open_here = {each.key for each in self[label]}
         return tuple(each for each in self.variants[0][1] if each.key not in open_here)

@@ -30,8 +30,8 @@ def _view_text(view: FindingsView) -> str:
         blocks.append(f"{cost} a step  {title}\n{_wrapped(evidence)}")
     if view.nothing:
         blocks.append(view.nothing)
-    if view.mended:
-        blocks.append("\n".join(f"mended  {title} ({cost} a step)" for title, cost in view.mended))
+    if view.gone:
+        blocks.append("\n".join(f"gone  {title} ({cost} a step)" for title, cost in view.gone))
     return "\n\n".join(blocks)
 
 

@@ -50,7 +50,7 @@ class FindingsView:
       summary: how long a step is, how much of it is wait, and what explains that.
       rows: the findings.
       rest: cost, title and evidence of the wait that nothing explains; None where there is none.
-      mended: title and cost in the first variant of what is not found here.
+      gone: title and cost in the first variant of what is not found here.
       fills: of the stages' buffers.
       nothing: said where there is no finding; else "".
     """
@@ -60,14 +60,12 @@ class FindingsView:
     summary: str
     rows: tuple[Row, ...]
     rest: tuple[str, str, str] | None
-    mended: tuple[tuple[str, str], ...]
+    gone: tuple[tuple[str, str], ...]
     fills: tuple[FillLine, ...]
     nothing: str
 
 
-def findings_view(
-    findings: Findings, label: str = "", mended: tuple[Row, ...] = ()
-) -> FindingsView:
+def findings_view(findings: Findings, label: str = "", gone: tuple[Row, ...] = ()) -> FindingsView:
     """What the list of one trace shows."""
     most = max((each.cost_ns for each in findings), default=0.0)
     return FindingsView(
@@ -76,16 +74,16 @@ def findings_view(
         summary=_summary(findings),
         rows=tuple(_row(each, each.cost_ns / most) for each in findings),
         rest=_rest(findings),
-        mended=tuple((row.title, row.cost) for row in mended),
+        gone=tuple((row.title, row.cost) for row in gone),
         fills=_fills(findings),
         nothing="" if len(findings) else _NOTHING,
     )
 
 
 def compared_views(compared: ComparedFindings) -> list[FindingsView]:
-    """What the lists of all variants show; what the first has and another has not is mended."""
+    """What the lists of all variants show; what the first alone has is gone in others."""
     return [
-        findings_view(findings, label, tuple(_row(each, 0.0) for each in compared.mended(label)))
+        findings_view(findings, label, tuple(_row(each, 0.0) for each in compared.gone(label)))
         for label, findings in compared.variants
     ]
 

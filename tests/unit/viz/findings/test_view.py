@@ -104,7 +104,7 @@ def test_names_cannot_become_markup_or_steer_a_terminal():
     assert "\x1b" not in words and "\x1b" not in shown
 
 
-def test_a_comparison_shows_what_a_variant_mended():
+def test_a_comparison_shows_what_is_gone_in_a_variant():
     variants = (
         variant("off", 40, 1, trace=waiting_steps()),
         variant("stage", 70, 1, trace=late_trace()),
@@ -112,13 +112,13 @@ def test_a_comparison_shows_what_a_variant_mended():
     compared = findings(comparison(variants=variants))
     first, second = compared_views(compared)
     assert (first.label, second.label) == ("All off", "Stage")
-    assert first.mended == ()
-    assert [(title, plain(cost)) for title, cost in second.mended] == [
+    assert first.gone == ()
+    assert [(title, plain(cost)) for title, cost in second.gone] == [
         ("One thread of the stage waits for the input", "40 µs")
     ]
     words = plain(text(compared))
     assert words.startswith("All off\n\n") and "\n\nStage\n\n" in words
-    assert "mended  One thread of the stage waits for the input (40 µs a step)" in words
+    assert "gone  One thread of the stage waits for the input (40 µs a step)" in words
     assert "Cost 40\u00a0µs a step in the first variant." in bundle(compared)[0]["text/html"]
 
 

@@ -126,7 +126,7 @@ def _one_thread(account: StepAccount, inputs: _InputTime, seen: str, wait_ns: fl
         title="One thread of the stage waits for the input",
         evidence=(
             f"The stage's only thread stands in {inputs.name} {share(inputs.share)} of the time "
-            f"that an item takes it ({duration(inputs.run_ns)}), without using a core. {seen}"
+            f"that an item takes it ({duration(inputs.run_ns)}). {seen}"
         ),
         mend="StageOptions(num_threads=2); two threads may hand batches over in another order",
         share=account.taking,

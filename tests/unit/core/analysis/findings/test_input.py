@@ -74,7 +74,7 @@ class TestBuffer:
         assert found.mend.startswith("StageOptions(num_threads=2)") and found.toggle is None
         assert plain(found.evidence) == (
             "The stage's only thread stands in `input/next` 91 % of the time that an item takes "
-            "it (99 µs), without using a core. 6 of 6 takes find the buffer empty; the step waits "
+            "it (99 µs). 6 of 6 takes find the buffer empty; the step waits "
             "40 µs on average, 40 µs at the 95th percentile, in 6 of 6 steps."
         )
 
