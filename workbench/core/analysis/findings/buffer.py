@@ -18,6 +18,8 @@ from workbench.number_words import decimal, duration, share
 _MOSTLY, _HARDLY = 0.5, 0.1
 # A stage run that mostly stands in its input op uses no core: a second one beside it costs none.
 _WAITING_INPUT = 0.5
+# A take of a buffer that holds an item takes less than a µs; one that lasts longer had to wait.
+_WAITED_NS = 20_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -107,10 +109,11 @@ def slow_stage(account: StepAccount) -> Claim | None:
     if takes is None or not metrics.take_wait_share:
         return None
     waits = metrics.per_step["take_wait_ns"]
+    waited = int((waits >= _WAITED_NS).sum())
     seen = (
         f"{takes.empty} of {takes.count} takes find the buffer empty; the step waits "
         f"{duration(float(waits.mean()))} on average, {duration(metrics.take_wait_ns_p95)} at the "
-        f"95th percentile, in {int((waits > 0).sum())} of {metrics.steps} steps."
+        f"95th percentile, and waits in {waited} of {metrics.steps} steps."
     )
     inputs = _time_in_input(account, metrics)
     if metrics.per_stage_run["track"].nunique() == 1 and inputs.share >= _WAITING_INPUT:

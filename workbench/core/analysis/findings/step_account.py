@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.analysis.critical_path import CriticalPath, critical_path
-from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS, THREAD_WAIT
+from workbench.core.analysis.path_walk import NOT_TRACED, OP, SEGMENT_KINDS, THREAD_WAIT
 from workbench.core.graph.op_families import families_of
 from workbench.core.graph.op_types import INPUTS
 from workbench.core.trace import intervals
@@ -17,7 +17,7 @@ from workbench.core.trace.trace import Trace
 
 # What the waits of ready ops consist of; other kinds are the critical path's.
 BEHIND, HANDOVER = "behind", "handover"
-_OP, _WAIT = SEGMENT_KINDS[OP], SEGMENT_KINDS[THREAD_WAIT]
+_OP, _WAIT, _UNKNOWN = (SEGMENT_KINDS[kind] for kind in (OP, THREAD_WAIT, NOT_TRACED))
 NO_NODE = -1
 # Tracks of ops that leave their thread while they go on, such as a call of a function.
 _NO_THREAD = "Async "
@@ -166,9 +166,9 @@ class StepAccount:
         """The part of each piece in which the step only waits, float64, 0 to 1.
 
         On the main side all but its ops; of these, the ones that deliver a batch. Where the path
-        goes through a stage, as long as the step waits in take.
+        goes through a stage, or through what was not traced, as long as the step waits in take.
         """
-        staged = (self.pieces["side"] == "stage").to_numpy(bool)
+        staged = (self.pieces["side"] == "stage").to_numpy(bool) | self.of_kind(_UNKNOWN)
         own = ~self.of_kind(_OP) | self.of_nodes(self.is_input)
         return np.where(staged, self.taking, own.astype(float))
 

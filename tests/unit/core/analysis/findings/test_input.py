@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from tests.builders.findings import keys, of, plain
@@ -75,7 +77,8 @@ class TestBuffer:
         assert plain(found.evidence) == (
             "The stage's only thread stands in `input/next` 91 % of the time that an item takes "
             "it (99 µs). 6 of 6 takes find the buffer empty; the step waits "
-            "40 µs on average, 40 µs at the 95th percentile, in 6 of 6 steps."
+            "40 µs on average, 40 µs at the 95th percentile, and waits in 6 of 6 "
+            "steps."
         )
 
     def test_several_threads_or_an_input_that_computes_are_bound_by_the_input(self):
@@ -138,3 +141,12 @@ class TestBuffer:
         assert verdict.words.startswith(
             "Now the input is the bottleneck, now the step: 1 of 4 takes find the buffer empty"
         )
+
+    def test_what_was_not_traced_of_a_stage_is_wait_only_while_a_step_takes(self):
+        trace = waiting_steps(steps=4)
+        # Of the stage nothing is known but the puts of its items.
+        runs = trace.runs[trace.runs["track"] == 0]
+        events = trace.events[trace.events["track"] == 2]
+        findings = find(dataclasses.replace(trace, runs=runs, events=events))
+        assert findings.wait_ns == pytest.approx(40 * US)
+        assert findings.not_explained_ns == pytest.approx(0)
