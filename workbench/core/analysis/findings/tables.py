@@ -1,0 +1,121 @@
+"""Tables that are touched whole in each step: copied when read, or updated by dense gradients."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from workbench.core.analysis.findings.finding import Claim
+from workbench.core.analysis.findings.sentences import counted, named
+from workbench.core.analysis.findings.step_account import StepAccount
+from workbench.core.graph.op_types import VARIABLES
+from workbench.number_words import duration
+
+# A read that hands over a reference takes about a µs; one that lasts longer copies the variable.
+_COPIES_NS = 50_000
+_READS = frozenset({"ReadVariableOp", "_ReadVariablesOp"})
+# A dense update, and what sums the gradients of looked-up rows into a tensor of the whole table.
+_DENSE_UPDATE = re.compile(r"(Resource)?Apply[A-Z]")
+_SUMS_ROWS = frozenset({"UnsortedSegmentSum"})
+# Between the two, what passes a gradient on as large as it is.
+_PASSES_ON = frozenset({"Identity", "Reshape", "Cast", "AddN", "AddV2", "Mul", "IdentityN"})
+_MOST_STEPS_BACK = 4
+
+
+def copied_tables(account: StepAccount) -> Claim | None:
+    """Variables that are copied whole each time they are read."""
+    copies = _usually_last(account, np.isin(account.op, list(_READS)), _COPIES_NS)
+    held = account.of_nodes(copies)
+    if not copies.any():
+        return None
+    reads = np.flatnonzero(copies)[np.argsort(-account.node_ns[copies], kind="stable")]
+    tables = [_variable_of(account, int(read)) for read in reads]
+    spent = account.node_ns[copies].sum()
+    what = "A variable is" if len(tables) == 1 else f"{len(tables)} variables are"
+    return Claim(
+        key="copied_table",
+        title=f"{what} copied at each step",
+        evidence=(
+            f"{named(account, tables)}: reading takes {duration(account.node_ns[reads[0]])} a step "
+            f"in `{account.name[reads[0]]}`, {duration(spent)} in all. A read that does not copy "
+            "takes about a µs; a variable that was updated sparsely is copied by each plain read."
+        ),
+        mend="Read rows only: fused lookups never copy a table",
+        toggle="fused_v2",
+        share=held.astype(float),
+        at_most_ns=max(account.per_step(held), float(spent)),
+        nodes=tuple(reads.tolist()),
+    )
+
+
+def dense_gradients(account: StepAccount) -> Claim | None:
+    """Tables whose looked-up rows get a gradient of the whole table."""
+    inputs = _inputs(account)
+    updates = [
+        node
+        for node in np.flatnonzero(account.node_runs > 0).tolist()
+        if _DENSE_UPDATE.match(account.op[node]) and _summed_rows(account, inputs, node)
+    ]
+    if not updates:
+        return None
+    updates.sort(key=lambda node: -account.node_ns[node])
+    touched = np.zeros(len(account.op), bool)
+    for node in updates:
+        touched[[node, *_summed_rows(account, inputs, node)]] = True
+    held = account.of_nodes(touched)
+    tables = [_variable_of(account, node) for node in updates]
+    spent = float(account.node_ns[touched].sum())
+    whose = "A table gets" if len(tables) == 1 else f"{counted(len(tables), 'table')} get"
+    return Claim(
+        key="dense_gradient",
+        title=f"{whose} a dense gradient",
+        evidence=(
+            f"{named(account, tables)}: rows are summed into a gradient as large as the table, and "
+            f"`{account.name[updates[0]]}` ({account.op[updates[0]]}) then updates each of its "
+            f"rows. Both take {duration(spent)} a step, which grows with "
+            "the table, not with the batch."
+        ),
+        mend="Look rows up in the variable itself: tf.nn.embedding_lookup(table, ids), not "
+        "tf.gather of a tensor made from it",
+        share=held.astype(float),
+        at_most_ns=max(account.per_step(held), spent),
+        nodes=tuple(updates),
+    )
+
+
+def _usually_last(account: StepAccount, nodes: np.ndarray, least_ns: int) -> np.ndarray:
+    """Which of these nodes last so long as a rule, by their medians, bool [nodes]."""
+    events = account.trace.events[~account.staged_event]
+    own = events[nodes[events["node"].to_numpy(np.int64)]]
+    medians = own["dur_ns"].groupby(own["node"].to_numpy()).median()
+    found = np.zeros(len(account.op), bool)
+    found[medians.index[medians >= least_ns].to_numpy(np.int64)] = True
+    return found
+
+
+def _inputs(account: StepAccount) -> dict[int, list[int]]:
+    """For each node the nodes whose outputs it reads."""
+    edges = account.trace.edges[account.trace.edges["control"] == 0]
+    found: dict[int, list[int]] = {}
+    for source, target in zip(edges["source"].tolist(), edges["target"].tolist(), strict=True):
+        found.setdefault(target, []).append(source)
+    return found
+
+
+def _summed_rows(account: StepAccount, inputs: dict[int, list[int]], update: int) -> list[int]:
+    """The ops that sum rows into the gradient of an update, directly or passed on."""
+    found, last, seen = [], inputs.get(update, []), {update}
+    for _ in range(_MOST_STEPS_BACK):
+        found += [node for node in last if account.op[node] in _SUMS_ROWS]
+        passing = [node for node in last if account.op[node] in _PASSES_ON and node not in seen]
+        seen.update(passing)
+        last = [source for node in passing for source in inputs.get(node, [])]
+    return found
+
+
+def _variable_of(account: StepAccount, node: int) -> int:
+    """The variable that a node reads or updates; the node itself where the trace has none."""
+    edges = account.trace.edges
+    sources = edges["source"][(edges["target"] == node) & (edges["control"] == 0)].tolist()
+    return next((int(s) for s in sources if account.op[s] in VARIABLES), node)
