@@ -6,12 +6,13 @@ Over the dependencies of the graph that ran, across threads, stages and steps.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from workbench.core.analysis.executed_graph import NO_EVENT, executed_graph
+from workbench.core.analysis.executed_graph import NO_EVENT, ExecutedGraph, executed_graph
 from workbench.core.analysis.lane_time import lane_table
 from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS, Segment, walk_back
 from workbench.core.analysis.slack import slack_ns
@@ -33,8 +34,7 @@ class CriticalPath(Displayed):
       segments: the chain by time: start_ns, dur_ns, kind (one of SEGMENT_KINDS), event (row in
         the trace's events, -1 for none), node (row in its nodes, -1), side ("step" or "stage").
         Their durations sum to end_ns - begin_ns exactly.
-      slack_ns: int64 [events], how much later each event could have ended without the last op of
-        its run ending later; 0 on the chain within a run; -1 for an event of no run.
+      graph: the events of the trace, by what each had to wait for.
     """
 
     trace: Trace
@@ -42,7 +42,7 @@ class CriticalPath(Displayed):
     end_ns: int
     steps: int
     segments: pd.DataFrame
-    slack_ns: np.ndarray
+    graph: ExecutedGraph
 
     def __repr__(self) -> str:
         return f"CriticalPath({self.steps} steps, {self.step_ns / 1e6:.3f} ms a step)"
@@ -51,6 +51,14 @@ class CriticalPath(Displayed):
     def step_ns(self) -> float:
         """Time of a step, from the end of one to the end of the next, in ns."""
         return (self.end_ns - self.begin_ns) / self.steps
+
+    @functools.cached_property
+    def slack_ns(self) -> np.ndarray:
+        """How much later each event could have ended without the last op of its run ending later.
+
+        int64 [events]; 0 on the chain within a run, -1 for an event of no run.
+        """
+        return slack_ns(self.graph)
 
     @property
     def df(self) -> pd.DataFrame:
@@ -163,7 +171,7 @@ def critical_path(trace: Trace) -> CriticalPath:
         end_ns=end,
         steps=len(steps),
         segments=_table(trace, found),
-        slack_ns=slack_ns(graph),
+        graph=graph,
     )
 
 
