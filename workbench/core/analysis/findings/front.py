@@ -20,7 +20,15 @@ from workbench.number_words import duration, share
 
 # Hold or change what a step learns, or differ from run to run: what reads them may not run ahead.
 _STATE = VARIABLES | MUTABLE_TABLES | TABLE_CHANGES | FEEDS_A_QUEUE | PLACEHOLDERS
-_STATE_BEGINS = ("Random", "ReadVariable", "StatefulRandom", "Multinomial", "WorkbenchEmbedding")
+_STATE_BEGINS = (
+    *("Random", "ReadVariable", "Resource", "StatefulRandom", "Multinomial", "WorkbenchEmbedding"),
+    "_ReadVariable",
+)
+# Their arguments may be handles; of what an op hands on to a function nothing is known.
+_TAKE_HANDLES = (
+    *("ReadVariable", "_ReadVariable", "Resource", "LookupTable", "VarIsInitialized", "Workbench"),
+    *("Iterator", "PartitionedCall", "Stateful", "Stateless", "While", "If", "Case"),
+)
 # Below this share of the front it is not worth a second thought whether ids go along.
 _MOSTLY_INPUT = 0.8
 
@@ -33,10 +41,34 @@ def batch_only(account: StepAccount) -> np.ndarray:
     """
     edges = account.trace.edges
     source, target = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
+    values, handles = _arguments(account, source, target)
     state = np.isin(account.op, list(_STATE)) | (account.family == UPDATE)
-    state |= np.array([op.startswith(_STATE_BEGINS) for op in account.op.tolist()], bool)
-    batch = account.is_input | (account.op == STAGE_TAKE)
+    state |= _begin_with(account, _STATE_BEGINS)
+    # A table that a function is handed may be one that changes.
+    state[target[handles[source]]] |= _begin_with(account, ("LookupTable",))[
+        target[handles[source]]
+    ]
+    batch = account.is_input | (account.op == STAGE_TAKE) | values
     return _reached(batch, source, target) & ~_reached(state, source, target)
+
+
+def _arguments(
+    account: StepAccount, source: np.ndarray, target: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Arguments of a function that are tensors, and those that are handles, both bool [nodes].
+
+    What a function is called with is its batch; of its variables it gets handles.
+    """
+    argument = account.op == "_Arg"
+    takes_handle = _begin_with(account, _TAKE_HANDLES) | (account.family == UPDATE)
+    handle = np.zeros(len(account.op), bool)
+    handle[source[takes_handle[target]]] = True
+    return argument & ~handle, argument & handle
+
+
+def _begin_with(account: StepAccount, beginnings: tuple[str, ...]) -> np.ndarray:
+    """Nodes whose type begins so, bool."""
+    return np.array([op.startswith(beginnings) for op in account.op.tolist()], bool)
 
 
 def _reached(first: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -62,7 +62,11 @@ def _scopes(account: StepAccount) -> np.ndarray:
     lookup = np.full(len(account.op), "", object)
     ran = (account.node_runs > 0) & ~np.isin(account.op, list(_NO_WORK))
     for node in np.flatnonzero(ran).tolist():
-        found = _LOOKUP.match(account.name[node])
-        if found:
-            lookup[node] = found["scope"]
+        lookup[node] = lookup_scope(account.name[node])
     return lookup
+
+
+def lookup_scope(name: str) -> str:
+    """The scope of the lookup that a node of this name belongs to; "" where it is of none."""
+    found = _LOOKUP.match(name)
+    return found["scope"] if found else ""

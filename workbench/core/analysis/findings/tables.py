@@ -7,7 +7,8 @@ import re
 import numpy as np
 
 from workbench.core.analysis.findings.finding import Claim
-from workbench.core.analysis.findings.sentences import counted, named
+from workbench.core.analysis.findings.lookups import lookup_scope
+from workbench.core.analysis.findings.sentences import counted, longest, named
 from workbench.core.analysis.findings.step_account import StepAccount
 from workbench.core.graph.op_types import VARIABLES
 from workbench.number_words import duration
@@ -18,6 +19,13 @@ _READS = frozenset({"ReadVariableOp", "_ReadVariablesOp"})
 # A dense update, and what sums the gradients of looked-up rows into a tensor of the whole table.
 _DENSE_UPDATE = re.compile(r"(Resource)?Apply[A-Z]")
 _SUMS_ROWS = frozenset({"UnsortedSegmentSum"})
+# Compute on each element of a tensor, or on all of them.
+_ON_EACH = frozenset(
+    {
+        *("Add", "AddV2", "All", "Any", "Cast", "Equal", "IsFinite", "IsNan", "Maximum", "Mul"),
+        *("Neg", "NotEqual", "RealDiv", "Rsqrt", "Sqrt", "Square", "Sub"),
+    }
+)
 # Between the two, what passes a gradient on as large as it is.
 _PASSES_ON = frozenset({"Identity", "Reshape", "Cast", "AddN", "AddV2", "Mul", "IdentityN"})
 _MOST_STEPS_BACK = 4
@@ -26,27 +34,70 @@ _MOST_STEPS_BACK = 4
 def copied_tables(account: StepAccount) -> Claim | None:
     """Variables that are copied whole each time they are read."""
     copies = _usually_last(account, np.isin(account.op, list(_READS)), _COPIES_NS)
-    held = account.of_nodes(copies)
     if not copies.any():
         return None
-    reads = np.flatnonzero(copies)[np.argsort(-account.node_ns[copies], kind="stable")]
-    tables = [_variable_of(account, int(read)) for read in reads]
-    spent = account.node_ns[copies].sum()
-    what = "A variable is" if len(tables) == 1 else f"{len(tables)} variables are"
+    on_whole = _whole_table_ops(account, copies)
+    touched = copies | on_whole
+    held = account.of_nodes(touched)
+    reads, others = (_longest_first(account, which) for which in (copies, on_whole))
+    spent, of_others = (float(account.node_ns[which].sum()) for which in (touched, on_whole))
+    tables = [table for read in reads if (table := _variable_of(account, read)) != read]
+    evidence = (
+        f"Reads that last as only a copy does: {longest(account, reads, account.node_ns)}"
+        f"{f', of {named(account, tables)}' if tables else ''}. A variable that is updated row by "
+        "row is copied by each read of all of it; a read that does not copy takes about a µs."
+    )
+    if others:
+        evidence += (
+            f" {counted(len(others), 'op')} on copies of whole variables, such as "
+            f"{longest(account, others[:1], account.node_ns)}, take {duration(of_others)}."
+        )
+    fuses = _feeds_lookups(account, copies)
+    what = "A variable is" if len(reads) == 1 else f"{len(reads)} variables are"
     return Claim(
         key="copied_table",
         title=f"{what} copied at each step",
-        evidence=(
-            f"{named(account, tables)}: reading takes {duration(account.node_ns[reads[0]])} a step "
-            f"in `{account.name[reads[0]]}`, {duration(spent)} in all. A read that does not copy "
-            "takes about a µs; a variable that was updated sparsely is copied by each plain read."
+        evidence=evidence,
+        mend=(
+            "Read rows only: fused lookups never copy a table"
+            if fuses
+            else "Gather rows from the variable itself, and let the optimizer compute on these rows"
         ),
-        mend="Read rows only: fused lookups never copy a table",
-        toggle="fused_v2",
+        toggle="fused_v2" if fuses else None,
         share=held.astype(float),
-        at_most_ns=max(account.per_step(held), float(spent)),
-        nodes=tuple(reads.tolist()),
+        at_most_ns=max(account.per_step(held), spent),
+        nodes=(*reads, *others),
     )
+
+
+def _whole_table_ops(account: StepAccount, copies: np.ndarray) -> np.ndarray:
+    """Ops that compute on each element of what was copied, and on nothing else but numbers."""
+    inputs = _inputs(account)
+    numbers = np.isin(account.op, ["Const", *_READS]) & ~copies
+    found = copies.copy()
+    while True:
+        new = [
+            node
+            for node in np.flatnonzero(np.isin(account.op, list(_ON_EACH)) & ~found).tolist()
+            if any(found[source] for source in inputs.get(node, []))
+            and all(found[source] or numbers[source] for source in inputs[node])
+        ]
+        if not new:
+            return found & ~copies
+        found[new] = True
+
+
+def _feeds_lookups(account: StepAccount, reads: np.ndarray) -> bool:
+    """Whether one of these reads feeds a lookup that can be fused."""
+    edges = account.trace.edges
+    fed = edges["target"].to_numpy(np.int64)[reads[edges["source"].to_numpy(np.int64)]]
+    return any(lookup_scope(account.name[node]) for node in fed.tolist())
+
+
+def _longest_first(account: StepAccount, which: np.ndarray) -> list[int]:
+    nodes = np.flatnonzero(which)
+    order: list[int] = nodes[np.argsort(-account.node_ns[nodes], kind="stable")].tolist()
+    return order
 
 
 def dense_gradients(account: StepAccount) -> Claim | None:

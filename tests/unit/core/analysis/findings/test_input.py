@@ -52,6 +52,23 @@ class TestFront:
         trace = step_trace(FRONT, fed, step_us=100, also=[*WEIGHT, ("state", state)])
         assert of(trace, "nothing_staged").cost_ns == 30 * US
 
+    def test_the_batch_of_a_function_is_what_it_is_called_with(self):
+        ops = (("hash", "StringToHashBucketFast", 0, 0, 0, 50), ("dense", "MatMul", 0, 50, 50, 100))
+        fed = [*chain("rows", "hash", "dense"), *chain("resource", "read", "dense")]
+        also = [("rows", "_Arg"), ("resource", "_Arg"), ("read", "ReadVariableOp")]
+        found = of(step_trace(ops, fed, step_us=100, also=also), "nothing_staged")
+        assert found.cost_ns == 50 * US and found.nodes == ("hash",)
+        assert "1 id op and 1 other need only the batch" in plain(found.evidence)
+
+    def test_a_table_that_a_function_is_handed_may_change(self):
+        ops = (("find", "LookupTableFindV2", 0, 0, 0, 50), ("dense", "MatMul", 0, 50, 50, 100))
+        fed = [*chain("rows", "keys", "find", "dense"), ("table", "find")]
+        also = [("rows", "_Arg"), ("keys", "Reshape")]
+        trace = step_trace(ops, fed, step_us=100, also=[*also, ("table", "_Arg")])
+        assert "nothing_staged" not in keys(trace)
+        trace = step_trace(ops, fed, step_us=100, also=[*also, ("table", "HashTableV2")])
+        assert "nothing_staged" in keys(trace)
+
     def test_two_in_a_hundred_are_noise(self):
         ops = (("next", "IteratorGetNext", 0, 0, 0, 1), ("dense", "MatMul", 0, 1, 1, 100))
         trace = step_trace(

@@ -82,9 +82,37 @@ class TestTables:
         if copies:
             found = of(trace, "copied_table")
             assert found.title == "A variable is copied at each step" and found.cost_ns == us * US
-            assert plain(found.evidence).startswith(
-                "`table`: reading takes 60 µs a step in `read`, 60 µs in all."
+            assert plain(found.evidence) == (
+                "Reads that last as only a copy does: `read` (60 µs), of `table`. A variable that "
+                "is updated row by row is copied by each read of all of it; a read that does not "
+                "copy takes about a µs."
             )
+            assert found.toggle is None and found.mend.startswith("Gather rows from the variable")
+
+    def test_ops_on_a_whole_copy_cost_with_it(self):
+        ops = (
+            ("read", "ReadVariableOp", 0, 0, 0, 60),
+            ("add", "AddV2", 0, 60, 60, 80),
+            ("sqrt", "Sqrt", 0, 80, 80, 90),
+            ("scaled", "Mul", 0, 90, 90, 100),
+        )
+        edges = [*chain("read", "add", "sqrt", "scaled"), ("epsilon", "add"), ("batch", "scaled")]
+        also = [("epsilon", "Const"), ("batch", "Square")]
+        found = of(step_trace(ops, edges, step_us=100, also=also), "copied_table")
+        # "scaled" computes on the batch, too, so it may be as small as that.
+        assert found.cost_ns == 90 * US and found.nodes == ("read", "add", "sqrt")
+        assert plain(found.evidence).endswith(
+            " 2 ops on copies of whole variables, such as `add` (20 µs), take 30 µs."
+        )
+
+    def test_a_copy_for_a_lookup_is_spared_by_fusing(self):
+        ops = (
+            ("read", "ReadVariableOp", 0, 0, 0, 60),
+            ("C1/embedding_lookup/Gather", "GatherV2", 0, 60, 60, 90),
+        )
+        edges = chain("read", "C1/embedding_lookup/Gather")
+        found = of(step_trace(ops, edges, step_us=90), "copied_table")
+        assert found.toggle == "fused_v2"
 
     def test_a_read_that_was_interrupted_once_copies_nothing(self):
         ops = (("read", "ReadVariableOp", 0, 0, 0, 2), ("gather", "GatherV2", 0, 500, 500, 600))
