@@ -1,6 +1,11 @@
 """The public names of workbench, each with the module that it comes from: the one list of them."""
 
 from workbench import models as models
+from workbench.core.analysis.alignment import Alignment as Alignment
+from workbench.core.analysis.alignment import align as align
+from workbench.core.analysis.critical_path import CriticalPath as CriticalPath
+from workbench.core.analysis.critical_path import critical_path as critical_path
+from workbench.core.analysis.findings.finding import Findings as Findings
 from workbench.core.boundary.boundary import Boundary as Boundary
 from workbench.core.capture.session_capture import CaptureHook as CaptureHook
 from workbench.core.executor.learned_costs import LearnedCosts as LearnedCosts
@@ -10,6 +15,7 @@ from workbench.core.executor.learned_costs import preload_costs as preload_costs
 from workbench.core.executor.learned_costs import relearn_costs as relearn_costs
 from workbench.core.executor.policy import executor as executor
 from workbench.core.executor.policy import executor_options as executor_options
+from workbench.core.importing.import_trace import import_trace as import_trace
 from workbench.core.options import ExecutorPolicy as ExecutorPolicy
 from workbench.core.options import Optimizations as Optimizations
 from workbench.core.options import SmartStageOptions as SmartStageOptions
@@ -29,6 +35,7 @@ from workbench.core.trace.trace import Trace as Trace
 from workbench.core.trace.trace import load_trace as load_trace
 from workbench.errors import WorkbenchError as WorkbenchError
 from workbench.experiments.comparison.compare import compare as compare
+from workbench.experiments.comparison.findings import findings as findings
 from workbench.experiments.comparison.results import Comparison as Comparison
 from workbench.experiments.comparison.trace import trace as trace
 from workbench.experiments.program.function_program import FunctionProgram as FunctionProgram

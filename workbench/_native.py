@@ -45,6 +45,7 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "workbench_traced_steps": (_NUMBER,),
     "workbench_lost_ops": (_NUMBER,),
     "workbench_traced_nodes": (_OWN_TEXT,),
+    "workbench_traced_edges": (_OWN_TEXT,),
     "workbench_traced_threads": (_OWN_TEXT,),
 }
 

@@ -9,6 +9,7 @@ import traceback
 from pathlib import Path
 
 _PACKAGE = str(Path(__file__).resolve().parent) + os.sep
+_MODELS = _PACKAGE + "models" + os.sep
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
@@ -19,6 +20,11 @@ def is_own(filename: str) -> bool:
         and "site-packages" not in filename
         and "__autograph_generated_file" not in filename
     )
+
+
+def is_of_a_model(filename: str) -> bool:
+    """Whether a file is of a model that comes with this package."""
+    return filename.startswith(_MODELS)
 
 
 def own_lines(error: BaseException, most: int = 3) -> list[str]:

@@ -57,6 +57,15 @@ WORKBENCH_EXPORT char* workbench_traced_nodes() {
   return strdup(table.str().c_str());
 }
 
+// The edges between those nodes, a line each: numbers of source and target, 1 for a control edge.
+WORKBENCH_EXPORT char* workbench_traced_edges() {
+  std::ostringstream table;
+  for (const auto& edge : OpEvents::Get().edges()) {
+    table << edge.source << '\t' << edge.target << '\t' << edge.control << '\n';
+  }
+  return strdup(table.str().c_str());
+}
+
 WORKBENCH_EXPORT char* workbench_traced_threads() {
   std::ostringstream table;
   table << "thread\ttid\tname\n";

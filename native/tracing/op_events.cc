@@ -75,10 +75,13 @@ void OpEvents::Record(bool on) {
   if (!on) FreeSlabs();
 }
 
-uint32_t OpEvents::AddNodes(std::vector<TracedNode> nodes) {
+uint32_t OpEvents::AddNodes(std::vector<TracedNode> nodes, std::vector<TracedEdge> edges) {
   std::lock_guard<std::mutex> lock(mu_);
   const uint32_t first = nodes_.size();
   std::move(nodes.begin(), nodes.end(), std::back_inserter(nodes_));
+  for (const TracedEdge& edge : edges) {
+    edges_.push_back({first + edge.source, first + edge.target, edge.control});
+  }
   return first;
 }
 
@@ -293,6 +296,11 @@ int64_t OpEvents::ended_runs() const {
 std::vector<TracedNode> OpEvents::nodes() const {
   std::lock_guard<std::mutex> lock(mu_);
   return nodes_;
+}
+
+std::vector<TracedEdge> OpEvents::edges() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return edges_;
 }
 
 std::vector<OpEvents::ThreadName> OpEvents::threads() const {

@@ -31,6 +31,13 @@ struct TracedNode {
   std::string device;
 };
 
+// `target` runs after `source`, by data or by a control edge.
+struct TracedEdge {
+  uint32_t source;
+  uint32_t target;
+  bool control;
+};
+
 // One step of one executor; `end` is 0 until the step has ended.
 struct TracedRun {
   int64_t step;      // TensorFlow's step id.
@@ -67,8 +74,9 @@ class OpEvents {
   // Switching it on drops what an earlier recording left.
   void Record(bool on);
 
-  // Numbers nodes, and returns the first number; the names stay until the process ends.
-  uint32_t AddNodes(std::vector<TracedNode> nodes);
+  // Numbers nodes, and returns the first number; they stay until the process ends. The edges lie
+  // between these nodes, which they count from 0.
+  uint32_t AddNodes(std::vector<TracedNode> nodes, std::vector<TracedEdge> edges = {});
   // A run is a root if no other run of its step has begun and not ended.
   uint32_t BeginRun(int64_t step, int32_t executor);
   void EndRun(uint32_t run);
@@ -100,6 +108,7 @@ class OpEvents {
     std::string name;
   };
   std::vector<TracedNode> nodes() const;
+  std::vector<TracedEdge> edges() const;
   std::vector<ThreadName> threads() const;
 
  private:
@@ -166,6 +175,7 @@ class OpEvents {
   std::vector<Chunk*> free_chunks_ WORKBENCH_GUARDED_BY(mu_);
   int64_t chunk_bytes_ WORKBENCH_GUARDED_BY(mu_) = 0;
   std::vector<TracedNode> nodes_ WORKBENCH_GUARDED_BY(mu_);
+  std::vector<TracedEdge> edges_ WORKBENCH_GUARDED_BY(mu_);
   struct Run {
     TracedRun seen;
     bool taken = false;

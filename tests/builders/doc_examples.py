@@ -117,6 +117,22 @@ for _ in range(4):
     session.run(train_op)
 """
 )
+_PATH = """
+import workbench as wb
+from tests.builders.critical_paths import three_steps
+trace = three_steps()
+path = wb.critical_path(trace)
+"""
+_TWO_TRACES = """
+import workbench as wb
+from tests.builders.alignments import staged, unstaged
+from tests.builders.comparisons import comparison as measured, variant
+
+unstaged().save("off.parquet")
+staged().save("stage.parquet")
+off = variant("off", 100, 1, trace=unstaged())
+comparison = measured(variants=(off, variant("stage", 160, 1, trace=staged())))
+"""
 # What a page's comment before a block names; functions run eagerly, the rest in a graph of its own.
 CONTEXTS = {
     "graph": _GRAPH,
@@ -127,6 +143,8 @@ CONTEXTS = {
     "function": _FUNCTION,
     "sparse ids": _IDS,
     "learned": _LEARNED,
+    "path": _PATH,
+    "two traces": _TWO_TRACES,
     "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
     "none": "",
 }

@@ -19,6 +19,7 @@ MS = 1_000_000
 EVENT_COLUMNS = column_names("events")
 RUN_COLUMNS = column_names("runs")
 ITEM_COLUMNS = column_names("items")
+EDGE_COLUMNS = column_names("edges")
 
 STAGE_NODES = (("input/ReadLines", "ReaderReadV2"), ("ids/hash", "StringToHashBucketFast"))
 STEP_NODES = (
@@ -40,6 +41,7 @@ def make_trace(
     ),
     runs: Sequence[tuple[int, ...]] = (),
     items: Sequence[tuple[object, ...]] = (),
+    edges: Sequence[tuple[int, int, int]] = (),
     **meta: Any,
 ) -> Trace:
     """A trace out of plain rows, columns in the order of the constants above, and meta fields."""
@@ -49,6 +51,7 @@ def make_trace(
         tracks=pd.DataFrame(tracks, columns=["name", "kind", "index", "stage"]),
         runs=pd.DataFrame(runs, columns=RUN_COLUMNS),
         items=pd.DataFrame(items, columns=ITEM_COLUMNS),
+        edges=pd.DataFrame(edges, columns=EDGE_COLUMNS),
         meta=TraceMeta(**meta),
     )
 

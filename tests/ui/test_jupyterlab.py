@@ -15,6 +15,7 @@ from tests.builders.notebooks import NOTEBOOKS, small_notebook
 from tests.ui.jupyter import LabServer
 from tests.ui.lab import HERE, RUN_SECONDS, lab_runs, notebook_of
 from tests.ui.pixels import painted
+from workbench.core.graph import op_families
 from workbench.viz.style import colors
 
 COLORS_JS = """canvas => {
@@ -161,7 +162,7 @@ def test_a_picture_follows_the_theme_of_the_notebook(browser: Any, lab_server: L
                 found = painted(frame)
                 most = max(found, key=found.__getitem__)
                 assert most == {"#111": "#111111", "white": "#ffffff"}.get(ground, ground), theme
-                family = colors.FAMILIES[colors.LOOKUP]
+                family = colors.FAMILIES[op_families.LOOKUP]
                 shown, other = (family.dark, family.light) if dark else (family.light, family.dark)
                 assert found.get(shown, 0) > 50 > found.get(other, 0), theme
         assert lab.own_errors() == []

@@ -16,13 +16,14 @@ from tests.ui.jupyter import LabServer, run_jupyter
 from tests.ui.lab import HERE, notebook_of
 from tests.ui.pixels import painted
 from tests.ui.watched import Watched
+from workbench.core.graph import op_families
 from workbench.viz.style import colors
 
 ACCENT = "#1976d2"
-LOOKUP, DENSE = colors.FAMILIES[colors.LOOKUP].light, colors.FAMILIES[colors.DENSE].light
+LOOKUP, DENSE = colors.FAMILIES[op_families.LOOKUP].light, colors.FAMILIES[op_families.DENSE].light
 # the least a picture must have of each color: a line of the buffer, some boxes or spans
-TIMELINE = {LOOKUP: 100, DENSE: 100, colors.FAMILIES[colors.INPUT].light: 100}
-BOUNDARY = {ACCENT: 100, LOOKUP: 50, colors.FAMILIES[colors.IDS].light: 50}
+TIMELINE = {LOOKUP: 100, DENSE: 100, colors.FAMILIES[op_families.INPUT].light: 100}
+BOUNDARY = {ACCENT: 100, LOOKUP: 50, colors.FAMILIES[op_families.IDS].light: 50}
 SOURCES = {
     "trace": "dlrm_trace(20)",
     "boundary": "towers()",
@@ -157,7 +158,7 @@ def test_it_is_alive_by_the_rules_of_vscode(
     frame = page.locator("iframe").first
     found = painted(frame)
     # the theme of the editor, though the system prefers the light one
-    assert found[colors.FAMILIES[colors.LOOKUP].dark] >= 100
+    assert found[colors.FAMILIES[op_families.LOOKUP].dark] >= 100
     assert found["#111111"] > found.get("#ffffff", 0)
     assert offline.errors == []
 

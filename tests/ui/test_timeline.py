@@ -18,7 +18,8 @@ from tests.ui.pages import (
 )
 from tests.ui.synthetic import dlrm_trace
 from tests.ui.watched import Watched
-from workbench.viz.style.colors import COPY, FAMILIES, INPUT, LOOKUP
+from workbench.core.graph.op_families import COPY, INPUT, LOOKUP
+from workbench.viz.style.colors import FAMILIES
 from workbench.viz.timeline.view import TimelineView, timeline_view
 
 LANE = 30  # px from one lane to the next

@@ -9,12 +9,19 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from workbench.core.analysis.alignment import Alignment
+from workbench.core.analysis.critical_path import CriticalPath
+from workbench.core.analysis.findings.finding import Findings
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.executor.learned_costs import LearnedCosts
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.metrics import StepMetrics
 from workbench.core.trace.trace import Trace
+from workbench.experiments.comparison.findings import ComparedFindings
 from workbench.experiments.comparison.results import Comparison
+from workbench.viz.alignment.html import alignment_html
+from workbench.viz.alignment.text import alignment_text
+from workbench.viz.alignment.view import alignment_view
 from workbench.viz.boundary.text import boundary_text
 from workbench.viz.boundary.view import boundary_view
 from workbench.viz.boundary.widget import BoundaryWidget
@@ -22,7 +29,11 @@ from workbench.viz.comparison.html import summary_html
 from workbench.viz.comparison.tables import measures_table
 from workbench.viz.comparison.text import comparison_table, metrics_text
 from workbench.viz.comparison.view import compare_view
+from workbench.viz.critical_path.html import critical_path_html
+from workbench.viz.critical_path.text import critical_path_text
 from workbench.viz.executor.learned_costs import learned_costs_html, learned_costs_text
+from workbench.viz.findings.html import compared_findings_html, findings_html
+from workbench.viz.findings.text import compared_findings_text, findings_text
 from workbench.viz.kept_picture import DATA_BYTES, Picture, kept_view, pictures_html
 from workbench.viz.style.table import table_html
 from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
@@ -96,6 +107,13 @@ _FORMS: dict[type, _Forms] = {
         html=lambda metrics: table_html(measures_table([("Trace", metrics)])),
     ),
     Comparison: _Forms(text=comparison_table, html=_comparison_html),
+    CriticalPath: _Forms(text=critical_path_text, html=critical_path_html),
+    Alignment: _Forms(
+        text=lambda alignment: alignment_text(alignment_view(alignment)),
+        html=lambda alignment: alignment_html(alignment_view(alignment)),
+    ),
+    Findings: _Forms(text=findings_text, html=findings_html),
+    ComparedFindings: _Forms(text=compared_findings_text, html=compared_findings_html),
     LearnedCosts: _Forms(text=learned_costs_text, html=learned_costs_html),
     StagePlan: _BOUNDARY,
     Boundary: _BOUNDARY,

@@ -107,12 +107,19 @@ uint32_t ExecutorState::FirstTracedNode() const {
   first = first_traced_.load(std::memory_order_relaxed);
   if (first >= 0) return first;
   std::vector<TracedNode> nodes(immutable_state_.graph_view().num_nodes());
+  std::vector<TracedEdge> edges;
   for (int i = 0; i < immutable_state_.graph_view().num_nodes(); ++i) {
     const NodeItem* item = immutable_state_.graph_view().node(i);
     if (item == nullptr || item->kernel == nullptr) continue;
     nodes[i] = {item->kernel->name(), item->kernel->type_string(), device()->name()};
+    for (const tensorflow::EdgeInfo& edge : item->output_edges()) {
+      edges.push_back({uint32_t(i), uint32_t(edge.dst_id), false});
+    }
+    for (const tensorflow::ControlEdgeInfo& edge : item->output_control_edges()) {
+      edges.push_back({uint32_t(i), uint32_t(edge.dst_id), true});
+    }
   }
-  first = OpEvents::Get().AddNodes(std::move(nodes));
+  first = OpEvents::Get().AddNodes(std::move(nodes), std::move(edges));
   first_traced_.store(first, std::memory_order_release);
   return first;
 }

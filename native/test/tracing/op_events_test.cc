@@ -247,6 +247,18 @@ TEST(NumbersNodesAndKeepsTheirNames) {
   CHECK_EQ(nodes[second].device, "gpu");
 }
 
+TEST(EdgesLieBetweenTheNodesAddedWithThem) {
+  Events().AddNodes({{"x", "Const", "cpu"}});
+  const uint32_t first = Events().AddNodes({{"a", "Const", "cpu"}, {"b", "Add", "cpu"}},
+                                           {{0, 1, false}, {0, 1, true}});
+  const auto edges = Events().edges();
+  CHECK_EQ(edges.size(), 2u);
+  CHECK_EQ(edges[0].source, first);
+  CHECK_EQ(edges[0].target, first + 1);
+  CHECK(!edges[0].control);
+  CHECK(edges[1].control);
+}
+
 TEST(KnowsTheThreads) {
   OpEvents& events = Fresh();
   const uint32_t run = events.BeginRun(1, 0);

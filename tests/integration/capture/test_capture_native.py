@@ -113,6 +113,24 @@ def test_every_op_is_there_in_the_run_that_ran_it(executor):
     assert step_metrics(trace).steps == 8
 
 
+@every_executor
+def test_the_trace_knows_the_graph_that_ran_and_who_made_it(executor):
+    trace = captured(executor, wb.StageOptions(), steps=4)
+    names = trace.nodes["name"].tolist()
+    edges = {
+        (names[source], names[target])
+        for source, target in zip(trace.edges["source"], trace.edges["target"], strict=True)
+    }
+    assert {(f"dense_{i}", f"dense_{i + 1}") for i in range(5)} & edges == set()
+    assert {("Tanh", "dense_1"), ("dense_0", "Tanh"), ("dense_1", "Tanh_1")} <= edges
+    # The data goes through the stage: into its put on one side, out of its take on the other.
+    assert ("EnsureShape", "clicks/put") in edges
+    assert ("clicks/take", "dense_0") in edges
+    made_by = dict(zip(names, trace.nodes["source"], strict=True))
+    assert made_by["dense_3"].endswith(" compute") and __file__ in made_by["dense_3"]
+    assert made_by["read"].endswith(" slow_source")
+
+
 def test_what_ran_is_what_stocks_step_stats_say():
     x = slow_source(0.0)
     loss = compute(x) + tf.cast(tf.size(tf.where(x > 0)), tf.float32)

@@ -16,7 +16,7 @@ from tensorflow.python.eager import context
 import workbench as wb
 from workbench.core.executor.learned_costs import LearnedCosts
 from workbench.core.executor.policy import executor_type
-from workbench.core.graph.critical_path import critical_path
+from workbench.core.graph.longest_paths import longest_paths
 from workbench.core.options import CostModelOptions, ExecutorPolicy
 from workbench.core.tf_graph.import_graph import graph_view
 from workbench.errors import OptionError
@@ -209,7 +209,7 @@ def test_the_native_critical_path_is_that_of_python():
     # what the session adds: a node that returns the fetched tensor
     names = [*view.names, "_retval_all_sums_0_0"]
     edges = [*view.data[:, [0, 2]].tolist(), [view.number("all_sums"), len(view)]]
-    found = critical_path(native["average_ns"].reindex(names).to_numpy(), edges)
+    found = longest_paths(native["average_ns"].reindex(names).to_numpy(), edges)
     assert found.to_sink_ns.tolist() == native["critical_path_ns"].reindex(names).tolist()
     assert found.slack_ns.tolist() == native["slack_ns"].reindex(names).tolist()
     assert found.length_ns > 0

@@ -58,6 +58,8 @@ class OpEvents:
       node, thread: int32, rows of `nodes` and `threads`.
       steps: the steps that ended meanwhile.
       nodes: name, op, device; one row for each node of each executor.
+      edges: int64 [edges, 3], rows of `nodes` that run one after the other, and 1 for a control
+        edge.
       threads: tid, name.
       lost: how many events were dropped, because memory is bounded.
     """
@@ -70,6 +72,7 @@ class OpEvents:
     thread: np.ndarray
     steps: StepEvents
     nodes: pd.DataFrame
+    edges: np.ndarray
     threads: pd.DataFrame
     lost: int
 
@@ -109,6 +112,7 @@ class Recording:
             **dict(zip(_OP_COLUMNS, ops, strict=True)),
             steps=StepEvents(start_ns=start_ns, end_ns=end_ns, step=step, tid=tid, root=root > 0),
             nodes=_table("workbench_traced_nodes", NODE_COLUMNS),
+            edges=_edges(),
             threads=_table("workbench_traced_threads", ["tid", "name"]).astype({"tid": np.int64}),
             lost=self._lost,
         )
@@ -148,6 +152,7 @@ def op_columns(events: OpEvents, runs: np.ndarray) -> OpColumns:
         start_ns=start,
         end_ns=np.maximum(events.end_ns[rows], start),
         nodes=nodes,
+        edges=_distinct_edges(node_of, events.edges),
         run_of_step=run_of_step,
         thread_names=dict(zip(tid.tolist(), events.threads["name"].tolist(), strict=True)),
     )
@@ -198,6 +203,13 @@ def _distinct(nodes: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
     return number, nodes[shown].drop_duplicates(ignore_index=True)
 
 
+def _distinct_edges(row: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The edges between rows of distinct nodes, each once; those of bookkeeping are left out."""
+    between = row[edges[:, :2]].reshape(-1, 2)
+    kept = (between >= 0).all(axis=1)
+    return np.unique(np.column_stack((between, edges[:, 2]))[kept], axis=0)
+
+
 _OP_COLUMNS = ("scheduled_ns", "start_ns", "end_ns", "step", "node", "thread")
 _OP_TYPES = (np.int64,) * 4 + (np.int32,) * 2
 # start_ns, end_ns, step, executor, tid, root.
@@ -234,6 +246,11 @@ def _switch_off_if_last(native: Any) -> None:
         # Its length would count one that is being forgotten.
         if not list(_ACTIVE):
             native.workbench_trace_ops(0)
+
+
+def _edges() -> np.ndarray:
+    numbers = np.array(_native.taken_text("workbench_traced_edges").split(), np.int64)
+    return numbers.reshape(-1, 3)
 
 
 def _table(call: str, columns: list[str]) -> pd.DataFrame:

@@ -26,6 +26,7 @@ from workbench.core.capture.step_stats import stats_columns
 from workbench.core.session.session_facts import server_of, trace_level, traced_by_executor
 from workbench.core.session.stage_run import StageRun, live_runs
 from workbench.core.staging.stage_record import StageRunRecord
+from workbench.core.tf_graph.op_sources import op_sources
 from workbench.core.trace.builder import StepRecord, build_trace
 from workbench.core.trace.meta import EXECUTOR, STEP_STATS, TraceMeta, UntracedSteps
 from workbench.core.trace.op_columns import OpColumns
@@ -147,6 +148,8 @@ class SessionRecorder:
         meta = dataclasses.replace(self._meta(), lost_ops=lost)
         if samples is not None:
             meta = _with_cpu_facts(meta, cores_while_waiting(ops, len(steps), samples))
+        sources = op_sources(self._session.graph, ops.nodes["name"])
+        ops = dataclasses.replace(ops, nodes=ops.nodes.assign(source=sources))
         return build_trace(steps, runs, events, meta, ops)
 
     def abandon(self) -> None:

@@ -76,6 +76,11 @@ def op_spans(metadata: Any) -> Iterator[OpSpan]:
                 continue
             start_ns = stats.all_start_nanos or stats.all_start_micros * 1000
             scheduled_ns = stats.scheduled_nanos or stats.scheduled_micros * 1000 or start_ns
+            length_ns = max(stats.op_end_rel_nanos, stats.all_end_rel_nanos, 0)
+            # Old versions write microseconds alone.
+            length_ns = length_ns or 1000 * max(
+                stats.op_end_rel_micros, stats.all_end_rel_micros, 0
+            )
             yield OpSpan(
                 name=stats.node_name,
                 op=_op_type(stats.timeline_label, stats.node_name),
@@ -83,7 +88,7 @@ def op_spans(metadata: Any) -> Iterator[OpSpan]:
                 thread=stats.thread_id,
                 scheduled_ns=min(scheduled_ns, start_ns),
                 start_ns=start_ns,
-                end_ns=start_ns + max(stats.op_end_rel_nanos, stats.all_end_rel_nanos, 0),
+                end_ns=start_ns + length_ns,
             )
 
 

@@ -77,13 +77,14 @@ def build_trace(
     numbers = [run.number for run in runs]
     shown = _shown(ops)
     main = shown.run < len(steps)
-    callers = {s.thread_id: _client_name(clients[s.client]) for s in steps if s.thread_id}
+    callers = {s.thread_id: client_name(clients[s.client]) for s in steps if s.thread_id}
     threads = thread_tracks(shown.rows(main), callers)
     track = np.array(run_tracks, np.int64)[shown.run]
     track[main] = len(clients) + len(producer_tracks) + threads.track
     return Trace(
         events=_event_table(shown, track, np.array(numbers, np.int64)[shown.run]),
         nodes=shown.nodes,
+        edges=pd.DataFrame(shown.edges, columns=column_names("edges")),
         tracks=_track_table(len(clients), list(producer_tracks), threads),
         runs=_run_table(runs, run_tracks),
         items=item_table(
@@ -107,7 +108,8 @@ def _clients(steps: Sequence[StepRecord]) -> list[int]:
     return list(dict.fromkeys(step.client for step in sorted(steps, key=lambda s: s.start_ns)))
 
 
-def _client_name(index: int) -> str:
+def client_name(index: int) -> str:
+    """Name of the track of a client's steps."""
     return "Main step" if index == 0 else f"Main step {index + 1}"
 
 
@@ -119,17 +121,20 @@ def _producers(
 
 
 def _shown(ops: OpColumns) -> OpColumns:
-    """The ops that are events of a trace, by start; nodes without any are left out."""
+    """The ops that are events of a trace, by start; nodes that did not run are left out."""
     # The items say how long the buffer's own ops wait.
     wanted = ~ops.nodes["op"].astype(object).isin(op_types.BUFFER_OPS).to_numpy(bool)
     rows = np.flatnonzero(wanted[ops.node])
     rows = rows[np.argsort(ops.start_ns[rows], kind="stable")]
     shown = ops.rows(rows)
-    used = np.bincount(shown.node, minlength=len(wanted)) > 0
+    ran = np.bincount(ops.node, minlength=len(wanted)) > 0
+    row = np.cumsum(ran) - 1
+    edges = ops.edges[ran[ops.edges[:, 0]] & ran[ops.edges[:, 1]]]
     return dataclasses.replace(
         shown,
-        node=(np.cumsum(used) - 1)[shown.node],
-        nodes=shown.nodes[used].reset_index(drop=True),
+        node=row[shown.node],
+        nodes=shown.nodes[ran].reset_index(drop=True),
+        edges=np.column_stack((row[edges[:, :2]], edges[:, 2])),
     )
 
 
@@ -151,7 +156,7 @@ def _track_table(
     clients: int, producers: Sequence[tuple[str, int]], threads: ThreadTracks
 ) -> pd.DataFrame:
     """Main steps, prefetch threads, then threads that ran ops of main steps."""
-    rows = [(_client_name(i), "step", i, "") for i in range(clients)]
+    rows = [(client_name(i), "step", i, "") for i in range(clients)]
     rows += [(f"Prefetch {i}", "prefetch", i, stage) for i, (stage, _) in enumerate(producers)]
     rows += [(name, "inter_op", i, "") for i, name in enumerate(threads.names)]
     return pd.DataFrame(rows, columns=column_names("tracks"))

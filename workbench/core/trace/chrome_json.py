@@ -2,7 +2,9 @@
 
 Slices of one thread must not cross there, or the viewers draw or drop them wrongly. So whatever
 overlaps gets a thread of its own: one `tid` per sub-row. Times count from the start of the trace,
-in microseconds with three decimals, written from integers so that no nanosecond is lost.
+in microseconds with three decimals, written from integers so that no nanosecond is lost. What a
+viewer does not need, but a reader that makes a Trace of the file again does, stands in `otherData`
+and beside the names of threads.
 """
 
 from __future__ import annotations
@@ -19,6 +21,11 @@ import pandas as pd
 from workbench.atomic_file import replacing
 from workbench.core.trace.intervals import sub_rows
 
+# What a thread holds, as its metadata say.
+RUNS, OPS, PUTS, TAKES = "runs", "ops", "put", "take"
+# Name of the args of an op that say how long it was ready before it started.
+READY = "ready_ns_before_start"
+
 _PROCESSES = {"step": (1, "Steps"), "prefetch": (2, "Prefetch"), "inter_op": (3, "Inter-op")}
 _BUFFERS = 4
 _NONE = np.zeros(0, np.int64)
@@ -30,11 +37,12 @@ _MOST_ROWS = 1 << 16
 class _Slices:
     """Slices of one kind on one track, by start; `heads` are their JSON texts up to the times.
 
-    `items` holds the rows of the item table that puts and takes belong to, else nothing.
+    `holds` is one of the kinds above. `items` holds the rows of the item table that puts and takes
+    belong to, else nothing.
     """
 
     track: int
-    call: str
+    holds: str
     title: str
     start: np.ndarray
     end: np.ndarray
@@ -54,14 +62,15 @@ def write(
 
     Args:
       path: where to.
-      tables: the five tables of a checked trace.
+      tables: the six tables of a checked trace.
       occupancy: changes of the buffers, as `Trace.occupancy` gives them.
       meta: what is known beside it, JSON-ready; it goes to `otherData`.
     """
     origin = _origin(tables)
     with replacing(path) as part, open(part, "w", encoding="utf-8") as out:
         out.write('{"displayTimeUnit":"ns","otherData":')
-        out.write(json.dumps({**meta, "origin_ns": origin}))
+        tracks = tables["tracks"].to_dict("list")
+        out.write(json.dumps({**meta, "origin_ns": origin, "tracks": tracks}))
         out.write(',"traceEvents":[\n')
         for number, line in enumerate(_lines(tables, occupancy, origin)):
             out.write(f",\n{line}" if number else line)
@@ -112,7 +121,8 @@ def _slice_lines(slices: _Slices, origin: int) -> Iterator[str]:
     pid = slices.pid
     for row, tid in enumerate(np.unique(slices.tids).tolist()):
         name = f"{slices.title}, row {row + 1}" if row else slices.title
-        yield _metadata("thread_name", pid, tid, {"name": name})
+        held = {"name": name, "track": slices.track, "holds": slices.holds}
+        yield _metadata("thread_name", pid, tid, held)
         yield _metadata("thread_sort_index", pid, tid, {"sort_index": tid})
     begin = (slices.start - origin).tolist()
     length = (slices.end - slices.start).tolist()
@@ -126,10 +136,10 @@ def _flow_lines(placed: list[_Slices], items: pd.DataFrame, origin: int) -> Iter
         {
             row: (slices.pid, tid)
             for slices in placed
-            if slices.call == call
+            if slices.holds == call
             for row, tid in zip(slices.items.tolist(), slices.tids.tolist(), strict=True)
         }
-        for call in ("put", "take")
+        for call in (PUTS, TAKES)
     )
     ends = zip(items["put_end_ns"].tolist(), items["take_end_ns"].tolist(), strict=True)
     for row, (put_ns, take_ns) in enumerate(ends):
@@ -162,7 +172,7 @@ def _all_slices(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Slices]:
     for track, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         if kind != "inter_op":
             yield _runs(tables["runs"], track, name, "step" if kind == "step" else "stage run")
-            yield _calls(tables["items"], track, name, "take" if kind == "step" else "put")
+            yield _calls(tables["items"], track, name, TAKES if kind == "step" else PUTS)
         rows = order[bounds[track] : bounds[track + 1]]
         title = name if kind == "inter_op" else f"{name}, ops"
         yield _ops(tables["events"].iloc[rows], track, title, node_heads)
@@ -172,36 +182,41 @@ def _node_heads(nodes: pd.DataFrame) -> list[str]:
     return [
         f'{{"name":{json.dumps(name)},"cat":{json.dumps(op)},'
         f'"args":{{"op":{json.dumps(op)},"device":{json.dumps(device)}'
-        for name, op, device in nodes.itertuples(index=False)
+        + (f',"source":{json.dumps(source)}' if source else "")
+        for name, op, device, source in nodes.itertuples(index=False)
     ]
 
 
 def _ops(events: pd.DataFrame, track: int, title: str, node_heads: list[str]) -> _Slices:
     start = events["start_ns"].to_numpy()
     heads = [
-        f'{node_heads[node]},"step":{step},"ready_ns_before_start":{delay}}}'
+        f'{node_heads[node]},"step":{step},"{READY}":{delay}}}'
         for node, step, delay in zip(
             *(events[c].tolist() for c in ("node", "step", "delay_ns")), strict=True
         )
     ]
     end = start + events["dur_ns"].to_numpy()
-    return _Slices(track, "", title, start, end, heads, _NONE)
+    return _Slices(track, OPS, title, start, end, heads, _NONE)
 
 
 def _runs(runs: pd.DataFrame, track: int, title: str, word: str) -> _Slices:
     own = runs[runs["track"] == track].sort_values("start_ns", kind="stable")
     heads = [f'{{"name":"{word} {number}","cat":"run"' for number in own["number"].tolist()]
     start, end = own["start_ns"].to_numpy(), own["end_ns"].to_numpy()
-    return _Slices(track, "", title, start, end, heads, _NONE)
+    return _Slices(track, RUNS, title, start, end, heads, _NONE)
 
 
 def _calls(items: pd.DataFrame, track: int, title: str, call: str) -> _Slices:
     """The puts or takes of one track, a nanosecond longer so that a flow can end inside."""
     own = items[(items[f"{call}_track"] == track) & (items[f"{call}_start_ns"] >= 0)]
     own = own.sort_values(f"{call}_start_ns", kind="stable")
+    run = "put_run" if call == PUTS else "take_step"
     heads = [
-        f'{{"name":"{call}","cat":"item","args":{{"stage":{json.dumps(stage)},"item":{item}}}'
-        for stage, item in zip(own["stage"].tolist(), own["item"].tolist(), strict=True)
+        f'{{"name":"{call}","cat":"item",'
+        f'"args":{{"stage":{json.dumps(stage)},"item":{item},"run":{number}}}'
+        for stage, item, number in zip(
+            *(own[column].tolist() for column in ("stage", "item", run)), strict=True
+        )
     ]
     start, end = (own[f"{call}_{edge}_ns"].to_numpy() for edge in ("start", "end"))
     title = f"{title}, {call}"

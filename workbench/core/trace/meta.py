@@ -8,9 +8,14 @@ from typing import Any
 
 from workbench.errors import TraceError
 
-# Values of `TraceMeta.source`: the executor's own recording, or TensorFlow's step stats.
+# Values of `TraceMeta.source`: the executor's own recording, TensorFlow's step stats; of traces
+# that were imported, TensorFlow's profiler, and Chrome JSON of any other tool.
 EXECUTOR = "executor"
 STEP_STATS = "step_stats"
+PROFILER = "tf.profiler"
+CHROME = "Chrome JSON"
+# They do not know when an op was ready to run.
+OTHER_TOOLS = (PROFILER, CHROME)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,11 +52,12 @@ class TraceMeta:
       inter_op_threads: of the session; 0 is one for each core.
       capacity: items that the buffer of each stage holds at most, by name of the stage.
       occupancy_at_start: items in the buffer of each stage before its first event.
-      source: the tracer, EXECUTOR or STEP_STATS; other text is kept as it is.
+      source: the tracer, one of the constants above; other text is kept as it is.
       step_stats: why the tracer was STEP_STATS.
       threads: how the tracks of the ops came about: "recorded" or "inferred from overlap".
       thread_names: what the operating system calls the thread of a track, by the track's name.
       lost_ops: ops that the trace lacks, because the tracer's memory was full.
+      left_out: events of another tool's file that a trace has no place for, by what they are.
       untraced: the time of steps without a tracer; None where it was not measured.
       source_cores: cores that the process used while only the input ran; None where unknown.
       packs_when_idle: whether two threads share one core although another is idle, in a process
@@ -72,6 +78,7 @@ class TraceMeta:
     threads: str = ""
     thread_names: Mapping[str, str] = dataclasses.field(default_factory=dict)
     lost_ops: int = 0
+    left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)
     untraced: UntracedSteps | None = None
     source_cores: float | None = None
     packs_when_idle: bool | None = None

@@ -203,20 +203,30 @@ def _run_ahead(trace: Trace) -> float | None:
     return float(np.mean(found)) if found else None
 
 
-def _by_node(trace: Trace) -> pd.DataFrame:
+def self_times(trace: Trace) -> np.ndarray:
+    """Time of each event without that of the ops directly inside it, int64 [events], in ns.
+
+    Ops of a thread nest, as calls do. On a prefetch track several threads are drawn together: there
+    one op beside another is no call, and self time is the whole.
+    """
     events = trace.events
     start = events["start_ns"].to_numpy()
     end = start + events["dur_ns"].to_numpy()
     track = events["track"].to_numpy()
     own = (end - start).astype(np.int64)
-    # Ops of a thread nest, as calls do. On a prefetch track several threads are drawn together:
-    # there one op beside another is no call, and self time is the whole.
     for number in _of_kind(trace, "inter_op"):
         rows = np.flatnonzero(track == number)
         own[rows] = intervals.self_time(start[rows], end[rows])
+    return own
+
+
+def _by_node(trace: Trace) -> pd.DataFrame:
+    events, own = trace.events, self_times(trace)
+    total = events["dur_ns"].to_numpy(np.int64)
+    track = events["track"].to_numpy()
     staged = np.isin(track, _of_kind(trace, "prefetch"))
     frame = pd.DataFrame(
-        {"node": events["node"], "staged": staged, "total_ns": end - start, "self_ns": own}
+        {"node": events["node"], "staged": staged, "total_ns": total, "self_ns": own}
     )
     summed = frame.groupby(["node", "staged"], sort=False, as_index=False).agg(
         spans=("total_ns", "size"),

@@ -20,7 +20,9 @@ class OpColumns:
       node: int64 [ops], rows of `nodes`.
       thread: int64 [ops], the operating system's id of the thread; 0 where it is not known.
       scheduled_ns, start_ns, end_ns: int64 [ops], of the wall clock; in this order.
-      nodes: name, op (type) and device, each combination once.
+      nodes: name, op (type) and device, each combination once; and source, where it is known.
+      edges: int64 [edges, 3], rows of `nodes` that run one after the other, and 1 for a control
+        edge; none where the tracer does not see the graph.
       run_of_step: the run of each of TensorFlow's step ids, where the tracer knows them.
       thread_names: names of threads by id, where the tracer knows them.
     """
@@ -32,6 +34,7 @@ class OpColumns:
     start_ns: np.ndarray
     end_ns: np.ndarray
     nodes: pd.DataFrame
+    edges: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 3), np.int64))
     run_of_step: Mapping[int, int] = dataclasses.field(default_factory=dict)
     thread_names: Mapping[int, str] = dataclasses.field(default_factory=dict)
 

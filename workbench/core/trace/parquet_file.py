@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workbench.atomic_file import replacing
-from workbench.core.trace.tables import TABLES
+from workbench.core.trace.tables import TABLES, no_edges
 from workbench.errors import TraceError, first_line
 
-FORMAT_VERSION = 1
+# Format 1 has no edges, and its nodes no source.
+FORMAT_VERSION = 2
+_FIRST_VERSION = 1
 _VERSION = "format_version"
 _NOTES = "workbench_trace"
 # zstd packs the differences of times better than the times; every reader knows this encoding
@@ -74,11 +76,16 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, pd.DataFrame], dict[st
     tables = {"events": events}
     for table, wanted in TABLES.items():
         if table != "events":
-            tables[table] = pd.DataFrame(notes["tables"].get(table, {}))
+            tables[table] = _small_table(table, notes)
             for column in wanted:
-                if column.name not in tables[table]:
+                if column.name not in tables[table] and not column.optional:
                     raise TraceError(f"`{name}` has no column `{column.name}` in `{table}`.")
     return tables, notes["meta"]
+
+
+def _small_table(table: str, notes: Mapping[str, Any]) -> pd.DataFrame:
+    held = notes["tables"].get(table)
+    return no_edges() if held is None and table == "edges" else pd.DataFrame(held or {})
 
 
 def _notes(name: str, columns: list[str], metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
@@ -93,7 +100,8 @@ def _notes(name: str, columns: list[str], metadata: Mapping[bytes, bytes]) -> di
             raise TraceError(f"`{name}` has no column `{column.name}`.")
     try:
         notes = json.loads(metadata[_NOTES.encode()])
-        if version != str(FORMAT_VERSION) or not {"tables", "meta"} <= notes.keys():
+        known = range(_FIRST_VERSION, FORMAT_VERSION + 1)
+        if version not in map(str, known) or not {"tables", "meta"} <= notes.keys():
             raise ValueError(f"format_version is {version!r}")
     except (KeyError, ValueError, AttributeError) as error:
         raise TraceError(

@@ -18,14 +18,18 @@ _LEAST_DURATION = np.dtype(np.uint32)
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """One column: `kind` is "time" (int64), "duration" (uint32 up), "number" or "text"."""
+    """One column: `kind` is "time" (int64), "duration" (uint32 up), "number" or "text".
+
+    A text that is `optional` is "" where a table lacks the column.
+    """
 
     name: str
     kind: str
+    optional: bool = False
 
 
-def _columns(kind: str, *names: str) -> tuple[Column, ...]:
-    return tuple(Column(name, kind) for name in names)
+def _columns(kind: str, *names: str, optional: bool = False) -> tuple[Column, ...]:
+    return tuple(Column(name, kind, optional) for name in names)
 
 
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -34,7 +38,11 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_columns("duration", "dur_ns"),
         *_columns("number", "delay_ns", "node", "track", "step"),
     ),
-    "nodes": _columns("text", "name", "op", "device"),
+    "nodes": (
+        *_columns("text", "name", "op", "device"),
+        *_columns("text", "source", optional=True),
+    ),
+    "edges": _columns("number", "source", "target", "control"),
     "tracks": (
         *_columns("text", "name", "kind"),
         *_columns("number", "index"),
@@ -55,6 +63,11 @@ def column_names(table: str) -> list[str]:
     return [column.name for column in TABLES[table]]
 
 
+def no_edges() -> pd.DataFrame:
+    """The table of edges of a trace whose tracer does not see the graph."""
+    return pd.DataFrame({name: np.zeros(0, np.int64) for name in column_names("edges")})
+
+
 def shaped(table: str, frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with exactly the table's columns, each in its narrowest type, rows from 0.
 
@@ -64,7 +77,7 @@ def shaped(table: str, frame: pd.DataFrame) -> pd.DataFrame:
     wanted = TABLES[table]
     names = column_names(table)
     for name in names:
-        if name not in frame.columns:
+        if name not in frame.columns and not _is_optional(table, name):
             raise TraceError(f"table `{table}` has no column `{name}`; it needs {', '.join(names)}")
     unknown = [str(name) for name in frame.columns if name not in names]
     if unknown:
@@ -72,10 +85,20 @@ def shaped(table: str, frame: pd.DataFrame) -> pd.DataFrame:
             f"table `{table}` has an unknown column `{unknown[0]}`; it takes {', '.join(names)}"
         )
     return pd.DataFrame(
-        {c.name: _typed(table, c, frame[c.name]) for c in wanted},
+        {c.name: _typed(table, c, _held(frame, c)) for c in wanted},
         index=pd.RangeIndex(len(frame)),
         columns=names,
     )
+
+
+def _is_optional(table: str, column: str) -> bool:
+    return any(each.name == column and each.optional for each in TABLES[table])
+
+
+def _held(frame: pd.DataFrame, column: Column) -> pd.Series:
+    if column.name in frame.columns:
+        return frame[column.name]
+    return pd.Series([""] * len(frame), dtype="str")
 
 
 def _typed(table: str, column: Column, values: pd.Series) -> Any:
@@ -149,6 +172,7 @@ def _rules(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Rule]:
     key = ["kind", "stage", "index"]
     yield "tracks", tracks.duplicated(key), "no two tracks share kind, stage and index", tuple(key)
     yield from _event_rules(tables)
+    yield from _edge_rules(tables["edges"], len(tables["nodes"]))
     yield from _run_rules(tables["runs"], kind)
     yield from _item_rules(tables["items"], kind)
 
@@ -165,6 +189,14 @@ def _event_rules(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Rule]:
         most = len(tables[table])
         outside = ~_within(events[name].to_numpy(), most)
         yield "events", outside, f"{name} is a row of `{table}`, 0 to {most - 1}", (name,)
+
+
+def _edge_rules(edges: pd.DataFrame, nodes: int) -> Iterator[_Rule]:
+    for name in ("source", "target"):
+        outside = ~_within(edges[name].to_numpy(), nodes)
+        yield "edges", outside, f"{name} is a row of `nodes`, 0 to {nodes - 1}", (name,)
+    yield "edges", edges["control"] > 1, "control is 0 or 1", ("control",)
+    yield "edges", edges["control"] < 0, "control is 0 or 1", ("control",)
 
 
 def _run_rules(runs: pd.DataFrame, kind: np.ndarray) -> Iterator[_Rule]:

@@ -1,6 +1,6 @@
 """Trace: what one capture saw, as columns.
 
-A frozen value: five pandas tables and what is known beside them. Times are int64 nanoseconds of the
+A frozen value: six pandas tables and what is known beside them. Times are int64 nanoseconds of the
 wall clock (CLOCK_REALTIME); a million events take about 20 MB. Integers are as narrow as their
 values allow, many of them unsigned: widen before subtracting.
 """
@@ -27,7 +27,11 @@ class Trace(Displayed):
       events: one row per executed op, sorted by start: start_ns, dur_ns, delay_ns (how long it
         was ready before it started), node and track (rows of those tables), step (number of the
         step; on a prefetch track, number of the stage run).
-      nodes: name, op (type) and device of every node that ran.
+      nodes: name, op (type) and device of every node that ran, and source: the line of the user's
+        code that made it, "" where it is not known. The buffers' own ops have rows here, but no
+        events: the items say when they waited.
+      edges: which of these nodes ran after which: source and target (rows of nodes), control (1
+        for a control edge). Without rows where the tracer does not see the graph.
       tracks: name (as shown), kind ("step", "prefetch" or "inter_op"), index (within its kind),
         stage (of a prefetch track, else ""). Ops of main steps are on inter_op tracks, one per OS
         thread; ops of a stage run are on the track of the prefetch thread that ran it.
@@ -46,6 +50,7 @@ class Trace(Displayed):
     tracks: pd.DataFrame
     runs: pd.DataFrame
     items: pd.DataFrame
+    edges: pd.DataFrame = dataclasses.field(default_factory=tables.no_edges)
     meta: TraceMeta = dataclasses.field(default_factory=TraceMeta)
 
     def __post_init__(self) -> None:
@@ -62,7 +67,7 @@ class Trace(Displayed):
         )
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The five tables by name."""
+        """The six tables by name."""
         return {name: getattr(self, name) for name in tables.TABLES}
 
     def self_check(self) -> None:
@@ -165,6 +170,8 @@ class Trace(Displayed):
 
     def to_chrome(self, path: str | os.PathLike[str]) -> None:
         """Writes Chrome trace JSON for Perfetto or chrome://tracing, after a self check.
+
+        `import_trace` reads it back, without edges.
 
         Raises:
           TraceError: the trace breaks a rule.

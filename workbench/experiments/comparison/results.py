@@ -12,11 +12,12 @@ from typing import Any
 import pandas as pd
 
 from workbench.atomic_file import make_directory, writing
+from workbench.core.analysis.alignment import Alignment, align
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace, load_trace
 from workbench.display import Displayed, text_of
-from workbench.errors import DataError, PlanError
+from workbench.errors import DataError, OptionError, PlanError
 from workbench.experiments.measurement.bounds import Bound
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.statistics import Verdict
@@ -122,6 +123,27 @@ class Comparison(Displayed):
                 }
             )
         return pd.DataFrame(rows).set_index("variant")
+
+    def align(self, a: str, b: str) -> Alignment:
+        """The traces of two variants, aligned by the nodes of their graphs; see `workbench.align`.
+
+        Args:
+          a, b: labels of the variants, as in "off" and "stage".
+
+        Raises:
+          OptionError: there is no such variant, or it has no trace.
+        """
+        return align(self._trace_of(a), self._trace_of(b), labels=(a, b))
+
+    def _trace_of(self, label: str) -> Trace:
+        traces = {variant.label: variant.trace for variant in self.variants}
+        if label not in traces:
+            labels = ", ".join(traces)
+            raise OptionError(f"there is no variant {label!r}; expected one of {labels}")
+        trace = traces[label]
+        if trace is None:
+            raise OptionError(f"variant {label!r} has no trace; compare with trace_steps above 0")
+        return trace
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Writes the comparison, its traces and its boundaries into a directory.

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from workbench.core.analysis.mean_interval import NORMAL_95, student_95
 from workbench.errors import OptionError
 
 Verdict = Literal["faster", "slower", "no clear difference"]
@@ -29,7 +30,6 @@ _BLOCK_S = 0.75
 _RESAMPLES = 4000
 # Of the time of a block, until it is known to far less than a step.
 _HALVINGS = 50
-_NORMAL_95 = 1.959964
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -176,20 +176,9 @@ def _interval(logs: Any, seed: int) -> Interval:
         return Interval(value=math.exp(mean), low=0.0, high=math.inf)
     picks = np.random.default_rng(seed).integers(0, count, (_RESAMPLES, count))
     low, high = np.quantile(logs[picks].mean(axis=1), [0.025, 0.975])
-    wider = math.sqrt(count / (count - 1)) * _student_95(count - 1) / _NORMAL_95
+    wider = math.sqrt(count / (count - 1)) * student_95(count - 1) / NORMAL_95
     return Interval(
         value=math.exp(mean),
         low=math.exp(mean + wider * (float(low) - mean)),
         high=math.exp(mean + wider * (float(high) - mean)),
     )
-
-
-def _student_95(freedom: int) -> float:
-    """97.5 % quantile of Student's t (exact for 1 and 2, else Cornish and Fisher's expansion)."""
-    if freedom <= 2:
-        return (12.7062, 4.3027)[freedom - 1]
-    z, n = _NORMAL_95, float(freedom)
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / n + second / n**2 + third / n**3

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from workbench.core.graph import op_families
 from workbench.core.graph.flow_order import GroupOrder
 from workbench.core.graph.graph_view import Bools, GraphView, Ints
 from workbench.viz.boundary.areas import Area, Tensor, dtype_words
@@ -37,7 +38,7 @@ class BoxMaker:
         self._left = left
         self._limits = limits
         self._order = GroupOrder(view)
-        self._family_of = colors.families_of(view.ops, view.names)
+        self._family_of = op_families.families_of(view.ops, view.names)
         known = {op: i for i, op in enumerate(dict.fromkeys(view.ops))}
         self._op_of = np.asarray([known[op] for op in view.ops], np.int32)
 
@@ -102,7 +103,7 @@ class BoxMaker:
             about=about,
             explanation=self._stays(nodes),
             boxes=inner,
-            family=colors.CONTROL,
+            family=op_families.CONTROL,
         )
         self.boxes.append(whole)
         return (len(self.boxes) - 1,)
@@ -134,7 +135,7 @@ class BoxMaker:
             about = f"{format.integer(count)} nodes"
         families = np.bincount(self._family_of[box.nodes], minlength=len(colors.FAMILIES))
         # What counts and shapes is in every group; it names only what is nothing else.
-        families[colors.CONTROL] = families[colors.CONTROL] == count
+        families[op_families.CONTROL] = families[op_families.CONTROL] == count
         return BoxView(
             label=box.label,
             title=box.title,

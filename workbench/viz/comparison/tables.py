@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from workbench.core.graph import op_families
 from workbench.core.trace.metrics import StepMetrics
 from workbench.viz.style import colors, format
 from workbench.viz.style.table import Table
@@ -66,7 +67,7 @@ def _labels(named: Sequence[tuple[str, object]]) -> tuple[str, ...]:
 
 def _family_sums(metrics: StepMetrics, side: str) -> list[float]:
     nodes = metrics.by_node[metrics.by_node["side"] == side]
-    family = colors.families_of(nodes["op"].tolist(), nodes["name"].tolist())
+    family = op_families.families_of(nodes["op"].tolist(), nodes["name"].tolist())
     sums = np.bincount(family, nodes["self_ns"].to_numpy(float), minlength=len(colors.FAMILIES))
     return [float(value) for value in sums]
 

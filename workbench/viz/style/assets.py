@@ -31,6 +31,7 @@ PARTS = (
     "shared/theme.js",
     "timeline/draw/labels.js",
     "timeline/draw/draw_strip.js",
+    "timeline/draw/draw_path.js",
     "timeline/draw/draw_lanes.js",
     "timeline/draw/draw_frame.js",
     "timeline/control/pick.js",
@@ -184,6 +185,12 @@ def _styled(sheet: str) -> str:
 def page_style() -> str:
     """Style of timelines, boundaries and reports together."""
     return boundary_style() + (STATIC / "report/report.css").read_text("utf-8")
+
+
+def critical_path_style() -> str:
+    """Style of a critical path: palette, tokens and tables, and its own rules."""
+    sheets = ("report/report.css", "critical_path/critical_path.css")
+    return style() + "".join((STATIC / sheet).read_text("utf-8") for sheet in sheets)
 
 
 @functools.lru_cache(maxsize=1)

@@ -1,8 +1,4 @@
-"""Every number that a view shows becomes a string here.
-
-Three digits at most, a no-break space before the unit, true minus, thin space for thousands.
-Durations are integer nanoseconds until they are formatted, and are rounded half up in integer
-arithmetic, so no float decides a digit.
+"""Every number that a view shows becomes a string here, or in `number_words` below it.
 
 The browser picks among a million spans, whose strings cannot all be made ahead. `duration` and
 `integer` therefore have a port in `static/shared/format.js`, same integers, same thresholds; a
@@ -14,54 +10,14 @@ from __future__ import annotations
 
 import math
 
-NBSP = "\u00a0"
-THIN = "\u2009"
-MINUS = "\u2212"
-UNKNOWN = "–"
-
-# (below this many ns, unit, ns in a unit, decimals); a bound is where rounding reaches a 4th digit
-_STEPS = (
-    (100, "ns", 1, 0),
-    (9_950, "µs", 1_000, 1),
-    (99_500, "µs", 1_000, 0),
-    (995_000, "ms", 1_000_000, 2),
-    (99_950_000, "ms", 1_000_000, 1),
-    (999_500_000, "ms", 1_000_000, 0),
-    (99_950_000_000, "s", 1_000_000_000, 1),
-)
-
-
-def duration(ns: float | None) -> str:
-    """A duration in nanoseconds as words: "103 ms", "9.4 ms", "73 µs", "0 ms", unknown "–"."""
-    if ns is None or not math.isfinite(ns):
-        return UNKNOWN
-    whole = math.floor(ns + 0.5) if isinstance(ns, float) else int(ns)
-    if whole == 0:
-        return f"0{NBSP}ms"
-    size = abs(whole)
-    unit, scale, decimals = "s", 1_000_000_000, 0
-    for below, name, per, digits in _STEPS:
-        if size < below:
-            unit, scale, decimals = name, per, digits
-            break
-    return f"{MINUS if whole < 0 else ''}{_fixed(size, scale, decimals)}{NBSP}{unit}"
-
-
-def _fixed(value: int, scale: int, decimals: int) -> str:
-    """value / scale with that many decimals, rounded half up; thin spaces between thousands."""
-    power = 10**decimals
-    scaled = (2 * value * power + scale) // (2 * scale)
-    whole, rest = divmod(scaled, power)
-    return integer(whole) + (f".{rest:0{decimals}d}" if decimals else "")
-
-
-def integer(value: int) -> str:
-    """An integer with thin spaces between thousands and a true minus."""
-    return f"{value:,}".replace(",", THIN).replace("-", MINUS)
-
-
-def _decimal(value: float, decimals: int) -> str:
-    return f"{value:,.{decimals}f}".replace(",", THIN).replace("-", MINUS)
+from workbench.number_words import MINUS as MINUS
+from workbench.number_words import NBSP as NBSP
+from workbench.number_words import THIN as THIN
+from workbench.number_words import UNKNOWN as UNKNOWN
+from workbench.number_words import decimal as _decimal
+from workbench.number_words import duration as duration
+from workbench.number_words import integer as integer
+from workbench.number_words import share as share
 
 
 def gain(ratio: float | None) -> str:
@@ -72,14 +28,6 @@ def gain(ratio: float | None) -> str:
     decimals = 1 if abs(percent) < 9.95 else 0
     sign = MINUS if percent < 0 else "+"
     return f"{sign}{_decimal(abs(percent), decimals)}{NBSP}%"
-
-
-def share(part: float | None) -> str:
-    """A share of one as percent without sign: 0.093 is "9.3 %"."""
-    if part is None or not math.isfinite(part):
-        return UNKNOWN
-    percent = part * 100
-    return f"{_decimal(percent, 1 if abs(percent) < 9.95 else 0)}{NBSP}%"
 
 
 def ratio(value: float | None) -> str:
@@ -108,3 +56,9 @@ def rate(value: float | None, half: float | None = None, unit: str = "steps/s") 
 def million(count: int) -> str:
     """A large count in words: "4.1 million"; below a million the integer itself."""
     return integer(count) if count < 1_000_000 else f"{_decimal(count / 1e6, 1)} million"
+
+
+def difference(ns: float | None) -> str:
+    """A difference of durations with its sign: "+3.8 ms", "−0.12 ms", "0 ms"."""
+    words = duration(ns)
+    return f"+{words}" if ns is not None and ns > 0 and words != duration(0) else words

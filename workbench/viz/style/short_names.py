@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+_FOLDERS = re.compile(r"^.*/")
 _WORD = re.compile(r"[^_./:-]+[_./:-]*|[_./:-]+")
 
 
@@ -28,6 +29,11 @@ def told_apart(names: Sequence[str], most: int) -> list[str]:
     if len(set(short)) == len(short):
         return short
     return [f"{i} {_cut(text, most - len(f'{i} '))}" for i, text in enumerate(short, 1)]
+
+
+def without_folders(source: str) -> str:
+    """A line of code, "/home/me/model/train.py:7 build", by its file alone: "train.py:7 build"."""
+    return _FOLDERS.sub("", source)
 
 
 def _shared(words: Sequence[Sequence[str]]) -> int:

@@ -9,6 +9,7 @@ import zlib
 import numpy as np
 
 from workbench.viz.style import colors
+from workbench.viz.style.short_names import without_folders
 from workbench.viz.timeline.data import TimelineData
 from workbench.viz.timeline.gaps import busy_time
 from workbench.viz.timeline.lanes import Lane
@@ -73,7 +74,7 @@ def columns_of(
     Returns:
       idle, dur, delay, name, step, gap per span; name* per name; step* per step; occ* per change
       of a buffer; flow* per taken item; strip* per bin of the whole-trace strip; texts as bytes.
-      A column `critical`, one flag per span, joins them once there is a critical path.
+      Where there is a critical path also critical: per span whether it is an op on it.
     """
     origin, _ = extent
     steps, names = data.metrics.per_step, data.names
@@ -102,13 +103,26 @@ def columns_of(
         **_flows(data, lanes, origin),
         **_strip(data, extent),
     }
+    if data.path is not None:
+        columns["critical"] = (spans.row >= 0) & data.path.on_path[spans.row]
     narrowed = {name: _narrow(values) for name, values in columns.items()}
     # names are bytes, not JSON: they pack with the rest, and nothing in them can be markup
     op_types, op_of = np.unique(names["op"].to_numpy(str), return_inverse=True)
     narrowed["nameOp"] = _narrow(op_of)
     narrowed["nameText"] = _text(names["name"].tolist())
     narrowed["opText"] = _text(op_types.tolist())
+    sources, source_of = np.unique(_sources(data), return_inverse=True)
+    narrowed["nameSource"] = _narrow(source_of)
+    narrowed["sourceText"] = _text(sources.tolist())
     return Columns(narrowed)
+
+
+def _sources(data: TimelineData) -> np.ndarray:
+    """For each name the line that made it, by its file without folders; "" where none is known."""
+    found = np.full(len(data.names), "", object)
+    lines = data.trace.nodes["source"].tolist()
+    found[: len(lines)] = [without_folders(line) for line in lines]
+    return found
 
 
 def _flows(data: TimelineData, lanes: tuple[Lane, ...], origin: int) -> dict[str, np.ndarray]:

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from workbench.core.graph import op_families
 from workbench.core.trace.intervals import Intervals, union
 from workbench.core.trace.metrics import StepMetrics, step_metrics
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors
+from workbench.viz.timeline.path import PATH_NAMES, PathLane, path_lane
 
 # A put or take under this had nothing to wait for: it is an op, not a wait.
 WAIT_MIN_NS = 20_000
@@ -19,7 +21,7 @@ WAIT_MIN_NS = 20_000
 SPECIAL = (
     ("wait in take", colors.WAIT),
     ("wait in put", colors.WAIT),
-    ("put", colors.COPY),
+    ("put", op_families.COPY),
     ("run step", colors.RUN),
 )
 WAIT_IN_TAKE, WAIT_IN_PUT, PUT, RUN_STEP = range(4)
@@ -46,7 +48,9 @@ class TimelineData:
       waits: those of `taken` whose take waited, by start of the take.
       wait_union: union of the stretches of `waits`.
       occupancy: of the buffer of each stage.
-      names: name, op type and family of every name that a span may have.
+      path: its critical path; None where it has none.
+      names: name, op type and family of every name that a span may have: of the nodes, SPECIAL,
+        and PATH_NAMES where there is a path.
     """
 
     trace: Trace
@@ -56,6 +60,7 @@ class TimelineData:
     waits: pd.DataFrame
     wait_union: Intervals
     occupancy: Mapping[str, Occupancy]
+    path: PathLane | None
     names: pd.DataFrame
 
     @property
@@ -63,10 +68,16 @@ class TimelineData:
         """Number of the first name of SPECIAL."""
         return len(self.trace.nodes)
 
+    @property
+    def path_names(self) -> int:
+        """Number of the first name of PATH_NAMES, also where there is none."""
+        return self.special + len(SPECIAL)
+
 
 def timeline_data(trace: Trace) -> TimelineData:
     """Reads what a timeline shows of a trace that passed its self check."""
-    items = trace.items
+    items, names = trace.items, _names(trace)
+    path = path_lane(trace, names["family"].to_numpy())
     taken = items[(items["take_start_ns"] >= 0) & (items["take_end_ns"] >= 0)]
     waits = taken[taken["take_end_ns"] - taken["take_start_ns"] >= WAIT_MIN_NS]
     waits = waits.sort_values("take_start_ns", kind="stable")
@@ -80,7 +91,8 @@ def timeline_data(trace: Trace) -> TimelineData:
             waits["take_start_ns"].to_numpy(np.int64), waits["take_end_ns"].to_numpy(np.int64)
         ),
         occupancy=_occupancy(trace),
-        names=_names(trace),
+        path=path,
+        names=names if path is None else pd.concat([names, _path_names()], ignore_index=True),
     )
 
 
@@ -99,6 +111,12 @@ def _names(trace: Trace) -> pd.DataFrame:
     ops = trace.nodes["op"].astype(str).tolist()
     special = [name for name, _ in SPECIAL]
     family = np.concatenate(
-        (colors.families_of(ops, names), np.array([f for _, f in SPECIAL], np.uint8))
+        (op_families.families_of(ops, names), np.array([f for _, f in SPECIAL], np.uint8))
     )
     return pd.DataFrame({"name": names + special, "op": ops + special, "family": family})
+
+
+def _path_names() -> pd.DataFrame:
+    names = [name for name, _ in PATH_NAMES]
+    families = np.array([family for _, family in PATH_NAMES], np.uint8)
+    return pd.DataFrame({"name": names, "op": names, "family": families})

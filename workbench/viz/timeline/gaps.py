@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.core.trace.intervals import Intervals, covered, subtract, union
+from workbench.core.trace.meta import OTHER_TOOLS
 from workbench.viz.timeline.data import TimelineData
 
 # names of an empty stretch of an inter-op lane, by code; 0 means that there is none
@@ -20,8 +21,11 @@ GAP_NAMES = (
     "between steps",
     "call of the step",
     "return of the step",
+    "no op",
 )
 NO_GAP, NO_READY_NODE, WAIT_IN_TAKE, DISPATCH, CONTENTION, BETWEEN_STEPS, CALL, RETURN = range(8)
+# Of a trace that does not know when its ops were ready.
+NO_OP = 8
 
 
 def busy_time(start: np.ndarray, end: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -112,7 +116,7 @@ def gaps_of(
     """Names the gaps of a trace's inter-op lanes: see `gap_kinds`."""
     cores = data.trace.meta.cores
     calls, returns = _around_ops(data)
-    return gap_kinds(
+    kinds = gap_kinds(
         lane,
         start,
         end,
@@ -125,6 +129,9 @@ def gaps_of(
         ),
         cores=cores if isinstance(cores, int) else None,
     )
+    if data.trace.meta.source in OTHER_TOOLS:
+        kinds[kinds == NO_READY_NODE] = NO_OP
+    return kinds
 
 
 def _around_ops(data: TimelineData) -> tuple[Intervals, Intervals]:

@@ -28,7 +28,7 @@ class Lane:
       label: name at the left; empty for further sub-rows of a track.
       title: name in full, as the hover card and the table say it.
       group: lanes of one group stand together.
-      track: row of the trace's tracks, -1 for a buffer.
+      track: row of the trace's tracks, -1 for a buffer and the critical path.
       first, count: the spans [first, first + count), or rows of the occupancy columns.
       capacity, held: most items a buffer holds, and how many it held at first; 0 for other lanes.
       detail: a second line below the label: the stage of a buffer, where there are several.
@@ -65,7 +65,7 @@ def lanes_of(data: TimelineData, sizes: Sequence[Sequence[int]]) -> tuple[list[L
     lanes: list[Lane] = []
     first_lane = np.zeros(len(sizes), np.int64)
     first_span = first_change = 0
-    tracks = _ordered_tracks(data.trace)
+    tracks = _ordered_tracks(data)
     for place, track in enumerate(tracks):
         group = _group(track, stages)
         first_lane[track.row] = len(lanes)
@@ -76,7 +76,8 @@ def lanes_of(data: TimelineData, sizes: Sequence[Sequence[int]]) -> tuple[list[L
         for row, count in enumerate(rows):
             title = whole if len(rows) == 1 else f"{whole}, row {row + 1}"
             label = "" if row else track.name
-            lanes.append(Lane(track.kind, label, title, group, track.row, first_span, count))
+            own = -1 if track.kind == "critical" else track.row
+            lanes.append(Lane(track.kind, label, title, group, own, first_span, count))
             first_span += count
         following = tracks[place + 1].stage if place + 1 < len(tracks) else None
         if track.kind == "prefetch" and following != track.stage and track.stage in stages:
@@ -104,20 +105,24 @@ def _buffer_lane(data: TimelineData, stage: str, group: int, first: int) -> Lane
     )
 
 
-def _ordered_tracks(trace: Trace) -> list[_Track]:
-    """Every track, in the order of the lanes."""
-    tracks = trace.tracks
+def _ordered_tracks(data: TimelineData) -> list[_Track]:
+    """Every track, in the order of the lanes; the critical path counts as one more."""
+    tracks = data.trace.tracks
     stages = list(dict.fromkeys(tracks["stage"].astype(str)))
     columns = (tracks[column].tolist() for column in ("kind", "name", "stage", "index"))
     ordered = sorted(
         (LANE_ORDER.index(str(kind)), stages.index(str(stage)), int(index), row, str(name))
         for row, (kind, name, stage, index) in enumerate(zip(*columns, strict=True))
     )
-    return [_Track(row, LANE_ORDER[kind], name, stages[s]) for kind, s, _, row, name in ordered]
+    found = [_Track(row, LANE_ORDER[kind], name, stages[s]) for kind, s, _, row, name in ordered]
+    if data.path is not None:
+        after = sum(track.kind == "step" for track in found)
+        found.insert(after, _Track(len(tracks), "critical", "Critical path", ""))
+    return found
 
 
 def _group(track: _Track, stages: Sequence[str]) -> int:
-    if track.kind == "step":
+    if track.kind in ("step", "critical"):
         return 0
     if track.kind == "inter_op":
         return _INTER_OP_GROUP

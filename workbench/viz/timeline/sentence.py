@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.core.graph import op_families
 from workbench.core.trace.intervals import covered, union
 from workbench.core.trace.meta import STEP_STATS
 from workbench.core.trace.metrics import StepMetrics
 from workbench.core.trace.trace import Trace
-from workbench.viz.style import colors, format
+from workbench.viz.style import format
 from workbench.viz.timeline.data import WAIT_MIN_NS, TimelineData
 
 Pieces = tuple[tuple[str, bool], ...]
@@ -72,7 +73,7 @@ def _step_time(metrics: StepMetrics) -> Pieces:
 def _input_time(data: TimelineData) -> float:
     """Median time of a step in which an op of the input family runs, ns; 0 if hardly any does."""
     events, steps = data.trace.events, data.metrics.per_step
-    events = events[data.names["family"].to_numpy()[events["node"]] == colors.INPUT]
+    events = events[data.names["family"].to_numpy()[events["node"]] == op_families.INPUT]
     start = events["start_ns"].to_numpy()
     begin = steps["start_ns"].to_numpy()
     length = steps["dur_ns"].to_numpy()

@@ -21,6 +21,7 @@ from workbench.viz.timeline.data import (
 )
 from workbench.viz.timeline.gaps import gaps_of
 from workbench.viz.timeline.lanes import Lane, lanes_of
+from workbench.viz.timeline.path import PathLane
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,10 +116,21 @@ def _run_columns(data: TimelineData) -> dict[str, np.ndarray]:
     return _columns(table[0], table[1], name=table[2], step=table[3], track=table[4])
 
 
+def _path_columns(data: TimelineData, path: PathLane) -> dict[str, np.ndarray]:
+    """The stretches of the critical path, on a track behind those of the trace."""
+    name = path.name + data.path_names
+    return _columns(path.start, path.end, name=name, step=path.step, track=len(data.trace.tracks))
+
+
+def _tracks(data: TimelineData) -> int:
+    """How many tracks have spans: the trace's, and the critical path."""
+    return len(data.trace.tracks) + (data.path is not None)
+
+
 def spans_of(data: TimelineData) -> tuple[Spans, tuple[Lane, ...]]:
     """Sorts what is drawn as a span into lanes."""
     columns = _by_track(data)
-    bounds = np.searchsorted(columns["track"], np.arange(len(data.trace.tracks) + 1)).tolist()
+    bounds = np.searchsorted(columns["track"], np.arange(_tracks(data) + 1)).tolist()
     row_of = np.zeros(len(columns["track"]), np.uint16)
     for a, b in itertools.pairwise(bounds):
         row_of[a:b] = sub_rows(columns["start"][a:b], columns["end"][a:b])
@@ -147,8 +159,10 @@ def _gap_column(
 def _by_track(data: TimelineData) -> dict[str, np.ndarray]:
     """Everything that is drawn as a span, by track, then start."""
     parts = [_event_columns(data.trace), _put_columns(data), _run_columns(data)]
+    if data.path is not None:
+        parts.append(_path_columns(data, data.path))
     columns = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-    order = _order(columns["start"], columns["track"], len(data.trace.tracks))
+    order = _order(columns["start"], columns["track"], _tracks(data))
     return {key: values[order] for key, values in columns.items()}
 
 

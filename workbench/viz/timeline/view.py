@@ -55,6 +55,7 @@ class TimelineView:
       spans: columns of the spans, sorted by lane, then start.
       columns: what the blob holds.
       nodes: name, op type and family of every name that a span may have.
+      path_names: number of the first name that only the lane of the critical path has.
       steps: the runs of main steps, as StepMetrics.per_step.
       scale: shared with other timelines; None where this one stands alone.
     """
@@ -68,6 +69,7 @@ class TimelineView:
     spans: Spans = dataclasses.field(repr=False)
     columns: Columns = dataclasses.field(repr=False)
     nodes: pd.DataFrame = dataclasses.field(repr=False)
+    path_names: int = dataclasses.field(repr=False)
     steps: pd.DataFrame = dataclasses.field(repr=False)
     scale: Scale | None = None
 
@@ -82,6 +84,7 @@ class TimelineView:
             "shown": self.scale.shown_ns if self.scale else 0,
             "families": [[f.name, f.code, f.pattern] for f in colors.FAMILIES],
             "gapNames": list(GAP_NAMES),
+            "pathNames": self.path_names,
             "lanes": [dataclasses.asdict(lane) for lane in self.lanes],
             "columns": [list(column) for column in self.columns.layout],
             "bytes": self.columns.size,
@@ -95,13 +98,15 @@ class TimelineView:
 
         Returns:
           Frame with op, family, spans (how many reach into the stretch), total_ns (their time
-          inside it) and longest_ns (the longest of them in full). Runs of steps are left out.
+          inside it) and longest_ns (the longest of them in full). Runs of steps and the lane of the
+          critical path are left out.
         """
         low = self.origin_ns + start_ns
         high = self.origin_ns + (self.duration_ns if end_ns is None else end_ns)
         inside = (self.spans.end >= low) & (self.spans.start <= high)
         family = self.nodes["family"].to_numpy()
         inside &= family[self.spans.name] != colors.RUN
+        inside &= self.spans.name < self.path_names
         start, end = self.spans.start[inside], self.spans.end[inside]
         # By number of (op, family): a text for each of a million spans takes seconds.
         kinds = self.nodes.groupby(["op", "family"], sort=False)
@@ -166,6 +171,7 @@ def timeline_view(
         spans=spans,
         columns=columns_of(data, spans, lanes, (origin, finish)),
         nodes=data.names,
+        path_names=data.path_names,
         steps=data.metrics.per_step,
     )
 

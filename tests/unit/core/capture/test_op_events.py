@@ -24,6 +24,7 @@ class FakeTracer:
     Attributes:
       ops: (scheduled_ns, start_ns, end_ns, step, node, thread) of each op.
       steps: (start_ns, end_ns, step, executor, tid, root) of each step.
+      edges: (source, target, 1 for a control edge) of each edge.
     """
 
     def __init__(self) -> None:
@@ -32,6 +33,7 @@ class FakeTracer:
         self.ops: list[tuple[int, ...]] = []
         self.steps: list[tuple[int, ...]] = []
         self.nodes = NODES
+        self.edges: list[tuple[int, int, int]] = []
         self.threads = [(700, "pool"), (701, "")]
         self.shuffled = False
 
@@ -62,6 +64,8 @@ class FakeTracer:
     def text(self, call: str) -> str:
         if call == "workbench_traced_nodes":
             header, rows = "node\top_name\top\tdevice", [(*node, CPU) for node in self.nodes]
+        elif call == "workbench_traced_edges":
+            return "".join("\t".join(map(str, edge)) + "\n" for edge in self.edges)
         else:
             assert call == "workbench_traced_threads"
             header, rows = "thread\ttid\tname", self.threads
@@ -173,7 +177,7 @@ def test_recordings_come_and_go_in_many_threads(tracer):
     assert not tracer.on
 
 
-def events_of(ops, steps, nodes=NODES, threads=((700, "pool"),)) -> OpEvents:
+def events_of(ops, steps, nodes=NODES, threads=((700, "pool"),), edges=()) -> OpEvents:
     """Of rows as the C functions have them."""
     columns = np.array(ops, np.int64).reshape(-1, 6).T
     start_ns, end_ns, step, _, tid, root = np.array(steps, np.int64).reshape(-1, 6).T
@@ -182,6 +186,7 @@ def events_of(ops, steps, nodes=NODES, threads=((700, "pool"),)) -> OpEvents:
         **dict(zip(names, columns, strict=True)),
         steps=StepEvents(start_ns=start_ns, end_ns=end_ns, step=step, tid=tid, root=root > 0),
         nodes=pd.DataFrame([(*node, CPU) for node in nodes], columns=["name", "op", "device"]),
+        edges=np.array(edges, np.int64).reshape(-1, 3),
         threads=pd.DataFrame(threads, columns=["tid", "name"]),
         lost=0,
     )
@@ -203,6 +208,18 @@ def test_ops_belong_to_the_run_on_whose_thread_their_step_began():
     assert ops.thread.tolist() == [700, 700, 700]
     assert (ops.start_ns - ops.scheduled_ns).tolist() == [1, 2, 0]
     assert ops.thread_names == {700: "pool"}
+
+
+def test_edges_join_distinct_nodes_each_once():
+    """Two executors of one graph have equal nodes; bookkeeping is left out."""
+    nodes = [*NODES, *NODES]
+    edges = [(0, 1, 1), (1, 2, 0), (1, 2, 0), (1, 2, 1), (4, 5, 0)]
+    events = events_of(
+        [(20, 21, 22, 100, 1, 0)], [(20, 25, 100, 1, 55, 1)], nodes=nodes, edges=edges
+    )
+    ops = op_columns(events, runs_of((55, 10, 40)))
+    assert ops.nodes["name"].tolist() == ["a", "b"]
+    assert ops.edges.tolist() == [[0, 1, 0], [0, 1, 1]]
 
 
 @pytest.mark.parametrize(

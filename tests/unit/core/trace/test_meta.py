@@ -25,6 +25,7 @@ WHOLE = TraceMeta(
     threads="recorded",
     thread_names={"Inter-op 0": "tf_Compute"},
     lost_ops=7,
+    left_out={"counters": 3},
     untraced=UntracedSteps(steps=9, step_ns=100, cpu_ns=150, run_ns=90, while_traced=True),
     source_cores=0.25,
     packs_when_idle=False,

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
+from tests.builders.any_trace import TRACKS, traces
 from tests.builders.traces import (
     CPU,
     START_NS,
@@ -26,11 +26,6 @@ from workbench.core.trace.trace import Trace, load_trace
 from workbench.errors import TraceError
 
 MS = 1_000_000
-TRACKS = (
-    ("Main step", "step", 0, ""),
-    ("Prefetch 0", "prefetch", 0, "input"),
-    ("Inter-op 0", "inter_op", 0, ""),
-)
 
 
 def one_item(**changes):
@@ -192,32 +187,6 @@ def test_a_broken_trace_is_not_saved(tmp_path):
 
 # --- files --------------------------------------------------------------------------------------
 
-NAMES = st.text(st.characters(codec="utf-8"), max_size=8)
-NUMBERS = st.integers(0, 2**40)
-
-
-@st.composite
-def traces(draw):
-    nodes = draw(st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=4))
-    node = st.integers(0, len(nodes) - 1)
-    event = st.tuples(NUMBERS, NUMBERS, NUMBERS, node, st.integers(0, 2), st.integers(0, 2**33))
-    stages = draw(st.lists(NAMES, max_size=3))
-    items = []
-    for number, stage in enumerate(stages):
-        a, b, c, d = sorted(draw(st.tuples(*[NUMBERS] * 4)))
-        missing = draw(st.booleans())
-        taken = (-1, -1, 1, 1, -1, -1) if missing else (c, d, 1, 1, 1, 0)
-        items.append((stage, number, a, b, *taken))
-    return make_trace(
-        draw(st.lists(event, max_size=12)),
-        nodes=nodes,
-        tracks=TRACKS,
-        runs=[(0, 1, 3, 9), (1, 1, 0, 5)],
-        items=items,
-        title=draw(NAMES),
-        capacity={"input": 2},
-    )
-
 
 @given(traces())
 def test_load_gives_what_was_saved(tmp_path_factory, trace):
@@ -231,7 +200,7 @@ def test_others_read_the_events_as_rows(tmp_path):
     frame = pd.read_parquet(tmp_path / "x.parquet")
     pd.testing.assert_frame_equal(frame, staged_trace().events)
     notes = pq.read_metadata(tmp_path / "x.parquet").metadata
-    assert notes[b"format_version"] == b"1"
+    assert notes[b"format_version"] == b"2"
 
 
 def test_saving_again_replaces_the_file_and_leaves_nothing_else(tmp_path):
@@ -252,6 +221,26 @@ def rewritten(path, *, columns=None, **metadata):
     return path
 
 
+def test_a_trace_of_the_first_format_has_no_edges_and_no_sources(saved):
+    """That format had five tables, and three columns of nodes."""
+    notes = json.loads(pq.read_metadata(saved).metadata[b"workbench_trace"])
+    del notes["tables"]["edges"], notes["tables"]["nodes"]["source"]
+    rewritten(saved, format_version="1", workbench_trace=json.dumps(notes))
+    read = load_trace(saved)
+    assert len(read.edges) == 0
+    assert set(read.nodes["source"]) == {""}
+    assert same(read, staged_trace())
+
+
+@pytest.mark.parametrize(
+    ("edge", "rule"),
+    [((0, 6, 0), "target is a row of `nodes`, 0 to 5"), ((0, 1, 2), "control is 0 or 1")],
+)
+def test_an_edge_joins_two_nodes(edge, rule):
+    with pytest.raises(TraceError, match=f"`edges`, row 0: {rule}"):
+        make_trace(edges=[edge]).self_check()
+
+
 @pytest.fixture
 def saved(tmp_path):
     staged_trace().save(tmp_path / "x.parquet")
@@ -260,7 +249,7 @@ def saved(tmp_path):
 
 def test_a_newer_format_asks_for_an_update(saved):
     rewritten(saved, format_version="3")
-    with pytest.raises(TraceError, match=r"Format 3; this Workbench reads 1\. Update it\."):
+    with pytest.raises(TraceError, match=r"Format 3; this Workbench reads 2\. Update it\."):
         load_trace(saved)
 
 
@@ -434,7 +423,7 @@ def flows_bind(document) -> bool:
 
     def around(event, name):
         return [
-            e["args"]
+            (e["args"]["stage"], e["args"]["item"])
             for e in by_phase(document, "X")
             if (e["name"], e["pid"], e["tid"]) == (name, event["pid"], event["tid"])
             and e["ts"] <= event["ts"] < e["ts"] + e["dur"]

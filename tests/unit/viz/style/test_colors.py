@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+from workbench.core.graph import op_families
 from workbench.viz.style import colors
 
 # panel, raised, well of each theme: what spans and swatches may stand on
@@ -138,7 +139,7 @@ def test_contrast_of_black_on_white_is_21() -> None:
     ],
 )
 def test_family_of(op: str, name: str, code: str) -> None:
-    assert colors.FAMILIES[colors.family_of(op, name)].code == code
+    assert colors.FAMILIES[op_families.family_of(op, name)].code == code
 
 
 NOT_MATRICES = """
@@ -152,13 +153,13 @@ SquaredDifference Sub Sum Tanh TopKV2 Where Xdivy
 
 @pytest.mark.parametrize("op", re.findall(r"\w+", NOT_MATRICES))
 def test_only_what_multiplies_matrices_is_a_dense_matmul(op: str) -> None:
-    assert colors.family_of(op, f"top_mlp/{op}") == colors.CONTROL
-    assert colors.family_of(op, f"gradients/top_mlp/{op}") == colors.GRADIENT
+    assert op_families.family_of(op, f"top_mlp/{op}") == op_families.CONTROL
+    assert op_families.family_of(op, f"gradients/top_mlp/{op}") == op_families.GRADIENT
 
 
 def test_families_of_many() -> None:
-    found = colors.families_of(["MatMul", "NoOp"], ["a", "b"])
-    assert found.tolist() == [colors.DENSE, colors.CONTROL]
+    found = op_families.families_of(["MatMul", "NoOp"], ["a", "b"])
+    assert found.tolist() == [op_families.DENSE, op_families.CONTROL]
     assert found.dtype == np.uint8
 
 

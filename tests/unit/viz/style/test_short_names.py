@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.viz.style.short_names import told_apart
+from workbench.viz.style.short_names import told_apart, without_folders
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,15 @@ def test_different_names_stay_different_and_fit(names: list[str], most: int) -> 
     short = told_apart(names, most)
     assert len(set(short)) == len(names)
     assert max(map(len, short)) <= most
+
+
+@pytest.mark.parametrize(
+    ("source", "short"),
+    [
+        ("/home/me/model/train.py:7 build", "train.py:7 build"),
+        ("Cell In[3]:2 f", "Cell In[3]:2 f"),
+        ("", ""),
+    ],
+)
+def test_a_line_of_code_by_its_file_alone(source: str, short: str) -> None:
+    assert without_folders(source) == short

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders.traces import unstaged_trace
 from workbench.viz.timeline import gaps
+from workbench.viz.timeline.view import timeline_view
 
 NONE = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
@@ -90,3 +94,18 @@ def test_busy_time_is_what_counting_says(pairs: list[tuple[int, int]], at: list[
     moments = np.array(at, np.int64)
     found = gaps.busy_time(start, start + length, moments)
     assert found.tolist() == [sum(min(max(t - s, 0), n) for s, n in pairs) for t in at]
+
+
+def test_a_trace_of_another_tool_does_not_know_whether_a_node_was_ready() -> None:
+    trace = unstaged_trace(2)
+    names = {
+        source: {
+            gaps.GAP_NAMES[kind]
+            for kind in timeline_view(
+                dataclasses.replace(trace, meta=dataclasses.replace(trace.meta, source=source))
+            ).spans.gap
+        }
+        for source in ("executor", "Chrome JSON")
+    }
+    assert "no ready node" in names["executor"]
+    assert names["Chrome JSON"] == names["executor"] - {"no ready node"} | {"no op"}

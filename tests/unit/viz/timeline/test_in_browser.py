@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import time
 import zlib
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.builders.javascript import evaluate
 from tests.builders.timelines import DECODE, MS, TRACE, in_browser
-from tests.builders.traces import START_NS, big_trace, make_trace, staged_trace
+from tests.builders.traces import STAGE_NODES, START_NS, big_trace, make_trace, staged_trace
 from workbench.viz.timeline.view import timeline_view
 
 SPAN = st.tuples(st.integers(0, 60), st.integers(0, 25), st.integers(0, 5), st.integers(1, 3))
@@ -47,6 +48,21 @@ def test_browser_reads_the_same_spans() -> None:
     assert found["delay"] == spans.delay.tolist()
     for column, name in (("name", "names"), ("op", "ops"), ("family", "family")):
         assert found[name] == view.nodes[column].iloc[spans.name].tolist()
+
+
+def test_a_span_names_the_line_that_made_its_op() -> None:
+    trace = staged_trace(2)
+    lines = ["/home/me/model/train.py:7 build", "Cell:3 f", *[""] * (len(trace.nodes) - 2)]
+    view = timeline_view(dataclasses.replace(trace, nodes=trace.nodes.assign(source=lines)))
+    found = in_browser(
+        view,
+        "[...model.name].map((_, i) => [spanName(model, i),"
+        " ...factsOf(model, i).filter(([label]) => label === 'Source').map(([, line]) => line)])",
+    )
+    read, hashed = (name for name, _ in STAGE_NODES)
+    shown = {name: line for name, *line in found}
+    assert shown.pop(read) == ["train.py:7 build"] and shown.pop(hashed) == ["Cell:3 f"]
+    assert set(map(tuple, shown.values())) == {()}
 
 
 def test_a_packed_trace_is_small_and_quick_to_pack() -> None:

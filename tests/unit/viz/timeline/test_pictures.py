@@ -8,6 +8,7 @@ import pytest
 
 from tests.builders.timelines import MS, TRACE, drawn_texts, in_browser, picture_of
 from tests.builders.traces import START_NS, make_trace, staged_trace, unstaged_trace
+from workbench.core.graph import op_families
 from workbench.viz.style import colors, format
 from workbench.viz.timeline.html import timeline_html, timeline_static_html
 from workbench.viz.timeline.scale import on_one_scale
@@ -55,7 +56,10 @@ def test_still_picture_is_small_and_tells_the_answer() -> None:
     assert "Main step" in drawn_texts(picture)
     # one shape for each family of a lane that is not empty
     fills = [path.get("fill") for path in picture.iter("{http://www.w3.org/2000/svg}path")]
-    assert {colors.FAMILIES[colors.LOOKUP].light, colors.FAMILIES[colors.INPUT].light} <= set(fills)
+    assert {
+        colors.FAMILIES[op_families.LOOKUP].light,
+        colors.FAMILIES[op_families.INPUT].light,
+    } <= set(fills)
     assert len(fills) < 30
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.builders.timelines import MS, TRACE, drawn_texts, picture_of
 from tests.builders.traces import START_NS, make_trace, staged_trace, unstaged_trace
+from workbench.core.graph import op_families
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
-from workbench.viz.style import colors
 from workbench.viz.timeline.gaps import GAP_NAMES
 from workbench.viz.timeline.html import timeline_static_html
 from workbench.viz.timeline.view import TimelineView, timeline_view
@@ -184,9 +184,9 @@ def test_strip_shares_add_up_to_the_busy_time() -> None:
     view = timeline_view(TRACE)
     busy = view.columns["stripBusy"].reshape(-1, 8).sum(axis=0) / 255
     binned = busy / 2048 * view.duration_ns / MS
-    assert binned[colors.LOOKUP] == pytest.approx(3, abs=0.05)
-    assert binned[colors.GRADIENT] == pytest.approx(1, abs=0.05)
-    assert binned[colors.INPUT] == 0
+    assert binned[op_families.LOOKUP] == pytest.approx(3, abs=0.05)
+    assert binned[op_families.GRADIENT] == pytest.approx(1, abs=0.05)
+    assert binned[op_families.INPUT] == 0
     wait = view.columns["stripWait"].sum() / 255 / 2048 * view.duration_ns / MS
     assert wait == pytest.approx(4, abs=0.05)
 

@@ -105,6 +105,17 @@ export function newController(s, parts, signal, onSelect) {
       const i = nextMatch(s.model, s.matches, s.selected < 0 ? s.window[0] : start[s.selected]);
       if (i >= 0) view.select(i, { reveal: true });
     },
+    // the op of the critical path before or after the selected one, or the middle of the window
+    alongPath(by) {
+      if (!s.model.critical || s.model.pending) return;
+      const { start } = s.model;
+      const order = pathOrder(s.model);
+      const now = s.selected < 0 ? (s.window[0] + s.window[1]) / 2 : start[s.selected];
+      const after = bisect(0, order.length, (k) => start[order[k]] > now);
+      const before = bisect(0, order.length, (k) => start[order[k]] >= now) - 1;
+      const i = order[by > 0 ? after : before];
+      if (i !== undefined) view.select(i, { reveal: true });
+    },
     focusSearch() {
       parts.search.focus();
     },
@@ -112,6 +123,10 @@ export function newController(s, parts, signal, onSelect) {
       s.flags[flag] = !s.flags[flag];
       if (flag === "table" && s.flags.table) fillTable(parts.table, s);
       if (flag === "table") parts.table.hidden = !s.flags.table;
+      if (flag === "path") {
+        s.layout = layoutLanes(s.model.lanes, s.flags.path);
+        view.refit();
+      }
       invalidate();
       return s.flags[flag];
     },

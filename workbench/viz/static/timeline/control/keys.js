@@ -11,6 +11,9 @@ const KEYS = {
   "[": (view) => view.moveStep(-1),
   "]": (view) => view.moveStep(1),
   "/": (view) => view.focusSearch(),
+  c: (view) => view.pressPath(),
+  ",": (view) => view.alongPath(-1),
+  ".": (view) => view.alongPath(1),
   Enter: (view) => view.nextMatch(),
   Escape: (view) => view.select(-1),
 };
@@ -23,6 +26,11 @@ export const KEY_HINTS = [
   [["0"], "all"],
   [["/"], "search"],
 ];
+export const PATH_HINTS = [
+  [["C"], "critical path"],
+  [[",", "."], "along it"],
+];
+export const PATH_WORDS = " C lights the critical path, comma and full stop follow it.";
 export const KEY_WORDS =
   "W and S zoom, A and D or the arrows pan, brackets change the step, F fits the selection, " +
   "0 shows all, slash searches, Enter goes to the next match, Escape clears.";

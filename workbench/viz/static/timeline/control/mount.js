@@ -3,13 +3,19 @@
 const BUTTON = "wb-btn";
 let mounted = 0;
 
+function hasPath(header) {
+  return header.lanes.some(({ kind }) => kind === "critical");
+}
+
 function buildParts(root, header, theme) {
   const id = `wb-timeline-${++mounted}`;
   const canvas = element("canvas", {
     class: "wb-lanes",
     tabindex: "0",
     role: "application",
-    "aria-label": `Timeline${header.title ? " of " + header.title : ""}. ${KEY_WORDS}`,
+    "aria-label":
+      `Timeline${header.title ? " of " + header.title : ""}. ${KEY_WORDS}` +
+      (hasPath(header) ? PATH_WORDS : ""),
     "aria-describedby": `${id}-about`,
   });
   const parts = {
@@ -63,6 +69,12 @@ function fillTools(parts, view, header, signal) {
   const kinds = new Set(header.lanes.map((lane) => lane.kind));
   const { tools } = parts;
   tools.append(parts.search, parts.found, element("span", { class: "wb-space" }));
+  view.pressPath = () => {};
+  if (hasPath(header)) {
+    const light = toggle("Critical path", "path", false);
+    view.pressPath = () => light.click();
+    tools.append(light);
+  }
   if (kinds.has("prefetch") && kinds.has("step")) tools.append(toggle("Flows", "flows", true));
   if (kinds.has("inter_op")) tools.append(toggle("Gaps", "gaps", true));
   tools.append(
@@ -80,7 +92,8 @@ function describer(parts, getView, signal) {
     if (i < 0) {
       const wheel = element("span", {}, "Click the timeline, then the wheel zooms; elsewhere ");
       wheel.append(element("kbd", {}, "Ctrl"), "wheel");
-      const hints = keyHints(KEY_HINTS);
+      const known = hasPath(model.header) ? [...KEY_HINTS, ...PATH_HINTS] : KEY_HINTS;
+      const hints = keyHints(known);
       hints.append(wheel);
       parts.about.replaceChildren(hints);
       return;
@@ -187,10 +200,11 @@ export function mount(root, header, buffer, { signal, onSelect = () => {} }) {
   watchPointer(parts.lanes, view, signal);
   watchPage(root, view, parts, header, signal);
   const fit = watchSize(root, parts, view, signal);
+  view.refit = fit;
   fit();
   view.setData = (data) => {
     const { flags } = view.state;
-    Object.assign(view.state, newState(decode(header, data), view.state.theme), { flags });
+    Object.assign(view.state, newState(decode(header, data), view.state.theme, flags));
     view.state.theme.stripKey = "";
     fit();
   };

@@ -1,10 +1,10 @@
-// Search by node name. Waits and runs have no node, so they never match.
+// Search by node name. Waits, runs and the critical path's lane have no node: they never match.
 export function findMatches(model, query) {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return null;
   const matches = new Uint8Array(model.names.length);
   model.names.forEach((name, k) => {
-    if (model.nameFamily[k] < WAIT && name.toLowerCase().includes(wanted)) matches[k] = 1;
+    if (k < model.pathNames && model.nameFamily[k] < WAIT && name.toLowerCase().includes(wanted)) matches[k] = 1;
   });
   return matches;
 }

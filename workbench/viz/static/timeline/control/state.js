@@ -12,11 +12,13 @@ function firstWindow(model) {
   return fitWindow(low, model.stepEnd[k + CONTEXT_STEPS], 0.04, model.duration);
 }
 
-export function newState(model, theme) {
+const OPENING_FLAGS = { flows: true, gaps: true, table: false, path: false };
+
+export function newState(model, theme, flags = { ...OPENING_FLAGS }) {
   return {
     model,
     theme,
-    layout: layoutLanes(model.lanes),
+    layout: layoutLanes(model.lanes, flags.path),
     window: firstWindow(model),
     width: 0,
     ratio: 1,
@@ -26,7 +28,7 @@ export function newState(model, theme) {
     hovered: -1,
     query: "",
     matches: null,
-    flags: { flows: true, gaps: true, table: false },
+    flags,
     x(t) {
       return GUTTER + (t - this.window[0]) * this.scale;
     },

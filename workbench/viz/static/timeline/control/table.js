@@ -4,7 +4,7 @@ export function inView(model, [from, to]) {
   const { start, dur, family, name, nameOp } = model;
   for (let i = 0; i < name.length; i++) {
     const end = start[i] + dur[i];
-    if (end < from || start[i] > to || family[i] === RUN) continue;
+    if (end < from || start[i] > to || family[i] === RUN || name[i] >= model.pathNames) continue;
     const key = nameOp[name[i]] * CLASSES + family[i];
     let row = groups.get(key);
     if (!row) {

@@ -86,16 +86,30 @@ export function decode(header, buffer = null) {
     duration: header.duration,
     shown: header.shown,
     pending: !buffer,
+    critical: columns.critical || null,
+    pathNames: header.pathNames,
     start: startsOf(header, columns),
     family: familiesOf(columns.name, columns.nameFamily),
     names: words(columns.nameText),
     ops: words(columns.opText),
+    sources: words(columns.sourceText),
     stepIndex,
     flowOfRun,
     flowOfStep,
     steps: columns.stepNumber.length,
     typicalStep: middle(columns.stepEnd.map((end, k) => end - columns.stepStart[k])),
   };
+}
+
+// the ops of the critical path by time; sorted when they are first asked for
+export function pathOrder(model) {
+  if (!model.order) {
+    const { critical, start } = model;
+    const ops = [];
+    for (let i = 0; i < critical.length; i++) if (critical[i]) ops.push(i);
+    model.order = ops.sort((a, b) => start[a] - start[b]);
+  }
+  return model.order;
 }
 
 function middle(values) {

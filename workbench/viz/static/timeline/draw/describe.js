@@ -10,10 +10,15 @@ export function factsOf(model, i) {
     if (model.nameOp.length && model.ops[model.nameOp[model.name[i]]] !== spanName(model, i)) {
       facts.push(["Op", model.ops[model.nameOp[model.name[i]]], -1]);
     }
+    const source = model.sources[model.nameSource[model.name[i]]];
+    if (source) facts.push(["Source", source, -1]);
   }
   facts.push(["Duration", duration(model.dur[i]), -1]);
   facts.push(lane.kind === "prefetch" ? stageFact(model, lane, i) : startFact(model, i));
-  if (family < WAIT) facts.push(["Dispatch", duration(model.delay[i]), -1]);
+  if (family < WAIT && lane.kind !== "critical") {
+    facts.push(["Dispatch", duration(model.delay[i]), -1]);
+    if (model.critical) facts.push(["Critical path", model.critical[i] ? "on it" : "not on it", -1]);
+  }
   facts.push(["Lane", lane.title, -1]);
   return facts;
 }

@@ -28,6 +28,7 @@ export function drawFrame(ctx, s) {
     else if (row.lane.kind === "buffer") drawBuffer(ctx, s, row);
     else drawSpans(ctx, s, row, merged);
   }
+  if (lightsPath(s)) drawPathLinks(ctx, s);
   ctx.restore();
   drawGutter(ctx, s, unit);
 }
@@ -138,8 +139,8 @@ function drawFlows(ctx, s) {
     const x0 = s.x(model.flowPut[k]);
     const x1 = s.x(model.flowTake[k]);
     if (x1 < GUTTER || x0 > s.width) continue;
-    const below = layout.rows[model.flowFrom[k]];
-    const above = layout.rows[model.flowTo[k]];
+    const below = layout.of[model.flowFrom[k]];
+    const above = layout.of[model.flowTo[k]];
     if (!below || !above) continue;
     const y0 = below.y;
     const y1 = above.y + above.height + 1;
@@ -161,7 +162,7 @@ function drawFlows(ctx, s) {
 
 function drawSelection(ctx, s) {
   const { model, layout, theme } = s;
-  const row = layout.rows[laneOf(model, s.selected)];
+  const row = layout.of[laneOf(model, s.selected)];
   const x = s.x(model.start[s.selected]);
   const width = Math.max(3, model.dur[s.selected] * s.scale);
   if (!row || x > s.width || x + width < GUTTER) return;

@@ -27,7 +27,9 @@ function drawColumns(ctx, s, row, merged) {
       continue;
     }
     const tall = Math.max(3, Math.round(share * row.height));
-    const alpha = (s.matches && !merged.hit[p] ? DIMMED : 1) * (family === RUN ? 0.09 : 1);
+    const off = leavesPath(s, row, family, merged.path[p]);
+    const shade = s.matches && !merged.hit[p] ? DIMMED : off ? OFF_PATH : 1;
+    const alpha = shade * (family === RUN ? 0.09 : 1);
     const fill = family === RUN ? s.theme.ink : family === WAIT ? s.theme.ink2 : s.theme.mark[family];
     if (held && held.tall === tall && held.fill === fill && held.alpha === alpha) continue;
     flush(p);
@@ -36,6 +38,7 @@ function drawColumns(ctx, s, row, merged) {
   }
   flush(pixels);
   ctx.globalAlpha = 1;
+  if (lightsPath(s)) drawPathFeet(ctx, s, row, merged);
 }
 
 function drawWait(ctx, s, row, i, x, width) {
@@ -81,7 +84,8 @@ function drawOp(ctx, s, row, i, x, width) {
   const family = model.family[i];
   const marked = !s.matches || s.matches[model.name[i]] === 1;
   const shown = width > 4 ? width - 1 : width;
-  ctx.globalAlpha = marked ? 1 : DIMMED;
+  const off = leavesPath(s, row, family, model.critical && model.critical[i]);
+  ctx.globalAlpha = !marked ? DIMMED : off ? OFF_PATH : 1;
   ctx.fillStyle = width >= PATTERN_MIN ? familyFill(ctx, theme, family) : theme.mark[family];
   ctx.fillRect(x, row.y, shown, row.height);
   if (theme.forced && width >= PATTERN_MIN) {
@@ -89,11 +93,12 @@ function drawOp(ctx, s, row, i, x, width) {
     ctx.lineWidth = 1;
     ctx.strokeRect(x + 0.5, row.y + 0.5, shown - 1, row.height - 1);
   }
-  if (width >= CODE_MIN && marked) drawOpLabel(ctx, s, row, i, x, shown, width);
   ctx.globalAlpha = 1;
+  if (width >= CODE_MIN && marked) drawOpLabel(ctx, s, row, i, x, shown, width, off);
+  if (lightsPath(s) && model.critical[i]) drawFoot(ctx, s, row, x, Math.max(1, shown));
 }
 
-function drawOpLabel(ctx, s, row, i, x, shown, width) {
+function drawOpLabel(ctx, s, row, i, x, shown, width, off) {
   const { theme, model } = s;
   const family = model.family[i];
   const left = Math.max(x, GUTTER);
@@ -103,12 +108,13 @@ function drawOpLabel(ctx, s, row, i, x, shown, width) {
   const code = model.header.families[family][1];
   const text = shorten(ctx, theme, width >= NAME_MIN ? name : code, room);
   if (!text) return;
-  if (theme.kinds[family] !== "plain") {
+  if (theme.kinds[family] !== "plain" && !off) {
     ctx.fillStyle = theme.fill[family];
     const wide = Math.min(room + 4, textWidth(ctx, theme, text) + 4);
     ctx.fillRect(left + 2, row.y + 3, wide, row.height - 6);
   }
-  ctx.fillStyle = theme.text[family];
+  // on a fill that is half gone the text of the family would be too faint
+  ctx.fillStyle = off ? theme.ink : theme.text[family];
   ctx.fillText(text, left + 4, row.y + row.height / 2);
 }
 
@@ -132,7 +138,8 @@ function drawGaps(ctx, s, row, merged) {
 
 export function drawSpans(ctx, s, row, into) {
   const { model } = s;
-  const merged = mergeLane(model, row.lane, s.window, into, s.matches, GAP_MIN);
+  const critical = lightsPath(s) ? model.critical : null;
+  const merged = mergeLane(model, row.lane, s.window, into, s.matches, GAP_MIN, critical);
   drawColumns(ctx, s, row, merged);
   if (s.flags.gaps) drawGaps(ctx, s, row, merged);
   for (const i of merged.singles) {

@@ -9,20 +9,24 @@ const BUFFER_HEIGHT = 38;
 const LANE_GAP = 4;
 const GROUP_END = 8;
 
-export function layoutLanes(lanes) {
+// The lane of the critical path has a row only where it is asked for; `of` is the row of each lane.
+export function layoutLanes(lanes, path = true) {
   const rows = [];
+  const of = [];
   const lines = [];
   let y = LANES_TOP;
   lanes.forEach((lane, k) => {
+    if (lane.kind === "critical" && !path) return;
     const height = lane.kind === "buffer" ? BUFFER_HEIGHT : LANE_HEIGHT;
-    rows.push({ lane, k, y, height });
+    rows.push((of[k] = { lane, k, y, height }));
     y += height + LANE_GAP;
-    if (k + 1 < lanes.length && lanes[k + 1].group !== lane.group) {
+    const next = lanes.slice(k + 1).find(({ kind }) => path || kind !== "critical");
+    if (next && next.group !== lane.group) {
       lines.push(y + GROUP_END - LANE_GAP - 1);
       y += GROUP_END;
     }
   });
-  return { rows, lines, height: Math.max(y + LANE_GAP, LANES_TOP + LANE_HEIGHT) };
+  return { rows, of, lines, height: Math.max(y + LANE_GAP, LANES_TOP + LANE_HEIGHT) };
 }
 
 export function rowAt(layout, y) {

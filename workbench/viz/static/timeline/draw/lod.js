@@ -12,19 +12,22 @@ export function newColumns(pixels) {
     pixels,
     cover: new Float64Array(pixels * CLASSES),
     hit: new Uint8Array(pixels),
+    path: new Uint8Array(pixels),
     singles: [],
     gaps: [],
   };
 }
 
 // Fills `into` for one lane: cover[pixel * CLASSES + family] is the share of the pixel that merged
-// spans of the family cover, hit[pixel] whether any of them is searched for; singles and gaps are
-// spans to draw, and spans before which a gap of at least `gapMin` px stands.
-export function mergeLane(model, lane, [from, to], into, matches, gapMin) {
+// spans of the family cover, hit[pixel] whether any of them is searched for, path[pixel] whether
+// any is marked in `critical`; singles and gaps are spans to draw, and spans before which a gap of
+// at least `gapMin` px stands.
+export function mergeLane(model, lane, [from, to], into, matches, gapMin, critical = null) {
   const { start, dur, family, name, gap } = model;
-  const { pixels, cover, hit, singles, gaps } = into;
+  const { pixels, cover, hit, path, singles, gaps } = into;
   cover.fill(0);
   hit.fill(0);
+  path.fill(0);
   singles.length = gaps.length = 0;
   const scale = pixels / (to - from);
   const gapNs = gapMin / scale;
@@ -45,9 +48,11 @@ export function mergeLane(model, lane, [from, to], into, matches, gapMin) {
     let stop = x + width;
     const pixel = x | 0;
     const marked = matches !== null && matches[name[i]] === 1;
+    const onPath = critical !== null && critical[i] === 1;
     if (x >= 0 && stop <= pixel + 1 && pixel < pixels) {
       cover[pixel * CLASSES + family[i]] += width;
       if (marked) hit[pixel] = 1;
+      if (onPath) path[pixel] = 1;
       continue;
     }
     if (x < 0) x = 0;
@@ -57,6 +62,7 @@ export function mergeLane(model, lane, [from, to], into, matches, gapMin) {
       const right = stop < p + 1 ? stop : p + 1;
       if (right > x) cover[p * CLASSES + family[i]] += right - x;
       if (marked) hit[p] = 1;
+      if (onPath) path[p] = 1;
       if (stop <= p + 1) break;
       x = p + 1;
     }

@@ -1,4 +1,4 @@
-"""Critical path: nodes with costs and the edges among them → longest path, slack of each node.
+"""Longest paths: nodes with costs and the edges among them → the longest path, slack of each node.
 
 Flat arrays in time and memory linear in nodes and edges; knows nothing of graphs but the numbers of
 their nodes. The cost-model executor uses the same definition.
@@ -19,7 +19,7 @@ _MOST_NS = 2**53
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class CriticalPath:
+class LongestPaths:
     """The longest path through a graph, and how late each node may be.
 
     Attributes:
@@ -38,15 +38,15 @@ class CriticalPath:
     length_ns: int
 
     def __repr__(self) -> str:
-        return f"CriticalPath({len(self.path)} of {len(self.slack_ns)} nodes, {self.length_ns} ns)"
+        return f"LongestPaths({len(self.path)} of {len(self.slack_ns)} nodes, {self.length_ns} ns)"
 
 
-def critical_path(
+def longest_paths(
     costs: Sequence[float] | np.ndarray,
     edges: Sequence[Sequence[int]] | np.ndarray,
     *,
     loops_back: np.ndarray | None = None,
-) -> CriticalPath:
+) -> LongestPaths:
     """Finds the longest path of a graph whose nodes have costs.
 
     Args:
@@ -73,7 +73,7 @@ def critical_path(
     length = max(to_sink, default=0)
     begins = [node for node, before in enumerate(producers) if not before]
     sink_ns, source_ns = np.array(to_sink, np.int64), np.array(from_source, np.int64)
-    return CriticalPath(
+    return LongestPaths(
         to_sink_ns=sink_ns,
         from_source_ns=source_ns,
         slack_ns=length - (source_ns + sink_ns - own),

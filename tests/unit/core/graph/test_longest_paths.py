@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders.graphs import graph
-from workbench.core.graph.critical_path import critical_path, loops_back_of
+from workbench.core.graph.longest_paths import longest_paths, loops_back_of
 from workbench.errors import OptionError, PlanError
 
 # a → b, c → d
@@ -18,39 +18,39 @@ DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
 
 
 def test_the_longer_branch_is_critical_and_the_other_has_slack():
-    found = critical_path([10, 30, 20, 5], DIAMOND)
+    found = longest_paths([10, 30, 20, 5], DIAMOND)
     assert found.length_ns == 45
     assert found.path == (0, 1, 3)
     assert found.to_sink_ns.tolist() == [45, 35, 25, 5]
     assert found.from_source_ns.tolist() == [10, 40, 30, 45]
     assert found.slack_ns.tolist() == [0, 0, 10, 0]
-    assert repr(found) == "CriticalPath(3 of 4 nodes, 45 ns)"
+    assert repr(found) == "LongestPaths(3 of 4 nodes, 45 ns)"
 
 
 def test_of_equal_paths_the_lower_numbers_are_named():
-    found = critical_path([1, 7, 7, 1], DIAMOND)
+    found = longest_paths([1, 7, 7, 1], DIAMOND)
     assert found.path == (0, 1, 3)
     assert found.slack_ns.tolist() == [0, 0, 0, 0]
 
 
 def test_the_path_begins_at_a_start_even_where_that_costs_nothing():
-    assert critical_path([5, 0, 0], [(2, 1), (1, 0)]).path == (2, 1, 0)
+    assert longest_paths([5, 0, 0], [(2, 1), (1, 0)]).path == (2, 1, 0)
 
 
 def test_parts_that_do_not_hang_together():
-    found = critical_path([3, 4, 2], [(0, 2)])
+    found = longest_paths([3, 4, 2], [(0, 2)])
     assert (found.path, found.length_ns) == ((0, 2), 5)
     assert found.slack_ns.tolist() == [0, 1, 0]
 
 
 def test_nothing_at_all():
-    found = critical_path([], [])
+    found = longest_paths([], [])
     assert (found.path, found.length_ns, len(found.slack_ns)) == ((), 0, 0)
     assert found.to_sink_ns.dtype == found.slack_ns.dtype == np.int64
 
 
 def test_costs_are_rounded_to_whole_nanoseconds():
-    found = critical_path(np.array([1.4, 1.6]), np.array([[0, 1]]))
+    found = longest_paths(np.array([1.4, 1.6]), np.array([[0, 1]]))
     assert found.to_sink_ns.tolist() == [3, 2]
 
 
@@ -68,13 +68,13 @@ def test_a_loop_counts_once():
     )
     edges = view.data[:, [0, 2]]
     ns = [1, 2, 4, 8, 16, 32, 64]
-    found = critical_path(ns, edges, loops_back=loops_back_of(view.ops))
+    found = longest_paths(ns, edges, loops_back=loops_back_of(view.ops))
     assert [view.names[node] for node in found.path] == ["start", "enter", "merge", "exit", "after"]
     assert found.length_ns == 1 + 2 + 4 + 32 + 64
     # the way through the body ends where it would go round again
     assert found.to_sink_ns[view.number("body")] == 8 + 16
     with pytest.raises(PlanError, match="node 2 is in a cycle, or behind one"):
-        critical_path(ns, edges)
+        longest_paths(ns, edges)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_loop_counts_once():
 )
 def test_what_is_no_graph_with_costs_is_refused(costs, edges, said):
     with pytest.raises(OptionError, match=said):
-        critical_path(costs, edges)
+        longest_paths(costs, edges)
 
 
 def every_path(count: int, edges: list[tuple[int, int]]) -> list[tuple[int, ...]]:
@@ -125,7 +125,7 @@ def test_it_is_what_every_path_written_out_gives(case):
     given_costs = [0] * len(costs)
     for node, cost in enumerate(costs):
         given_costs[names[node]] = cost
-    found = critical_path(given_costs, renamed)
+    found = longest_paths(given_costs, renamed)
     paths = [tuple(names[n] for n in path) for path in every_path(len(costs), edges)]
 
     def length(path):
@@ -146,9 +146,9 @@ def test_ten_thousand_nodes_take_no_noticeable_time():
     edges = np.sort(rng.integers(0, 10_000, (30_000, 2)), axis=1)
     edges = edges[edges[:, 0] < edges[:, 1]]
     costs = rng.integers(0, 1000, 10_000)
-    found = critical_path(costs, edges)
+    found = longest_paths(costs, edges)
     assert found.length_ns == costs[list(found.path)].sum()
     assert found.slack_ns.min() == 0
     # a chain is the deepest graph there is
     chain = np.stack([np.arange(9_999), np.arange(1, 10_000)], axis=1)
-    assert critical_path(costs, chain).length_ns == costs.sum()
+    assert longest_paths(costs, chain).length_ns == costs.sum()

@@ -1,0 +1,22 @@
+"""Findings of a trace by their keys."""
+
+from __future__ import annotations
+
+from workbench.core.analysis.findings.find import find
+from workbench.core.analysis.findings.finding import Finding
+from workbench.core.trace.trace import Trace
+
+
+def keys(trace: Trace) -> list[str]:
+    """What is found, in its order."""
+    return [each.key for each in find(trace)]
+
+
+def of(trace: Trace, key: str) -> Finding:
+    """The finding of a kind."""
+    return next(each for each in find(trace) if each.key == key)
+
+
+def plain(text: str) -> str:
+    """A sentence with plain spaces."""
+    return text.replace("\u00a0", " ").replace("\u2009", " ")

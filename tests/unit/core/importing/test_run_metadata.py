@@ -1,0 +1,96 @@
+"""RunMetadata and StepStats → Trace, and the message of each refusal."""
+
+from __future__ import annotations
+
+import pytest
+from tensorflow.core.protobuf.config_pb2 import RunMetadata
+
+from tests.builders.profiles import CPU, run_metadata, step_stats
+from workbench.core.importing.import_trace import import_trace
+from workbench.errors import TraceError
+
+US = 1_000
+START = 1_795_399_526_450_000_000
+OPS = [("w", "VarHandleOp", START, 2 * US), ("y", "MatMul", START + 3 * US, 5 * US)]
+
+
+def later(ops, by_ns):
+    return [(name, op, start + by_ns, length) for name, op, start, length in ops]
+
+
+def test_one_run_is_a_step():
+    trace = import_trace(run_metadata(OPS), title="mine")
+    trace.self_check()
+    frame = trace.to_pandas()
+    assert list(zip(frame["name"], frame["op"], frame["dur_ns"], frame["step"], strict=True)) == [
+        ("w", "VarHandleOp", 2 * US, 1),
+        ("y", "MatMul", 5 * US, 1),
+    ]
+    assert trace.steps().values.tolist() == [[1, 0, START, START + 8 * US]]
+    assert (trace.meta.title, trace.meta.source) == ("mine", "step_stats")
+    assert len(trace.edges) == 0
+
+
+def test_step_stats_are_as_good():
+    assert (
+        import_trace(step_stats(OPS))
+        .to_pandas()
+        .equals(import_trace(run_metadata(OPS)).to_pandas())
+    )
+
+
+def test_a_list_is_a_step_each():
+    trace = import_trace([run_metadata(OPS), step_stats(later(OPS, 20 * US))])
+    assert trace.steps()[["number", "track"]].values.tolist() == [[1, 0], [2, 0]]
+    assert len(trace.nodes) == 2
+
+
+def test_steps_at_one_time_are_of_several_clients():
+    trace = import_trace([run_metadata(OPS), run_metadata(later(OPS, US))])
+    assert trace.steps()[["number", "track"]].values.tolist() == [[1, 0], [2, 1]]
+
+
+def test_microseconds_alone_are_read():
+    """TensorFlow before 1.11 wrote no nanoseconds."""
+    message = RunMetadata()
+    message.step_stats.dev_stats.add(device=CPU).node_stats.add(
+        node_name="w", all_start_micros=7, op_end_rel_micros=3, all_end_rel_micros=4
+    )
+    trace = import_trace(message)
+    assert trace.events[["start_ns", "dur_ns"]].values.tolist() == [[7_000, 4_000]]
+
+
+def broken(**fields):
+    message = run_metadata(OPS)
+    node = message.step_stats.dev_stats[0].node_stats[1]
+    for name, value in fields.items():
+        setattr(node, name, value)
+    return message
+
+
+WHERE = f"step 1: node_stats 1 of device `{CPU}`"
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        (broken(node_name=""), f"{WHERE} has no `node_name`; an op needs a name and a start"),
+        (
+            broken(all_start_nanos=0, all_start_micros=0),
+            rf"{WHERE} \(`y`\) has no `all_start_nanos` or `all_start_micros`; an op needs a start",
+        ),
+        (
+            broken(all_end_rel_nanos=-4),
+            rf"{WHERE} \(`y`\): `all_end_rel_nanos` is -4; expected a time of 0 or more",
+        ),
+        (broken(all_start_nanos=1 << 62), r"`all_start_nanos` is 4611686018427387904; expected a"),
+        (broken(scheduled_micros=1 << 60), r"`scheduled_micros` is \d+; expected a time of 0"),
+        (run_metadata(OPS, device=""), "step 1: dev_stats 0 has no `device`; expected its name"),
+        (run_metadata([("_SOURCE", "NoOp", START, 1)]), "step 1 has no `node_stats`: it was run"),
+        (RunMetadata(), r"step 1 has no `node_stats`: .*RunOptions\.SOFTWARE_TRACE"),
+        ([run_metadata(OPS), RunMetadata()], "step 2 has no `node_stats`: it was run without a t"),
+    ],
+)
+def test_each_refusal_names_step_op_and_field(message, found):
+    with pytest.raises(TraceError, match=found):
+        import_trace(message)

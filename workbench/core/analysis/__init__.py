@@ -1,0 +1,1 @@
+"""A trace → why its steps take as long as they do."""

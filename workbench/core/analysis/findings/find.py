@@ -1,0 +1,112 @@
+"""A trace → Findings: asks for each kind, weighs what is claimed, ranks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from workbench.core.analysis.findings.buffer import buffer_verdict, fill_over_time, slow_stage
+from workbench.core.analysis.findings.client import client_time
+from workbench.core.analysis.findings.cores import lone_op, oversubscribed, too_few_cores
+from workbench.core.analysis.findings.finding import Claim, Finding, Findings, Verdict
+from workbench.core.analysis.findings.front import batch_only, front_on_compute_side
+from workbench.core.analysis.findings.lookups import many_small_ops
+from workbench.core.analysis.findings.scheduling import busy_threads, order_of_ready_ops, small_ops
+from workbench.core.analysis.findings.step_account import StepAccount, step_account
+from workbench.core.analysis.findings.tables import copied_tables, dense_gradients
+from workbench.core.trace.trace import Trace
+from workbench.number_words import duration, share
+
+_KINDS: tuple[Callable[[StepAccount], Claim | None], ...] = (
+    slow_stage,
+    front_on_compute_side,
+    many_small_ops,
+    copied_tables,
+    dense_gradients,
+    small_ops,
+    order_of_ready_ops,
+    busy_threads,
+    lone_op,
+    oversubscribed,
+    too_few_cores,
+    client_time,
+)
+# What costs less of a step drowns in the noise of a measurement.
+_WORTH = 0.02
+# What explains this much of the visible wait is its cause; what explains less is one of several.
+_CAUSE = 0.8
+# Where the step waits for less than this part of its time, there is no wait to find a cause of.
+_WAITS = 0.05
+# An unstaged step whose batch takes more of it than all else is bound by its input.
+_MOSTLY = 0.5
+_MOST_NODES, _MOST_SOURCES = 20, 3
+
+
+def find(trace: Trace) -> Findings:
+    """What makes the steps of a trace slow.
+
+    Args:
+      trace: taken by Workbench's own tracer, see `CaptureHook`.
+
+    Raises:
+      TraceError: it has no steps, or does not know which op feeds which.
+    """
+    account = step_account(trace)
+    claims = [claim for kind in _KINDS if (claim := kind(account)) is not None]
+    worth = [c for c in claims if account.per_step(c.share) >= _WORTH * account.step_ns]
+    wait_ns = account.per_step(account.waits)
+    found = [_weighed(account, claim, wait_ns) for claim in worth]
+    found.sort(key=lambda each: (not each.is_cause, -each.cost_ns, each.key))
+    return Findings(
+        trace=trace,
+        steps=account.steps,
+        step_ns=account.step_ns,
+        verdict=buffer_verdict(trace) or _unstaged_verdict(account),
+        found=tuple(found),
+        wait_ns=wait_ns,
+        not_explained_ns=_not_explained(account, worth),
+        fill=fill_over_time(trace),
+    )
+
+
+def _weighed(account: StepAccount, claim: Claim, wait_ns: float) -> Finding:
+    cost = account.per_step(claim.share)
+    waits = account.per_step(np.minimum(claim.share, account.waits)) / wait_ns if wait_ns else 0.0
+    first = claim.nodes[:_MOST_NODES]
+    sources = account.trace.nodes["source"].to_numpy(object)
+    lines = dict.fromkeys(sources[node] for node in first if sources[node])
+    return Finding(
+        key=claim.key,
+        title=claim.title,
+        evidence=claim.evidence,
+        cost_ns=cost,
+        gain_ns=claim.at_most_ns,
+        wait_share=waits,
+        is_cause=waits >= _CAUSE and wait_ns >= _WAITS * account.step_ns,
+        mend=claim.mend,
+        toggle=claim.toggle,
+        nodes=tuple(account.name[node] for node in first),
+        sources=tuple(lines)[:_MOST_SOURCES],
+    )
+
+
+def _not_explained(account: StepAccount, claims: Iterable[Claim]) -> float:
+    """Time in a step that is wait, and of which no claim says why."""
+    known = np.zeros(len(account.dur_ns))
+    for claim in claims:
+        known += claim.share
+    return account.per_step(np.maximum(account.waits - known, 0))
+
+
+def _unstaged_verdict(account: StepAccount) -> Verdict:
+    """What bounds steps without a stage: by what only the batch needs of the critical path."""
+    front = account.per_step(account.of_nodes(batch_only(account))) / account.step_ns
+    path = f"the critical path of {duration(account.step_ns)}"
+    needs = f"what needs only the batch is {share(front)} of {path}"
+    if not front:
+        needs = f"nothing that needs only the batch is on {path}"
+    seen = f"{needs}. There is no stage, so no buffer whose fill shows it"
+    if front >= _MOSTLY:
+        return Verdict(bound="input", words=f"The input is the bottleneck: {seen}.")
+    return Verdict(bound="step", words=f"The step is the bottleneck, not its input: {seen}.")

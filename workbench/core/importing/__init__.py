@@ -1,0 +1,1 @@
+"""Traces of other tools → Trace: TensorFlow's step stats, its profiler's XSpace, Chrome JSON."""

@@ -1,0 +1,1 @@
+"""Two traces aligned by node: where their difference comes from."""

@@ -1,0 +1,1 @@
+"""Findings of a trace as a list: cost, evidence, what mends it."""
