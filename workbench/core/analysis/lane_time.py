@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.trace.intervals import Intervals, gaps, intersection, subtract, union
+from workbench.core.trace.items import WAIT_MIN_NS
 from workbench.core.trace.trace import Trace
 
 # Names of a moment without an op; the first that holds counts.
@@ -25,8 +26,6 @@ GAP_NAMES = (
     "dispatch",
     "no ready node",
 )
-# A put or take under this had nothing to wait for.
-WAIT_MIN_NS = 20_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,6 +11,7 @@ import itertools
 import numpy as np
 
 from workbench.core.analysis.executed_graph import NO_EVENT, ExecutedGraph
+from workbench.core.trace.items import WAIT_MIN_NS
 
 # What the chain of a step is made of, by code.
 SEGMENT_KINDS = (
@@ -28,8 +29,6 @@ SEGMENT_KINDS = (
 OP, DISPATCH, THREAD_WAIT, CALL, RETURN, BETWEEN_STEPS, PUT, TAKE, BETWEEN_RUNS, NOT_TRACED = range(
     10
 )
-# A put or take that lasted longer had to wait.
-_WAITED_NS = 20_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ class _Walk:
         if before == NO_EVENT or not self._begins_round[graph.nodes[event]]:
             return before
         ready = int(graph.ready_ns[event])
-        if ready - int(graph.end_ns[before]) < _WAITED_NS:
+        if ready - int(graph.end_ns[before]) < WAIT_MIN_NS:
             return before
         return max(before, self._last_before(int(graph.run[event]), ready), key=self._end_of)
 
@@ -145,7 +144,7 @@ class _Walk:
         """A step took an item: where it waited, for the put of that item."""
         items = self._items
         put, asked = items.put_end[item], items.take_start[item]
-        if put > asked and items.take_end[item] - asked >= _WAITED_NS:
+        if put > asked and items.take_end[item] - asked >= WAIT_MIN_NS:
             self._reach(TAKE, put)
             return "put", item
         self._reach(TAKE, asked)
@@ -160,7 +159,7 @@ class _Walk:
         items = self._items
         begun, ended = items.put_start[item], items.put_end[item]
         run = self._runs.of(items.put_track[item], items.put_run[item])
-        if begun >= 0 and ended - begun >= _WAITED_NS:
+        if begun >= 0 and ended - begun >= WAIT_MIN_NS:
             freed = items.freed_room_for(item)
             if freed >= 0:
                 self._reach(PUT, items.take_end[freed])

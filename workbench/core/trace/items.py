@@ -16,6 +16,9 @@ from workbench.core.trace.tables import column_names
 _KIND, _ITEM, _WHO, _START, _END, _SIZE = range(6)
 _PUT, _TAKE = 0, 1
 
+# A put or take under this had nothing to wait for: it is an op, not a wait.
+WAIT_MIN_NS = 20_000
+
 BufferEvents = Mapping[str, np.ndarray]
 
 

@@ -76,9 +76,10 @@ def shaped(table: str, frame: pd.DataFrame) -> pd.DataFrame:
     """
     wanted = TABLES[table]
     names = column_names(table)
-    for name in names:
-        if name not in frame.columns and not _is_optional(table, name):
-            raise TraceError(f"table `{table}` has no column `{name}`; it needs {', '.join(names)}")
+    for column in wanted:
+        if column.name not in frame.columns and not column.optional:
+            needed = ", ".join(names)
+            raise TraceError(f"table `{table}` has no column `{column.name}`; it needs {needed}")
     unknown = [str(name) for name in frame.columns if name not in names]
     if unknown:
         raise TraceError(
@@ -89,10 +90,6 @@ def shaped(table: str, frame: pd.DataFrame) -> pd.DataFrame:
         index=pd.RangeIndex(len(frame)),
         columns=names,
     )
-
-
-def _is_optional(table: str, column: str) -> bool:
-    return any(each.name == column and each.optional for each in TABLES[table])
 
 
 def _held(frame: pd.DataFrame, column: Column) -> pd.Series:
@@ -195,8 +192,7 @@ def _edge_rules(edges: pd.DataFrame, nodes: int) -> Iterator[_Rule]:
     for name in ("source", "target"):
         outside = ~_within(edges[name].to_numpy(), nodes)
         yield "edges", outside, f"{name} is a row of `nodes`, 0 to {nodes - 1}", (name,)
-    yield "edges", edges["control"] > 1, "control is 0 or 1", ("control",)
-    yield "edges", edges["control"] < 0, "control is 0 or 1", ("control",)
+    yield "edges", ~_within(edges["control"].to_numpy(), 2), "control is 0 or 1", ("control",)
 
 
 def _run_rules(runs: pd.DataFrame, kind: np.ndarray) -> Iterator[_Rule]:

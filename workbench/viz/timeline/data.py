@@ -10,13 +10,12 @@ import pandas as pd
 
 from workbench.core.graph import op_families
 from workbench.core.trace.intervals import Intervals, union
+from workbench.core.trace.items import WAIT_MIN_NS
 from workbench.core.trace.metrics import StepMetrics, step_metrics
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors
 from workbench.viz.timeline.path import PATH_NAMES, PathLane, path_lane
 
-# A put or take under this had nothing to wait for: it is an op, not a wait.
-WAIT_MIN_NS = 20_000
 # Spans that are no node of the graph: their names follow those of the nodes.
 SPECIAL = (
     ("wait in take", colors.WAIT),

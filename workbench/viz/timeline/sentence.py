@@ -6,11 +6,12 @@ import numpy as np
 
 from workbench.core.graph import op_families
 from workbench.core.trace.intervals import covered, union
+from workbench.core.trace.items import WAIT_MIN_NS
 from workbench.core.trace.meta import STEP_STATS
 from workbench.core.trace.metrics import StepMetrics
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import format
-from workbench.viz.timeline.data import WAIT_MIN_NS, TimelineData
+from workbench.viz.timeline.data import TimelineData
 
 Pieces = tuple[tuple[str, bool], ...]
 

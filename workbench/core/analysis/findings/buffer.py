@@ -10,6 +10,7 @@ import pandas as pd
 from workbench.core.analysis.findings.finding import Claim, Verdict
 from workbench.core.analysis.findings.sentences import counted
 from workbench.core.analysis.findings.step_account import StepAccount
+from workbench.core.trace.items import WAIT_MIN_NS
 from workbench.core.trace.metrics import StepMetrics, step_metrics
 from workbench.core.trace.trace import Trace
 from workbench.number_words import decimal, duration, share
@@ -18,8 +19,6 @@ from workbench.number_words import decimal, duration, share
 _MOSTLY, _HARDLY = 0.5, 0.1
 # A stage run that mostly stands in its input op uses no core: a second one beside it costs none.
 _WAITING_INPUT = 0.5
-# A take of a buffer that holds an item takes less than a µs; one that lasts longer had to wait.
-_WAITED_NS = 20_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -109,7 +108,7 @@ def slow_stage(account: StepAccount) -> Claim | None:
     if takes is None or not metrics.take_wait_share:
         return None
     waits = metrics.per_step["take_wait_ns"]
-    waited = int((waits >= _WAITED_NS).sum())
+    waited = int((waits >= WAIT_MIN_NS).sum())
     seen = (
         f"{takes.empty} of {takes.count} takes find the buffer empty; the step waits "
         f"{duration(float(waits.mean()))} on average, {duration(metrics.take_wait_ns_p95)} at the "
