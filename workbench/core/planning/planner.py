@@ -11,27 +11,22 @@ import numpy as np
 
 from workbench.core.boundary.boundary import Boundary, Side
 from workbench.core.boundary.candidates import (
-    OWN_STAGE,
-    UNSTAGED,
-    WIDEST,
     Candidate,
     CandidateStage,
-    candidates_of,
     widest_chained,
 )
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.buffer_placement import buffer_device, is_gpu, stays_on_host
 from workbench.core.planning.edits import edits_of
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan, WidenedPut
-from workbench.core.prediction.predict import node_costs, predict
+from workbench.core.planning.weighing import weigh
+from workbench.core.prediction.predict import node_costs
 from workbench.core.prediction.prediction import Prediction
 from workbench.errors import OptionError
 
 if TYPE_CHECKING:
     from workbench.core.trace.trace import Trace
 
-# A rewrite must be predicted to gain this much over what the user has: less drowns in noise.
-_WORTH = 0.98
 _OUT_OF_RANGE = 11
 
 
@@ -70,7 +65,8 @@ def plan_stages(
     if trace is None:
         widest = [widest_chained(boundary, side, chosen) for side in boundary.sides]
         return plan_of(boundary, widest, chosen, compute_device=compute_device)
-    weighed = [_weigh(boundary, side, chosen, trace, int(count)) for side in boundary.sides]
+    costs = node_costs(trace, boundary.view)
+    weighed = [weigh(boundary, side, chosen, costs, cores=int(count)) for side in boundary.sides]
     return plan_of(
         boundary,
         [candidate for candidate, _ in weighed],
@@ -114,49 +110,6 @@ def plan_of(
         edits=tuple(edits),
         predictions=tuple(predictions),
         boundary=boundary,
-    )
-
-
-def _weigh(
-    boundary: Boundary, side: Side, options: SmartStageOptions, trace: Trace, cores: int
-) -> tuple[Candidate, list[Prediction]]:
-    """The best candidate for one side, and what those worth showing would give."""
-    costs = node_costs(trace, boundary.view)
-    candidates = candidates_of(boundary, side, options, cores=cores)
-    predictions = [predict(boundary, costs, candidate, cores=cores) for candidate in candidates]
-    # The first of these is what the user has: nothing is rewritten unless something beats it.
-    possible = [
-        i
-        for i, candidate in enumerate(candidates)
-        if not candidate.removes_own or not side.start.is_stage
-    ]
-    best = min(possible, key=lambda i: predictions[i].step_ms)
-    # What is simpler to understand wins where the gain over it would drown in noise.
-    for simpler in (possible[0], *_best_whole(candidates, predictions, possible)):
-        if predictions[best].step_ms > _WORTH * predictions[simpler].step_ms:
-            best = simpler
-            break
-    shown = [
-        dataclasses.replace(each, chosen=i == best)
-        for i, each in enumerate(predictions)
-        if i == best or _is_shown(candidates[i], options)
-    ]
-    return candidates[best], shown
-
-
-def _best_whole(
-    candidates: Sequence[Candidate], predictions: Sequence[Prediction], possible: Sequence[int]
-) -> list[int]:
-    """The fastest of the candidates that take all that may move, if there is one."""
-    whole = [i for i in possible if candidates[i].label.startswith(WIDEST)]
-    return [min(whole, key=lambda i: predictions[i].step_ms)] if whole else []
-
-
-def _is_shown(candidate: Candidate, options: SmartStageOptions) -> bool:
-    """Whether a table names it besides the chosen one: un-staged, the user's stage, the widest."""
-    threads = options.num_threads or 1
-    return candidate.label in (UNSTAGED, OWN_STAGE) or (
-        candidate.label.startswith(WIDEST) and candidate.stages[-1].num_threads == threads
     )
 
 

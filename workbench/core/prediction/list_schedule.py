@@ -8,11 +8,17 @@ import numpy as np
 
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.graph.longest_paths import longest_paths, loops_back_of
+from workbench.core.prediction.dispatch import NORMAL, Dispatch
 from workbench.core.prediction.pipeline import Work
+from workbench.core.prediction.ready_nodes import ByPath, KeepingShort, ReadyNodes
 
 # A side is summed up in this many pieces of equal length: enough to tell its narrow stretches,
 # where another side finds a free core, from its wide ones.
 _PIECES = 16
+# Threads that share cores take more CPU time together than one after the other: they evict each
+# other's caches, and wait at the ends of what they split.
+CROWDED = 1.2
 
 
 def schedule(
@@ -22,9 +28,10 @@ def schedule(
     *,
     threads: int,
     cores: float,
-    cores_per_op: float = 1.0,
+    node_cores: np.ndarray | None = None,
+    dispatch: Dispatch = NORMAL,
 ) -> Work:
-    """Runs the chosen nodes as soon as those that they depend on have ended, first come first.
+    """Runs the chosen nodes once those that they depend on have ended, as an executor would.
 
     Args:
       view: the graph.
@@ -32,7 +39,8 @@ def schedule(
       span_ns: float64 [nodes], time of each when it has a core; nodes of 0 take no thread.
       threads: nodes that run at one time.
       cores: what they share.
-      cores_per_op: that a running node can use.
+      node_cores: float64 [nodes], how many of them each node can use; None: one each.
+      dispatch: how the executor hands nodes to threads.
 
     Returns:
       The side's time, in pieces. A node inside a loop runs once, for as long as all its runs took.
@@ -41,36 +49,60 @@ def schedule(
     span = span_ns.tolist()
     begin, nodes = view.consumers.lists
     inside = chosen.tolist()
-    ready = [node for node in np.flatnonzero(chosen).tolist() if not waiting[node]]
-    running: list[tuple[float, int, int]] = []
-    passed: list[int] = list(reversed(ready))
-    queue: list[int] = []
-    head, now, order = 0, 0.0, 0
-    lengths: list[float] = []
-    counts: list[int] = []
-    while True:
-        # what costs nothing passes at once
-        while passed:
-            node = passed.pop()
+    threads = 1 if dispatch.serial else threads
+    ready = _ready_nodes(view, chosen, span_ns, threads, dispatch)
+
+    def freed(done: list[int]) -> list[int]:
+        """The nodes that can begin; what costs nothing passes at once."""
+        able = []
+        while done:
+            node = done.pop()
             if span[node] > 0:
-                queue.append(node)
+                able.append(node)
+            else:
+                done.extend(_released(node, waiting, inside, begin, nodes, through))
+        return able
+
+    roots = [node for node in np.flatnonzero(chosen).tolist() if not waiting[node]]
+    ready.add(None, freed(roots[::-1]))
+    uses = [1.0] * len(view) if node_cores is None else node_cores.tolist()
+    running: list[tuple[float, int, int, int]] = []
+    used = 0.0
+    idle = list(range(threads))
+    now, order = 0.0, 0
+    lengths: list[float] = []
+    counts: list[float] = []
+    busy: list[float] = []
+    while True:
+        resting = []
+        for thread in idle:
+            taken = ready.take(thread)
+            if taken is None:
+                resting.append(thread)
                 continue
-            passed.extend(_released(node, waiting, inside, begin, nodes, through))
-        while head < len(queue) and len(running) < threads:
-            node = queue[head]
-            head += 1
             order += 1
-            heapq.heappush(running, (now + span[node], order, node))
+            used += uses[taken]
+            heapq.heappush(running, (now + span[taken], order, taken, thread))
+        idle = resting
         if not running:
             break
         count = len(running)
-        end, _, node = heapq.heappop(running)
+        end, _, node, thread = heapq.heappop(running)
         if end > now:
-            lengths.append((end - now) * max(1.0, cores_per_op * count / cores))
+            lengths.append((end - now) * slowdown(used, cores))
             counts.append(count)
+            busy.append(min(cores, used))
             now = end
-        passed.extend(_released(node, waiting, inside, begin, nodes, through))
-    return _summed_up(np.array(lengths), np.array(counts, float), cores, cores_per_op)
+        used -= uses[node]
+        ready.add(thread, freed(_released(node, waiting, inside, begin, nodes, through)))
+        idle.insert(0, thread)
+    ops = [0.0] * len(counts) if dispatch.serial else counts
+    return _summed_up(np.array(lengths), np.array(ops), np.array(busy))
+
+
+def slowdown(wanted: float, cores: float) -> float:
+    """How many times as long work takes that could use `wanted` cores."""
+    return 1.0 if wanted <= cores else CROWDED * wanted / cores
 
 
 def puts_to_takes(view: GraphView) -> list[tuple[int, int]]:
@@ -120,20 +152,43 @@ def _released(
     return found
 
 
-def _summed_up(lengths: np.ndarray, counts: np.ndarray, cores: float, cores_per_op: float) -> Work:
-    """The same in a few pieces, each with the mean of what it holds."""
+def _ready_nodes(
+    view: GraphView, chosen: Bools, span_ns: np.ndarray, threads: int, dispatch: Dispatch
+) -> ReadyNodes:
+    if dispatch.by_path:
+        return ByPath(_longest_paths(view, chosen, span_ns))
+    return KeepingShort(span_ns, threads, dispatch.short_ns)
+
+
+def _longest_paths(view: GraphView, chosen: Bools, span_ns: np.ndarray) -> list[float]:
+    """For each chosen node the time of the longest path that begins with it."""
+    edges = np.concatenate([view.data[:, [0, 2]], view.control])
+    found = longest_paths(
+        np.where(chosen, span_ns, 0.0),
+        edges[chosen[edges[:, 0]] & chosen[edges[:, 1]]],
+        loops_back=loops_back_of(view.ops),
+    )
+    lengths: list[float] = found.to_sink_ns.tolist()
+    return lengths
+
+
+def _summed_up(lengths: np.ndarray, ops: np.ndarray, busy: np.ndarray) -> Work:
+    """The same in a few pieces, each with the mean of what it holds.
+
+    Args:
+      lengths: of each stretch, in ns.
+      ops: how many run in it on the inter-op pool.
+      busy: cores that it uses.
+    """
     if not len(lengths):
         return Work()
     ends = np.cumsum(lengths)
     edges = np.linspace(0.0, ends[-1], _PIECES + 1)
-    used = np.minimum(cores, counts * cores_per_op)
-    pieces = []
     by_end = [
         np.interp(edges, np.concatenate(([0.0], ends)), np.concatenate(([0.0], np.cumsum(of))))
-        for of in (lengths * counts, lengths * used)
+        for of in (lengths * ops, lengths * busy)
     ]
-    ops, busy = (np.diff(each) for each in by_end)
     length = ends[-1] / _PIECES
-    for of_ops, of_busy in zip(ops.tolist(), busy.tolist(), strict=True):
-        pieces.append((length, of_ops / length, of_busy / length))
-    return Work(pieces=tuple(pieces))
+    of_ops, of_cores = (np.diff(each) / length for each in by_end)
+    pieces = zip(of_ops.tolist(), of_cores.tolist(), strict=True)
+    return Work(pieces=tuple((length, pooled, used) for pooled, used in pieces))

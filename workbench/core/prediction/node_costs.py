@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.prediction.dispatch import NORMAL, Dispatch
 from workbench.core.prediction.list_schedule import schedule
 from workbench.core.prediction.pipeline import Input, PipelineStage, Work, outside_ops
 
@@ -24,8 +25,10 @@ class Costs:
     Attributes:
       span_ns: float64 [nodes], time of each node in a step when it has the cores that it can use,
         wherever it runs; with what the executor does around it, without inputs.
-      cores_per_op: cores that a running op uses, on average: above 1 where ops use several
-        threads, below 1 where they wait by themselves.
+      cores_per_op: cores that a running op uses where it does not split its work: below 1 where ops
+        wait by themselves.
+      cores_per_split: cores that an op uses which splits its work among intra-op threads.
+      splits: bool [nodes], which nodes do; None: none does.
       inputs: what delivers the items, by number of its node.
       client_ns: time of a step before its first op.
       unmatched_ns: time in a step of ops that the graph lacks: those that TensorFlow added.
@@ -33,12 +36,18 @@ class Costs:
       cores: of the machine.
       inter_op_threads: of the session; 0 is one for each core.
       packs: the machine keeps a process that mostly waits on few cores.
+      runs: float64 [nodes], how often each runs in a step; None where it is not known.
+      dispatch: how the executor hands nodes to threads.
       scale: measured step time against the simulation of what was traced, where that cannot be
         explained otherwise; every prediction is multiplied by it.
+      as_traced_ns: of a step, simulated with the spans as they were traced; 0 where the trace does
+        not say how long an untraced step takes.
     """
 
     span_ns: np.ndarray
     cores_per_op: float = 1.0
+    cores_per_split: float = 1.0
+    splits: np.ndarray | None = None
     inputs: dict[int, Input] = dataclasses.field(default_factory=dict)
     client_ns: float = 0.0
     unmatched_ns: float = 0.0
@@ -46,12 +55,22 @@ class Costs:
     cores: int = 1
     inter_op_threads: int = 0
     packs: bool = False
+    runs: np.ndarray | None = None
+    dispatch: Dispatch = NORMAL
     scale: float = 1.0
+    as_traced_ns: float = 0.0
+
+    @property
+    def node_cores(self) -> np.ndarray:
+        """Cores that each node uses while it runs, float64 [nodes]."""
+        if self.splits is None:
+            return np.full(len(self.span_ns), self.cores_per_op)
+        return np.where(self.splits, self.cores_per_split, self.cores_per_op)
 
     @property
     def work_ns(self) -> np.ndarray:
         """CPU time of each node in a step, float64 [nodes]."""
-        work = self.span_ns * self.cores_per_op
+        work = self.span_ns * self.node_cores
         for node, each in self.inputs.items():
             work[node] += each.work.cpu_ns
         return work
@@ -63,6 +82,14 @@ class Costs:
         for node, each in self.inputs.items():
             wait[node] = each.wait_ns
         return wait
+
+    def dispatched(self, dispatch: Dispatch) -> Costs:
+        """What the same nodes cost on another executor."""
+        if self.runs is None or dispatch == self.dispatch:
+            return dataclasses.replace(self, dispatch=dispatch)
+        saved = (self.dispatch.op_ns - dispatch.op_ns) * self.runs
+        span_ns = np.maximum(self.span_ns - saved, 0.0)
+        return dataclasses.replace(self, span_ns=span_ns, dispatch=dispatch)
 
     def pool(self, cores: int) -> int:
         """Inter-op threads on a machine of `cores` cores."""
@@ -128,7 +155,9 @@ class Costs:
             self.span_ns,
             threads=self.pool(cores),
             cores=cores,
-            cores_per_op=self.cores_per_op,
+            node_cores=self.node_cores,
+            dispatch=self.dispatch,
         )
-        added = (unmatched_ns, 1.0, min(float(cores), self.cores_per_op))
+        pooled = 0.0 if self.dispatch.serial else 1.0
+        added = (unmatched_ns, pooled, min(float(cores), self.cores_per_op))
         return work.then(Work(pieces=(added,))) if unmatched_ns > 0 else work

@@ -59,7 +59,8 @@ class NodeSpans:
       step: the compute side.
       stages: what ran ahead, by name of the stage.
       inputs: what delivered the items, wherever it ran.
-      client_ns: from the call of a step to its first op, the median.
+      client_ns: of a step outside of its ops: before its first one and from its last one to the
+        next call, the medians.
       step_scales: time of all ops of each step against the mean.
     """
 
@@ -208,10 +209,17 @@ def _undisturbed(trace: Trace) -> pd.DataFrame:
 
 
 def _client_ns(trace: Trace, main: pd.DataFrame) -> float:
-    first = main.groupby("step")["start_ns"].min()
-    before = first - trace.steps().drop_duplicates("number").set_index("number")["start_ns"]
-    before = before.dropna()
-    return max(0.0, float(before.median())) if len(before) else 0.0
+    """What a step takes before its first op and after its last one, without waits in a take."""
+    steps = trace.steps()
+    ends = main["start_ns"].astype(np.int64) + main["dur_ns"]
+    first = steps["number"].map(main.groupby("step")["start_ns"].min())
+    last = steps["number"].map(ends.groupby(main["step"]).max())
+    items = trace.items[trace.items["take_start_ns"] >= 0]
+    waited = (items["take_end_ns"] - items["take_start_ns"]).groupby(items["take_step"]).max()
+    before = (first - steps["start_ns"] - steps["number"].map(waited).fillna(0)).dropna()
+    # the next call of the same client
+    after = (steps.groupby("track")["start_ns"].shift(-1) - last).dropna()
+    return sum(max(0.0, float(each.median())) for each in (before, after) if len(each))
 
 
 def _step_scales(ops: pd.DataFrame) -> tuple[float, ...]:

@@ -15,7 +15,9 @@ import numpy as np
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import Candidate
 from workbench.core.graph.graph_view import GraphView
+from workbench.core.prediction.dispatch import NORMAL, Dispatch
 from workbench.core.prediction.input_costs import input_cost
+from workbench.core.prediction.intra_op import splits_work
 from workbench.core.prediction.node_costs import STAGE_RUN_NS, Costs
 from workbench.core.prediction.node_spans import NodeSpans, node_spans
 from workbench.core.prediction.pipeline import Pipeline
@@ -25,27 +27,27 @@ from workbench.core.prediction.simulator import Simulated, simulate
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 
-# Between two ops the executor takes 150 to 660 ns, untraced: chains, wide graphs, a DLRM of 441
-# nodes, 1 and 2 threads.
-_OP_NS = 300.0
 # Of a step before its first op, where a trace has none: a session.run of a small graph.
 _CLIENT_NS = 60_000.0
 # How far spans are stretched, and until the simulation is how near to what was measured.
 _LEAST_STRETCH, _MOST_STRETCH, _NEAR = 0.25, 2.0, 0.005
 _WIDER, _HALVINGS = 1.1, 7
+# So often the stretch is looked for along a straight line first.
+_STRAIGHT = 3
 # Ops that use fewer cores than this after a wait had to share one.
 _SHARED = 0.95
 # Sharing a core after waits takes CPU time that is none of the ops': found in this many rounds.
 _CORRECTIONS = 3
 
 
-def node_costs(trace: Trace, view: GraphView) -> Costs:
+def node_costs(trace: Trace, view: GraphView, dispatch: Dispatch = NORMAL) -> Costs:
     """What each node of a graph costs.
 
     Args:
       trace: of warm steps, taken by `CaptureHook` after ten or more untraced ones: their time and
         CPU time are noted in it. Of another trace the spans are taken as they are.
       view: the graph that was run, as the user built it; the trace may be of any candidate.
+      dispatch: of the executor that ran it.
     """
     seen = node_spans(trace, view)
     meta = trace.meta
@@ -56,7 +58,7 @@ def node_costs(trace: Trace, view: GraphView) -> Costs:
     cores = meta.cores or 1
     used = min(max(meta.source_cores or 0.0, 0.0), float(cores))
     costs = Costs(
-        span_ns=ns + _OP_NS * runs,
+        span_ns=ns + dispatch.op_ns * runs,
         inputs={each.node: input_cost(each, view, used, untraced.step_ns) for each in seen.inputs},
         client_ns=seen.client_ns or _CLIENT_NS,
         unmatched_ns=sum(side.unmatched_ns for side in sides),
@@ -64,6 +66,9 @@ def node_costs(trace: Trace, view: GraphView) -> Costs:
         cores=cores,
         inter_op_threads=meta.inter_op_threads,
         packs=meta.packs_when_idle is True,
+        runs=runs,
+        splits=splits_work(view.ops, ns),
+        dispatch=dispatch,
     )
     if not untraced.step_ns:
         return costs
@@ -114,16 +119,18 @@ def _fitted(
     wanted = float(step_ns)
     elsewhere = costs.client_ns + len(seen.stages) * STAGE_RUN_NS
     elsewhere += sum(each.work.cpu_ns for each in costs.inputs.values())
+    splitting = float(costs.span_ns[costs.splits].sum()) if costs.splits is not None else 0.0
     # without the CPU time every op is taken to use one core
     work = 0.0 if cpu_ns is None else max(cpu_ns - elsewhere, 0.05 * total)
 
     def stretched(by: float, crowding: float) -> tuple[Costs, Pipeline]:
-        per_op = work / crowding / (total * by) if work else 1.0
+        per_op, per_split = _cores(work / crowding / by, total, splitting, costs.cores)
         longer = dataclasses.replace(
             costs,
             span_ns=costs.span_ns * by,
             unmatched_ns=costs.unmatched_ns * by,
-            cores_per_op=min(per_op, float(costs.cores)),
+            cores_per_op=per_op,
+            cores_per_split=per_split,
         )
         return longer, traced_pipeline(view, seen, longer)
 
@@ -132,12 +139,39 @@ def _fitted(
         return simulate(pipeline, cores=costs.cores, pool=pool, packs=costs.packs)
 
     crowding = 1.0
-    for _ in range(_CORRECTIONS if costs.packs else 1):
+    as_traced_ns = simulated(stretched(1.0, crowding)[1]).step_ns
+    for _ in range(_CORRECTIONS):
         by = _stretch(lambda by: simulated(stretched(by, crowding)[1]).step_ns, wanted)  # noqa: B023
         fitted, pipeline = stretched(by, crowding)
         result = simulated(pipeline)
-        crowding = result.cpu_ns / pipeline.cpu_ns
-    return dataclasses.replace(fitted, scale=float(wanted / result.step_ns))
+        alone = float(fitted.work_ns.sum()) + fitted.unmatched_ns * fitted.cores_per_op
+        before, crowding = crowding, max(1.0, (result.cpu_ns - elsewhere) / alone)
+        if abs(crowding - before) <= _NEAR:
+            break
+    return dataclasses.replace(
+        fitted, scale=float(wanted / result.step_ns), as_traced_ns=float(as_traced_ns)
+    )
+
+
+def _cores(work: float, total: float, splitting: float, cores: int) -> tuple[float, float]:
+    """Cores that an op uses which does not split its work, and one that does.
+
+    Args:
+      work: CPU time of all ops; 0 where it is not known.
+      total: their time.
+      splitting: the time of those that split their work.
+      cores: of the machine.
+    """
+    if not work:
+        return 1.0, 1.0
+    most, rest = float(cores), total - splitting
+    if work <= total or not splitting:
+        # ops wait by themselves, or more of them split their work than is known
+        return min(work / total, most), min(work / total, most)
+    per_split = (work - rest) / splitting
+    if per_split <= most or not rest:
+        return 1.0, min(per_split, most)
+    return min((work - most * splitting) / rest, most), most
 
 
 def _stretch(lasts: Callable[[float], float], wanted: float) -> float:
@@ -148,6 +182,17 @@ def _stretch(lasts: Callable[[float], float], wanted: float) -> float:
     now = lasts(1.0)
     if abs(now - wanted) <= _NEAR * wanted:
         return 1.0
+    # Most steps grow with their ops.
+    by, at, before = 1.0, now, (0.0, 0.0)
+    for _ in range(_STRAIGHT):
+        slope = (at - before[1]) / (by - before[0])
+        before = by, at
+        by = by + (wanted - at) / slope if slope > 0 else 0.0
+        if not _LEAST_STRETCH <= by <= _MOST_STRETCH or by == before[0]:
+            break
+        at = lasts(by)
+        if abs(at - wanted) <= _NEAR * wanted:
+            return by
     longer = now < wanted
     end = _MOST_STRETCH if longer else _LEAST_STRETCH
     reached = lasts(end) * (1 - _NEAR if longer else 1 + _NEAR)

@@ -1,0 +1,130 @@
+"""Predictions: what each setting would give, and whether the replay of the trace holds."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+
+from workbench.core.what_if.scenario import Scenario
+from workbench.display import Displayed
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Replay:
+    """The traced steps, simulated as they were.
+
+    Attributes:
+      measured_ms: a step, untraced.
+      simulated_ms: the same, simulated with the costs that predictions use.
+      as_traced_ms: simulated with the ops' times as the tracer saw them.
+    """
+
+    measured_ms: float
+    simulated_ms: float
+    as_traced_ms: float
+
+    @property
+    def error(self) -> float:
+        """How much longer the simulated step is, as a share of the measured one."""
+        return self.simulated_ms / self.measured_ms - 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Predicted:
+    """What one setting would give.
+
+    Attributes:
+      scenario: the setting.
+      step_ms: time of a step in the steady state. low_ms, high_ms: its 95 % interval, from how far
+        predictions of such changes were off.
+      ratio, low, high: steps/s (samples/s where the batch has another size) against the traced
+        setting's.
+      limited_by: what bounds the step, such as "the step" or "the cores".
+      bound_ms: the least time that this allows.
+      plan: in words, where stages run and with how many threads; "" without a stage.
+    """
+
+    scenario: Scenario
+    step_ms: float
+    low_ms: float
+    high_ms: float
+    ratio: float
+    low: float
+    high: float
+    limited_by: str
+    bound_ms: float
+    plan: str = ""
+
+    @property
+    def label(self) -> str:
+        """Name of the setting."""
+        return self.scenario.label
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Withheld:
+    """A setting of which nothing is predicted.
+
+    Attributes:
+      scenario: the setting.
+      reason: why, a sentence.
+    """
+
+    scenario: Scenario
+    reason: str
+
+    @property
+    def label(self) -> str:
+        """Name of the setting."""
+        return self.scenario.label
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Predictions(Displayed):
+    """What other settings of a traced program would give.
+
+    Attributes:
+      title: of the trace.
+      traced: the setting that was traced.
+      replay: whether the simulation holds for it; None where the trace does not say how long an
+        untraced step takes.
+      found: the fastest first; among them the traced setting.
+      withheld: settings of which nothing is predicted, and why.
+    """
+
+    title: str
+    traced: Scenario
+    replay: Replay | None
+    found: tuple[Predicted, ...]
+    withheld: tuple[Withheld, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Predictions({len(self.found)} settings, {len(self.withheld)} withheld)"
+
+    @property
+    def best(self) -> Predicted | None:
+        """The setting predicted to train most samples a second."""
+        return max(self.found, key=lambda each: each.ratio, default=None)
+
+    def of(self, label: str) -> Predicted | None:
+        """What is predicted of the setting of that name; None where nothing is."""
+        return next((each for each in self.found if each.label == label), None)
+
+    @property
+    def df(self) -> pd.DataFrame:
+        """One row for each setting, by label; of those withheld the reason alone."""
+        columns = ["steps_per_s", "step_ms", "low_ms", "high_ms", "ratio", "low", "high"]
+        columns += ["limited_by", "bound_ms", "plan", "withheld"]
+        rows = {
+            each.label: [
+                1e3 / each.step_ms,
+                *(each.step_ms, each.low_ms, each.high_ms),
+                *(each.ratio, each.low, each.high),
+                *(each.limited_by, each.bound_ms, each.plan, ""),
+            ]
+            for each in self.found
+        }
+        rows |= {each.label: [None] * 10 + [each.reason] for each in self.withheld}
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+        return table.rename_axis("setting")

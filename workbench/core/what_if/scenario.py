@@ -1,0 +1,63 @@
+"""Scenario: settings under which a program could run."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from workbench.core.options import Optimizations, require_at_least
+from workbench.errors import OptionError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """Settings under which a program could run; of what is None the traced setting stays.
+
+    Attributes:
+      optimizations: the toggles.
+      cores: of the machine.
+      inter_op_threads: of the session.
+      batch_ratio: size of a batch against that of the trace.
+    """
+
+    optimizations: Optimizations = dataclasses.field(default_factory=Optimizations)
+    cores: int | None = None
+    inter_op_threads: int | None = None
+    batch_ratio: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("cores", "inter_op_threads"):
+            if getattr(self, name) is not None:
+                require_at_least(name, getattr(self, name), 1)
+        if not self.batch_ratio > 0:
+            raise OptionError(f"batch_ratio is {self.batch_ratio!r}; expected a number above 0")
+
+    @property
+    def graph(self) -> GraphKey:
+        """Which graph the program builds for it."""
+        on = self.optimizations
+        return GraphKey(staged=on.stage is not None, fused=on.fused_embeddings)
+
+    @property
+    def label(self) -> str:
+        """A short name, as tables show it."""
+        others = [
+            (f"{self.cores} cores", self.cores),
+            (f"{self.inter_op_threads} inter-op threads", self.inter_op_threads),
+            (f"batch × {self.batch_ratio:g}", self.batch_ratio != 1.0),
+        ]
+        named = [name for name, given in others if given]
+        toggles = self.optimizations.label()
+        return " + ".join(named if named and toggles == "off" else [toggles, *named])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GraphKey:
+    """What decides which graph a program builds.
+
+    Attributes:
+      staged: with the user's own stage.
+      fused: version of its fused lookups; None for stock ones.
+    """
+
+    staged: bool = False
+    fused: str | None = None

@@ -1,0 +1,224 @@
+"""One trace, the graphs of a program and settings → Predictions."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from workbench.core.boundary.boundary import Boundary, Side
+from workbench.core.boundary.candidates import (
+    OWN_STAGE,
+    UNSTAGED,
+    Candidate,
+    CandidateStage,
+    own_stage,
+)
+from workbench.core.options import ExecutorPolicy, StageOptions
+from workbench.core.planning.weighing import weigh
+from workbench.core.prediction.dispatch import dispatch_of
+from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.predict import node_costs, predict
+from workbench.core.prediction.prediction import Prediction
+from workbench.core.trace.trace import Trace
+from workbench.core.what_if.batch_costs import costs_at_batch
+from workbench.core.what_if.graph_costs import costs_in
+from workbench.core.what_if.predictions import Predicted, Predictions, Replay, Withheld
+from workbench.core.what_if.scenario import GraphKey, Scenario
+
+# A simulation that is further off than this for the traced setting is trusted for none.
+_MOST_REPLAY_ERROR = 0.05
+# Half of the 95 % interval of a predicted step time, as a share of it: of any setting, and what
+# each kind of change adds. From six models on 2 cores, see docs/predict.md.
+_ALWAYS = 0.03
+_STAGED, _FUSED, _DISPATCHED, _RESIZED = 0.06, 0.06, 0.05, 0.10
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class KnownGraph:
+    """A graph that the program builds.
+
+    Attributes:
+      boundary: what may run ahead in it.
+      added_ns: estimated time of nodes that the traced graph lacks, by number.
+      problem: why nothing can be predicted of it, a sentence; "" where it can.
+    """
+
+    boundary: Boundary | None = None
+    added_ns: Mapping[int, float] = dataclasses.field(default_factory=dict)
+    problem: str = ""
+
+
+def what_if(
+    trace: Trace,
+    traced: Scenario,
+    graphs: Mapping[GraphKey, KnownGraph],
+    scenarios: Iterable[Scenario],
+) -> Predictions:
+    """Predicts the step time of other settings from one trace.
+
+    Args:
+      trace: of warm steps of the program, with untraced steps noted in it.
+      traced: the setting that it was taken in.
+      graphs: what the program builds, for the traced setting and for each other one.
+      scenarios: what to predict.
+
+    Returns:
+      The predictions, the traced setting among them. Where the replay of the trace does not hold,
+      everything is withheld.
+    """
+    known = graphs[traced.graph]
+    settings = list(dict.fromkeys([traced, *scenarios]))
+    if known.boundary is None:
+        return _nothing(trace, traced, settings, known.problem)
+    policy = traced.optimizations.executor
+    costs = node_costs(trace, known.boundary.view, dispatch_of(policy))
+    replay = _replay(trace, costs)
+    if replay is None:
+        return _nothing(trace, traced, settings, _NOT_MEASURED)
+    if abs(replay.error) > _MOST_REPLAY_ERROR:
+        return _nothing(trace, traced, settings, _does_not_hold(replay), replay)
+    model = _Model(traced=traced, graphs=graphs, costs=costs, measured_ms=replay.measured_ms)
+    answers = [model.answer(scenario) for scenario in settings]
+    found = [answer for answer in answers if isinstance(answer, Predicted)]
+    return Predictions(
+        title=trace.meta.title,
+        traced=traced,
+        replay=replay,
+        found=tuple(sorted(found, key=lambda each: -each.ratio)),
+        withheld=tuple(answer for answer in answers if isinstance(answer, Withheld)),
+    )
+
+
+_NOT_MEASURED = (
+    "the trace does not say how long an untraced step takes, so a simulation cannot be held to it; "
+    "take the trace with wb.trace, or with a CaptureHook after ten or more steps"
+)
+
+
+def _nothing(
+    trace: Trace,
+    traced: Scenario,
+    settings: Sequence[Scenario],
+    reason: str,
+    replay: Replay | None = None,
+) -> Predictions:
+    withheld = tuple(Withheld(scenario=scenario, reason=reason) for scenario in settings)
+    return Predictions(
+        title=trace.meta.title, traced=traced, replay=replay, found=(), withheld=withheld
+    )
+
+
+def _replay(trace: Trace, costs: Costs) -> Replay | None:
+    untraced = trace.meta.untraced
+    if untraced is None or not untraced.step_ns:
+        return None
+    return Replay(
+        measured_ms=untraced.step_ns / 1e6,
+        simulated_ms=untraced.step_ns / costs.scale / 1e6,
+        as_traced_ms=costs.as_traced_ns / 1e6,
+    )
+
+
+def _does_not_hold(replay: Replay) -> str:
+    return (
+        f"the traced steps take {replay.measured_ms:.3g} ms, simulated "
+        f"{replay.simulated_ms:.3g} ms: what takes their time is not seen in the trace, so nothing "
+        "is predicted from it; trace more steps, on a machine that does nothing else"
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class _Model:
+    """The costs of the traced setting, and how others follow from them."""
+
+    traced: Scenario
+    graphs: Mapping[GraphKey, KnownGraph]
+    costs: Costs
+    measured_ms: float
+
+    def answer(self, scenario: Scenario) -> Predicted | Withheld:
+        """What is predicted of a setting, or why nothing is."""
+        known = self.graphs.get(scenario.graph)
+        if known is None or known.boundary is None:
+            reason = known.problem if known else "the program's graph for it is not known"
+            return Withheld(scenario=scenario, reason=reason)
+        costs = self._costs_of(scenario, known, known.boundary)
+        cores = scenario.cores or costs.cores
+        chosen = _chosen(known.boundary, costs, scenario, cores)
+        found = predict(known.boundary, costs, chosen, cores=cores)
+        if scenario.optimizations.executor == ExecutorPolicy.COST_MODEL:
+            # It keeps stock's order where that is the faster one.
+            stock = costs.dispatched(dispatch_of(None))
+            found = min(
+                found,
+                predict(known.boundary, stock, chosen, cores=cores),
+                key=lambda each: each.step_ms,
+            )
+        return self._predicted(scenario, found, chosen)
+
+    def _costs_of(self, scenario: Scenario, known: KnownGraph, boundary: Boundary) -> Costs:
+        traced = self.graphs[self.traced.graph].boundary
+        assert traced is not None
+        costs = costs_in(self.costs, traced.view, boundary.view, known.added_ns)
+        costs = costs.dispatched(dispatch_of(scenario.optimizations.executor))
+        if scenario.inter_op_threads:
+            costs = dataclasses.replace(costs, inter_op_threads=scenario.inter_op_threads)
+        return costs_at_batch(costs, boundary.view, scenario.batch_ratio)
+
+    def _predicted(self, scenario: Scenario, found: Prediction, chosen: Candidate) -> Predicted:
+        unchanged = scenario == self.traced
+        step_ms = self.measured_ms if unchanged else found.step_ms
+        half = 0.0 if unchanged else _half_interval(self.traced, scenario)
+        ratio = self.measured_ms / step_ms * scenario.batch_ratio
+        return Predicted(
+            scenario=scenario,
+            step_ms=step_ms,
+            low_ms=step_ms * (1 - half),
+            high_ms=step_ms * (1 + half),
+            ratio=ratio,
+            low=ratio / (1 + half),
+            high=ratio / (1 - half),
+            limited_by=found.limited_by,
+            bound_ms=found.bound_ms,
+            plan=_plan_words(chosen),
+        )
+
+
+def _half_interval(traced: Scenario, scenario: Scenario) -> float:
+    a, b = traced.optimizations, scenario.optimizations
+    changes = (
+        ((a.stage, a.smart_stage) != (b.stage, b.smart_stage), _STAGED),
+        (a.fused_embeddings != b.fused_embeddings, _FUSED),
+        (a.executor != b.executor, _DISPATCHED),
+        (traced.inter_op_threads != scenario.inter_op_threads, _DISPATCHED),
+        (traced.cores != scenario.cores, _RESIZED),
+        (traced.batch_ratio != scenario.batch_ratio, _RESIZED),
+    )
+    return math.hypot(_ALWAYS, *(share for changed, share in changes if changed))
+
+
+def _chosen(boundary: Boundary, costs: Costs, scenario: Scenario, cores: int) -> Candidate:
+    """What runs ahead: nothing, the user's own stage, or what a smart stage's plan would take."""
+    stage, smart = scenario.optimizations.stage, scenario.optimizations.smart_stage
+    if smart is not None:
+        weighed = [weigh(boundary, side, smart, costs, cores=cores)[0] for side in boundary.sides]
+        if len(weighed) == 1:
+            return weighed[0]
+        stages = tuple(each for candidate in weighed for each in candidate.stages)
+        return Candidate(label="smart stages", stages=stages)
+    if stage is None:
+        return Candidate(label=UNSTAGED, stages=(), removes_own=True)
+    own = [_with_options(boundary, side, stage) for side in boundary.sides if side.start.is_stage]
+    return Candidate(label=OWN_STAGE, stages=tuple(own))
+
+
+def _with_options(boundary: Boundary, side: Side, options: StageOptions) -> CandidateStage:
+    own = own_stage(boundary, side)
+    return dataclasses.replace(own, num_threads=options.num_threads, capacity=options.capacity)
+
+
+def _plan_words(candidate: Candidate) -> str:
+    if candidate.label in (UNSTAGED, OWN_STAGE):
+        return "" if candidate.label == UNSTAGED else OWN_STAGE
+    return candidate.label
