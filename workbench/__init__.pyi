@@ -5,6 +5,7 @@ from workbench.core.analysis.alignment import Alignment as Alignment
 from workbench.core.analysis.alignment import align as align
 from workbench.core.analysis.critical_path import CriticalPath as CriticalPath
 from workbench.core.analysis.critical_path import critical_path as critical_path
+from workbench.core.analysis.embedding_lens.lens import EmbeddingLens as EmbeddingLens
 from workbench.core.analysis.findings.finding import Findings as Findings
 from workbench.core.boundary.boundary import Boundary as Boundary
 from workbench.core.capture.session_capture import CaptureHook as CaptureHook
@@ -35,6 +36,7 @@ from workbench.core.trace.trace import Trace as Trace
 from workbench.core.trace.trace import load_trace as load_trace
 from workbench.errors import WorkbenchError as WorkbenchError
 from workbench.experiments.comparison.compare import compare as compare
+from workbench.experiments.comparison.embedding_lens import embedding_lens as embedding_lens
 from workbench.experiments.comparison.findings import findings as findings
 from workbench.experiments.comparison.results import Comparison as Comparison
 from workbench.experiments.comparison.trace import trace as trace

@@ -32,11 +32,13 @@ from workbench.experiments.worker.messages import (
     Opened,
     RunBlock,
     RunSteps,
+    SampleIds,
     Start,
     Steps,
     Stop,
     TraceSteps,
 )
+from workbench.experiments.worker.sampled_ids import SampledIds, sample_ids
 from workbench.experiments.worker.traced_steps import settle, traced_between
 
 if TYPE_CHECKING:
@@ -66,6 +68,8 @@ class _Sessions:
                 return self._run_block(command)
             case TraceSteps():
                 return self._trace(command)
+            case SampleIds():
+                return self._sample_ids(command)
             case Close():
                 return self._by_name.pop(command.session).close()
             case Stop():
@@ -91,6 +95,11 @@ class _Sessions:
             )
         self._by_name[command.session] = session
         return session.opened
+
+    def _sample_ids(self, command: SampleIds) -> SampledIds:
+        if isinstance(self._program, FunctionProgram):
+            raise TypeError("a function has no session that fetches ids")
+        return sample_ids(self._program, command.batches)
 
     def _run_block(self, command: RunBlock) -> Steps:
         session = self._by_name[command.session]

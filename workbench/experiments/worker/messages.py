@@ -14,6 +14,7 @@ from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_
 from workbench.core.options import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
+from workbench.experiments.worker.sampled_ids import SampledIds
 
 Result = TypeVar("Result")
 
@@ -155,6 +156,13 @@ class TraceSteps(Command[Trace]):
     steps: int
     beside: str | None = None
     step_stats: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SampleIds(Command[SampledIds]):
+    """Fetches the ids of a program's embedding lookups, of its first batches."""
+
+    batches: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,54 @@
+"""Which ops read rows of which variable: asked of a graph, and of what ran of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from workbench.core.graph.op_types import VARIABLES
+
+# They look up rows of their first input, at the indices of another.
+_READS_ROWS = re.compile(
+    r"(Resource)?Gather(V2)?$|SparseSegment(Sum|Mean|SqrtN)(WithNumSegments)?$"
+    r"|Workbench((Resource)?LocalLookUp|EmbeddingGather)$"
+)
+_WHOLE_LOOKUP = re.compile(r"Workbench(Resource)?LocalLookUp$")
+# Between a variable and what reads its rows.
+_PASSES_ON = frozenset({"Enter", "Identity", "ReadVariableOp", "_ReadVariablesOp"})
+_HOLDS_ROWS = VARIABLES | {"WorkbenchEmbeddingVariable"}
+_SCOPE = re.compile(r"^((?:.*?/)?(?:fused_|safe_)?embedding_lookup(?:_sparse)?(?:_\d+)?)(?:/|$)")
+
+
+def row_readers(
+    ops: Sequence[str], consumers: Mapping[int, Sequence[int]]
+) -> dict[int, tuple[int, ...]]:
+    """For each variable of which rows are read: the ops that read them.
+
+    Args:
+      ops: type of each node.
+      consumers: for a node the nodes that read its output as data; as their first input, where
+        that is known.
+    """
+    found = {}
+    for variable in (i for i, op in enumerate(ops) if op in _HOLDS_ROWS):
+        readers, last, seen = set(), [variable], {variable}
+        while last:
+            after = [node for source in last for node in consumers.get(source, ())]
+            readers |= {node for node in after if _READS_ROWS.match(ops[node])}
+            last = [node for node in after if ops[node] in _PASSES_ON and node not in seen]
+            seen.update(last)
+        if readers:
+            found[variable] = tuple(sorted(readers))
+    return found
+
+
+def lookup_of(name: str, op: str) -> str:
+    """The scope of the lookup that an op reads rows for; its own name where it is the whole of it.
+
+    Args:
+      name, op: of the op.
+    """
+    scope = _SCOPE.match(name)
+    if scope and not _WHOLE_LOOKUP.match(op):
+        return scope[1]
+    return name

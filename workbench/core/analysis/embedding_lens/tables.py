@@ -1,0 +1,152 @@
+"""Graph → its embedding tables: size, slots of the optimizer, and the tensors that hold their ids.
+
+A table is a variable of which some op reads rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from workbench.core.analysis.embedding_lens.readers import lookup_of, row_readers
+from workbench.core.graph.graph_view import GraphView
+from workbench.core.graph.op_families import UPDATE, family_of
+from workbench.core.graph.op_types import VARIABLES
+
+# The input that an op hands on, changed in form alone, or with repeated ids left out.
+_SAME_IDS = {"Identity": 0, "Reshape": 0, "Cast": 0, "Unique": 0, "UniqueV2": 0}
+# The same within a lookup, where invalid ids are dropped and empty rows filled.
+_SAME_IDS_INSIDE = _SAME_IDS | {"Gather": 0, "GatherV2": 0, "SparseFillEmptyRows": 1}
+_INDICES = 1
+_INTEGERS = frozenset({"int32", "int64"})
+# Of the dtypes that NumPy does not know.
+_ITEM_BYTES = {"bfloat16": 2}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EmbeddingTable:
+    """A variable of which rows are looked up.
+
+    Attributes:
+      name: of the variable.
+      rows, dim: its shape, further dimensions in `dim`; None where it is not known.
+      dtype: of an element.
+      slots: variables of the optimizer that have the shape of the table.
+      lookups: scopes of the lookups in it.
+      ids: names of the tensors that hold the ids of its lookups, invalid ones and repeated ones
+        too; none where the graph does not show them before they are sorted out.
+    """
+
+    name: str
+    rows: int | None
+    dim: int | None
+    dtype: str
+    slots: tuple[str, ...]
+    lookups: tuple[str, ...]
+    ids: tuple[str, ...]
+
+    @property
+    def row_bytes(self) -> int | None:
+        """Bytes of a row."""
+        if self.dim is None:
+            return None
+        return self.dim * (_ITEM_BYTES.get(self.dtype) or np.dtype(self.dtype).itemsize)
+
+    @property
+    def bytes(self) -> int | None:
+        """Bytes of the table."""
+        if self.rows is None or self.row_bytes is None:
+            return None
+        return self.rows * self.row_bytes
+
+    @property
+    def slot_bytes(self) -> int | None:
+        """Bytes of its slots."""
+        return None if self.bytes is None else self.bytes * len(self.slots)
+
+
+def find_tables(graph: GraphView) -> tuple[EmbeddingTable, ...]:
+    """The embedding tables of a graph, in its order; slots of the optimizer are none."""
+    first: dict[int, list[int]] = {}
+    for source, _, target, place in graph.data.tolist():
+        if place == 0:
+            first.setdefault(source, []).append(target)
+    readers = row_readers(graph.ops, first)
+    slots = {variable: _slots(graph, variable) for variable in readers}
+    of_others = {slot for own in slots.values() for slot in own}
+    return tuple(
+        _table(graph, variable, readers[variable], slots[variable])
+        for variable in readers
+        if variable not in of_others
+    )
+
+
+def _table(
+    graph: GraphView, variable: int, readers: tuple[int, ...], slots: list[int]
+) -> EmbeddingTable:
+    shape = _shape(graph, variable)
+    lookups = [lookup_of(graph.names[node], graph.ops[node]) for node in readers]
+    ids = [_ids(graph, node, scope) for node, scope in zip(readers, lookups, strict=True)]
+    known = tuple(dict.fromkeys(name for name in ids if name))
+    return EmbeddingTable(
+        name=graph.names[variable],
+        rows=shape[0] if shape else None,
+        dim=math.prod(shape[1:]) if shape else None,
+        dtype=_dtype(graph, variable, readers[0]),
+        slots=tuple(graph.names[slot] for slot in slots),
+        lookups=tuple(dict.fromkeys(lookups)),
+        # The ids of some lookups are not the ids of the table.
+        ids=known if all(ids) else (),
+    )
+
+
+def _shape(graph: GraphView, variable: int) -> tuple[int, ...] | None:
+    """Of the variable; of a handle the graph knows that of what is read from it."""
+    nodes = [variable]
+    if "ref" not in graph.outputs[variable][0]:
+        of_handle = graph.consumers.of(variable).tolist()
+        nodes = [node for node in of_handle if graph.ops[node] == "ReadVariableOp"]
+    for node in nodes:
+        shape = graph.output_shapes(node)[0]
+        if shape and min(shape) >= 0:
+            return shape
+    return None
+
+
+def _dtype(graph: GraphView, variable: int, reader: int) -> str:
+    kind = graph.outputs[variable][0]
+    return kind.removesuffix("_ref") if kind != "resource" else graph.outputs[reader][0]
+
+
+def _slots(graph: GraphView, variable: int) -> list[int]:
+    """Variables of the same shape that the update of this one reads, too."""
+    shape = _shape(graph, variable)
+    found: dict[int, None] = {}
+    for update in graph.consumers.of(variable).tolist():
+        if family_of(graph.ops[update]) != UPDATE or graph.ops[update].startswith("Assign"):
+            continue
+        for node, _ in graph.inputs(update):
+            if node != variable and graph.ops[node] in VARIABLES and _shape(graph, node) == shape:
+                found[node] = None
+    return list(found)
+
+
+def _ids(graph: GraphView, reader: int, scope: str) -> str:
+    """The tensor with the ids of a lookup, before any are sorted out; "" where it is not seen."""
+    inputs = graph.inputs(reader)
+    if len(inputs) <= _INDICES:
+        return ""
+    node, output = inputs[_INDICES]
+    while True:
+        inside = graph.names[node].startswith(f"{scope}/")
+        place = (_SAME_IDS_INSIDE if inside else _SAME_IDS).get(graph.ops[node])
+        if place is None:
+            break
+        node, output = graph.inputs(node)[place]
+    kinds = graph.outputs[node]
+    sorted_out = graph.ops[node] == "DynamicPartition" or "Workbench" in graph.ops[node]
+    if sorted_out or output >= len(kinds) or kinds[output] not in _INTEGERS:
+        return ""
+    return graph.tensor(node, output)

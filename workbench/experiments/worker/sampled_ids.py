@@ -1,0 +1,77 @@
+"""The embedding tables of a program, and what their ids are like in its first batches."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics, id_statistics
+from workbench.core.analysis.embedding_lens.tables import EmbeddingTable, find_tables
+from workbench.core.options import Optimizations
+from workbench.errors import RunError
+from workbench.experiments.program.program import Program
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SampledIds:
+    """What a program's graph and its first batches tell of its tables.
+
+    Attributes:
+      tables: of the graph.
+      ids: of those whose ids could be fetched, by name.
+    """
+
+    tables: tuple[EmbeddingTable, ...]
+    ids: Mapping[str, IdStatistics]
+
+
+def sample_ids(program: Program, batches: int) -> SampledIds:
+    """Builds a program without optimizations and fetches the ids of a few batches.
+
+    Only what makes the ids runs: nothing is trained. The ids of all tables are of the same batches.
+
+    Raises:
+      RunError: the data ends before the first batch.
+    """
+    import tensorflow as tf
+
+    from workbench.core.session.prefetch_hook import make_prefetch_hook
+    from workbench.core.tf_graph.import_graph import graph_view
+
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph:
+        built = program.build(Optimizations())
+        v1.train.get_or_create_global_step()
+        tables = find_tables(graph_view(graph))
+        names = {name: graph.get_tensor_by_name(name) for table in tables for name in table.ids}
+        got: dict[str, list[np.ndarray]] = {name: [] for name in names}
+        if not names:
+            return SampledIds(tables=tables, ids={})
+        hooks = [*built.hooks, make_prefetch_hook()]
+        config = built.config
+        if hasattr(config, "to_stock"):
+            config = config.to_stock()
+        with v1.train.MonitoredTrainingSession(hooks=hooks, config=config) as session:
+            try:
+                for _ in range(batches):
+                    for name, values in session.run(names).items():
+                        got[name].append(np.asarray(values))
+            except tf.errors.OutOfRangeError:
+                pass
+    if not any(got.values()):
+        raise RunError("the data ended before the first batch, so there are no ids to sample")
+    return SampledIds(
+        tables=tables,
+        ids={
+            table.name: id_statistics(
+                [
+                    np.concatenate([values.ravel() for values in of_batch])
+                    for of_batch in zip(*(got[name] for name in table.ids), strict=True)
+                ]
+            )
+            for table in tables
+            if table.ids
+        },
+    )
