@@ -238,7 +238,7 @@ def node_name(name: str) -> str:
     return name.removeprefix("^").partition(":")[0]
 
 
-def edges(pairs: Sequence[Sequence[int]], width: int) -> Ints:
+def edges(pairs: Sequence[Sequence[int]] | np.ndarray, width: int) -> Ints:
     """Rows of an edge array, also when there are none."""
     return np.asarray(pairs, np.int32).reshape(-1, width)
 

@@ -16,7 +16,7 @@ _ONE_THREAD = re.compile(
     r"|Queue|Stage|PyFunc|EagerPyFunc|Gather|ScatterNd|OneHot|Bucketize|TopK|Ragged|WorkbenchBuffer"
 )
 # Shorter ops are not worth splitting.
-_SHORT_NS = 20_000.0
+_SHORT_NS = 100_000.0
 
 
 def splits_work(ops: Sequence[str], span_ns: np.ndarray) -> np.ndarray:
@@ -24,7 +24,7 @@ def splits_work(ops: Sequence[str], span_ns: np.ndarray) -> np.ndarray:
 
     Args:
       ops: type of each node.
-      span_ns: float64 [nodes], time of each in a step.
+      span_ns: float64 [nodes], time of each run of them.
     """
     one = {op: bool(_ONE_THREAD.match(op.removeprefix("Resource"))) for op in set(ops)}
     split: np.ndarray = ~np.array([one[op] for op in ops], bool) & (span_ns > _SHORT_NS)

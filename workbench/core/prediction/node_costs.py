@@ -40,8 +40,8 @@ class Costs:
       dispatch: how the executor hands nodes to threads.
       scale: measured step time against the simulation of what was traced, where that cannot be
         explained otherwise; every prediction is multiplied by it.
-      as_traced_ns: of a step, simulated with the spans as they were traced; 0 where the trace does
-        not say how long an untraced step takes.
+      replayed_ns: of a step of what was traced, simulated without knowing how long it took; 0 where
+        the trace does not say how long an untraced step takes.
     """
 
     span_ns: np.ndarray
@@ -58,7 +58,7 @@ class Costs:
     runs: np.ndarray | None = None
     dispatch: Dispatch = NORMAL
     scale: float = 1.0
-    as_traced_ns: float = 0.0
+    replayed_ns: float = 0.0
 
     @property
     def node_cores(self) -> np.ndarray:

@@ -16,13 +16,11 @@ class Replay:
 
     Attributes:
       measured_ms: a step, untraced.
-      simulated_ms: the same, simulated with the costs that predictions use.
-      as_traced_ms: simulated with the ops' times as the tracer saw them.
+      simulated_ms: the same, simulated from the time and CPU time of ops alone.
     """
 
     measured_ms: float
     simulated_ms: float
-    as_traced_ms: float
 
     @property
     def error(self) -> float:

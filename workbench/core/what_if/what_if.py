@@ -17,6 +17,7 @@ from workbench.core.boundary.candidates import (
 from workbench.core.options import ExecutorPolicy, StageOptions
 from workbench.core.planning.weighing import weigh
 from workbench.core.prediction.dispatch import dispatch_of
+from workbench.core.prediction.fit import HOLDS
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
@@ -26,8 +27,6 @@ from workbench.core.what_if.graph_costs import costs_in
 from workbench.core.what_if.predictions import Predicted, Predictions, Replay, Withheld
 from workbench.core.what_if.scenario import GraphKey, Scenario
 
-# A simulation that is further off than this for the traced setting is trusted for none.
-_MOST_REPLAY_ERROR = 0.05
 # Half of the 95 % interval of a predicted step time, as a share of it: of any setting, and what
 # each kind of change adds. From six models on 2 cores, see docs/predict.md.
 _ALWAYS = 0.03
@@ -39,9 +38,9 @@ class KnownGraph:
     """A graph that the program builds.
 
     Attributes:
-      boundary: what may run ahead in it.
+      boundary: the graph, and what may run ahead in it; None where there is no such graph.
       added_ns: estimated time of nodes that the traced graph lacks, by number.
-      problem: why nothing can be predicted of it, a sentence; "" where it can.
+      problem: why there is no graph, or nothing of it may run ahead: a clause.
     """
 
     boundary: Boundary | None = None
@@ -76,7 +75,7 @@ def what_if(
     replay = _replay(trace, costs)
     if replay is None:
         return _nothing(trace, traced, settings, _NOT_MEASURED)
-    if abs(replay.error) > _MOST_REPLAY_ERROR:
+    if abs(replay.error) > HOLDS:
         return _nothing(trace, traced, settings, _does_not_hold(replay), replay)
     model = _Model(traced=traced, graphs=graphs, costs=costs, measured_ms=replay.measured_ms)
     answers = [model.answer(scenario) for scenario in settings]
@@ -90,6 +89,7 @@ def what_if(
     )
 
 
+_NO_SIDE = "nothing in the graph may run ahead"
 _NOT_MEASURED = (
     "the trace does not say how long an untraced step takes, so a simulation cannot be held to it; "
     "take the trace with wb.trace, or with a CaptureHook after ten or more steps"
@@ -115,8 +115,7 @@ def _replay(trace: Trace, costs: Costs) -> Replay | None:
         return None
     return Replay(
         measured_ms=untraced.step_ns / 1e6,
-        simulated_ms=untraced.step_ns / costs.scale / 1e6,
-        as_traced_ms=costs.as_traced_ns / 1e6,
+        simulated_ms=costs.replayed_ns / 1e6,
     )
 
 
@@ -143,6 +142,9 @@ class _Model:
         if known is None or known.boundary is None:
             reason = known.problem if known else "the program's graph for it is not known"
             return Withheld(scenario=scenario, reason=reason)
+        on = scenario.optimizations
+        if (on.smart_stage or on.stage) and not known.boundary.sides:
+            return Withheld(scenario=scenario, reason=known.problem or _NO_SIDE)
         costs = self._costs_of(scenario, known, known.boundary)
         cores = scenario.cores or costs.cores
         chosen = _chosen(known.boundary, costs, scenario, cores)

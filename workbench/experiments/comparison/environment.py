@@ -14,16 +14,23 @@ from workbench.experiments.worker.messages import Opened
 def environment(opened: Opened) -> dict[str, Any]:
     """Versions, machine and session settings, JSON-ready, in the order to show them."""
     return {
+        **machine(),
+        "inter_op_threads": opened.inter_op_threads or "one per core",
+        "intra_op_threads": opened.intra_op_threads or "one per core",
+        "tf.data inject_prefetch": opened.inject_prefetch,
+        "tf.data prefetch of its own": "yes" if opened.own_prefetch else "no",
+    }
+
+
+def machine() -> dict[str, Any]:
+    """Versions and machine, JSON-ready, in the order to show them."""
+    return {
         "tensorflow": importlib.metadata.version("tensorflow"),
         "workbench": importlib.metadata.version("recsys-workbench"),
         "python": platform.python_version(),
         "cpu": _cpu_model(),
         "cores": usable_cores(),
         "system": f"{platform.system()} {platform.release()}",
-        "inter_op_threads": opened.inter_op_threads or "one per core",
-        "intra_op_threads": opened.intra_op_threads or "one per core",
-        "tf.data inject_prefetch": opened.inject_prefetch,
-        "tf.data prefetch of its own": "yes" if opened.own_prefetch else "no",
     }
 
 

@@ -22,11 +22,13 @@ import cloudpickle
 import numpy as np
 
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.worker.described_graph import describe_graph
 from workbench.experiments.worker.failure import failure_of
 from workbench.experiments.worker.graph_session import ProgramSession
 from workbench.experiments.worker.messages import (
     Close,
     Command,
+    DescribeGraph,
     GetPlan,
     Open,
     Opened,
@@ -70,6 +72,8 @@ class _Sessions:
                 return self._trace(command)
             case SampleIds():
                 return self._sample_ids(command)
+            case DescribeGraph():
+                return describe_graph(self._program, command.optimizations, command.options)
             case Close():
                 return self._by_name.pop(command.session).close()
             case Stop():

@@ -58,19 +58,11 @@ class ProgramSession:
 
         from workbench.core.capture.session_capture import CaptureHook
         from workbench.core.session.prefetch_hook import make_prefetch_hook, runners
-        from workbench.ops.lookup.fusion import fused_embeddings
 
         v1 = tf.compat.v1
         self._out_of_range = tf.errors.OutOfRangeError
         with tf.Graph().as_default() as graph:
-            # What the program gives no seed to begins alike in every process.
-            random.seed(_GRAPH_SEED)
-            np.random.seed(_GRAPH_SEED)
-            v1.set_random_seed(_GRAPH_SEED)
-            build = getattr(program, part)
-            with fused_embeddings(optimizations.fused_embeddings):
-                self._built = _require_built(build(optimizations), program, part)
-            v1.train.get_or_create_global_step()
+            self._built = build_part(program, part, optimizations)
             config = self._built.config
             if hasattr(config, "to_stock"):
                 config = config.to_stock()
@@ -156,6 +148,27 @@ class ProgramSession:
     def close(self) -> None:
         """Ends the session."""
         self._session.close()
+
+
+def build_part(program: Program, part: str, optimizations: Optimizations) -> Built:
+    """Builds a part of a program in the graph that is the default one.
+
+    Raises:
+      OptionError: it returns something else than `wb.Built`.
+    """
+    import tensorflow as tf
+
+    from workbench.ops.lookup.fusion import fused_embeddings
+
+    v1 = tf.compat.v1
+    # What the program gives no seed to begins alike in every process.
+    random.seed(_GRAPH_SEED)
+    np.random.seed(_GRAPH_SEED)
+    v1.set_random_seed(_GRAPH_SEED)
+    with fused_embeddings(optimizations.fused_embeddings):
+        built = _require_built(getattr(program, part)(optimizations), program, part)
+    v1.train.get_or_create_global_step()
+    return built
 
 
 def _on_executor(config: Any, policy: ExecutorPolicy | str | None, recorded: bool) -> Any:

@@ -10,8 +10,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
-from workbench.core.options import Optimizations
+from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.experiments.worker.sampled_ids import SampledIds
@@ -84,6 +85,23 @@ class Planned:
         """The plan with its boundary."""
         plan = StagePlan.from_json(self.plan)
         return dataclasses.replace(plan, boundary=boundary_from_bytes(self.boundary))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DescribedGraph:
+    """A graph on its way to the parent, which has no TensorFlow.
+
+    Attributes:
+      boundary: the graph, and what may run ahead in it.
+      problem: why nothing may run ahead, a sentence; "" where something may.
+      fused_lookups: its embedding lookups that are fused.
+      stages: stages that the program has put in.
+    """
+
+    boundary: Boundary
+    problem: str = ""
+    fused_lookups: int = 0
+    stages: int = 0
 
 
 class Command(Generic[Result]):
@@ -163,6 +181,19 @@ class SampleIds(Command[SampledIds]):
     """Fetches the ids of a program's embedding lookups, of its first batches."""
 
     batches: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DescribeGraph(Command[DescribedGraph]):
+    """Builds the program's step and says what may run ahead in it; nothing runs.
+
+    Attributes:
+      optimizations: what it is built with.
+      options: of the smart stage whose boundary it is.
+    """
+
+    optimizations: Optimizations
+    options: SmartStageOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,78 @@
+"""A graph with fused lookups → which table each of their ops works for, and what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
+from workbench.core.analysis.embedding_lens.tables import EmbeddingTable, find_tables
+from workbench.core.graph.graph_view import GraphView
+from workbench.core.what_if.fused_costs import FusedCosts, LookupLoad, kind_of
+
+_PREFIX = "Workbench"
+# They work for all lookups of a table at once.
+_OF_TABLE = "WorkbenchRowsApply"
+
+
+def fused_ns(
+    view: GraphView, costs: FusedCosts, ids: Mapping[str, IdStatistics]
+) -> tuple[dict[int, float], set[str]]:
+    """What the ops of fused lookups take in a step.
+
+    Args:
+      view: the graph with fused lookups.
+      costs: of such ops on this machine.
+      ids: what each table is asked for, by its name.
+
+    Returns:
+      ns by number of the node; and the names of tables of which the ids or the size are not known.
+    """
+    tables = {table.name: table for table in find_tables(view)}
+    found: dict[int, float] = {}
+    unknown: set[str] = set()
+    for node, name in _table_of(view, tables).items():
+        load = _load(tables[name], ids.get(name), kind_of(view.ops[node]))
+        ns = costs.ns(view.ops[node], load) if load else None
+        if load is None:
+            unknown.add(name)
+        elif ns is not None:
+            found[node] = ns
+    return found, unknown
+
+
+def _load(table: EmbeddingTable, ids: IdStatistics | None, kind: str) -> LookupLoad | None:
+    if ids is None or ids.unique_share is None or table.dim is None or table.bytes is None:
+        return None
+    lookups = 1 if kind.startswith(_OF_TABLE) else max(1, len(table.lookups))
+    each = ids.per_batch / lookups
+    return LookupLoad(
+        ids=each, unique=each * ids.unique_share, dim=table.dim, table_bytes=float(table.bytes)
+    )
+
+
+def _table_of(view: GraphView, tables: Mapping[str, EmbeddingTable]) -> dict[int, str]:
+    """The table that each op of a fused lookup works for: what it is connected with reads it."""
+    ours = {node for node, op in enumerate(view.ops) if op.startswith(_PREFIX)}
+    scopes = {scope: table.name for table in tables.values() for scope in table.lookups}
+    found: dict[int, str] = {}
+    for node in ours:
+        scope = scopes.get(view.names[node])
+        reads = [view.names[source] for source, _ in view.inputs(node)[:1]]
+        if scope:
+            found[node] = scope
+        elif reads and reads[0] in tables:
+            found[node] = reads[0]
+    # By data from op to op: ids to the lookup, and from there to its gradient.
+    beside: dict[int, set[int]] = {node: set() for node in ours}
+    for source, _, target, _ in view.data.tolist():
+        if source in ours and target in ours:
+            beside[source].add(target)
+            beside[target].add(source)
+    last = list(found)
+    while last:
+        node = last.pop()
+        for other in beside[node]:
+            if other not in found and not view.ops[other].startswith(_OF_TABLE):
+                found[other] = found[node]
+                last.append(other)
+    return found

@@ -1,0 +1,1 @@
+"""What if: predictions for a program from one trace of it."""

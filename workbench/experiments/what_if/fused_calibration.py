@@ -1,0 +1,153 @@
+"""What ops of fused lookups cost on this machine: measured once, then kept in a file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.atomic_file import make_directory, replacing
+from workbench.core.options import Optimizations
+from workbench.core.trace.trace import Trace
+from workbench.core.what_if.fused_costs import FusedCosts, LookupLoad, Sample, fitted
+from workbench.errors import OutputError
+from workbench.experiments.comparison.environment import machine
+from workbench.experiments.comparison.trace import trace
+from workbench.experiments.program.program import Built, Program
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+_FORMAT = 1
+# Sizes of a lookup: ids in a batch and for each row of it, rows and width of the table, and the
+# part of the table that the ids come from.
+_SIZES = tuple(
+    (ids, each, rows, dim, part)
+    for ids, each in ((256, 1), (2048, 1), (4096, 8))
+    for rows, dim in ((2_000, 8), (2_000, 64), (200_000, 16), (200_000, 64))
+    for part in (1.0, 0.05)
+)
+_BATCHES = 16
+_STEPS = 20
+
+
+def fused_costs(*, again: bool = False) -> FusedCosts:
+    """What ops of fused lookups cost on this machine.
+
+    Measured the first time, in about half a minute, on an otherwise idle machine at best; then
+    read from a file in the user's cache directory.
+
+    Args:
+      again: measures once more.
+
+    Raises:
+      RunError: the measurement failed.
+    """
+    path = _path()
+    if not again:
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            known = json.loads(path.read_text("utf-8"))
+            if known["format"] == _FORMAT:
+                return FusedCosts.from_json(known)
+    measured = fitted([sample for version in ("v1", "v2") for sample in _samples(version)])
+    # Where nothing can be kept, the next call measures again.
+    with contextlib.suppress(OutputError):
+        make_directory(path.parent)
+        with replacing(path) as part:
+            part.write_text(json.dumps({"format": _FORMAT, **measured.to_json()}), "utf-8")
+    return measured
+
+
+def _path() -> Path:
+    """One file for each kind of machine, version of TensorFlow and of this library."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    facts = machine()
+    known = "-".join(str(facts.get(key, "")) for key in ("cpu", "tensorflow", "workbench"))
+    name = "".join(c if c.isalnum() or c in "-." else "_" for c in known)
+    return home / "workbench" / f"fused-costs-{name or platform.machine()}.json"
+
+
+def _samples(version: str) -> Iterator[Sample]:
+    program = Program(name="lookups", build=_build)
+    found = trace(
+        program,
+        Optimizations(fused_embeddings=version),
+        steps=_STEPS,
+        warm_up_steps=_BATCHES,
+        progress=False,
+    )
+    loads = [_load_of(ids, rows, dim, part) for ids, _, rows, dim, part in _SIZES]
+    for op, name, ns in _medians(found):
+        number = _number(name)
+        if op.startswith("Workbench") and number is not None:
+            yield Sample(op=op, load=loads[number], ns=ns)
+
+
+def _medians(found: Trace) -> Iterator[tuple[str, str, float]]:
+    """Type and name of each node, and the median of its times."""
+    medians = found.events.groupby("node")["dur_ns"].median()
+    nodes = found.nodes
+    for node, ns in zip(medians.index.tolist(), medians.tolist(), strict=True):
+        yield str(nodes["op"][node]), str(nodes["name"][node]), float(ns)
+
+
+def _number(name: str) -> int | None:
+    """Of which size a node is, by its name."""
+    for part in name.replace("_table", "").replace("update_", "").split("/"):
+        head, _, number = part.partition("size")
+        if not head and number.isdigit():
+            return int(number)
+    return None
+
+
+def _load_of(ids: int, rows: int, dim: int, part: float) -> LookupLoad:
+    drawn = _ids(0, ids, rows, part)
+    unique = float(np.mean([len(np.unique(batch)) for batch in drawn]))
+    return LookupLoad(ids=float(ids), unique=unique, dim=dim, table_bytes=4.0 * rows * dim)
+
+
+def _ids(number: int, ids: int, rows: int, part: float) -> np.ndarray:
+    """int64 [batches, ids]."""
+    drawn: np.ndarray = np.random.default_rng(number).integers(
+        max(1, int(rows * part)), size=(_BATCHES, ids)
+    )
+    return drawn
+
+
+def _build(_: Optimizations) -> Built:
+    """One lookup of each size and its update, all in one step, one op after the other."""
+    import tensorflow as tf
+
+    from workbench.ops.embedding_variable.optimizers import AdagradOptimizer
+
+    v1 = tf.compat.v1
+    batches = {f"{i}": _ids(i, ids, rows, part) for i, (ids, _, rows, _, part) in enumerate(_SIZES)}
+    dataset = tf.data.Dataset.from_tensor_slices(batches).repeat()
+    drawn = v1.data.make_one_shot_iterator(dataset).get_next()
+    losses = [_loss(number, drawn[f"{number}"]) for number in range(len(_SIZES))]
+    train_op = AdagradOptimizer(0.01).minimize(tf.add_n(losses))
+    config = v1.ConfigProto(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
+    return Built(train_op=train_op, config=config)
+
+
+def _loss(number: int, ids: tf.Tensor) -> tf.Tensor:
+    import tensorflow as tf
+
+    from workbench.ops.lookup.fusion import safe_embedding_lookup_sparse
+
+    count, each, rows, dim, _ = _SIZES[number]
+    v1 = tf.compat.v1
+    with v1.name_scope(f"size{number}"):
+        table = v1.get_variable(
+            f"size{number}_table", [rows, dim], initializer=v1.zeros_initializer()
+        )
+        places = np.stack([np.arange(count) // each, np.arange(count) % each], axis=1)
+        sparse = tf.SparseTensor(tf.constant(places), ids, [count // each, each])
+        # A loss whose gradient needs the vectors: else nothing would be looked up.
+        return tf.nn.l2_loss(safe_embedding_lookup_sparse(table, sparse, combiner="mean"))

@@ -1,0 +1,73 @@
+"""The graph that a program builds with some optimizations, described without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from workbench.core.boundary.boundary import Boundary
+from workbench.core.options import Optimizations, SmartStageOptions
+from workbench.core.what_if.traced_graph import uncut
+from workbench.errors import PlanError, UnsupportedError
+from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.program.program import Program
+from workbench.experiments.worker.graph_session import build_part, fused_lookups
+from workbench.experiments.worker.messages import DescribedGraph
+
+
+def describe_graph(
+    program: AnyProgram, optimizations: Optimizations, options: SmartStageOptions
+) -> DescribedGraph:
+    """Builds the step of a program and finds what may run ahead in it.
+
+    Args:
+      program: what is built, of a FunctionProgram the concrete function of its step.
+      optimizations: what it is built with.
+      options: of the smart stage whose boundary it is.
+    """
+    if isinstance(program, FunctionProgram):
+        return _of_function(program, optimizations, options)
+    return _of_graph(program, optimizations, options)
+
+
+def _of_graph(
+    program: Program, optimizations: Optimizations, options: SmartStageOptions
+) -> DescribedGraph:
+    import tensorflow as tf
+
+    from workbench.core.session.prefetch_hook import runners
+    from workbench.core.smart_stage import find_boundary
+
+    with tf.Graph().as_default() as graph:
+        built = build_part(program, "build", optimizations)
+        targets = [t for t in (built.train_op, built.loss, built.fingerprint) if t is not None]
+        stages = len(runners(graph))
+        return _described(lambda: find_boundary(graph, targets, options), graph, stages)
+
+
+def _of_function(
+    program: FunctionProgram, optimizations: Optimizations, options: SmartStageOptions
+) -> DescribedGraph:
+    from workbench.core.function.plan import function_boundary
+    from workbench.experiments.worker.function_step import training_step
+    from workbench.ops.lookup.fusion import fused_embeddings
+
+    with fused_embeddings(optimizations.fused_embeddings):
+        function = training_step(program).concrete()
+    return _described(lambda: function_boundary(function, options), function.graph, 0)
+
+
+def _described(find: Callable[[], Boundary], graph: Any, stages: int) -> DescribedGraph:
+    """A graph without anything that may run ahead is described all the same."""
+    from workbench.core.tf_graph.import_graph import graph_view
+
+    try:
+        boundary, problem = find(), ""
+    except (PlanError, UnsupportedError) as refusal:
+        boundary, problem = uncut(graph_view(graph)), str(refusal)
+    return DescribedGraph(
+        boundary=boundary,
+        problem=problem,
+        fused_lookups=fused_lookups(graph.as_graph_def()),
+        stages=stages,
+    )
