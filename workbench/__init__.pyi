@@ -34,6 +34,7 @@ from workbench.core.smart_stage import prepare_config as prepare_config
 from workbench.core.smart_stage import smart_stage as smart_stage
 from workbench.core.trace.trace import Trace as Trace
 from workbench.core.trace.trace import load_trace as load_trace
+from workbench.core.what_if.calibration import Calibration as Calibration
 from workbench.core.what_if.predictions import Predictions as Predictions
 from workbench.errors import WorkbenchError as WorkbenchError
 from workbench.experiments.comparison.compare import compare as compare
@@ -44,6 +45,7 @@ from workbench.experiments.comparison.trace import trace as trace
 from workbench.experiments.program.function_program import FunctionProgram as FunctionProgram
 from workbench.experiments.program.program import Built as Built
 from workbench.experiments.program.program import Program as Program
+from workbench.experiments.what_if.calibration import calibration as calibration
 from workbench.experiments.what_if.predict import predict as predict
 from workbench.ops.embedding_variable.to_pandas import (
     read_embedding_variable as read_embedding_variable,

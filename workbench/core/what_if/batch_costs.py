@@ -14,7 +14,7 @@ from workbench.core.prediction.pipeline import Input, Work
 # their size.
 _FIXED_NS = 2_000.0
 # They write a variable as a whole.
-_WHOLE = ("Apply", "ResourceApply")
+_WHOLE = ("Apply", "ResourceApply", "Assign")
 
 
 def costs_at_batch(costs: Costs, view: GraphView, ratio: float) -> Costs:

@@ -1,0 +1,218 @@
+"""Predictions of settings, from tiny graphs and literal traces, reckoned by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tests.builders.graphs import graph
+from tests.builders.traces import timed_trace
+from workbench.core.boundary.boundary import Boundary
+from workbench.core.boundary.legality import boundary_of
+from workbench.core.options import (
+    ExecutorPolicy,
+    Optimizations,
+    SmartStageOptions,
+    StageOptions,
+)
+from workbench.core.trace.meta import UntracedSteps
+from workbench.core.trace.trace import Trace
+from workbench.core.what_if.predictions import Predictions
+from workbench.core.what_if.scenario import GraphKey, Scenario
+from workbench.core.what_if.traced_graph import traced_graph, uncut
+from workbench.core.what_if.what_if import KnownGraph, what_if
+from workbench.errors import OptionError, TraceError
+
+PLAIN = """
+it = IteratorV2
+next = IteratorGetNext(it) string
+parse = DecodeCSV(next)
+hash = StringToHashBucketFast(parse) int64
+w = VarHandleOp
+read = ReadVariableOp(w)
+dense = MatMul(read, hash)
+train = AssignVariableOp(w, dense)
+"""
+STAGED = """
+it = IteratorV2
+next = IteratorGetNext(it) string
+parse = DecodeCSV(next)
+owner = Placeholder int64
+put = WorkbenchBufferPut(owner, parse)
+take = WorkbenchBufferTake float32
+hash = StringToHashBucketFast(take) int64
+w = VarHandleOp
+read = ReadVariableOp(w)
+dense = MatMul(read, hash)
+train = AssignVariableOp(w, dense)
+"""
+FUSED = PLAIN.replace("hash = String", "other = String").replace("read, hash", "read, other")
+# 0.1 ms of the client, then these: 20.6 ms
+STEP = [
+    ("next", "IteratorGetNext", 10.0),
+    ("parse", "DecodeCSV", 2.0),
+    ("hash", "StringToHashBucketFast", 1.0),
+    ("dense", "MatMul", 7.0),
+    ("train", "AssignVariableOp", 0.5),
+]
+ON_STAGE = Scenario(optimizations=Optimizations(stage=StageOptions()))
+ON_SMART = Scenario(optimizations=Optimizations(smart_stage=SmartStageOptions()))
+ON_FUSED = Scenario(optimizations=Optimizations(fused_embeddings="v1"))
+ON_INLINE = Scenario(optimizations=Optimizations(executor=ExecutorPolicy.INLINE))
+
+
+def boundary(text: str) -> Boundary:
+    return boundary_of(graph(text, shared={"put": "b", "take": "b"}), targets=["train"])
+
+
+def traced(step_ms: float = 20.6, cpu_ms: float = 10.6) -> Trace:
+    untraced = UntracedSteps(steps=60, step_ns=round(step_ms * 1e6), cpu_ns=round(cpu_ms * 1e6))
+    return timed_trace(STEP, title="tiny", untraced=untraced, source_cores=0.0)
+
+
+def predicted(
+    *scenarios: Scenario, trace: Trace | None = None, **graphs: KnownGraph
+) -> Predictions:
+    known = {
+        GraphKey(): KnownGraph(boundary=boundary(PLAIN)),
+        GraphKey(staged=True): KnownGraph(boundary=boundary(STAGED)),
+    }
+    if "fused" in graphs:
+        known[GraphKey(fused="v1")] = graphs["fused"]
+    return what_if(trace or traced(), Scenario(), known, scenarios)
+
+
+def test_what_was_traced_is_there_as_it_was_measured():
+    found = predicted(ON_STAGE)
+    off = found.of("off")
+    assert off is not None
+    assert (off.step_ms, off.low_ms, off.high_ms, off.ratio) == (20.6, 20.6, 20.6, 1.0)
+    assert found.replay is not None
+    assert found.replay.measured_ms == 20.6
+    assert found.replay.simulated_ms == pytest.approx(20.6, rel=0.005)
+
+
+def test_a_stage_hides_the_wait_and_what_stands_before_its_put():
+    found = predicted(ON_STAGE).of("stage")
+    assert found is not None
+    # the stage waits 10 ms and parses for 2; 60 µs a run are its thread's own
+    assert found.step_ms == pytest.approx(12.06, rel=0.01)
+    assert found.ratio == pytest.approx(20.6 / found.step_ms)
+    assert found.limited_by == "your stage"
+    assert found.low < found.ratio < found.high
+    assert found.low_ms < found.step_ms < found.high_ms
+
+
+def test_a_smart_stage_takes_the_candidate_that_is_predicted_to_be_best():
+    found = predicted(ON_SMART).of("smart stage")
+    assert found is not None
+    # the input alone waits 10 ms; parsing and hashing stand in a second stage
+    assert found.step_ms == pytest.approx(10.06, rel=0.02)
+    assert "two chained stages" in found.plan
+
+
+def test_settings_come_by_their_ratio_and_the_first_is_the_best():
+    found = predicted(ON_STAGE, ON_SMART)
+    assert [each.label for each in found.found] == ["smart stage", "stage", "off"]
+    assert found.best == found.found[0]
+    assert list(found.df.index) == ["smart stage", "stage", "off"]
+    assert found.df.loc["off", "steps_per_s"] == pytest.approx(1e3 / 20.6)
+
+
+def test_capacity_and_threads_of_a_stage_are_those_of_its_options():
+    two = Scenario(optimizations=Optimizations(stage=StageOptions(num_threads=2, capacity=2)))
+    found = predicted(two).of("stage")
+    assert found is not None
+    # one thread parses while the other waits; the input answers one of them at a time
+    assert found.step_ms == pytest.approx(10.0, rel=0.02)
+
+
+def test_a_setting_on_more_cores_says_so_and_is_not_slower():
+    four = dataclasses.replace(ON_STAGE, cores=4)
+    found = predicted(ON_STAGE, four)
+    more, same = found.of("stage + 4 cores"), found.of("stage")
+    assert more is not None and same is not None
+    assert more.step_ms <= same.step_ms * 1.001
+
+
+def test_a_batch_of_twice_the_size_takes_longer_and_gives_more_samples():
+    twice = Scenario(batch_ratio=2.0)
+    found = predicted(twice).of("batch × 2")
+    assert found is not None
+    # all but the client, the write of the whole variable and 2 µs an op follow from the batch
+    assert found.step_ms == pytest.approx(2 * 20.0 + 0.6, rel=0.01)
+    assert found.ratio == pytest.approx(2 * 20.6 / found.step_ms)
+
+
+def test_nodes_that_only_a_fused_graph_has_cost_what_is_estimated_of_them():
+    fused = boundary(FUSED)
+    known = KnownGraph(boundary=fused, added_ns={fused.view.number("other"): 200_000.0})
+    found = predicted(ON_FUSED, fused=known).of("fused V1")
+    assert found is not None
+    assert found.step_ms == pytest.approx(20.6 - 0.8, rel=0.005)
+
+
+def test_what_the_program_does_not_build_is_withheld_with_the_reason():
+    found = predicted(ON_FUSED, fused=KnownGraph(problem="it builds no lookup"))
+    assert [(each.label, each.reason) for each in found.withheld] == [
+        ("fused V1", "it builds no lookup")
+    ]
+    assert found.df.loc["fused V1", "withheld"] == "it builds no lookup"
+    assert found.of("fused V1") is None
+    assert "1 withheld" in repr(found)
+
+
+def test_where_nothing_may_run_ahead_only_stages_are_withheld():
+    plain = KnownGraph(boundary=uncut(boundary(PLAIN).view), problem="no input was found")
+    found = what_if(traced(), Scenario(), {GraphKey(): plain}, [ON_SMART, ON_INLINE])
+    assert [each.label for each in found.found] == ["inline executor", "off"]
+    assert [each.reason for each in found.withheld] == ["no input was found"]
+
+
+def test_a_trace_whose_steps_cannot_be_simulated_predicts_nothing():
+    # twice as long as its ops, without CPU time
+    found = predicted(ON_STAGE, trace=traced(step_ms=41.2))
+    assert found.found == () and found.best is None
+    assert {each.label for each in found.withheld} == {"off", "stage"}
+    assert found.withheld[0].reason.startswith("the traced steps take 41.2 ms, simulated 20.6 ms")
+    assert found.replay is not None and found.replay.error == pytest.approx(-0.5, abs=0.01)
+
+
+def test_a_trace_without_untraced_steps_predicts_nothing():
+    found = predicted(ON_STAGE, trace=timed_trace(STEP))
+    assert found.replay is None
+    assert "how long an untraced step takes" in found.withheld[0].reason
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"cores": 0}, "cores is 0; expected an integer of at least 1"),
+        ({"inter_op_threads": 1.5}, "inter_op_threads is 1.5"),
+        ({"batch_ratio": 0.0}, "batch_ratio is 0.0; expected a number above 0"),
+        ({"batch_ratio": float("nan")}, "batch_ratio is nan"),
+    ],
+)
+def test_wrong_settings_are_refused(wrong: dict[str, float], message: str):
+    with pytest.raises(OptionError, match=message):
+        Scenario(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_graph_of_a_trace_is_what_ran():
+    trace = dataclasses.replace(traced())
+    with pytest.raises(TraceError, match="does not know which op feeds which"):
+        traced_graph(trace)
+    edges = trace.edges.reindex(range(2)).assign(source=[0, 1], target=[1, 2], control=[0, 1])
+    found = traced_graph(dataclasses.replace(trace, edges=edges.astype("int64")))
+    assert found.view.names == ("next", "parse", "hash", "dense", "train")
+    assert found.view.data.tolist() == [[0, 0, 1, 0]]
+    assert found.view.control.tolist() == [[1, 2]]
+    assert found.sides == ()
+
+
+def test_the_graph_of_a_staged_trace_is_not_what_ran():
+    edges = traced().edges.reindex(range(1)).assign(source=0, target=1, control=0).astype("int64")
+    staged = timed_trace(STEP[2:], {"input": STEP[:2]})
+    with pytest.raises(TraceError, match="the trace has a stage"):
+        traced_graph(dataclasses.replace(staged, edges=edges))
