@@ -9,8 +9,11 @@ from workbench.core.options import require_at_least
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.measurement.progress import Progress
-from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
-from workbench.experiments.program.function_program import require_program
+from workbench.experiments.program.function_program import (
+    AnyProgram,
+    FunctionProgram,
+    require_program,
+)
 from workbench.experiments.worker.messages import SampleIds
 from workbench.experiments.worker.process import started_workers
 

@@ -127,9 +127,7 @@ def _usable(trace: Trace) -> Trace:
 _SIZES = ("rows", "dim", "bytes", "slot_bytes")
 _IDS = ("batches", "ids_per_batch", "unique_share", "ids_seen", "top_ids", "top_share")
 _PARTS = ("lookup", "gradient", "update")
-_TIMES = tuple(
-    f"{part}_{what}" for part in _PARTS for what in ("ops", "ns", "low_ns", "high_ns")
-)
+_TIMES = tuple(f"{part}_{what}" for part in _PARTS for what in ("ops", "ns", "low_ns", "high_ns"))
 _COLUMNS = [
     "table",
     *_SIZES,
