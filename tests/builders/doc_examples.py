@@ -152,6 +152,11 @@ def traced(*arguments, **named):
 
 wb.embedding_lens, wb.trace = embedding_lens, traced
 """
+_MEMORY = """
+import workbench as wb
+from tests.builders.memories import chain_trace
+trace = chain_trace()
+"""
 # What a page's comment before a block names; functions run eagerly, the rest in a graph of its own.
 CONTEXTS = {
     "graph": _GRAPH,
@@ -165,6 +170,7 @@ CONTEXTS = {
     "path": _PATH,
     "two traces": _TWO_TRACES,
     "lens": _LENS,
+    "memory": _MEMORY,
     "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
     "none": "",
 }

@@ -11,10 +11,12 @@ from workbench.core.analysis.executed_graph import ExecutedGraph, executed_graph
 from workbench.core.graph.op_types import STAGE_PUT, STAGE_TAKE
 from workbench.core.trace.trace import Trace
 
-# Their output is a list that keeps the tensor of an input.
+# What it takes out of a list, some other op has made.
+_TAKES_OUT = "TensorListPopBack"
+# Their output is a list that keeps the tensor of an input, or comes out of such a list.
 _KEEPS_INPUTS = frozenset(
     {
-        *("TensorListConcatLists", "TensorListFromTensor", "TensorListPushBack"),
+        *("TensorListConcatLists", "TensorListFromTensor", "TensorListPushBack", _TAKES_OUT),
         *("TensorListPushBackBatch", "TensorListSetItem"),
     }
 )
@@ -51,6 +53,8 @@ def lifetimes(trace: Trace) -> Lifetimes:
     events = graph.trace.events
     made = events["made_bytes"].to_numpy(np.int64)
     passed = events["passed_bytes"].to_numpy(np.int64)
+    takes_out = (trace.nodes["op"] == _TAKES_OUT).to_numpy(bool)
+    made = np.where(takes_out[graph.nodes], 0, made)
     producer, consumer = graph.dependencies
     until = graph.end_ns.copy()
     np.maximum.at(until, producer, graph.end_ns[consumer])

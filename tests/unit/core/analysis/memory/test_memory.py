@@ -72,9 +72,11 @@ class TestLifetimes:
         ops = (
             ("row", "Mul", 0, 10, 32, 0),
             ("list", "TensorListPushBack", 10, 20, 64, 0),
-            ("pop", "TensorListPopBack", 70, 80, 0, 0),
+            ("pop", "TensorListPopBack", 60, 70, 96, 0),
+            ("end", "Mul", 70, 80, 0, 0),
         )
-        fed = [("row", "list"), ("list", "pop")]
+        fed = [("row", "list"), ("list", "pop"), ("pop", "end")]
+        # What comes out of a list is what was put into it.
         assert lives(of_ops(ops, fed, until=100)) == {"row": (0, 80), "list": (10, 80)}
 
     def test_at_the_end_of_its_run_all_is_gone(self):
