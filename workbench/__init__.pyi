@@ -7,6 +7,8 @@ from workbench.core.analysis.critical_path import CriticalPath as CriticalPath
 from workbench.core.analysis.critical_path import critical_path as critical_path
 from workbench.core.analysis.embedding_lens.lens import EmbeddingLens as EmbeddingLens
 from workbench.core.analysis.findings.finding import Findings as Findings
+from workbench.core.analysis.memory.memory import Memory as Memory
+from workbench.core.analysis.memory.memory import memory as memory
 from workbench.core.boundary.boundary import Boundary as Boundary
 from workbench.core.capture.session_capture import CaptureHook as CaptureHook
 from workbench.core.executor.learned_costs import LearnedCosts as LearnedCosts

@@ -40,7 +40,7 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "workbench_turns_kept": (_NUMBER,),
     "workbench_trace_ops": (None, ctypes.c_int),
     "workbench_traced_ops": (_NUMBER,),
-    "workbench_take_ops": (_NUMBER, _NUMBER, *[_NUMBERS] * 4, *[_INTS] * 2),
+    "workbench_take_ops": (_NUMBER, _NUMBER, *[_NUMBERS] * 6, *[_INTS] * 2),
     "workbench_take_steps": (_NUMBER, _NUMBER, *[_NUMBERS] * 3, _INTS, _NUMBERS, _INTS),
     "workbench_traced_steps": (_NUMBER,),
     "workbench_lost_ops": (_NUMBER,),

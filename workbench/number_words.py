@@ -1,4 +1,4 @@
-"""Durations, counts and shares in words: what sentences below the views need, too.
+"""Durations, sizes, counts and shares in words: what sentences below the views need, too.
 
 Three digits at most, a no-break space before the unit, true minus, thin space for thousands.
 Durations are integer nanoseconds until they are formatted, and are rounded half up in integer
@@ -66,3 +66,16 @@ def share(part: float | None) -> str:
         return UNKNOWN
     percent = part * 100
     return f"{decimal(percent, 1 if abs(percent) < 9.95 else 0)}{NBSP}%"
+
+
+def size(count: float | None) -> str:
+    """A number of bytes, decimal: "181 kB", "16 MB", "7.2 MB", "0 B", unknown "–"."""
+    if count is None or not math.isfinite(count):
+        return UNKNOWN
+    value, units = abs(float(count)), ("B", "kB", "MB", "GB", "TB")
+    place = 0
+    while value >= 999.5 and place + 1 < len(units):
+        value, place = value / 1000, place + 1
+    decimals = 1 if place and value < 9.95 else 0
+    sign = MINUS if count < 0 else ""
+    return f"{sign}{decimal(value, decimals)}{NBSP}{units[place]}"

@@ -18,6 +18,7 @@ WORKBENCH_EXPORT int64_t workbench_lost_ops() { return OpEvents::Get().lost(); }
 // Fills the columns with up to `most` ops, and returns how many.
 WORKBENCH_EXPORT int64_t workbench_take_ops(int64_t most, int64_t* scheduled_ns,
                                             int64_t* start_ns, int64_t* end_ns, int64_t* step,
+                                            int64_t* made_bytes, int64_t* passed_bytes,
                                             int32_t* node, int32_t* thread) {
   const auto ops = OpEvents::Get().TakeOps(most);
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -25,6 +26,8 @@ WORKBENCH_EXPORT int64_t workbench_take_ops(int64_t most, int64_t* scheduled_ns,
     start_ns[i] = ops[i].start_ns;
     end_ns[i] = ops[i].end_ns;
     step[i] = ops[i].step;
+    made_bytes[i] = ops[i].made_bytes;
+    passed_bytes[i] = ops[i].passed_bytes;
     node[i] = ops[i].node;
     thread[i] = ops[i].thread;
   }

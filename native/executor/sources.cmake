@@ -19,6 +19,7 @@ library_sources(
   step/executor_state.cc
   step/node_io.cc
   step/observed_node.cc
+  step/output_bytes.cc
   step/step_frame.cc
   step/waiting_ops.cc)
 

@@ -220,7 +220,9 @@ bool OpEvents::TakeFrom(Log* log, Drain* drain) {
       if (later) break;
       drain->taken.push_back({drain->clock.WallNs(event.scheduled),
                               drain->clock.WallNs(event.start), drain->clock.WallNs(event.end),
-                              drain->steps[run], int32_t(event.node), log->number});
+                              drain->steps[run], event.made * OpEvent::kLineBytes,
+                              event.passed * OpEvent::kLineBytes, int32_t(event.node),
+                              log->number});
     }
     std::lock_guard<std::mutex> lock(mu_);
     chunk->taken = i;

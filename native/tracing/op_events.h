@@ -1,8 +1,10 @@
 #ifndef WORKBENCH_TRACING_OP_EVENTS_H_
 #define WORKBENCH_TRACING_OP_EVENTS_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,8 +23,19 @@ struct OpEvent {
   uint64_t end;
   uint32_t node;
   uint32_t run;
+  // Memory of its outputs, in lines: what it made, and what it passed on of its inputs.
+  uint32_t made = 0;
+  uint32_t passed = 0;
+
+  // Allocators align tensors to it, so no memory is lost where it is the unit.
+  static constexpr int64_t kLineBytes = 64;
+  // Lines that hold so many bytes; more than 256 GB count as 256 GB.
+  static uint32_t Lines(int64_t bytes) {
+    const int64_t lines = (bytes + kLineBytes - 1) / kLineBytes;
+    return uint32_t(std::min<int64_t>(lines, std::numeric_limits<uint32_t>::max()));
+  }
 };
-static_assert(sizeof(OpEvent) == 32, "two events share a cache line");
+static_assert(sizeof(OpEvent) == 40, "a recording writes little");
 
 // What a node is called in a trace.
 struct TracedNode {
@@ -50,7 +63,7 @@ struct TracedRun {
 
 // An event as callers get it, in nanoseconds of the wall clock.
 struct DrainedOp {
-  int64_t scheduled_ns, start_ns, end_ns, step;
+  int64_t scheduled_ns, start_ns, end_ns, step, made_bytes, passed_bytes;
   int32_t node, thread;
 };
 

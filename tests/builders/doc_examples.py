@@ -133,6 +133,30 @@ staged().save("stage.parquet")
 off = variant("off", 100, 1, trace=unstaged())
 comparison = measured(variants=(off, variant("stage", 160, 1, trace=staged())))
 """
+# The child process that would fetch the ids has tests of its own.
+_LENS = """
+import inspect
+import workbench as wb
+from tests.builders.embedding_lenses import fused_trace as fused, stock_trace
+trace, fused_trace = stock_trace(), fused()
+program = wb.Program(name="mine", build=lambda optimizations: None)
+lens_of, trace_of = wb.embedding_lens, wb.trace
+
+def embedding_lens(*traces, **named):
+    inspect.signature(lens_of).bind(*traces, **named)
+    return lens_of(*traces)
+
+def traced(*arguments, **named):
+    inspect.signature(trace_of).bind(*arguments, **named)
+    return trace
+
+wb.embedding_lens, wb.trace = embedding_lens, traced
+"""
+_MEMORY = """
+import workbench as wb
+from tests.builders.memories import chain_trace
+trace = chain_trace()
+"""
 # What a page's comment before a block names; functions run eagerly, the rest in a graph of its own.
 CONTEXTS = {
     "graph": _GRAPH,
@@ -145,6 +169,8 @@ CONTEXTS = {
     "learned": _LEARNED,
     "path": _PATH,
     "two traces": _TWO_TRACES,
+    "lens": _LENS,
+    "memory": _MEMORY,
     "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
     "none": "",
 }

@@ -11,7 +11,9 @@ from typing import Any
 
 from workbench.core.analysis.alignment import Alignment
 from workbench.core.analysis.critical_path import CriticalPath
+from workbench.core.analysis.embedding_lens.lens import EmbeddingLens
 from workbench.core.analysis.findings.finding import Findings
+from workbench.core.analysis.memory.memory import Memory
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.executor.learned_costs import LearnedCosts
 from workbench.core.planning.stage_plan import StagePlan
@@ -31,10 +33,14 @@ from workbench.viz.comparison.text import comparison_table, metrics_text
 from workbench.viz.comparison.view import compare_view
 from workbench.viz.critical_path.html import critical_path_html
 from workbench.viz.critical_path.text import critical_path_text
+from workbench.viz.embedding_lens.html import lens_html
+from workbench.viz.embedding_lens.text import lens_text
 from workbench.viz.executor.learned_costs import learned_costs_html, learned_costs_text
 from workbench.viz.findings.html import compared_findings_html, findings_html
 from workbench.viz.findings.text import compared_findings_text, findings_text
 from workbench.viz.kept_picture import DATA_BYTES, Picture, kept_view, pictures_html
+from workbench.viz.memory.html import memory_html
+from workbench.viz.memory.text import memory_text
 from workbench.viz.style.table import table_html
 from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
 from workbench.viz.timeline.widget import TimelineWidget
@@ -113,6 +119,8 @@ _FORMS: dict[type, _Forms] = {
         html=lambda alignment: alignment_html(alignment_view(alignment)),
     ),
     Findings: _Forms(text=findings_text, html=findings_html),
+    EmbeddingLens: _Forms(text=lens_text, html=lens_html),
+    Memory: _Forms(text=memory_text, html=memory_html),
     ComparedFindings: _Forms(text=compared_findings_text, html=compared_findings_html),
     LearnedCosts: _Forms(text=learned_costs_text, html=learned_costs_html),
     StagePlan: _BOUNDARY,

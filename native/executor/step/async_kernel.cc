@@ -54,7 +54,8 @@ void AsyncKernel::CalledBack() {
 tensorflow::NodeExecStatsInterface* AsyncKernel::EndObservation() {
   if (!observed_) return nullptr;
   const bool waits = frame_.executor().Waits(item_.node_id);
-  observed_->End(ended_, waits ? launched_ : ended_ - observed_->start());
+  observed_->End(ended_, waits ? launched_ : ended_ - observed_->start(),
+                 frame_.TracedBytes(&context_));
   return observed_->stats();
 }
 

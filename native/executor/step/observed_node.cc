@@ -31,8 +31,8 @@ void ObservedNode::Begin() {
   start_ = Ticks();
 }
 
-void ObservedNode::End(uint64_t now, uint64_t worked) {
-  frame_.Note(item_, scheduled_, start_, now, worked);
+void ObservedNode::End(uint64_t now, uint64_t worked, OutputBytes bytes) {
+  frame_.Note(item_, scheduled_, start_, now, worked, bytes);
   if (stats_ != nullptr) stats_->RecordComputeEnded();
 }
 

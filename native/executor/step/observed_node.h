@@ -30,7 +30,8 @@ class ObservedNode {
 
   void Begin();
   // `worked`: ticks that count as work. Time that an asynchronous kernel only waits does not.
-  void End(uint64_t now, uint64_t worked);
+  // `bytes`: of the kernel's outputs.
+  void End(uint64_t now, uint64_t worked, OutputBytes bytes = {});
   // `context` may be null, if the kernel never ran.
   void Done(tensorflow::OpKernelContext* context);
   // Reports a node that has nothing to run, a NoOp or a constant.

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "executor/step/executor_state.h"
+#include "executor/step/output_bytes.h"
 #include "tensorflow/core/common_runtime/executor.h"
 #include "tensorflow/core/common_runtime/step_stats_collector.h"
 #include "tensorflow/core/framework/device.h"
@@ -55,11 +56,17 @@ class StepFrame {
 
   // Reports a run of a node to the tracer and the cost model. `worked`: ticks that count as work.
   void Note(const tensorflow::NodeItem& item, uint64_t scheduled, uint64_t start, uint64_t end,
-            uint64_t worked) const {
+            uint64_t worked, OutputBytes bytes = {}) const {
     if (observers_.events) {
-      OpEvents::Add({scheduled, start, end, observers_.first_node + item.node_id, observers_.run});
+      OpEvents::Add({scheduled, start, end, observers_.first_node + item.node_id, observers_.run,
+                     OpEvent::Lines(bytes.made), OpEvent::Lines(bytes.passed)});
     }
     if (observers_.learning) executor_.cost_model()->Add(item.node_id, worked);
+  }
+
+  // What the tracer notes of a kernel's outputs; call it before they are moved.
+  OutputBytes TracedBytes(tensorflow::OpKernelContext* context) const {
+    return observers_.events ? BytesOfOutputs(context) : OutputBytes{};
   }
 
   // Keeps the step's first error, and cancels all nodes of the step that wait.

@@ -65,6 +65,22 @@ TEST(HandsOutEachEventOnceAndInOrder) {
   events.EndRun(run);
 }
 
+TEST(CountsMemoryInLines) {
+  CHECK_EQ(OpEvent::Lines(0), 0u);
+  CHECK_EQ(OpEvent::Lines(1), 1u);
+  CHECK_EQ(OpEvent::Lines(64), 1u);
+  CHECK_EQ(OpEvent::Lines(65), 2u);
+  CHECK_EQ(OpEvent::Lines(int64_t{1} << 50), 0xffffffffu);
+  OpEvents& events = Fresh();
+  const uint32_t run = events.BeginRun(1, 0);
+  const uint64_t now = Ticks();
+  OpEvents::Add({now, now, now, 3, run, OpEvent::Lines(100), OpEvent::Lines(int64_t{5} << 30)});
+  events.EndRun(run);
+  const auto ops = events.TakeOps(10);
+  CHECK_EQ(ops[0].made_bytes, 128);
+  CHECK_EQ(ops[0].passed_bytes, int64_t{5} << 30);
+}
+
 TEST(TakesNoMoreThanAsked) {
   OpEvents& events = Fresh();
   const uint32_t run = events.BeginRun(1, 0);

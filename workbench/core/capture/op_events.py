@@ -55,6 +55,8 @@ class OpEvents:
       scheduled_ns, start_ns, end_ns: int64, ns of the wall clock; of an asynchronous kernel the
         end is that of its done callback.
       step: int64, TensorFlow's step id.
+      made_bytes, passed_bytes: int64, memory of its outputs that nothing else held, and of those
+        that are memory of its inputs; in lines of 64 bytes.
       node, thread: int32, rows of `nodes` and `threads`.
       steps: the steps that ended meanwhile.
       nodes: name, op, device; one row for each node of each executor.
@@ -68,6 +70,8 @@ class OpEvents:
     start_ns: np.ndarray
     end_ns: np.ndarray
     step: np.ndarray
+    made_bytes: np.ndarray
+    passed_bytes: np.ndarray
     node: np.ndarray
     thread: np.ndarray
     steps: StepEvents
@@ -153,6 +157,7 @@ def op_columns(events: OpEvents, runs: np.ndarray) -> OpColumns:
         end_ns=np.maximum(events.end_ns[rows], start),
         nodes=nodes,
         edges=_distinct_edges(node_of, events.edges),
+        bytes=np.column_stack((events.made_bytes[rows], events.passed_bytes[rows])),
         run_of_step=run_of_step,
         thread_names=dict(zip(tid.tolist(), events.threads["name"].tolist(), strict=True)),
     )
@@ -210,8 +215,11 @@ def _distinct_edges(row: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return np.unique(np.column_stack((between, edges[:, 2]))[kept], axis=0)
 
 
-_OP_COLUMNS = ("scheduled_ns", "start_ns", "end_ns", "step", "node", "thread")
-_OP_TYPES = (np.int64,) * 4 + (np.int32,) * 2
+_OP_COLUMNS = (
+    *("scheduled_ns", "start_ns", "end_ns", "step", "made_bytes", "passed_bytes"),
+    *("node", "thread"),
+)
+_OP_TYPES = (np.int64,) * 6 + (np.int32,) * 2
 # start_ns, end_ns, step, executor, tid, root.
 _STEP_TYPES = (np.int64,) * 3 + (np.int32, np.int64, np.int32)
 

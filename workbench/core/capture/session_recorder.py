@@ -180,12 +180,24 @@ class SessionRecorder:
             source=STEP_STATS if self._step_stats else EXECUTOR,
             step_stats=self._why,
             untraced=self._untraced or self._while_traced(),
+            variables=_variable_bytes(self._session.graph),
         )
 
     def _while_traced(self) -> UntracedSteps | None:
         """The time of the traced steps; the executor's recording hardly lengthens them."""
         steps = self._clock.untraced() if self._recording is not None else None
         return dataclasses.replace(steps, while_traced=True) if steps else None
+
+
+def _variable_bytes(graph: Any) -> dict[str, int]:
+    """Bytes of the variables of a graph whose shapes are known, by name."""
+    found = {}
+    for variable in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES):
+        shape = getattr(variable, "shape", None)
+        if shape is not None and shape.is_fully_defined():
+            size = shape.num_elements() * variable.dtype.base_dtype.size
+            found[variable.name.partition(":")[0]] = int(size)
+    return found
 
 
 def _why_step_stats(session: Any) -> str:

@@ -139,17 +139,17 @@ def _shown(ops: OpColumns) -> OpColumns:
 
 
 def _event_table(ops: OpColumns, track: np.ndarray, step: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "start_ns": ops.start_ns,
-            "dur_ns": ops.end_ns - ops.start_ns,
-            "delay_ns": ops.start_ns - ops.scheduled_ns,
-            "node": ops.node,
-            "track": track,
-            "step": step,
-        },
-        copy=False,
-    )
+    columns = {
+        "start_ns": ops.start_ns,
+        "dur_ns": ops.end_ns - ops.start_ns,
+        "delay_ns": ops.start_ns - ops.scheduled_ns,
+        "node": ops.node,
+        "track": track,
+        "step": step,
+    }
+    if ops.bytes is not None:
+        columns |= {"made_bytes": ops.bytes[:, 0], "passed_bytes": ops.bytes[:, 1]}
+    return pd.DataFrame(columns, copy=False)
 
 
 def _track_table(

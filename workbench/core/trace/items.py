@@ -63,6 +63,17 @@ class Takes:
         rows = np.flatnonzero((ops.nodes["op"] == STAGE_TAKE).to_numpy(bool)[ops.node])
         self._rows = rows[np.argsort(ops.start_ns[rows], kind="stable")]
         self._names = ops.nodes["name"].to_numpy(object)[ops.node[self._rows]]
+        # What leaves a buffer is held by nothing else.
+        took = np.zeros(len(rows), np.int64) if ops.bytes is None else ops.bytes[self._rows, 0]
+        self._taken: dict[int, list[tuple[str, int]]] = {}
+        named = zip(ops.run[self._rows].tolist(), self._names.tolist(), took.tolist(), strict=True)
+        for run, name, of in named:
+            self._taken.setdefault(run, []).append((str(name), of))
+
+    def bytes(self, stage: str, run: int) -> int:
+        """What a run took from the buffer of a stage; 0 where it is not known."""
+        taken = self._taken.get(run, [])
+        return next((of for name, of in taken if name.startswith(f"{stage}/")), 0)
 
     def runs(self, stage: str, took: np.ndarray) -> list[int]:
         """The run that made each of these takes, -1 if none: by its step id where it is known.
@@ -120,13 +131,14 @@ def item_table(
                 take_end_ns=event[_END],
                 take_step=number,
                 take_track=track,
+                bytes=takes.bytes(stage, run),
             )
         rows += of_stage.values()
-    return pd.DataFrame(rows, columns=column_names("items"))
+    return pd.DataFrame(rows, columns=[*column_names("items"), "bytes"])
 
 
 def _unseen(stage: str, item: int) -> dict[str, Any]:
-    return dict.fromkeys(column_names("items"), -1) | {"stage": stage, "item": item}
+    return dict.fromkeys(column_names("items"), -1) | {"stage": stage, "item": item, "bytes": 0}
 
 
 def occupancy_at_start(events: BufferEvents) -> dict[str, int]:

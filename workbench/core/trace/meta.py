@@ -56,6 +56,7 @@ class TraceMeta:
       step_stats: why the tracer was STEP_STATS.
       threads: how the tracks of the ops came about: "recorded" or "inferred from overlap".
       thread_names: what the operating system calls the thread of a track, by the track's name.
+      variables: bytes of each variable of the graph, by its name, as far as its shape is known.
       lost_ops: ops that the trace lacks, because the tracer's memory was full.
       left_out: events of another tool's file that a trace has no place for, by what they are.
       untraced: the time of steps without a tracer; None where it was not measured.
@@ -77,6 +78,7 @@ class TraceMeta:
     step_stats: str = ""
     threads: str = ""
     thread_names: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    variables: Mapping[str, int] = dataclasses.field(default_factory=dict)
     lost_ops: int = 0
     left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)
     untraced: UntracedSteps | None = None

@@ -23,6 +23,8 @@ class OpColumns:
       nodes: name, op (type) and device, each combination once; and source, where it is known.
       edges: int64 [edges, 3], rows of `nodes` that run one after the other, and 1 for a control
         edge; none where the tracer does not see the graph.
+      bytes: int64 [ops, 2], memory of the outputs that an op made, and of those that are memory of
+        its inputs; None where the tracer does not see it.
       run_of_step: the run of each of TensorFlow's step ids, where the tracer knows them.
       thread_names: names of threads by id, where the tracer knows them.
     """
@@ -35,6 +37,7 @@ class OpColumns:
     end_ns: np.ndarray
     nodes: pd.DataFrame
     edges: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    bytes: np.ndarray | None = None
     run_of_step: Mapping[int, int] = dataclasses.field(default_factory=dict)
     thread_names: Mapping[int, str] = dataclasses.field(default_factory=dict)
 
@@ -42,5 +45,6 @@ class OpColumns:
         """These ops, by row numbers or a mask; the nodes stay."""
         if which.dtype == bool and which.all():
             return self
-        names = ("run", "node", "thread", "scheduled_ns", "start_ns", "end_ns")
+        names = ["run", "node", "thread", "scheduled_ns", "start_ns", "end_ns"]
+        names += ["bytes"] * (self.bytes is not None)
         return dataclasses.replace(self, **{name: getattr(self, name)[which] for name in names})

@@ -15,8 +15,8 @@ from workbench.atomic_file import replacing
 from workbench.core.trace.tables import TABLES, no_edges
 from workbench.errors import TraceError, first_line
 
-# Format 1 has no edges, and its nodes no source.
-FORMAT_VERSION = 2
+# Format 1 has no edges, and its nodes no source; format 2 has no bytes.
+FORMAT_VERSION = 3
 _FIRST_VERSION = 1
 _VERSION = "format_version"
 _NOTES = "workbench_trace"
@@ -34,7 +34,7 @@ def write(
     events = events.replace_schema_metadata(None)
     packing = {
         "compression": "zstd",
-        "use_dictionary": ["node", "track", "step"],
+        "use_dictionary": ["node", "track", "step", "made_bytes", "passed_bytes"],
         "column_encoding": _ENCODINGS,
     }
     # An open file, since Arrow takes only names that are text.
@@ -66,7 +66,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, pd.DataFrame], dict[st
         ) from error
     with file:
         notes = _notes(name, file.schema_arrow.names, file.metadata.metadata or {})
-        columns = [column.name for column in TABLES["events"]]
+        held = set(file.schema_arrow.names)
+        columns = [column.name for column in TABLES["events"] if column.name in held]
         try:
             events = file.read(columns=columns).to_pandas()
         except (pa.ArrowInvalid, OSError) as error:
@@ -96,7 +97,7 @@ def _notes(name: str, columns: list[str], metadata: Mapping[bytes, bytes]) -> di
             f"`{name}`: Format {version}; this Workbench reads {FORMAT_VERSION}. Update it."
         )
     for column in TABLES["events"]:
-        if column.name not in columns:
+        if column.name not in columns and not column.optional:
             raise TraceError(f"`{name}` has no column `{column.name}`.")
     try:
         notes = json.loads(metadata[_NOTES.encode()])

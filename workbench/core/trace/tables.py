@@ -20,7 +20,7 @@ _LEAST_DURATION = np.dtype(np.uint32)
 class Column:
     """One column: `kind` is "time" (int64), "duration" (uint32 up), "number" or "text".
 
-    A text that is `optional` is "" where a table lacks the column.
+    What is `optional` is "" or 0 where a table lacks the column.
     """
 
     name: str
@@ -37,6 +37,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_columns("time", "start_ns"),
         *_columns("duration", "dur_ns"),
         *_columns("number", "delay_ns", "node", "track", "step"),
+        *_columns("number", "made_bytes", "passed_bytes", optional=True),
     ),
     "nodes": (
         *_columns("text", "name", "op", "device"),
@@ -54,13 +55,14 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_columns("number", "item"),
         *_columns("time", "put_start_ns", "put_end_ns", "take_start_ns", "take_end_ns"),
         *_columns("number", "put_track", "put_run", "take_step", "take_track"),
+        *_columns("number", "bytes", optional=True),
     ),
 }
 
 
 def column_names(table: str) -> list[str]:
-    """The columns of a table, in their order."""
-    return [column.name for column in TABLES[table]]
+    """The columns that a table must have, in their order."""
+    return [column.name for column in TABLES[table] if not column.optional]
 
 
 def no_edges() -> pd.DataFrame:
@@ -75,7 +77,7 @@ def shaped(table: str, frame: pd.DataFrame) -> pd.DataFrame:
       TraceError: a column is missing, unknown, or of the wrong type.
     """
     wanted = TABLES[table]
-    names = column_names(table)
+    names = [column.name for column in wanted]
     for column in wanted:
         if column.name not in frame.columns and not column.optional:
             needed = ", ".join(names)
@@ -95,6 +97,8 @@ def shaped(table: str, frame: pd.DataFrame) -> pd.DataFrame:
 def _held(frame: pd.DataFrame, column: Column) -> pd.Series:
     if column.name in frame.columns:
         return frame[column.name]
+    if column.kind == "number":
+        return pd.Series(np.zeros(len(frame), np.int64))
     return pd.Series([""] * len(frame), dtype="str")
 
 
@@ -180,7 +184,7 @@ def _event_rules(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Rule]:
     yield "events", start < 0, "times count from 1970, so are not negative", ("start_ns",)
     earlier = np.concatenate(([False], start[1:] < start[:-1])) if len(start) else start
     yield "events", earlier, "events are sorted by start_ns", ("start_ns",)
-    for name in ("dur_ns", "delay_ns"):
+    for name in ("dur_ns", "delay_ns", "made_bytes", "passed_bytes"):
         yield "events", events[name].to_numpy() < 0, f"{name} is not negative", (name,)
     for name, table in (("node", "nodes"), ("track", "tracks")):
         most = len(tables[table])
@@ -208,6 +212,7 @@ def _run_rules(runs: pd.DataFrame, kind: np.ndarray) -> Iterator[_Rule]:
 def _item_rules(items: pd.DataFrame, kind: np.ndarray) -> Iterator[_Rule]:
     again = items.duplicated(["stage", "item"])
     yield "items", again, "item numbers are unique within a stage", ("stage", "item")
+    yield "items", items["bytes"] < 0, "bytes is not negative", ("bytes",)
     put_times, take_times = ("put_start_ns", "put_end_ns"), ("take_start_ns", "take_end_ns")
     begun, put, asked, took = (items[name].to_numpy() for name in put_times + take_times)
     for names in (put_times, take_times):

@@ -26,7 +26,9 @@ class Trace(Displayed):
     Attributes:
       events: one row per executed op, sorted by start: start_ns, dur_ns, delay_ns (how long it
         was ready before it started), node and track (rows of those tables), step (number of the
-        step; on a prefetch track, number of the stage run).
+        step; on a prefetch track, number of the stage run), made_bytes (memory of its outputs that
+        nothing else held at its end) and passed_bytes (of outputs that are an input's memory);
+        both 0 where the tracer does not see them.
       nodes: name, op (type) and device of every node that ran, and source: the line of the user's
         code that made it, "" where it is not known. The buffers' own ops have rows here, but no
         events: the items say when they waited.
@@ -38,7 +40,8 @@ class Trace(Displayed):
       runs: one row per session run: track (a step or a prefetch track), number, start_ns, end_ns.
       items: one row per item that went through a stage's buffer: stage, item (sequence number),
         put_start_ns (put called), put_end_ns (admitted), take_start_ns, take_end_ns, put_track,
-        put_run, take_step, take_track; -1 for what the trace did not see.
+        put_run, take_step, take_track; -1 for what the trace did not see; bytes, 0 where they are
+        not known.
       meta: what is known beside the tables.
 
     Raises:
@@ -171,7 +174,7 @@ class Trace(Displayed):
     def to_chrome(self, path: str | os.PathLike[str]) -> None:
         """Writes Chrome trace JSON for Perfetto or chrome://tracing, after a self check.
 
-        `import_trace` reads it back, without edges.
+        `import_trace` reads it back, without edges and bytes.
 
         Raises:
           TraceError: the trace breaks a rule.

@@ -18,6 +18,7 @@ from workbench.number_words import decimal as _decimal
 from workbench.number_words import duration as duration
 from workbench.number_words import integer as integer
 from workbench.number_words import share as share
+from workbench.number_words import size as size
 
 
 def gain(ratio: float | None) -> str:

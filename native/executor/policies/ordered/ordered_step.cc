@@ -291,7 +291,7 @@ bool OrderedSteps::Step::RunObserved(const Call& call) {
   observed.Begin();
   frame_->device()->Compute(call.kernel, &context);
   ready_since_ = Ticks();
-  observed.End(ready_since_, ready_since_ - observed.start());
+  observed.End(ready_since_, ready_since_ - observed.start(), frame_->TracedBytes(&context));
   observed.EndRegion();
   const bool passed = Settle(call, &context, observed.stats());
   observed.Done(&context);
@@ -301,6 +301,7 @@ bool OrderedSteps::Step::RunObserved(const Call& call) {
 bool OrderedSteps::Step::RunTraced(const Call& call) {
   const uint64_t ready_since = ready_since_;
   uint64_t start = ready_since;
+  OutputBytes bytes;
   bool passed = true;
   switch (call.kind) {
     case Kind::kNothing:
@@ -318,9 +319,10 @@ bool OrderedSteps::Step::RunTraced(const Call& call) {
       start = Ticks();
       frame_->device()->Compute(call.kernel, &context);
       ready_since_ = Ticks();
+      bytes = frame_->TracedBytes(&context);
       passed = Settle(call, &context);
   }
-  frame_->Note(*call.item, ready_since, start, ready_since_, ready_since_ - start);
+  frame_->Note(*call.item, ready_since, start, ready_since_, ready_since_ - start, bytes);
   return passed;
 }
 

@@ -113,7 +113,8 @@ absl::Status PropagatedStep<Propagator>::Compute(const Item& item, Thread* threa
   const uint64_t start = Ticks();
   frame_->device()->Compute(node.kernel, &context);
   thread->ended = Ticks();
-  frame_->Note(node, item.scheduled, start, thread->ended, thread->ended - start);
+  frame_->Note(node, item.scheduled, start, thread->ended, thread->ended - start,
+               frame_->TracedBytes(&context));
   if (executor_.kernel_cost().IsMarkedExpensive(node.node_id)) {
     executor_.kernel_cost().Add(node.node_id, thread->ended - start);
   }
@@ -145,7 +146,7 @@ absl::Status PropagatedStep<Propagator>::ComputeObserved(const Item& item, Threa
   observed.Begin();
   frame_->device()->Compute(node.kernel, &context);
   const uint64_t end = thread->ended = Ticks();
-  observed.End(end, end - observed.start());
+  observed.End(end, end - observed.start(), frame_->TracedBytes(&context));
   observed.EndRegion();
   if (executor_.kernel_cost().IsMarkedExpensive(node.node_id)) {
     executor_.kernel_cost().Add(node.node_id, end - observed.start());

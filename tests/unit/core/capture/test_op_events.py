@@ -50,6 +50,8 @@ class FakeTracer:
         return self.lost
 
     def workbench_take_ops(self, most: int, *places) -> int:
+        # Ops of no outputs, unless a row says otherwise.
+        self.ops[:] = [op if len(op) == 8 else (*op[:4], 0, 0, *op[4:]) for op in self.ops]
         return self._take(self.ops, most, places)
 
     def workbench_take_steps(self, most: int, *places) -> int:
@@ -182,8 +184,11 @@ def events_of(ops, steps, nodes=NODES, threads=((700, "pool"),), edges=()) -> Op
     columns = np.array(ops, np.int64).reshape(-1, 6).T
     start_ns, end_ns, step, _, tid, root = np.array(steps, np.int64).reshape(-1, 6).T
     names = ("scheduled_ns", "start_ns", "end_ns", "step", "node", "thread")
+    no_bytes = np.zeros(len(ops), np.int64)
     return OpEvents(
         **dict(zip(names, columns, strict=True)),
+        made_bytes=no_bytes,
+        passed_bytes=no_bytes,
         steps=StepEvents(start_ns=start_ns, end_ns=end_ns, step=step, tid=tid, root=root > 0),
         nodes=pd.DataFrame([(*node, CPU) for node in nodes], columns=["name", "op", "device"]),
         edges=np.array(edges, np.int64).reshape(-1, 3),

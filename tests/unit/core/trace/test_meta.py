@@ -24,6 +24,7 @@ WHOLE = TraceMeta(
     step_stats="asked for",
     threads="recorded",
     thread_names={"Inter-op 0": "tf_Compute"},
+    variables={"table": 640},
     lost_ops=7,
     left_out={"counters": 3},
     untraced=UntracedSteps(steps=9, step_ns=100, cpu_ns=150, run_ns=90, while_traced=True),

@@ -64,6 +64,8 @@ def test_columns_take_their_narrowest_type():
         "node": "uint8",
         "track": "uint8",
         "step": "uint8",
+        "made_bytes": "uint8",
+        "passed_bytes": "uint8",
     }
     wide = make_trace([(0, 2**33, 0, 0, 0, 70_000)]).events
     assert (wide["dur_ns"].dtype, wide["step"].dtype) == (np.int64, np.uint32)
@@ -166,6 +168,14 @@ def test_each_rule_names_table_row_and_value(trace, message):
         trace.self_check()
 
 
+def test_bytes_are_not_negative():
+    for table, column in (("events", "made_bytes"), ("events", "passed_bytes"), ("items", "bytes")):
+        trace = staged_trace()
+        frame = getattr(trace, table).assign(**{column: -1})
+        with pytest.raises(TraceError, match=f"{column} is not negative; found {column} -1"):
+            dataclasses.replace(trace, **{table: frame}).self_check()
+
+
 def test_events_out_of_order_are_found():
     trace = staged_trace()
     with pytest.raises(TraceError, match="`events`, row 1: events are sorted by start_ns; found"):
@@ -200,7 +210,7 @@ def test_others_read_the_events_as_rows(tmp_path):
     frame = pd.read_parquet(tmp_path / "x.parquet")
     pd.testing.assert_frame_equal(frame, staged_trace().events)
     notes = pq.read_metadata(tmp_path / "x.parquet").metadata
-    assert notes[b"format_version"] == b"2"
+    assert notes[b"format_version"] == b"3"
 
 
 def test_saving_again_replaces_the_file_and_leaves_nothing_else(tmp_path):
@@ -232,6 +242,18 @@ def test_a_trace_of_the_first_format_has_no_edges_and_no_sources(saved):
     assert same(read, staged_trace())
 
 
+def test_a_trace_of_the_second_format_has_no_bytes(saved):
+    """Its events had six columns, its items ten."""
+    notes = json.loads(pq.read_metadata(saved).metadata[b"workbench_trace"])
+    del notes["tables"]["items"]["bytes"]
+    columns = ["start_ns", "dur_ns", "delay_ns", "node", "track", "step"]
+    kept = json.dumps(notes)
+    rewritten(saved, columns=columns, format_version="2", workbench_trace=kept)
+    read = load_trace(saved)
+    assert not read.events[["made_bytes", "passed_bytes"]].any(axis=None)
+    assert not read.items["bytes"].any() and same(read, staged_trace())
+
+
 @pytest.mark.parametrize(
     ("edge", "rule"),
     [((0, 6, 0), "target is a row of `nodes`, 0 to 5"), ((0, 1, 2), "control is 0 or 1")],
@@ -248,8 +270,8 @@ def saved(tmp_path):
 
 
 def test_a_newer_format_asks_for_an_update(saved):
-    rewritten(saved, format_version="3")
-    with pytest.raises(TraceError, match=r"Format 3; this Workbench reads 2\. Update it\."):
+    rewritten(saved, format_version="4")
+    with pytest.raises(TraceError, match=r"Format 4; this Workbench reads 3\. Update it\."):
         load_trace(saved)
 
 

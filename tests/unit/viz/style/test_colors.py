@@ -103,6 +103,8 @@ def test_contrast_of_black_on_white_is_21() -> None:
         ("WorkbenchEmbeddingGather", "emb/rows", "LK"),
         ("WorkbenchLocalLookUpGrad", "gradients/emb_grad", "GR"),
         ("WorkbenchEmbeddingApplyAdagrad", "Adagrad/update", "UP"),
+        ("WorkbenchRowsApplyAdagrad", "Adagrad/update_table/Apply", "UP"),
+        ("WorkbenchResourceRowsApplyGradientDescent", "update", "UP"),
         ("SparseSegmentMean", "emb/mean", "LK"),
         ("MatMul", "top/MatMul", "MM"),
         ("_FusedMatMul", "top/MatMul", "MM"),

@@ -89,3 +89,22 @@ def test_words(made: str, words: str) -> None:
         head, unit = words.rsplit(" ", 1)
         wanted = f"{head}{format.NBSP}{unit}"
     assert made == wanted
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_640, "1.6 kB"),
+        (181_000, "181 kB"),
+        (999_600, "1.0 MB"),
+        (16_200_000, "16 MB"),
+        (-7_200_000, "−7.2 MB"),
+        (3.2e12, "3.2 TB"),
+        (5e15, "5 000 TB"),
+        (None, "–"),
+    ],
+)
+def test_sizes_are_decimal(count: float | None, words: str) -> None:
+    assert format.size(count).replace(format.NBSP, " ").replace(format.THIN, " ") == words

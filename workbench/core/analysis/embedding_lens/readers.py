@@ -16,7 +16,7 @@ _WHOLE_LOOKUP = re.compile(r"Workbench(Resource)?LocalLookUp$")
 # Between a variable and what reads its rows.
 _PASSES_ON = frozenset({"Enter", "Identity", "ReadVariableOp", "_ReadVariablesOp"})
 _HOLDS_ROWS = VARIABLES | {"WorkbenchEmbeddingVariable"}
-_SCOPE = re.compile(r"^((?:.*?/)?(?:fused_|safe_)?embedding_lookup(?:_sparse)?(?:_\d+)?)(?:/|$)")
+_SCOPE = re.compile(r"^((?:.*?/)??(?:fused_|safe_)?embedding_lookup(?:_sparse)?(?:_\d+)?)(?:/|$)")
 
 
 def row_readers(

@@ -125,7 +125,7 @@ def _slots(graph: GraphView, variable: int) -> list[int]:
     shape = _shape(graph, variable)
     found: dict[int, None] = {}
     for update in graph.consumers.of(variable).tolist():
-        if family_of(graph.ops[update]) != UPDATE or graph.ops[update].startswith("Assign"):
+        if family_of(graph.ops[update]) != UPDATE or graph.inputs(update)[0][0] != variable:
             continue
         for node, _ in graph.inputs(update):
             if node != variable and graph.ops[node] in VARIABLES and _shape(graph, node) == shape:

@@ -1,0 +1,102 @@
+"""The tables of a graph: which variables they are, their size, where their ids are."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tests.builders.embedding_lenses import stock_graph
+from workbench.core.analysis.embedding_lens.tables import find_tables
+
+
+def test_a_stock_lookup():
+    (table,) = find_tables(stock_graph())
+    assert table.name == "table" and (table.rows, table.dim, table.dtype) == (100, 4, "float32")
+    assert (table.row_bytes, table.bytes, table.slot_bytes) == (16, 1600, 1600)
+    assert table.slots == ("table/Adagrad",) and table.lookups == ("C1/embedding_lookup",)
+    # Before invalid ids are dropped and empty rows filled.
+    assert table.ids == ("hashed:0",)
+
+
+def test_without_shapes_the_sizes_are_not_known():
+    (table,) = find_tables(dataclasses.replace(stock_graph(), shapes={}))
+    assert table.rows is table.dim is table.bytes is table.slot_bytes is table.row_bytes is None
+
+
+def test_a_slot_whose_rows_are_read_is_no_table():
+    (table,) = find_tables(
+        stock_graph(
+            """
+            ids = Const int64
+            table = VariableV2 float32_ref
+            slot = VariableV2 float32_ref
+            of_table = GatherV2(table, ids)
+            of_slot = GatherV2(slot, ids)
+            update = SparseApplyMomentum(table, slot, of_slot, of_table, ids) float32_ref
+            """
+        )
+    )
+    assert table.name == "table" and table.ids == ("ids:0",) and table.lookups == ("of_table",)
+
+
+def test_repeated_ids_are_followed_to_where_they_repeat():
+    (table,) = find_tables(
+        stock_graph(
+            """
+            ids = Const int64
+            flat = Reshape(ids) int64
+            once = Unique(flat) int64 int32
+            table = VariableV2 float32_ref
+            of_table = GatherV2(table, once)
+            """
+        )
+    )
+    assert table.ids == ("ids:0",)
+
+
+def test_what_is_looked_up_is_not_followed():
+    (table,) = find_tables(
+        stock_graph(
+            """
+            vocabulary = Const int64
+            place = Const int64
+            ids = GatherV2(vocabulary, place) int64
+            table = VariableV2 float32_ref
+            of_table = GatherV2(table, ids)
+            """
+        )
+    )
+    assert table.ids == ("ids:0",)
+
+
+def test_ids_that_were_sorted_out_are_not_those_of_the_table():
+    (table,) = find_tables(
+        stock_graph(
+            """
+            ids = Const int64
+            where = Const int32
+            shards = DynamicPartition(ids, where) int64 int64
+            table = VariableV2 float32_ref
+            of_table = GatherV2(table, shards:1)
+            """
+        )
+    )
+    assert table.ids == ()
+
+
+def test_a_variable_behind_a_handle_has_the_shape_that_is_read():
+    view = stock_graph(
+        """
+        ids = Const int64
+        table = VarHandleOp
+        whole = ReadVariableOp(table)
+        of_table = ResourceGather(table, ids)
+        """
+    )
+    shapes = {view.number("whole"): ((7, 2),)}
+    (table,) = find_tables(dataclasses.replace(view, shapes=shapes))
+    assert (table.rows, table.dim, table.bytes, table.dtype) == (7, 2, 56, "float32")
+
+
+def test_bfloat16_has_two_bytes():
+    (table,) = find_tables(stock_graph())
+    assert dataclasses.replace(table, dtype="bfloat16").bytes == 800

@@ -1,0 +1,1 @@
+"""Memory of a step: live bytes over time, and what holds them at the peak."""
