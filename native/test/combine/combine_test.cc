@@ -296,22 +296,23 @@ TEST(NoTwoIdsShareAVector) {
 }
 
 TEST(APermutationMayBeLongerThanAnIntCounts) {
-  constexpr int64_t kUnique = (int64_t{1} << 30) + 5;
-  constexpr size_t kBytes = 2 * (kUnique + 1) * sizeof(int32_t);
+  // An int holds neither twice the one nor the other.
+  constexpr int64_t kFar = (int64_t{1} << 30) + 5, kFarther = (int64_t{1} << 31) + 5;
+  constexpr size_t kBytes = 2 * (kFarther + 1) * sizeof(int32_t);
   // Only the pages that are written take memory.
   void* const pages = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   CHECK(pages != MAP_FAILED);
   auto* const permutation = static_cast<int32_t*>(pages);
-  permutation[2 * kUnique] = 3;
-  permutation[2 * kUnique + 1] = 7;
   LookedUp<float> in;
   in.permutation = permutation;
-  const int32_t index[] = {int32_t{kUnique}};
-  in.index = index;
-  int shard = 0;
-  CHECK_EQ(in.Place(in.Unique(0), &shard), 7);
-  CHECK_EQ(shard, 3);
+  for (const int64_t unique : {kFar, kFarther}) {
+    permutation[2 * unique] = 3;
+    permutation[2 * unique + 1] = 7;
+    int shard = 0;
+    CHECK_EQ(in.Place(unique, &shard), 7);
+    CHECK_EQ(shard, 3);
+  }
   munmap(pages, kBytes);
 }
 
