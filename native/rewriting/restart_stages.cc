@@ -6,11 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "rewriting/graph/named_graph.h"
+#include "rewriting/initializers.h"
+#include "rewriting/restart_in_functions.h"
+#include "tensorflow/core/common_runtime/device_set.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/graph/algorithm.h"
+#include "tensorflow/core/util/device_name_utils.h"
 
 namespace workbench {
 namespace {
@@ -18,27 +21,21 @@ namespace {
 using tensorflow::Edge;
 using tensorflow::Node;
 using tensorflow::NodeDef;
+using tensorflow::OutputTensor;
 // Ids of nodes.
 using Ids = std::set<int>;
 
 constexpr char kPutOp[] = "WorkbenchBufferPut";
 constexpr char kTakeOp[] = "WorkbenchBufferTake";
-constexpr char kRestartOp[] = "WorkbenchBufferRestart";
+constexpr char kResumeOp[] = "WorkbenchBufferResume";
+constexpr char kWatchOp[] = "WorkbenchBufferWatch";
+constexpr char kNameOp[] = "WorkbenchInputName";
 // On a put: what its producer evaluates and feeds. In workbench/core/session/prefetch_runner.py.
 constexpr char kFedAttr[] = "_workbench_fed";
 
-// Ops that make an input begin again, and which of their inputs is its handle.
-const absl::flat_hash_map<std::string, int>& Initializers() {
-  static const auto* const ops = new absl::flat_hash_map<std::string, int>{
-      {"MakeIterator", 1},          {"DeserializeIterator", 0}, {"MultiDeviceIteratorInit", 1},
-      {"ReaderReset", 0},           {"ReaderResetV2", 0},       {"ReaderRestoreState", 0},
-      {"ReaderRestoreStateV2", 0},
-  };
-  return *ops;
-}
-
 struct Stage {
   std::vector<Node*> puts;
+  std::vector<Node*> resumes;
   Ids before;  // Whatever a put needs.
   std::set<std::string> takes_from;  // Other buffers.
 };
@@ -65,6 +62,11 @@ Stages FindStages(const tensorflow::Graph& graph, const NamedGraph& named) {
   Stages stages;
   for (Node* node : graph.op_nodes()) {
     if (node->type_string() == kPutOp) stages[BufferOf(*node)].puts.push_back(node);
+  }
+  for (Node* node : graph.op_nodes()) {
+    if (node->type_string() != kResumeOp) continue;
+    const auto found = stages.find(BufferOf(*node));
+    if (found != stages.end()) found->second.resumes.push_back(node);
   }
   for (auto& [buffer, stage] : stages) {
     for (const Node* put : stage.puts) {
@@ -101,73 +103,105 @@ void FollowTakes(tensorflow::Graph* graph, Stages* stages) {
   }
 }
 
-// The resource of a node that makes a handle: two nodes of one shared name have the same.
-std::string ResourceOf(const Node& node) {
-  const std::string& shared = tensorflow::GetNodeAttrString(node.attrs(), "shared_name");
-  return shared.empty() ? absl::StrCat("node ", node.name())
-                        : absl::StrCat(node.type_string(), " ", BufferOf(node));
+// Adds a node without inputs that goes where `beside` goes; `def` has its op and attributes.
+absl::Status AddBeside(const Node& beside, NodeDef def, tensorflow::Graph* graph, NamedGraph* named,
+                       Node** node) {
+  def.set_name(graph->NewName(absl::StrCat(beside.name(), "/", def.name())));
+  def.set_device(beside.requested_device());
+  return named->Add(std::move(def), node);
 }
 
-// The resources whose handles are made by these nodes.
-std::set<std::string> Resources(const tensorflow::Graph& graph, const Ids& ids) {
-  std::set<std::string> resources;
-  for (const int id : ids) {
-    const Node* node = graph.FindNodeId(id);
-    if (node->num_inputs() > 0 || node->num_outputs() == 0) continue;
-    const tensorflow::DataType type = node->output_type(0);
-    if (type != tensorflow::DT_RESOURCE && type != tensorflow::DT_STRING_REF) continue;
-    resources.insert(ResourceOf(*node));
-  }
-  return resources;
-}
-
-absl::Status AddRestart(const Node& put, Node* initializer, tensorflow::Graph* graph,
-                        NamedGraph* named) {
+NodeDef OpOnHandle(const char* op, const char* name, const Node& beside,
+                   const OutputTensor& handle) {
   NodeDef def;
-  def.set_op(kRestartOp);
-  def.set_name(graph->NewName(absl::StrCat(initializer->name(), "/restart")));
-  def.set_device(put.requested_device());
-  for (const char* name :
-       {"capacity", "stage", "container", "shared_name", "timeout_millis", "_class"}) {
-    const auto found = put.def().attr().find(name);
-    if (found != put.def().attr().end()) (*def.mutable_attr())[name] = found->second;
+  def.set_op(op);
+  def.set_name(name);
+  (*def.mutable_attr())["T"].set_type(
+      tensorflow::BaseType(handle.node->output_type(handle.index)));
+  // The placer keeps a resource's readers together by itself, but not those of old references.
+  (*def.mutable_attr())[tensorflow::kColocationAttrName].mutable_list()->add_s(
+      absl::StrCat(tensorflow::kColocationGroupPrefix, beside.name()));
+  return def;
+}
+
+// Before the resume comes the watch: from then on whatever initializes the inputs finds the stage.
+// A session that places pruned graphs has the puts alone in one, without the resume.
+absl::Status AddWatch(const Stage& stage, tensorflow::Graph* graph, NamedGraph* named) {
+  NodeInputs inputs;
+  for (const int id : stage.before) {
+    Node* handle = graph->FindNodeId(id);
+    // One that waits for other nodes is made within a branch or a loop.
+    if (!MakesHandle(*handle) || !InputsOf(*handle).control.empty()) continue;
+    Node* name = nullptr;
+    TF_RETURN_IF_ERROR(AddBeside(*handle, OpOnHandle(kNameOp, "name", *handle, {handle, 0}), graph,
+                                 named, &name));
+    TF_RETURN_IF_ERROR(named->Connect(name, {{{handle, 0}}, {}}));
+    inputs.data.push_back({name, 0});
   }
+  NodeDef def;
+  def.set_op(kWatchOp);
+  def.set_name("watch");
+  (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(inputs.data.size()));
+  for (const char* attr :
+       {"capacity", "stage", "container", "shared_name", "timeout_millis", "_class"}) {
+    const auto& attrs = stage.puts.front()->def().attr();
+    const auto found = attrs.find(attr);
+    if (found != attrs.end()) (*def.mutable_attr())[attr] = found->second;
+  }
+  for (Node* after : stage.resumes.empty() ? stage.puts : stage.resumes) {
+    Node* watch = nullptr;
+    TF_RETURN_IF_ERROR(AddBeside(*after, def, graph, named, &watch));
+    TF_RETURN_IF_ERROR(named->Connect(watch, inputs));
+    graph->AddControlEdge(watch, after);
+  }
+  return absl::OkStatus();
+}
+
+// The restart comes when the initializer could: where a branch is not taken, neither does.
+absl::Status AddRestart(Node* initializer, int handle, tensorflow::Graph* graph,
+                        NamedGraph* named) {
+  NodeInputs inputs = InputsOf(*initializer);
+  inputs.data = {inputs.data[handle]};
   Node* restart = nullptr;
-  TF_RETURN_IF_ERROR(named->Add(std::move(def), &restart));
+  TF_RETURN_IF_ERROR(AddBeside(
+      *initializer, OpOnHandle(kInputRestartOp, "restart", *initializer, inputs.data[0]), graph,
+      named, &restart));
+  TF_RETURN_IF_ERROR(named->Connect(restart, inputs));
   graph->AddControlEdge(restart, initializer);
   return absl::OkStatus();
 }
 
+bool HasSeveralTasks(const tensorflow::DeviceSet* devices) {
+  if (devices == nullptr || devices->devices().empty()) return false;
+  const auto& first = devices->devices().front()->parsed_name();
+  for (const tensorflow::Device* device : devices->devices()) {
+    if (!tensorflow::DeviceNameUtils::IsSameAddressSpace(first, device->parsed_name())) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-absl::Status RestartStages(tensorflow::Graph* graph) {
+absl::Status RestartStages(const tensorflow::GraphOptimizationPassOptions& options) {
+  tensorflow::Graph* graph = options.graph->get();
   NamedGraph named(graph);
   Stages stages = FindStages(*graph, named);
-  if (stages.empty()) return absl::OkStatus();
+  if (stages.empty() && HasSeveralTasks(options.device_set)) return absl::OkStatus();
   FollowTakes(graph, &stages);
-  std::map<std::string, std::set<std::string>> read;
-  for (const auto& [buffer, stage] : stages) read[buffer] = Resources(*graph, stage.before);
+  Ids staged;
+  for (const auto& [buffer, stage] : stages) {
+    staged.insert(stage.before.begin(), stage.before.end());
+  }
   std::vector<std::pair<Node*, int>> initializers;
   for (Node* node : graph->op_nodes()) {
-    const auto found = Initializers().find(node->type_string());
-    if (found != Initializers().end()) initializers.emplace_back(node, found->second);
+    const int handle = HandleOfInitializer(node->type_string());
+    if (handle >= 0 && staged.count(node->id()) == 0) initializers.emplace_back(node, handle);
   }
-  for (const auto& [initializer, input] : initializers) {
-    const Node* handle = nullptr;
-    TF_RETURN_IF_ERROR(initializer->input_node(input, &handle));
-    Ids of_handle;
-    AddBefore(handle, &of_handle);
-    const std::set<std::string> initialized = Resources(*graph, of_handle);
-    for (const auto& [buffer, stage] : stages) {
-      if (stage.before.count(initializer->id()) > 0) continue;
-      const std::set<std::string>& of_stage = read[buffer];
-      for (const std::string& resource : initialized) {
-        if (of_stage.count(resource) == 0) continue;
-        TF_RETURN_IF_ERROR(AddRestart(*stage.puts.front(), initializer, graph, &named));
-        break;
-      }
-    }
+  for (const auto& [initializer, handle] : initializers) {
+    TF_RETURN_IF_ERROR(AddRestart(initializer, handle, graph, &named));
   }
+  for (const auto& [buffer, stage] : stages) TF_RETURN_IF_ERROR(AddWatch(stage, graph, &named));
+  TF_RETURN_IF_ERROR(RestartInFunctions(staged, graph, &named, options.flib_def));
   tensorflow::FixupSourceAndSinkEdges(graph);
   return absl::OkStatus();
 }

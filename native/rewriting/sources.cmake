@@ -8,6 +8,8 @@ library_sources(
   graph/named_graph.cc
   plan/stage_plan.cc
   plan/stage_plan_rules.cc
+  initializers.cc
+  restart_in_functions.cc
   restart_stages.cc
   stage_nodes.cc
   stage_plan_pass.cc)

@@ -49,7 +49,7 @@ class StagePlanPass : public tensorflow::GraphOptimizationPass {
     const Optimizer* found = nullptr;
     TF_RETURN_IF_ERROR(FindPlan(options.session_options->config.graph_options(), &found));
     if (found != nullptr) TF_RETURN_IF_ERROR(Apply(*found, options));
-    return RestartStages(options.graph->get());
+    return RestartStages(options);
   }
 
  private:

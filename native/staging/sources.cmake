@@ -6,6 +6,9 @@ plain_sources(
 
 library_sources(
   buffer_resource.cc
+  input_kernels.cc
+  input_ops.cc
+  input_watches.cc
   staging_kernels.cc
   staging_ops.cc
   step_call.cc)

@@ -179,44 +179,6 @@ class BufferRestOp : public AsyncOpKernel {
   const BufferAddress address_;
 };
 
-// In the container of the step that restarts a stage: the step's end, of whatever kind, destroys
-// it, which ends the restart.
-class StepHold : public tensorflow::ResourceBase {
- public:
-  StepHold(std::shared_ptr<TensorBuffer> buffer, int64_t step)
-      : buffer_(std::move(buffer)), step_(step) {}
-  ~StepHold() override { buffer_->EndRestart(step_); }
-  std::string DebugString() const override { return "hold of a stage"; }
-
- private:
-  const std::shared_ptr<TensorBuffer> buffer_;
-  const int64_t step_;
-};
-
-class BufferRestartOp : public AsyncOpKernel {
- public:
-  explicit BufferRestartOp(OpKernelConstruction* context)
-      : AsyncOpKernel(context),
-        address_(context),
-        timeout_millis_(Attribute<int64_t>(context, "timeout_millis")) {}
-
-  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
-    ResourcePtr resource;
-    OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
-    const int64_t step = context->step_id();
-    auto* hold = new StepHold(resource->buffer(), step);
-    OP_REQUIRES_OK_ASYNC(
-        context, context->step_container()->Create(context->resource_manager(), name(), hold),
-        done);
-    const auto call = StepCall::Begin(context, resource->buffer(), std::move(done));
-    resource->buffer()->Restart(call->ticket(), step, timeout_millis_, EndWithOutcome(call));
-  }
-
- private:
-  const BufferAddress address_;
-  const int64_t timeout_millis_;
-};
-
 class BufferCancelOp : public OpKernel {
  public:
   explicit BufferCancelOp(OpKernelConstruction* context) : OpKernel(context), address_(context) {}
@@ -299,7 +261,6 @@ REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferFlush").Device(DEVICE_CPU), BufferF
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferTake").Device(DEVICE_CPU), BufferTakeOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferResume").Device(DEVICE_CPU), BufferResumeOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferRest").Device(DEVICE_CPU), BufferRestOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferRestart").Device(DEVICE_CPU), BufferRestartOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferCancel").Device(DEVICE_CPU), BufferCancelOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferClose").Device(DEVICE_CPU), BufferCloseOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferSize").Device(DEVICE_CPU), BufferSizeOp);
@@ -330,7 +291,6 @@ REGISTER_KERNEL_BUILDER(
     Name("WorkbenchBufferRest").Device(DEVICE_GPU).HostMemory("owner").HostMemory("reason")
         .HostMemory("message"),
     BufferRestOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferRestart").Device(DEVICE_GPU), BufferRestartOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferCancel")
                             .Device(DEVICE_GPU)
                             .HostMemory("owner")

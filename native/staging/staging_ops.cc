@@ -168,18 +168,6 @@ reason: scalar. 0: it may try as soon as a take waits. 1: its input has ended; w
 message: scalar; for reason 3, the resource.
 )doc");
 
-WORKBENCH_BUFFER_OP("WorkbenchBufferRestart")
-    .Attr("timeout_millis: int >= 1 = 300000")
-    .SetShapeFn(tensorflow::shape_inference::NoOutputs)
-    .Doc(R"doc(
-Begins the stage again. Runs before an op that initializes the stage's input in the same step: drops
-the items that were read ahead, and ends when no producer reads any more. Takes wait until the step
-has ended.
-
-timeout_millis: milliseconds to wait for the producers; then takes fail with FAILED_PRECONDITION
-  until the next restart.
-)doc");
-
 WORKBENCH_BUFFER_OP("WorkbenchBufferCancel")
     .Input("owner: int64")
     .Input("code: int32")

@@ -154,11 +154,15 @@ void BlockCache::TrimUnused() {
   }
 }
 
+int64_t BlockCache::SteadyMs() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+}
+
 void BlockCache::TrimNowAndThen() {
   static thread_local uint32_t pushes = 0;
   if (++pushes % kBlocksPerLook != 0) return;
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  const int64_t now = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+  const int64_t now = clock_.load(std::memory_order_relaxed)();
   int64_t due = next_trim_ms_.load(std::memory_order_relaxed);
   if (now >= due && next_trim_ms_.compare_exchange_strong(due, now + kUnusedMs)) TrimUnused();
 }

@@ -45,6 +45,11 @@ class BlockCache {
     User& operator=(const User&) = delete;
   };
 
+  // Milliseconds; the steady clock unless a test has another.
+  using Clock = int64_t (*)();
+  void UseClock(Clock clock) { clock_.store(clock, std::memory_order_relaxed); }
+  static int64_t SteadyMs();
+
   int64_t common_bytes() const { return common_bytes_.load(std::memory_order_relaxed); }
 
   // The smallest class whose blocks hold `bytes`, and how many bytes a class's blocks hold.
@@ -94,7 +99,8 @@ class BlockCache {
 
   std::array<Common, kClasses> common_;
   std::atomic<int64_t> common_bytes_{0};
-  std::atomic<int64_t> next_trim_ms_{0};  // Of the steady clock.
+  std::atomic<Clock> clock_{&SteadyMs};
+  std::atomic<int64_t> next_trim_ms_{0};  // Of the clock.
   std::atomic<bool> unused_{false};       // The last user has gone.
   std::mutex users_mu_;
   int users_ WORKBENCH_GUARDED_BY(users_mu_) = 0;

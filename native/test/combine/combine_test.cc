@@ -1,5 +1,7 @@
 #include "combine/combine.h"
 
+#include <sys/mman.h>
+
 #include <cmath>
 #include <random>
 #include <string>
@@ -291,6 +293,27 @@ TEST(NoTwoIdsShareAVector) {
   CHECK_EQ(Shared(sizes, good), "");
   CHECK_EQ(Shared(sizes, bad),
            "permutation[2] is [0, 1], which another id has; expected each vector once");
+}
+
+TEST(APermutationMayBeLongerThanAnIntCounts) {
+  // An int holds neither twice the one nor the other.
+  constexpr int64_t kFar = (int64_t{1} << 30) + 5, kFarther = (int64_t{1} << 31) + 5;
+  constexpr size_t kBytes = 2 * (kFarther + 1) * sizeof(int32_t);
+  // Only the pages that are written take memory.
+  void* const pages = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  CHECK(pages != MAP_FAILED);
+  auto* const permutation = static_cast<int32_t*>(pages);
+  LookedUp<float> in;
+  in.permutation = permutation;
+  for (const int64_t unique : {kFar, kFarther}) {
+    permutation[2 * unique] = 3;
+    permutation[2 * unique + 1] = 7;
+    int shard = 0;
+    CHECK_EQ(in.Place(unique, &shard), 7);
+    CHECK_EQ(shard, 3);
+  }
+  munmap(pages, kBytes);
 }
 
 }  // namespace

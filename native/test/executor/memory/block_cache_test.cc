@@ -181,6 +181,45 @@ TEST(WhatNobodyNeededSinceTheLastLookGoesBack) {
   CheckNothingIsKept();
 }
 
+int64_t fake_ms = 0;
+
+// What a session does all the time: blocks of 1 MB, two at a time.
+void RunSteps() {
+  for (int i = 0; i < 100; ++i) {
+    void* const one = Cache().Allocate(1 << 20);
+    void* const two = Cache().Allocate(1 << 20);
+    Cache().Free(one);
+    Cache().Free(two);
+  }
+}
+
+TEST(ASessionThatRunsGivesAPeakBackAfterAWhile) {
+  constexpr int64_t kBytes = 1 << 20;
+  const BlockCache::User session;
+  fake_ms = BlockCache::SteadyMs() + 3'600'000;
+  Cache().UseClock([] { return fake_ms; });
+  RunSteps();  // Looks for the first time in this hour.
+  std::vector<void*> peak;
+  for (int i = 0; i < 20; ++i) peak.push_back(Cache().Allocate(kBytes));
+  for (void* block : peak) Cache().Free(block);
+  fake_ms += 9'999;
+  RunSteps();
+  CHECK_EQ(Cache().common_bytes(), 20 * kBytes);
+  fake_ms += 1;
+  RunSteps();
+  CHECK_EQ(Cache().common_bytes(), 20 * kBytes);  // All were needed in these ten seconds.
+  fake_ms += 9'999;
+  RunSteps();
+  CHECK_EQ(Cache().common_bytes(), 20 * kBytes);
+  fake_ms += 1;
+  RunSteps();
+  CHECK_EQ(Cache().common_bytes(), 2 * kBytes);
+  fake_ms += 10'000;
+  RunSteps();
+  CHECK_EQ(Cache().common_bytes(), 2 * kBytes);  // Those that steps use stay.
+  Cache().UseClock(&BlockCache::SteadyMs);
+}
+
 TEST(TheLastUserLeavesNothing) {
   constexpr size_t kBytes = 1 << 20;
   void* left;

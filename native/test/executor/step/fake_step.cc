@@ -181,10 +181,9 @@ void FakeStep::Work(bool as_caller) {
     local.next = 0;
     local.cost = 0;
     if (as_caller) {
-      admission_->Pause();
-      const bool took = workers->TakeAsCaller(batch_ns_, batch_ops_, &local.items);
-      admission_->Resume();
-      if (!took) return;
+      Admission* const admission = admission_ ? &*admission_ : nullptr;
+      if (!workers->TakeAsCaller(batch_ns_, batch_ops_, &local.items, admission)) return;
+      if (admission != nullptr) admission->Resume();
     } else {
       const Queue::Took took = workers->Take(batch_ns_, batch_ops_, &local.items);
       if (took == Queue::Took::kNothing) return;

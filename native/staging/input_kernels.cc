@@ -1,0 +1,160 @@
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "staging/buffer_resource.h"
+#include "staging/input_watches.h"
+#include "staging/step_call.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace workbench {
+namespace {
+
+using tensorflow::AsyncOpKernel;
+using tensorflow::DEVICE_CPU;
+using tensorflow::DEVICE_GPU;
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using tensorflow::tstring;
+
+class InputNameOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) override {
+    std::string name;
+    OP_REQUIRES_OK(context, NameOfInput(context, &name));
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, TensorShape({}), &output));
+    output->scalar<tstring>()() = name;
+  }
+};
+
+class BufferWatchOp : public OpKernel {
+ public:
+  explicit BufferWatchOp(OpKernelConstruction* context) : OpKernel(context), address_(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("timeout_millis", &timeout_millis_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    tensorflow::core::RefCountPtr<BufferResource> resource;
+    OP_REQUIRES_OK(context, address_.Find(context, &resource));
+    std::vector<std::string> inputs;
+    for (int i = 0; i < context->num_inputs(); ++i) {
+      const Tensor& name = context->input(i);
+      OP_REQUIRES(context, name.dims() == 0,
+                  absl::InvalidArgumentError(absl::StrCat("input ", i, " has shape ",
+                                                          name.shape().DebugString(),
+                                                          "; expected a scalar")));
+      inputs.push_back(name.scalar<tstring>()());
+    }
+    InputWatches::Global().Watch(inputs, {resource->buffer(), timeout_millis_});
+  }
+
+ private:
+  const BufferAddress address_;
+  int64_t timeout_millis_ = 0;
+};
+
+// In the container of the step that restarts a stage: the step's end, of whatever kind, destroys
+// it, which ends the restart.
+class StepHold : public tensorflow::ResourceBase {
+ public:
+  StepHold(std::shared_ptr<TensorBuffer> buffer, int64_t step)
+      : buffer_(std::move(buffer)), step_(step) {}
+  ~StepHold() override { buffer_->EndRestart(step_); }
+  std::string DebugString() const override { return "hold of a stage"; }
+
+ private:
+  const std::shared_ptr<TensorBuffer> buffer_;
+  const int64_t step_;
+};
+
+// The restarts of several stages by one op, which ends with the last of them.
+class JointRestart {
+ public:
+  JointRestart(OpKernelContext* context, size_t stages, AsyncOpKernel::DoneCallback done)
+      : context_(context), left_(stages), done_(std::move(done)) {}
+
+  void Note(const Outcome& outcome) {
+    tensorflow::mutex_lock lock(mu_);
+    status_.Update(ToStatus(outcome));
+  }
+
+  void EndOne() {
+    if (left_.fetch_sub(1) > 1) return;
+    {
+      tensorflow::mutex_lock lock(mu_);
+      if (!status_.ok()) context_->SetStatus(status_);
+    }
+    done_();
+  }
+
+ private:
+  OpKernelContext* const context_;
+  std::atomic<size_t> left_;
+  const AsyncOpKernel::DoneCallback done_;
+  tensorflow::mutex mu_;
+  absl::Status status_ TF_GUARDED_BY(mu_);
+};
+
+class InputRestartOp : public AsyncOpKernel {
+ public:
+  using AsyncOpKernel::AsyncOpKernel;
+
+  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
+    std::string input;
+    OP_REQUIRES_OK_ASYNC(context, NameOfInput(context, &input), done);
+    const std::vector<InputWatch> watches = InputWatches::Global().Of(input);
+    for (const InputWatch& watch : watches) {
+      OP_REQUIRES_OK_ASYNC(context, Hold(context, watch), done);
+    }
+    if (watches.empty()) {
+      done();
+      return;
+    }
+    const int64_t step = context->step_id();
+    auto joint = std::make_shared<JointRestart>(context, watches.size(), std::move(done));
+    for (const InputWatch& watch : watches) {
+      auto call = StepCall::Begin(context, watch.buffer, [joint] { joint->EndOne(); });
+      watch.buffer->Restart(call->ticket(), step, watch.timeout_millis,
+                            [joint, call](const Outcome& outcome) {
+                              joint->Note(outcome);
+                              call->End(absl::OkStatus());
+                            });
+    }
+  }
+
+ private:
+  absl::Status Hold(OpKernelContext* context, const InputWatch& watch) const {
+    // In a loop the op runs more than once in a step.
+    static std::atomic<int64_t> next{0};
+    return context->step_container()->Create(
+        context->resource_manager(), absl::StrCat(name(), "/", next.fetch_add(1)),
+        new StepHold(watch.buffer, context->step_id()));
+  }
+};
+
+// Iterators prefer a CPU where a device is not asked for; what reads their handles goes with them.
+REGISTER_KERNEL_BUILDER(Name("WorkbenchInputName").Device(DEVICE_CPU).Priority(2), InputNameOp);
+REGISTER_KERNEL_BUILDER(
+    Name("WorkbenchInputName").Device(DEVICE_GPU).HostMemory("handle").HostMemory("name").Priority(
+        1),
+    InputNameOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchInputRestart").Device(DEVICE_CPU).Priority(2),
+                        InputRestartOp);
+REGISTER_KERNEL_BUILDER(
+    Name("WorkbenchInputRestart").Device(DEVICE_GPU).HostMemory("handle").Priority(1),
+    InputRestartOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferWatch").Device(DEVICE_CPU), BufferWatchOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferWatch").Device(DEVICE_GPU).HostMemory("inputs"),
+                        BufferWatchOp);
+
+}  // namespace
+}  // namespace workbench
