@@ -48,6 +48,8 @@ from workbench.experiments.program.function_program import FunctionProgram as Fu
 from workbench.experiments.program.program import Built as Built
 from workbench.experiments.program.program import Program as Program
 from workbench.experiments.what_if.calibration import calibration as calibration
+from workbench.experiments.what_if.ceilings import ceilings as ceilings
+from workbench.experiments.what_if.ceilings import speed_up as speed_up
 from workbench.experiments.what_if.predict import predict as predict
 from workbench.ops.embedding_variable.to_pandas import (
     read_embedding_variable as read_embedding_variable,

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from workbench.core.graph.op_types import STAGE_PUT, STAGE_TAKE
 from workbench.core.options import StageOptions
 from workbench.errors import PlanError
 
@@ -127,6 +128,20 @@ class GraphView:
     def ancestors(self, start: Bools, *, within: Bools | None = None) -> Bools:
         """`start` and all that it depends on, not leaving `within`."""
         return _closure(self.producers, start, within)
+
+    @functools.cached_property
+    def puts_to_takes(self) -> tuple[tuple[int, int], ...]:
+        """From each put of a stage of the graph to the takes of the same one."""
+        takes: dict[str, list[int]] = {}
+        for node, op in enumerate(self.ops):
+            if op == STAGE_TAKE:
+                takes.setdefault(self.shared_names[node], []).append(node)
+        return tuple(
+            (node, take)
+            for node, op in enumerate(self.ops)
+            if op == STAGE_PUT
+            for take in takes.get(self.shared_names[node], ())
+        )
 
     def nearest(self, start: Bools) -> Ints:
         """For each node the next node on a shortest path back to `start`.

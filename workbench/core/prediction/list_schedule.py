@@ -105,20 +105,6 @@ def slowdown(wanted: float, cores: float) -> float:
     return 1.0 if wanted <= cores else CROWDED * wanted / cores
 
 
-def puts_to_takes(view: GraphView) -> list[tuple[int, int]]:
-    """From each put of a stage of the graph to the takes of the same one."""
-    takes: dict[str, list[int]] = {}
-    for node, op in enumerate(view.ops):
-        if op == op_types.STAGE_TAKE:
-            takes.setdefault(view.shared_names[node], []).append(node)
-    return [
-        (node, take)
-        for node, op in enumerate(view.ops)
-        if op == op_types.STAGE_PUT
-        for take in takes.get(view.shared_names[node], ())
-    ]
-
-
 def _within(view: GraphView, chosen: Bools) -> tuple[list[int], dict[int, list[int]]]:
     """For each node how many it waits for; and the takes behind each put, as it is without them."""
     waiting = np.zeros(len(view), np.int64)
@@ -127,7 +113,7 @@ def _within(view: GraphView, chosen: Bools) -> tuple[list[int], dict[int, list[i
         counted = chosen[source] & chosen[target] & ~back[source]
         waiting += np.bincount(target[counted], minlength=len(view))
     through: dict[int, list[int]] = {}
-    for put, take in puts_to_takes(view):
+    for put, take in view.puts_to_takes:
         if chosen[put] and chosen[take]:
             through.setdefault(put, []).append(take)
             waiting[take] += 1
@@ -144,7 +130,10 @@ def _released(
 ) -> list[int]:
     """The nodes that wait for nothing more once `node` has ended."""
     found = []
-    for consumer in (*nodes[begin[node] : begin[node + 1]], *through.get(node, ())):
+    behind = nodes[begin[node] : begin[node + 1]]
+    if node in through:
+        behind = [*behind, *through[node]]
+    for consumer in behind:
         if inside[consumer]:
             waiting[consumer] -= 1
             if not waiting[consumer]:

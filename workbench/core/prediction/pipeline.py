@@ -59,6 +59,12 @@ class Input:
     work: Work = dataclasses.field(default_factory=Work)
     ahead: bool = False
 
+    def scaled(self, by: float) -> Input:
+        """The same that waits and works so many times as long."""
+        pieces = tuple((ns * by, ops, cores) for ns, ops, cores in self.work.pieces)
+        waits = tuple(ns * by for ns in self.waits_ns)
+        return dataclasses.replace(self, waits_ns=waits, work=Work(pieces=pieces))
+
     @property
     def wait_ns(self) -> float:
         """Mean wait of one item."""

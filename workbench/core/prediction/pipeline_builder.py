@@ -10,7 +10,6 @@ from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import Candidate, CandidateStage, own_stage
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
-from workbench.core.prediction.list_schedule import puts_to_takes
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.node_spans import NodeSpans, SideSpans
 from workbench.core.prediction.pipeline import STEP, Pipeline, PipelineStage
@@ -127,7 +126,7 @@ def _chained(
     on which no other of them depends.
     """
     starts = view.mask(n for n, op in enumerate(view.ops) if op in op_types.SOURCES)
-    links = puts_to_takes(view)
+    links = view.puts_to_takes
     follows = _reached(view, starts, links)
     nodes = {name: mask & follows for name, mask in own.items()}
     below = {name: _reached(view, mask, links) & ~mask for name, mask in nodes.items()}

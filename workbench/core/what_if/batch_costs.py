@@ -8,7 +8,6 @@ import numpy as np
 
 from workbench.core.graph.graph_view import GraphView
 from workbench.core.prediction.node_costs import Costs
-from workbench.core.prediction.pipeline import Input, Work
 
 # Of each run of an op: checking its inputs and allocating its outputs take this long, whatever
 # their size.
@@ -36,11 +35,5 @@ def costs_at_batch(costs: Costs, view: GraphView, ratio: float) -> Costs:
     runs = costs.runs if costs.runs is not None else (costs.span_ns > 0).astype(float)
     fixed = np.minimum(costs.span_ns, (_FIXED_NS + costs.dispatch.op_ns) * runs)
     span_ns = np.where(grows, fixed + (costs.span_ns - fixed) * ratio, costs.span_ns)
-    inputs = {node: _longer(each, ratio) for node, each in costs.inputs.items()}
+    inputs = {node: each.scaled(ratio) for node, each in costs.inputs.items()}
     return dataclasses.replace(costs, span_ns=span_ns, inputs=inputs)
-
-
-def _longer(each: Input, ratio: float) -> Input:
-    pieces = tuple((ns * ratio, ops, cores) for ns, ops, cores in each.work.pieces)
-    waits = tuple(ns * ratio for ns in each.waits_ns)
-    return dataclasses.replace(each, waits_ns=waits, work=Work(pieces=pieces))

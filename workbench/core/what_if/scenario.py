@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from workbench.core.options import Optimizations, require_at_least
+from workbench.core.what_if.faster import Faster
 from workbench.errors import OptionError
 
 
@@ -17,12 +18,15 @@ class Scenario:
       cores: of the machine.
       inter_op_threads: of the session.
       batch_ratio: size of a batch against that of the trace.
+      faster: work that takes less time than it does, which no setting gives: what more could be
+        gained there.
     """
 
     optimizations: Optimizations = dataclasses.field(default_factory=Optimizations)
     cores: int | None = None
     inter_op_threads: int | None = None
     batch_ratio: float = 1.0
+    faster: tuple[Faster, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("cores", "inter_op_threads"):
@@ -44,6 +48,7 @@ class Scenario:
             (f"{self.cores} cores", self.cores),
             (f"{self.inter_op_threads} inter-op threads", self.inter_op_threads),
             (f"batch × {self.batch_ratio:g}", self.batch_ratio != 1.0),
+            *((each.label, True) for each in self.faster),
         ]
         named = [name for name, given in others if given]
         toggles = self.optimizations.label()

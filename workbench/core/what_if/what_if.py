@@ -23,6 +23,7 @@ from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.batch_costs import costs_at_batch
+from workbench.core.what_if.faster import faster_costs
 from workbench.core.what_if.graph_costs import costs_in
 from workbench.core.what_if.predictions import Predicted, Predictions, Replay, Withheld
 from workbench.core.what_if.scenario import GraphKey, Scenario
@@ -166,7 +167,8 @@ class _Model:
         costs = costs.dispatched(dispatch_of(scenario.optimizations.executor))
         if scenario.inter_op_threads:
             costs = dataclasses.replace(costs, inter_op_threads=scenario.inter_op_threads)
-        return costs_at_batch(costs, boundary.view, scenario.batch_ratio)
+        costs = costs_at_batch(costs, boundary.view, scenario.batch_ratio)
+        return faster_costs(costs, boundary.view, scenario.faster)
 
     def _predicted(self, scenario: Scenario, found: Prediction, chosen: Candidate) -> Predicted:
         unchanged = scenario == self.traced
@@ -196,6 +198,7 @@ def _half_interval(traced: Scenario, scenario: Scenario) -> float:
         (traced.inter_op_threads != scenario.inter_op_threads, _DISPATCHED),
         (traced.cores != scenario.cores, _RESIZED),
         (traced.batch_ratio != scenario.batch_ratio, _RESIZED),
+        (traced.faster != scenario.faster, _RESIZED),
     )
     return math.hypot(_ALWAYS, *(share for changed, share in changes if changed))
 

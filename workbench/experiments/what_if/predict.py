@@ -84,15 +84,10 @@ def predict(
       TraceError: the trace has no steps.
       RunError, KeyboardInterrupt: as `compare`.
     """
-    if program is not None:
-        require_program(program)
-    _require_trace(trace)
     for name, number in (("cores", cores), ("inter_op_threads", inter_op_threads)):
         if number is not None:
             require_at_least(name, number, 1)
     options = (stage or StageOptions(), smart_stage or SmartStageOptions())
-    wishes = _wishes(program, toggles, *options)
-    before = Scenario(optimizations=traced or Optimizations())
     scenarios = [
         Scenario(
             optimizations=wish,
@@ -100,8 +95,31 @@ def predict(
             inter_op_threads=inter_op_threads,
             batch_ratio=batch_ratio,
         )
-        for wish in wishes
+        for wish in _wishes(program, toggles, *options)
     ]
+    return predicted(trace, program, scenarios, *options, traced=traced, progress=progress)
+
+
+def predicted(
+    trace: Trace,
+    program: AnyProgram | None,
+    scenarios: Sequence[Scenario],
+    stage: StageOptions | None = None,
+    smart_stage: SmartStageOptions | None = None,
+    *,
+    traced: Optimizations | None,
+    progress: bool | Callable[[str], None],
+) -> Predictions:
+    """What each of these settings would give; the arguments are those of `predict`.
+
+    Raises:
+      OptionError, TraceError, RunError: as `predict`.
+    """
+    if program is not None:
+        require_program(program)
+    _require_trace(trace)
+    options = (stage or StageOptions(), smart_stage or SmartStageOptions())
+    before = Scenario(optimizations=traced or Optimizations())
     if program is None:
         return what_if(trace, before, _of_trace(trace, [before, *scenarios]), scenarios)
     shown = Progress(progress)

@@ -73,7 +73,7 @@ def lookup_times(trace: Trace) -> dict[str, TableTimes]:
             scopes[lookup_of(names[node], ops[node])] = number
     of_node = np.full(len(names), _NONE, np.int64)
     for node, (name, op) in enumerate(zip(names, ops, strict=True)):
-        found = _lookup_part(name, scopes) if op not in _NO_WORK else None
+        found = lookup_part(name, scopes) if op not in _NO_WORK else None
         if found:
             of_node[node] = found[0] * _PARTS + found[1]
     for number, variable in enumerate(tables):
@@ -110,7 +110,7 @@ def _consumers(trace: Trace) -> dict[int, list[int]]:
     return found
 
 
-def _lookup_part(name: str, scopes: dict[str, int]) -> tuple[int, int] | None:
+def lookup_part(name: str, scopes: dict[str, int]) -> tuple[int, int] | None:
     """The table and the part that a node works for; None for neither lookup nor gradient."""
     of_gradient = _GRADIENT_SCOPE.search(name) is not None
     parts = _GRADIENT_SCOPE.sub("", name, count=1).split("/")

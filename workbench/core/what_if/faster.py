@@ -1,0 +1,107 @@
+"""Virtual speed-ups: the nodes of a kind of work, or of some names, made faster or left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import math
+
+import numpy as np
+
+from workbench.core.analysis.embedding_lens.lookup_times import lookup_part
+from workbench.core.analysis.embedding_lens.tables import find_tables
+from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.graph.op_families import FAMILY_NAMES, IDS, INPUT, families_of
+from workbench.core.prediction.node_costs import Costs
+from workbench.errors import OptionError
+
+# Kinds of work: delivering and decoding the input; making ids of it; embedding lookups with their
+# gradients and updates; everything else.
+INPUT_WORK, IDS_WORK, LOOKUP_WORK, DENSE_WORK = "input", "ids", "lookups", "dense"
+KINDS = (INPUT_WORK, IDS_WORK, LOOKUP_WORK, DENSE_WORK)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Faster:
+    """Some work, made faster.
+
+    Attributes:
+      work: one of KINDS, a family of ops such as "Dense matmul", or names of nodes with `*` for
+        any text, such as "dlrm/top/*".
+      times: how many times as fast; infinity leaves it out.
+    """
+
+    work: str
+    times: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not self.times > 0:
+            raise OptionError(f"{self.work!r} is {self.times!r} times as fast; expected above 0")
+
+    @property
+    def label(self) -> str:
+        """A short name, as tables show it."""
+        return (
+            f"no {self.work}" if math.isinf(self.times) else f"{self.work} {self.times:g}× as fast"
+        )
+
+
+def faster_costs(costs: Costs, view: GraphView, changes: tuple[Faster, ...]) -> Costs:
+    """What the nodes cost once some work is faster.
+
+    Raises:
+      OptionError: no node is of such work.
+    """
+    for change in changes:
+        costs = _faster(costs, selected(view, change.work), 1 / change.times)
+    return costs
+
+
+def selected(view: GraphView, work: str) -> Bools:
+    """The nodes of some work.
+
+    Args:
+      view: the graph.
+      work: as in `Faster`.
+
+    Raises:
+      OptionError: there are none.
+    """
+    if work in KINDS:
+        found = kinds_of_work(view) == KINDS.index(work)
+    elif work in FAMILY_NAMES:
+        found = families_of(view.ops, view.names) == FAMILY_NAMES.index(work)
+    else:
+        found = view.mask(
+            node for node, name in enumerate(view.names) if fnmatch.fnmatchcase(name, work)
+        )
+    if not found.any():
+        kinds = ", ".join([*KINDS, *FAMILY_NAMES])
+        raise OptionError(
+            f"no node of the graph is {work!r}; expected one of {kinds}, or names of nodes with "
+            "'*' for any text"
+        )
+    return found
+
+
+def kinds_of_work(view: GraphView) -> np.ndarray:
+    """The kind of work of each node, its place in KINDS, int64 [nodes]."""
+    families = families_of(view.ops, view.names)
+    kinds = np.full(len(view), KINDS.index(DENSE_WORK), np.int64)
+    kinds[families == INPUT] = KINDS.index(INPUT_WORK)
+    kinds[families == IDS] = KINDS.index(IDS_WORK)
+    tables = find_tables(view)
+    scopes = {scope: number for number, table in enumerate(tables) for scope in table.lookups}
+    updates = tuple(f"update_{table.name}/" for table in tables)
+    for node, name in enumerate(view.names):
+        if lookup_part(name, scopes) or any(update in f"{name}/" for update in updates):
+            kinds[node] = KINDS.index(LOOKUP_WORK)
+    return kinds
+
+
+def _faster(costs: Costs, chosen: Bools, left: float) -> Costs:
+    span_ns = np.where(chosen, costs.span_ns * left, costs.span_ns)
+    inputs = {
+        node: each.scaled(left) if chosen[node] else each for node, each in costs.inputs.items()
+    }
+    return dataclasses.replace(costs, span_ns=span_ns, inputs=inputs)

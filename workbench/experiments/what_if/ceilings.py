@@ -1,0 +1,72 @@
+"""ceilings() and speed_up(): what each kind of work could give at most, and work made faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from workbench.core.options import Optimizations
+from workbench.core.trace.trace import Trace
+from workbench.core.what_if.faster import KINDS, Faster
+from workbench.core.what_if.predictions import Predictions
+from workbench.core.what_if.scenario import Scenario
+from workbench.errors import OptionError
+from workbench.experiments.program.function_program import AnyProgram
+from workbench.experiments.what_if.predict import predicted
+
+
+def ceilings(
+    trace: Trace,
+    program: AnyProgram | None = None,
+    *,
+    traced: Optimizations | None = None,
+    progress: bool | Callable[[str], None] = True,
+) -> Predictions:
+    """What a step would take without one kind of work: the most that any change there could give.
+
+    The kinds are "input" (delivering and decoding it), "ids" (making ids of it), "lookups"
+    (embedding lookups, their gradients and updates) and "dense" (everything else). Simulated from
+    the trace; `compare` measures how far the input alone bounds a program that says how to build
+    it (`Program.build_input` and `build_compute`).
+
+    Args:
+      trace, program, traced, progress: as of `predict`.
+
+    Raises:
+      OptionError, TraceError, RunError: as `predict`.
+    """
+    scenarios = [
+        Scenario(optimizations=traced or Optimizations(), faster=(Faster(work=kind),))
+        for kind in KINDS
+    ]
+    return predicted(trace, program, scenarios, traced=traced, progress=progress)
+
+
+def speed_up(
+    trace: Trace,
+    work: Mapping[str, float],
+    program: AnyProgram | None = None,
+    *,
+    traced: Optimizations | None = None,
+    progress: bool | Callable[[str], None] = True,
+) -> Predictions:
+    """What a step would take if some of its work were faster.
+
+    Args:
+      trace, program, traced, progress: as of `predict`.
+      work: how many times as fast, by what: a kind of work as in `ceilings`, a family of ops such
+        as "Dense matmul", or names of nodes with `*` for any text. `float("inf")` leaves it out.
+        Each alone is predicted and, of several, all together.
+
+    Raises:
+      OptionError: no work, a number not above 0, or work that the graph has none of.
+      TraceError, RunError: as `predict`.
+    """
+    if not work:
+        raise OptionError("work is empty; expected at least one, such as {'lookups': 2}")
+    changes = tuple(Faster(work=what, times=times) for what, times in work.items())
+    each = [(change,) for change in changes]
+    scenarios = [
+        Scenario(optimizations=traced or Optimizations(), faster=some)
+        for some in dict.fromkeys([*each, changes])
+    ]
+    return predicted(trace, program, scenarios, traced=traced, progress=progress)
