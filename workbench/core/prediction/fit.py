@@ -16,7 +16,7 @@ from workbench.core.graph.graph_view import GraphView
 from workbench.core.prediction.node_costs import STAGE_RUN_NS, Costs
 from workbench.core.prediction.node_spans import NodeSpans
 from workbench.core.prediction.pipeline_builder import traced_pipeline
-from workbench.core.prediction.simulator import Simulated, simulate
+from workbench.core.simulation.simulator import Simulated, simulate
 from workbench.core.trace.meta import UntracedSteps
 
 # A simulated step within this share of the measured one needs no stretch.

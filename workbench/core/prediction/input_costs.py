@@ -6,7 +6,7 @@ import numpy as np
 
 from workbench.core.graph.graph_view import GraphView
 from workbench.core.prediction.node_spans import InputSpans
-from workbench.core.prediction.pipeline import Input, outside_ops
+from workbench.core.simulation.pipeline import Input, outside_ops
 
 # A caller that takes out of these waits for what other threads put in.
 _FILLED = ("Queue", "Unstage")

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.core.graph.graph_view import Bools, GraphView
-from workbench.core.prediction.dispatch import NORMAL, Dispatch
-from workbench.core.prediction.list_schedule import schedule
-from workbench.core.prediction.pipeline import Input, PipelineStage, Work, outside_ops
+from workbench.core.simulation.dispatch import NORMAL, Dispatch
+from workbench.core.simulation.list_schedule import schedule
+from workbench.core.simulation.pipeline import Input, PipelineStage, Work, outside_ops
 
 # What one run of a stage takes of its thread outside its ops: the Python loop, the prepared call,
 # put, and take of 40 tensors. Measured: a chain of 1 to 3 stages that do nothing, 60 to 70 µs of

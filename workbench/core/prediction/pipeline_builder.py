@@ -12,7 +12,7 @@ from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.node_spans import NodeSpans, SideSpans
-from workbench.core.prediction.pipeline import STEP, Pipeline, PipelineStage
+from workbench.core.simulation.pipeline import STEP, Pipeline, PipelineStage
 
 
 def traced_pipeline(view: GraphView, seen: NodeSpans, costs: Costs) -> Pipeline:

@@ -14,15 +14,15 @@ import numpy as np
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import Candidate
 from workbench.core.graph.graph_view import GraphView
-from workbench.core.prediction.dispatch import NORMAL, Dispatch
 from workbench.core.prediction.fit import fitted
 from workbench.core.prediction.input_costs import input_cost
-from workbench.core.prediction.intra_op import splits_work
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.node_spans import node_spans
 from workbench.core.prediction.pipeline_builder import candidate_pipeline
 from workbench.core.prediction.prediction import Prediction
-from workbench.core.prediction.simulator import simulate
+from workbench.core.simulation.dispatch import NORMAL, Dispatch
+from workbench.core.simulation.intra_op import splits_work
+from workbench.core.simulation.simulator import simulate
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 

@@ -16,11 +16,11 @@ from workbench.core.boundary.candidates import (
 )
 from workbench.core.options import ExecutorPolicy, StageOptions
 from workbench.core.planning.weighing import weigh
-from workbench.core.prediction.dispatch import dispatch_of
 from workbench.core.prediction.fit import HOLDS
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
+from workbench.core.simulation.dispatch import dispatch_of
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.batch_costs import costs_at_batch
 from workbench.core.what_if.faster import faster_costs

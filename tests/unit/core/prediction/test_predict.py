@@ -19,9 +19,9 @@ from workbench.core.boundary.candidates import (
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.prediction.node_costs import Costs
-from workbench.core.prediction.pipeline import CORES, INPUT, STEP
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
+from workbench.core.simulation.pipeline import CORES, INPUT, STEP
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from workbench.core.prediction.pipeline import Input, Pipeline, PipelineStage
+from workbench.core.simulation.pipeline import Input, Pipeline, PipelineStage
 
 # Steps until the steady state, beyond those that fill the buffers; and steps that count.
 _WARM_UP, _COUNTED, _MOST_COUNTED = 6, 30, 120

@@ -9,9 +9,9 @@ import numpy as np
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.graph.longest_paths import longest_paths, loops_back_of
-from workbench.core.prediction.dispatch import NORMAL, Dispatch
-from workbench.core.prediction.pipeline import Work
-from workbench.core.prediction.ready_nodes import ByPath, KeepingShort, ReadyNodes
+from workbench.core.simulation.dispatch import NORMAL, Dispatch
+from workbench.core.simulation.pipeline import Work
+from workbench.core.simulation.ready_nodes import ByPath, KeepingShort, ReadyNodes
 
 # A side is summed up in this many pieces of equal length: enough to tell its narrow stretches,
 # where another side finds a free core, from its wide ones.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.core.prediction.pipeline import (
+from workbench.core.simulation.pipeline import (
     CORES,
     INPUT,
     POOL,
@@ -19,7 +19,7 @@ from workbench.core.prediction.pipeline import (
     Work,
     outside_ops,
 )
-from workbench.core.prediction.simulator import simulate
+from workbench.core.simulation.simulator import simulate
 
 
 def ops(ms: float, *, cores: float = 1.0, at_once: float = 1.0) -> Work:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.builders.graphs import graph
 from workbench.core.graph.graph_view import GraphView
-from workbench.core.prediction.dispatch import NORMAL
-from workbench.core.prediction.list_schedule import CROWDED, schedule
-from workbench.core.prediction.pipeline import Work
+from workbench.core.simulation.dispatch import NORMAL
+from workbench.core.simulation.list_schedule import CROWDED, schedule
+from workbench.core.simulation.pipeline import Work
 
 DIAMOND = """
 a = Const

@@ -1,0 +1,1 @@
+"""Simulation: a pipeline of stages and the step, run in simulated time."""
