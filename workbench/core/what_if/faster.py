@@ -58,25 +58,26 @@ def faster_costs(costs: Costs, view: GraphView, changes: tuple[Faster, ...]) -> 
 
 
 def selected(view: GraphView, work: str) -> Bools:
-    """The nodes of some work.
+    """The nodes of some work; of a kind of work there may be none.
 
     Args:
       view: the graph.
       work: as in `Faster`.
 
     Raises:
-      OptionError: there are none.
+      OptionError: it is no kind of work, and the graph has none of it.
     """
     if work in KINDS:
-        found = kinds_of_work(view) == KINDS.index(work)
-    elif work in FAMILY_NAMES:
+        chosen: Bools = kinds_of_work(view) == KINDS.index(work)
+        return chosen
+    if work in FAMILY_NAMES:
         found = families_of(view.ops, view.names) == FAMILY_NAMES.index(work)
     else:
         found = view.mask(
             node for node, name in enumerate(view.names) if fnmatch.fnmatchcase(name, work)
         )
     if not found.any():
-        kinds = ", ".join([*KINDS, *FAMILY_NAMES])
+        kinds = ", ".join(map(repr, [*KINDS, *FAMILY_NAMES]))
         raise OptionError(
             f"no node of the graph is {work!r}; expected one of {kinds}, or names of nodes with "
             "'*' for any text"

@@ -1,0 +1,147 @@
+"""Predictions for a real program: graphs and ids from a child process, times from its trace."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import workbench as wb
+from workbench.core.what_if import what_if
+from workbench.core.what_if.fused_costs import FusedCosts
+from workbench.errors import OptionError, TraceError
+from workbench.experiments.what_if import fused_calibration, predict
+
+ROWS, DIM, BATCH = 500, 8, 256
+LOOKUP_OPS = ("PreLookUp", "PruneInvalidAndFillEmptyRows", "UniqueWithCounts", "LocalLookUp")
+COSTS = FusedCosts(
+    weights={
+        f"Workbench{op}": (1000.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+        for op in (*LOOKUP_OPS, "LocalLookUpGrad", "RowsApplyAdagrad")
+    },
+    error=0.1,
+)
+
+
+def build(optimizations):
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    data = tf.data.Dataset.range(10**6).map(lambda i: (tf.range(BATCH, dtype=tf.int64) + i) % ROWS)
+    ids = v1.data.make_one_shot_iterator(data).get_next()
+    if optimizations.stage:
+        ids = wb.staged(ids, optimizations.stage)
+    sparse = tf.sparse.from_dense(tf.reshape(ids + 1, [BATCH, 1]))
+    table = v1.get_variable("table", [ROWS + 1, DIM])
+    vectors = wb.safe_embedding_lookup_sparse(table, sparse)
+    dense = tf.linalg.matmul(vectors, v1.get_variable("w", [DIM, 256]))
+    loss = tf.reduce_mean(tf.square(dense))
+    step = v1.train.get_or_create_global_step()
+    train_op = v1.train.AdagradOptimizer(0.1).minimize(loss, global_step=step)
+    return wb.Built(train_op=train_op, loss=loss)
+
+
+PROGRAM = wb.Program(name="tiny", build=build)
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return wb.trace(PROGRAM, steps=15, warm_up_steps=15, progress=False)
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """A busy machine must not withhold what is looked at here, nor be measured."""
+    monkeypatch.setattr(what_if, "HOLDS", 100.0)
+    monkeypatch.setattr(predict, "fused_costs", lambda: COSTS)
+
+
+@pytest.mark.usefixtures("held")
+def test_every_toggle_and_combination_is_predicted_from_one_trace(trace):
+    said = []
+    found = wb.predict(trace, PROGRAM, progress=said.append)
+    assert len(found.found) == 27 and found.withheld == ()
+    labels = {each.label for each in found.found}
+    assert {
+        "off",
+        "stage",
+        "smart stage",
+        "fused V1",
+        "stage + fused V2 + inline executor",
+    } <= labels
+    off = found.of("off")
+    assert off is not None and off.ratio == 1
+    assert off.step_ms == trace.meta.untraced.step_ns / 1e6
+    assert all(each.low <= each.ratio <= each.high for each in found.found)
+    assert [line.split(" ")[0] for line in said][:2] == ["Building", "Fetching"]
+
+
+@pytest.mark.usefixtures("held")
+def test_chosen_toggles_and_another_machine(trace):
+    found = wb.predict(trace, PROGRAM, ["stage"], cores=8, batch_ratio=2, progress=False)
+    assert {each.label for each in found.found} == {
+        "off",
+        "8 cores + batch × 2",
+        "stage + 8 cores + batch × 2",
+    }
+
+
+@pytest.mark.usefixtures("held")
+def test_a_trace_alone_says_what_executors_give_and_not_what_stages_do(trace):
+    found = wb.predict(trace, toggles=["inline_executor", "stage"], progress=False)
+    assert {each.label for each in found.found} == {"off", "inline executor"}
+    assert [(each.label, each.reason) for each in found.withheld] == [
+        ("stage", "what the program builds for it is not known without the program; give it")
+    ]
+
+
+@pytest.mark.usefixtures("held")
+def test_ceilings_and_work_made_faster(trace):
+    found = wb.ceilings(trace, PROGRAM, progress=False)
+    assert {each.label for each in found.found} == {
+        "off",
+        "no input",
+        "no ids",
+        "no lookups",
+        "no dense",
+    }
+    assert min(each.ratio for each in found.found) >= 0.999
+    faster = wb.speed_up(trace, {"MatMul*": 2, "lookups": 3}, PROGRAM, progress=False)
+    both = faster.of("MatMul* 2× as fast + lookups 3× as fast")
+    one = faster.of("MatMul* 2× as fast")
+    assert both is not None and one is not None and both.ratio >= one.ratio >= 0.999
+
+
+def test_wrong_arguments_are_refused(trace):
+    with pytest.raises(OptionError, match="expected a Trace, such as wb.trace"):
+        wb.predict(PROGRAM)
+    with pytest.raises(OptionError, match="expected a wb.Program"):
+        wb.predict(trace, build)
+    with pytest.raises(OptionError, match="there is no toggle 'stages'"):
+        wb.predict(trace, PROGRAM, ["stages"])
+    with pytest.raises(OptionError, match="cores is 0"):
+        wb.predict(trace, PROGRAM, cores=0)
+    with pytest.raises(OptionError, match="work is empty"):
+        wb.speed_up(trace, {}, PROGRAM)
+
+
+def test_a_trace_of_a_stage_needs_the_program():
+    staged = wb.trace(
+        PROGRAM, wb.Optimizations(stage=wb.StageOptions()), steps=3, warm_up_steps=2, progress=False
+    )
+    with pytest.raises(TraceError, match="the trace has a stage"):
+        wb.predict(staged, toggles=["inline_executor"], progress=False)
+
+
+@pytest.mark.slow
+def test_costs_of_fused_ops_are_measured_once_and_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    measured = fused_calibration.fused_costs()
+    assert {f"Workbench{op}" for op in (*LOOKUP_OPS, "LocalLookUpGrad")} <= set(measured.weights)
+    (kept,) = (tmp_path / "workbench").iterdir()
+    monkeypatch.setattr(fused_calibration, "trace", None)
+    assert fused_calibration.fused_costs() == measured
+    # what is damaged or of another format is measured again
+    kept.write_text(json.dumps({"format": 0}))
+    with pytest.raises(TypeError):
+        fused_calibration.fused_costs()
