@@ -55,9 +55,9 @@ class _Fit:
 
     def __init__(self, costs: Costs, view: GraphView, seen: NodeSpans, cpu_ns: int | None) -> None:
         self._costs, self._view, self._seen = costs, view, seen
-        self.total = float(costs.span_ns.sum()) + costs.unmatched_ns
+        self.total = float(costs.op_ns.sum()) + costs.unmatched_ns
         splits = costs.splits
-        self._splitting = float(costs.span_ns[splits].sum()) if splits is not None else 0.0
+        self._splitting = float(costs.op_ns[splits].sum()) if splits is not None else 0.0
         self._elsewhere = costs.client_ns + len(seen.stages) * STAGE_RUN_NS
         self._elsewhere += sum(each.work.cpu_ns for each in costs.inputs.values())
         # without the CPU time every op is taken to use one core

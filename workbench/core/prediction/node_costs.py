@@ -28,6 +28,8 @@ class Costs:
       cores_per_op: cores that a running op uses where it does not split its work: below 1 where ops
         wait by themselves.
       cores_per_split: cores that an op uses which splits its work among intra-op threads.
+      lanes: float64 [nodes], ops that run side by side while a node runs: more than 1 where it
+        calls a function. None: 1 of each.
       splits: bool [nodes], which nodes do; None: none does.
       inputs: what delivers the items, by number of its node.
       client_ns: time of a step before its first op.
@@ -47,6 +49,7 @@ class Costs:
     span_ns: np.ndarray
     cores_per_op: float = 1.0
     cores_per_split: float = 1.0
+    lanes: np.ndarray | None = None
     splits: np.ndarray | None = None
     inputs: dict[int, Input] = dataclasses.field(default_factory=dict)
     client_ns: float = 0.0
@@ -63,9 +66,15 @@ class Costs:
     @property
     def node_cores(self) -> np.ndarray:
         """Cores that each node uses while it runs, float64 [nodes]."""
-        if self.splits is None:
-            return np.full(len(self.span_ns), self.cores_per_op)
-        return np.where(self.splits, self.cores_per_split, self.cores_per_op)
+        cores = np.full(len(self.span_ns), self.cores_per_op)
+        if self.splits is not None:
+            cores[self.splits] = self.cores_per_split
+        return cores if self.lanes is None else np.minimum(cores * self.lanes, self.cores)
+
+    @property
+    def op_ns(self) -> np.ndarray:
+        """Time of the ops of each node, those side by side counted one by one, float64 [nodes]."""
+        return self.span_ns if self.lanes is None else self.span_ns * self.lanes
 
     @property
     def work_ns(self) -> np.ndarray:
@@ -85,11 +94,13 @@ class Costs:
 
     def dispatched(self, dispatch: Dispatch) -> Costs:
         """What the same nodes cost on another executor."""
-        if self.runs is None or dispatch == self.dispatch:
-            return dataclasses.replace(self, dispatch=dispatch)
-        saved = (self.dispatch.op_ns - dispatch.op_ns) * self.runs
-        span_ns = np.maximum(self.span_ns - saved, 0.0)
-        return dataclasses.replace(self, span_ns=span_ns, dispatch=dispatch)
+        span_ns, lanes = self.span_ns, self.lanes
+        if dispatch.serial and lanes is not None:
+            span_ns, lanes = self.op_ns, None
+        if self.runs is not None:
+            saved = (self.dispatch.op_ns - dispatch.op_ns) * self.runs
+            span_ns = np.maximum(span_ns - (saved if lanes is None else saved / lanes), 0.0)
+        return dataclasses.replace(self, span_ns=span_ns, lanes=lanes, dispatch=dispatch)
 
     def pool(self, cores: int) -> int:
         """Inter-op threads on a machine of `cores` cores."""
@@ -156,6 +167,7 @@ class Costs:
             threads=self.pool(cores),
             cores=cores,
             node_cores=self.node_cores,
+            lanes=self.lanes,
             dispatch=self.dispatch,
         )
         pooled = 0.0 if self.dispatch.serial else 1.0

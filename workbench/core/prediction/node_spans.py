@@ -10,6 +10,7 @@ import pandas as pd
 
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.trace import intervals
 from workbench.core.trace.trace import Trace
 
 # A step this much longer than the median was disturbed and is left out.
@@ -36,6 +37,8 @@ class SideSpans:
 
     Attributes:
       ns: float64 [nodes], time of each node, all its runs together; inputs left out.
+      wall_ns: the same, but of a node that calls a function the time in which any of the
+        function's ops ran; less than `ns` where some ran side by side.
       ran: the nodes that ran, inputs too.
       runs: float64 [nodes], how often each ran.
       unmatched_ns: time of ops that the graph lacks.
@@ -44,6 +47,7 @@ class SideSpans:
     """
 
     ns: np.ndarray
+    wall_ns: np.ndarray
     ran: Bools
     runs: np.ndarray
     unmatched_ns: float
@@ -149,8 +153,17 @@ class _Count:
             )
             return whole / count
 
+        ns = summed(totals)
+        wall_ns = ns.copy()
+        inlined = kept & ~exact & seen & self._counts
+        for called_node in np.unique(node[inlined]).tolist():
+            own = events[(inlined & (node == called_node))[row]]
+            begin = own["start_ns"].to_numpy(np.int64)
+            covered = intervals.total(begin, begin + own["dur_ns"].to_numpy(np.int64))
+            wall_ns[called_node] = min(ns[called_node], covered / count)
         return SideSpans(
-            ns=summed(totals),
+            ns=ns,
+            wall_ns=wall_ns,
             ran=self._view.mask(node[kept & seen]),
             runs=summed(often * self._counts),
             unmatched_ns=float(totals[node < 0].sum()) / count,

@@ -46,11 +46,14 @@ def node_costs(trace: Trace, view: GraphView, dispatch: Dispatch = NORMAL) -> Co
     untraced = meta.untraced or UntracedSteps()
     sides = [seen.step, *seen.stages.values()]
     ns = np.sum([side.ns for side in sides], axis=0)
+    wall_ns = np.sum([side.wall_ns for side in sides], axis=0)
+    lanes = np.divide(ns, wall_ns, out=np.ones_like(ns), where=wall_ns > 0)
     runs = np.sum([side.runs for side in sides], axis=0)
     cores = meta.cores or 1
     used = min(max(meta.source_cores or 0.0, 0.0), float(cores))
     costs = Costs(
-        span_ns=ns + dispatch.op_ns * runs,
+        span_ns=wall_ns + dispatch.op_ns * runs / lanes,
+        lanes=lanes,
         inputs={each.node: input_cost(each, view, used, untraced.step_ns) for each in seen.inputs},
         client_ns=seen.client_ns or _CLIENT_NS,
         unmatched_ns=sum(side.unmatched_ns for side in sides),

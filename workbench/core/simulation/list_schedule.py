@@ -29,6 +29,7 @@ def schedule(
     threads: int,
     cores: float,
     node_cores: np.ndarray | None = None,
+    lanes: np.ndarray | None = None,
     dispatch: Dispatch = NORMAL,
 ) -> Work:
     """Runs the chosen nodes once those that they depend on have ended, as an executor would.
@@ -40,6 +41,7 @@ def schedule(
       threads: nodes that run at one time.
       cores: what they share.
       node_cores: float64 [nodes], how many of them each node can use; None: one each.
+      lanes: float64 [nodes], ops that run side by side while a node runs; None: one each.
       dispatch: how the executor hands nodes to threads.
 
     Returns:
@@ -66,8 +68,9 @@ def schedule(
     roots = [node for node in np.flatnonzero(chosen).tolist() if not waiting[node]]
     ready.add(None, freed(roots[::-1]))
     uses = [1.0] * len(view) if node_cores is None else node_cores.tolist()
+    wide = [1.0] * len(view) if lanes is None else lanes.tolist()
     running: list[tuple[float, int, int, int]] = []
-    used = 0.0
+    used = count = 0.0
     idle = list(range(threads))
     now, order = 0.0, 0
     lengths: list[float] = []
@@ -82,11 +85,11 @@ def schedule(
                 continue
             order += 1
             used += uses[taken]
+            count += wide[taken]
             heapq.heappush(running, (now + span[taken], order, taken, thread))
         idle = resting
         if not running:
             break
-        count = len(running)
         end, _, node, thread = heapq.heappop(running)
         if end > now:
             lengths.append((end - now) * slowdown(used, cores))
@@ -94,6 +97,7 @@ def schedule(
             busy.append(min(cores, used))
             now = end
         used -= uses[node]
+        count -= wide[node]
         ready.add(thread, freed(_released(node, waiting, inside, begin, nodes, through)))
         idle.insert(0, thread)
     ops = [0.0] * len(counts) if dispatch.serial else counts

@@ -36,9 +36,12 @@ def costs_in(
         if runs is not None:
             runs[node] = 1.0
     splits = np.where(known, costs.splits[place], False) if costs.splits is not None else None
+    lanes = np.where(known, costs.lanes[place], 1.0) if costs.lanes is not None else None
     inputs = {}
     for node, each in costs.inputs.items():
         name = traced.names[node]
         if name in target.index:
             inputs[target.index[name]] = each
-    return dataclasses.replace(costs, span_ns=span_ns, runs=runs, splits=splits, inputs=inputs)
+    return dataclasses.replace(
+        costs, span_ns=span_ns, runs=runs, splits=splits, lanes=lanes, inputs=inputs
+    )

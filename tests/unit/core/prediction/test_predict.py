@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 import numpy as np
@@ -21,6 +22,7 @@ from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
+from workbench.core.simulation.dispatch import INLINE
 from workbench.core.simulation.pipeline import CORES, INPUT, STEP
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
@@ -409,3 +411,27 @@ def test_all_ways_of_a_large_graph_are_predicted_in_two_seconds():
     assert time.process_time() - begun < 2
     assert found[0].step_ms == pytest.approx(19, rel=0.02)
     assert all(each.step_ms >= each.bound_ms for each in found)
+
+
+def test_ops_of_a_called_function_that_ran_side_by_side_take_the_time_of_the_call():
+    view = graph(
+        "a = Neg\ncall = StatefulPartitionedCall(a)\nb = Neg(call)", functions={"call": ("f",)}
+    )
+    inside = ("call/left", "Neg"), ("call/right", "Neg")
+    trace = timed_trace(
+        [("a", "Neg", 1.0), (*inside[0], 4.0), (*inside[1], 4.0), ("b", "Neg", 1.0)]
+    )
+    # the second begins with the first, on another thread
+    events = trace.events.copy()
+    right = trace.nodes.index[trace.nodes["name"] == "call/right"][0]
+    events.loc[events["node"] == right, "start_ns"] -= 4_000_000
+    events = events.sort_values("start_ns", ignore_index=True)
+    costs = node_costs(dataclasses.replace(trace, events=events), view)
+    call = view.number("call")
+    assert costs.lanes is not None and costs.lanes[call] == 2
+    assert costs.span_ns[call] / 1e6 == pytest.approx(4 + OP)
+    assert costs.op_ns[call] / 1e6 == pytest.approx(8 + 2 * OP)
+    # one thread runs one after the other
+    serial = costs.dispatched(INLINE)
+    assert serial.span_ns[call] / 1e6 == pytest.approx(8, rel=0.001)
+    assert serial.lanes is None
