@@ -24,6 +24,8 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    # No page reaches anything but the server that a test started.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
 
@@ -57,3 +59,11 @@ def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
     """A JupyterLab for the notebooks of all tests."""
     with jupyterlab(tmp_path_factory.mktemp("lab")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def lab_context(browser: playwright.Browser) -> Iterator[playwright.BrowserContext]:
+    """The pages of all notebooks: JupyterLab itself is read and compiled once."""
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    yield context
+    context.close()
