@@ -5,6 +5,7 @@ Without a browser the tests skip with a reason; with WORKBENCH_REQUIRE_UI=1 they
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -47,6 +48,19 @@ def browser() -> Iterator[playwright.Browser]:
 @pytest.fixture
 def watched(browser: playwright.Browser) -> Iterator[Watched]:
     """A fresh page of 1200 px with the light theme, offline."""
+    with _page(browser) as fresh:
+        yield fresh
+
+
+@pytest.fixture(scope="module")
+def shared(browser: playwright.Browser) -> Iterator[Watched]:
+    """The same for tests that only look; each sets the size and the theme that it looks at."""
+    with _page(browser) as fresh:
+        yield fresh
+
+
+@contextlib.contextmanager
+def _page(browser: playwright.Browser) -> Iterator[Watched]:
     context = browser.new_context(
         viewport={"width": 1200, "height": 800}, color_scheme="light", offline=True
     )
