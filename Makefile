@@ -54,6 +54,7 @@ integration: $(NATIVE) ## Tests with real sessions and child processes
 
 test-slow: $(NATIVE) ## What `make test` leaves out: every model, policy and setting beside its like
 	@echo "Slow tests (many minutes)"
+	@WORKBENCH_FUZZ_EXAMPLES=400 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/unit
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m slow tests/integration tests/ui
 
 test-all: test test-slow ## Both

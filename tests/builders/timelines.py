@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import html
 import re
+import zlib
 from xml.etree import ElementTree
 
 from tests.builders.javascript import evaluate
@@ -42,6 +44,14 @@ TRACE = make_trace(
     cores=2,
     capacity={"input": 2},
 )  # fmt: skip
+
+
+def frame_of(page: str) -> str:
+    """The page that is packed into the one frame of a notebook's output."""
+    (source,) = re.findall(r'srcdoc="([^"]*)"', page)
+    data = re.search(r'id="packed">([^<]*)<', html.unescape(source))
+    assert data is not None
+    return zlib.decompress(base64.b64decode(data[1])).decode("utf-8")
 
 
 def picture_of(still: str) -> ElementTree.Element:

@@ -5,6 +5,7 @@ Without a browser the tests skip with a reason; with WORKBENCH_REQUIRE_UI=1 they
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    # No page reaches anything but the server that a test started.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
 
@@ -45,6 +48,19 @@ def browser() -> Iterator[playwright.Browser]:
 @pytest.fixture
 def watched(browser: playwright.Browser) -> Iterator[Watched]:
     """A fresh page of 1200 px with the light theme, offline."""
+    with _page(browser) as fresh:
+        yield fresh
+
+
+@pytest.fixture(scope="module")
+def shared(browser: playwright.Browser) -> Iterator[Watched]:
+    """The same for tests that only look; each sets the size and the theme that it looks at."""
+    with _page(browser) as fresh:
+        yield fresh
+
+
+@contextlib.contextmanager
+def _page(browser: playwright.Browser) -> Iterator[Watched]:
     context = browser.new_context(
         viewport={"width": 1200, "height": 800}, color_scheme="light", offline=True
     )
@@ -57,3 +73,11 @@ def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
     """A JupyterLab for the notebooks of all tests."""
     with jupyterlab(tmp_path_factory.mktemp("lab")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def lab_context(browser: playwright.Browser) -> Iterator[playwright.BrowserContext]:
+    """The pages of all notebooks: JupyterLab itself is read and compiled once."""
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    yield context
+    context.close()

@@ -20,11 +20,11 @@ START_SECONDS = 90
 
 
 class LabServer:
-    """A running JupyterLab. Each `folder` that it serves is of one test."""
+    """A running JupyterLab at `host`. Each `folder` that it serves is of one test."""
 
-    def __init__(self, root: Path, scratch: Path, address: str) -> None:
-        self.root, self.scratch = root, scratch
-        self._address = address
+    def __init__(self, root: Path, scratch: Path, host: str, token: str) -> None:
+        self.root, self.scratch, self.host = root, scratch, host
+        self._token = token
 
     def folder(self) -> Path:
         """A new folder for notebooks, beside an empty folder "data"."""
@@ -36,7 +36,8 @@ class LabServer:
 
     def address_of(self, notebook: Path) -> str:
         """Where a notebook of a folder is shown, alone in a fresh workspace."""
-        return self._address.format(name=notebook.relative_to(self.root).as_posix())
+        name = notebook.relative_to(self.root).as_posix()
+        return f"http://{self.host}/lab/tree/{name}?token={self._token}&reset"
 
 
 @contextlib.contextmanager
@@ -66,9 +67,9 @@ def jupyterlab(home: Path) -> Iterator[LabServer]:
             command, env=environment, stdout=log, stderr=log, start_new_session=True
         )
         try:
-            address = f"http://127.0.0.1:{port}"
-            _wait(f"{address}/api/status?token={token}", server, scratch / "server.log")
-            yield LabServer(root, scratch, f"{address}/lab/tree/{{name}}?token={token}&reset")
+            host = f"127.0.0.1:{port}"
+            _wait(f"http://{host}/api/status?token={token}", server, scratch / "server.log")
+            yield LabServer(root, scratch, host, token)
         finally:
             _stop(server)
 

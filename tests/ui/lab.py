@@ -54,25 +54,32 @@ class Lab:
 
 
 @contextlib.contextmanager
-def lab_runs(browser: Any, server: LabServer, notebook: Path) -> Iterator[Lab]:
-    """Opens a notebook in JupyterLab and starts every cell.
+def lab_shows(context: Any, server: LabServer, notebook: Path) -> Iterator[Watched]:
+    """Opens a notebook in JupyterLab, which asks no other machine for anything.
 
     Args:
-      browser: a Playwright browser.
+      context: a Playwright browser context; what it keeps of JupyterLab need not be read again.
       server: a JupyterLab that serves the notebook.
       notebook: one that lies in a folder of the server.
     """
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    page = context.new_page()
     try:
-        watched = Watched(context.new_page())
-        page = watched.page
+        watched = Watched(page)
         page.goto(server.address_of(notebook), wait_until="domcontentloaded")
         page.wait_for_selector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell", timeout=90_000)
-        page.wait_for_function(READY_JS, timeout=90_000)
-        page.evaluate(RUN_JS)
-        yield Lab(watched, notebook)
+        yield watched
+        assert watched.outside(server.host) == []
     finally:
-        context.close()
+        page.close()
+
+
+@contextlib.contextmanager
+def lab_runs(context: Any, server: LabServer, notebook: Path) -> Iterator[Lab]:
+    """The same, with every cell started."""
+    with lab_shows(context, server, notebook) as watched:
+        watched.page.wait_for_function(READY_JS, timeout=90_000)
+        watched.page.evaluate(RUN_JS)
+        yield Lab(watched, notebook)
 
 
 def notebook_of(path: Path, sources: list[str]) -> Path:

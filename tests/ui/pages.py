@@ -24,6 +24,9 @@ COLORS = """(canvas, [top, bottom]) => {
   }
   return Object.fromEntries(found);
 }"""
+# The Table is summed when the window has rested for 120 ms: a timer of as long, begun later, is due
+# after that one.
+TABLE_IS_SUMMED_JS = "() => new Promise((done) => setTimeout(done, 120))"
 
 
 def write_page(path: Path, *views: TimelineView) -> str:
@@ -80,7 +83,7 @@ def range_in_view(timeline: Any) -> tuple[float, float]:
     button = timeline.get_by_role("button", name="Table")
     if button.get_attribute("aria-pressed") == "false":
         button.click()
-    timeline.page.wait_for_timeout(250)  # the Table is summed once the window rests
+    timeline.page.evaluate(TABLE_IS_SUMMED_JS)
     words = timeline.locator("caption").inner_text()
     low, high = words.removeprefix("In view, ").split("\u00a0ms")[0].split("–")
     return tuple(float(text.replace("\u2009", "")) for text in (low, high))  # type: ignore[return-value]

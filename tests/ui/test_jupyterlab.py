@@ -68,10 +68,10 @@ def synthetic_notebook(folder: Path, make: str, after: str) -> Path:
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
-def test_timeline_lives_in_jupyterlab(browser: Any, lab_server: LabServer) -> None:
+def test_timeline_lives_in_jupyterlab(lab_context: Any, lab_server: LabServer) -> None:
     after = "print('selected', timeline.selected, timeline.selected_event)"
     notebook = synthetic_notebook(lab_server.folder(), "dlrm_trace(steps=24)", after)
-    with lab_runs(browser, lab_server, notebook) as lab:
+    with lab_runs(lab_context, lab_server, notebook) as lab:
         told = use_timeline(lab.page)
         assert re.search(r"(run step|wait in take)", told), told
         assert "Duration" in told
@@ -95,10 +95,12 @@ def test_timeline_lives_in_jupyterlab(browser: Any, lab_server: LabServer) -> No
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
-def test_a_large_trace_arrives_while_cells_still_run(browser: Any, lab_server: LabServer) -> None:
+def test_a_large_trace_arrives_while_cells_still_run(
+    lab_context: Any, lab_server: LabServer
+) -> None:
     wait = "import pathlib, time\nwhile not pathlib.Path('seen').exists():\n    time.sleep(0.1)"
     notebook = synthetic_notebook(lab_server.folder(), "big_trace(200_000)", wait)
-    with lab_runs(browser, lab_server, notebook) as lab:
+    with lab_runs(lab_context, lab_server, notebook) as lab:
         assert "Duration" in use_timeline(lab.page)
         assert lab.page.evaluate("window.ran") is None
         (lab.path.parent / "seen").touch()
@@ -111,10 +113,10 @@ def test_a_large_trace_arrives_while_cells_still_run(browser: Any, lab_server: L
 @pytest.mark.skipif(
     importlib.util.find_spec("tensorflow") is None, reason="the notebook trains with TensorFlow"
 )
-def test_the_first_notebook_shows_a_step(browser: Any, lab_server: LabServer) -> None:
+def test_the_first_notebook_shows_a_step(lab_context: Any, lab_server: LabServer) -> None:
     notebook = lab_server.folder() / NOTEBOOKS[0].name
     nbformat.write(small_notebook(NOTEBOOKS[0]), notebook)
-    with lab_runs(browser, lab_server, notebook) as lab:
+    with lab_runs(lab_context, lab_server, notebook) as lab:
         first = lab.page.locator(".jp-OutputArea iframe").first
         assert "Duration" in use_timeline(lab.page, first.content_frame)
         lab.wait_until_done()
@@ -136,7 +138,9 @@ DARK_JS = """(dark) => document.body.dataset.jpThemeLight === String(!dark) &&
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
-def test_a_picture_follows_the_theme_of_the_notebook(browser: Any, lab_server: LabServer) -> None:
+def test_a_picture_follows_the_theme_of_the_notebook(
+    lab_context: Any, lab_server: LabServer
+) -> None:
     sources = [
         f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
         "from tests.builders.plans import towers\n"
@@ -145,7 +149,7 @@ def test_a_picture_follows_the_theme_of_the_notebook(browser: Any, lab_server: L
         "towers()",
     ]
     notebook = notebook_of(lab_server.folder() / "theme.ipynb", sources)
-    with lab_runs(browser, lab_server, notebook) as lab:
+    with lab_runs(lab_context, lab_server, notebook) as lab:
         lab.wait_until_done()
         page = lab.page
         frames = page.locator(".jp-OutputArea iframe")
@@ -169,7 +173,7 @@ def test_a_picture_follows_the_theme_of_the_notebook(browser: Any, lab_server: L
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
-def test_a_boundary_lives_in_jupyterlab(browser: Any, lab_server: LabServer) -> None:
+def test_a_boundary_lives_in_jupyterlab(lab_context: Any, lab_server: LabServer) -> None:
     sources = [
         f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
         "from tests.builders.plans import towers\n"
@@ -181,7 +185,7 @@ def test_a_boundary_lives_in_jupyterlab(browser: Any, lab_server: LabServer) -> 
         "boundary.selected = 'net/joined'",
     ]
     notebook = notebook_of(lab_server.folder() / "boundary.ipynb", sources)
-    with lab_runs(browser, lab_server, notebook) as lab:
+    with lab_runs(lab_context, lab_server, notebook) as lab:
         lab.wait_until_done()
         lab.page.wait_for_selector(".wb-boundary[data-wb-ready]", timeout=30_000)
         root = lab.page.locator(".wb-boundary").first

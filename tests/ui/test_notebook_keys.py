@@ -110,9 +110,9 @@ def watch_boundary(page: Any, root: Any) -> None:
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
-def test_no_key_in_a_picture_reaches_the_notebook(browser: Any, lab_server: LabServer) -> None:
+def test_no_key_in_a_picture_reaches_the_notebook(lab_context: Any, lab_server: LabServer) -> None:
     notebook = notebook_of(lab_server.folder() / "keys.ipynb", SOURCES)
-    with lab_runs(browser, lab_server, notebook) as lab:
+    with lab_runs(lab_context, lab_server, notebook) as lab:
         lab.wait_until_done()
         page = lab.page
         cells = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-CodeCell")

@@ -32,6 +32,22 @@ def address(tmp_path_factory: Any) -> str:
     return write_report(several, path).as_uri()
 
 
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: Any) -> str:
+    """A report with a plan."""
+    path = tmp_path_factory.mktemp("planned") / "report.html"
+    return write_report(planned_comparison(), path).as_uri()
+
+
+def opened(shared: Watched, address: str, width: int = 1200, scheme: Any = "light") -> Any:
+    """The page at a width and in a theme; read anew only where it is another page."""
+    shared.page.set_viewport_size({"width": width, "height": 800})
+    shared.page.emulate_media(color_scheme=scheme)
+    if shared.page.url != address:
+        open_page(shared.page, address)
+    return shared.page
+
+
 def test_it_opens_from_disk_without_a_network(watched: Watched, address: str) -> None:
     open_page(watched.page, address)
     assert watched.page.locator("canvas.wb-lanes").count() == 4
@@ -40,26 +56,23 @@ def test_it_opens_from_disk_without_a_network(watched: Watched, address: str) ->
 
 
 @pytest.mark.parametrize("width", [1200, 800, 400])
-def test_it_never_scrolls_sideways(watched: Watched, address: str, width: int) -> None:
-    watched.page.set_viewport_size({"width": width, "height": 800})
-    open_page(watched.page, address)
-    assert watched.page.evaluate("document.documentElement.scrollWidth") == width
+def test_it_never_scrolls_sideways(shared: Watched, address: str, width: int) -> None:
+    page = opened(shared, address, width)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
-def test_the_answer_is_the_first_thing_read(watched: Watched, address: str) -> None:
-    open_page(watched.page, address)
-    first = watched.page.locator("main").inner_text().splitlines()[0]
+def test_the_answer_is_the_first_thing_read(shared: Watched, address: str) -> None:
+    first = opened(shared, address).locator("main").inner_text().splitlines()[0]
     assert "1.83× as fast as all off" in first
 
 
 @pytest.mark.parametrize(("scheme", "ground"), [("light", 255), ("dark", 17)])
 def test_it_follows_the_system_theme(
-    watched: Watched, address: str, scheme: str, ground: int
+    shared: Watched, address: str, scheme: str, ground: int
 ) -> None:
-    watched.page.emulate_media(color_scheme=scheme)
-    open_page(watched.page, address)
+    page = opened(shared, address, scheme=scheme)
     for element in ("html", "body"):
-        color = watched.page.locator(element).evaluate("e => getComputedStyle(e).backgroundColor")
+        color = page.locator(element).evaluate("e => getComputedStyle(e).backgroundColor")
         assert color == f"rgb({ground}, {ground}, {ground})"
 
 
@@ -76,31 +89,29 @@ def test_paper_is_light_and_has_every_table_in_full(watched: Watched, address: s
 
 
 @pytest.mark.parametrize("width", [1200, 800, 400])
-def test_a_plan_is_drawn_in_it(watched: Watched, tmp_path: Path, width: int) -> None:
-    address = write_report(planned_comparison(), tmp_path / "report.html").as_uri()
+def test_a_plan_is_drawn_in_it(watched: Watched, planned: str, width: int) -> None:
     watched.page.set_viewport_size({"width": width, "height": 800})
-    open_page(watched.page, address)
+    open_page(watched.page, planned)
     boundary = watched.page.locator("[data-wb-boundary]")
     boundary.get_by_role("button", name="noise RandomUniform").click()
     assert "It has state or effects of its own" in boundary.locator(".wbb-why").inner_text()
     assert watched.page.evaluate("document.documentElement.scrollWidth") == width
     assert watched.errors == []
-    assert watched.requests == [address]
+    assert watched.requests == [planned]
 
 
-def test_a_prediction_is_a_hollow_diamond_at_its_rate(watched: Watched, tmp_path: Path) -> None:
-    open_page(watched.page, write_report(planned_comparison(), tmp_path / "r.html").as_uri())
-    (diamond,) = watched.page.locator(".wbr-bar .wbr-predicted").all()
-    plot = watched.page.locator(".wbr-throughput .wbr-bar").last.bounding_box()
+def test_a_prediction_is_a_hollow_diamond_at_its_rate(shared: Watched, planned: str) -> None:
+    page = opened(shared, planned)
+    (diamond,) = page.locator(".wbr-bar .wbr-predicted").all()
+    plot = page.locator(".wbr-throughput .wbr-bar").last.bounding_box()
     place = diamond.bounding_box()
     middle = place["x"] + place["width"] / 2 - plot["x"]
     assert middle == pytest.approx(plot["width"] * 1.95 * 39.8 / 100, abs=1)
     assert diamond.evaluate("e => getComputedStyle(e).fill") == "rgb(255, 255, 255)"
 
 
-def test_bars_end_where_their_numbers_say(watched: Watched, address: str) -> None:
-    open_page(watched.page, address)
-    table = watched.page.locator(".wbr-throughput").first
+def test_bars_end_where_their_numbers_say(shared: Watched, address: str) -> None:
+    table = opened(shared, address).locator(".wbr-throughput").first
     plot = table.locator(".wbr-bar").first.bounding_box()
     ends = [bar.bounding_box()["width"] for bar in table.locator(".wbr-bar rect").all()]
     assert ends == pytest.approx([plot["width"] * rate / 80 for rate in (39.8, 72.8)], abs=1)

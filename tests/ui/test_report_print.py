@@ -21,17 +21,18 @@ SCALE = 2  # pixels per point
 MOST_PAGES = 8
 
 
-@pytest.fixture
-def printed(watched: Watched, tmp_path: Path) -> Any:
+@pytest.fixture(scope="module")
+def printed(shared: Watched, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A report of nine variants, printed from a dark screen, offline."""
+    folder: Path = tmp_path_factory.mktemp("print")
     every = every_toggle_comparison(dlrm_trace(12, producers=0), dlrm_trace(12))
-    address = write_report([every, planned_comparison()], tmp_path / "report.html").as_uri()
-    watched.page.emulate_media(color_scheme="dark")
-    open_page(watched.page, address)
-    watched.page.pdf(path=tmp_path / "report.pdf", format="A4", print_background=False)
-    assert watched.errors == []
-    assert watched.requests == [address]
-    document = pdfium.PdfDocument(tmp_path / "report.pdf")
+    address = write_report([every, planned_comparison()], folder / "report.html").as_uri()
+    shared.page.emulate_media(color_scheme="dark")
+    open_page(shared.page, address)
+    shared.page.pdf(path=folder / "report.pdf", format="A4", print_background=False)
+    assert shared.errors == []
+    assert shared.requests == [address]
+    document = pdfium.PdfDocument(folder / "report.pdf")
     yield document
     document.close()
 

@@ -45,27 +45,28 @@ def address(tmp_path_factory: Any) -> str:
 
 
 def opened(watched: Watched, address: str, width: int) -> Any:
-    """The page at a width, with every fold open."""
+    """The page at a width, with every fold open; read anew only where it is another page."""
     watched.page.set_viewport_size({"width": width, "height": 900})
-    open_page(watched.page, address)
+    if watched.page.url != address:
+        open_page(watched.page, address)
     watched.page.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
     return watched.page
 
 
 @pytest.mark.parametrize("width", [1280, 800, 390])
-def test_no_word_is_broken(watched: Watched, address: str, width: int) -> None:
-    assert opened(watched, address, width).evaluate(BROKEN_WORDS) == []
+def test_no_word_is_broken(shared: Watched, address: str, width: int) -> None:
+    assert opened(shared, address, width).evaluate(BROKEN_WORDS) == []
 
 
-def test_every_column_is_in_sight_on_a_laptop(watched: Watched, address: str) -> None:
-    assert opened(watched, address, 1280).evaluate(CUT_TABLES) == []
+def test_every_column_is_in_sight_on_a_laptop(shared: Watched, address: str) -> None:
+    assert opened(shared, address, 1280).evaluate(CUT_TABLES) == []
 
 
 @pytest.mark.parametrize("width", [1280, 800, 390])
 def test_every_ratio_and_verdict_is_on_the_screen(
-    watched: Watched, address: str, width: int
+    shared: Watched, address: str, width: int
 ) -> None:
-    table = opened(watched, address, width).locator(".wbr-throughput").first
+    table = opened(shared, address, width).locator(".wbr-throughput").first
     cells = table.locator("tbody :is(th, .wbr-ratio, .wbr-says)").all()
     assert len(cells) == 24
     for cell in cells:
@@ -74,8 +75,8 @@ def test_every_ratio_and_verdict_is_on_the_screen(
         assert box["x"] + box["width"] <= width
 
 
-def test_rows_of_a_narrow_page_are_cards_and_still_a_table(watched: Watched, address: str) -> None:
-    page = opened(watched, address, 390)
+def test_rows_of_a_narrow_page_are_cards_and_still_a_table(shared: Watched, address: str) -> None:
+    page = opened(shared, address, 390)
     row = page.get_by_role("row", name="Fused V1").first
     name, verdict = row.get_by_role("rowheader"), row.locator(".wbr-says")
     plot = row.locator(".wbr-plot")
@@ -85,7 +86,7 @@ def test_rows_of_a_narrow_page_are_cards_and_still_a_table(watched: Watched, add
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_what_trains_differently_says_so_at_every_width(watched: Watched, tmp_path: Path) -> None:
+def test_what_trains_differently_says_so_at_every_width(shared: Watched, tmp_path: Path) -> None:
     whole = every_toggle_comparison()
     failed = [
         check if check.label != "fused V1" else type(check)(**{**vars(check), "passed": False})
@@ -94,5 +95,5 @@ def test_what_trains_differently_says_so_at_every_width(watched: Watched, tmp_pa
     changed = type(whole)(**{**vars(whole), "equivalence": tuple(failed)})
     address = write_report(changed, tmp_path / "report.html").as_uri()
     for width in (1280, 800, 390):
-        row = opened(watched, address, width).get_by_role("row", name="Fused V1").first
+        row = opened(shared, address, width).get_by_role("row", name="Fused V1").first
         assert row.get_by_text("trains differently").is_visible()

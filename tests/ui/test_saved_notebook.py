@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.ui.jupyter import LabServer, run_jupyter
-from tests.ui.lab import HERE, notebook_of
+from tests.ui.lab import HERE, lab_shows, notebook_of
 from tests.ui.pixels import painted
 from tests.ui.watched import Watched
 from workbench.core.graph import op_families
@@ -177,7 +177,7 @@ def test_a_still_image_survives_the_rules_of_github(executed: Path, offline: Wat
 
 @pytest.mark.timeout(300)
 def test_opened_again_in_jupyterlab_it_shows_every_picture(
-    browser: Any, executed: Path, lab_server: LabServer
+    lab_context: Any, executed: Path, lab_server: LabServer
 ) -> None:
     root = lab_server.folder()
     # as JupyterLab saves by default: without the state of widgets
@@ -189,13 +189,11 @@ def test_opened_again_in_jupyterlab_it_shows_every_picture(
         (root / f"{name}.ipynb").write_text(json.dumps(content))
     run_jupyter(lab_server.scratch, "trust", root / "trusted.ipynb")
     for name, alive in (("trusted", True), ("untrusted", False)):
-        context = browser.new_context(viewport={"width": 1400, "height": 2600})
-        page = context.new_page()
-        page.goto(lab_server.address_of(root / f"{name}.ipynb"))
-        panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
-        panel.locator(".jp-OutputArea-output").first.wait_for(timeout=90_000)
-        _assert_cells_painted(panel.locator(".jp-CodeCell"), alive=alive)
-        context.close()
+        with lab_shows(lab_context, lab_server, root / f"{name}.ipynb") as watched:
+            watched.page.set_viewport_size({"width": 1400, "height": 2600})
+            panel = watched.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+            panel.locator(".jp-OutputArea-output").first.wait_for(timeout=90_000)
+            _assert_cells_painted(panel.locator(".jp-CodeCell"), alive=alive)
 
 
 def _assert_cells_painted(cells: Any, *, alive: bool) -> None:

@@ -1,6 +1,12 @@
-"""Unit tests: no test fails because the machine was busy."""
+"""Unit tests: no test fails because the machine was busy, and generated values are few at a time.
+
+Each run generates others; `WORKBENCH_FUZZ_EXAMPLES` sets how many (`make test-slow`: 400).
+"""
+
+import os
 
 from hypothesis import settings
 
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
+EXAMPLES = int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "40"))
+settings.register_profile("unit", deadline=None, max_examples=EXAMPLES)
+settings.load_profile("unit")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import cloudpickle
+import numpy as np
 import psutil
 import pytest
 
@@ -185,6 +189,36 @@ def test_progress_says_what_is_done(comparison):
     assert said[-1] == "Tracing 5 steps"
 
 
+STEP_S, BUDGET_S = 0.05, 6.0
+
+
+def slow_build(optimizations):
+    """The same, with steps that wait 50 ms: 200 of each variant are over any budget."""
+    import tensorflow as tf
+
+    def wait():
+        time.sleep(STEP_S)
+        return np.int32(0)
+
+    built = tiny_build(optimizations)
+    with tf.control_dependencies([built.train_op]):
+        return dataclasses.replace(built, train_op=tf.numpy_function(wait, [], tf.int32))
+
+
+def test_a_comparison_of_slow_steps_keeps_its_budget_and_says_it_first(comparison):
+    least_s = comparison[0].settings["took_s"]
+    said: list[str] = []
+    program = Program(name="slow", build=slow_build)
+    found = compare(program, "stage", budget_s=BUDGET_S, progress=said.append)
+    # What has to be done in any case counts as often as it did for the shortest budget.
+    assert BUDGET_S / 2 < found.settings["took_s"] < 2 * (BUDGET_S + least_s)
+    assert re.match("(About|More than the budget of) 6\u00a0s", said[0])
+    assert said[1] == "Starting 2 child processes"
+    # Everything that a budget shortens was there to be shortened.
+    assert 2 < found.equivalence[0].steps < 200
+    assert all(1 < len(variant.trace.steps()) < 30 for variant in found.variants)
+
+
 def test_a_single_trace(leaves_no_process):
     program = Program(name="tiny", build=tiny_build)
     found = trace(program, steps=4, warm_up_steps=2, progress=False)
@@ -265,8 +299,10 @@ def test_an_op_that_fails_names_the_line_that_built_it(failing):
 
 
 def test_a_build_function_must_return_what_was_built(failing):
-    with pytest.raises(OptionError, match=r"build_compute returned NoneType; expected .*Built"):
+    with pytest.raises(OptionError) as caught:
         open_part(failing, "build_compute")
+    said = str(caught.value)
+    assert said.endswith(": build_compute returned NoneType; expected wb.Built(train_op=…)")
 
 
 def killed_in_build(optimizations):

@@ -21,5 +21,7 @@ def graph() -> None:
 def no_thread_is_left() -> Iterator[None]:
     """Fails the test that leaves a producer."""
     yield
-    gc.collect()
+    if producers():
+        # Of an iterator that is only part of a cycle.
+        gc.collect()
     assert not producers()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.builders.functions import pairs, parse, require_same
@@ -181,7 +183,27 @@ class RandomStep:
         return x + self.generator.normal(tf.shape(x))
 
 
+@contextlib.contextmanager
+def sums_as_written():
+    """TensorFlow takes a factor out of a sum that it sees whole, and so rounds it otherwise."""
+    rewrites = ("arithmetic_optimization", "constant_folding")
+    tf.config.optimizer.set_experimental_options(dict.fromkeys(rewrites, False))
+    try:
+        yield
+    finally:
+        tf.config.optimizer.set_experimental_options(dict.fromkeys(rewrites, True))
+
+
 @settings(max_examples=25, deadline=None)
+@example(
+    program=[
+        *(("weigh", 0, 0), ("where", 0, 0), ("add", 0, 0), ("add", 0, 0)),
+        *(("add", 0, 0), ("add", 0, 0), ("weigh", 2, 0), ("mul", 1, 3)),
+    ],
+    returned=[],
+    capacity=1,
+    batch=1,
+)
 @given(
     program=instructions,
     returned=st.lists(st.integers(0, 12), max_size=3),
@@ -194,7 +216,9 @@ def test_random_steps_give_the_same(program, returned, capacity, batch):
     words = np.array([f"{x:.2f}" for x in np.linspace(5, -3, 7)])
     # Of known shapes: with others TensorFlow itself rounds in another order.
     dataset = tf.data.Dataset.from_tensor_slices((numbers, words)).batch(batch, drop_remainder=True)
-    require_same(made.step, dataset, reset=made.reset, options=SmartStageOptions(capacity=capacity))
+    options = SmartStageOptions(capacity=capacity)
+    with sums_as_written():
+        require_same(made.step, dataset, reset=made.reset, options=options)
 
 
 def test_the_facade_takes_a_function_or_a_model_and_says_what_else_it_wants():

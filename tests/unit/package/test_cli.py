@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.builders.comparisons import comparison
+from tests.builders.traces import staged_trace
 from workbench.cli import arguments, compare, demo, main
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.trace import chrome_json
 from workbench.errors import OutputError, RunError
 from workbench.experiments.comparison import compare as experiments
 from workbench.experiments.comparison import trace as trace_module
 from workbench.experiments.comparison.results import Comparison
 from workbench.models.data.criteo import generate_criteo
+from workbench.viz.comparison.text import comparison_table
 
 
 def run(*arguments: str) -> int:
@@ -133,18 +138,52 @@ def test_a_directory_in_the_place_of_a_result_is_found_first(tmp_path, capsys, n
     assert [p.name for p in (tmp_path / "out").iterdir()] == [name]
 
 
-def test_what_was_measured_is_printed_though_it_cannot_be_written(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "arguments", [["compare", "dlrm", "--generate", "50"], ["demo", "--rows", "50"]]
+)
+def test_what_was_measured_is_printed_though_it_cannot_be_written(
+    tmp_path, monkeypatch, capsys, arguments
+):
     monkeypatch.setattr(experiments, "compare", lambda *a, **o: comparison())
 
     def no_space(*arguments):
         raise OutputError("out: cannot be written: No space left on device")
 
     monkeypatch.setattr(Comparison, "save", no_space)
-    arguments = ["compare", "dlrm", "--generate", "50", "--out", str(tmp_path / "out")]
-    assert run(*arguments) == 2
+    assert run(*arguments, "--out", str(tmp_path / "out")) == 2
     shown = capsys.readouterr()
-    assert "steps/s" in shown.out
+    assert comparison_table(comparison()) in shown.out
     assert shown.err == "workbench: error: out: cannot be written: No space left on device\n"
+
+
+def test_a_disk_that_fills_with_chrome_json_leaves_the_trace_and_no_half_file(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(trace_module, "trace", lambda *a, **o: staged_trace())
+    data = generate_criteo(tmp_path / "clicks.tsv", rows=5)
+    half_written = []
+
+    def filling(path, *arguments, **options):
+        file = Path(path).open(*arguments, **options)  # noqa: SIM115  the caller closes it
+        file.write("{")
+        file.flush()
+        half_written.append(path)
+        with open("/dev/full", "w") as full:
+            os.dup2(full.fileno(), file.fileno())
+        return file
+
+    monkeypatch.setattr(chrome_json, "open", filling, raising=False)
+    out, chrome = tmp_path / "out" / "t.parquet", tmp_path / "out" / "t.json"
+    assert (
+        run("trace", "dlrm", "--data", str(data), "--out", str(out), "--chrome", str(chrome)) == 2
+    )
+    shown = capsys.readouterr()
+    assert shown.err == (
+        f"workbench: error: {chrome}: cannot be written: No space left on device\n"
+    )
+    assert shown.out.splitlines()[-1] == f"Wrote {out}"
+    assert len(half_written) == 1
+    assert list(out.parent.iterdir()) == [out]
 
 
 def test_a_wrong_row_is_named(tmp_path, capsys):

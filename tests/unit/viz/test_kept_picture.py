@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import html
 import re
-import zlib
 
 from tests.builders.plans import towers
+from tests.builders.timelines import frame_of
 from tests.builders.traces import big_trace, staged_trace
 from tests.ui.synthetic import dlrm_trace
 from workbench.viz.boundary.view import boundary_view
@@ -15,14 +13,6 @@ from workbench.viz.kept_picture import Picture, kept_view, pictures_html
 from workbench.viz.timeline.view import timeline_view
 
 NASTY = "</script><script>alert(1)</script>\"'&"
-
-
-def frame_of(page: str) -> str:
-    """The packed page inside the one frame."""
-    (source,) = re.findall(r'srcdoc="([^"]*)"', page)
-    data = re.search(r'id="packed">([^<]*)<', html.unescape(source))
-    assert data is not None
-    return zlib.decompress(base64.b64decode(data[1])).decode("utf-8")
 
 
 def test_pictures_share_one_frame_and_each_has_a_still() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.builders.comparisons import SETTINGS, comparison, planned_comparison, variant
 from tests.builders.plans import towers
+from tests.builders.timelines import frame_of
 from tests.builders.traces import STEP_NODES, big_trace, staged_trace, unstaged_trace
 from workbench.core.planning.planner import plan_stages
 from workbench.core.trace.metrics import step_metrics
@@ -17,6 +18,7 @@ from workbench.errors import OptionError
 from workbench.viz import report
 from workbench.viz.notebook import bundle
 from workbench.viz.report import report_html, write_report
+from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
 from workbench.viz.timeline.view import timeline_view
 
 NASTY = "<script>alert(1)</script>\"'&\u2028</title>{{ 7 * 7 }}"
@@ -167,6 +169,23 @@ def test_several_comparisons_open_with_all_answers():
     shown = words(page)
     assert "dlrm, input latency 0 ms: Stage trains 1.83× as fast" in shown
     assert "dlrm, input latency 7.5 ms: Stage trains 1.83× as fast" in shown
+
+
+@pytest.mark.parametrize("outlet", ["report", "notebook"])
+def test_the_timelines_of_a_comparison_have_one_scale(outlet):
+    traces = unstaged_trace(5), staged_trace(9)
+    measured = (variant(label, 40, 1, trace=each) for label, each in zip("ab", traces, strict=True))
+    both = comparison(variants=tuple(measured))
+    page = shown = report_html(both)
+    if outlet == "notebook":
+        shown = bundle(both)[0]["text/html"]
+        page = frame_of(shown)
+    headers = map(json.loads, re.findall(r'-header">(.*?)</script>', page))
+    views = on_one_scale([timeline_view(trace) for trace in traces])
+    wanted = [view.to_json_header()["shown"] for view in views]
+    assert [header["shown"] for header in headers] == wanted
+    assert wanted[0] == wanted[1] > 0
+    assert ONE_SCALE in words(shown)
 
 
 def test_without_a_trace_it_says_so():
