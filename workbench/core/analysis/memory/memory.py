@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.analysis.mean_interval import mean_interval
-from workbench.core.analysis.memory.lifetimes import Lifetimes, lifetimes
+from workbench.core.analysis.memory.lifetimes import Lifetimes, item_bytes, lifetimes
 from workbench.core.graph.op_families import family_names
 from workbench.core.trace.trace import Trace
 from workbench.display import Displayed
@@ -187,16 +187,14 @@ def memory(trace: Trace) -> Memory:
 
 
 def _held(trace: Trace, end_ns: int) -> pd.DataFrame:
-    """Items in buffers; of one whose size was not seen, the mean of its stage."""
+    """Items in buffers."""
     items = trace.items
-    size = items["bytes"].astype(float).where(items["bytes"] > 0)
-    mean = size.groupby(items["stage"]).transform("mean").fillna(0)
     put, taken = items["put_end_ns"].to_numpy(np.int64), items["take_end_ns"].to_numpy(np.int64)
     first = int(trace.events["start_ns"].min())
     held = pd.DataFrame(
         {
             "stage": items["stage"].astype("str"),
-            "bytes": size.fillna(mean).round().astype(np.int64),
+            "bytes": item_bytes(trace),
             "begin_ns": np.where(put < 0, min(first, end_ns), put + 1),
             "end_ns": np.where(taken < 0, max(end_ns, int(put.max(initial=0)) + 1), taken - 1),
         }
