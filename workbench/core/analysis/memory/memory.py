@@ -140,7 +140,9 @@ class Memory(Displayed):
             {
                 "stage": stage,
                 "item_bytes": float(own["bytes"].mean()),
-                "mean_bytes": self._mean(own["begin_ns"], own["end_ns"], own["bytes"]),
+                "mean_bytes": self._mean(
+                    *(own[name].to_numpy(np.int64) for name in ("begin_ns", "end_ns", "bytes"))
+                ),
             }
             for stage, own in self.held.groupby("stage", sort=False)
         ]
@@ -159,8 +161,8 @@ class Memory(Displayed):
     def _mean(self, begin_ns: np.ndarray, end_ns: np.ndarray, size: np.ndarray) -> float:
         """Bytes that live on average from the begin of the first step to the end of the last."""
         low, high = np.maximum(begin_ns, self.begin_ns), np.minimum(end_ns, self.end_ns)
-        lasts = np.maximum(0, np.asarray(high - low, np.float64))
-        return float((lasts * np.asarray(size)).sum()) / max(1, self.end_ns - self.begin_ns)
+        lasts = np.maximum(0, high - low).astype(np.float64)
+        return float((lasts * size).sum()) / max(1, self.end_ns - self.begin_ns)
 
 
 def memory(trace: Trace) -> Memory:
