@@ -24,6 +24,11 @@ bool IsAnInput(const Tensor& output, OpKernelContext* context) {
   return false;
 }
 
+// A step may take an item before its producer has let go of it.
+bool IsAnItem(OpKernelContext* context) {
+  return context->op_kernel().type_string() == "WorkbenchBufferTake";
+}
+
 }  // namespace
 
 OutputBytes BytesOfOutputs(OpKernelContext* context) {
@@ -36,6 +41,8 @@ OutputBytes BytesOfOutputs(OpKernelContext* context) {
       bytes.made += BytesOf(*output);
     } else if (IsAnInput(*output, context)) {
       bytes.passed += BytesOf(*output);
+    } else if (IsAnItem(context)) {
+      bytes.made += BytesOf(*output);
     }
   }
   return bytes;

@@ -10,7 +10,7 @@ namespace workbench {
 // Memory of the outputs of one run of a kernel. What belongs to neither, such as the value of a
 // variable or of a constant, lives longer than the step.
 struct OutputBytes {
-  int64_t made = 0;    // Of outputs that nothing else holds.
+  int64_t made = 0;    // Of outputs that nothing else holds, and of an item out of a buffer.
   int64_t passed = 0;  // Of outputs that are an input's memory.
 };
 

@@ -190,4 +190,6 @@ def _with_reads(
         start_ns=with_new("start_ns", start),
         end_ns=with_new("end_ns", end),
         nodes=pd.concat([ops.nodes, read], ignore_index=True),
+        # What Python reads is nobody's output.
+        bytes=with_new("bytes", np.zeros((len(start), 2), np.int64)),
     )

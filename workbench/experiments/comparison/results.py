@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
+import statistics
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pandas as pd
 
 from workbench.atomic_file import make_directory, writing
 from workbench.core.analysis.alignment import Alignment, align
+from workbench.core.analysis.memory.memory import memory
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace, load_trace
@@ -49,6 +52,18 @@ class MeasuredVariant:
     trace: Trace | None = None
     plan: StagePlan | None = None
     notes: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def step_peak_bytes(self) -> tuple[int, ...]:
+        """Bytes of tensors that live at once at most, of each traced step; see `memory`.
+
+        Empty where there is no trace, or where it does not know how large tensors are.
+        """
+        if self.trace is None or not self.trace.events["made_bytes"].any():
+            return ()
+        if not len(self.trace.edges) or not len(self.trace.steps()):
+            return ()
+        return tuple(memory(self.trace).step_peaks.tolist())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,12 +116,16 @@ class Comparison(Displayed):
         return text_of(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row for each variant: rate, ratio, prediction, verdict, equivalence, by label."""
+        """One row for each variant: rate, ratio, prediction, verdict, equivalence, by label.
+
+        `peak_tensor_bytes` is the mean over the traced steps of what lives at once at most.
+        """
         ratios = {ratio.label: ratio for ratio in self.ratios}
         rows = []
         for variant in self.variants:
             ratio = ratios.get(variant.label)
             checks = [check for check in self.equivalence if check.label == variant.label]
+            peaks = variant.step_peak_bytes
             rows.append(
                 {
                     "variant": variant.label,
@@ -120,6 +139,7 @@ class Comparison(Displayed):
                     "ratio_predicted": ratio.predicted if ratio else None,
                     "verdict": ratio.verdict if ratio else "baseline",
                     "same_training": all(c.passed for c in checks) if checks else None,
+                    "peak_tensor_bytes": statistics.fmean(peaks) if peaks else None,
                 }
             )
         return pd.DataFrame(rows).set_index("variant")

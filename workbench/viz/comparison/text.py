@@ -6,6 +6,7 @@ from workbench.core.trace.metrics import StepMetrics
 from workbench.experiments.comparison.results import Comparison
 from workbench.viz.comparison.tables import measures_table
 from workbench.viz.comparison.view import CompareView, compare_view
+from workbench.viz.style.format import UNKNOWN
 from workbench.viz.style.plain_text import aligned, plain
 from workbench.viz.style.table import table_lines
 
@@ -20,6 +21,7 @@ def view_text(view: CompareView) -> str:
     sentence = "".join(text for text, _ in view.sentence)
     heads = ["Variant", "steps/s", "step, median", "ratio", "95\u00a0%"]
     heads += ["predicted"] if view.predicts else []
+    heads += ["tensors, peak"] if view.weighs else []
     rows = [
         [
             row.label,
@@ -28,6 +30,7 @@ def view_text(view: CompareView) -> str:
             row.ratio,
             row.interval,
             *([row.predicted] if view.predicts else []),
+            *([row.memory or UNKNOWN] if view.weighs else []),
             row.verdict,
             row.training,
         ]

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
+from workbench.core.analysis.mean_interval import mean_interval
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import Trace
@@ -38,7 +41,8 @@ class Row:
     """One variant in the table.
 
     `bar`, `low`, `high` and `predicted_at` are fractions of the axis; the last is None, and
-    `predicted` empty, where no plan has predicted anything.
+    `predicted` empty, where no plan has predicted anything. `memory` is what tensors take at the
+    peak of a step, empty where no trace knows.
     """
 
     label: str
@@ -57,6 +61,7 @@ class Row:
     high: float
     predicted: str = ""
     predicted_at: float | None = None
+    memory: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,6 +93,7 @@ class CompareView:
       settings, environment: (name, value) pairs.
       command: what reproduces it.
       predicts: whether a plan has predicted a row.
+      weighs: whether a trace knows how much memory a row takes.
       traces: (label, trace) of the variants that have one.
       plans: (label, plan) of the variants that have one.
     """
@@ -109,6 +115,7 @@ class CompareView:
     environment: tuple[tuple[str, str], ...]
     command: str
     predicts: bool
+    weighs: bool
     traces: tuple[tuple[str, Trace], ...] = dataclasses.field(repr=False)
     plans: tuple[tuple[str, StagePlan], ...] = dataclasses.field(repr=False)
 
@@ -150,6 +157,7 @@ def compare_view(comparison: Comparison) -> CompareView:
         environment=environment_pairs(comparison.environment),
         command=comparison.command,
         predicts=any(row.predicted for row in rows),
+        weighs=any(row.memory for row in rows),
         traces=traces,
         plans=tuple((shown_label(v.label), v.plan) for v in comparison.variants if v.plan),
     )
@@ -186,8 +194,20 @@ def _row(comparison: Comparison, variant: MeasuredVariant, axis: float) -> Row:
         bar=variant.steps_per_s / axis,
         low=(variant.low if known else variant.steps_per_s) / axis,
         high=(variant.high if known else variant.steps_per_s) / axis,
+        memory=_peak(variant),
         predicted="" if predicted is None or ratio is None else format.ratio(ratio.predicted),
         predicted_at=None if predicted is None else predicted / axis,
+    )
+
+
+def _peak(variant: MeasuredVariant) -> str:
+    """Bytes of tensors at the peak of a step, mean of the traced ones; "" where not known."""
+    peaks = np.array(variant.step_peak_bytes, np.float64)
+    if not len(peaks):
+        return ""
+    words, interval = format.size(float(peaks.mean())), mean_interval(peaks)
+    return (
+        words if interval is None else f"{words} ± {format.size((interval[1] - interval[0]) / 2)}"
     )
 
 

@@ -14,6 +14,9 @@ from tests.builders.comparisons import (
     planned_comparison,
     variant,
 )
+from tests.builders.findings import plain
+from tests.builders.memories import chain_trace
+from tests.builders.traces import unstaged_trace
 from workbench.experiments.comparison.results import Bound, Ratio
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.viz.comparison.environment import (
@@ -22,6 +25,8 @@ from workbench.viz.comparison.environment import (
     prefetch_note,
     setting_pairs,
 )
+from workbench.viz.comparison.html import summary_html
+from workbench.viz.comparison.text import view_text
 from workbench.viz.comparison.view import compare_view
 
 NBSP = "\u00a0"
@@ -254,3 +259,21 @@ def test_a_variant_with_a_plan_is_listed():
     assert label == "Smart stage"
     assert [stage.name for stage in plan.stages] == ["smart_stage_input", "smart_stage"]
     assert compare_view(comparison()).plans == ()
+
+
+def test_tensors_at_the_peak_stand_in_a_column_where_traces_know_them():
+    weighed = comparison(
+        variants=(
+            variant("off", 100, 1, trace=chain_trace(steps=3)),
+            variant("stage", 160, 1, trace=unstaged_trace()),
+        )
+    )
+    view = compare_view(weighed)
+    assert view.weighs and [plain(row.memory) for row in view.rows] == ["170 B ± 0 B", ""]
+    assert "tensors, peak" in view_text(view)
+    assert "Tensors, peak" in summary_html(view)
+    table = weighed.to_pandas()
+    assert table["peak_tensor_bytes"]["off"] == 170
+    assert table["peak_tensor_bytes"].isna()["stage"]
+    assert not compare_view(comparison()).weighs
+    assert "Tensors, peak" not in summary_html(compare_view(comparison()))

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from workbench.core.analysis.embedding_lens.readers import lookup_of, row_readers
+from workbench.core.analysis.embedding_lens.readers import ARGUMENT, lookup_of, row_readers
 from workbench.core.analysis.mean_interval import mean_interval
 from workbench.core.graph.op_families import UPDATE, family_of
 from workbench.core.graph.op_types import VARIABLES
@@ -59,6 +59,8 @@ class TableTimes:
 def lookup_times(trace: Trace) -> dict[str, TableTimes]:
     """What the tables of which rows were read took, by name of their variable.
 
+    A variable that a function gets as an argument is called by the scope that reads it.
+
     Args:
       trace: with edges; without them no op is known to read a variable.
     """
@@ -81,8 +83,9 @@ def lookup_times(trace: Trace) -> dict[str, TableTimes]:
             of_node[node] = number * _PARTS + UPDATING
     parts = _part_times(trace, of_node, len(tables) * _PARTS)
     lookups = np.bincount(list(scopes.values()), minlength=len(tables))
+    called = _table_names(names, ops, {variable: readers[variable] for variable in tables})
     return {
-        names[variable]: TableTimes(
+        called[variable]: TableTimes(
             lookups=int(lookups[i]),
             lookup=parts[i * _PARTS + LOOKUP],
             gradient=parts[i * _PARTS + GRADIENT],
@@ -90,6 +93,18 @@ def lookup_times(trace: Trace) -> dict[str, TableTimes]:
         )
         for i, variable in enumerate(tables)
     }
+
+
+def _table_names(
+    names: list[str], ops: list[str], readers: dict[int, tuple[int, ...]]
+) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for variable, own in readers.items():
+        scope = names[own[0]].rpartition("/")[0]
+        if ops[variable] != ARGUMENT or not scope or scope in found.values():
+            scope = names[variable]
+        found[variable] = scope
+    return found
 
 
 def _own_name(trace: Trace, name: str) -> str:

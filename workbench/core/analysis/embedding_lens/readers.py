@@ -16,6 +16,9 @@ _WHOLE_LOOKUP = re.compile(r"Workbench(Resource)?LocalLookUp$")
 # Between a variable and what reads its rows.
 _PASSES_ON = frozenset({"Enter", "Identity", "ReadVariableOp", "_ReadVariablesOp"})
 _HOLDS_ROWS = VARIABLES | {"WorkbenchEmbeddingVariable"}
+# Of a function: a variable, if it is read as one.
+ARGUMENT = "_Arg"
+_READS_VARIABLE = re.compile(r"_?ReadVariable|Resource|WorkbenchResource")
 _SCOPE = re.compile(r"^((?:.*?/)??(?:fused_|safe_)?embedding_lookup(?:_sparse)?(?:_\d+)?)(?:/|$)")
 
 
@@ -24,16 +27,22 @@ def row_readers(
 ) -> dict[int, tuple[int, ...]]:
     """For each variable of which rows are read: the ops that read them.
 
+    Functions get their variables as arguments, which count as well.
+
     Args:
       ops: type of each node.
       consumers: for a node the nodes that read its output as data; as their first input, where
         that is known.
     """
     found = {}
-    for variable in (i for i, op in enumerate(ops) if op in _HOLDS_ROWS):
+    for variable, op in enumerate(ops):
+        if op not in _HOLDS_ROWS and op != ARGUMENT:
+            continue
         readers, last, seen = set(), [variable], {variable}
         while last:
             after = [node for source in last for node in consumers.get(source, ())]
+            if last == [variable] and op == ARGUMENT:
+                after = [node for node in after if _READS_VARIABLE.match(ops[node])]
             readers |= {node for node in after if _READS_ROWS.match(ops[node])}
             last = [node for node in after if ops[node] in _PASSES_ON and node not in seen]
             seen.update(last)

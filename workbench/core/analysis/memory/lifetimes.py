@@ -73,9 +73,18 @@ def lifetimes(trace: Trace) -> Lifetimes:
     )
 
 
+def item_bytes(trace: Trace) -> np.ndarray:
+    """Bytes of each item, int64; of one that was not seen being taken, the mean of its stage."""
+    items = trace.items
+    size = items["bytes"].astype(float).where(items["bytes"] > 0)
+    mean = size.groupby(items["stage"]).transform("mean").fillna(0)
+    return size.fillna(mean).round().to_numpy(np.int64)
+
+
 def _with_buffers(trace: Trace) -> pd.DataFrame:
     """The events, and the puts and takes of items, which are none, as if they were ops."""
-    nodes, tracks, items = trace.nodes, trace.tracks, trace.items
+    nodes, tracks = trace.nodes, trace.tracks
+    items = trace.items.assign(bytes=item_bytes(trace))
     lanes = np.flatnonzero((tracks["kind"] == "inter_op").to_numpy(bool))
     rows = []
     for op, call in ((STAGE_PUT, "put"), (STAGE_TAKE, "take")):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.analysis.mean_interval import mean_interval
-from workbench.core.analysis.memory.lifetimes import Lifetimes, lifetimes
+from workbench.core.analysis.memory.lifetimes import Lifetimes, item_bytes, lifetimes
 from workbench.core.graph.op_families import family_names
 from workbench.core.trace.trace import Trace
 from workbench.display import Displayed
@@ -140,7 +140,9 @@ class Memory(Displayed):
             {
                 "stage": stage,
                 "item_bytes": float(own["bytes"].mean()),
-                "mean_bytes": self._mean(own["begin_ns"], own["end_ns"], own["bytes"]),
+                "mean_bytes": self._mean(
+                    *(own[name].to_numpy(np.int64) for name in ("begin_ns", "end_ns", "bytes"))
+                ),
             }
             for stage, own in self.held.groupby("stage", sort=False)
         ]
@@ -159,8 +161,8 @@ class Memory(Displayed):
     def _mean(self, begin_ns: np.ndarray, end_ns: np.ndarray, size: np.ndarray) -> float:
         """Bytes that live on average from the begin of the first step to the end of the last."""
         low, high = np.maximum(begin_ns, self.begin_ns), np.minimum(end_ns, self.end_ns)
-        lasts = np.maximum(0, np.asarray(high - low, np.float64))
-        return float((lasts * np.asarray(size)).sum()) / max(1, self.end_ns - self.begin_ns)
+        lasts = np.maximum(0, high - low).astype(np.float64)
+        return float((lasts * size).sum()) / max(1, self.end_ns - self.begin_ns)
 
 
 def memory(trace: Trace) -> Memory:
@@ -187,16 +189,14 @@ def memory(trace: Trace) -> Memory:
 
 
 def _held(trace: Trace, end_ns: int) -> pd.DataFrame:
-    """Items in buffers; of one whose size was not seen, the mean of its stage."""
+    """Items in buffers."""
     items = trace.items
-    size = items["bytes"].astype(float).where(items["bytes"] > 0)
-    mean = size.groupby(items["stage"]).transform("mean").fillna(0)
     put, taken = items["put_end_ns"].to_numpy(np.int64), items["take_end_ns"].to_numpy(np.int64)
     first = int(trace.events["start_ns"].min())
     held = pd.DataFrame(
         {
             "stage": items["stage"].astype("str"),
-            "bytes": size.fillna(mean).round().astype(np.int64),
+            "bytes": item_bytes(trace),
             "begin_ns": np.where(put < 0, min(first, end_ns), put + 1),
             "end_ns": np.where(taken < 0, max(end_ns, int(put.max(initial=0)) + 1), taken - 1),
         }

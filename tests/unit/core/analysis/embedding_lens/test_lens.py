@@ -43,6 +43,20 @@ class TestTimes:
         (times,) = lookup_times(trace).values()
         assert spent(times) == [(1, 30 * US), (0, 0), (0, 0)]
 
+    def test_a_variable_of_a_function_is_called_by_what_reads_it(self):
+        ops = (
+            ("net/emb/Gather/Read", "ReadVariableOp", 0, 0, 0, 10),
+            ("net/emb/Gather", "GatherV2", 0, 10, 10, 30),
+            ("of_batch", "GatherV2", 0, 30, 30, 40),
+            ("update", "ResourceScatterSub", 0, 40, 40, 50),
+        )
+        fed = [("resource", ops[0][0]), (ops[0][0], ops[1][0]), ("resource", "update")]
+        fed.append(("batch", "of_batch"))
+        also = [("resource", "_Arg"), ("batch", "_Arg")]
+        found = lookup_times(step_trace(ops, fed, step_us=50, also=also))
+        assert list(found) == ["net/emb"]
+        assert spent(found["net/emb"]) == [(2, 30 * US), (0, 0), (1, 10 * US)]
+
     def test_work_ahead_counts_once_for_each_run_of_its_stage(self):
         nodes = (
             ("s/C1/embedding_lookup/ids", "Cast"),

@@ -97,6 +97,19 @@ def test_a_variable_behind_a_handle_has_the_shape_that_is_read():
     assert (table.rows, table.dim, table.bytes, table.dtype) == (7, 2, 56, "float32")
 
 
+def test_an_embedding_variable_has_no_rows_yet():
+    (table,) = find_tables(
+        stock_graph(
+            """
+            keys = Const int64
+            table = WorkbenchEmbeddingVariable resource
+            rows = WorkbenchEmbeddingGather(table, keys)
+            """
+        )
+    )
+    assert table.rows is None and table.dtype == "float32" and table.ids == ("keys:0",)
+
+
 def test_bfloat16_has_two_bytes():
     (table,) = find_tables(stock_graph())
     assert dataclasses.replace(table, dtype="bfloat16").bytes == 800
