@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workbench.core.analysis.embedding_lens.lookup_times import PART_NAMES, table_nodes
 from workbench.core.analysis.executed_graph import NO_EVENT, ExecutedGraph, executed_graph
 from workbench.core.analysis.lane_time import lane_table
 from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS, Segment, walk_back
@@ -119,6 +120,25 @@ class CriticalPath(Displayed):
             object,
         )
         return self._summed(["scope"], ops.assign(scope=scopes[ops["node"].to_numpy()]))
+
+    def by_feature(self) -> pd.DataFrame:
+        """Time in a step of the ops on the chain that work for an embedding table.
+
+        Columns: feature (name of the table), lookup, gradient, update (ns of each), ns, share; the
+        largest first. Without rows where the trace does not know which op feeds which.
+        """
+        nodes = table_nodes(self.trace)
+        ops = self.segments[self.segments["kind"] == SEGMENT_KINDS[OP]]
+        table = nodes.table[ops["node"].to_numpy()]
+        part = nodes.part[ops["node"].to_numpy()]
+        sums = np.zeros((len(nodes.names), len(PART_NAMES)))
+        np.add.at(sums, (table[table >= 0], part[table >= 0]), ops["dur_ns"].to_numpy()[table >= 0])
+        found = pd.DataFrame(sums / self.steps, columns=list(PART_NAMES))
+        found.insert(0, "feature", list(nodes.names))
+        found["ns"] = found[list(PART_NAMES)].sum(axis=1)
+        found["share"] = found["ns"] * self.steps / (self.end_ns - self.begin_ns)
+        on_path = found[found["ns"] > 0]
+        return on_path.sort_values(["ns", "feature"], ascending=[False, True], ignore_index=True)
 
     @property
     def lanes(self) -> pd.DataFrame:

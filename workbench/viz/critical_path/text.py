@@ -28,7 +28,10 @@ def view_text(view: CriticalPathView) -> str:
     )  # fmt: skip
     lines += ["", view.parts_caption]
     lines += aligned([[part.name, part.time, part.share] for part in view.parts], left={0})
-    lines += ["", view.scopes.caption, *table_lines(view.scopes), "", view.slack_caption]
+    for table in (view.scopes, view.features, view.lanes):
+        if table:
+            lines += ["", table.caption, *table_lines(table)]
+    lines += ["", view.slack_caption]
     if view.slack.bars:
         lines += aligned([[group.name, group.slack] for group in view.slack.bars], left={0})
     lines.append(view.slack.note)

@@ -11,6 +11,8 @@ from typing import Any
 import pandas as pd
 
 from workbench.core.analysis.critical_path import CriticalPath
+from workbench.core.analysis.embedding_lens.lookup_times import PART_NAMES
+from workbench.core.analysis.lane_time import GAP_NAMES
 from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS
 from workbench.core.graph.op_families import FAMILY_NAMES
 from workbench.viz.critical_path.sentence import Pieces, sentence
@@ -23,6 +25,8 @@ from workbench.viz.style.table import Table
 _MOST_NODES = 20
 _MOST_SCOPES = 12
 _SMALL_SHARE = 0.002
+# What a table of tenths of a percent would show as nothing.
+_TINY_SHARE = 0.0005
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,7 +74,8 @@ class CriticalPathView:
       step: the waterfall of one step. others: of the fastest and the slowest step beside it.
       parts_caption: what `parts` is the mean of. parts: op families, then waits, largest first.
       slack_caption: heading of `slack`. slack: of groups of ops of that step.
-      kinds, scopes: tables.
+      kinds, scopes: tables. features: of the embedding tables on the path; None without any.
+      lanes: where the time of each thread goes.
       nodes_caption: how many nodes `nodes` shows. nodes: the largest on the path.
       staged: whether a stage is in the trace.
     """
@@ -85,6 +90,8 @@ class CriticalPathView:
     slack: Slack
     kinds: Table
     scopes: Table
+    features: Table | None
+    lanes: Table
     nodes_caption: str
     nodes: tuple[NodeRow, ...]
     staged: bool
@@ -115,6 +122,8 @@ def critical_path_view(path: CriticalPath, step: int | None = None) -> CriticalP
         slack=slack_of(path, shown.number),
         kinds=_kinds(path),
         scopes=_scopes(path),
+        features=_features(path),
+        lanes=_lanes(path),
         nodes_caption=f"{most} ops and waits on the path, {_mean(path)}",
         nodes=tuple(_node(row) for row in rows.head(_MOST_NODES).to_dict("records")),
         staged=bool(len(path.trace.items)),
@@ -181,10 +190,55 @@ def _scopes(path: CriticalPath) -> Table:
     shown = frame.head(_MOST_SCOPES)
     rest = frame.iloc[_MOST_SCOPES:]
     if len(rest):
-        others = f"{format.integer(len(rest))} other scopes"
-        row = {"scope": others, "ns": rest["ns"].sum(), "share": rest["share"].sum()}
+        row = {
+            "scope": _others_of(len(rest), "scope"),
+            "ns": rest["ns"].sum(),
+            "share": rest["share"].sum(),
+        }
         shown = pd.concat([shown, pd.DataFrame([row])], ignore_index=True)
     return _table("Ops by name scope", "Scope", shown["scope"].tolist(), shown, path)
+
+
+def _features(path: CriticalPath) -> Table | None:
+    frame = path.by_feature()
+    if not len(frame):
+        return None
+    count = min(int((frame["share"] >= _TINY_SHARE).sum()), _MOST_SCOPES)
+    shown, rest = frame.iloc[:count], frame.iloc[count:]
+    if len(rest):
+        others = {"feature": _others_of(len(rest), "table"), **rest.sum(numeric_only=True)}
+        shown = pd.concat([shown, pd.DataFrame([others])], ignore_index=True)
+    parts = list(PART_NAMES)
+    rows = tuple(
+        (
+            row["feature"],
+            *(format.duration(row[part]) if row[part] else format.UNKNOWN for part in parts),
+            format.duration(row["ns"]),
+            format.share(row["share"]),
+        )
+        for row in shown.to_dict("records")
+    )
+    heads = ("Table", *parts, "a step", "share")
+    return Table(f"Ops by embedding table, {_mean(path)}", heads, rows)
+
+
+def _lanes(path: CriticalPath) -> Table:
+    """Shares of each thread's time; a name that no thread spends time on has no column."""
+    frame = path.lanes.rename(columns={"busy_ns": "busy"})
+    names = [name for name in ("busy", *GAP_NAMES) if frame[name].any()]
+    rows = tuple(
+        (row["lane"], *(_part_of(row[name], row["wall_ns"]) for name in names))
+        for row in frame.to_dict("records")
+    )
+    return Table("Where the time of each thread goes", ("Thread", *names), rows)
+
+
+def _part_of(ns: int, wall_ns: int) -> str:
+    return format.share(ns / wall_ns) if ns else format.UNKNOWN
+
+
+def _others_of(count: int, what: str) -> str:
+    return f"{format.integer(count)} other {what}" + "s" * (count != 1)
 
 
 def _table(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders.embedding_lenses import stock_trace
 from tests.builders.traces import make_trace, unstaged_trace
 from workbench.core.analysis.critical_path import critical_path
 from workbench.core.analysis.executed_graph import NO_EVENT, executed_graph
@@ -97,6 +98,22 @@ def test_the_tables_say_how_much_of_a_step_each_part_is():
     assert families == {"Dense matmul": 40, "Input, decode": 20, "Control, other": 15}
     scopes = dict(zip(path.by_scope()["scope"], path.by_scope()["ns"], strict=True))
     assert scopes == {"a": 40, "read": 20, "b": 15}
+
+
+def test_the_path_says_what_each_embedding_table_takes_of_it():
+    found = critical_path(stock_trace()).by_feature()
+    # lookup 20 + 30 µs, gradient 10, update 5 + 15, of a step of 100
+    assert found.to_dict("records") == [
+        {
+            "feature": "table",
+            "lookup": 50_000,
+            "gradient": 10_000,
+            "update": 20_000,
+            "ns": 80_000,
+            "share": 0.8,
+        }
+    ]
+    assert not len(critical_path(of_one_step()).by_feature())
 
 
 def test_slack_is_how_much_later_an_op_could_have_ended():

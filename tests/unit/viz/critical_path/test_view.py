@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 
+import pandas as pd
 import pytest
 
 from tests.builders.critical_paths import (
@@ -19,6 +20,7 @@ from tests.builders.critical_paths import (
     three_steps,
     waiting_step,
 )
+from tests.builders.embedding_lenses import stock_trace
 from tests.builders.traces import MS, START_NS, make_trace
 from workbench.core.analysis.critical_path import critical_path
 from workbench.core.analysis.path_walk import SEGMENT_KINDS
@@ -155,6 +157,35 @@ def test_the_tables():
     wait = next(row for row in view.nodes if row.kind == "wait for a thread")
     assert (wait.name, wait.family) == ("top/join", colors.WAIT)
     assert view.nodes[2].slack == "–"
+
+
+def test_the_time_of_each_embedding_table_and_of_each_thread():
+    view = view_of(stock_trace())
+    assert view.features is not None
+    assert view.features.heads == ("Table", "lookup", "gradient", "update", "a step", "share")
+    assert view.features.rows == (
+        ("table", f"50{NBSP}µs", f"10{NBSP}µs", f"20{NBSP}µs", f"80{NBSP}µs", f"80{NBSP}%"),
+    )
+    assert view.lanes.caption == "Where the time of each thread goes"
+    assert view.lanes.heads[:2] == ("Thread", "busy")
+    assert view.lanes.rows[0][1] == f"100{NBSP}%"
+    assert view_of(three_steps()).features is None
+
+
+def test_tables_that_hardly_count_are_one_row():
+    path = critical_path(stock_trace())
+    of_table = path.by_feature()
+    tiny = of_table.assign(feature="tiny", share=0.0001)
+    other = of_table.assign(feature="other", share=0.0002)
+    rows = pd.concat([of_table, tiny, other], ignore_index=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(path), "by_feature", lambda _: rows)
+        view = critical_path_view(path)
+        patch.setattr(type(path), "by_feature", lambda _: rows.head(2))
+        one = critical_path_view(path)
+    assert view.features is not None and one.features is not None
+    assert [row[0] for row in view.features.rows] == ["table", "2 other tables"]
+    assert [row[0] for row in one.features.rows] == ["table", "1 other table"]
 
 
 def one_step(ops: list[tuple[int, int]], whole: int = 100):

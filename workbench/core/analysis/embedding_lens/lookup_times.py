@@ -15,6 +15,7 @@ from workbench.core.graph.op_types import VARIABLES
 from workbench.core.trace.trace import Trace
 
 LOOKUP, GRADIENT, UPDATING = range(3)
+PART_NAMES = ("lookup", "gradient", "update")
 _PARTS = 3
 _NONE = -1
 # What an optimizer calls the scope in which it updates a variable.
@@ -56,6 +57,23 @@ class TableTimes:
     update: PartTime
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class TableNodes:
+    """Which nodes of a trace work for which embedding table.
+
+    Attributes:
+      names: of the tables.
+      lookups: int64 [tables], how many lookups read each.
+      table: int64 [nodes], the table that each node works for; -1 for none.
+      part: int64 [nodes], LOOKUP, GRADIENT or UPDATING; of a node of no table -1.
+    """
+
+    names: tuple[str, ...]
+    lookups: np.ndarray
+    table: np.ndarray
+    part: np.ndarray
+
+
 def lookup_times(trace: Trace) -> dict[str, TableTimes]:
     """What the tables of which rows were read took, by name of their variable.
 
@@ -63,6 +81,26 @@ def lookup_times(trace: Trace) -> dict[str, TableTimes]:
 
     Args:
       trace: with edges; without them no op is known to read a variable.
+    """
+    nodes = table_nodes(trace)
+    of_node = np.where(nodes.table == _NONE, _NONE, nodes.table * _PARTS + nodes.part)
+    parts = _part_times(trace, of_node, len(nodes.names) * _PARTS)
+    return {
+        name: TableTimes(
+            lookups=int(nodes.lookups[i]),
+            lookup=parts[i * _PARTS + LOOKUP],
+            gradient=parts[i * _PARTS + GRADIENT],
+            update=parts[i * _PARTS + UPDATING],
+        )
+        for i, name in enumerate(nodes.names)
+    }
+
+
+def table_nodes(trace: Trace) -> TableNodes:
+    """Which nodes look up rows of a table, make their gradient, or update it.
+
+    Args:
+      trace: as of `lookup_times`.
     """
     names = [_own_name(trace, name) for name in trace.nodes["name"]]
     ops = trace.nodes["op"].tolist()
@@ -73,26 +111,22 @@ def lookup_times(trace: Trace) -> dict[str, TableTimes]:
     for number, variable in enumerate(tables):
         for node in readers[variable]:
             scopes[lookup_of(names[node], ops[node])] = number
-    of_node = np.full(len(names), _NONE, np.int64)
+    table = np.full(len(names), _NONE, np.int64)
+    part = table.copy()
     for node, (name, op) in enumerate(zip(names, ops, strict=True)):
         found = lookup_part(name, scopes) if op not in _NO_WORK else None
         if found:
-            of_node[node] = found[0] * _PARTS + found[1]
+            table[node], part[node] = found
     for number, variable in enumerate(tables):
         for node in _update_nodes(names, ops, consumers.get(variable, [])):
-            of_node[node] = number * _PARTS + UPDATING
-    parts = _part_times(trace, of_node, len(tables) * _PARTS)
-    lookups = np.bincount(list(scopes.values()), minlength=len(tables))
+            table[node], part[node] = number, UPDATING
     called = _table_names(names, ops, {variable: readers[variable] for variable in tables})
-    return {
-        called[variable]: TableTimes(
-            lookups=int(lookups[i]),
-            lookup=parts[i * _PARTS + LOOKUP],
-            gradient=parts[i * _PARTS + GRADIENT],
-            update=parts[i * _PARTS + UPDATING],
-        )
-        for i, variable in enumerate(tables)
-    }
+    return TableNodes(
+        names=tuple(called[variable] for variable in tables),
+        lookups=np.bincount(list(scopes.values()), minlength=len(tables)),
+        table=table,
+        part=part,
+    )
 
 
 def _table_names(
