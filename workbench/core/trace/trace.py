@@ -1,7 +1,7 @@
 """Trace: what one capture saw, as columns.
 
 A frozen value: six pandas tables and what is known beside them. Times are int64 nanoseconds of the
-wall clock (CLOCK_REALTIME); a million events take about 20 MB. Integers are as narrow as their
+wall clock (CLOCK_REALTIME); a million events take 20 to 30 MB. Integers are as narrow as their
 values allow, many of them unsigned: widen before subtracting.
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics, i
 from workbench.core.analysis.embedding_lens.tables import EmbeddingTable, find_tables
 from workbench.core.options import Optimizations
 from workbench.errors import RunError
-from workbench.experiments.program.program import Program
+from workbench.experiments.program.program import Built, Program
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,6 @@ def sample_ids(program: Program, batches: int) -> SampledIds:
     """
     import tensorflow as tf
 
-    from workbench.core.session.prefetch_hook import make_prefetch_hook
     from workbench.core.tf_graph.import_graph import graph_view
 
     v1 = tf.compat.v1
@@ -46,21 +46,8 @@ def sample_ids(program: Program, batches: int) -> SampledIds:
         v1.train.get_or_create_global_step()
         tables = find_tables(graph_view(graph))
         names = {name: graph.get_tensor_by_name(name) for table in tables for name in table.ids}
-        got: dict[str, list[np.ndarray]] = {name: [] for name in names}
-        if not names:
-            return SampledIds(tables=tables, ids={})
-        hooks = [*built.hooks, make_prefetch_hook()]
-        config = built.config
-        if hasattr(config, "to_stock"):
-            config = config.to_stock()
-        with v1.train.MonitoredTrainingSession(hooks=hooks, config=config) as session:
-            try:
-                for _ in range(batches):
-                    for name, values in session.run(names).items():
-                        got[name].append(np.asarray(values))
-            except tf.errors.OutOfRangeError:
-                pass
-    if not any(got.values()):
+        got = _fetched(built, names, batches) if names else {}
+    if names and not any(got.values()):
         raise RunError("the data ended before the first batch, so there are no ids to sample")
     return SampledIds(
         tables=tables,
@@ -75,3 +62,25 @@ def sample_ids(program: Program, batches: int) -> SampledIds:
             if table.ids
         },
     )
+
+
+def _fetched(built: Built, tensors: Mapping[str, Any], batches: int) -> dict[str, list[np.ndarray]]:
+    """Values of these tensors, of each batch until the data ends; in the graph of the program."""
+    import tensorflow as tf
+
+    from workbench.core.session.prefetch_hook import make_prefetch_hook
+
+    got: dict[str, list[np.ndarray]] = {name: [] for name in tensors}
+    config = built.config
+    if hasattr(config, "to_stock"):
+        config = config.to_stock()
+    hooks = [*built.hooks, make_prefetch_hook()]
+    session_of = tf.compat.v1.train.MonitoredTrainingSession
+    with session_of(hooks=hooks, config=config) as session:
+        try:
+            for _ in range(batches):
+                for name, values in session.run(tensors).items():
+                    got[name].append(np.asarray(values))
+        except tf.errors.OutOfRangeError:
+            pass
+    return got

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -102,7 +103,8 @@ def table_nodes(trace: Trace) -> TableNodes:
     Args:
       trace: as of `lookup_times`.
     """
-    names = [_own_name(trace, name) for name in trace.nodes["name"]]
+    stages = {*trace.tracks["stage"], *trace.items["stage"]} - {""}
+    names = [_own_name(name, stages) for name in trace.nodes["name"]]
     ops = trace.nodes["op"].tolist()
     consumers = _consumers(trace)
     readers = row_readers(ops, consumers)
@@ -141,14 +143,10 @@ def _table_names(
     return found
 
 
-def _own_name(trace: Trace, name: str) -> str:
+def _own_name(name: str, stages: Collection[str]) -> str:
     """A node's name without the scope of the stage that copied it."""
     scope, _, rest = name.partition("/")
-    return rest if rest and scope in _stages(trace) else name
-
-
-def _stages(trace: Trace) -> set[str]:
-    return {*trace.tracks["stage"], *trace.items["stage"]} - {""}
+    return rest if rest and scope in stages else name
 
 
 def _consumers(trace: Trace) -> dict[int, list[int]]:

@@ -16,7 +16,7 @@ from workbench.number_words import duration, share
 _MANY_OPS = 8
 # The scope of one lookup; "_grad" ends it in the scope of its gradient.
 _LOOKUP = re.compile(
-    r"^(?:gradients?(?:_tape|_\d+)?/)?(?P<scope>(?:.*?/)?(?:safe_)?embedding_lookup"
+    r"^(?:gradients?(?:_tape|_\d+)?/)?(?P<scope>(?:.*?/)??(?:safe_)?embedding_lookup"
     r"(?:_sparse)?(?:_\d+)?)(?:_grad)?(?:/|$)"
 )
 # They hold a value and take no time; a fused lookup has them, too.
