@@ -222,7 +222,10 @@ pipelines = st.builds(
 @settings(max_examples=60, deadline=None)
 @given(pipelines, st.integers(1, 4))
 def test_nothing_is_faster_than_its_slowest_part(made: Pipeline, cores: int):
-    assert lasts(made, cores=cores, pool=cores) >= bound(made, cores=cores, pool=cores)[1] * 0.97
+    # of 30 steps or more that are counted, items under way and in buffers were begun before
+    begun = sum(stage.threads + stage.capacity for stage in made.stages) / 30
+    least = bound(made, cores=cores, pool=cores)[1] * (0.97 - begun)
+    assert lasts(made, cores=cores, pool=cores) >= least
 
 
 @settings(max_examples=60, deadline=None)
