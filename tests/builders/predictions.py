@@ -1,4 +1,4 @@
-"""Predictions and calibrations with numbers chosen by hand."""
+"""Predictions and checks of them with numbers chosen by hand."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from workbench.core.options import (
     SmartStageOptions,
     StageOptions,
 )
+from workbench.core.what_if.calibration import Check
 from workbench.core.what_if.predictions import Predicted, Predictions, Replay
 from workbench.core.what_if.scenario import Scenario
 
@@ -72,3 +73,18 @@ def every_toggle() -> Predictions:
             plan = "widest in two chained stages, 1 thread" if smart else "your stage"
             found.append(predicted(on, ratio, plan=plan if smart or stage else ""))
     return predictions(*found)
+
+
+def check(label: str, ratio: float, measured: float, half: float = 0.02, **more: Any) -> Check:
+    """A setting predicted within a tenth, and measured."""
+    values = {
+        "program": "dlrm",
+        "label": label,
+        "predicted": ratio,
+        "predicted_low": ratio * 0.9,
+        "predicted_high": ratio * 1.1,
+        "measured": measured,
+        "measured_low": measured - half,
+        "measured_high": measured + half,
+    }
+    return Check(**{**values, **more})

@@ -17,6 +17,7 @@ from workbench.core.executor.learned_costs import LearnedCosts
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.metrics import StepMetrics
 from workbench.core.trace.trace import Trace
+from workbench.core.what_if.calibration import Calibration
 from workbench.core.what_if.predictions import Predictions
 from workbench.experiments.comparison.findings import ComparedFindings
 from workbench.experiments.comparison.results import Comparison
@@ -36,7 +37,8 @@ from workbench.viz.executor.learned_costs import learned_costs_html, learned_cos
 from workbench.viz.findings.html import compared_findings_html, findings_html
 from workbench.viz.findings.text import compared_findings_text, findings_text
 from workbench.viz.kept_picture import DATA_BYTES, Picture, kept_view, pictures_html
-from workbench.viz.predictions.html import predictions_html
+from workbench.viz.predictions.calibration_text import calibration_text
+from workbench.viz.predictions.html import calibration_html, predictions_html
 from workbench.viz.predictions.text import predictions_text
 from workbench.viz.style.table import table_html
 from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
@@ -118,6 +120,7 @@ _FORMS: dict[type, _Forms] = {
     Findings: _Forms(text=findings_text, html=findings_html),
     ComparedFindings: _Forms(text=compared_findings_text, html=compared_findings_html),
     Predictions: _Forms(text=predictions_text, html=predictions_html),
+    Calibration: _Forms(text=calibration_text, html=calibration_html),
     LearnedCosts: _Forms(text=learned_costs_text, html=learned_costs_html),
     StagePlan: _BOUNDARY,
     Boundary: _BOUNDARY,

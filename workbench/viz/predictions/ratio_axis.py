@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Sequence
 
 _STEPS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-_MOST_STEPS = 5
 # Around 1×, where all else is as near to it.
 _LEAST = (0.95, 1.05)
 # From this ratio of its ends on, an axis of logarithms has ticks at 1, 2, 5, 10 and so on.
@@ -39,26 +38,32 @@ class RatioAxis:
         return (ratio - self.low) / (self.high - self.low)
 
 
-def ratio_axis(ratios: Iterable[float], *, logarithmic: bool = False) -> RatioAxis:
-    """The axis that holds these ratios and 1×; what is no number above 0 is not drawn."""
+def ratio_axis(ratios: Iterable[float], *, logarithmic: bool = False, most: int = 5) -> RatioAxis:
+    """The axis that holds these ratios and 1×.
+
+    Args:
+      ratios: what is drawn; what is no number above 0 is not.
+      logarithmic: equal ratios shall be as far apart.
+      most: ticks with words, about.
+    """
     drawn = [each for each in ratios if math.isfinite(each) and each > 0]
     low, high = min([*drawn, _LEAST[0]]), max([*drawn, _LEAST[1]])
     if logarithmic:
         room = (high / low) ** _MARGIN
         axis = RatioAxis(low=low / room, high=high * room, logarithmic=True)
-        step = _step(axis.high - axis.low)
+        step = _step(axis.high - axis.low, most)
         values = _powers(axis) if high / low > _WIDE else _multiples(axis, step)
     else:
-        step = _step(high - low)
+        step = _step(high - low, most)
         low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
         axis = RatioAxis(low=low, high=high, logarithmic=False)
         values = _multiples(axis, step)
-    return dataclasses.replace(axis, ticks=_words(axis, values))
+    return dataclasses.replace(axis, ticks=_words(axis, values, most))
 
 
-def _step(span: float) -> float:
-    wide = (step for step in _STEPS if span / step <= _MOST_STEPS)
-    return next(wide, 10.0 ** math.ceil(math.log10(span / _MOST_STEPS)))
+def _step(span: float, most: int) -> float:
+    wide = (step for step in _STEPS if span / step <= most)
+    return next(wide, 10.0 ** math.ceil(math.log10(span / most)))
 
 
 def _multiples(axis: RatioAxis, step: float) -> list[float]:
@@ -72,12 +77,12 @@ def _powers(axis: RatioAxis) -> list[float]:
     return [value for value in values if axis.low <= value <= axis.high]
 
 
-def _words(axis: RatioAxis, values: Sequence[float]) -> tuple[tuple[float, str], ...]:
+def _words(axis: RatioAxis, values: Sequence[float], most: int) -> tuple[tuple[float, str], ...]:
     """The ticks, 1× always one of them; no other stands in its words, and of many each second."""
     one = axis.at(1.0)
     kept = sorted([*(v for v in values if abs(axis.at(v) - one) >= _APART), 1.0])
     first = kept.index(1.0)
-    worded = [len(kept) <= _MOST_STEPS or (n - first) % 2 == 0 for n in range(len(kept))]
+    worded = [len(kept) <= most or (n - first) % 2 == 0 for n in range(len(kept))]
     return tuple(
         (axis.at(value), f"{value:.3g}×" if words else "")
         for value, words in zip(kept, worded, strict=True)
