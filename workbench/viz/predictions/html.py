@@ -18,6 +18,12 @@ def predictions_html(predictions: Predictions) -> str:
     return _styled(str(module.predictions(predictions_view(predictions))))
 
 
+def predictions_page(predictions: Predictions) -> str:
+    """The same as a page of its own."""
+    template = assets.templates().get_template("predictions/page.html.j2")
+    return template.render(title=predictions.title, shown=predictions_html(predictions))
+
+
 def calibration_html(calibration: Calibration) -> str:
     """Answer, scatter plot and tables of a calibration, with their own style."""
     template = assets.templates().get_template("predictions/calibration.html.j2")

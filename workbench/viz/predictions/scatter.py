@@ -83,11 +83,8 @@ class Scatter:
 
 def scatter_of(checks: Sequence[Check], programs: Sequence[str]) -> Scatter:
     """The picture of these checks; outliers are those whose intervals do not meet."""
-    edges = ("predicted", "predicted_low", "predicted_high")
-    edges += ("measured", "measured_low", "measured_high")
-    axis = ratio_axis(
-        [getattr(check, e) for check in checks for e in edges], logarithmic=True, most=_TICKS
-    )
+    edges = [edge for check in checks for edge in _edges(check)]
+    axis = ratio_axis(edges, logarithmic=True, most=_TICKS)
     shapes = {name: SHAPES[min(n, len(SHAPES) - 1)] for n, name in enumerate(programs)}
     words = _words(checks, axis, several=len(programs) > 1)
     legend = [(shapes[name], plain(name)) for name in programs[: len(SHAPES) - 1]]
@@ -103,6 +100,11 @@ def scatter_of(checks: Sequence[Check], programs: Sequence[str]) -> Scatter:
         one=axis.at(1.0),
         legend=tuple(legend) if len(programs) > 1 else (),
     )
+
+
+def _edges(check: Check) -> tuple[float, ...]:
+    predicted = (check.predicted_low, check.predicted, check.predicted_high)
+    return (*predicted, check.measured_low, check.measured, check.measured_high)
 
 
 def _point(check: Check, axis: RatioAxis, shape: str, words: Words | None) -> Point:
