@@ -56,7 +56,7 @@ def _none_is_faster(predictions: Predictions, others: Sequence[Predicted]) -> Pi
     return (
         ("No setting is predicted to be clearly faster", True),
         (f" than {_name(predictions.traced.label)}{takes}. The nearest is ", False),
-        (f"{plain(nearest.label)}, {format.ratio(nearest.ratio)}", False),
+        (f"{plain(nearest.label)}, predicted {format.ratio(nearest.ratio)}", False),
         (f" {_against(predictions)} ({_interval(nearest)}){_NOT_RUN}", False),
     )
 

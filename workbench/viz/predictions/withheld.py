@@ -20,7 +20,7 @@ class Reason:
 
 
 def reasons(withheld: Iterable[tuple[str, str]]) -> tuple[Reason, ...]:
-    """One for all settings that share it.
+    """One for all settings that share it; those with fewer toggles are named first.
 
     Args:
       withheld: (setting, reason).
@@ -38,6 +38,7 @@ def sentence(clause: str) -> str:
 
 
 def _named(names: list[str]) -> str:
+    names = sorted(names, key=lambda name: name.count(" + "))
     # One more costs no more room than the words that it is left out.
     if len(names) <= _MOST + 1:
         return ", ".join(names)

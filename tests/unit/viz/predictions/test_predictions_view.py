@@ -81,8 +81,8 @@ def test_where_none_is_clearly_faster_that_is_said():
     found = predictions(predicted(SMART, 1.05), predicted(INLINE, 0.8))
     assert said(predictions_view(found)) == (
         "No setting is predicted to be clearly faster than all off, which takes 23.4 ms a step. "
-        "The nearest is smart stage, 1.05× as fast as all off (95 % interval 0.95–1.17); none of "
-        "it was run."
+        "The nearest is smart stage, predicted 1.05× as fast as all off (95 % interval 0.95–1.17); "
+        "none of it was run."
     )
 
 
@@ -243,7 +243,7 @@ def test_batches_of_another_size_are_compared_by_their_samples():
 def test_settings_share_the_reason_for_which_they_are_withheld():
     some = [dataclasses.replace(STAGE, fused_embeddings=v) for v in ("v1", "v2")]
     many = [dataclasses.replace(each.scenario.optimizations) for each in every_toggle().found]
-    found = predictions(predicted(STAGE, 1.2), withheld=withheld(NO_LOOKUP, FUSED, *some))
+    found = predictions(predicted(STAGE, 1.2), withheld=withheld(NO_LOOKUP, *some, FUSED))
     (reason,) = predictions_view(found).withheld
     assert reason.settings == "fused V1, stage + fused V1, stage + fused V2"
     page = html_of(found)
