@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from workbench.core.what_if.calibration import Calibration, Check
+from workbench.core.what_if.calibration import AS_GOOD, Calibration, Check
 from workbench.viz.comparison.chart import shown_label
 from workbench.viz.predictions.scatter import Scatter, scatter_of
 from workbench.viz.predictions.withheld import Reason, reasons
@@ -122,7 +122,7 @@ def _note(calibration: Calibration) -> str:
     count, inside = len(calibration.checks), calibration.inside
     return (
         f"Intervals of prediction and measurement meet in {format.integer(inside)} of "
-        f"{format.integer(count)}. Picked is a setting that measures within 2{format.NBSP}% of the "
+        f"{format.integer(count)}. Picked is a setting that measures within {100 * AS_GOOD:.0f}{format.NBSP}% of the "
         "best one; to leave all as it was traced counts as one."
     )
 
