@@ -119,11 +119,11 @@ def _sentence(calibration: Calibration) -> Pieces:
 def _note(calibration: Calibration) -> str:
     if not calibration.checks:
         return ""
-    count, inside = len(calibration.checks), calibration.inside
+    met = f"{format.integer(calibration.inside)} of {format.integer(len(calibration.checks))}"
+    near = f"{100 * AS_GOOD:.0f}{format.NBSP}%"
     return (
-        f"Intervals of prediction and measurement meet in {format.integer(inside)} of "
-        f"{format.integer(count)}. Picked is a setting that measures within {100 * AS_GOOD:.0f}{format.NBSP}% of the "
-        "best one; to leave all as it was traced counts as one."
+        f"Intervals of prediction and measurement meet in {met}. Picked is a setting that measures "
+        f"within {near} of the best one; to leave all as it was traced counts as one."
     )
 
 
