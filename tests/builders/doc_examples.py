@@ -69,6 +69,38 @@ _LAZY_ITERATOR = """
 class iterator:
     get_next = staticmethod(lambda: iterate().get_next())
 """
+# Likewise `trace`, and `predict`, for which the program is built.
+_PREDICTED = (
+    _GRAPH
+    + _COMPARE
+    + _LAZY_ITERATOR
+    + """
+from tests.builders.predictions import STAGE, SMART, predicted, predictions
+
+@functools.wraps(wb.trace)
+def trace(*arguments, **named):
+    inspect.signature(trace).bind(*arguments, **named)
+
+of_a_trace = wb.predict
+
+@functools.wraps(of_a_trace)
+def predict(trace, program=None, *arguments, **named):
+    if program is None:
+        return of_a_trace(trace, program, *arguments, **named)
+    inspect.signature(predict).bind(trace, program, *arguments, **named)
+    opens(program, ["stage", "smart_stage"])
+    return predictions(predicted(STAGE, 1.7), predicted(SMART, 1.9))
+
+wb.trace, wb.predict = trace, predict
+
+def build(optimizations):
+    loss, train_op = build_my_model(iterator.get_next())
+    return wb.Built(train_op=train_op, loss=loss)
+
+program = wb.Program(name="mine", build=build)
+found = wb.predict(wb.trace(program), program)
+"""
+)
 _FUNCTION = """
 import keras
 import tensorflow as tf
@@ -123,6 +155,12 @@ from tests.builders.critical_paths import three_steps
 trace = three_steps()
 path = wb.critical_path(trace)
 """
+_TRACE = """
+import workbench as wb
+from tests.builders.step_traces import chain, step_trace
+ops = [("first", "MatMul", 0, 0, 0, 20), ("last", "MatMul", 0, 20, 80, 120)]
+trace = step_trace(ops, chain("first", "last"), step_us=120)
+"""
 _TWO_TRACES = """
 import workbench as wb
 from tests.builders.alignments import staged, unstaged
@@ -168,6 +206,8 @@ CONTEXTS = {
     "sparse ids": _IDS,
     "learned": _LEARNED,
     "path": _PATH,
+    "predicted": _PREDICTED,
+    "trace": _TRACE,
     "two traces": _TWO_TRACES,
     "lens": _LENS,
     "memory": _MEMORY,

@@ -23,12 +23,17 @@ _MOST_ROWS = 1_000_000
 GENERATED_ROWS = 200_000
 
 
-def add_model(parser: argparse.ArgumentParser, switches: argparse._ActionsContainer) -> None:
-    """The arguments that say what is run; `switches` gets the toggles."""
+_SWITCHED_ON = "an optimization to switch on (compare: stage and smart_stage, if none is given)"
+
+
+def add_model(
+    parser: argparse.ArgumentParser,
+    switches: argparse._ActionsContainer,
+    toggle: str = _SWITCHED_ON,
+) -> None:
+    """The arguments that say what is run; `switches` gets the toggles, described by `toggle`."""
     parser.add_argument("model", choices=list(MODELS), help="the model")
-    add_toggle(
-        switches, "an optimization to switch on (compare: stage and smart_stage, if none is given)"
-    )
+    add_toggle(switches, toggle)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--data", type=Path, metavar="FILE", help="a log in the model's format")
     source.add_argument(

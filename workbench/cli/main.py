@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import workbench
 from workbench.cli.compare import add_compare
 from workbench.cli.demo import add_demo
+from workbench.cli.predict import add_predict
 from workbench.cli.report import add_report
 from workbench.cli.signals import Terminated, ends_cleanly
 from workbench.cli.trace import add_trace
@@ -32,6 +33,7 @@ _EXAMPLES = """examples:
   workbench demo
   workbench compare dlrm --toggle stage --toggle smart_stage --data my_clicks.tsv
   workbench trace dlrm --toggle stage --out trace.parquet
+  workbench predict dlrm
   workbench report results
 """
 
@@ -83,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add_compare(commands)
     add_trace(commands)
+    add_predict(commands)
     add_report(commands)
     add_demo(commands)
     return parser

@@ -19,6 +19,8 @@ from workbench.core.executor.learned_costs import LearnedCosts
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.metrics import StepMetrics
 from workbench.core.trace.trace import Trace
+from workbench.core.what_if.calibration import Calibration
+from workbench.core.what_if.predictions import Predictions
 from workbench.experiments.comparison.findings import ComparedFindings
 from workbench.experiments.comparison.results import Comparison
 from workbench.viz.alignment.html import alignment_html
@@ -41,6 +43,9 @@ from workbench.viz.findings.text import compared_findings_text, findings_text
 from workbench.viz.kept_picture import DATA_BYTES, Picture, kept_view, pictures_html
 from workbench.viz.memory.html import memory_html
 from workbench.viz.memory.text import memory_text
+from workbench.viz.predictions.calibration_text import calibration_text
+from workbench.viz.predictions.html import calibration_html, predictions_html
+from workbench.viz.predictions.text import predictions_text
 from workbench.viz.style.table import table_html
 from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
 from workbench.viz.timeline.widget import TimelineWidget
@@ -122,6 +127,8 @@ _FORMS: dict[type, _Forms] = {
     EmbeddingLens: _Forms(text=lens_text, html=lens_html),
     Memory: _Forms(text=memory_text, html=memory_html),
     ComparedFindings: _Forms(text=compared_findings_text, html=compared_findings_html),
+    Predictions: _Forms(text=predictions_text, html=predictions_html),
+    Calibration: _Forms(text=calibration_text, html=calibration_html),
     LearnedCosts: _Forms(text=learned_costs_text, html=learned_costs_html),
     StagePlan: _BOUNDARY,
     Boundary: _BOUNDARY,

@@ -88,6 +88,19 @@ def test_trace_writes_parquet_and_chrome_json(tmp_path):
     assert (tmp_path / "t.json").stat().st_size > 1000
 
 
+def test_predict_prints_every_setting_and_writes_a_page(tmp_path):
+    data = generate_criteo(tmp_path / "my_clicks.tsv", rows=500)
+    done = workbench(
+        *("predict", "dlrm", "--toggle", "stage", "--data", data, "--batch-size", 32),
+        *("--steps", 5, "--out", tmp_path / "predicted.html"),
+    )
+    assert done.returncode == 0, done.stderr
+    # Predicted or withheld: on a busy machine the simulation need not hold.
+    assert "Simulated, the traced step takes" in done.stdout
+    assert "Predicting 2 settings" in done.stderr
+    assert (tmp_path / "predicted.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
 @pytest.mark.parametrize(
     ("sent", "phase", "code"),
     [

@@ -11,6 +11,9 @@ import pandas as pd
 from workbench.core.what_if.predictions import Predictions
 from workbench.display import Displayed
 
+# A setting that measures within this share of the best one is as good.
+AS_GOOD = 0.02
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MeasuredRatio:
@@ -105,7 +108,7 @@ class Calibration(Displayed):
             return None
         return max(own, key=lambda c: c.predicted), max(own, key=lambda c: c.measured)
 
-    def picks_best(self, program: str, *, within: float = 0.02) -> bool | None:
+    def picks_best(self, program: str, *, within: float = AS_GOOD) -> bool | None:
         """Whether the setting predicted to be best measured within `within` of the best one.
 
         None where nothing was checked.
