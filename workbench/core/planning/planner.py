@@ -176,6 +176,7 @@ def plan_of(
         predictions=tuple(predictions),
         boundary=boundary,
         costs=costs,
+        wishes=options,
     )
 
 
