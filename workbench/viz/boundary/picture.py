@@ -82,7 +82,7 @@ def _node(view: BoundaryView, place: FlowBox, share: float) -> str:
         f'<rect x="{x}" y="{y}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" fill="#ffffff" '
         f'stroke="{stroke}"{dash}/><rect x="{x}" y="{y}" width="4" height="{BOX_HEIGHT}" '
         f'fill="{family.light}"/>',
-        _text(x + 10, y + 16, box.label, BOX_WIDTH - 16, from_end=True),
+        _text(x + 10, y + 16, box.label, BOX_WIDTH - 16, from_end=" " not in box.label),
         _text(x + 10, y + 32, facts, BOX_WIDTH - 16, 11, _QUIET),
     ]
     if place.state == "stay" and box.marks:

@@ -43,7 +43,12 @@ function linkElements(view) {
 function nodeWords(view, box, state) {
   const facts = [box.time, box.about].filter(Boolean).join(", ");
   const parts = [
-    element("span", { class: "wbb-label" }, element("bdi", { dir: "ltr" }, box.label)),
+    // of a name the end tells more than the beginning
+    element(
+      "span",
+      { class: box.label.includes(" ") ? "wbb-label" : "wbb-label wbb-name" },
+      element("bdi", { dir: "ltr" }, box.label),
+    ),
     element("span", { class: "wbb-about" }, element("span", {}, facts)),
   ];
   const mark = state === "stay" ? box.marks[0] : undefined;
