@@ -7,19 +7,13 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from tests.builders.graphs import graph
-from tests.builders.plans import own_stage, predictions, stage_plan, towers
+from tests.builders.plans import own_stage, predictions, stage_plan, towers, two_branches_planned
 from tests.ui.pages import open_page, write_boundary_page
 from tests.ui.watched import Watched
-from workbench.core.boundary.chosen_cut import chosen_cut
-from workbench.core.boundary.legality import boundary_of
-from workbench.core.options import SmartStageOptions
-from workbench.core.planning.planner import cut_plan, plan_stages
+from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit
-from workbench.core.prediction.node_costs import Costs
 from workbench.viz.boundary.view import BoundaryView, boundary_view
 
 NASTY = "<script>window.hit = 1</script></script><img src=x onerror='window.hit = 1'>"
@@ -208,16 +202,7 @@ def test_smart_stages_edits_are_taken_and_left(boundary: Any) -> None:
 def test_without_a_kernel_a_page_predicts_the_places_of_the_line_alone(
     watched: Watched, tmp_path: Path
 ) -> None:
-    text = """
-    next = IteratorGetNext int64
-    a/one = Neg(next) int64
-    b/two = Log1p(next) int64
-    w = VariableV2
-    loss = Mul(a/one, b/two, w)
-    """
-    found = boundary_of(graph(text), targets=["loss"])
-    costs = Costs(span_ns=np.full(len(found.view), 1e6))
-    plan = cut_plan(found, chosen_cut(found), SmartStageOptions(), costs=costs)
+    plan = two_branches_planned()
     page = write_boundary_page(tmp_path / "page.html", boundary_view(plan))
     root = open_page(watched.page, page)
     assert "Predicted step ◇ " in facts(root)
