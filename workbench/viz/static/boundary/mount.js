@@ -190,7 +190,7 @@ function watchBoundaryKeys(root, parts, view, signal) {
 // whether a key did something where the focus is
 function boundaryKey(parts, view, target, key) {
   if (target === parts.handle) {
-    const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, Home: -1e6, End: 1e6 }[key];
+    const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, Home: -Infinity, End: Infinity }[key];
     if (by) view.move.step(by);
     return Boolean(by);
   }

@@ -182,8 +182,10 @@ export function moveController(view, parts, state, { ask, onCut }) {
       draw();
       parts.frame.classList.remove("wbb-refused");
     },
+    // by places; to either end where `by` is not finite
     step(by) {
-      goTo(stopNear(parseFloat(parts.handle.style.left)) + by);
+      if (Number.isFinite(by)) goTo(stopNear(parseFloat(parts.handle.style.left)) + by);
+      else goTo(by > 0 ? last : 0);
     },
     accept(which) {
       const edits = openEdits();
