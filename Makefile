@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-plan bench-embedding bench-predict bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline soak soak-exit soak-keras clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline soak soak-exit soak-keras clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -116,6 +116,9 @@ bench-stage: $(NATIVE) ## Stage beside StagingArea and tf.data.prefetch, against
 
 bench-smartstage: $(NATIVE) ## Smart stage beside un-staged and hand-staged, and its own prediction
 	@$(BIN)/python -m tests.bench.bench_smart_stage
+
+bench-boundary: $(NATIVE) ## How fast the prediction of a moved boundary follows; with ARGS=--measure, whether it is right
+	@$(BIN)/python -m tests.bench.bench_boundary $(ARGS)
 
 bench-plan: $(NATIVE) ## What the graph pass costs that applies a plan to 10,000 nodes
 	@$(BIN)/python -m tests.bench.bench_plan_pass

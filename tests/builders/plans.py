@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tests.builders.graphs import graph
 from workbench.core.boundary.boundary import Boundary
+from workbench.core.boundary.chosen_cut import chosen_cut
 from workbench.core.boundary.legality import boundary_of
-from workbench.core.options import StageOptions
+from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.planning.planner import cut_plan
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan, WidenedPut
+from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.prediction import Prediction
 
 
@@ -91,6 +96,23 @@ loss = Mul(read, scaled)
 def towers(**wishes: Any) -> Boundary:
     """The boundary of two towers."""
     return boundary_of(graph(TOWERS), targets=["loss"], **wishes)
+
+
+TWO_BRANCHES = """
+next = IteratorGetNext int64
+a/one = Neg(next) int64
+b/two = Log1p(next) int64
+w = VariableV2
+noise = RandomUniform(b/two) float32
+loss = Mul(a/one, noise, w)
+"""
+
+
+def two_branches_planned() -> StagePlan:
+    """A plan with costs that moves two branches, of which either can stay."""
+    found = boundary_of(graph(TWO_BRANCHES), targets=["loss"])
+    costs = Costs(span_ns=np.full(len(found.view), 1e6), cores=4)
+    return cut_plan(found, chosen_cut(found), SmartStageOptions(), costs=costs)
 
 
 def own_stage(**options: Any) -> Boundary:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.builders.plans import own_stage, predictions, stage_plan, towers
+from tests.builders.plans import own_stage, predictions, stage_plan, towers, two_branches_planned
 from tests.ui.pages import open_page, write_boundary_page
 from tests.ui.watched import Watched
 from workbench.core.planning.planner import plan_stages
@@ -87,30 +88,128 @@ def causes(boundary: Any) -> list[str]:
     return list(boundary.locator(".wbb-causes tbody tr:visible th").all_inner_texts())
 
 
+def tick(boundary: Any, title: str) -> Any:
+    return boundary.get_by_role("checkbox", name=f"{title} runs ahead")
+
+
+def pills(boundary: Any) -> list[str]:
+    return list(boundary.locator(".wbb-pill").all_inner_texts())
+
+
+def corners(boundary: Any) -> list[tuple[float, float]]:
+    boxes = [each.bounding_box() for each in boundary.locator(".wbb-box").all()]
+    return [(each["x"], each["y"]) for each in boxes]
+
+
+def facts(boundary: Any) -> str:
+    return " ".join(str(boundary.locator(".wbb-facts").inner_text()).split())
+
+
 def test_one_look_shows_sides_buffers_and_reasons(boundary: Any) -> None:
-    areas = boundary.locator(".wbb-area")
-    assert [area.locator(".wbb-head .wb-strong").inner_text() for area in areas.all()] == [
+    assert boundary.locator(".wbb-sides .wb-strong").all_inner_texts() == [
         "Stage “smart_stage_input”",
         "Stage “smart_stage”",
         "Compute side",
     ]
-    assert boundary.locator(".wbb-tag").all_inner_texts() == ["2 tensors", "4 tensors"]
-    near = boundary.locator(".wbb-compute .wbb-region").first
-    assert [
-        " ".join(mark.split()) for mark in near.locator(".wbb-box .wbb-mark").all_inner_texts()
-    ] == [
-        "VA reads a variable",
-        "ST stateful op",
-        "CF inside control flow",
+    assert "Through the buffer 4 tensors" in facts(boundary)
+    assert sorted(pills(boundary)) == ["1", "1", "2"]
+    near = [
+        " ".join(mark.split()) for mark in boundary.locator(".wbb-box .wbb-mark").all_inner_texts()
     ]
+    assert {"VA reads a variable", "ST stateful op", "CF inside control flow"} <= set(near)
     assert boundary.locator(".wbb-box").count() <= 60
 
 
-def test_wires_end_at_the_buffer(boundary: Any) -> None:
-    area = boundary.locator(".wbb-area").nth(1)
-    edge = area.bounding_box()
-    pill = area.locator(".wbb-pill").bounding_box()
-    assert pill["x"] + pill["width"] / 2 == pytest.approx(edge["x"] + edge["width"] - 1, abs=1.5)
+def test_pills_stand_on_the_line_beside_their_readers(boundary: Any) -> None:
+    line = boundary.locator(".wbb-line").bounding_box()
+    reader = box(boundary, "net/lookup…lookup_1").bounding_box()
+    middle = reader["y"] + reader["height"] / 2
+    shown = [each.bounding_box() for each in boundary.locator(".wbb-pill").all()]
+    assert all(
+        each["x"] + each["width"] / 2 == pytest.approx(line["x"] + line["width"] / 2, abs=1.5)
+        for each in shown
+    )
+    assert any(each["y"] + each["height"] / 2 == pytest.approx(middle, abs=2) for each in shown)
+
+
+def test_dragging_the_line_moves_nothing_else(boundary: Any) -> None:
+    before = corners(boundary)
+    handle = boundary.get_by_role("slider", name="Boundary line")
+    place = handle.bounding_box()
+    page = boundary.page
+    page.mouse.move(place["x"] + 18, place["y"] + 12)
+    page.mouse.down()
+    page.mouse.move(place["x"] + 18 - 180, place["y"] + 12, steps=4)
+    page.mouse.up()
+    assert handle.get_attribute("aria-valuetext") == "after tower_0…tower_1/split"
+    assert corners(boundary) == before
+    assert not tick(boundary, "tower_0…tower_1/hash").is_checked()
+    assert "Through the buffer 6 tensors" in facts(boundary)
+    assert boundary.locator(".wbb-said").inner_text() == "After tower_0…tower_1/split."
+
+
+def test_past_the_last_place_the_line_says_why_and_goes_back(boundary: Any) -> None:
+    handle = boundary.get_by_role("slider", name="Boundary line")
+    place = handle.bounding_box()
+    page = boundary.page
+    page.mouse.move(place["x"] + 18, place["y"] + 12)
+    page.mouse.down()
+    page.mouse.move(place["x"] + 18 + 160, place["y"] + 12, steps=4)
+    assert boundary.locator(".wbb-said").inner_text() == (
+        "The line stops here. What is left depends on table_0…table_1 (2 × VariableV2): reads a "
+        "variable."
+    )
+    assert 0 < handle.bounding_box()["x"] - place["x"] <= 26
+    assert boundary.locator(".wbb-refused").count() == 1
+    page.mouse.up()
+    assert handle.bounding_box() == place
+    assert boundary.locator(".wbb-refused").count() == 0
+
+
+def test_a_tick_takes_along_what_it_needs_and_says_so(boundary: Any) -> None:
+    tick(boundary, "tower_0…tower_1/split").click()
+    assert boundary.locator(".wbb-said").inner_text() == (
+        "Stays as well, because it depends on what stays: tower_0…tower_1/hash."
+    )
+    assert "Through the buffer 2 tensors" in facts(boundary)
+    tick(boundary, "tower_0…tower_1/hash").click()
+    assert boundary.locator(".wbb-said").inner_text() == (
+        "Runs ahead as well, because what you chose depends on it: tower_0…tower_1/split."
+    )
+    tick(boundary, "next").click()
+    assert pills(boundary) == []
+    boundary.get_by_text("This cut as code").click()
+    assert boundary.locator("code").inner_text() == 'plan = wb.plan(boundary, exclude=["next"])'
+
+
+def test_smart_stages_edits_are_taken_and_left(boundary: Any) -> None:
+    difference = boundary.locator(".wbb-diff")
+    assert "This is SmartStage's cut." in difference.inner_text()
+    tick(boundary, "tower_0…tower_1/split").click()
+    assert difference.locator("tbody th").all_inner_texts() == [
+        "tower_0…tower_1/split",
+        "tower_0…tower_1/hash",
+    ]
+    difference.get_by_role("button", name="Reject").nth(1).click()
+    difference.get_by_role("button", name="Accept", exact=True).click()
+    assert "No other difference is left." in difference.inner_text()
+    difference.get_by_role("button", name="Show 1 rejected").click()
+    difference.get_by_role("button", name="Accept all").click()
+    assert "This is SmartStage's cut." in difference.inner_text()
+    assert tick(boundary, "tower_0…tower_1/hash").is_checked()
+
+
+def test_without_a_kernel_a_page_predicts_the_places_of_the_line_alone(
+    watched: Watched, tmp_path: Path
+) -> None:
+    plan = two_branches_planned()
+    page = write_boundary_page(tmp_path / "page.html", boundary_view(plan))
+    root = open_page(watched.page, page)
+    assert "Predicted step ◇ " in facts(root)
+    tick(root, "a/one").click()
+    assert "Predicted step – not known here: this page has the places of the line only" in facts(
+        root
+    )
 
 
 def test_the_first_refusal_is_told_without_a_click(boundary: Any) -> None:
@@ -148,13 +247,14 @@ def test_the_answer_stands_at_the_click_and_in_view(
     watched.page.set_viewport_size({"width": 1200, "height": 420})
     root = open_page(watched.page, write_boundary_page(tmp_path / "page.html", view))
     row = root.get_by_role("button", name="net/dropped", exact=True)
-    for pick, holder in ((box(root, "loop/Enter"), "li"), (row, "tr")):
+    for pick, holder in ((box(root, "loop/Enter"), "div"), (row, "tr")):
         pick.scroll_into_view_if_needed()
         pick.click()
         (answer,) = root.locator(".wbb-why").all()
         clicked, shown = pick.bounding_box(), answer.bounding_box()
-        assert 0 <= shown["y"] - (clicked["y"] + clicked["height"]) <= 12
-        assert shown["y"] + shown["height"] <= 420
+        # of a box under the picture, of a row under the row
+        assert holder == "div" or 0 <= shown["y"] - (clicked["y"] + clicked["height"]) <= 12
+        assert shown["y"] >= 0 and shown["y"] + shown["height"] <= 420
         assert answer.evaluate("e => e.tagName.toLowerCase()") == holder
 
 
@@ -194,44 +294,39 @@ def test_the_input_is_drawn_before_what_reads_it(watched: Watched, tmp_path: Pat
         watched.page.set_viewport_size({"width": width, "height": 900})
         page = write_boundary_page(tmp_path / "page.html", boundary_view(towers()))
         root = open_page(watched.page, page)
-        labels = root.locator(".wbb-ahead .wbb-label").all_inner_texts()
-        assert labels == ["next", "tower_0…tower_1/split", "tower_0…tower_1/hash"]
-        boxes = [each.bounding_box() for each in root.locator(".wbb-ahead .wbb-box").all()]
-        assert boxes[0]["y"] + boxes[0]["height"] <= min(b["y"] for b in boxes[1:])
-        wire = root.locator(".wbb-ahead .wbb-wire").first.bounding_box()
-        assert wire["x"] >= boxes[0]["x"] + boxes[0]["width"] - 1
+        labels = ("next", "tower_0…tower_1/split", "tower_0…tower_1/hash", "net/lookup…lookup_1")
+        places = [box(root, label).bounding_box() for label in labels]
+        for before, after in itertools.pairwise(places):
+            assert before["x"] + before["width"] < after["x"]
 
 
-def test_a_box_opens_and_closes(boundary: Any) -> None:
-    boundary.get_by_role("button", name="Open Does not depend on the input").click()
-    region = boundary.locator(".wbb-compute .wbb-region").nth(1)
-    assert region.locator(".wbb-label").all_inner_texts() == [
-        "it",
-        "table_0…table_1",
-        "keep_prob",
-        "constant",
-    ]
-    region.get_by_role("button", name="Close Does not depend").click()
-    assert "net/joined" in region.locator(".wbb-label").all_inner_texts()
+def test_what_is_inside_a_box_is_told_below(boundary: Any) -> None:
+    box(boundary, "Does not depend on the input").click()
+    inside = boundary.locator(".wbb-inside > li > .wb-mono").all_inner_texts()
+    assert inside == ["it", "table_0…table_1", "keep_prob", "constant"]
 
 
 def test_keyboard_alone_reaches_everything(boundary: Any) -> None:
     page = boundary.page
+    # one stop for all boxes; arrows move inside it
     page.keyboard.press("Tab")
-    # one stop for a region; arrows move inside it
-    page.keyboard.press("Tab")
+    page.keyboard.press("Home")
     page.keyboard.press("ArrowDown")
-    assert "hash" in page.evaluate("document.activeElement.textContent")
-    page.keyboard.press("Tab")
+    assert "split" in page.evaluate("document.activeElement.textContent")
+    page.keyboard.press("Space")
+    assert not tick(boundary, "tower_0…tower_1/split").is_checked()
+    page.keyboard.press("Space")
+    assert tick(boundary, "tower_0…tower_1/split").is_checked()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    assert "RandomUniform" in told(boundary)
+    assert told(boundary).startswith("What happens to it?")
     page.keyboard.press("Tab")
-    page.keyboard.press("End")
+    handle = boundary.get_by_role("slider", name="Boundary line")
+    assert page.evaluate("document.activeElement.getAttribute('role')") == "slider"
+    page.keyboard.press("Home")
+    assert handle.get_attribute("aria-valuetext") == "nothing moves"
     page.keyboard.press("ArrowRight")
-    assert page.evaluate("document.activeElement.textContent").startswith("it")
-    page.keyboard.press("Escape")
-    assert "Does not depend" in page.evaluate("document.activeElement.textContent")
+    assert handle.get_attribute("aria-valuetext") == "after next"
     page.keyboard.press("/")
     page.keyboard.type("joined")
     assert rows(boundary) == ["net/joined"]

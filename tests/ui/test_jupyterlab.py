@@ -176,13 +176,12 @@ def test_a_picture_follows_the_theme_of_the_notebook(
 def test_a_boundary_lives_in_jupyterlab(lab_context: Any, lab_server: LabServer) -> None:
     sources = [
         f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
-        "from tests.builders.plans import towers\n"
-        "from workbench.core.planning.planner import plan_stages\n"
+        "from tests.builders.plans import two_branches_planned\n"
         "from workbench.viz.boundary.widget import BoundaryWidget\n"
-        "boundary = BoundaryWidget(plan_stages(towers()))\n"
+        "boundary = BoundaryWidget(two_branches_planned())\n"
         "boundary",
-        "print('selected', boundary.selected)",
-        "boundary.selected = 'net/joined'",
+        "print('selected', boundary.selected, 'moves', boundary.plan.stages[0].moved)",
+        "boundary.selected = 'loss'",
     ]
     notebook = notebook_of(lab_server.folder() / "boundary.ipynb", sources)
     with lab_runs(lab_context, lab_server, notebook) as lab:
@@ -191,12 +190,18 @@ def test_a_boundary_lives_in_jupyterlab(lab_context: Any, lab_server: LabServer)
         root = lab.page.locator(".wb-boundary").first
         root.scroll_into_view_if_needed()
         # what Python selects is told here, and what is picked here is known there
-        assert "net/joined" in root.locator(".wbb-why").inner_text()
-        root.get_by_role("button", name="noise RandomUniform").click()
+        assert "loss" in root.locator(".wbb-why").inner_text()
+        root.get_by_role("button", name="noise").first.click()
         assert "It has state or effects of its own" in root.locator(".wbb-why").inner_text()
+        # a cut that the page does not know: the kernel tells what it gives
+        root.get_by_role("checkbox", name="a/one runs ahead").click()
+        root.locator(".wbb-facts dd", has_text="◇").wait_for(timeout=30_000)
+        assert "a/one" in root.locator(".wbb-diff").inner_text()
         lab.page.locator(".jp-Notebook .jp-CodeCell").nth(1).click()
         lab.page.keyboard.press("Shift+Enter")
-        said = lab.page.locator(".jp-OutputArea-output", has_text="selected noise")
+        said = lab.page.locator(
+            ".jp-OutputArea-output", has_text="selected noise moves ('next', 'b/two')"
+        )
         said.wait_for(timeout=30_000)
         assert lab.own_errors() == []
         assert len(json.dumps(lab.saved())) < 200_000

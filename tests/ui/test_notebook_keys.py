@@ -86,18 +86,21 @@ def watch_boundary(page: Any, root: Any) -> None:
     picks.first.scroll_into_view_if_needed()
     last = root.get_by_role("button", name="Does not depend on the input").first
     press_all(page, root, picks.first, OWN + LABS)
-    # arrows move the focus, Enter tells why, an arrow opens a box and another closes it
+    # arrows move the focus, Enter tells why, Space ticks, and on the line arrows move it
     root.get_by_role("button", name="noise RandomUniform").focus()
     page.keyboard.press("Enter")
     assert "RandomUniform" in root.locator(".wbb-why").inner_text()
     last.focus()
-    page.keyboard.press("ArrowRight")
-    assert root.locator(".wbb-back").count() == 1
     before = page.evaluate(NOTEBOOK_JS)
-    page.keyboard.press("ArrowLeft")
-    assert root.locator(".wbb-back").count() == 0
-    # once more: nothing is left to close, and the focus stays
-    page.keyboard.press("ArrowLeft")
+    # once more: nothing is behind the last box, and the focus stays
+    page.keyboard.press("ArrowRight")
+    picks.first.focus()
+    page.keyboard.press("Space")
+    assert not root.get_by_role("checkbox").first.is_checked()
+    root.get_by_role("slider").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowRight")
+    assert "The line stops here." in root.locator(".wbb-said").inner_text()
     assert page.evaluate(NOTEBOOK_JS) == before
     assert root.evaluate(INSIDE_JS)
     press_all(page, root, root.locator("[data-row]").first, OWN + LABS)

@@ -69,10 +69,16 @@ def plan(
     *,
     trace: Trace | None = None,
     cores: int | None = None,
+    include: Iterable[str] | None = None,
+    exclude: Iterable[str] | None = None,
 ) -> StagePlan:
     """Decides which nodes run ahead, in which stages; see `planner.plan_stages`.
 
+    With `include`, names of nodes that run ahead with what they depend on, or `exclude`, names of
+    nodes that stay with what depends on them, the plan takes exactly that cut.
+
     Raises:
+      PlanError: a cut that is not legal; the message has the reason.
       OptionError: `boundary` is no Boundary, or `options` are no SmartStageOptions.
     """
     for value, kind, hint in (
@@ -90,6 +96,8 @@ def plan(
         trace=trace,
         cores=cores,
         compute_device="/device:GPU:0" if gpu else "",
+        include=include,
+        exclude=exclude,
     )
 
 

@@ -135,13 +135,19 @@ _FORMS: dict[type, _Forms] = {
 }
 
 
-def widget(value: Trace | StagePlan | Boundary) -> TimelineWidget | BoundaryWidget:
+def widget(
+    value: Trace | StagePlan | Boundary, trace: Trace | None = None
+) -> TimelineWidget | BoundaryWidget:
     """A timeline or a boundary as a widget, whose `selected` Python reads, sets and observes.
+
+    The line of a boundary can be moved; `plan` is then the plan of the cut that is drawn.
 
     What a cell shows by itself needs no kernel; a widget does, and shows a trace of any length.
 
     Args:
       value: a trace, a plan or a boundary.
+      trace: with a boundary, or with a plan that was made without one: what its times and
+        predictions come from.
 
     Raises:
       TypeError: any other type.
@@ -149,7 +155,7 @@ def widget(value: Trace | StagePlan | Boundary) -> TimelineWidget | BoundaryWidg
     if isinstance(value, Trace):
         return TimelineWidget(value)
     if isinstance(value, StagePlan | Boundary):
-        return BoundaryWidget(value)
+        return BoundaryWidget(value, trace)
     raise TypeError(
         f"no widget shows a {type(value).__name__}; expected a Trace, a StagePlan or a Boundary"
     )

@@ -63,6 +63,8 @@ class Candidate:
 
 
 UNSTAGED, OWN_STAGE, WIDEST = "un-staged", "your stage", "widest"
+# A cut that was chosen by name, not weighed.
+CHOSEN = "the chosen cut"
 
 
 def before_put(boundary: Boundary, side: Side) -> Bools:
@@ -126,6 +128,42 @@ def candidates_of(
                 )
             )
     return worth
+
+
+def cut_candidate(
+    boundary: Boundary, side: Side, moved: Bools, options: SmartStageOptions
+) -> Candidate | None:
+    """One stage of exactly these nodes, the user's own stage widened where there is one.
+
+    Args:
+      boundary, side: what may run ahead.
+      moved: a legal part of `side.widest`.
+      options: its threads and capacity, where they are said.
+
+    Returns:
+      None where nothing moves beyond what stands before the user's own stage.
+    """
+    start = boundary.view.mask(side.start.nodes)
+    own = own_stage(boundary, side) if side.start.is_stage else None
+    if not moved.any() or (own and not (moved & ~start).any()):
+        return None
+    stage = CandidateStage(
+        side=side,
+        moved=moved,
+        num_threads=options.num_threads or 1,
+        capacity=options.capacity or 1,
+    )
+    if own is None:
+        return Candidate(label=CHOSEN, stages=(stage,))
+    if options.on_cpu:
+        return Candidate(label=CHOSEN, stages=(own, stage))
+    wide = dataclasses.replace(
+        stage,
+        moved=moved | own.moved,
+        num_threads=options.num_threads or own.num_threads,
+        capacity=own.capacity,
+    )
+    return Candidate(label=CHOSEN, stages=(wide,))
 
 
 def widest_chained(boundary: Boundary, side: Side, options: SmartStageOptions) -> Candidate | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.core.boundary.boundary import Boundary, Side
-from workbench.core.boundary.candidates import OWN_STAGE, UNSTAGED, Candidate
+from workbench.core.boundary.candidates import CHOSEN, OWN_STAGE, UNSTAGED, Candidate
 from workbench.core.planning.stage_plan import Edit, PlannedStage
 
 
@@ -17,6 +17,7 @@ def edits_of(
     candidate: Candidate | None,
     stages: Sequence[PlannedStage],
     weighed: bool,
+    leaves: bool = False,
 ) -> list[Edit]:
     """What is done to one side.
 
@@ -25,12 +26,18 @@ def edits_of(
       candidate: what was chosen; None leaves the side as it is.
       stages: what the plan makes of it.
       weighed: whether predictions decided.
+      leaves: whether the side stays as it is because a cut was chosen that leaves it.
     """
     view = boundary.view
     start = ", ".join(repr(view.names[node]) for node in side.start.nodes)
     if candidate is None or not stages:
+        if leaves:
+            left = "leave your stage" if side.start.is_stage else "stage nothing"
+            return [Edit(name=left, reason="the chosen cut moves nothing")]
         return [_nothing(boundary, side, candidate, start)]
     why = "predicted to be the fastest" if weighed else "everything that may run ahead does"
+    if candidate.label == CHOSEN:
+        why = "its nodes were named"
     edits = []
     if len(stages) == 1 and stages[0].widens:
         edits.append(Edit(name="widen your stage", reason=f"{candidate.label}: {why}"))

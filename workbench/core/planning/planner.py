@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.core.boundary.boundary import Boundary, Side
 from workbench.core.boundary.candidates import (
+    UNSTAGED,
     Candidate,
     CandidateStage,
+    cut_candidate,
     widest_chained,
 )
+from workbench.core.boundary.chosen_cut import chosen_cut
+from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.buffer_placement import buffer_device, is_gpu, stays_on_host
 from workbench.core.planning.edits import edits_of
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan, WidenedPut
 from workbench.core.planning.weighing import weigh
-from workbench.core.prediction.predict import node_costs
+from workbench.core.prediction.cut_prediction import predict_cut
+from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
 from workbench.errors import OptionError
 
@@ -37,6 +43,8 @@ def plan_stages(
     trace: Trace | None = None,
     cores: int | None = None,
     compute_device: str = "",
+    include: Iterable[str] | None = None,
+    exclude: Iterable[str] | None = None,
 ) -> StagePlan:
     """Decides which nodes run ahead of the step, in which stages.
 
@@ -51,9 +59,12 @@ def plan_stages(
       cores: to predict for; None takes the trace's, else this process's.
       compute_device: where TensorFlow puts the compute side's nodes that name no device, for
         `on_cpu`; "" is the CPU.
+      include, exclude: names of nodes that run ahead, or stay, as in `chosen_cut`: with either the
+        plan takes exactly that cut, in one stage, whatever is predicted.
 
     Raises:
       OptionError: the options ask for several producers but not for `reorder`.
+      PlanError: a cut that is not legal; the message has the reason.
     """
     chosen = options or SmartStageOptions()
     if (chosen.num_threads or 1) > 1 and not chosen.reorder:
@@ -62,10 +73,15 @@ def plan_stages(
             "say reorder=True if their order does not matter"
         )
     count = cores or (trace.meta.cores if trace else None) or os.cpu_count() or 1
-    if trace is None:
+    costs = node_costs(trace, boundary.view) if trace else None
+    if include is not None or exclude is not None:
+        moved = chosen_cut(boundary, include, exclude or ())
+        return cut_plan(
+            boundary, moved, chosen, costs=costs, cores=int(count), compute_device=compute_device
+        )
+    if costs is None:
         widest = [widest_chained(boundary, side, chosen) for side in boundary.sides]
         return plan_of(boundary, widest, chosen, compute_device=compute_device)
-    costs = node_costs(trace, boundary.view)
     weighed = [weigh(boundary, side, chosen, costs, cores=int(count)) for side in boundary.sides]
     return plan_of(
         boundary,
@@ -73,6 +89,47 @@ def plan_stages(
         chosen,
         predictions=[each for _, shown in weighed for each in shown],
         compute_device=compute_device,
+        costs=costs,
+    )
+
+
+def cut_plan(
+    boundary: Boundary,
+    moved: Sequence[Bools],
+    options: SmartStageOptions,
+    *,
+    costs: Costs | None = None,
+    cores: int | None = None,
+    compute_device: str = "",
+) -> StagePlan:
+    """The plan that moves exactly these nodes, in one stage for each side.
+
+    Args:
+      boundary: what may run ahead.
+      moved: a legal cut, one set of nodes for each side, as `chosen_cut` gives it.
+      options: of the stages; exceptions as integer codes.
+      costs: of the nodes; with them the plan says what it is predicted to give.
+      cores: to predict for; None takes those of the costs.
+      compute_device: as in `plan_stages`.
+    """
+    candidates = [
+        cut_candidate(boundary, side, nodes, options)
+        for side, nodes in zip(boundary.sides, moved, strict=True)
+    ]
+    predictions: list[Prediction] = []
+    if costs is not None:
+        unstaged = Candidate(label=UNSTAGED, stages=(), removes_own=True)
+        predictions.append(predict(boundary, costs, unstaged, cores=cores))
+        foreseen = predict_cut(boundary, costs, moved, options, cores=cores)
+        predictions.append(dataclasses.replace(foreseen, chosen=True))
+    return plan_of(
+        boundary,
+        candidates,
+        options,
+        predictions,
+        compute_device=compute_device,
+        costs=costs,
+        chosen=True,
     )
 
 
@@ -82,6 +139,8 @@ def plan_of(
     options: SmartStageOptions,
     predictions: Sequence[Prediction] = (),
     compute_device: str = "",
+    costs: Costs | None = None,
+    chosen: bool = False,
 ) -> StagePlan:
     """The plan of one candidate for each side.
 
@@ -91,6 +150,8 @@ def plan_of(
       options: of the stages; exceptions as integer codes.
       predictions: what the candidates that were weighed would give.
       compute_device: as in `plan_stages`.
+      costs: of the nodes, to be kept with the plan.
+      chosen: whether the cut was chosen by name.
     """
     stages: list[PlannedStage] = []
     edits: list[Edit] = []
@@ -100,7 +161,7 @@ def plan_of(
             _planned(boundary, side, candidate, options, name, compute_device) if candidate else ()
         )
         stages += planned
-        edits += edits_of(boundary, side, candidate, planned, bool(predictions))
+        edits += edits_of(boundary, side, candidate, planned, bool(predictions), leaves=chosen)
     view, roots = boundary.view, _roots(boundary, candidates)
     return StagePlan(
         stages=tuple(stages),
@@ -110,6 +171,8 @@ def plan_of(
         edits=tuple(edits),
         predictions=tuple(predictions),
         boundary=boundary,
+        costs=costs,
+        wishes=options,
     )
 
 

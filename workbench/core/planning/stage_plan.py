@@ -13,12 +13,14 @@ from typing import Any
 
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.graph.graph_view import Shape
-from workbench.core.options import StageOptions
+from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.prediction import Prediction
 from workbench.display import Displayed
 from workbench.errors import OptionError, PlanError
 
 _FORMAT_VERSION = 2
+_NOT_SAVED = ("boundary", "costs", "wishes")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,6 +100,8 @@ class StagePlan(Displayed):
       edits: what is done and why, in words.
       predictions: of the candidates that were weighed; empty without a trace.
       boundary: what the plan was made from; None for a plan out of JSON.
+      costs: of its nodes, as the trace has them; None without a trace or out of JSON.
+      wishes: the options that it was made with; None out of JSON.
     """
 
     stages: tuple[PlannedStage, ...]
@@ -107,6 +111,8 @@ class StagePlan(Displayed):
     edits: tuple[Edit, ...]
     predictions: tuple[Prediction, ...] = ()
     boundary: Boundary | None = dataclasses.field(default=None, compare=False, repr=False)
+    costs: Costs | None = dataclasses.field(default=None, compare=False, repr=False)
+    wishes: SmartStageOptions | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def __repr__(self) -> str:
         stages = ", ".join(f"{stage.name}: {len(stage.moved)} nodes" for stage in self.stages)
@@ -152,7 +158,7 @@ class StagePlan(Displayed):
             **{
                 field.name: getattr(self, field.name)
                 for field in dataclasses.fields(self)
-                if field.name not in ("stages", "edits", "predictions", "boundary")
+                if field.name not in ("stages", "edits", "predictions", *_NOT_SAVED)
             },
             "stages": [dataclasses.asdict(stage) for stage in self.stages],
             "edits": [dataclasses.asdict(edit) for edit in self.edits],

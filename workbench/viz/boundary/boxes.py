@@ -29,10 +29,23 @@ class BoxMaker:
       refusals: why its nodes stay.
       left: nodes that may run ahead and that the plan leaves on the compute side.
       limits: how many boxes a region has.
+      op_ns: time of each node in a step, where there are costs.
+
+    Attributes:
+      boxes, nodes: what was made, and the nodes of each.
     """
 
-    def __init__(self, view: GraphView, refusals: Refusals, left: Bools, limits: Limits) -> None:
+    def __init__(
+        self,
+        view: GraphView,
+        refusals: Refusals,
+        left: Bools,
+        limits: Limits,
+        op_ns: np.ndarray | None = None,
+    ) -> None:
         self.boxes: list[BoxView] = []
+        self.nodes: list[Ints] = []
+        self._op_ns = op_ns
         self._view = view
         self._refusals = refusals
         self._left = left
@@ -42,12 +55,13 @@ class BoxMaker:
         known = {op: i for i, op in enumerate(dict.fromkeys(view.ops))}
         self._op_of = np.asarray([known[op] for op in view.ops], np.int32)
 
-    def staged(self, area: Area, unread: Mapping[Tensor, str]) -> tuple[int, ...]:
+    def staged(self, area: Area, unread: Mapping[Tensor, str], most: int = 0) -> tuple[int, ...]:
         """Boxes of what runs ahead; places of the first level.
 
         Args:
           area: where they stand.
           unread: what travels although nothing behind the buffer reads it, with the reason.
+          most: boxes of the first level; 0 takes the view's limit.
         """
         tensors_of: dict[int, list[Tensor]] = collections.defaultdict(list)
         for tensor in area.tensors:
@@ -60,14 +74,15 @@ class BoxMaker:
             travels = format.integer(len(out)) if out else ""
             return dataclasses.replace(self._plain(box), travels=travels, explanation=explanation)
 
-        return self._add(area.nodes, finish)
+        return self._add(area.nodes, finish, most)
 
-    def computed(self, nodes: Ints, edges: Ints = _NO_EDGES) -> tuple[int, ...]:
+    def computed(self, nodes: Ints, edges: Ints = _NO_EDGES, most: int = 0) -> tuple[int, ...]:
         """Boxes of what stays; places of the first level.
 
         Args:
           nodes: their numbers.
           edges: those by which they read what travels, as rows of the graph's data edges.
+          most: boxes of the first level; 0 takes the view's limit.
         """
         read = collections.defaultdict(set)
         for source, output, target, _ in edges.tolist():
@@ -89,7 +104,7 @@ class BoxMaker:
                 more_rows=format.integer(more) if more > 0 else "",
             )
 
-        return self._add(nodes, finish)
+        return self._add(nodes, finish, most)
 
     def aside(self, nodes: Ints, label: str) -> tuple[int, ...]:
         """One box that holds all of these nodes, to be opened; nothing where there are none."""
@@ -106,12 +121,15 @@ class BoxMaker:
             family=op_families.CONTROL,
         )
         self.boxes.append(whole)
+        self.nodes.append(nodes)
         return (len(self.boxes) - 1,)
 
-    def _add(self, nodes: Ints, finish: Callable[[Box], BoxView]) -> tuple[int, ...]:
+    def _add(self, nodes: Ints, finish: Callable[[Box], BoxView], most: int) -> tuple[int, ...]:
         view, base = self._view, len(self.boxes)
-        made, first = boxes_of(view.names, view.ops, nodes.tolist(), self._limits)
+        limits = dataclasses.replace(self._limits, first=most) if most else self._limits
+        made, first = boxes_of(view.names, view.ops, nodes.tolist(), limits)
         self.boxes += map(finish, made)
+        self.nodes += [box.nodes for box in made]
         for place, box in enumerate(made):
             inner = self._level(made, box.boxes, base)
             self.boxes[base + place] = dataclasses.replace(self.boxes[base + place], boxes=inner)
@@ -141,7 +159,11 @@ class BoxMaker:
             title=box.title,
             about=about,
             family=int(families.argmax()),
+            time=self._time(box.nodes),
         )
+
+    def _time(self, nodes: Ints) -> str:
+        return "" if self._op_ns is None else format.duration(float(self._op_ns[nodes].sum()))
 
     def _marks(self, nodes: Ints) -> tuple[int, ...]:
         """The reasons that occur, then whether something is left that may run ahead."""

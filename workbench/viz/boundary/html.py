@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import functools
 import html
-import itertools
 import json
 import re
 import zlib
@@ -15,7 +14,6 @@ import jinja2
 import markupsafe
 
 from workbench.viz.boundary.picture import boundary_picture
-from workbench.viz.boundary.schema import AreaView, Region
 from workbench.viz.boundary.view import BoundaryView
 from workbench.viz.style import assets
 
@@ -91,9 +89,9 @@ def _template() -> Any:
         undefined=jinja2.StrictUndefined,
     )
     environment.globals.update(
-        columns=_columns,
+        picture=_picture,
         first_refused=_first_refused,
-        chains=_chains,
+        timed=_timed,
         breaks=_breaks,
         rows=_STILL_ROWS,
         causes=_STILL_CAUSES,
@@ -107,23 +105,17 @@ def _breaks(text: str) -> markupsafe.Markup:
     return markupsafe.Markup(_BREAK.sub("<wbr>", escaped))
 
 
-def _columns(view: BoundaryView, region: Region) -> dict[str, list[int]]:
-    """The boxes of a region as the script places them: see `columnsOfBoxes` there."""
-    boxes = view.boxes
-    lead = list(itertools.takewhile(lambda at: boxes[at].travels and boxes[at].feeds, region.boxes))
-    rest = region.boxes[len(lead) :]
-    return {
-        "lead": lead,
-        "inner": [place for place in rest if not boxes[place].travels],
-        "out": [place for place in rest if boxes[place].travels],
-    }
+def _picture(view: BoundaryView) -> markupsafe.Markup:
+    """The picture, which escapes every name itself."""
+    return markupsafe.Markup(f'<div class="wbb-scroll">{boundary_picture(view)}</div>')
 
 
-def _first_refused(view: BoundaryView, region: Region) -> int:
+def _timed(view: BoundaryView) -> bool:
+    return view.flow is not None and view.flow.timed
+
+
+def _first_refused(view: BoundaryView) -> int:
     """The box whose answer is shown unasked, -1 without one."""
-    return next((place for place in region.boxes if view.boxes[place].rows), -1)
-
-
-def _chains(view: BoundaryView) -> list[list[AreaView]]:
-    ahead = [area for area in view.areas if area.kind != "compute"]
-    return [list(chain) for _, chain in itertools.groupby(ahead, key=lambda area: area.chain)]
+    flow = view.flow
+    stays = [box.box for box in flow.boxes if box.state == "stay"] if flow else []
+    return next((box for box in stays if view.boxes[box].rows), -1)

@@ -10,7 +10,7 @@ import numpy as np
 from workbench.core.boundary.blockers import Reason
 from workbench.core.boundary.boundary import Boundary, Refusal
 from workbench.core.graph.graph_view import Bools, Ints
-from workbench.viz.boundary.causes import causes_of, sentence
+from workbench.viz.boundary.causes import Gain, causes_of, sentence
 from workbench.viz.boundary.schema import CauseView, ReasonView, RefusalView
 from workbench.viz.boundary.scopes import folded_name, label_of
 from workbench.viz.style import format
@@ -62,12 +62,13 @@ class Refusals:
     more_causes: int = 0
 
 
-def refusals_of(boundary: Boundary, near: Bools) -> Refusals:
+def refusals_of(boundary: Boundary, near: Bools, gain: Gain | None = None) -> Refusals:
     """Tells why nodes stay.
 
     Args:
       boundary: what was found.
       near: the nodes that read what travels, as bools.
+      gain: predicts what freeing blockers would give; None without costs.
     """
     view = boundary.view
     reason_of = np.full(len(view), -1, np.int32)
@@ -85,7 +86,7 @@ def refusals_of(boundary: Boundary, near: Bools) -> Refusals:
     groups = sorted(alike.items(), key=lambda item: (not item[0][3], -len(item[1])))
     reasons = _reasons(groups)
     place = {reason: i for i, (reason, _) in enumerate(reasons)}
-    causes = causes_of(boundary, refusals, place)
+    causes = causes_of(boundary, refusals, place, gain)
     full = max(_FEWEST_FULL, _LOOKS // max(1, len(view)))
     rows = []
     for number, ((_, reason, _, close), members) in enumerate(groups):

@@ -25,12 +25,16 @@ class BoxView:
       explanation: what happens to it and why, in a sentence or two.
       rows: places in `BoundaryView.rows` of its refusals, the first few.
       more_rows: how many further refusals there are, in words; "" for none.
+      time: of its ops in a step, as the costs of a trace have it; "" without one.
+      leaf: place in `FlowView.leaves`, -1 where it is none.
     """
 
     label: str
     title: str
     about: str
     family: int
+    time: str = ""
+    leaf: int = -1
     boxes: tuple[int, ...] = ()
     travels: str = ""
     reads: str = ""
@@ -97,6 +101,7 @@ class CauseView:
       alone: how many of these on nothing else that stays, in words.
       share: `behind` as a fraction of all refused nodes.
       change: the smallest change that would free them.
+      gain: by how much the predicted step changes then; "" where that was not predicted.
     """
 
     title: str
@@ -106,6 +111,7 @@ class CauseView:
     alone: str
     share: float
     change: str
+    gain: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -9,15 +9,25 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.core.boundary.boundary import Boundary
+from workbench.core.boundary.candidates import CHOSEN
 from workbench.core.graph.graph_view import Bools, Ints
+from workbench.core.options import SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.planning.weighing import weigh
+from workbench.core.prediction.freeing import predict_freed
+from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.predict import node_costs
 from workbench.viz.boundary.areas import Area, Tensor, areas_of, behind, readers, unread
 from workbench.viz.boundary.boxes import BoxMaker, travel_words
+from workbench.viz.boundary.causes import Gain
+from workbench.viz.boundary.flow import Groups, Shown, flow_of
+from workbench.viz.boundary.flow_schema import FlowView
+from workbench.viz.boundary.known_cuts import CutTeller
 from workbench.viz.boundary.refusals import Refusals, refusals_of
 from workbench.viz.boundary.schema import (
     AreaView,
@@ -40,10 +50,14 @@ from workbench.viz.boundary.summary import (
 )
 from workbench.viz.style import colors, format
 
-VIEW_VERSION = 3
-# The most boxes that are seen at once, and the most of one side that are kept to be opened.
-_AT_ONCE, _KEPT = 56, 400
-_FEWEST, _FIRST, _MOST = 3, 9, 12
+if TYPE_CHECKING:
+    from workbench.core.trace.trace import Trace
+
+VIEW_VERSION = 4
+# The most boxes of a level: of what may run ahead, of what reads it, of the rest, of one that is
+# opened; and the most of one part that are kept to be opened.
+_AHEAD, _NEAR, _FURTHER, _OPENED, _KEPT = 14, 7, 8, 12, 400
+_LIMITS = Limits(first=_FURTHER, most=_OPENED, kept=_KEPT)
 _NO_GRAPH = "Not known without the graph."
 
 
@@ -65,6 +79,7 @@ class BoundaryView:
       edits: (name, reason) of what the plan does.
       candidates: ways to stage that were weighed, with predictions; empty without a trace.
       families: (name, code) of the op families.
+      flow: the drawing; None without a graph.
     """
 
     sentence: Pieces
@@ -80,6 +95,7 @@ class BoundaryView:
     edits: tuple[tuple[str, str], ...]
     candidates: tuple[CandidateView, ...]
     families: tuple[tuple[str, str], ...] = tuple((f.name, f.code) for f in colors.FAMILIES)
+    flow: FlowView | None = dataclasses.field(default=None, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """The view as plain values, equal to what JSON gives back of them."""
@@ -88,18 +104,29 @@ class BoundaryView:
         return content
 
 
-def boundary_view(source: StagePlan | Boundary) -> BoundaryView:
+def boundary_view(source: StagePlan | Boundary, trace: Trace | None = None) -> BoundaryView:
     """The view of a plan with its boundary, or of a boundary alone.
 
     Args:
       source: a plan shows what it moves; one that was read from JSON has no graph, so its compute
         side and the refusals are missing. A boundary shows what may move.
+      trace: of warm steps of the graph, for times and predictions; a plan that was made with one
+        needs none.
     """
+    return boundary_view_and_teller(source, trace)[0]
+
+
+def boundary_view_and_teller(
+    source: StagePlan | Boundary, trace: Trace | None = None
+) -> tuple[BoundaryView, CutTeller | None]:
+    """The view, and what tells of cuts that are not in it; None without a graph."""
     plan = source if isinstance(source, StagePlan) else None
     boundary = source if isinstance(source, Boundary) else source.boundary
     if boundary is None:
         assert plan is not None
-        return _without_graph(plan)
+        return _without_graph(plan), None
+    costs = node_costs(trace, boundary.view) if trace else plan.costs if plan else None
+    options = (plan.wishes if plan else None) or SmartStageOptions()
     areas = areas_of(boundary, plan.stages if plan else ())
     view = boundary.view
     staged = view.mask(node for area in areas for node in area.nodes)
@@ -108,17 +135,39 @@ def boundary_view(source: StagePlan | Boundary) -> BoundaryView:
     read = [readers(view, area, behind(view, areas, i, compute)) for i, area in enumerate(areas)]
     last = [rows for i, rows in enumerate(read) if _is_last(areas, i)]
     edges = np.concatenate([*last, np.zeros((0, 4), np.int32)])
-    near = view.mask(np.unique(edges[:, 2]))
-    refusals = refusals_of(boundary, near)
+    reads_ahead = view.mask(np.unique(edges[:, 2]))
+    gain = _freeing(boundary, costs, options) if costs else None
+    refusals = refusals_of(boundary, reads_ahead, gain)
+    widest = np.any([np.zeros(len(view), bool), *(s.widest for s in boundary.sides)], axis=0)
     left = np.any([compute & side.legal for side in boundary.sides], axis=0)
-    maker = BoxMaker(view, refusals, left, _limits(areas))
+    op_ns = costs.work_ns + costs.wait_ns if costs else None
+    maker = BoxMaker(view, refusals, left, _LIMITS, op_ns)
     why = [unread(area, rows) for area, rows in zip(areas, read, strict=True)]
-    sides = [_staged_side(maker, area, none) for area, none in zip(areas, why, strict=True)]
-    sides.append(_compute_side(maker, refusals, compute, left, near, edges))
-    return BoundaryView(
+    shown = _shown(boundary, plan, costs, options, areas)
+    divided = np.any([np.zeros(len(view), bool), *shown.smart], axis=0)
+    sides = [
+        _staged_side(maker, area, none, divided) for area, none in zip(areas, why, strict=True)
+    ]
+    near = reads_ahead | view.mask(view.data[widest[view.data[:, 0]], 2])
+    made = _compute_side(
+        maker, refusals, compute, left, (left & widest, divided), near & compute, edges
+    )
+    flow, teller = flow_of(
+        boundary,
+        maker,
+        dataclasses.replace(
+            made.groups,
+            ahead=(*(p for s in sides for r in s.regions for p in r.boxes), *made.groups.ahead),
+        ),
+        shown,
+        costs=costs,
+        options=options,
+        last=_last(refusals),
+    )
+    drawn = BoundaryView(
         sentence=sentence_of(boundary, plan, areas, refusals),
         notice="",
-        areas=tuple(sides),
+        areas=(*sides, made.area),
         boxes=tuple(maker.boxes),
         reasons=refusals.reasons,
         causes=refusals.causes,
@@ -131,7 +180,49 @@ def boundary_view(source: StagePlan | Boundary) -> BoundaryView:
         ),
         edits=_edits(plan),
         candidates=candidates_of(plan),
+        flow=flow,
     )
+    return drawn, teller
+
+
+def _freeing(boundary: Boundary, costs: Costs, options: SmartStageOptions) -> Gain:
+    """Predicts what freeing blockers would give beyond the widest cut, in ms of a step."""
+    widest = predict_freed(boundary, costs, (), options).step_ms
+    return lambda freed: widest - predict_freed(boundary, costs, freed, options).step_ms
+
+
+def _shown(
+    boundary: Boundary,
+    plan: StagePlan | None,
+    costs: Costs | None,
+    options: SmartStageOptions,
+    areas: Sequence[Area],
+) -> Shown:
+    """The cut to draw: the plan's, without one the widest; beside it SmartStage's."""
+    widest = [side.widest for side in boundary.sides]
+    own = plan is not None and any(p.chosen and p.label != CHOSEN for p in plan.predictions)
+    staged = boundary.view.mask(n for a in areas if a.kind == "stage" for n in a.nodes)
+    moved = [staged & side.widest for side in boundary.sides] if plan else widest
+    smart = moved if own else widest
+    if costs is not None and not own:
+        best = [
+            weigh(boundary, side, options, costs, cores=costs.cores)[0] for side in boundary.sides
+        ]
+        smart = [
+            each.new_stages[-1].moved & side.widest if each.new_stages else side.widest & False
+            for each, side in zip(best, boundary.sides, strict=True)
+        ]
+    label = "this plan" if plan else "all that may run ahead"
+    return Shown(moved=moved, smart=smart, label=label, solid=plan is not None)
+
+
+def _last(refusals: Refusals) -> str:
+    """Why the line goes no further than all that may run ahead."""
+    if not refusals.causes:
+        return "Nothing further depends on the input."
+    first = refusals.causes[0]
+    reason = refusals.reasons[first.reason].word
+    return f"What is left depends on {first.title} ({first.about}): {reason}."
 
 
 def _without_graph(plan: StagePlan) -> BoundaryView:
@@ -139,12 +230,12 @@ def _without_graph(plan: StagePlan) -> BoundaryView:
     nothing = np.full(len(view), -1, np.int32)
     refusals = Refusals((), (), nothing, nothing, (), nothing, nothing)
     nowhere = np.zeros(len(view), bool)
-    maker = BoxMaker(view, refusals, nowhere, _limits(areas))
+    maker = BoxMaker(view, refusals, nowhere, _LIMITS)
     return BoundaryView(
         sentence=sentence_of(None, plan, areas, refusals),
         notice="This plan was read from JSON and holds no graph: its compute side and the "
         "refusals are not shown.",
-        areas=tuple(_staged_side(maker, area, {}) for area in areas),
+        areas=tuple(_staged_side(maker, area, {}, nowhere) for area in areas),
         boxes=tuple(maker.boxes),
         reasons=(),
         causes=(),
@@ -164,47 +255,71 @@ def _is_last(areas: Sequence[Area], place: int) -> bool:
     return place + 1 == len(areas) or areas[place + 1].chain != areas[place].chain
 
 
-def _limits(areas: Sequence[Area]) -> Limits:
-    """Every area has one level open, the compute side two."""
-    room = max(_FEWEST, _AT_ONCE // (len(areas) + 2))
-    return Limits(first=min(_FIRST, room), most=min(_MOST, room), kept=_KEPT)
-
-
-def _staged_side(maker: BoxMaker, area: Area, unread: Mapping[Tensor, str]) -> AreaView:
+def _staged_side(
+    maker: BoxMaker, area: Area, unread: Mapping[Tensor, str], divided: Bools
+) -> AreaView:
+    """An area; no box stands on both sides of `divided`, through which another cut runs."""
     count = format.integer(len(area.tensors))
+    boxes: tuple[int, ...] = ()
+    for inside in (True, False):
+        nodes = area.nodes[divided[area.nodes] == inside]
+        boxes += maker.staged(dataclasses.replace(area, nodes=nodes), unread, _AHEAD)
     return AreaView(
         kind=area.kind,
         title=area.title,
         about=area.about,
         chain=area.chain,
-        regions=(Region(title="", boxes=maker.staged(area, unread)),),
+        regions=(Region(title="", boxes=boxes),),
         tensors=count,
         travels=travel_words(area.tensors),
     )
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class _ComputeSide:
+    """The compute side as text has it, and as it is drawn."""
+
+    area: AreaView
+    groups: Groups
+
+
 def _compute_side(
-    maker: BoxMaker, refusals: Refusals, compute: Bools, left: Bools, near: Bools, edges: Ints
-) -> AreaView:
+    maker: BoxMaker,
+    refusals: Refusals,
+    compute: Bools,
+    left: Bools,
+    left_ahead: tuple[Bools, Bools],
+    near: Bools,
+    edges: Ints,
+) -> _ComputeSide:
     count = format.integer(int(compute.sum()))
-    concerned = compute & ~near & ((refusals.reason_of >= 0) | left)
-    others = compute & ~near & ~concerned
-    close = maker.computed(np.flatnonzero(near), edges)
+    movable, divided = left_ahead
+    near = near & ~movable
+    concerned = compute & ~near & ~movable & ((refusals.reason_of >= 0) | left)
+    others = compute & ~near & ~movable & ~concerned
+    may: tuple[int, ...] = ()
+    for part in (movable & divided, movable & ~divided):
+        may += maker.computed(np.flatnonzero(part), edges, _AHEAD)
+    close = maker.computed(np.flatnonzero(near), edges, _NEAR)
     behind = maker.computed(np.flatnonzero(concerned))
-    behind += maker.aside(np.flatnonzero(others), "Does not depend on the input")
-    return AreaView(
-        kind="compute",
-        title="Compute side",
-        about=f"the step, {count} nodes",
-        chain=0,
-        regions=(
-            Region(
-                title="Next to the boundary",
-                boxes=close,
-                empty="Nothing here reads what runs ahead.",
-            ),
-            Region(title="Further on", boxes=behind, empty="Nothing else is in the step."),
+    aside = maker.aside(np.flatnonzero(others), "Does not depend on the input")
+    regions = [
+        Region(
+            title="Next to the boundary", boxes=close, empty="Nothing here reads what runs ahead."
         ),
+        Region(title="Further on", boxes=behind + aside, empty="Nothing else is in the step."),
+    ]
+    if may:
+        regions.insert(0, Region(title="May run ahead, left here", boxes=may))
+    return _ComputeSide(
+        area=AreaView(
+            kind="compute",
+            title="Compute side",
+            about=f"the step, {count} nodes",
+            chain=0,
+            regions=tuple(regions),
+        ),
+        groups=Groups(ahead=may, near=close, further=behind, aside=aside),
     )
 
 

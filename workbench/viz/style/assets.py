@@ -53,10 +53,12 @@ BOUNDARY_PARTS = (
     "shared/dom.js",
     "boundary/focus.js",
     "boundary/box.js",
-    "boundary/sides.js",
+    "boundary/cut.js",
+    "boundary/flow.js",
     "boundary/why.js",
     "boundary/tables.js",
     "boundary/refusals.js",
+    "boundary/move.js",
     "boundary/mount.js",
 )
 _BOTH = (*PARTS, *(part for part in BOUNDARY_PARTS if part not in PARTS))

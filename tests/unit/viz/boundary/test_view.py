@@ -309,7 +309,7 @@ def test_nothing_may_run_ahead():
 def test_a_view_survives_json(planned):
     content = planned.to_json()
     assert json.loads(json.dumps(content)) == content
-    assert content["version"] == 3
+    assert content["version"] == 4
 
 
 def test_a_plan_is_drawn_alike_after_its_boundary_was_saved():

@@ -1,15 +1,15 @@
 // Lists with one tab stop: arrows move inside, Tab leaves.
 export const BOX_KEY_WORDS =
-  "Arrow up and down move between boxes, Enter tells why, arrow right opens a box, arrow left or " +
-  "Escape closes it.";
+  "Arrow keys move between boxes, Enter tells of one, Space lets it run ahead or stay. On the line " +
+  "arrow left and right move it.";
 export const BOX_KEY_HINTS = [
   [["↑", "↓"], "boxes"],
   [["Enter"], "why"],
-  [["→"], "open"],
-  [["←"], "close"],
+  [["Space"], "ahead or not"],
+  [["←", "→"], "on the line: move it"],
   [["/"], "search"],
 ];
-const MOVES = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity };
+const MOVES = { ArrowDown: 1, ArrowUp: -1, ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
 
 // leaves one of the matching elements in the tab order: the focused, the pressed, else the first
 export function rove(holder, selector) {

@@ -1,5 +1,7 @@
 // Puts one boundary into an element: builds the parts, wires them, undoes all when the signal aborts.
-const BOUNDARY_VERSION = 3;
+const BOUNDARY_VERSION = 4;
+// a kernel that says nothing for so long is gone, or busy for longer than one waits
+const KERNEL_MS = 5000;
 
 function titled(title, ...children) {
   return element(
@@ -11,17 +13,17 @@ function titled(title, ...children) {
 }
 
 // what is explained at first: the first refusal at the boundary
-function firstBox(view) {
-  const compute = view.areas.find((area) => area.kind === "compute");
-  const near = compute ? compute.regions[0].boxes : [];
-  const refused = near.find((place) => view.boxes[place].rows.length);
-  return refused === undefined ? -1 : refused;
+function firstBox({ flow, boxes }) {
+  const refused = flow && flow.boxes.find((one) => one.state === "stay" && boxes[one.box].rows.length);
+  return refused ? refused.box : -1;
 }
 
 function newBoundaryState(view) {
   return {
     view,
-    levels: new Map(),
+    ahead: new Set(view.flow ? view.flow.cuts[view.flow.shown].leaves : []),
+    rejected: new Set(),
+    opened: new Set(),
     box: firstBox(view),
     row: -1,
     inTable: false,
@@ -39,13 +41,18 @@ function buildBoundary(root, state) {
   for (const [text, strong] of view.sentence) {
     sentence.append(strong ? element("strong", {}, text) : text);
   }
-  const parts = { sides: sidesElement(state) };
+  const parts = { answer: element("div", { class: "wbb-under" }) };
   parts.status = element("p", { class: "wbb-status", role: "status", "aria-live": "polite" });
   root.replaceChildren(sentence);
   if (view.notice) root.append(element("p", { class: "wb-quiet" }, view.notice));
-  const hints = keyHints(BOX_KEY_HINTS);
-  hints.prepend(element("span", {}, "Click a box to see why it stays"));
-  root.append(parts.sides, element("div", { class: "wbb-foot" }, familyLegend(view), hints), parts.status);
+  if (view.flow) {
+    const hints = keyHints(BOX_KEY_HINTS);
+    hints.prepend(element("span", {}, "Click a box to see why it stays"));
+    const sides = flowElement(view, parts);
+    const move = moveElement(parts, view.flow);
+    const foot = element("div", { class: "wbb-foot" }, familyLegend(view), hints);
+    root.append(parts.facts, sidesElement(view), sides, parts.said, foot, parts.answer, move, parts.status);
+  } else root.append(areasElement(view), parts.answer, parts.status);
   const cuts = view.cuts.map(cutElement);
   if (cuts.length) root.append(titled("What travels", ...cuts));
   const plan = element("div", { class: "wbb-columns" });
@@ -62,10 +69,19 @@ function buildBoundary(root, state) {
   return parts;
 }
 
+function markPicked(parts, state) {
+  if (!parts.boxes) return;
+  for (const pick of parts.boxes.querySelectorAll(".wbb-pick")) {
+    const on = state.box === Number(pick.dataset.box);
+    pick.setAttribute("aria-pressed", String(on));
+    pick.parentElement.classList.toggle("wbb-on", on);
+  }
+  rove(parts.boxes, ".wbb-pick");
+}
+
 function boundaryController(root, parts, state, onSelect) {
   const show = () => {
-    markSelected(parts.sides, state);
-    for (const holder of parts.sides.querySelectorAll("[data-region]")) rove(holder, ".wbb-pick");
+    markPicked(parts, state);
     if (parts.rows) fillRefusals(parts, state);
     return placeAnswer(parts, state);
   };
@@ -75,7 +91,6 @@ function boundaryController(root, parts, state, onSelect) {
     parts.status.textContent = answer ? answerOf(state).words : "";
     return () => answer && answer.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
-  const region = (holder) => holder.dataset.region.split(":").map(Number);
   return {
     state,
     // once more: its answer goes
@@ -91,7 +106,7 @@ function boundaryController(root, parts, state, onSelect) {
       Object.assign(state, { box: inTable ? alone : state.box, row: place, inTable });
       const reveal = tell();
       // what was clicked has been filled again
-      const holder = inTable ? parts.rows : parts.sides;
+      const holder = inTable ? parts.rows : parts.answer;
       focusOn(holder.querySelector(`[data-row="${place}"]`));
       reveal();
       onSelect(state.view.rows[place].names[0]);
@@ -105,23 +120,6 @@ function boundaryController(root, parts, state, onSelect) {
     showCauses(all = true) {
       state.allCauses = all;
       if (parts.causes) fillCauses(parts, state);
-    },
-    open(holder, place) {
-      if (!state.view.boxes[place].boxes.length) return;
-      const [area, at] = region(holder);
-      levelOf(state, area, at).push(place);
-      fillRegion(holder, state, area, at);
-      placeAnswer(parts, state);
-      focusOn(holder.querySelector(".wbb-pick"));
-    },
-    close(holder) {
-      const [area, at] = region(holder);
-      const place = levelOf(state, area, at).pop();
-      if (place === undefined) return false;
-      fillRegion(holder, state, area, at);
-      placeAnswer(parts, state);
-      focusOn(holder.querySelector(`[data-box="${place}"]`));
-      return true;
     },
     filter(button) {
       const place = Number(button.dataset.reason);
@@ -152,10 +150,11 @@ function boundaryController(root, parts, state, onSelect) {
 
 function watchClicks(root, view, signal) {
   const acts = [
-    ["[data-open]", (one) => view.open(one.closest("[data-region]"), Number(one.dataset.open))],
-    [".wbb-back", (one) => view.close(one.closest("[data-region]"))],
+    ["[data-accept]", (one) => view.move.accept(one.dataset.accept)],
+    ["[data-reject]", (one) => view.move.reject(one.dataset.reject)],
+    ["[data-restore]", () => view.move.restore()],
     ["[data-box]", (one) => view.pickBox(Number(one.dataset.box))],
-    ["[data-row]", (one) => view.pickRow(Number(one.dataset.row), !one.closest("[data-region]"))],
+    ["[data-row]", (one) => view.pickRow(Number(one.dataset.row), !one.closest(".wbb-under"))],
     ["[data-cause]", (one) => view.pickCause(Number(one.dataset.cause))],
     ["[data-reason]", (one) => view.filter(one)],
   ];
@@ -190,14 +189,17 @@ function watchBoundaryKeys(root, parts, view, signal) {
 
 // whether a key did something where the focus is
 function boundaryKey(parts, view, target, key) {
-  const holder = target.closest("[data-region]");
-  if (holder) {
-    const to = moveTarget(holder, ".wbb-pick", target, key);
+  if (target === parts.handle) {
+    const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, Home: -Infinity, End: Infinity }[key];
+    if (by) view.move.step(by);
+    return Boolean(by);
+  }
+  if (parts.boxes && parts.boxes.contains(target)) {
+    const tick = key === " " && target.parentElement.querySelector("[data-tick]");
+    if (tick) view.move.tick(Number(tick.dataset.tick), !tick.checked);
+    const to = tick ? null : moveTarget(parts.boxes, ".wbb-pick", target, key);
     if (to) focusOn(to);
-    else if (key === "ArrowRight" && target.dataset.box) view.open(holder, Number(target.dataset.box));
-    else if (key === "ArrowLeft" || key === "Escape") return view.close(holder);
-    else return false;
-    return true;
+    return Boolean(tick || to);
   }
   const lists = [[parts.rows, "[data-row]"], [parts.causes, "tr:not([hidden]) [data-cause]"]];
   const list = lists.find(([one]) => one && one.contains(target));
@@ -222,8 +224,9 @@ function watchBoundaryPage(root, view, signal) {
 }
 
 //   content: what BoundaryView.to_json returned. signal: ends every subscription.
-//   onSelect: called with the name of what was picked.
-export function mountBoundary(root, content, { signal, onSelect = () => {} }) {
+//   onSelect: called with the name of what was picked. onCut: called with the leaves of a new cut.
+//   ask: asks the kernel what a cut is predicted to give, by its leaves; null without a kernel.
+export function mountBoundary(root, content, { signal, onSelect = () => {}, onCut = () => {}, ask = null }) {
   // first, so that what cannot be read leaves the element as it was
   if (content.version !== BOUNDARY_VERSION) {
     throw new Error(
@@ -236,6 +239,18 @@ export function mountBoundary(root, content, { signal, onSelect = () => {} }) {
   const state = newBoundaryState(content);
   const parts = buildBoundary(root, state);
   const view = boundaryController(root, parts, state, onSelect);
+  if (content.flow) {
+    const again = (leaves) => {
+      if (!state.inTable) placeAnswer(parts, state);
+      onCut(leaves);
+    };
+    view.move = moveController(content, parts, state, { ask, onCut: again });
+    view.move.draw();
+    view.move.reveal();
+    watchLine(parts, view.move, signal);
+    watchInside(parts, state, view.move, signal);
+    markPicked(parts, state);
+  }
   watchClicks(root, view, signal);
   watchBoundaryKeys(root, parts, view, signal);
   if (parts.rows) {
@@ -246,6 +261,23 @@ export function mountBoundary(root, content, { signal, onSelect = () => {} }) {
   watchBoundaryPage(root, view, signal);
   root.dataset.wbReady = "true";
   return view;
+}
+
+// ticks and foldings of what stands inside the picked box
+function watchInside(parts, state, move, signal) {
+  const onChange = (event) => {
+    const { leaves } = event.target.dataset;
+    if (!leaves) return;
+    move.tickLeaves(leaves.split(",").map(Number), event.target.checked);
+    focusOn(parts.answer.querySelector(`[data-leaves="${leaves}"]`));
+  };
+  parts.answer.addEventListener("change", onChange, { signal });
+  const onToggle = (event) => {
+    const { inside } = event.target.dataset;
+    if (inside && event.target.open) state.opened.add(Number(inside));
+    else if (inside) state.opened.delete(Number(inside));
+  };
+  parts.answer.addEventListener("toggle", onToggle, { signal, capture: true });
 }
 
 async function unpacked(bytes) {
@@ -283,16 +315,43 @@ export async function renderBoundary({ model, el }) {
   };
   const packed = model.get("packed");
   const bytes = new Uint8Array(packed.buffer || packed, packed.byteOffset || 0, packed.byteLength);
-  const view = mountBoundary(root, await unpacked(bytes), { signal: life.signal, onSelect });
+  // one question at a time, then the newest: a drag asks faster than a kernel answers
+  let waiting = null;
+  let next = null;
+  let patience = 0;
+  const ask = (leaves) => {
+    next = leaves;
+    if (waiting) return;
+    [waiting, next] = [next, null];
+    model.send({ ask: waiting });
+    clearTimeout(patience);
+    patience = setTimeout(() => view.move.unanswered(), KERNEL_MS);
+  };
+  const onCut = (leaves) => {
+    model.set("ahead", leaves);
+    model.save_changes();
+  };
+  const view = mountBoundary(root, await unpacked(bytes), { signal: life.signal, onSelect, onCut, ask });
   hideStill(model.get("still"), life.signal);
+  const onMessage = ({ told, final }) => {
+    clearTimeout(patience);
+    if (told) view.move.told(told);
+    if (!final) return;
+    waiting = null;
+    if (next) ask(next);
+    else if (!told) view.move.unanswered();
+  };
+  model.on("msg:custom", onMessage);
   const onSelected = () => {
     if (!own && model.get("selected")) view.select(model.get("selected"));
   };
   model.on("change:selected", onSelected);
   onSelected();
   return () => {
+    clearTimeout(patience);
     life.abort();
     model.off("change:selected", onSelected);
+    model.off("msg:custom", onMessage);
     root.remove();
   };
 }

@@ -68,14 +68,18 @@ function causeRow(view, place) {
     element("td", { class: "wbb-plot", "aria-hidden": "true" }, element("div", { class: "wbb-axis" }, bar)),
     element("td", { class: "wb-right" }, cause.behind),
     element("td", { class: "wb-right" }, cause.alone),
+    ...(view.flow && view.flow.timed ? [element("td", { class: "wb-right" }, cause.gain ? `◇ ${cause.gain}` : "–")] : []),
   );
 }
 
 // what holds back most comes first
 export function causesElement(parts, view) {
   const heads = [["Held back by"], ["Op"], ["Reason"], [""], ["Nodes behind it", true], ["Behind it alone", true]];
+  const timed = Boolean(view.flow && view.flow.timed);
+  if (timed) heads.push(["Step, freed", true]);
   parts.causes = element("tbody", {}, ...view.causes.map((_, place) => causeRow(view, place)));
-  const words = "A node counts at everything that it depends on; “alone” are those that run ahead once it is freed.";
+  const words = "A node counts at everything that it depends on; “alone” are those that run ahead once it is freed." +
+    (timed ? " “Step, freed” is how the predicted step changes against all that may run ahead now." : "");
   const more = view.causes.length - CAUSES_SHOWN;
   parts.allCauses = element("button", { type: "button", class: "wb-btn", hidden: more > 0 ? null : "" });
   parts.allCauses.textContent = `Show all ${view.causes.length}`;

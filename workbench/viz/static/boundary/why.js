@@ -1,5 +1,5 @@
-// The answer to "why not staged?": it stands at the click, below the box or the row that was picked,
-// and is read aloud.
+// The answer to "why not staged?": it stands under the picture or under the row that was picked, and
+// is read aloud.
 const WHY_NOT = "Why not staged?";
 
 function pathElement(path) {
@@ -51,19 +51,70 @@ function otherRows(view, box, open) {
   return [element("p", { class: "wb-quiet" }, "In this box:"), list];
 }
 
-function boxElements(view, place, open) {
+// what a box reads and feeds: the words that a pointer finds at its links
+function linkLines(view, place) {
+  const at = view.flow ? view.flow.boxes.findIndex((one) => one.box === place) : -1;
+  const name = (other) => view.boxes[view.flow.boxes[other].box].title;
+  const line = (words, other, link) =>
+    element("li", {}, `${words} `, element("span", { class: "wb-mono" }, ...breakable(name(other))), ` ${link.words}`);
+  const lines = at < 0 ? [] : view.flow.links.flatMap((link) => {
+    if (link.target === at) return [line("reads", link.source, link)];
+    return link.source === at ? [line("feeds", link.target, link)] : [];
+  });
+  return lines.length ? [element("ul", { class: "wbb-others" }, ...lines)] : [];
+}
+
+// what a box opens into, each part with its own tick where it may move
+function insideElements(state, place) {
+  const { view, ahead } = state;
+  const { boxes } = view.boxes[place];
+  if (!boxes.length) return [];
+  const leavesIn = (one) => {
+    const { leaf, boxes: inner } = view.boxes[one];
+    return leaf >= 0 ? [leaf] : inner.flatMap(leavesIn);
+  };
+  const items = boxes.map((one) => {
+    const box = view.boxes[one];
+    const leaves = leavesIn(one);
+    const item = element("li", {});
+    if (leaves.length) {
+      const on = leaves.filter((leaf) => ahead.has(leaf)).length;
+      const tick = element("input", { type: "checkbox", "data-leaves": leaves.join(","), "aria-label": `${box.title} runs ahead` });
+      Object.assign(tick, { checked: on === leaves.length, indeterminate: on > 0 && on < leaves.length });
+      item.append(element("label", { class: "wbb-inside-tick" }, tick));
+    }
+    const facts = [box.about, box.time].filter(Boolean).join(", ");
+    item.append(element("span", { class: "wb-mono" }, ...breakable(box.label)), element("span", { class: "wb-quiet" }, ` ${facts}`));
+    if (box.boxes.length) {
+      const more = element("details", { "data-inside": one }, element("summary", {}, item.textContent));
+      if (state.opened.has(one)) more.open = true;
+      more.append(...insideElements(state, one));
+      item.lastChild.previousSibling.remove();
+      item.lastChild.replaceWith(more);
+    }
+    return item;
+  });
+  return [element("ul", { class: "wbb-inside" }, ...items)];
+}
+
+function boxElements(state, place, open) {
+  const { view } = state;
   const box = view.boxes[place];
   const family = view.families[box.family][0];
+  const facts = [box.about, box.time && `${box.time} of op time a step`, family].filter(Boolean).join(", ");
   const parts = [
-    element("p", {}, `${box.explanation} `, element("span", { class: "wb-quiet" }, `${box.about}, ${family}`)),
+    element("p", { class: "wb-mono wbb-picked" }, ...breakable(box.title)),
+    element("p", {}, `${box.explanation} `, element("span", { class: "wb-quiet" }, facts)),
   ];
-  if (box.rows.length === 1) return [...parts, ...refusalElements(view, view.rows[box.rows[0]])];
-  if (box.marks.length) {
+  if (box.rows.length === 1) parts.push(...refusalElements(view, view.rows[box.rows[0]]));
+  else if (box.marks.length) {
     const marks = box.marks.map((mark) => reasonMark(view, mark));
     parts.push(element("p", { class: "wbb-marks" }, ...marks));
     if (box.held_by) parts.push(element("p", { class: "wb-mono" }, ...breakable(box.held_by)));
   }
-  return [...parts, ...otherRows(view, box, open)];
+  const inside = insideElements(state, place);
+  if (inside.length) parts.push(element("p", { class: "wb-quiet" }, "Inside:"), ...inside);
+  return [...parts, ...linkLines(view, place), ...otherRows(view, box, open)];
 }
 
 function rowElements(view, place) {
@@ -88,17 +139,14 @@ export function answerOf(state) {
   const why = marks.map((mark) => view.reasons[mark].word).join(", ");
   const words = one >= 0 ? rowWords(view.rows[one]) : [`${title}: ${explanation}`, why, by].filter(Boolean).join(" ");
   const heading = rows.length ? WHY_NOT : "What happens to it?";
-  return { heading, parts: boxElements(view, box, row), words };
+  return { heading, parts: boxElements(state, box, row), words };
 }
 
-// Puts the answer where the click was. Returns its element, or null where nothing is picked.
+// Puts the answer under the picture, or under its row. Returns its element, or null without one.
 export function placeAnswer(parts, state) {
-  for (const holder of [parts.sides, parts.rows]) {
-    if (holder) for (const old of holder.querySelectorAll(".wbb-why")) old.remove();
-  }
-  const picked = state.inTable
-    ? parts.rows.querySelector(`[data-row="${state.row}"]`)
-    : parts.sides.querySelector(`[data-box="${state.box}"]`);
+  if (parts.rows) for (const old of parts.rows.querySelectorAll(".wbb-why")) old.remove();
+  parts.answer.replaceChildren();
+  const picked = state.inTable ? parts.rows.querySelector(`[data-row="${state.row}"]`) : state.box >= 0;
   if (!picked) return null;
   const { heading, parts: paragraphs } = answerOf(state);
   const panel = element(
@@ -107,9 +155,12 @@ export function placeAnswer(parts, state) {
     element("div", { class: "wbb-title" }, heading),
     ...paragraphs,
   );
-  const answer = state.inTable
-    ? element("tr", { class: "wbb-why" }, element("td", { colspan: "5" }, panel))
-    : element("li", { class: "wbb-why" }, panel);
-  picked.closest(state.inTable ? "tr" : "li").after(answer);
+  if (!state.inTable) {
+    const answer = element("div", { class: "wbb-why" }, panel);
+    parts.answer.append(answer);
+    return answer;
+  }
+  const answer = element("tr", { class: "wbb-why" }, element("td", { colspan: "5" }, panel));
+  picked.closest("tr").after(answer);
   return answer;
 }
