@@ -11,12 +11,11 @@ import numpy as np
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.graph.flow_order import GroupOrder
 from workbench.core.graph.graph_view import Bools, GraphView, Ints
-from workbench.core.options import SmartStageOptions
-from workbench.core.prediction.node_costs import Costs
+from workbench.viz.boundary.basis import Basis, Shown
 from workbench.viz.boundary.boxes import BoxMaker
 from workbench.viz.boundary.flow_schema import FlowBox, FlowView, KnownCut, Link
-from workbench.viz.boundary.known_cuts import CutTeller, line_cuts
-from workbench.viz.boundary.leaves import leaves_of
+from workbench.viz.boundary.known_cuts import CutTeller, line_cuts, predicted
+from workbench.viz.boundary.leaves import Leaves, leaves_of
 from workbench.viz.boundary.placing import Placed, column_x, columns_of, line_x, placed, route
 from workbench.viz.boundary.tensors import tensor_words
 
@@ -41,50 +40,50 @@ class Groups:
     aside: tuple[int, ...]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Shown:
-    """What a drawing shows at first.
-
-    Attributes:
-      moved: the nodes that run ahead, one set for each side.
-      smart: SmartStage's cut in the same way.
-      label: of the cut that is shown.
-      solid: a plan takes it.
-    """
-
-    moved: Sequence[Bools]
-    smart: Sequence[Bools]
-    label: str
-    solid: bool
-
-
 def flow_of(
-    boundary: Boundary,
-    maker: BoxMaker,
-    groups: Groups,
-    shown: Shown,
-    *,
-    costs: Costs | None,
-    options: SmartStageOptions,
-    last: str,
+    basis: Basis, maker: BoxMaker, groups: Groups, shown: Shown, *, last: str
 ) -> tuple[FlowView, CutTeller]:
     """The drawing, and what tells of other cuts of it; boxes that are leaves learn so.
 
     Args:
-      boundary: what may run ahead.
+      basis: what is drawn; without costs it has no times.
       maker: has made the boxes.
       groups: which of them are drawn.
       shown: the cut to draw at first.
-      costs: of the nodes; None draws no times.
-      options: of the stages that a moved line makes.
       last: why the line goes no further.
     """
-    view = boundary.view
-    widest = np.any([np.zeros(len(view), bool), *(s.widest for s in boundary.sides)], axis=0)
+    view = basis.boundary.view
     drawn = (*groups.ahead, *groups.near, *groups.further, *groups.aside)
     place = _place(view, maker, groups)
+    leaves = _leaves(basis.boundary, maker, groups, drawn)
+    boxes = _flow_boxes(maker, groups, drawn, place)
+    teller = CutTeller(basis.boundary, basis.costs, basis.options, leaves, boxes)
+    cuts, at, smart = _cuts(teller, maker, drawn, shown)
+    flow = FlowView(
+        width=place.width,
+        height=place.height,
+        boxes=boxes,
+        links=_links(view, maker, drawn, place, len(groups.aside)),
+        leaves=leaves.views,
+        makers=leaves.makers,
+        cuts=cuts,
+        shown=at,
+        smart=smart,
+        last=last,
+        timed=basis.costs is not None,
+        named=leaves.named,
+        solid=shown.solid,
+    )
+    return flow, teller
+
+
+def _leaves(boundary: Boundary, maker: BoxMaker, groups: Groups, drawn: Sequence[int]) -> Leaves:
+    """The leaves of what may move; their boxes learn their numbers."""
+    widest = np.any(
+        [np.zeros(len(boundary.view), bool), *(s.widest for s in boundary.sides)], axis=0
+    )
     leaf_boxes = _leaf_boxes(maker, groups.ahead, widest)
-    fixed = np.zeros(len(view), bool)
+    fixed = np.zeros(len(boundary.view), bool)
     for box in groups.ahead:
         fixed[maker.nodes[box]] = True
     for side in boundary.sides:
@@ -95,27 +94,7 @@ def flow_of(
     )
     for number, box in enumerate(leaf_boxes):
         maker.boxes[box] = dataclasses.replace(maker.boxes[box], leaf=number)
-    boxes = _flow_boxes(maker, groups, drawn, place)
-    teller = CutTeller(boundary, costs, options, leaves, boxes)
-    cuts, at, smart = _cuts(teller, maker, drawn, shown)
-    return (
-        FlowView(
-            width=place.width,
-            height=place.height,
-            boxes=boxes,
-            links=_links(view, maker, drawn, place, len(groups.aside)),
-            leaves=leaves.views,
-            makers=leaves.makers,
-            cuts=cuts,
-            shown=at,
-            smart=smart,
-            last=last,
-            timed=costs is not None,
-            named=leaves.named,
-            solid=shown.solid,
-        ),
-        teller,
-    )
+    return leaves
 
 
 _NONE = np.zeros(0, np.int64)
@@ -240,6 +219,8 @@ def _cuts(
         return len(cuts) - 1
 
     place = at(shown.moved, shown.label)
+    if shown.prediction is not None:
+        cuts[place] = predicted(cuts[place], shown.prediction, unstaged_ms)
     smart = at(shown.smart, "SmartStage's cut")
     for number in {0, place} - {smart}:
         edits = teller.edits(cuts[number].leaves, cuts[smart].leaves)

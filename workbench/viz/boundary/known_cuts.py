@@ -14,6 +14,7 @@ from workbench.core.options import SmartStageOptions
 from workbench.core.prediction.cut_prediction import predict_cut
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import predict
+from workbench.core.prediction.prediction import Prediction
 from workbench.viz.boundary.flow_schema import EditView, FlowBox, KnownCut, Leaf
 from workbench.viz.boundary.leaves import Leaves
 from workbench.viz.style import format
@@ -77,12 +78,7 @@ class CutTeller:
             return cut
         moved = self.leaves.moved(self.boundary, leaves)
         foreseen = predict_cut(self.boundary, self.costs, moved, self.options)
-        return dataclasses.replace(
-            cut,
-            step=format.duration(foreseen.step_ms * 1e6),
-            gain=format.ratio(unstaged_ms / foreseen.step_ms),
-            limited_by=foreseen.limited_by,
-        )
+        return predicted(cut, foreseen, unstaged_ms)
 
     def edits(self, ahead: Sequence[int], smart: Sequence[int]) -> tuple[EditView, ...]:
         """How SmartStage's cut differs from one, box by box, each with its own gain.
@@ -107,6 +103,16 @@ class CutTeller:
                 gain = signed(now - self.step_ms(edited))
             found.append(EditView(box=place, adds=bool(more), gain=gain))
         return tuple(found)
+
+
+def predicted(cut: KnownCut, foreseen: Prediction, unstaged_ms: float) -> KnownCut:
+    """A cut with what it is predicted to give, in words."""
+    return dataclasses.replace(
+        cut,
+        step=format.duration(foreseen.step_ms * 1e6),
+        gain=format.ratio(unstaged_ms / foreseen.step_ms) if unstaged_ms else "–",
+        limited_by=foreseen.limited_by,
+    )
 
 
 def signed(saved_ms: float) -> str:

@@ -14,18 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.boundary.boundary import Boundary
-from workbench.core.boundary.candidates import CHOSEN
 from workbench.core.graph.graph_view import Bools, Ints
-from workbench.core.options import SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
-from workbench.core.planning.weighing import weigh
-from workbench.core.prediction.freeing import predict_freed
-from workbench.core.prediction.node_costs import Costs
-from workbench.core.prediction.predict import node_costs
 from workbench.viz.boundary.areas import Area, Tensor, areas_of, behind, readers, unread
+from workbench.viz.boundary.basis import Basis, Shown, basis_of, shown_of
 from workbench.viz.boundary.boxes import BoxMaker, travel_words
-from workbench.viz.boundary.causes import Gain
-from workbench.viz.boundary.flow import Groups, Shown, flow_of
+from workbench.viz.boundary.flow import Groups, flow_of
 from workbench.viz.boundary.flow_schema import FlowView
 from workbench.viz.boundary.known_cuts import CutTeller
 from workbench.viz.boundary.refusals import Refusals, refusals_of
@@ -125,49 +119,28 @@ def boundary_view_and_teller(
     if boundary is None:
         assert plan is not None
         return _without_graph(plan), None
-    costs = node_costs(trace, boundary.view) if trace else plan.costs if plan else None
-    options = (plan.wishes if plan else None) or SmartStageOptions()
+    return _drawn(basis_of(boundary, plan, trace))
+
+
+def _drawn(basis: Basis) -> tuple[BoundaryView, CutTeller]:
+    boundary, plan, view = basis.boundary, basis.plan, basis.boundary.view
     areas = areas_of(boundary, plan.stages if plan else ())
-    view = boundary.view
     staged = view.mask(node for area in areas for node in area.nodes)
     taken = view.mask(n for s in boundary.sides if s.start.is_stage for n in s.start.nodes)
     compute = boundary.step & ~staged & ~taken
     read = [readers(view, area, behind(view, areas, i, compute)) for i, area in enumerate(areas)]
+    why = [unread(area, rows) for area, rows in zip(areas, read, strict=True)]
     last = [rows for i, rows in enumerate(read) if _is_last(areas, i)]
     edges = np.concatenate([*last, np.zeros((0, 4), np.int32)])
-    reads_ahead = view.mask(np.unique(edges[:, 2]))
-    gain = _freeing(boundary, costs, options) if costs else None
-    refusals = refusals_of(boundary, reads_ahead, gain)
-    widest = np.any([np.zeros(len(view), bool), *(s.widest for s in boundary.sides)], axis=0)
-    left = np.any([compute & side.legal for side in boundary.sides], axis=0)
-    op_ns = costs.work_ns + costs.wait_ns if costs else None
-    maker = BoxMaker(view, refusals, left, _LIMITS, op_ns)
-    why = [unread(area, rows) for area, rows in zip(areas, read, strict=True)]
-    shown = _shown(boundary, plan, costs, options, areas)
-    divided = np.any([np.zeros(len(view), bool), *shown.smart], axis=0)
-    sides = [
-        _staged_side(maker, area, none, divided) for area, none in zip(areas, why, strict=True)
-    ]
-    near = reads_ahead | view.mask(view.data[widest[view.data[:, 0]], 2])
-    made = _compute_side(
-        maker, refusals, compute, left, (left & widest, divided), near & compute, edges
-    )
-    flow, teller = flow_of(
-        boundary,
-        maker,
-        dataclasses.replace(
-            made.groups,
-            ahead=(*(p for s in sides for r in s.regions for p in r.boxes), *made.groups.ahead),
-        ),
-        shown,
-        costs=costs,
-        options=options,
-        last=_last(refusals),
-    )
+    refusals = refusals_of(boundary, view.mask(np.unique(edges[:, 2])), basis.gain())
+    planned = view.mask(node for a in areas if a.kind == "stage" for node in a.nodes)
+    shown = shown_of(basis, planned)
+    maker, sides, groups = _boxes(basis, refusals, areas, why, compute, edges, shown)
+    flow, teller = flow_of(basis, maker, groups, shown, last=_last(refusals))
     drawn = BoundaryView(
         sentence=sentence_of(boundary, plan, areas, refusals),
         notice="",
-        areas=(*sides, made.area),
+        areas=sides,
         boxes=tuple(maker.boxes),
         reasons=refusals.reasons,
         causes=refusals.causes,
@@ -185,35 +158,34 @@ def boundary_view_and_teller(
     return drawn, teller
 
 
-def _freeing(boundary: Boundary, costs: Costs, options: SmartStageOptions) -> Gain:
-    """Predicts what freeing blockers would give beyond the widest cut, in ms of a step."""
-    widest = predict_freed(boundary, costs, (), options).step_ms
-    return lambda freed: widest - predict_freed(boundary, costs, freed, options).step_ms
-
-
-def _shown(
-    boundary: Boundary,
-    plan: StagePlan | None,
-    costs: Costs | None,
-    options: SmartStageOptions,
+def _boxes(
+    basis: Basis,
+    refusals: Refusals,
     areas: Sequence[Area],
-) -> Shown:
-    """The cut to draw: the plan's, without one the widest; beside it SmartStage's."""
-    widest = [side.widest for side in boundary.sides]
-    own = plan is not None and any(p.chosen and p.label != CHOSEN for p in plan.predictions)
-    staged = boundary.view.mask(n for a in areas if a.kind == "stage" for n in a.nodes)
-    moved = [staged & side.widest for side in boundary.sides] if plan else widest
-    smart = moved if own else widest
-    if costs is not None and not own:
-        best = [
-            weigh(boundary, side, options, costs, cores=costs.cores)[0] for side in boundary.sides
-        ]
-        smart = [
-            each.new_stages[-1].moved & side.widest if each.new_stages else side.widest & False
-            for each, side in zip(best, boundary.sides, strict=True)
-        ]
-    label = "this plan" if plan else "all that may run ahead"
-    return Shown(moved=moved, smart=smart, label=label, solid=plan is not None)
+    why: Sequence[Mapping[Tensor, str]],
+    compute: Bools,
+    edges: Ints,
+    shown: Shown,
+) -> tuple[BoxMaker, tuple[AreaView, ...], Groups]:
+    """All boxes, the areas that text names, and which boxes are drawn where."""
+    boundary, view = basis.boundary, basis.boundary.view
+    nothing = np.zeros(len(view), bool)
+    widest = np.any([nothing, *(side.widest for side in boundary.sides)], axis=0)
+    left = np.any([nothing, *(compute & side.legal for side in boundary.sides)], axis=0)
+    divided = np.any([nothing, *shown.smart], axis=0)
+    costs = basis.costs
+    op_ns = costs.work_ns + costs.wait_ns if costs else None
+    maker = BoxMaker(view, refusals, left, _LIMITS, op_ns)
+    sides = [
+        _staged_side(maker, area, none, divided) for area, none in zip(areas, why, strict=True)
+    ]
+    near = view.mask(edges[:, 2]) | view.mask(view.data[widest[view.data[:, 0]], 2])
+    made = _compute_side(
+        maker, refusals, compute, left, (left & widest, divided), near & compute, edges
+    )
+    ahead = [box for side in sides for region in side.regions for box in region.boxes]
+    groups = dataclasses.replace(made.groups, ahead=(*ahead, *made.groups.ahead))
+    return maker, (*sides, made.area), groups
 
 
 def _last(refusals: Refusals) -> str:

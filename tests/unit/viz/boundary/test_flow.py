@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.builders.graphs import graph
 from tests.builders.javascript import evaluate
-from tests.builders.plans import own_stage, towers
+from tests.builders.plans import own_stage, predictions, towers
 from workbench.core.boundary.chosen_cut import chosen_cut, why_not_cut
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions
@@ -124,7 +124,7 @@ def test_the_line_knows_its_places_and_what_they_give():
     assert [cut.label for cut in line] == [
         "nothing moves",
         "after next",
-        "after tower_0/split and 1 more",
+        "after tower_0…tower_1/split",
         "all that may run ahead",
     ]
     assert [cut.x for cut in line] == sorted(cut.x for cut in line)
@@ -176,6 +176,16 @@ def test_a_box_is_divided_where_smart_stages_cut_runs_through_it():
     assert (moved[0] == wanted).all()
     shown = teller.leaves.moved(found, view.flow.cuts[view.flow.shown].leaves)
     assert (shown[0] == one[0]).all()
+
+
+def test_the_cut_of_a_plan_has_the_plans_own_prediction():
+    plan = dataclasses.replace(plan_stages(towers()), predictions=predictions(12.0, 8.0))
+    flow = boundary_view(plan).flow
+    shown = flow.cuts[flow.shown]
+    # in two chained stages, which a moved line does not make
+    assert len(plan.stages) == 2
+    assert (shown.step, shown.limited_by) == ("8.0\u00a0ms", "the cores")
+    assert flow.smart == flow.shown
 
 
 def test_without_costs_nothing_is_predicted():

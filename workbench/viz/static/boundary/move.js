@@ -31,7 +31,7 @@ function fact(name, words, quiet = "") {
 }
 
 function predictedFacts(flow, known, asked) {
-  if (!flow.timed) return [fact("Predicted step", "–", "needs a trace: wb.plan(boundary, trace=trace)")];
+  if (!flow.timed && !(known && known.step)) return [fact("Predicted step", "–", "needs a trace: wb.plan(boundary, trace=trace)")];
   if (!known) return [fact("Predicted step", "–", asked ? "the kernel is asked" : NO_KERNEL)];
   return [
     fact("Predicted step", `◇ ${known.step}`),
