@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from workbench.core.boundary.boundary import Boundary
-from workbench.core.boundary.candidates import CHOSEN
+from workbench.core.boundary.candidates import CHOSEN, UNSTAGED
 from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
@@ -56,6 +56,7 @@ class Shown:
       label: of the cut that is shown.
       solid: a plan takes it.
       prediction: of the plan, which may have more stages than a moved line makes; None without.
+      unstaged_ms: what the plan predicts un-staged; 0 without.
     """
 
     moved: Sequence[Bools]
@@ -63,6 +64,7 @@ class Shown:
     label: str
     solid: bool
     prediction: Prediction | None = None
+    unstaged_ms: float = 0.0
 
 
 def basis_of(boundary: Boundary, plan: StagePlan | None, trace: Trace | None) -> Basis:
@@ -93,6 +95,10 @@ def shown_of(basis: Basis, staged: Bools) -> Shown:
         label="this plan" if plan else "all that may run ahead",
         solid=plan is not None,
         prediction=foreseen[0] if len(foreseen) == 1 else None,
+        unstaged_ms=next(
+            (each.step_ms for each in (plan.predictions if plan else ()) if each.label == UNSTAGED),
+            0.0,
+        ),
     )
 
 

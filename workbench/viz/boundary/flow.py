@@ -220,7 +220,7 @@ def _cuts(
 
     place = at(shown.moved, shown.label)
     if shown.prediction is not None:
-        cuts[place] = predicted(cuts[place], shown.prediction, unstaged_ms)
+        cuts[place] = predicted(cuts[place], shown.prediction, shown.unstaged_ms or unstaged_ms)
     smart = at(shown.smart, "SmartStage's cut")
     for number in {0, place} - {smart}:
         edits = teller.edits(cuts[number].leaves, cuts[smart].leaves)

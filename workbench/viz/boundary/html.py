@@ -18,6 +18,7 @@ from workbench.viz.boundary.view import BoundaryView
 from workbench.viz.style import assets
 
 _STILL_ROWS, _STILL_CAUSES = 20, 8
+_PAPER_WIDTH = 960
 _BREAK = re.compile(r"(?<=[/_…])(?=.)|(?<=[a-z])(?=[A-Z])")
 
 
@@ -106,8 +107,25 @@ def _breaks(text: str) -> markupsafe.Markup:
 
 
 def _picture(view: BoundaryView) -> markupsafe.Markup:
-    """The picture, which escapes every name itself."""
-    return markupsafe.Markup(f'<div class="wbb-scroll">{boundary_picture(view)}</div>')
+    """The picture, which escapes every name itself: whole, to be scrolled, and for paper in parts
+    below each other that are as wide as a page can show."""
+    svg = boundary_picture(view)
+    whole = re.match(r'<svg [^>]*width="(\d+)" height="(\d+)"[^>]*>', svg)
+    assert whole is not None
+    width, height = int(whole[1]), int(whole[2])
+    name = f"wbb-{zlib.crc32(svg.encode()):08x}"
+    count = -(-width // _PAPER_WIDTH)
+    part = -(-width // count)
+    parts = "".join(
+        f'<svg viewBox="{k * part} 0 {part} {height}" width="{part}" height="{height}" '
+        f'font-family="sans-serif" font-size="12"><use href="#{name}"/></svg>'
+        for k in range(count)
+    )
+    shapes = svg[whole.end() :].removesuffix("</svg>")
+    return markupsafe.Markup(
+        f'<div class="wbb-scroll wbb-whole">{whole[0]}<g id="{name}">{shapes}</g></svg></div>'
+        f'<div class="wbb-parts">{parts}</div>'
+    )
 
 
 def _timed(view: BoundaryView) -> bool:

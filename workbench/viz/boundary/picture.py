@@ -21,7 +21,7 @@ from workbench.viz.boundary.schema import AreaView, BoxView
 from workbench.viz.boundary.view import BoundaryView
 from workbench.viz.style import colors
 
-_CHARACTER = 0.55  # mean width of a sans-serif character, in font sizes
+_CHARACTER = 0.6  # mean width of a sans-serif character, in font sizes
 _INK, _QUIET, _LINE, _ACCENT, _GROUND = "#212121", "#757575", "#bdbdbd", "#1976d2", "#f1f7fd"
 _BAD = "#d32f2f"
 _DASH = ' stroke-dasharray="6 4"'
@@ -90,7 +90,7 @@ def _node(view: BoundaryView, place: FlowBox, share: float) -> str:
         parts.append(
             f'<rect x="{x + 10}" y="{y + 38}" width="20" height="15" fill="none" stroke="{_BAD}"/>'
             + _text(x + 13, y + 50, reason.code, 20, 11)
-            + _text(x + 35, y + 50, reason.word, BOX_WIDTH - 40, 11)
+            + _text(x + 35, y + 50, reason.word, BOX_WIDTH - 30, 11)
         )
     else:
         parts.append(_text(x + 10, y + 49, family.name, BOX_WIDTH - 16, 11, _QUIET))

@@ -184,7 +184,7 @@ def test_the_cut_of_a_plan_has_the_plans_own_prediction():
     shown = flow.cuts[flow.shown]
     # in two chained stages, which a moved line does not make
     assert len(plan.stages) == 2
-    assert (shown.step, shown.limited_by) == ("8.0\u00a0ms", "the cores")
+    assert (shown.step, shown.gain, shown.limited_by) == ("8.0\u00a0ms", "1.50×", "the cores")
     assert flow.smart == flow.shown
 
 

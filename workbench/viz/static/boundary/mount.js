@@ -51,7 +51,7 @@ function buildBoundary(root, state) {
     const sides = flowElement(view, parts);
     const move = moveElement(parts, view.flow);
     const foot = element("div", { class: "wbb-foot" }, familyLegend(view), hints);
-    root.append(parts.facts, sidesElement(view), sides, parts.said, foot, parts.answer, move, parts.status);
+    root.append(parts.facts, sidesElement(view), sides, parts.said, parts.note, foot, parts.answer, move, parts.status);
   } else root.append(areasElement(view), parts.answer, parts.status);
   const cuts = view.cuts.map(cutElement);
   if (cuts.length) root.append(titled("What travels", ...cuts));

@@ -1,10 +1,12 @@
 // Moving the line: by its handle, by the tick of a box, by SmartStage's edits; what it is predicted
 // to give, and the cut as code. Predictions come from Python: from the page for the cuts that it
 // knows, from the kernel for others.
-const NO_KERNEL = "not known here: this page has the places of the line only; wb.widget(…) predicts any cut";
+const NO_TRACE = "Times and predictions need a trace: wb.plan(boundary, trace=trace).";
+const NO_KERNEL = "This page predicts the places of the line only; wb.widget(…) with its kernel predicts any cut.";
 
 export function moveElement(parts, flow) {
   parts.facts = element("dl", { class: "wbb-facts" });
+  parts.note = element("p", { class: "wb-quiet wbb-note" }, flow.timed ? NO_KERNEL : NO_TRACE);
   parts.said = element("p", { class: "wbb-said", role: "status", "aria-live": "polite" });
   parts.edits = element("div", { class: "wbb-diff" });
   parts.code = element("code", { class: "wb-mono" });
@@ -30,13 +32,14 @@ function fact(name, words, quiet = "") {
   return made;
 }
 
+// always as many, so that nothing below them jumps
 function predictedFacts(flow, known, asked) {
-  if (!flow.timed && !(known && known.step)) return [fact("Predicted step", "–", "needs a trace: wb.plan(boundary, trace=trace)")];
-  if (!known) return [fact("Predicted step", "–", asked ? "the kernel is asked" : NO_KERNEL)];
+  const told = known && known.step ? known : null;
+  const why = flow.timed ? (asked ? "asks the kernel" : "not known here") : "needs a trace";
   return [
-    fact("Predicted step", `◇ ${known.step}`),
-    fact("Against un-staged", known.gain),
-    fact("Limited by", known.limited_by),
+    told ? fact("Predicted step", `◇ ${told.step}`) : fact("Predicted step", "–", why),
+    fact("Against un-staged", told ? told.gain : "–"),
+    fact("Limited by", told ? told.limited_by : "–"),
   ];
 }
 
@@ -114,6 +117,7 @@ export function moveController(view, parts, state, { ask, onCut }) {
       fact("Through the buffer", `${found.tensors} ${found.tensors === 1 ? "tensor" : "tensors"}`),
       fact("One item", byteWords(found.bytes, found.unknown)),
     );
+    parts.note.hidden = flow.timed && answers;
     parts.edits.replaceChildren(...diffElements(view, state, openEdits(), cut));
     parts.code.textContent = cutCode(flow, state.ahead);
     const at = flow.cuts.findIndex((one) => one.x >= 0 && cutKey(one.leaves) === cutKey(state.ahead));
