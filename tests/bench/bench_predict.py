@@ -99,11 +99,9 @@ def rows_of(found: Calibration) -> str:
         f"| {100 * c.error:+.1f} % |"
         for c in found.checks
     ]
-    lines += [
-        f"| {program} | {label} | withheld: {reason} | | |"
-        for program, label, reason in found.missing
-    ]
-    return "\n".join(lines)
+    lines += [f"| {program} | {label} | withheld | | |" for program, label, _ in found.missing]
+    reasons = dict.fromkeys(reason for _, _, reason in found.missing)
+    return "\n".join([*lines, *(f"\nWithheld: {reason}." for reason in reasons)])
 
 
 def summary(found: Calibration) -> str:

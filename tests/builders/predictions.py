@@ -50,7 +50,7 @@ def predictions(*found: Predicted, **changes: Any) -> Predictions:
     values = {
         "title": "dlrm",
         "traced": TRACED.scenario,
-        "replay": Replay(measured_ms=TRACED_MS, simulated_ms=24.29),
+        "replay": Replay(measured_ms=TRACED_MS, simulated_ms=24.29, untraced_ms=TRACED_MS),
         "found": tuple(sorted([TRACED, *found], key=lambda each: -each.ratio)),
     }
     return Predictions(**{**values, **changes})

@@ -1,10 +1,9 @@
-"""Costs as traced → costs of the same ops alone, with which a simulation gives what was measured.
+"""Costs as traced → costs with which a simulation gives what was measured.
 
-An op that shares cores with others takes longer than alone, and so it was traced. How much longer
-all of them took is known from the simulation: the ops' time alone is the one with which their time
-in the simulated steps, and the CPU time of these, are those of the trace. The step time is then a
-result, and tells whether the simulation holds. Where it does not, because a tracer made every op
-longer, the ops are taken as shares: stretched until the step is as long as measured.
+Ops are as long as they were traced, with all that went on beside them: the step time of the
+simulated steps is then a result, and tells whether the simulation holds. Where it does not, because
+a tracer made every op longer, the ops are taken as shares: stretched until the step is as long as
+measured.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from workbench.core.graph.graph_view import GraphView
 from workbench.core.prediction.node_costs import STAGE_RUN_NS, Costs
 from workbench.core.prediction.node_spans import NodeSpans
 from workbench.core.prediction.pipeline_builder import traced_pipeline
+from workbench.core.simulation.pipeline import Pipeline
 from workbench.core.simulation.simulator import Simulated, simulate
 from workbench.core.trace.meta import UntracedSteps
 
@@ -43,7 +43,7 @@ def fitted(costs: Costs, view: GraphView, seen: NodeSpans, untraced: UntracedSte
     if fit.total <= 0 or not untraced.step_ns:
         return costs
     wanted = float(untraced.step_ns)
-    found, result = fit.alone()
+    found, result = fit.tried()
     replayed_ns = float(result.step_ns)
     if abs(replayed_ns - wanted) > HOLDS * wanted:
         found, result = fit.stretched(wanted)
@@ -51,88 +51,45 @@ def fitted(costs: Costs, view: GraphView, seen: NodeSpans, untraced: UntracedSte
 
 
 class _Fit:
-    """The search for the time of ops alone."""
+    """The search for the stretch of ops."""
 
     def __init__(self, costs: Costs, view: GraphView, seen: NodeSpans, cpu_ns: int | None) -> None:
         self._costs, self._view, self._seen = costs, view, seen
         self.total = float(costs.op_ns.sum()) + costs.unmatched_ns
-        splits = costs.splits
-        self._splitting = float(costs.op_ns[splits].sum()) if splits is not None else 0.0
-        self._elsewhere = costs.client_ns + len(seen.stages) * STAGE_RUN_NS
-        self._elsewhere += sum(each.work.cpu_ns for each in costs.inputs.values())
+        elsewhere = costs.client_ns + len(seen.stages) * STAGE_RUN_NS
+        elsewhere += sum(each.work.cpu_ns for each in costs.inputs.values())
         # without the CPU time every op is taken to use one core
-        least = 0.05 * self.total
-        self._work = 0.0 if cpu_ns is None else max(cpu_ns - self._elsewhere, least)
-        # CPU time in the simulation against that of the ops alone: sharing cores takes some, too.
+        self._work = self.total if cpu_ns is None else max(cpu_ns - elsewhere, 0.05 * self.total)
+        # CPU time in the simulation against that of its parts: packing on few cores takes some.
         self._crowding = 1.0
 
-    def alone(self) -> tuple[Costs, Simulated]:
-        """Costs with which ops take as long in the simulation as they were traced to."""
-        by = 1.0
-        for _ in range(_ROUNDS):
-            costs, result = self._tried(by)
-            if not result.op_ns:
-                return costs, result
-            longer = self.total / result.op_ns
-            settled = self._settled(costs, result)
-            if settled and abs(longer - 1) <= _NEAR:
-                break
-            by = min(by * longer, 1.0)
-        return costs, result
+    def tried(self, by: float = 1.0) -> tuple[Costs, Simulated]:
+        """The traced pipeline with ops that take `by` times as long as traced, simulated."""
+        return self._simulated(by)[:2]
 
     def stretched(self, wanted: float) -> tuple[Costs, Simulated]:
         """Costs with which a step takes as long as wanted."""
-        self._crowding = 1.0
-        for _ in range(_ROUNDS):
-            by = _stretch(lambda by: self._tried(by)[1].step_ns, wanted)
-            costs, result = self._tried(by)
-            if self._settled(costs, result):
+        for _ in range(_ROUNDS if self._costs.packs else 1):
+            by = _stretch(lambda by: self._simulated(by)[1].step_ns, wanted)
+            costs, result, pipeline = self._simulated(by)
+            before, self._crowding = self._crowding, result.cpu_ns / pipeline.cpu_ns
+            if abs(self._crowding - before) <= _NEAR:
                 break
         return costs, result
 
-    def _tried(self, by: float) -> tuple[Costs, Simulated]:
+    def _simulated(self, by: float) -> tuple[Costs, Simulated, Pipeline]:
         costs = self._costs
-        per_op, per_split = _cores(
-            self._work / self._crowding / by, self.total, self._splitting, costs.cores
-        )
+        per_op = self._work / self._crowding / (self.total * by)
         longer = dataclasses.replace(
             costs,
             span_ns=costs.span_ns * by,
             unmatched_ns=costs.unmatched_ns * by,
-            cores_per_op=per_op,
-            cores_per_split=per_split,
+            cores_per_op=min(per_op, float(costs.cores)),
         )
         pipeline = traced_pipeline(self._view, self._seen, longer)
         pool = costs.pool(costs.cores)
-        return longer, simulate(pipeline, cores=costs.cores, pool=pool, packs=costs.packs)
-
-    def _settled(self, costs: Costs, result: Simulated) -> bool:
-        """Corrects the crowding; whether it needed none."""
-        alone = float(costs.work_ns.sum()) + costs.unmatched_ns * costs.cores_per_op
-        before = self._crowding
-        self._crowding = max(1.0, (result.cpu_ns - self._elsewhere) / alone)
-        return abs(self._crowding - before) <= _NEAR
-
-
-def _cores(work: float, total: float, splitting: float, cores: int) -> tuple[float, float]:
-    """Cores that an op uses which does not split its work, and one that does.
-
-    Args:
-      work: CPU time of all ops; 0 where it is not known.
-      total: their time.
-      splitting: the time of those that split their work.
-      cores: of the machine.
-    """
-    if not work:
-        return 1.0, 1.0
-    most, rest = float(cores), total - splitting
-    if work <= total or not splitting:
-        # ops wait by themselves, or more of them split their work than is known
-        return min(work / total, most), min(work / total, most)
-    per_split = (work - rest) / splitting
-    if per_split <= most or not rest:
-        return 1.0, min(per_split, most)
-    return min((work - most * splitting) / rest, most), most
+        result = simulate(pipeline, cores=costs.cores, pool=pool, packs=costs.packs)
+        return longer, result, pipeline
 
 
 def _stretch(lasts: Callable[[float], float], wanted: float) -> float:

@@ -25,12 +25,11 @@ class Costs:
     Attributes:
       span_ns: float64 [nodes], time of each node in a step when it has the cores that it can use,
         wherever it runs; with what the executor does around it, without inputs.
-      cores_per_op: cores that a running op uses where it does not split its work: below 1 where ops
-        wait by themselves.
-      cores_per_split: cores that an op uses which splits its work among intra-op threads.
+      cores_per_op: cores that a running op keeps busy, on average: above 1 where ops split their
+        work among threads, below 1 where they wait by themselves.
       lanes: float64 [nodes], ops that run side by side while a node runs: more than 1 where it
         calls a function. None: 1 of each.
-      splits: bool [nodes], which nodes do; None: none does.
+      splits: bool [nodes], which nodes split their work among threads; None: none does.
       inputs: what delivers the items, by number of its node.
       client_ns: time of a step before its first op.
       unmatched_ns: time in a step of ops that the graph lacks: those that TensorFlow added.
@@ -40,6 +39,7 @@ class Costs:
       packs: the machine keeps a process that mostly waits on few cores.
       runs: float64 [nodes], how often each runs in a step; None where it is not known.
       dispatch: how the executor hands nodes to threads.
+      wake_ns: until a thread that rests takes up a node.
       scale: measured step time against the simulation of what was traced, where that cannot be
         explained otherwise; every prediction is multiplied by it.
       replayed_ns: of a step of what was traced, simulated without knowing how long it took; 0 where
@@ -48,7 +48,6 @@ class Costs:
 
     span_ns: np.ndarray
     cores_per_op: float = 1.0
-    cores_per_split: float = 1.0
     lanes: np.ndarray | None = None
     splits: np.ndarray | None = None
     inputs: dict[int, Input] = dataclasses.field(default_factory=dict)
@@ -60,6 +59,7 @@ class Costs:
     packs: bool = False
     runs: np.ndarray | None = None
     dispatch: Dispatch = NORMAL
+    wake_ns: float = 0.0
     scale: float = 1.0
     replayed_ns: float = 0.0
 
@@ -67,9 +67,7 @@ class Costs:
     def node_cores(self) -> np.ndarray:
         """Cores that each node uses while it runs, float64 [nodes]."""
         cores = np.full(len(self.span_ns), self.cores_per_op)
-        if self.splits is not None:
-            cores[self.splits] = self.cores_per_split
-        return cores if self.lanes is None else np.minimum(cores * self.lanes, self.cores)
+        return cores if self.lanes is None else cores * self.lanes
 
     @property
     def op_ns(self) -> np.ndarray:
@@ -100,6 +98,10 @@ class Costs:
         if self.runs is not None:
             saved = (self.dispatch.op_ns - dispatch.op_ns) * self.runs
             span_ns = np.maximum(span_ns - (saved if lanes is None else saved / lanes), 0.0)
+        if self.splits is not None:
+            before, after = self.dispatch.shares, dispatch.shares
+            split, whole = (new / old for new, old in zip(after, before, strict=True))
+            span_ns = span_ns * np.where(self.splits, split, whole)
         return dataclasses.replace(self, span_ns=span_ns, lanes=lanes, dispatch=dispatch)
 
     def pool(self, cores: int) -> int:
@@ -166,9 +168,10 @@ class Costs:
             self.span_ns,
             threads=self.pool(cores),
             cores=cores,
-            node_cores=self.node_cores,
+            cores_per_op=self.cores_per_op,
             lanes=self.lanes,
             dispatch=self.dispatch,
+            wake_ns=self.wake_ns,
         )
         pooled = 0.0 if self.dispatch.serial else 1.0
         added = (unmatched_ns, pooled, min(float(cores), self.cores_per_op))

@@ -10,6 +10,7 @@ import pandas as pd
 
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.prediction.handling import Handling, handling_of
 from workbench.core.trace import intervals
 from workbench.core.trace.trace import Trace
 
@@ -66,6 +67,7 @@ class NodeSpans:
       client_ns: of a step outside of its ops: before its first one and from its last one to the
         next call, the medians.
       step_scales: time of all ops of each step against the mean.
+      handling: what the executor took beside the ops.
     """
 
     step: SideSpans
@@ -73,6 +75,7 @@ class NodeSpans:
     inputs: tuple[InputSpans, ...]
     client_ns: float
     step_scales: tuple[float, ...]
+    handling: Handling
 
 
 def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
@@ -101,6 +104,7 @@ def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
         inputs=count.inputs(),
         client_ns=_client_ns(trace, main),
         step_scales=_step_scales(main[~count.is_input[main["node"].to_numpy()]]),
+        handling=handling_of(main),
     )
 
 

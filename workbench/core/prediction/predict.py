@@ -51,8 +51,11 @@ def node_costs(trace: Trace, view: GraphView, dispatch: Dispatch = NORMAL) -> Co
     runs = np.sum([side.runs for side in sides], axis=0)
     cores = meta.cores or 1
     used = min(max(meta.source_cores or 0.0, 0.0), float(cores))
+    between_ns = seen.handling.between_ns
+    op_ns = dispatch.op_ns if between_ns is None else between_ns
     costs = Costs(
-        span_ns=wall_ns + dispatch.op_ns * runs / lanes,
+        span_ns=wall_ns + op_ns * runs / lanes,
+        wake_ns=seen.handling.wake_ns or 0.0,
         lanes=lanes,
         inputs={each.node: input_cost(each, view, used, untraced.step_ns) for each in seen.inputs},
         client_ns=seen.client_ns or _CLIENT_NS,

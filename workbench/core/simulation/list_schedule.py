@@ -16,9 +16,6 @@ from workbench.core.simulation.ready_nodes import ByPath, KeepingShort, ReadyNod
 # A side is summed up in this many pieces of equal length: enough to tell its narrow stretches,
 # where another side finds a free core, from its wide ones.
 _PIECES = 16
-# Threads that share cores take more CPU time together than one after the other: they evict each
-# other's caches, and wait at the ends of what they split.
-CROWDED = 1.2
 
 
 def schedule(
@@ -28,9 +25,10 @@ def schedule(
     *,
     threads: int,
     cores: float,
-    node_cores: np.ndarray | None = None,
+    cores_per_op: float = 1.0,
     lanes: np.ndarray | None = None,
     dispatch: Dispatch = NORMAL,
+    wake_ns: float = 0.0,
 ) -> Work:
     """Runs the chosen nodes once those that they depend on have ended, as an executor would.
 
@@ -40,9 +38,11 @@ def schedule(
       span_ns: float64 [nodes], time of each when it has a core; nodes of 0 take no thread.
       threads: nodes that run at one time.
       cores: what they share.
-      node_cores: float64 [nodes], how many of them each node can use; None: one each.
+      cores_per_op: that an op keeps busy besides, which counts where other sides want cores: ops
+        that ran side by side were traced so, and are as long as that made them.
       lanes: float64 [nodes], ops that run side by side while a node runs; None: one each.
       dispatch: how the executor hands nodes to threads.
+      wake_ns: until a thread that rests takes up a node.
 
     Returns:
       The side's time, in pieces. A node inside a loop runs once, for as long as all its runs took.
@@ -54,24 +54,26 @@ def schedule(
     threads = 1 if dispatch.serial else threads
     ready = _ready_nodes(view, chosen, span_ns, threads, dispatch)
 
-    def freed(done: list[int]) -> list[int]:
-        """The nodes that can begin; what costs nothing passes at once."""
-        able = []
-        while done:
-            node = done.pop()
+    def freed(released: list[int]) -> list[int]:
+        """The nodes that can begin, in their order; what costs nothing passes at once."""
+        able, passing = [], released[::-1]
+        while passing:
+            node = passing.pop()
             if span[node] > 0:
                 able.append(node)
             else:
-                done.extend(_released(node, waiting, inside, begin, nodes, through))
+                more = _released(node, waiting, inside, begin, nodes, through)
+                passing.extend(reversed(more))
         return able
 
     roots = [node for node in np.flatnonzero(chosen).tolist() if not waiting[node]]
-    ready.add(None, freed(roots[::-1]))
-    uses = [1.0] * len(view) if node_cores is None else node_cores.tolist()
+    ready.add(None, freed(roots))
     wide = [1.0] * len(view) if lanes is None else lanes.tolist()
     running: list[tuple[float, int, int, int]] = []
-    used = count = 0.0
+    count = 0.0
     idle = list(range(threads))
+    # The thread that is awake: a step begins on one.
+    awake = 0
     now, order = 0.0, 0
     lengths: list[float] = []
     counts: list[float] = []
@@ -84,29 +86,24 @@ def schedule(
                 resting.append(thread)
                 continue
             order += 1
-            used += uses[taken]
             count += wide[taken]
-            heapq.heappush(running, (now + span[taken], order, taken, thread))
+            begun = now if thread == awake else now + wake_ns
+            heapq.heappush(running, (begun + span[taken], order, taken, thread))
         idle = resting
         if not running:
             break
         end, _, node, thread = heapq.heappop(running)
         if end > now:
-            lengths.append((end - now) * slowdown(used, cores))
+            lengths.append((end - now) * max(1.0, count / cores, cores_per_op / cores))
             counts.append(count)
-            busy.append(min(cores, used))
+            busy.append(min(cores, count * cores_per_op))
             now = end
-        used -= uses[node]
         count -= wide[node]
         ready.add(thread, freed(_released(node, waiting, inside, begin, nodes, through)))
         idle.insert(0, thread)
+        awake = thread
     ops = [0.0] * len(counts) if dispatch.serial else counts
     return _summed_up(np.array(lengths), np.array(ops), np.array(busy))
-
-
-def slowdown(wanted: float, cores: float) -> float:
-    """How many times as long work takes that could use `wanted` cores."""
-    return 1.0 if wanted <= cores else CROWDED * wanted / cores
 
 
 def _within(view: GraphView, chosen: Bools) -> tuple[list[int], dict[int, list[int]]]:

@@ -38,12 +38,10 @@ class Simulated:
     Attributes:
       step_ns: from the end of one step to that of the next.
       cpu_ns: CPU time of all threads meanwhile.
-      op_ns: time of all ops on the inter-op pool meanwhile, from the begin of each to its end.
     """
 
     step_ns: float
     cpu_ns: float
-    op_ns: float
 
 
 def simulate(pipeline: Pipeline, *, cores: int, pool: int, packs: bool = False) -> Simulated:
@@ -57,17 +55,16 @@ def simulate(pipeline: Pipeline, *, cores: int, pool: int, packs: bool = False) 
         to share them for a while after each wait.
     """
     if not any(stage.item_ns > 0 for stage in pipeline.all_stages):
-        return Simulated(step_ns=0.0, cpu_ns=0.0, op_ns=0.0)
+        return Simulated(step_ns=0.0, cpu_ns=0.0)
     machine = _Machine(cores, pool, packs)
     _start(machine, pipeline)
     machine.run_steps(_warm_up(pipeline, cores, pool, packs))
-    begun, used, ops = machine.now, machine.used_ns, machine.op_ns
+    begun, used = machine.now, machine.used_ns
     count = _counted(pipeline)
     machine.run_steps(count)
     return Simulated(
         step_ns=(machine.now - begun) / count,
         cpu_ns=(machine.used_ns - used) / count,
-        op_ns=(machine.op_ns - ops) / count,
     )
 
 
@@ -198,7 +195,6 @@ class _Machine:
     def __init__(self, cores: int, pool: int, packs: bool) -> None:
         self.now = 0.0
         self.used_ns = 0.0
-        self.op_ns = 0.0
         self.ready: deque[_Actor] = deque()
         self._cores = cores
         self._pool = pool
@@ -263,7 +259,7 @@ class _Machine:
 
     def _advance(self) -> None:
         """Goes to the next moment at which a piece of work or a wait ends."""
-        pooled, beside, used, ops = self._speeds()
+        pooled, beside, used = self._speeds()
         lasts = self._asleep[0][0] - self.now if self._asleep else math.inf
         for piece in self._working:
             lasts = min(lasts, piece.left_ns / (pooled if piece.ops else beside))
@@ -271,7 +267,6 @@ class _Machine:
             lasts = self._remember(lasts, used)
         self.now += lasts
         self.used_ns += lasts * used
-        self.op_ns += lasts * ops
         still = []
         for piece in self._working:
             piece.left_ns -= lasts * (pooled if piece.ops else beside)
@@ -283,8 +278,8 @@ class _Machine:
         while self._asleep and self._asleep[0][0] <= self.now + _NOTHING_NS:
             self.ready.append(heapq.heappop(self._asleep)[2])
 
-    def _speeds(self) -> tuple[float, float, float, float]:
-        """How fast work in the pool and beside it goes on, 1 is as alone; cores and ops in use."""
+    def _speeds(self) -> tuple[float, float, float]:
+        """How fast work in the pool and beside it goes on, 1 is as alone; and cores in use."""
         ops = in_pool = beside = 0.0
         for piece in self._working:
             if piece.ops:
@@ -301,7 +296,7 @@ class _Machine:
         used = wanted * share
         if share < 1.0 and cores < self._cores:
             share /= _CROWDED
-        return pooled * share, share, used, ops
+        return pooled * share, share, used
 
     def _remember(self, lasts: float, used: float) -> float:
         """Keeps the mean of cores in use; ends earlier when it reaches the next core's level."""

@@ -15,12 +15,14 @@ class Replay:
     """The traced steps, simulated as they were.
 
     Attributes:
-      measured_ms: a step, untraced.
-      simulated_ms: the same, simulated from the time and CPU time of ops alone.
+      measured_ms: a traced step, from one to the next.
+      simulated_ms: the same, simulated from the times of its ops.
+      untraced_ms: a step that was not traced.
     """
 
     measured_ms: float
     simulated_ms: float
+    untraced_ms: float
 
     @property
     def error(self) -> float:

@@ -78,7 +78,7 @@ def what_if(
         return _nothing(trace, traced, settings, _NOT_MEASURED)
     if abs(replay.error) > HOLDS:
         return _nothing(trace, traced, settings, _does_not_hold(replay), replay)
-    model = _Model(traced=traced, graphs=graphs, costs=costs, measured_ms=replay.measured_ms)
+    model = _Model(traced=traced, graphs=graphs, costs=costs, measured_ms=replay.untraced_ms)
     answers = [model.answer(scenario) for scenario in settings]
     found = [answer for answer in answers if isinstance(answer, Predicted)]
     return Predictions(
@@ -115,9 +115,22 @@ def _replay(trace: Trace, costs: Costs) -> Replay | None:
     if untraced is None or not untraced.step_ns:
         return None
     return Replay(
-        measured_ms=untraced.step_ns / 1e6,
+        measured_ms=_traced_ns(trace) / 1e6,
         simulated_ms=costs.replayed_ns / 1e6,
+        untraced_ms=untraced.step_ns / 1e6,
     )
+
+
+def _traced_ns(trace: Trace) -> float:
+    """Mean time from a traced step to the next of the same client, over the clients."""
+    steps = trace.steps()
+    own = steps.groupby("track")["start_ns"]
+    whole = (own.max() - own.min()).sum()
+    follow = len(steps) - steps["track"].nunique()
+    clients = steps["track"].nunique()
+    if not follow:
+        return float((steps["end_ns"] - steps["start_ns"]).mean())
+    return float(whole / follow / clients)
 
 
 def _does_not_hold(replay: Replay) -> str:

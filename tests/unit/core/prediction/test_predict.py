@@ -58,8 +58,8 @@ NEXT, PARSE, HASH, DENSE, TRAIN = (
     ("train", "AssignVariableOp"),
 )
 UNSTAGED_STEP = [(*NEXT, 10.0), (*PARSE, 2.0), (*HASH, 1.0), (*DENSE, 7.0), (*TRAIN, 0.5)]
-# what the executor does around an op, and a stage's thread around its ops
-OP, RUN = 0.0003, 0.06
+# what a stage's thread takes around its ops; around an op, in these traces, nothing
+OP, RUN = 0.0, 0.06
 
 
 def measured(step_ms: float, cpu_ms: float | None = None) -> UntracedSteps:
@@ -429,9 +429,9 @@ def test_ops_of_a_called_function_that_ran_side_by_side_take_the_time_of_the_cal
     costs = node_costs(dataclasses.replace(trace, events=events), view)
     call = view.number("call")
     assert costs.lanes is not None and costs.lanes[call] == 2
-    assert costs.span_ns[call] / 1e6 == pytest.approx(4 + OP)
-    assert costs.op_ns[call] / 1e6 == pytest.approx(8 + 2 * OP)
-    # one thread runs one after the other
+    assert costs.span_ns[call] / 1e6 == pytest.approx(4, rel=0.001)
+    assert costs.op_ns[call] / 1e6 == pytest.approx(8, rel=0.001)
+    # one thread runs one after the other, each faster with no other thread about
     serial = costs.dispatched(INLINE)
-    assert serial.span_ns[call] / 1e6 == pytest.approx(8, rel=0.001)
+    assert serial.span_ns[call] / 1e6 == pytest.approx(8 * INLINE.shares[0], rel=0.001)
     assert serial.lanes is None

@@ -124,7 +124,7 @@ def test_the_line_knows_its_places_and_what_they_give():
     assert [cut.label for cut in line] == [
         "nothing moves",
         "after next",
-        "after tower_0…tower_1/split",
+        "after tower_0/split and 1 more",
         "all that may run ahead",
     ]
     assert [cut.x for cut in line] == sorted(cut.x for cut in line)

@@ -95,7 +95,7 @@ def test_the_traced_setting_alone_is_no_choice():
 def test_where_everything_is_withheld_the_reason_comes_first():
     lost = predictions(
         found=(),
-        replay=Replay(measured_ms=41.2, simulated_ms=20.6),
+        replay=Replay(measured_ms=41.2, simulated_ms=20.6, untraced_ms=41.2),
         withheld=withheld(NO_MATCH, Optimizations(), STAGE),
     )
     view = predictions_view(lost)
