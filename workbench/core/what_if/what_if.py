@@ -164,13 +164,8 @@ class _Model:
         chosen = _chosen(known.boundary, costs, scenario, cores)
         found = predict(known.boundary, costs, chosen, cores=cores)
         if scenario.optimizations.executor == ExecutorPolicy.COST_MODEL:
-            # It keeps stock's order where that is the faster one.
             stock = costs.dispatched(dispatch_of(None))
-            found = min(
-                found,
-                predict(known.boundary, stock, chosen, cores=cores),
-                key=lambda each: each.step_ms,
-            )
+            found = _tried(predict(known.boundary, stock, chosen, cores=cores), found)
         return self._predicted(scenario, found, chosen)
 
     def _costs_of(self, scenario: Scenario, known: KnownGraph, boundary: Boundary) -> Costs:
@@ -200,6 +195,17 @@ class _Model:
             bound_ms=found.bound_ms,
             plan=_plan_words(chosen),
         )
+
+
+def _tried(stock: Prediction, ordered: Prediction) -> Prediction:
+    """What a cost model gives that keeps stock's order where that is the faster one.
+
+    It orders by averages that it has learned, and threads take nodes up when they can: half of what
+    a perfect order would give is what it gave on four models.
+    """
+    if ordered.step_ms >= stock.step_ms:
+        return stock
+    return dataclasses.replace(ordered, step_ms=(stock.step_ms + ordered.step_ms) / 2)
 
 
 def _half_interval(traced: Scenario, scenario: Scenario) -> float:

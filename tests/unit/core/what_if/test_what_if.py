@@ -18,6 +18,7 @@ from workbench.core.options import (
 )
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
+from workbench.core.what_if import what_if as what_if_module
 from workbench.core.what_if.predictions import Predictions
 from workbench.core.what_if.scenario import GraphKey, Scenario
 from workbench.core.what_if.traced_graph import traced_graph, uncut
@@ -59,6 +60,7 @@ STEP = [
 ON_STAGE = Scenario(optimizations=Optimizations(stage=StageOptions()))
 ON_SMART = Scenario(optimizations=Optimizations(smart_stage=SmartStageOptions()))
 ON_FUSED = Scenario(optimizations=Optimizations(fused_embeddings="v1"))
+ON_COST_MODEL = Scenario(optimizations=Optimizations(executor=ExecutorPolicy.COST_MODEL))
 ON_INLINE = Scenario(optimizations=Optimizations(executor=ExecutorPolicy.INLINE))
 
 
@@ -151,6 +153,22 @@ def test_nodes_that_only_a_fused_graph_has_cost_what_is_estimated_of_them():
     found = predicted(ON_FUSED, fused=known).of("fused V1")
     assert found is not None
     assert found.step_ms == pytest.approx(20.6 - 0.8, rel=0.005)
+
+
+def test_a_cost_model_gives_half_of_what_the_best_order_would(monkeypatch):
+    monkeypatch.setattr(what_if_module, "HOLDS", 10.0)
+    leaves = ("s", "t", "u", "v", "x")
+    lines = ["next = IteratorGetNext string", *(f"{leaf} = Neg(next)" for leaf in leaves)]
+    lines += ["y = Neg(x)", "train = AssignVariableOp(next, s, t, u, v, y)"]
+    step = [("next", "IteratorGetNext", 1.0), *((leaf, "Neg", 1.0) for leaf in (*leaves, "y"))]
+    step.append(("train", "AssignVariableOp", 1.0))
+    # on two threads stock takes x last, with y behind it: 1 + 4 + 1 ms, at best 1 + 3 + 1
+    untraced = UntracedSteps(steps=60, step_ns=6_100_000, cpu_ns=8_100_000)
+    trace = timed_trace(step, untraced=untraced, source_cores=0.0, inter_op_threads=2)
+    known = {GraphKey(): KnownGraph(boundary=uncut(graph("\n".join(lines))))}
+    found = what_if(trace, Scenario(), known, [ON_COST_MODEL]).of("cost model executor")
+    assert found is not None
+    assert found.step_ms == pytest.approx(5.6, rel=0.01)
 
 
 def test_what_the_program_does_not_build_is_withheld_with_the_reason():
