@@ -152,6 +152,8 @@ def test_a_picture_follows_the_theme_of_the_notebook(
     with lab_runs(lab_context, lab_server, notebook) as lab:
         lab.wait_until_done()
         page = lab.page
+        # each picture whole on the screen: what is below its edge is Lab's own ground
+        page.set_viewport_size({"width": 1280, "height": 2400})
         frames = page.locator(".jp-OutputArea iframe")
         for frame, kind in zip(frames.all(), ("timeline", "boundary"), strict=True):
             frame.content_frame.locator(f".wb-{kind}[data-wb-ready]").wait_for(timeout=30_000)
