@@ -40,6 +40,8 @@ class Costs:
       runs: float64 [nodes], how often each runs in a step; None where it is not known.
       dispatch: how the executor hands nodes to threads.
       wake_ns: until a thread that rests takes up a node.
+      unevenness: how much longer steps take whose ops vary from step to step than one of their
+        means: threads that share a step wait for the longer of two ops more often.
       scale: measured step time against the simulation of what was traced, where that cannot be
         explained otherwise; every prediction is multiplied by it.
       replayed_ns: of a step of what was traced, simulated without knowing how long it took; 0 where
@@ -60,6 +62,7 @@ class Costs:
     runs: np.ndarray | None = None
     dispatch: Dispatch = NORMAL
     wake_ns: float = 0.0
+    unevenness: float = 1.0
     scale: float = 1.0
     replayed_ns: float = 0.0
 
@@ -173,6 +176,8 @@ class Costs:
             dispatch=self.dispatch,
             wake_ns=self.wake_ns,
         )
+        if not self.dispatch.serial:
+            work = work.longer(self.unevenness)
         pooled = 0.0 if self.dispatch.serial else 1.0
         added = (unmatched_ns, pooled, min(float(cores), self.cores_per_op))
         return work.then(Work(pieces=(added,))) if unmatched_ns > 0 else work

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 
 import numpy as np
@@ -16,6 +17,8 @@ from workbench.core.trace.trace import Trace
 
 # A step this much longer than the median was disturbed and is left out.
 _DISTURBED = 1.5
+# Steps of which each node's time is kept.
+_SOME_STEPS = 8
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,6 +71,7 @@ class NodeSpans:
         next call, the medians.
       step_scales: time of all ops of each step against the mean.
       handling: what the executor took beside the ops.
+      each_step: float64 [nodes] of some steps, time of each node of the compute side in it.
     """
 
     step: SideSpans
@@ -76,6 +80,7 @@ class NodeSpans:
     client_ns: float
     step_scales: tuple[float, ...]
     handling: Handling
+    each_step: tuple[np.ndarray, ...] = ()
 
 
 def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
@@ -105,6 +110,7 @@ def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
         client_ns=_client_ns(trace, main),
         step_scales=_step_scales(main[~count.is_input[main["node"].to_numpy()]]),
         handling=handling_of(main),
+        each_step=count.each_step(main),
     )
 
 
@@ -174,6 +180,17 @@ class _Count:
             threads=threads,
             capacity=capacity,
         )
+
+    def each_step(self, events: pd.DataFrame) -> tuple[np.ndarray, ...]:
+        """What the nodes took in each of some steps, those that a graph lacks left out."""
+        node, _ = self._matched(False)
+        known = node >= 0
+        found = []
+        for _, own in itertools.islice(events.groupby("step"), _SOME_STEPS):
+            row, lasted = own["node"].to_numpy(), own["dur_ns"].to_numpy(float)
+            totals = np.bincount(row, weights=lasted, minlength=len(node)) * self._counts
+            found.append(np.bincount(node[known], weights=totals[known], minlength=len(self._view)))
+        return tuple(found)
 
     def inputs(self) -> tuple[InputSpans, ...]:
         """Runs of the inputs that the graph has."""

@@ -17,11 +17,12 @@ from workbench.core.graph.graph_view import GraphView
 from workbench.core.prediction.fit import fitted
 from workbench.core.prediction.input_costs import input_cost
 from workbench.core.prediction.node_costs import Costs
-from workbench.core.prediction.node_spans import node_spans
+from workbench.core.prediction.node_spans import NodeSpans, node_spans
 from workbench.core.prediction.pipeline_builder import candidate_pipeline
 from workbench.core.prediction.prediction import Prediction
 from workbench.core.simulation.dispatch import NORMAL, Dispatch
 from workbench.core.simulation.intra_op import splits_work
+from workbench.core.simulation.list_schedule import schedule
 from workbench.core.simulation.simulator import simulate
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
@@ -68,6 +69,7 @@ def node_costs(trace: Trace, view: GraphView, dispatch: Dispatch = NORMAL) -> Co
         splits=splits_work(view.ops, ns / np.maximum(runs, 1.0)),
         dispatch=dispatch,
     )
+    costs = dataclasses.replace(costs, unevenness=_unevenness(view, costs, seen))
     if not untraced.step_ns:
         return costs
     found = fitted(costs, view, seen, untraced)
@@ -105,3 +107,27 @@ def predict(
         bound_ms=float(bounds[slowest] * costs.scale / 1e6),
         limited_by=slowest,
     )
+
+
+def _unevenness(view: GraphView, costs: Costs, seen: NodeSpans) -> float:
+    """How much longer the steps took, scheduled one by one, than one of their means would."""
+    if costs.dispatch.serial or len(seen.each_step) < 2:
+        return 1.0
+    everything = np.ones(len(view), bool)
+    lanes = costs.lanes if costs.lanes is not None else np.ones(len(view))
+
+    def lasts(ns: np.ndarray) -> float:
+        return schedule(
+            view,
+            everything,
+            ns / lanes,
+            threads=costs.pool(costs.cores),
+            cores=costs.cores,
+            lanes=lanes,
+            dispatch=costs.dispatch,
+            wake_ns=costs.wake_ns,
+        ).alone_ns
+
+    of_mean = lasts(np.mean(seen.each_step, axis=0))
+    each = [lasts(ns) for ns in seen.each_step]
+    return max(1.0, float(np.mean(each) / of_mean)) if of_mean else 1.0

@@ -34,6 +34,10 @@ class Work:
         """Time of one inter-op thread that it takes."""
         return sum(length * ops for length, ops, _ in self.pieces)
 
+    def longer(self, by: float) -> Work:
+        """The same work, spread over so many times the time."""
+        return Work(pieces=tuple((ns * by, ops / by, cores / by) for ns, ops, cores in self.pieces))
+
     def then(self, after: Work) -> Work:
         """This, then that."""
         return Work(pieces=(*self.pieces, *after.pieces))

@@ -435,3 +435,18 @@ def test_ops_of_a_called_function_that_ran_side_by_side_take_the_time_of_the_cal
     serial = costs.dispatched(INLINE)
     assert serial.span_ns[call] / 1e6 == pytest.approx(8 * INLINE.shares[0], rel=0.001)
     assert serial.lanes is None
+
+
+def test_steps_whose_ops_vary_take_longer_than_one_of_their_means():
+    view = graph("a = Neg\nb = Neg\nend = AssignVariableOp(a, b)")
+    # a and b stand side by side on two threads; in turn one of them is the longer
+    one = [("a", "Neg", 6.0), ("b", "Neg", 2.0), ("end", "AssignVariableOp", 1.0)]
+    other = [("a", "Neg", 2.0), ("b", "Neg", 6.0), ("end", "AssignVariableOp", 1.0)]
+    varied = node_costs(timed_trace([one, other] * 6, inter_op_threads=2), view)
+    # 6 + 1 ms a step, of the means 4 + 1
+    assert varied.unevenness == pytest.approx(7 / 5)
+    even = node_costs(timed_trace(one, inter_op_threads=2), view)
+    assert even.unevenness == 1
+    # one thread waits for nobody
+    alone = node_costs(timed_trace([one, other] * 6, inter_op_threads=1), view)
+    assert alone.unevenness == pytest.approx(1)
