@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 import markupsafe
 
-from workbench.viz.boundary.picture import boundary_picture
+from workbench.viz.boundary.drawing.picture import boundary_picture
 from workbench.viz.boundary.view import BoundaryView
 from workbench.viz.style import assets
 

@@ -19,9 +19,9 @@ from workbench.core.planning.stage_plan import StagePlan
 from workbench.viz.boundary.areas import Area, Tensor, areas_of, behind, readers, unread
 from workbench.viz.boundary.basis import Basis, Shown, basis_of, shown_of
 from workbench.viz.boundary.boxes import BoxMaker, travel_words
-from workbench.viz.boundary.flow import Groups, flow_of
-from workbench.viz.boundary.flow_schema import FlowView
-from workbench.viz.boundary.known_cuts import CutTeller
+from workbench.viz.boundary.drawing.flow import Groups, flow_of
+from workbench.viz.boundary.drawing.flow_schema import FlowView
+from workbench.viz.boundary.drawing.known_cuts import CutTeller
 from workbench.viz.boundary.refusals import Refusals, refusals_of
 from workbench.viz.boundary.schema import (
     AreaView,

@@ -14,9 +14,9 @@ from workbench.core.planning.planner import cut_plan
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.errors import PlanError
-from workbench.viz.boundary.flow_schema import KnownCut
+from workbench.viz.boundary.drawing.flow_schema import KnownCut
+from workbench.viz.boundary.drawing.known_cuts import CutTeller
 from workbench.viz.boundary.html import boundary_static_html, packed
-from workbench.viz.boundary.known_cuts import CutTeller
 from workbench.viz.boundary.text import boundary_text
 from workbench.viz.boundary.view import BoundaryView, boundary_view_and_teller
 from workbench.viz.style import assets, still

@@ -20,10 +20,10 @@ from workbench.core.planning.planner import cut_plan, plan_of, plan_stages, weig
 from workbench.core.prediction.cut_prediction import predict_cut
 from workbench.core.prediction.node_costs import Costs
 from workbench.errors import PlanError
-from workbench.viz.boundary.crossing import crossing, line_points, pills
-from workbench.viz.boundary.flow_schema import BOX_HEIGHT, BOX_WIDTH
-from workbench.viz.boundary.known_cuts import closed, without
-from workbench.viz.boundary.placing import columns_of, placed, route
+from workbench.viz.boundary.drawing.crossing import crossing, line_points, pills
+from workbench.viz.boundary.drawing.flow_schema import BOX_HEIGHT, BOX_WIDTH
+from workbench.viz.boundary.drawing.known_cuts import closed, without
+from workbench.viz.boundary.drawing.placing import columns_of, placed, route
 from workbench.viz.boundary.view import boundary_view, boundary_view_and_teller
 from workbench.viz.boundary.widget import BoundaryWidget
 from workbench.viz.style import assets, format

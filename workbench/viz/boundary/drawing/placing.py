@@ -9,7 +9,7 @@ import collections
 import dataclasses
 from collections.abc import Sequence
 
-from workbench.viz.boundary.flow_schema import (
+from workbench.viz.boundary.drawing.flow_schema import (
     BOX_HEIGHT,
     BOX_WIDTH,
     COLUMN_GAP,

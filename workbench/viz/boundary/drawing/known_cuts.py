@@ -15,8 +15,8 @@ from workbench.core.prediction.cut_prediction import predict_cut
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import predict
 from workbench.core.prediction.prediction import Prediction
-from workbench.viz.boundary.flow_schema import EditView, FlowBox, KnownCut, Leaf
-from workbench.viz.boundary.leaves import Leaves
+from workbench.viz.boundary.drawing.flow_schema import EditView, FlowBox, KnownCut, Leaf
+from workbench.viz.boundary.drawing.leaves import Leaves
 from workbench.viz.style import format
 
 # Differences of which each is predicted by itself.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import html
 
-from workbench.viz.boundary.crossing import crossing, line_points, pills, share_ahead
-from workbench.viz.boundary.flow_schema import (
+from workbench.viz.boundary.drawing.crossing import crossing, line_points, pills, share_ahead
+from workbench.viz.boundary.drawing.flow_schema import (
     BOX_HEIGHT,
     BOX_WIDTH,
     COLUMN_GAP,

@@ -13,11 +13,18 @@ from workbench.core.graph.flow_order import GroupOrder
 from workbench.core.graph.graph_view import Bools, GraphView, Ints
 from workbench.viz.boundary.basis import Basis, Shown
 from workbench.viz.boundary.boxes import BoxMaker
-from workbench.viz.boundary.flow_schema import FlowBox, FlowView, KnownCut, Link
-from workbench.viz.boundary.known_cuts import CutTeller, line_cuts, predicted
-from workbench.viz.boundary.leaves import Leaves, leaves_of
-from workbench.viz.boundary.placing import Placed, column_x, columns_of, line_x, placed, route
-from workbench.viz.boundary.tensors import tensor_words
+from workbench.viz.boundary.drawing.flow_schema import FlowBox, FlowView, KnownCut, Link
+from workbench.viz.boundary.drawing.known_cuts import CutTeller, line_cuts, predicted
+from workbench.viz.boundary.drawing.leaves import Leaves, leaves_of
+from workbench.viz.boundary.drawing.placing import (
+    Placed,
+    column_x,
+    columns_of,
+    line_x,
+    placed,
+    route,
+)
+from workbench.viz.boundary.drawing.tensors import tensor_words
 
 # Columns of what may move, and of what stays behind those that read it.
 _MOVABLE_COLUMNS, _FURTHER_COLUMNS = 9, 3

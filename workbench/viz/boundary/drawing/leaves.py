@@ -11,8 +11,8 @@ import numpy as np
 from workbench.core.boundary.boundary import Boundary, Side
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView, Ints
-from workbench.viz.boundary.flow_schema import Leaf, Maker
-from workbench.viz.boundary.tensors import size_of
+from workbench.viz.boundary.drawing.flow_schema import Leaf, Maker
+from workbench.viz.boundary.drawing.tensors import size_of
 
 # More names than this are not kept in a page.
 MOST_NAMES = 4000

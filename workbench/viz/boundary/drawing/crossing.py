@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterable
 
-from workbench.viz.boundary.flow_schema import (
+from workbench.viz.boundary.drawing.flow_schema import (
     BOX_HEIGHT,
     BOX_WIDTH,
     COLUMN_GAP,
@@ -17,7 +17,7 @@ from workbench.viz.boundary.flow_schema import (
     FlowBox,
     FlowView,
 )
-from workbench.viz.boundary.placing import line_x
+from workbench.viz.boundary.drawing.placing import line_x
 
 _PILL_GAP = 22
 Point = tuple[int, int]
