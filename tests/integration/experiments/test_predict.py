@@ -96,6 +96,19 @@ def test_a_trace_alone_says_what_executors_give_and_not_what_stages_do(trace):
 
 
 @pytest.mark.usefixtures("held")
+def test_a_trace_with_fused_lookups_says_nothing_of_stock_ones():
+    fused = wb.Optimizations(fused_embeddings="v1")
+    trace = wb.trace(PROGRAM, fused, steps=3, warm_up_steps=2, progress=False)
+    found = wb.predict(trace, PROGRAM, ["fused_v2"], traced=fused, progress=False)
+    assert {each.label for each in found.found} == {"fused V1", "fused V2"}
+    (off,) = found.withheld
+    assert off.label == "off"
+    assert off.reason == (
+        "the trace has fused lookups, and what stock ones take is not known; trace without them"
+    )
+
+
+@pytest.mark.usefixtures("held")
 def test_ceilings_and_work_made_faster(trace):
     found = wb.ceilings(trace, PROGRAM, progress=False)
     assert {each.label for each in found.found} == {

@@ -36,8 +36,8 @@ class Predicted:
 
     Attributes:
       scenario: the setting.
-      step_ms: time of a step in the steady state. low_ms, high_ms: its 95 % interval, from how far
-        predictions of such changes were off.
+      step_ms: time of a step in the steady state. low_ms, high_ms: its interval, wider for
+        a setting that changes more.
       ratio, low, high: steps/s (samples/s where the batch has another size) against the traced
         setting's.
       limited_by: what bounds the step, such as "the step" or "the cores".

@@ -10,8 +10,9 @@ from workbench.experiments.program.toggles import FUSED_V1, FUSED_V2, SMART_STAG
 from workbench.experiments.worker.messages import Close, Open, Opened
 from workbench.experiments.worker.process import Worker, started_workers
 
-_NO_STAGE = "the program builds no stage when optimizations.stage is set"
-_NO_LOOKUP = "the program builds no embedding lookup through Workbench"
+# Why a program has no use for a toggle.
+NO_STAGE = "the program builds no stage when optimizations.stage is set"
+NO_LOOKUP = "the program builds no embedding lookup through Workbench"
 
 
 def without_effect(
@@ -30,13 +31,13 @@ def without_effect(
     with started_workers([(program.name, program)]) as workers:
         opened = _tried(workers[0], Optimizations(stage=stage))
         if isinstance(opened, str) or not opened.stages:
-            found[STAGE] = opened if isinstance(opened, str) else _NO_STAGE
+            found[STAGE] = opened if isinstance(opened, str) else NO_STAGE
         opened = _tried(workers[0], Optimizations(smart_stage=smart_stage))
         if isinstance(opened, str):
             found[SMART_STAGE] = opened
         opened = _tried(workers[0], Optimizations(fused_embeddings="v2"))
         if isinstance(opened, str) or not opened.fused_lookups:
-            why = opened if isinstance(opened, str) else _NO_LOOKUP
+            why = opened if isinstance(opened, str) else NO_LOOKUP
             found |= dict.fromkeys((FUSED_V1, FUSED_V2), why)
     return found
 

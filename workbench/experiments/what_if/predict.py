@@ -22,6 +22,7 @@ from workbench.core.what_if.scenario import GraphKey, Scenario
 from workbench.core.what_if.traced_graph import traced_graph
 from workbench.core.what_if.what_if import KnownGraph, what_if
 from workbench.errors import OptionError
+from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_STAGE
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import (
     AnyProgram,
@@ -34,9 +35,8 @@ from workbench.experiments.worker.messages import DescribeGraph, SampleIds
 from workbench.experiments.worker.process import Worker, started_workers
 
 _BATCHES = 10
-_NO_STAGE = "the program builds no stage when optimizations.stage is set"
-_NO_LOOKUP = "the program builds no embedding lookup through Workbench"
 _NO_PROGRAM = "what the program builds for it is not known without the program; give it"
+_NO_STOCK = "the trace has fused lookups, and what stock ones take is not known; trace without them"
 _NO_IDS = "the ids of a FunctionProgram cannot be fetched, which say what a fused lookup takes"
 
 
@@ -80,8 +80,8 @@ def predict(
       measured to.
 
     Raises:
-      OptionError: no program, an unknown toggle, or a number out of range.
-      TraceError: the trace has no steps.
+      OptionError: no trace, what is no program, an unknown toggle, or a number out of range.
+      TraceError: without a program the trace has a stage, or does not know which op feeds which.
       RunError, KeyboardInterrupt: as `compare`.
     """
     for name, number in (("cores", cores), ("inter_op_threads", inter_op_threads)):
@@ -183,9 +183,9 @@ def _known(
     wish = Optimizations(stage=stage if key.staged else None, fused_embeddings=key.fused)
     found = worker.call(DescribeGraph(optimizations=wish, options=smart_stage))
     if key.staged and not found.stages:
-        return KnownGraph(problem=_NO_STAGE)
+        return KnownGraph(problem=NO_STAGE)
     if key.fused and not found.fused_lookups:
-        return KnownGraph(problem=_NO_LOOKUP)
+        return KnownGraph(problem=NO_LOOKUP)
     return KnownGraph(boundary=found.boundary, problem=found.problem)
 
 
@@ -196,21 +196,23 @@ def _fused(
     traced: GraphKey,
     shown: Progress,
 ) -> dict[GraphKey, KnownGraph]:
-    """The graphs with fused lookups that were not traced, with what those cost."""
+    """The graphs whose lookups were not traced: of fused ones with what those cost."""
+    unfused = [key for key in graphs if traced.fused and not key.fused]
+    stock = dict.fromkeys(unfused, KnownGraph(problem=_NO_STOCK))
     fused = {
         key: each
         for key, each in graphs.items()
         if key.fused and key.fused != traced.fused and each.boundary is not None
     }
     if not fused:
-        return {}
+        return stock
     if isinstance(program, FunctionProgram):
-        return dict.fromkeys(fused, KnownGraph(problem=_NO_IDS))
+        return stock | dict.fromkeys(fused, KnownGraph(problem=_NO_IDS))
     shown.phase(f"Fetching the ids of {_BATCHES} batches")
     ids = worker.call(SampleIds(batches=_BATCHES)).ids
     shown.phase("Reading what fused lookups cost on this machine; measured where not yet known")
     costs = fused_costs()
-    return {key: _with_costs(each, costs, ids) for key, each in fused.items()}
+    return stock | {key: _with_costs(each, costs, ids) for key, each in fused.items()}
 
 
 def _with_costs(
