@@ -29,7 +29,7 @@ struct OpEvent {
 
   // Allocators align tensors to it, so no memory is lost where it is the unit.
   static constexpr int64_t kLineBytes = 64;
-  // Lines that hold so many bytes; more than 256 GB count as 256 GB.
+  // Lines that hold these bytes; more than 256 GB count as 256 GB.
   static uint32_t Lines(int64_t bytes) {
     const int64_t lines = (bytes + kLineBytes - 1) / kLineBytes;
     return uint32_t(std::min<int64_t>(lines, std::numeric_limits<uint32_t>::max()));

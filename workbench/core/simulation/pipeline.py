@@ -35,7 +35,7 @@ class Work:
         return sum(length * ops for length, ops, _ in self.pieces)
 
     def longer(self, by: float) -> Work:
-        """The same work, spread over so many times the time."""
+        """The same work, spread over `by` times the time."""
         return Work(pieces=tuple((ns * by, ops / by, cores / by) for ns, ops, cores in self.pieces))
 
     def then(self, after: Work) -> Work:
@@ -64,7 +64,7 @@ class Input:
     ahead: bool = False
 
     def scaled(self, by: float) -> Input:
-        """The same that waits and works so many times as long."""
+        """The same that waits and works `by` times as long."""
         pieces = tuple((ns * by, ops, cores) for ns, ops, cores in self.work.pieces)
         waits = tuple(ns * by for ns in self.waits_ns)
         return dataclasses.replace(self, waits_ns=waits, work=Work(pieces=pieces))

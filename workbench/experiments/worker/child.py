@@ -34,13 +34,14 @@ from workbench.experiments.worker.messages import (
     Opened,
     RunBlock,
     RunSteps,
+    SampledIds,
     SampleIds,
     Start,
     Steps,
     Stop,
     TraceSteps,
 )
-from workbench.experiments.worker.sampled_ids import SampledIds, sample_ids
+from workbench.experiments.worker.sampled_ids import sample_ids
 from workbench.experiments.worker.traced_steps import settle, traced_between
 
 if TYPE_CHECKING:

@@ -63,10 +63,7 @@ class ProgramSession:
         self._out_of_range = tf.errors.OutOfRangeError
         with tf.Graph().as_default() as graph:
             self._built = build_part(program, part, optimizations)
-            config = self._built.config
-            if hasattr(config, "to_stock"):
-                config = config.to_stock()
-            config = _on_executor(config or v1.ConfigProto(), optimizations.executor, recorded)
+            config = _on_executor(stock_config(self._built), optimizations.executor, recorded)
             config, self._plan = _with_plan(
                 graph, self._built, config, optimizations.smart_stage, sample=sample, plan=plan
             )
@@ -169,6 +166,16 @@ def build_part(program: Program, part: str, optimizations: Optimizations) -> Bui
         built = _require_built(getattr(program, part)(optimizations), program, part)
     v1.train.get_or_create_global_step()
     return built
+
+
+def stock_config(built: Built) -> Any:
+    """The config that its session gets; called in the graph in which it was built."""
+    import tensorflow as tf
+
+    config = built.config
+    if hasattr(config, "to_stock"):
+        config = config.to_stock()
+    return config or tf.compat.v1.ConfigProto()
 
 
 def _on_executor(config: Any, policy: ExecutorPolicy | str | None, recorded: bool) -> Any:

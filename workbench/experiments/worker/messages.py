@@ -6,16 +6,18 @@ They travel pickled between two processes of one user and are never saved.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
+from workbench.core.analysis.embedding_lens.tables import EmbeddingTable
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
 from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
-from workbench.experiments.worker.sampled_ids import SampledIds
 
 Result = TypeVar("Result")
 
@@ -102,6 +104,19 @@ class DescribedGraph:
     problem: str = ""
     fused_lookups: int = 0
     stages: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SampledIds:
+    """What a program's graph and its first batches tell of its tables.
+
+    Attributes:
+      tables: of the graph.
+      ids: of those whose ids could be fetched, by name.
+    """
+
+    tables: tuple[EmbeddingTable, ...]
+    ids: Mapping[str, IdStatistics]
 
 
 class Command(Generic[Result]):

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics, id_statistics
-from workbench.core.analysis.embedding_lens.tables import EmbeddingTable, find_tables
+from workbench.core.analysis.embedding_lens.id_statistics import id_statistics
+from workbench.core.analysis.embedding_lens.tables import find_tables
 from workbench.core.options import Optimizations
 from workbench.errors import RunError
 from workbench.experiments.program.program import Built, Program
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SampledIds:
-    """What a program's graph and its first batches tell of its tables.
-
-    Attributes:
-      tables: of the graph.
-      ids: of those whose ids could be fetched, by name.
-    """
-
-    tables: tuple[EmbeddingTable, ...]
-    ids: Mapping[str, IdStatistics]
+from workbench.experiments.worker.graph_session import build_part, stock_config
+from workbench.experiments.worker.messages import SampledIds
 
 
 def sample_ids(program: Program, batches: int) -> SampledIds:
@@ -40,10 +28,8 @@ def sample_ids(program: Program, batches: int) -> SampledIds:
 
     from workbench.core.tf_graph.import_graph import graph_view
 
-    v1 = tf.compat.v1
     with tf.Graph().as_default() as graph:
-        built = program.build(Optimizations())
-        v1.train.get_or_create_global_step()
+        built = build_part(program, "build", Optimizations())
         tables = find_tables(graph_view(graph))
         names = {name: graph.get_tensor_by_name(name) for table in tables for name in table.ids}
         got = _fetched(built, names, batches) if names else {}
@@ -71,12 +57,9 @@ def _fetched(built: Built, tensors: Mapping[str, Any], batches: int) -> dict[str
     from workbench.core.session.prefetch_hook import make_prefetch_hook
 
     got: dict[str, list[np.ndarray]] = {name: [] for name in tensors}
-    config = built.config
-    if hasattr(config, "to_stock"):
-        config = config.to_stock()
     hooks = [*built.hooks, make_prefetch_hook()]
     session_of = tf.compat.v1.train.MonitoredTrainingSession
-    with session_of(hooks=hooks, config=config) as session:
+    with session_of(hooks=hooks, config=stock_config(built)) as session:
         try:
             for _ in range(batches):
                 for name, values in session.run(tensors).items():

@@ -17,7 +17,7 @@ from workbench.viz.style import format
 
 # Further ones, which are nearest to the fewest nodes, have no row.
 MOST_CAUSES = 60
-# Of so many it is predicted what freeing them would give.
+# For this number of causes the gain of freeing them is predicted.
 MOST_FREED = 8
 # Blockers → how much shorter a step is without them, in ms.
 Gain = Callable[[Sequence[int]], float]

@@ -187,15 +187,7 @@ def _kinds(path: CriticalPath) -> Table:
 
 def _scopes(path: CriticalPath) -> Table:
     frame = path.by_scope()
-    shown = frame.head(_MOST_SCOPES)
-    rest = frame.iloc[_MOST_SCOPES:]
-    if len(rest):
-        row = {
-            "scope": _others_of(len(rest), "scope"),
-            "ns": rest["ns"].sum(),
-            "share": rest["share"].sum(),
-        }
-        shown = pd.concat([shown, pd.DataFrame([row])], ignore_index=True)
+    shown = _folded(frame, min(len(frame), _MOST_SCOPES), "scope", "scope")
     return _table("Ops by name scope", "Scope", shown["scope"].tolist(), shown, path)
 
 
@@ -204,10 +196,7 @@ def _features(path: CriticalPath) -> Table | None:
     if not len(frame):
         return None
     count = min(int((frame["share"] >= _TINY_SHARE).sum()), _MOST_SCOPES)
-    shown, rest = frame.iloc[:count], frame.iloc[count:]
-    if len(rest):
-        others = {"feature": _others_of(len(rest), "table"), **rest.sum(numeric_only=True)}
-        shown = pd.concat([shown, pd.DataFrame([others])], ignore_index=True)
+    shown = _folded(frame, count, "feature", "table")
     parts = list(PART_NAMES)
     rows = tuple(
         (
@@ -237,8 +226,14 @@ def _part_of(ns: int, wall_ns: int) -> str:
     return format.share(ns / wall_ns) if ns else format.UNKNOWN
 
 
-def _others_of(count: int, what: str) -> str:
-    return f"{format.integer(count)} other {what}" + "s" * (count != 1)
+def _folded(frame: pd.DataFrame, count: int, column: str, what: str) -> pd.DataFrame:
+    """The first rows, and the sum of the others as one more, which says how many they are."""
+    shown, rest = frame.iloc[:count], frame.iloc[count:]
+    if not len(rest):
+        return shown
+    name = f"{format.integer(len(rest))} other {what}" + "s" * (len(rest) != 1)
+    others = {column: name, **rest.sum(numeric_only=True)}
+    return pd.concat([shown, pd.DataFrame([others])], ignore_index=True)
 
 
 def _table(

@@ -15,7 +15,7 @@ from workbench.viz.predictions.withheld import Reason, reasons
 from workbench.viz.style import format
 from workbench.viz.style.plain_text import plain
 
-# Rows that are shown at once: so many of the best, and what has one toggle alone.
+# Rows that are shown at once: this number of the best, and what has one toggle alone.
 _BEST = 8
 # A list up to this long is shown as a whole.
 _SHORT = 15

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.builders.graphs import graph
+from tests.builders.small_models import MODEL, STAGED
 from tests.builders.traces import timed_trace
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import (
@@ -26,29 +27,6 @@ from workbench.core.simulation.pipeline import CORES, INPUT, STEP
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 
-MODEL = """
-it = IteratorV2
-next = IteratorGetNext(it) string
-parse = DecodeCSV(next)
-hash = StringToHashBucketFast(parse) int64
-w = VarHandleOp
-read = ReadVariableOp(w)
-dense = MatMul(read, hash)
-train = AssignVariableOp(w, dense)
-"""
-STAGED = """
-it = IteratorV2
-next = IteratorGetNext(it) string
-parse = DecodeCSV(next)
-owner = Placeholder int64
-put = WorkbenchBufferPut(owner, parse)
-take = WorkbenchBufferTake float32
-hash = StringToHashBucketFast(take) int64
-w = VarHandleOp
-read = ReadVariableOp(w)
-dense = MatMul(read, hash)
-train = AssignVariableOp(w, dense)
-"""
 NEXT, PARSE, HASH, DENSE, TRAIN = (
     ("next", "IteratorGetNext"),
     ("parse", "DecodeCSV"),

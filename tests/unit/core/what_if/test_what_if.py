@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from tests.builders.graphs import graph
+from tests.builders.small_models import MODEL, STAGED
 from tests.builders.traces import START_NS, timed_trace
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
@@ -25,30 +26,7 @@ from workbench.core.what_if.traced_graph import traced_graph, uncut
 from workbench.core.what_if.what_if import KnownGraph, what_if
 from workbench.errors import OptionError, TraceError
 
-PLAIN = """
-it = IteratorV2
-next = IteratorGetNext(it) string
-parse = DecodeCSV(next)
-hash = StringToHashBucketFast(parse) int64
-w = VarHandleOp
-read = ReadVariableOp(w)
-dense = MatMul(read, hash)
-train = AssignVariableOp(w, dense)
-"""
-STAGED = """
-it = IteratorV2
-next = IteratorGetNext(it) string
-parse = DecodeCSV(next)
-owner = Placeholder int64
-put = WorkbenchBufferPut(owner, parse)
-take = WorkbenchBufferTake float32
-hash = StringToHashBucketFast(take) int64
-w = VarHandleOp
-read = ReadVariableOp(w)
-dense = MatMul(read, hash)
-train = AssignVariableOp(w, dense)
-"""
-FUSED = PLAIN.replace("hash = String", "other = String").replace("read, hash", "read, other")
+FUSED = MODEL.replace("hash = String", "other = String").replace("read, hash", "read, other")
 # 0.1 ms of the client, then these: 20.6 ms
 STEP = [
     ("next", "IteratorGetNext", 10.0),
@@ -77,7 +55,7 @@ def predicted(
     *scenarios: Scenario, trace: Trace | None = None, **graphs: KnownGraph
 ) -> Predictions:
     known = {
-        GraphKey(): KnownGraph(boundary=boundary(PLAIN)),
+        GraphKey(): KnownGraph(boundary=boundary(MODEL)),
         GraphKey(staged=True): KnownGraph(boundary=boundary(STAGED)),
     }
     if "fused" in graphs:
@@ -182,7 +160,7 @@ def test_what_the_program_does_not_build_is_withheld_with_the_reason():
 
 
 def test_where_nothing_may_run_ahead_only_stages_are_withheld():
-    plain = KnownGraph(boundary=uncut(boundary(PLAIN).view), problem="no input was found")
+    plain = KnownGraph(boundary=uncut(boundary(MODEL).view), problem="no input was found")
     found = what_if(traced(), Scenario(), {GraphKey(): plain}, [ON_SMART, ON_INLINE])
     assert [each.label for each in found.found] == ["inline executor", "off"]
     assert [each.reason for each in found.withheld] == ["no input was found"]
