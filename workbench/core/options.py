@@ -228,14 +228,24 @@ class Optimizations:
         Workbench; None builds stock ones.
       executor: the executor policy of the program's session, or its name; None takes TensorFlow's
         own executor.
+      inter_op_threads, intra_op_threads: threads that run ops, and threads inside one op; None
+        leaves what the program's config says.
+      batch_size: rows of a batch, of a program that can be built with another one; None leaves
+        the program's own.
     """
 
     stage: StageOptions | None = None
     smart_stage: SmartStageOptions | None = None
     fused_embeddings: str | None = None
     executor: ExecutorPolicy | str | None = None
+    inter_op_threads: int | None = None
+    intra_op_threads: int | None = None
+    batch_size: int | None = None
 
     def __post_init__(self) -> None:
+        for name in ("inter_op_threads", "intra_op_threads", "batch_size"):
+            if getattr(self, name) is not None:
+                _at_least(self, name, 1)
         if self.fused_embeddings not in (None, "v1", "v2"):
             raise OptionError(
                 f"Optimizations.fused_embeddings is {self.fused_embeddings!r}; expected 'v1', "
@@ -244,14 +254,42 @@ class Optimizations:
         if self.executor is not None:
             object.__setattr__(self, "executor", ExecutorPolicy(self.executor))
 
-    def label(self) -> str:
-        """A short name of this setting, as tables and lanes show it."""
+    def label(self, *, in_full: bool = False) -> str:
+        """A short name of this setting, as tables and lanes show it.
+
+        Args:
+          in_full: with the capacities and threads of its stages, where they are not the default.
+        """
         fused = f"fused {self.fused_embeddings}".replace("v", "V")
         executor = f"{self.executor} executor".replace("_", " ")
+        own, smart = "", ""
+        if in_full:
+            own = _of_stage(self.stage, StageOptions())
+            smart = _of_stage(self.smart_stage, SmartStageOptions())
         on = [
-            ("stage", self.stage),
-            ("smart stage", self.smart_stage),
+            (f"stage{own}", self.stage),
+            (f"smart stage{smart}", self.smart_stage),
             (fused, self.fused_embeddings),
             (executor, self.executor),
+            (f"{self.inter_op_threads} inter-op threads", self.inter_op_threads),
+            (f"{self.intra_op_threads} intra-op threads", self.intra_op_threads),
+            (f"batch {self.batch_size}", self.batch_size),
         ]
         return " + ".join(name for name, options in on if options is not None) or "off"
+
+
+def _of_stage(
+    options: StageOptions | SmartStageOptions | None,
+    usual: StageOptions | SmartStageOptions,
+) -> str:
+    """What of a stage's options is not as usual, in brackets: " (capacity 2, 2 threads)"."""
+    if options is None or options == usual:
+        return ""
+    said = []
+    if options.capacity != usual.capacity:
+        said.append(f"capacity {options.capacity}")
+    if options.num_threads != usual.num_threads:
+        said.append(f"{options.num_threads} thread" + "s" * (options.num_threads != 1))
+    if options.use_stage_subgraph_thread_pool:
+        said.append("own thread pool")
+    return f" ({', '.join(said)})" if said else ""

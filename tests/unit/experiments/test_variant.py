@@ -116,3 +116,26 @@ def test_a_plan_that_moves_nothing_does_not_speak_for_the_rest_of_its_variant():
         "step (keep stage: it holds all that may run ahead), so what it measures is stage + fused "
         "V2 + cost model executor."
     )
+
+
+def test_settings_are_variants_too_and_alike_ones_are_named_in_full():
+    deep = Optimizations(smart_stage=SmartStageOptions(capacity=2, num_threads=2))
+    made = variants_of(["smart_stage", deep], STAGE, SmartStageOptions())
+    assert [each.label for each in made] == [
+        *("off", "smart stage", "smart stage (capacity 2, 2 threads)")
+    ]
+    assert made[2].optimizations == deep
+
+
+def test_settings_that_names_do_not_tell_apart_are_refused():
+    kept = Optimizations(smart_stage=SmartStageOptions(keep=("hash",)))
+    with pytest.raises(OptionError, match="two settings are both called 'smart stage'"):
+        variants_of(["smart_stage", kept], STAGE, SmartStageOptions())
+
+
+def test_a_baseline_of_ones_own_may_stand_alone():
+    inline = Optimizations(executor="inline", inter_op_threads=2, batch_size=64)
+    (alone,) = variants_of([], STAGE, SMART, inline)
+    assert alone.label == "inline executor + 2 inter-op threads + batch 64"
+    assert "64 rows" in alone.notes()[0]
+    assert "samples a second" in alone.notes()[0]

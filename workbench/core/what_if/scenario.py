@@ -55,6 +55,31 @@ class Scenario:
         return " + ".join(named if named and toggles == "off" else [toggles, *named])
 
 
+def scenario_of(optimizations: Optimizations, traced_batch: int | None = None) -> Scenario:
+    """The scenario of a setting: its threads and its batch are those of the session and the data.
+
+    Intra-op threads are left out: nothing is predicted of them.
+
+    Args:
+      optimizations: the setting.
+      traced_batch: rows of a batch of the trace; None where that is not known.
+
+    Raises:
+      OptionError: the setting has another size of a batch, and that of the trace is not known.
+    """
+    batch = optimizations.batch_size
+    if batch and not traced_batch:
+        raise OptionError(f"batches of {batch} rows: how many those of the trace have is not known")
+    toggles = dataclasses.replace(
+        optimizations, inter_op_threads=None, intra_op_threads=None, batch_size=None
+    )
+    return Scenario(
+        optimizations=toggles,
+        inter_op_threads=optimizations.inter_op_threads,
+        batch_ratio=batch / traced_batch if batch and traced_batch else 1.0,
+    )
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GraphKey:
     """What decides which graph a program builds.

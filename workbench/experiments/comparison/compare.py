@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from workbench.core.options import SmartStageOptions, StageOptions, require_at_least
+from workbench.core.options import (
+    Optimizations,
+    SmartStageOptions,
+    StageOptions,
+    require_at_least,
+)
 from workbench.errors import OptionError
 from workbench.experiments.comparison.applicable_toggles import without_effect
 from workbench.experiments.comparison.environment import usable_cores
@@ -30,9 +35,10 @@ from workbench.experiments.program.variant import Variant, variants_of
 
 def compare(
     program: AnyProgram,
-    toggles: Sequence[str] | None = None,
+    toggles: Sequence[str | Optimizations] | None = None,
     *,
     all: bool = False,
+    baseline: Optimizations | None = None,
     stage: StageOptions | None = None,
     smart_stage: SmartStageOptions | None = None,
     budget_s: float = 60.0,
@@ -55,11 +61,13 @@ def compare(
         "smart_stage", a plan for the program without it; "fused_v1" and "fused_v2", its embedding
         lookups fused; "inline_executor" and "cost_model_executor", its session on that executor;
         and several joined by "+", such as "stage+smart_stage", a plan for the program with its own
-        stage. None means "stage" and "smart_stage".
+        stage. Or settings, as `Optimizations`. None means "stage" and "smart_stage".
       all: in place of toggles, measures every toggle alone, and together those that suit each
         other. Those that the program has no use for are left out, and a note says why. Where the
         memory is too small for all at the same time, they are measured in groups, each beside the
         baseline, and a note says so.
+      baseline: the setting that the others are compared with; None means all off. With it, no
+        toggle at all measures it alone.
       stage: options of the stage; None means the defaults.
       smart_stage: options of the smart stage; None means the defaults.
       budget_s: seconds for the whole call: starting, checking, warming up, blocks and traces are
@@ -81,7 +89,7 @@ def compare(
       progress: True shows lines on stderr, False none, a function is called with each.
 
     Returns:
-      The Comparison; its baseline is the variant "off".
+      The Comparison; its baseline is the first variant.
 
     Raises:
       OptionError: an unknown toggle, toggles beside `all`, a number out of range, or a toggle that
@@ -93,7 +101,7 @@ def compare(
     require_program(program)
     toggles_to_run = _chosen_toggles(program, toggles, all)
     options = (stage or StageOptions(), smart_stage or SmartStageOptions())
-    variants = variants_of(toggles_to_run, *options)
+    variants = variants_of(toggles_to_run, *options, baseline)
     require_at_least("trace_steps", trace_steps, 0)
     require_at_least("equivalence_steps", equivalence_steps, 0)
     require_step_stats(program, step_stats)
@@ -107,7 +115,7 @@ def compare(
         shown.phase(_expected(variants, all, budget_s, equivalence_steps))
         if all:
             left_out = without_effect(program, *options, shown)
-            variants = variants_of(every_toggle(left_out), *options)
+            variants = variants_of(every_toggle(left_out), *options, baseline)
             groups = groups_that_fit(variants, largest_child_bytes(), free_bytes())
         runs = [
             run_interleaved(
@@ -128,15 +136,15 @@ def compare(
         program,
         runs,
         seed=seed,
-        command=command or _call(program, wished, stage, smart_stage, budget_s),
+        command=command or _call(program, wished, stage, smart_stage, baseline, budget_s),
         settings={"budget_s": budget_s, "took_s": round(budget.spent_s(), 1)},
         left_out=left_out,
     )
 
 
 def _chosen_toggles(
-    program: AnyProgram, toggles: Sequence[str] | None, all_of_them: bool
-) -> tuple[str, ...]:
+    program: AnyProgram, toggles: Sequence[str | Optimizations] | None, all_of_them: bool
+) -> tuple[str | Optimizations, ...]:
     if all_of_them and toggles is not None:
         raise OptionError(
             f"all=True measures every toggle, and toggles is {toggles!r}; give one of the two"
@@ -145,7 +153,7 @@ def _chosen_toggles(
         return every_toggle()
     if toggles is None:
         return usual_toggles(program)
-    return (toggles,) if isinstance(toggles, str) else tuple(toggles)
+    return (toggles,) if isinstance(toggles, str | Optimizations) else tuple(toggles)
 
 
 def _expected(
@@ -164,12 +172,14 @@ def _expected(
 
 def _call(
     program: AnyProgram,
-    toggles: tuple[str, ...] | None,
+    toggles: tuple[str | Optimizations, ...] | None,
     stage: StageOptions | None,
     smart_stage: SmartStageOptions | None,
+    baseline: Optimizations | None,
     budget_s: float,
 ) -> str:
     what = "all=True" if toggles is None else repr(toggles)
     chosen = f", stage={stage!r}" if stage else ""
     chosen += f", smart_stage={smart_stage!r}" if smart_stage else ""
+    chosen += f", baseline={baseline!r}" if baseline else ""
     return f"workbench.compare({program.name}, {what}{chosen}, budget_s={budget_s:g})"

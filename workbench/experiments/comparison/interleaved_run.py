@@ -133,7 +133,11 @@ def _checks(
 ) -> list[Equivalence]:
     """Whether training stays the same; the first steps of the sessions to measure are compared."""
     checks: list[Equivalence] = []
-    if steps:
+    batch = variants[0].optimizations.batch_size
+    pairs = list(zip(variants, workers, strict=True))
+    alike = [(v, worker) for v, worker in pairs if v.optimizations.batch_size == batch]
+    variants, workers = [v for v, _ in alike], [worker for _, worker in alike]
+    if steps and len(variants) > 1:
         progress.phase("Checking that training stays the same")
         if opened.has_loss:
             checks += compare_losses(

@@ -11,7 +11,7 @@ from workbench.experiments.comparison.interleaved_run import InterleavedRun
 from workbench.experiments.comparison.results import Comparison, MeasuredVariant, Ratio
 from workbench.experiments.measurement.bounds import bounds_of
 from workbench.experiments.measurement.statistics import mean_interval, ratio_interval, verdict
-from workbench.experiments.program.function_program import AnyProgram
+from workbench.experiments.program.function_program import AnyProgram, own_batch_size
 from workbench.experiments.program.variant import LEARNING, Variant
 
 
@@ -41,7 +41,9 @@ def summary(
         program=program.name,
         variants=tuple(variants),
         baseline=first.variants[0].label,
-        ratios=tuple(_ratio(run, variant, seed) for run in runs for variant in run.variants[1:]),
+        ratios=tuple(
+            _ratio(program, run, variant, seed) for run in runs for variant in run.variants[1:]
+        ),
         equivalence=tuple(check for run in runs for check in run.checks),
         bounds=bounds_of(first.variants, first.measured, seed),
         environment=environment(first.opened),
@@ -98,9 +100,11 @@ def _with_notes(
     return dataclasses.replace(baseline, notes=(*baseline.notes, *notes))
 
 
-def _ratio(run: InterleavedRun, variant: Variant, seed: int) -> Ratio:
-    baseline = run.measured[run.variants[0].label]
-    interval = ratio_interval(run.measured[variant.label].rates, baseline.rates, seed)
+def _ratio(program: AnyProgram, run: InterleavedRun, variant: Variant, seed: int) -> Ratio:
+    first = run.variants[0]
+    steps = ratio_interval(run.measured[variant.label].rates, run.measured[first.label].rates, seed)
+    # Of samples where a step has more of them.
+    interval = steps.scaled(_batch(program, variant) / _batch(program, first))
     return Ratio(
         label=variant.label,
         ratio=interval.value,
@@ -109,6 +113,11 @@ def _ratio(run: InterleavedRun, variant: Variant, seed: int) -> Ratio:
         verdict=verdict(interval),
         predicted=variant.predicted,
     )
+
+
+def _batch(program: AnyProgram, variant: Variant) -> float:
+    """Rows of a batch; 1 where they do not count, since all variants have as many."""
+    return variant.optimizations.batch_size or own_batch_size(program) or 1
 
 
 def _by_label(runs: Sequence[InterleavedRun], field: str) -> dict[str, int]:

@@ -58,6 +58,10 @@ class Interval:
     low: float
     high: float
 
+    def scaled(self, factor: float) -> Interval:
+        """The same times a number above 0."""
+        return Interval(value=factor * self.value, low=factor * self.low, high=factor * self.high)
+
 
 def plan_blocks(
     step_ns: Sequence[float],

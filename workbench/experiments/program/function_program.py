@@ -7,6 +7,7 @@ may live in a notebook cell.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -32,12 +33,14 @@ class FunctionProgram:
         the loss, a scalar, or a dict with it as "loss" and, if batches are to be compared too, a
         scalar integer that tells a batch from any other as "fingerprint". Without a loss, losses
         are not compared. Or (model, dataset) with a compiled Keras model: its `train_step` is run,
-        after one step of `fit` that builds its weights.
+        after one step of `fit` that builds its weights. Where it has a parameter `batch_size`, the
+        size of a batch can be chosen; its default, or the "batch_size" of `settings`, is the
+        program's own.
       settings: what else a reader of the report must know, such as the size of a batch.
     """
 
     name: str
-    make: Callable[[], tuple[Any, Any]]
+    make: Callable[..., tuple[Any, Any]]
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     # A function has no parts: T_input and T_compute cannot be told apart in it.
@@ -99,12 +102,38 @@ def usual_toggles(program: AnyProgram) -> tuple[str, ...]:
     return tuple(possible) if isinstance(program, FunctionProgram) else USUAL
 
 
+_NO_BATCH_SIZE = {
+    Program: "does not say which size its batches have; give settings={'batch_size': …}, and build "
+    "with optimizations.batch_size where that is not None",
+    FunctionProgram: "cannot be made with another size of its batches; give make a parameter "
+    "batch_size with a default",
+}
+
+
+def own_batch_size(program: AnyProgram) -> int | None:
+    """Rows of a batch where nothing else is wished for; None where that cannot be chosen."""
+    size = program.settings.get("batch_size")
+    if isinstance(program, FunctionProgram):
+        try:
+            parameter = inspect.signature(program.make).parameters.get("batch_size")
+        except (TypeError, ValueError):
+            return None
+        if parameter is None:
+            return None
+        if parameter.default is not inspect.Parameter.empty:
+            size = size or parameter.default
+    return size if isinstance(size, int) and size > 0 else None
+
+
 def require_possible(program: AnyProgram, optimizations: Optimizations) -> None:
     """Requires that a program can have these optimizations at all.
 
     Raises:
-      OptionError: a stage of the user's own in a function.
+      OptionError: a stage of the user's own in a function, or another size of a batch where the
+        program does not say its own.
     """
+    if optimizations.batch_size and own_batch_size(program) is None:
+        raise OptionError(f"program {program.name!r} {_NO_BATCH_SIZE[type(program)]}")
     if isinstance(program, FunctionProgram) and optimizations.stage:
         raise OptionError(
             f"program {program.name!r} is a FunctionProgram, and the toggle 'stage' stands for a "

@@ -52,7 +52,9 @@ class Program:
       build_input: builds a step that only fetches the input; its time is T_input.
       build_compute: builds a step on input that lies ready; its time is T_compute. With both, the
         bound 1 / max(T_input, T_compute) is measured.
-      settings: what else a reader of the report must know, such as the size of a batch.
+      settings: what else a reader of the report must know. Its "batch_size" says that the
+        functions build with `optimizations.batch_size` where that is not None, so that the size
+        of a batch can be chosen.
     """
 
     name: str

@@ -83,6 +83,18 @@ class Variant:
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of its numbers should know, a sentence each."""
+        return (*self._notes_of_batch(), *self._notes_of_plan())
+
+    def _notes_of_batch(self) -> tuple[str, ...]:
+        if self.optimizations.batch_size is None:
+            return ()
+        return (
+            f"{self.label[:1].upper()}{self.label[1:]}: its batches have "
+            f"{self.optimizations.batch_size} rows, so its ratio is of samples a second, and "
+            "neither losses nor batches were compared.",
+        )
+
+    def _notes_of_plan(self) -> tuple[str, ...]:
         if self.plan is None or self.plan.stages:
             return ()
         # The plan speaks of the smart stage alone, not of what else the variant switches on.
@@ -108,15 +120,38 @@ class Variant:
 
 
 def variants_of(
-    toggles: Sequence[str], stage: StageOptions, smart_stage: SmartStageOptions
+    toggles: Sequence[str | Optimizations],
+    stage: StageOptions,
+    smart_stage: SmartStageOptions,
+    baseline: Optimizations | None = None,
 ) -> list[Variant]:
-    """The baseline and one variant for each toggle.
+    """The baseline and one variant for each toggle or setting.
+
+    Args:
+      toggles: names as of `compare`, or settings.
+      stage, smart_stage: options of what a name switches on.
+      baseline: what the others are compared with; None is all off.
 
     Raises:
-      OptionError: no toggle, an unknown one, or some that exclude each other.
+      OptionError: no toggle, an unknown one, some that exclude each other, or settings that have
+        the same name.
     """
-    if not toggles:
+    if not toggles and baseline is None:
         raise OptionError(f"no toggle was given; expected one of {', '.join(TOGGLES)}")
-    wished = [optimizations_of(toggle, stage, smart_stage) for toggle in toggles]
-    wishes = list(dict.fromkeys([Optimizations(), *wished]))
-    return [Variant(label=wish.label(), optimizations=wish) for wish in wishes]
+    wished = [
+        each if isinstance(each, Optimizations) else optimizations_of(each, stage, smart_stage)
+        for each in toggles
+    ]
+    wishes = list(dict.fromkeys([baseline or Optimizations(), *wished]))
+    labels = [wish.label() for wish in wishes]
+    if len(set(labels)) < len(labels):
+        labels = [wish.label(in_full=True) for wish in wishes]
+    twice = [label for label in labels if labels.count(label) > 1]
+    if twice:
+        raise OptionError(
+            f"two settings are both called {twice[0]!r}: they differ only in options that names do "
+            "not tell; compare them one after the other"
+        )
+    return [
+        Variant(label=label, optimizations=wish) for label, wish in zip(labels, wishes, strict=True)
+    ]

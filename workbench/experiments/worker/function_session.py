@@ -51,9 +51,10 @@ class FunctionSession:
         self._name = program.name
         self._policy = optimizations.executor or (ExecutorPolicy.NORMAL if recorded else None)
         self._plan: StagePlan | None = None
+        _set_threads(optimizations)
         tf.keras.utils.set_random_seed(_SEED)
         with fused_embeddings(optimizations.fused_embeddings):
-            training = training_step(program)
+            training = training_step(program, optimizations.batch_size)
             # Traced for any element, and outside of an executor's context: what runs is the same
             # function with and without a stage, under each policy.
             function = training.concrete()
@@ -224,3 +225,12 @@ class _StagedLoop:
         self.restart()
         self._run = self._runners.start(iter(self._dataset))
         return self._run.step()
+
+
+def _set_threads(optimizations: Optimizations) -> None:
+    """Sets the process's numbers of threads, before its runtime begins."""
+    threading = tf.config.threading
+    if optimizations.inter_op_threads:
+        threading.set_inter_op_parallelism_threads(optimizations.inter_op_threads)
+    if optimizations.intra_op_threads:
+        threading.set_intra_op_parallelism_threads(optimizations.intra_op_threads)

@@ -18,13 +18,13 @@ _EXPECTED = (
 )
 
 
-def training_step(program: FunctionProgram) -> TrainingStep:
-    """Calls a program's `make`.
+def training_step(program: FunctionProgram, batch_size: int | None = None) -> TrainingStep:
+    """Calls a program's `make`, with a batch size where one is wished for.
 
     Raises:
       OptionError: it returned something else than a step or a model, and a dataset.
     """
-    returned = program.make()
+    returned = program.make(batch_size=batch_size) if batch_size else program.make()
     who = f"program {program.name!r}: make"
     if not tf.executing_eagerly():
         raise OptionError(

@@ -63,7 +63,8 @@ class ProgramSession:
         self._out_of_range = tf.errors.OutOfRangeError
         with tf.Graph().as_default() as graph:
             self._built = build_part(program, part, optimizations)
-            config = _on_executor(stock_config(self._built), optimizations.executor, recorded)
+            config = _with_threads(stock_config(self._built), optimizations)
+            config = _on_executor(config, optimizations.executor, recorded)
             config, self._plan = _with_plan(
                 graph, self._built, config, optimizations.smart_stage, sample=sample, plan=plan
             )
@@ -176,6 +177,17 @@ def stock_config(built: Built) -> Any:
     if hasattr(config, "to_stock"):
         config = config.to_stock()
     return config or tf.compat.v1.ConfigProto()
+
+
+def _with_threads(config: Any, optimizations: Optimizations) -> Any:
+    """The session's config with the numbers of threads that are wished for."""
+    threads = type(config)(
+        inter_op_parallelism_threads=optimizations.inter_op_threads or 0,
+        intra_op_parallelism_threads=optimizations.intra_op_threads or 0,
+    )
+    # What is 0 there is left as it is.
+    config.MergeFrom(threads)
+    return config
 
 
 def _on_executor(config: Any, policy: ExecutorPolicy | str | None, recorded: bool) -> Any:

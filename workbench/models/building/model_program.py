@@ -48,5 +48,8 @@ class _Part:
     options: ModelOptions
 
     def __call__(self, optimizations: Optimizations) -> Built:
-        built: Built = getattr(self.graph(), self.part)(self.options, optimizations)
+        options = self.options
+        if optimizations.batch_size:
+            options = dataclasses.replace(options, batch_size=optimizations.batch_size)
+        built: Built = getattr(self.graph(), self.part)(options, optimizations)
         return built
