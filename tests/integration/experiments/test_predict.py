@@ -10,7 +10,7 @@ import workbench as wb
 from workbench.core.what_if import what_if
 from workbench.core.what_if.fused_costs import FusedCosts
 from workbench.errors import OptionError, TraceError
-from workbench.experiments.what_if import fused_calibration, predict
+from workbench.experiments.what_if import fused_calibration, known_graphs
 
 ROWS, DIM, BATCH = 500, 8, 256
 LOOKUP_OPS = ("PreLookUp", "PruneInvalidAndFillEmptyRows", "UniqueWithCounts", "LocalLookUp")
@@ -53,7 +53,7 @@ def trace():
 def held(monkeypatch):
     """A busy machine must not withhold what is looked at here, nor be measured."""
     monkeypatch.setattr(what_if, "HOLDS", 100.0)
-    monkeypatch.setattr(predict, "fused_costs", lambda: COSTS)
+    monkeypatch.setattr(known_graphs, "fused_costs", lambda: COSTS)
 
 
 @pytest.mark.usefixtures("held")
