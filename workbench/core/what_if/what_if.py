@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 from workbench.core.boundary.boundary import Boundary, Side
 from workbench.core.boundary.candidates import (
@@ -104,6 +105,8 @@ def predictor(trace: Trace, traced: Scenario, graphs: Mapping[GraphKey, KnownGra
 class Predictor:
     """What one trace says of a program; a setting more is predicted in milliseconds.
 
+    Answers are kept, and so is what was worked out on the way to them.
+
     Attributes:
       title: of the trace.
       traced: the setting that it was taken in.
@@ -139,6 +142,15 @@ class Predictor:
         Raises:
           OptionError: its graph has no node of the work that is to be faster.
         """
+        if scenario not in self._answers:
+            self._answers[scenario] = self._answer(scenario)
+        return self._answers[scenario]
+
+    @functools.cached_property
+    def _answers(self) -> dict[Scenario, Predicted | Withheld]:
+        return {}
+
+    def _answer(self, scenario: Scenario) -> Predicted | Withheld:
         if self.problem:
             return Withheld(scenario=scenario, reason=self.problem)
         known = self.graphs.get(scenario.graph)
@@ -158,12 +170,21 @@ class Predictor:
         return self._predicted(scenario, found, chosen)
 
     def _costs_of(self, scenario: Scenario, boundary: Boundary) -> Costs:
-        costs = self.costs[scenario.graph]
-        costs = costs.dispatched(dispatch_of(scenario.optimizations.executor))
-        if scenario.inter_op_threads:
-            costs = dataclasses.replace(costs, inter_op_threads=scenario.inter_op_threads)
-        costs = costs_at_batch(costs, boundary.view, scenario.batch_ratio)
-        return faster_costs(costs, boundary.view, scenario.faster)
+        """What the nodes cost under a setting; kept, with what was worked out from them."""
+        executor = scenario.optimizations.executor
+        threads, ratio = scenario.inter_op_threads, scenario.batch_ratio
+        wanted = (scenario.graph, executor, threads, ratio, scenario.faster)
+        if wanted not in self._kept:
+            costs = self.costs[scenario.graph].dispatched(dispatch_of(executor))
+            if threads:
+                costs = dataclasses.replace(costs, inter_op_threads=threads)
+            costs = costs_at_batch(costs, boundary.view, ratio)
+            self._kept[wanted] = faster_costs(costs, boundary.view, scenario.faster)
+        return self._kept[wanted]
+
+    @functools.cached_property
+    def _kept(self) -> dict[tuple[Hashable, ...], Costs]:
+        return {}
 
     def _predicted(self, scenario: Scenario, found: Prediction, chosen: Candidate) -> Predicted:
         assert self.replay is not None
