@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import json
 import os
+import re
 import statistics
 import tempfile
 from pathlib import Path
@@ -27,6 +28,8 @@ from workbench.experiments.measurement.statistics import Verdict
 
 _FORMAT_VERSION = 3
 _FILE = "comparison.json"
+# Leads into no other directory.
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -265,7 +268,7 @@ def _from_json(content: dict[str, Any], directory: Path) -> Comparison:
                     "block_steps_per_s": tuple(variant["block_steps_per_s"]),
                     "notes": tuple(variant["notes"]),
                 },
-                trace=load_trace(directory / file) if file else None,
+                trace=load_trace(_own_file(directory, file)) if file else None,
                 plan=plan,
             )
         )
@@ -287,9 +290,18 @@ def _plan_from(
     plan = StagePlan.from_json(json.dumps(document))
     if file is None:
         return plan
-    path = directory / file
+    path = _own_file(directory, file)
     try:
         return dataclasses.replace(plan, boundary=boundary_from_bytes(path.read_bytes()))
     except (OSError, DataError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise DataError(f"{path}: {reason}") from None
+
+
+def _own_file(directory: Path, name: Any) -> Path:
+    """A file of the comparison's own directory, which a name in its index must not lead out of."""
+    if not isinstance(name, str) or not _PLAIN.fullmatch(name):
+        raise DataError(
+            f"{directory / _FILE}: names the file {name!r}; expected one of its own directory"
+        )
+    return directory / name

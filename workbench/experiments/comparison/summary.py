@@ -54,6 +54,7 @@ def summary(
             "rounds": first.plan.rounds,
             "steps_per_block": _by_label(runs, "steps"),
             "steps_dropped_per_block": _by_label(runs, "dropped"),
+            **({"groups": len(runs)} if len(runs) > 1 else {}),
             **settings,
             "bootstrap_seed": seed,
         },
