@@ -17,15 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from workbench.atomic_file import make_directory, replacing, writing
-from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
 from workbench.core.options import Optimizations
-from workbench.core.what_if.scenario import GraphKey
-from workbench.core.what_if.what_if import KnownGraph
 from workbench.errors import DataError, TraceError
 from workbench.experiments.comparison.results import Comparison, load_comparison
 from workbench.experiments.session.learned_graphs import LearnedGraphs
 from workbench.experiments.session.program_facts import ProgramFacts
 from workbench.experiments.session.run import Run
+from workbench.experiments.session.saved_graphs import (
+    learned_from_json,
+    learned_to_json,
+    write_boundaries,
+)
 from workbench.experiments.session.saved_options import (
     optimizations_from_json,
     optimizations_to_json,
@@ -66,7 +68,8 @@ def write_session(saved: SavedSession, directory: str | os.PathLike[str]) -> Pat
             (home / folder).mkdir()
             for number, comparison in enumerate(comparisons):
                 comparison.save(home / folder / _comparison(number))
-            _write_graphs(saved.learned, home / folder)
+            if saved.learned is not None:
+                write_boundaries(saved.learned, home / folder)
             with replacing(home / _FILE) as part:
                 part.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
         except BaseException:
@@ -119,33 +122,8 @@ def _document(saved: SavedSession, comparisons: list[Comparison], folder: str) -
             }
             for run in saved.runs
         ],
-        "learned": _learned_document(saved.learned),
+        "learned": learned_to_json(saved.learned) if saved.learned is not None else None,
     }
-
-
-def _learned_document(learned: LearnedGraphs | None) -> dict[str, Any] | None:
-    if learned is None:
-        return None
-    smart = optimizations_to_json(Optimizations(smart_stage=learned.smart_stage))
-    return {
-        "problem": learned.problem,
-        "smart_stage": smart,
-        "graphs": [
-            {
-                **dataclasses.asdict(key),
-                "has_graph": known.boundary is not None,
-                "added_ns": [[node, ns] for node, ns in known.added_ns.items()],
-                "problem": known.problem,
-            }
-            for key, known in learned.graphs.items()
-        ],
-    }
-
-
-def _write_graphs(learned: LearnedGraphs | None, folder: Path) -> None:
-    for number, known in enumerate(learned.graphs.values() if learned else ()):
-        if known.boundary is not None:
-            (folder / _graph(number)).write_bytes(boundary_to_bytes(known.boundary))
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -185,7 +163,7 @@ def _from_document(document: Mapping[str, Any], home: Path) -> SavedSession:
     runs = tuple(_run_from(each, comparisons) for each in document["runs"])
     if [run.number for run in runs] != list(range(1, len(runs) + 1)):
         raise ValueError("its runs are not numbered 1, 2, …")
-    budget_s = float(document["budget_s"])
+    learned, budget_s = document["learned"], float(document["budget_s"])
     if not budget_s > 0:
         raise ValueError(f"its budget is {budget_s!r} seconds")
     return SavedSession(
@@ -194,7 +172,7 @@ def _from_document(document: Mapping[str, Any], home: Path) -> SavedSession:
         budget_s=budget_s,
         trace_steps=int(document["trace_steps"]),
         runs=runs,
-        learned=_learned_from(document["learned"], folder),
+        learned=None if learned is None else learned_from_json(learned, folder),
     )
 
 
@@ -209,39 +187,6 @@ def _run_from(document: Mapping[str, Any], comparisons: list[Comparison]) -> Run
         variant=document["variant"],
         started=str(document["started"]),
     )
-
-
-def _learned_from(document: Mapping[str, Any] | None, folder: Path) -> LearnedGraphs | None:
-    if document is None:
-        return None
-    smart_stage = optimizations_from_json(document["smart_stage"]).smart_stage
-    if smart_stage is None:
-        raise ValueError("it does not say what decided what may run ahead")
-    return LearnedGraphs(
-        graphs={
-            GraphKey(staged=bool(each["staged"]), fused=each["fused"]): _graph_from(
-                each, folder / _graph(number)
-            )
-            for number, each in enumerate(document["graphs"])
-        },
-        smart_stage=smart_stage,
-        problem=str(document["problem"]),
-    )
-
-
-def _graph_from(document: Mapping[str, Any], path: Path) -> KnownGraph:
-    problem = str(document["problem"])
-    if not document["has_graph"]:
-        return KnownGraph(problem=problem)
-    try:
-        boundary = boundary_from_bytes(path.read_bytes())
-    except (OSError, DataError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise DataError(f"{path}: {reason}") from None
-    added_ns = {int(node): float(ns) for node, ns in document["added_ns"]}
-    if any(not 0 <= node < len(boundary.view) for node in added_ns):
-        raise ValueError(f"{path.name} has no such node as {max(added_ns)}")
-    return KnownGraph(boundary=boundary, added_ns=added_ns, problem=problem)
 
 
 def _folder_named(document: Mapping[str, Any]) -> str:
@@ -262,7 +207,3 @@ def _folder_of(home: Path) -> str | None:
 
 def _comparison(number: int) -> str:
     return f"comparison-{number}"
-
-
-def _graph(number: int) -> str:
-    return f"graph-{number}.json.gz"
