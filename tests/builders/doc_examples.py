@@ -195,6 +195,24 @@ import workbench as wb
 from tests.builders.memories import chain_trace
 trace = chain_trace()
 """
+# The child processes of a session have tests of their own.
+_SESSION = (
+    _GRAPH
+    + """
+from tests.builders import sessions
+from workbench.experiments.session import session as engine
+
+engine.compare = sessions.fake_compare([], traced=True)
+engine.learned_graphs = lambda *arguments: sessions.learned()
+
+def build(optimizations):
+    loss, train_op = build_my_model(iterator.get_next())
+    return wb.Built(train_op=train_op, loss=loss)
+
+program = wb.Program(name="mine", build=build)
+wb.Session(program).save("my_session")
+"""
+)
 # What a page's comment before a block names; functions run eagerly, the rest in a graph of its own.
 CONTEXTS = {
     "graph": _GRAPH,
@@ -207,6 +225,7 @@ CONTEXTS = {
     "learned": _LEARNED,
     "path": _PATH,
     "predicted": _PREDICTED,
+    "session": _SESSION,
     "trace": _TRACE,
     "two traces": _TWO_TRACES,
     "lens": _LENS,

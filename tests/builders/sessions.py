@@ -95,7 +95,7 @@ def fake_compare(calls: list[dict[str, Any]], *, traced: bool = False) -> Callab
         calls.append({"program": program, "toggles": list(toggles), **options})
         if callable(options["progress"]):
             options["progress"]("Measuring")
-        found = measured([options["baseline"], *toggles])
+        found = measured([options["baseline"], *toggles], program=program.name)
         return with_trace(found) if traced else found
 
     return compare

@@ -127,10 +127,14 @@ class Worker:
             require_not_cancelled()
         self.kill()
 
-    def kill(self) -> None:
-        """Ends the child at once; does nothing when it has ended."""
+    def begin_kill(self) -> None:
+        """Tells the child to end at once; `kill` waits for it."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
+
+    def kill(self) -> None:
+        """Ends the child at once; does nothing when it has ended."""
+        self.begin_kill()
         self._process.wait()
         self._connection.close()
 
@@ -192,6 +196,9 @@ def started_workers(programs: Sequence[tuple[str, AnyProgram]]) -> Iterator[list
 
 
 def _kill_all(workers: Sequence[Worker]) -> None:
+    # All at once: a large process takes a while to give its memory back.
+    for worker in workers:
+        worker.begin_kill()
     for worker in workers:
         worker.kill()
 
