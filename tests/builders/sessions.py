@@ -82,10 +82,11 @@ def ratio(label: str, value: float, half: float) -> Ratio:
     return Ratio(label=label, ratio=value, low=found.low, high=found.high, verdict=verdict(found))
 
 
-def with_trace(found: Comparison) -> Comparison:
+def with_trace(found: Comparison, of_baseline: Trace | None = None) -> Comparison:
     """The same with a trace of the baseline."""
     first, *others = found.variants
-    return dataclasses.replace(found, variants=(dataclasses.replace(first, trace=trace()), *others))
+    traced = dataclasses.replace(first, trace=of_baseline or trace())
+    return dataclasses.replace(found, variants=(traced, *others))
 
 
 def fake_compare(calls: list[dict[str, Any]], *, traced: bool = False) -> Callable[..., Comparison]:

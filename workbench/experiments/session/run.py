@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from workbench.core.options import Optimizations
+from workbench.errors import OptionError
 from workbench.experiments.comparison.results import Comparison, MeasuredVariant
 
 
@@ -43,3 +45,55 @@ class Run:
     def is_baseline(self) -> bool:
         """Whether it is the setting that the others are compared with."""
         return self.variant == self.comparison.baseline
+
+
+def require_settings(
+    comparison: Comparison, settings: Sequence[Optimizations], baseline: Optimizations
+) -> None:
+    """Requires that these are the settings of a comparison's variants, the baseline first.
+
+    Raises:
+      OptionError: they are not.
+    """
+    labels = [variant.label for variant in comparison.variants]
+    named = [(setting.label(), setting.label(in_full=True)) for setting in settings]
+    fits = len(named) == len(labels) and all(
+        label in names for label, names in zip(labels, named, strict=True)
+    )
+    if not fits or settings[0] != baseline:
+        raise OptionError(
+            f"the settings are {[full for _, full in named]}, the comparison has {labels}; "
+            "expected one for each in its order, and the session's baseline "
+            f"{baseline.label(in_full=True)!r} first"
+        )
+
+
+def runs_of(
+    comparison: Comparison,
+    settings: Sequence[Optimizations],
+    *,
+    before: Sequence[Run],
+    started: str,
+) -> tuple[Run, ...]:
+    """The runs that a comparison adds to those before.
+
+    The baseline's own is among them where it has none yet, or where nothing else was measured.
+
+    Args:
+      comparison: what was measured.
+      settings: of its variants, in their order; the baseline first.
+      before: all runs so far.
+      started: when it was begun.
+    """
+    known = any(run.is_baseline for run in before)
+    first = 1 if known and len(settings) > 1 else 0
+    return tuple(
+        Run(
+            number=number,
+            optimizations=settings[place],
+            comparison=comparison,
+            variant=comparison.variants[place].label,
+            started=started,
+        )
+        for number, place in enumerate(range(first, len(settings)), start=len(before) + 1)
+    )

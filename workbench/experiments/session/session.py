@@ -27,7 +27,7 @@ from workbench.experiments.session.background import Job
 from workbench.experiments.session.learned_graphs import LearnedGraphs, learned_graphs
 from workbench.experiments.session.program_facts import ProgramFacts
 from workbench.experiments.session.ratios import ratio_between
-from workbench.experiments.session.run import Run
+from workbench.experiments.session.run import Run, require_settings, runs_of
 from workbench.experiments.session.saved_session import (
     SavedSession,
     read_session,
@@ -37,7 +37,7 @@ from workbench.experiments.session.setting_predictions import SettingPredictions
 from workbench.experiments.worker.cancellation import require_not_cancelled
 
 CANCELLED_AFTER_RUN = (
-    "Cancelled after the run, which is kept; what other settings would give is not known; no "
+    "Cancelled after the run, which is kept; what other settings would give may not be known; no "
     "process is left."
 )
 _NOT_LEARNED = "the program's graph for it is not built yet; run a setting, or call learn_graphs()"
@@ -86,6 +86,8 @@ class Session:
         self._begin(saved, program)
 
     def _begin(self, saved: SavedSession, program: AnyProgram | None) -> None:
+        if program is not None:
+            require_possible(program, saved.baseline)
         self.program = program
         self.baseline = saved.baseline
         self.budget_s, self.trace_steps = saved.budget_s, saved.trace_steps
@@ -198,26 +200,9 @@ class Session:
                 f"the comparison is of program {comparison.program!r}; "
                 f"expected one of {self.name!r}"
             )
-        if len(settings) != len(comparison.variants) or settings[0] != self.baseline:
-            raise OptionError(
-                f"{len(settings)} settings for {len(comparison.variants)} variants; expected one "
-                f"for each, and the session's baseline {self.baseline.label(in_full=True)!r} first"
-            )
+        require_settings(comparison, settings, self.baseline)
         with self._adding:
-            known = any(run.is_baseline for run in self._runs)
-            first = 1 if known and len(settings) > 1 else 0
-            new = tuple(
-                Run(
-                    number=len(self._runs) + place,
-                    optimizations=setting,
-                    comparison=comparison,
-                    variant=variant.label,
-                    started=started or _now(),
-                )
-                for place, (setting, variant) in enumerate(
-                    list(zip(settings, comparison.variants, strict=True))[first:], start=1
-                )
-            )
+            new = runs_of(comparison, settings, before=self._runs, started=started or _now())
             self._runs += new
         return new
 
@@ -239,17 +224,20 @@ class Session:
         """What a setting would give, or why nothing is known of that.
 
         Returns:
-          None where no run of the baseline has a trace yet. Takes milliseconds, and a second
-          after the first run.
+          None where no run of the baseline has a trace yet. Of several traces the newest counts
+          that can be simulated; the reason says so where none can.
+
+        Raises:
+          OptionError: what is no setting.
         """
-        trace = self._trace()
-        return None if trace is None else self._foreseen.of(optimizations, trace)
+        wish, traces = _setting(optimizations), self._traces()
+        return self._foreseen.of(wish, traces) if traces else None
 
     @property
     def predictions(self) -> Predictions | None:
         """What every combination of toggles would give; None as of `predict`."""
-        trace = self._trace()
-        return None if trace is None else self._foreseen.of_all(trace)
+        traces = self._traces()
+        return self._foreseen.of_all(traces) if traces else None
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Writes all runs with their traces into a directory, made if needed; see `load_session`.
@@ -309,14 +297,21 @@ class Session:
         )
         require_not_cancelled()
         run = self.add(found, settings, started=started)[-1]
-        if self._learned is None and self._trace() is not None:
-            self._try_to_learn(program, progress)
+        if self._traces():
+            self._foresee(program, progress)
         return run
 
-    def _try_to_learn(self, program: AnyProgram, progress: bool | Callable[[str], None]) -> None:
-        """Builds the program's graphs; where that fails, the reason is kept in their place."""
+    def _foresee(self, program: AnyProgram, progress: bool | Callable[[str], None]) -> None:
+        """Predicts every combination of toggles, once the program's graphs are known.
+
+        Where they cannot be built, the reason is kept in their place.
+        """
         try:
-            self._learn(learned_graphs(program, self.baseline, progress))
+            if self._learned is None:
+                self._learn(learned_graphs(program, self.baseline, progress))
+            if callable(progress):
+                progress("Predicting the other settings")
+            self._foreseen.of_all(self._traces())
         except KeyboardInterrupt:
             raise KeyboardInterrupt(CANCELLED_AFTER_RUN) from None
         except WorkbenchError as error:
@@ -325,13 +320,11 @@ class Session:
     def _learn(self, learned: LearnedGraphs) -> None:
         self._learned = self._foreseen.learned = learned
 
-    def _trace(self) -> Trace | None:
-        """The newest trace of the baseline."""
-        for run in reversed(self._runs):
-            trace = run.comparison.variants[0].trace
-            if trace is not None:
-                return trace
-        return None
+    def _traces(self) -> list[Trace]:
+        """Those of the baseline, the newest first."""
+        comparisons = {id(run.comparison): run.comparison for run in self._runs}
+        traces = [each.variants[0].trace for each in reversed(comparisons.values())]
+        return [trace for trace in traces if trace is not None]
 
 
 def load_session(directory: str | os.PathLike[str], program: AnyProgram | None = None) -> Session:

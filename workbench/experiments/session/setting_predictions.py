@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 from workbench.core.options import Optimizations, StageOptions
 from workbench.core.trace.trace import Trace
@@ -13,6 +14,7 @@ from workbench.experiments.session.learned_graphs import LearnedGraphs
 from workbench.experiments.session.program_facts import ProgramFacts
 from workbench.experiments.session.scenarios import like_baseline, scenario_beside
 from workbench.experiments.what_if.predict import every_setting
+from workbench.experiments.worker.cancellation import require_not_cancelled
 
 
 class SettingPredictions:
@@ -28,29 +30,54 @@ class SettingPredictions:
         self.learned = learned
         self._program, self._baseline = program, baseline
         self._lock = threading.Lock()
-        self._made: tuple[Trace, LearnedGraphs, Predictor] | None = None
+        self._made: list[tuple[Trace, LearnedGraphs, Predictor]] = []
 
-    def of(self, optimizations: Optimizations, trace: Trace) -> Predicted | Withheld:
-        """What a setting would give, or why nothing is known of that; `trace` is the baseline's."""
+    def of(self, optimizations: Optimizations, traces: Sequence[Trace]) -> Predicted | Withheld:
+        """What a setting would give, or why nothing is known of that.
+
+        Args:
+          optimizations: the setting.
+          traces: of the baseline, the newest first; one at least.
+        """
         scenario = scenario_beside(self._baseline, optimizations, self._program.batch_size)
         if isinstance(scenario, Withheld):
             return scenario
         unknown = self.learned.unknown(optimizations)
         if unknown:
             return Withheld(scenario=scenario, reason=unknown)
-        return self.predictor(trace).answer(scenario)
+        return self._predictor(traces).answer(scenario)
 
-    def of_all(self, trace: Trace) -> Predictions:
-        """What every combination of toggles would give."""
-        return self.predictor(trace).predictions(self._scenarios())
+    def of_all(self, traces: Sequence[Trace]) -> Predictions:
+        """What every combination of toggles would give; a cancelled thread stops early.
 
-    def predictor(self, trace: Trace) -> Predictor:
-        """What predicts from this trace."""
+        Raises:
+          KeyboardInterrupt: another thread cancelled.
+        """
+        made, scenarios = self._predictor(traces), self._scenarios()
+        for scenario in scenarios:
+            require_not_cancelled()
+            made.answer(scenario)
+        return made.predictions(scenarios)
+
+    def _predictor(self, traces: Sequence[Trace]) -> Predictor:
+        """What predicts from the newest trace whose replay holds; of none the newest says why."""
         with self._lock:
-            made, learned = self._made, self.learned
-            if made is None or made[0] is not trace or made[1] is not learned:
-                made = self._made = (trace, learned, learned.predictor(trace, self._baseline))
-            return made[2]
+            made = [self._of_trace(trace) for trace in traces[:1]]
+            for trace in traces[1:]:
+                if not made[-1].problem:
+                    break
+                made.append(self._of_trace(trace))
+        return made[0] if made[-1].problem else made[-1]
+
+    def _of_trace(self, trace: Trace) -> Predictor:
+        learned = self.learned
+        for known, its_graphs, predictor in self._made:
+            if known is trace and its_graphs is learned:
+                return predictor
+        predictor = learned.predictor(trace, self._baseline)
+        kept = [each for each in self._made if each[1] is learned]
+        self._made = [*kept, (trace, learned, predictor)]
+        return predictor
 
     def _scenarios(self) -> list[Scenario]:
         """Every combination of toggles, with the threads and the batch of the baseline."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +20,8 @@ from tests.builders.sessions import (
     fake_compare,
     learned,
     measured,
+    trace,
+    with_trace,
 )
 from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.core.what_if import what_if
@@ -108,8 +111,10 @@ def test_what_was_measured_elsewhere_is_kept_too():
     assert (inline.number, inline.started) == (4, "2026-01-01T12:00Z")
     with pytest.raises(OptionError, match="of program 'dlrm'; expected one of 'tiny'"):
         session.add(measured([OFF], program="dlrm"), [OFF])
-    with pytest.raises(OptionError, match="1 settings for 2 variants"):
+    with pytest.raises(OptionError, match=r"are \['off'\], the comparison has \['off', 'stage'\]"):
         session.add(measured([OFF, STAGE]), [OFF])
+    with pytest.raises(OptionError, match=r"are \['off', 'smart stage'\], the comparison has"):
+        session.add(measured([OFF, STAGE]), [OFF, SMART])
     with pytest.raises(OptionError, match="the session's baseline 'off' first"):
         session.add(measured([STAGE, OFF]), [STAGE, OFF])
 
@@ -131,7 +136,11 @@ def test_what_no_session_is_made_of(wrong: dict[str, Any], message: str):
 def test_settings_that_cannot_be_run(calls: list[dict[str, Any]]):
     with pytest.raises(OptionError, match="a setting is 'stage'; expected wb.Optimizations"):
         Session(PROGRAM).run("stage")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="a setting is 'stage'; expected wb.Optimizations"):
+        Session(PROGRAM).predict("stage")  # type: ignore[arg-type]
     function = FunctionProgram(name="mine", make=lambda: (None, None))
+    with pytest.raises(OptionError, match="a tf.function is staged as a whole"):
+        Session(function, baseline=STAGE)
     for method in (Session(function).run, Session(function).start):
         with pytest.raises(OptionError, match="a tf.function is staged as a whole"):
             method(STAGE)
@@ -271,6 +280,27 @@ def test_the_first_run_learns_the_graphs_and_the_next_does_not(traced: list[str]
     assert len(every.found) + len(every.withheld) == 27
     assert {each.label for each in every.found} >= {"off", "stage", "smart stage"}
     assert every.traced.label == "off"
+
+
+def test_of_several_traces_the_newest_counts_whose_steps_can_be_simulated(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(what_if, "HOLDS", 100.0)
+    session = Session(PROGRAM)
+    session._learn(learned())
+    session.add(with_trace(measured([OFF, STAGE])), [OFF, STAGE])
+    expected = session.predict(INLINE)
+    untold = dataclasses.replace(trace(), meta=dataclasses.replace(trace().meta, untraced=None))
+    session.add(with_trace(measured([OFF, WIDE]), untold), [OFF, WIDE])
+    assert isinstance(expected, Predicted) and session.predict(INLINE) is expected
+
+    worse = Session(PROGRAM)
+    worse.add(with_trace(measured([OFF]), untold), [OFF])
+    found = worse.predict(INLINE)
+    assert isinstance(found, Withheld) and "does not say how long" not in found.reason
+    worse._learn(learned())
+    found = worse.predict(INLINE)
+    assert isinstance(found, Withheld) and "does not say how long" in found.reason
 
 
 @pytest.mark.usefixtures("traced")
