@@ -76,6 +76,32 @@ def test_every_toggle_and_combination_is_predicted_from_one_trace(trace):
     assert [line.split(" ")[0] for line in said][:2] == ["Building", "Fetching"]
 
 
+def make():
+    """Its variable is held by nothing but the step itself."""
+    import tensorflow as tf
+
+    table = tf.Variable(tf.random.normal([ROWS, DIM]))
+
+    @tf.function
+    def step(ids):
+        vectors = tf.gather(table, ids % ROWS)
+        table.assign_sub(0.1 * table)
+        return tf.reduce_mean(tf.square(vectors))
+
+    return step, tf.data.Dataset.range(10**6).batch(8)
+
+
+@pytest.mark.usefixtures("held")
+def test_a_function_is_predicted_from_its_graph():
+    program = wb.FunctionProgram(name="function", make=make)
+    trace = wb.trace(program, steps=5, warm_up_steps=15, progress=False)
+    found = wb.predict(trace, program, ["smart_stage", "fused_v1"], progress=False)
+    assert {each.label for each in found.found} == {"off", "smart stage"}
+    assert [each.reason for each in found.withheld] == [
+        "the program builds no embedding lookup through Workbench"
+    ]
+
+
 @pytest.mark.usefixtures("held")
 def test_chosen_toggles_and_another_machine(trace):
     found = wb.predict(trace, PROGRAM, ["stage"], cores=8, batch_ratio=2, progress=False)
