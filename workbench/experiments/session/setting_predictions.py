@@ -16,6 +16,8 @@ from workbench.experiments.session.scenarios import like_baseline, scenario_besi
 from workbench.experiments.what_if.predict import every_setting
 from workbench.experiments.worker.cancellation import require_not_cancelled
 
+_NO_STAGE = "a tf.function is staged as a whole, so it has no stage of your own"
+
 
 class SettingPredictions:
     """Predicts settings of one program; what a trace says is worked out once and kept.
@@ -43,6 +45,8 @@ class SettingPredictions:
         if isinstance(scenario, Withheld):
             return scenario
         unknown = self.learned.unknown(optimizations)
+        if self._program.is_function and optimizations.stage:
+            unknown = _NO_STAGE
         if unknown:
             return Withheld(scenario=scenario, reason=unknown)
         return self._predictor(traces).answer(scenario)

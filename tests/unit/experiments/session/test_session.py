@@ -318,6 +318,17 @@ def test_what_is_not_known_before_it_is_run_is_withheld_with_the_reason():
 
 
 @pytest.mark.usefixtures("traced")
+def test_a_function_has_no_stage_of_the_users_own():
+    session = Session(FunctionProgram(name="tiny", make=lambda: (None, None)))
+    session.run(progress=False)
+    found, every = session.predict(STAGE), session.predictions
+    assert isinstance(found, Withheld) and found.reason == (
+        "a tf.function is staged as a whole, so it has no stage of your own"
+    )
+    assert every is not None and len(every.found) + len(every.withheld) == 18
+
+
+@pytest.mark.usefixtures("traced")
 def test_graphs_that_cannot_be_built_leave_the_run_and_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ):
