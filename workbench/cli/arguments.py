@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.cli.results import print_line
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError, one_line
+from workbench.experiments.measurement.amounts import bytes_of, seconds_of
 from workbench.experiments.program.toggles import TOGGLES, optimizations_of
 from workbench.models import MODELS
 
@@ -148,11 +149,18 @@ def count(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|sec|min|m)?", text)
-    seconds = float(found[1]) * (60 if found[2] in ("min", "m") else 1) if found else 0.0
-    if not 0 < seconds <= 24 * 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 60s or 2min")
-    return seconds
+    try:
+        return seconds_of(text)
+    except OptionError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 60s or 2min") from None
+
+
+def size(text: str) -> int:
+    """Bytes."""
+    try:
+        return bytes_of(text)
+    except OptionError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 8GB") from None
 
 
 def latency(text: str) -> float | None:

@@ -50,11 +50,9 @@ def fused_costs(*, again: bool = False) -> FusedCosts:
       RunError: the measurement failed.
     """
     path = _path()
-    if not again:
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            known = json.loads(path.read_text("utf-8"))
-            if known["format"] == _FORMAT:
-                return FusedCosts.from_json(known)
+    known = None if again else _kept(path)
+    if known is not None:
+        return known
     measured = fitted([sample for version in ("v1", "v2") for sample in _samples(version)])
     # Where nothing can be kept, the next call measures again.
     with contextlib.suppress(OutputError):
@@ -62,6 +60,20 @@ def fused_costs(*, again: bool = False) -> FusedCosts:
         with replacing(path) as part:
             part.write_text(json.dumps({"format": _FORMAT, **measured.to_json()}), "utf-8")
     return measured
+
+
+def costs_are_known() -> bool:
+    """Whether `fused_costs` has been measured on this machine before."""
+    return _kept(_path()) is not None
+
+
+def _kept(path: Path) -> FusedCosts | None:
+    """What the file says; None where there is none, or one that is damaged."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        known = json.loads(path.read_text("utf-8"))
+        if known["format"] == _FORMAT:
+            return FusedCosts.from_json(known)
+    return None
 
 
 def _path() -> Path:

@@ -68,6 +68,11 @@ class Worker:
         self._connection = Connection(ours.detach())
         self.send(Start(program=pickled, cells=_notebook_cells()))
 
+    @property
+    def pid(self) -> int:
+        """Number of the child process."""
+        return self._process.pid
+
     def send(self, command: Command[Any]) -> None:
         """Sends a command, to be run after those sent before."""
         try:
