@@ -145,7 +145,7 @@ def best_of(
         label: reason for label, reason in search.dropped.items() if not race.rates(label)[0]
     }
     said = [*notes, *_wrong_words(winner), *_unchecked_words(winner, race.baseline)]
-    setting = best.optimizations
+    setting, near = best.optimizations, runners_up[:1]
     return Best(
         program=program.name,
         baseline=baseline,
@@ -160,7 +160,9 @@ def best_of(
             for label, reason in reasons.items()
         ),
         comparison=_comparison(program, search, racers, winner, runners_up, seed, took_s, budget_s),
-        code=compare_code([setting] if setting != baseline else [], baseline),
+        code=compare_code(
+            [setting] if setting != baseline else [each.optimizations for each in near], baseline
+        ),
         in_program=program_code(setting, program),
         budget_s=budget_s,
         took_s=took_s,

@@ -29,8 +29,8 @@ from workbench.experiments.search.race import Dropped
 from workbench.experiments.worker.messages import GetPlan, Open, Opened
 from workbench.experiments.worker.process import Worker
 
-# Fewest settings that race at a time beside the baseline, the best so far and another one, and most:
-# with more of them a round says nothing new for long.
+# Fewest settings that race at a time beside the baseline, the best so far and another one; and
+# most: with more of them a round takes long until it says something new.
 _FEWEST, _MOST = 2, 6
 # Of a block: steps that do not count, and fewest and most that do.
 _SETTLING_STEPS, _COUNTED_STEPS = 3, (6, 400)

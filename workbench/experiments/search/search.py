@@ -16,6 +16,9 @@ from workbench.experiments.search.candidates import Candidate
 from workbench.experiments.search.expectation import expectations, toggle_count
 from workbench.experiments.search.race import TOLERANCE, Dropped, Race
 
+# Where nothing is predicted, a toggle alone says what to expect of its combinations, which is worth
+# this much of the logarithm of a ratio.
+_ALONE = 0.2
 TIME_UP = "the time was up before it was its turn"
 _TIME_UP_RACING = "still in the race when the time was up"
 
@@ -70,10 +73,7 @@ class Search:
         blind = not any(candidate.predicted for candidate in self._known.values())
         order = sorted(
             self._waiting,
-            key=lambda label: (
-                blind and toggle_count(self._known[label].optimizations) > 1,
-                -expected[label],
-            ),
+            key=lambda label: -expected[label] - (blind and self._is_alone(label)) * _ALONE,
         )
         chosen = order[: max(0, places)]
         for label in chosen:
@@ -118,6 +118,9 @@ class Search:
         for label in self.race.racing:
             if label not in (self.race.best, self.race.baseline):
                 self.dropped.setdefault(label, _TIME_UP_RACING)
+
+    def _is_alone(self, label: str) -> bool:
+        return toggle_count(self._known[label].optimizations) == 1
 
     def _expected(self) -> dict[str, float]:
         predicted = {

@@ -69,8 +69,10 @@ def test_without_predictions_each_toggle_alone_comes_first_then_combinations_of_
     rates = true_rates()
     field = SimulatedField(rates, most=3)
     found = searched(Search(OFF, unpredicted()), field, budget_s=400.0)
-    assert all("+" not in label for label in field.order[:6])
-    assert set(field.order[6:8]) <= {
+    # one of them alone is usually slower, and comes later
+    alone = {"stage", "smart stage", "fused V1", "fused V2", "cost model executor"}
+    assert set(field.order[:5]) == alone
+    assert set(field.order[5:7]) <= {
         "smart stage + fused V2",
         "smart stage + fused V1",
         "smart stage + fused V2 + cost model executor",
@@ -183,7 +185,7 @@ LEVELS = st.floats(min_value=-0.15, max_value=0.25)
 
 @settings(max_examples=60, deadline=None)
 @given(
-    effects=st.fixed_dictionaries({name: LEVELS for name in EFFECTS}),
+    effects=st.fixed_dictionaries(dict.fromkeys(EFFECTS, LEVELS)),
     noise=st.floats(min_value=0.002, max_value=0.03),
     drift=st.floats(min_value=-0.01, max_value=0.01),
     most=st.integers(min_value=2, max_value=6),
@@ -210,10 +212,8 @@ def test_time_memory_and_every_setting_are_accounted_for(
 def test_the_winner_is_within_two_percent_in_95_of_100_simulated_searches(drift):
     losses = []
     for seed in range(100):
-        effects = {
-            name: math.exp(each)
-            for name, each in zip(EFFECTS, _normal(seed, len(EFFECTS)), strict=True)
-        }
+        logs = zip(EFFECTS, _normal(seed, len(EFFECTS)), strict=True)
+        effects = {name: math.exp(log) for name, log in logs}
         rates = true_rates(effects)
         errors = dict(zip(rates, _normal(10_000 + seed, len(rates)), strict=True))
         candidates = with_predictions(rates, lambda label: math.exp(0.4 * errors[label]))  # noqa: B023
