@@ -47,6 +47,8 @@ from workbench.experiments.comparison.trace import trace as trace
 from workbench.experiments.program.function_program import FunctionProgram as FunctionProgram
 from workbench.experiments.program.program import Built as Built
 from workbench.experiments.program.program import Program as Program
+from workbench.experiments.search.best import Best as Best
+from workbench.experiments.search.find_best import find_best as find_best
 from workbench.experiments.what_if.calibration import calibration as calibration
 from workbench.experiments.what_if.ceilings import ceilings as ceilings
 from workbench.experiments.what_if.ceilings import speed_up as speed_up

@@ -16,9 +16,9 @@ from workbench.experiments.search.candidates import Candidate
 from workbench.experiments.search.expectation import expectations, toggle_count
 from workbench.experiments.search.race import TOLERANCE, Dropped, Race
 
-# Where nothing is predicted, a toggle alone says what to expect of its combinations, which is worth
-# this much of the logarithm of a ratio.
-_ALONE = 0.2
+# Where nothing is predicted, a toggle alone that is expected to give less than this, as a
+# logarithm, waits like any other setting.
+_HARMS = -0.1
 TIME_UP = "the time was up before it was its turn"
 _TIME_UP_RACING = "still in the race when the time was up"
 
@@ -73,7 +73,10 @@ class Search:
         blind = not any(candidate.predicted for candidate in self._known.values())
         order = sorted(
             self._waiting,
-            key=lambda label: -expected[label] - (blind and self._is_alone(label)) * _ALONE,
+            key=lambda label: (
+                blind and not (self._is_alone(label) and expected[label] > _HARMS),
+                -expected[label],
+            ),
         )
         chosen = order[: max(0, places)]
         for label in chosen:
