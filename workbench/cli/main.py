@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import workbench
 from workbench.cli.compare import add_compare
 from workbench.cli.demo import add_demo
+from workbench.cli.find_best import add_find_best
 from workbench.cli.predict import add_predict
 from workbench.cli.report import add_report
 from workbench.cli.signals import Terminated, ends_cleanly
@@ -34,6 +35,7 @@ _EXAMPLES = """examples:
   workbench compare dlrm --toggle stage --toggle smart_stage --data my_clicks.tsv
   workbench trace dlrm --toggle stage --out trace.parquet
   workbench predict dlrm
+  workbench find-best dlrm --budget 3min --memory 8GB
   workbench report results
 """
 
@@ -86,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     add_compare(commands)
     add_trace(commands)
     add_predict(commands)
+    add_find_best(commands)
     add_report(commands)
     add_demo(commands)
     return parser

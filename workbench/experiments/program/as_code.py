@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import json
 from collections.abc import Sequence
 
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
@@ -12,19 +13,24 @@ from workbench.experiments.program.function_program import AnyProgram, FunctionP
 
 def options_code(options: Optimizations | StageOptions | SmartStageOptions) -> str:
     """The expression that makes these options, as in "wb.StageOptions(capacity=2)"."""
-    given = [
+    return f"wb.{type(options).__name__}({', '.join(_given(options))})"
+
+
+def _given(options: Optimizations | StageOptions | SmartStageOptions) -> list[str]:
+    return [
         f"{field.name}={_value(getattr(options, field.name))}"
         for field in dataclasses.fields(options)
         if getattr(options, field.name) != field.default
     ]
-    return f"wb.{type(options).__name__}({', '.join(given)})"
 
 
 def _value(value: object) -> str:
     if isinstance(value, Optimizations | StageOptions | SmartStageOptions):
         return options_code(value)
     if isinstance(value, enum.StrEnum):
-        return repr(value.value)
+        return _text(value.value)
+    if isinstance(value, str):
+        return _text(value)
     if isinstance(value, type):
         return value.__name__
     if isinstance(value, tuple):
@@ -32,13 +38,28 @@ def _value(value: object) -> str:
     return repr(value)
 
 
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
 def compare_code(settings: Sequence[Optimizations], baseline: Optimizations) -> str:
     """A cell that measures settings of a `program` beside a baseline again."""
-    lines = ["import workbench as wb", "", "comparison = wb.compare(", "    program,"]
-    lines += ["    [", *(f"        {options_code(each)}," for each in settings), "    ],"]
+    lines = ["import workbench as wb", "", "comparison = wb.compare(", "    program,", "    ["]
+    for each in settings:
+        lines += _in_lines("", each, "        ")
+    lines.append("    ],")
     if baseline != Optimizations():
-        lines.append(f"    baseline={options_code(baseline)},")
+        lines += _in_lines("baseline=", baseline, "    ")
     return "\n".join([*lines, ")", "comparison"])
+
+
+def _in_lines(name: str, setting: Optimizations, indent: str) -> list[str]:
+    """A setting as an argument, a field in each line where there are several."""
+    given = _given(setting)
+    if len(given) < 2:
+        return [f"{indent}{name}{options_code(setting)},"]
+    fields = (f"{indent}    {each}," for each in given)
+    return [f"{indent}{name}wb.Optimizations(", *fields, f"{indent}),"]
 
 
 def program_code(setting: Optimizations, program: AnyProgram) -> str:
@@ -64,7 +85,7 @@ def _of_function(setting: Optimizations) -> list[str]:
         lines.append(f"train_step, dataset = make(batch_size={setting.batch_size})")
     around = []
     if setting.fused_embeddings:
-        around.append(f"wb.fused_embeddings({setting.fused_embeddings!r})")
+        around.append(f"wb.fused_embeddings({_text(setting.fused_embeddings)})")
     if setting.executor:
         around.append(f"wb.executor({_value(setting.executor)})")
     loop = "for element in dataset:\n    train_step(*element)"
@@ -85,7 +106,7 @@ def _of_graph(setting: Optimizations) -> list[str]:
         lines.append(f"batch = wb.staged(batch, {options_code(setting.stage)})")
     build = "loss, train_op = build_my_model(batch)"
     if setting.fused_embeddings:
-        lines += [f"with wb.fused_embeddings({setting.fused_embeddings!r}):", f"    {build}"]
+        lines += [f"with wb.fused_embeddings({_text(setting.fused_embeddings)}):", f"    {build}"]
     else:
         lines.append(build)
     lines.append(f"config = {config}")

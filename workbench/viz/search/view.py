@@ -141,7 +141,7 @@ def _interval(each: Raced) -> str:
 
 def _outcome(each: Raced, *, best: bool) -> str:
     if best:
-        return "best"
+        return "Best"
     words = plain(each.reason)
     words = f"{words[:1].upper()}{words[1:]}" if words else ""
     if each.dropped_s is None:

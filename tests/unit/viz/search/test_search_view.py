@@ -48,7 +48,7 @@ def test_every_row_says_what_became_of_it():
         "Smart stage + fused V1", "Smart stage", "Fused V1", "Inline executor", "Stage",
     ]  # fmt: skip
     assert [row.best for row in rows] == [True] + [False] * 4
-    assert rows[0].outcome == "best" and rows[0].clear
+    assert rows[0].outcome == "Best" and rows[0].clear
     assert plain(rows[2].outcome) == "Slower: 0.86× of smart stage; out after 48.2 s"
     assert rows[4].outcome == "Still in the race when the time was up"
     assert (rows[4].interval, rows[4].known, rows[4].predicted) == ("too few rounds", False, "")
