@@ -37,7 +37,7 @@ _SETTLING_STEPS, _COUNTED_STEPS = 3, (6, 400)
 # Seconds for warming a session up and for its pilot, beside what its executor has to learn.
 _PILOT_S = 1.5
 # Steps and seconds of a trace that a smart stage is planned on.
-_SAMPLE_STEPS, _SAMPLE_S = 20, 4.0
+_SAMPLE_STEPS, _SAMPLE_S = 12, 3.0
 # Seconds to open a session until one was timed.
 _FIRST_OPEN_S = 3.0
 
