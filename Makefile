@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline soak soak-exit soak-keras clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-search bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline soak soak-exit soak-keras clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -128,6 +128,9 @@ bench-embedding: $(NATIVE) ## Fused lookups beside stock TensorFlow, forward and
 
 bench-predict: $(NATIVE) ## Predictions of all toggles beside what is measured: errors, signs, the best
 	@$(BIN)/python -m tests.bench.bench_predict
+
+bench-search: $(NATIVE) ## find_best beside measuring every setting of six models (hours; ARGS="--quick --model dlrm")
+	@$(BIN)/python -m tests.bench.bench_search $(ARGS)
 
 bench-executor: $(NATIVE) ## Executors beside stock's: an op, a call, clients, schedules, tracing
 	@$(BIN)/python -m tests.bench.bench_executor

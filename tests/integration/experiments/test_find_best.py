@@ -216,7 +216,7 @@ def make():
         weight.assign_sub(0.01 * weight)
         return loss
 
-    data = tf.data.Dataset.from_tensor_slices((tf.ones([64, 3]), tf.ones([64, 1]))).batch(8)
+    data = tf.data.Dataset.from_tensor_slices((tf.ones([4096, 3]), tf.ones([4096, 1]))).batch(2)
     return train_step, data
 
 
