@@ -4,10 +4,10 @@ All settings of a model are measured in interleaved groups, each beside a baseli
 as much time as that takes. Then `find_best` searches the same settings in a quarter of that time.
 Prints, as Markdown, a row for each model: the setting that measured best, the one that was chosen,
 how much slower than the best that one measured, and both times; then for how many models it is
-within 2 %. What was measured is kept below --out; with --again it is read from there, and only
-searched anew.
+within 2 %. What was measured is kept below --out; with --again it is read from there, and the
+settings are only searched anew.
 
-    python -m tests.bench.bench_search [--quick] [--model dlrm] [--each 12] [--out data/bench/search]
+    python -m tests.bench.bench_search [--quick] [--model dlrm] [--each 12] [--again]
 """
 
 from __future__ import annotations

@@ -101,6 +101,31 @@ program = wb.Program(name="mine", build=build)
 found = wb.predict(wb.trace(program), program)
 """
 )
+# Likewise `find_best`, for which the program is built.
+_SEARCHED = (
+    _GRAPH
+    + _COMPARE
+    + _LAZY_ITERATOR
+    + """
+from tests.builders.searches import search
+
+of_a_program = wb.find_best
+
+@functools.wraps(of_a_program)
+def find_best(*arguments, **named):
+    bound = inspect.signature(of_a_program).bind(*arguments, **named)
+    opens(bound.arguments["program"], ["stage", "smart_stage"])
+    return search()
+
+wb.find_best = find_best
+
+def build(optimizations):
+    loss, train_op = build_my_model(iterator.get_next())
+    return wb.Built(train_op=train_op, loss=loss)
+
+program = wb.Program(name="mine", build=build)
+"""
+)
 _FUNCTION = """
 import keras
 import tensorflow as tf
@@ -207,6 +232,7 @@ CONTEXTS = {
     "learned": _LEARNED,
     "path": _PATH,
     "predicted": _PREDICTED,
+    "searched": _SEARCHED,
     "trace": _TRACE,
     "two traces": _TWO_TRACES,
     "lens": _LENS,
