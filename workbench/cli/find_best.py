@@ -83,6 +83,7 @@ def _find_best(chosen: argparse.Namespace) -> int:
         stage=stage_options(chosen),
         smart_stage=smart_stage_options(chosen.threads),
         seed=chosen.seed,
+        command=chosen.command_line,
     )
     print_line(search_text(found))
     found.comparison.save(chosen.out / _COMPARISON)

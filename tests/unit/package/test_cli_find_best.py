@@ -37,6 +37,7 @@ def asked(tmp_path, monkeypatch):
 
 def test_it_searches_all_combinations_within_two_minutes(asked, capsys, tmp_path):
     seen = asked()
+    assert seen.options.pop("command").startswith("workbench find-best dlrm --data ")
     assert (seen.code, seen.program) == (0, "dlrm")
     assert seen.options == {
         "budget": 120.0,

@@ -49,10 +49,11 @@ class Children:
         """How many more settings can be lent a child."""
         if self._limit_bytes == math.inf:
             return math.inf
+        used = self.look()
         # One that has no session yet will take what the others take.
         ready = [*self._fresh, *self._idle]
         growing = sum(max(0, self.each_bytes - resident_bytes(each.pid)) for each in ready)
-        free = self._limit_bytes - self.look() - growing
+        free = self._limit_bytes - used - growing
         if free < 0:
             return max(0, len(ready) + math.floor(free / self.each_bytes))
         return len(ready) + int(free // self.each_bytes)

@@ -56,6 +56,7 @@ def find_best(
     refine: bool = True,
     trace_steps: int = 20,
     seed: int = 0,
+    command: str | None = None,
     progress: bool | Callable[[str], None] = True,
 ) -> Best:
     """Searches the fastest setting of a program within a time and a memory budget.
@@ -82,6 +83,7 @@ def find_best(
       refine: whether capacities and threads of the best setting are varied, too.
       trace_steps: steps to trace of the baseline and of the best at the end; 0 traces nothing.
       seed: of the bootstrap.
+      command: how to run this again, for the report; None measures the best and its runners-up.
       progress: as of `compare`.
 
     Returns:
@@ -116,9 +118,7 @@ def find_best(
             )
             base = racers.enter_baseline(first.label(in_full=True), first)
             _require_room(children, limit)
-            found = _seeded(
-                program, settings, first, base, racers, children, options, clock, budget_s, progress
-            )
+            found = _seeded(program, settings, racers, base, options, clock, budget_s, shown)
             search = _search(first, found)
             run_search(
                 search,
@@ -142,6 +142,7 @@ def find_best(
         winner,
         notes=found.notes,
         seed=seed,
+        command=command,
         budget_s=budget_s,
         took_s=clock.spent_s(),
         memory_limit_bytes=limit,
@@ -152,24 +153,22 @@ def find_best(
 def _seeded(
     program: AnyProgram,
     settings: Sequence[Optimizations],
-    baseline: Optimizations,
-    base: Racer,
     racers: Racers,
-    children: Children,
+    base: Racer,
     options: tuple[StageOptions, SmartStageOptions],
     clock: TimeBudget,
     budget_s: float,
-    progress: bool | Callable[[str], None],
+    shown: Progress,
 ) -> Seed:
     """The candidates, predicted while the first children start."""
-    Progress(progress).phase(f"Tracing {_SEED_STEPS} steps of {base.variant.label}")
+    baseline = base.variant.optimizations
+    shown.phase(f"Tracing {_SEED_STEPS} steps of {base.variant.label}")
     trace = sample_trace(
         base.worker, baseline, _SEED_STEPS, clock.share_s(_SEED_SHARE, least_s=1.0)
     )
     if baseline in (Optimizations(), Optimizations(fused_embeddings=baseline.fused_embeddings)):
         racers.keep_sample(baseline.fused_embeddings, trace)
-    # The predictions take a process, too.
-    children.start_ahead(min(_AHEAD, len(settings), max(0, racers.places() - 2)))
+    racers.start_ahead(min(_AHEAD, len(settings)))
     return seed_of(
         program,
         settings,
@@ -178,7 +177,7 @@ def _seeded(
         stage=options[0],
         smart_stage=options[1],
         budget_s=budget_s,
-        progress=progress,
+        progress=shown.phase,
     )
 
 

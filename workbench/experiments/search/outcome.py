@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from workbench.core.options import Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.interleaved_run import steps_to_trace
@@ -127,6 +126,7 @@ def best_of(
     *,
     notes: Sequence[str],
     seed: int,
+    command: str | None,
     budget_s: float,
     took_s: float,
     memory_limit_bytes: int | None,
@@ -159,7 +159,16 @@ def best_of(
             )
             for label, reason in reasons.items()
         ),
-        comparison=_comparison(program, search, racers, winner, runners_up, seed, took_s, budget_s),
+        comparison=_comparison(
+            program,
+            search,
+            racers,
+            winner,
+            runners_up,
+            seed=seed,
+            command=command,
+            settings={"budget_s": budget_s, "took_s": round(took_s, 1)},
+        ),
         code=compare_code(
             [setting] if setting != baseline else [each.optimizations for each in near], baseline
         ),
@@ -213,9 +222,10 @@ def _comparison(
     racers: Racers,
     winner: Winner,
     runners_up: Sequence[Raced],
+    *,
     seed: int,
-    took_s: float,
-    budget_s: float,
+    command: str | None,
+    settings: dict[str, float],
 ) -> Comparison:
     race = search.race
     base = racers.ever[race.baseline]
@@ -231,14 +241,12 @@ def _comparison(
         )
         for label in labels
     ]
-    settings: list[Optimizations] = [
-        search.candidate(label).optimizations for label in labels if label != race.baseline
-    ]
+    measured = [search.candidate(each).optimizations for each in labels if each != race.baseline]
     return summary(
         program,
         runs,
         seed=seed,
-        command=compare_code(settings, search.baseline.optimizations),
-        settings={"budget_s": budget_s, "took_s": round(took_s, 1)},
+        command=command or compare_code(measured, search.baseline.optimizations),
+        settings=settings,
         notes=[_OWN_ROUNDS],
     )

@@ -112,7 +112,7 @@ class Racers:
         self._running: dict[str, Racer] = {}
         self._samples: dict[str | None, Trace] = {}
         self._plans: dict[object, Variant] = {}
-        self._open_s = _FIRST_OPEN_S
+        self._start_s, self._open_s = START_S, _FIRST_OPEN_S
         self.ever: dict[str, Racer] = {}
         self.memory: dict[str, int] = {}
 
@@ -132,6 +132,10 @@ class Racers:
         """A trace of the un-staged program, on which smart stages are planned."""
         self._samples[fused] = trace
 
+    def start_ahead(self, most: int) -> None:
+        """Starts processes that settings will need, while something else runs in one."""
+        self._children.start_ahead(max(0, min(most, self.places() - 1)))
+
     def places(self) -> int:
         others = len(self._running) - 1
         room = self._children.room()
@@ -145,7 +149,7 @@ class Racers:
     def start_s(self, count: int) -> float:
         new = self._children.to_start(count)
         at_once = max(1, min(self._cores, new))
-        return new * START_S / at_once + self.open_s(count) + count * _PILOT_S
+        return new * self._start_s / at_once + self.open_s(count) + count * _PILOT_S
 
     def enter(self, labels: Sequence[str], settings: Mapping[str, Optimizations]) -> list[Refused]:
         """Opens the sessions of settings and warms them up.
@@ -161,7 +165,10 @@ class Racers:
           RunError: a child did not start.
         """
         self._progress.phase(f"Starting {' · '.join(labels)}")
+        begun_s, new = time.monotonic(), self._children.to_start(len(labels))
         workers = self._children.lend([(label, settings[label]) for label in labels])
+        if new:
+            self._start_s = (time.monotonic() - begun_s) * min(self._cores, new) / new
         begun_s = time.monotonic()
         wishes = [
             (Variant(label=label, optimizations=settings[label]), worker)
