@@ -106,7 +106,7 @@ def test_every_setting_is_accounted_for_and_lookups_are_not_there(found):
     if "fused V2" in reasons and "time was up" not in reasons["fused V2"]:
         assert reasons["fused V2"] == "the program builds no embedding lookup through Workbench"
     assert not any("fused" in each.label for each in best.runners_up)
-    assert "the budget is below 45" in best.notes[0]
+    assert best.notes[0].startswith("Nothing is predicted: building the graphs for it would take")
 
 
 def test_the_best_trains_the_same_and_the_comparison_is_one(found):

@@ -12,6 +12,7 @@ from workbench.core.options import (
     StageOptions,
     require_at_least,
 )
+from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.comparison.environment import usable_cores
 from workbench.experiments.comparison.open_sessions import sample_trace
@@ -118,7 +119,7 @@ def find_best(
             )
             base = racers.enter_baseline(first.label(in_full=True), first)
             _require_room(children, limit)
-            found = _seeded(program, settings, racers, base, options, clock, budget_s, shown)
+            found = _seeded(program, settings, racers, base, options, clock, shown)
             search = _search(first, found)
             run_search(
                 search,
@@ -157,26 +158,29 @@ def _seeded(
     base: Racer,
     options: tuple[StageOptions, SmartStageOptions],
     clock: TimeBudget,
-    budget_s: float,
     shown: Progress,
 ) -> Seed:
     """The candidates, predicted while the first children start."""
     baseline = base.variant.optimizations
-    shown.phase(f"Tracing {_SEED_STEPS} steps of {base.variant.label}")
-    trace = sample_trace(
-        base.worker, baseline, _SEED_STEPS, clock.share_s(_SEED_SHARE, least_s=1.0)
-    )
-    if baseline in (Optimizations(), Optimizations(fused_embeddings=baseline.fused_embeddings)):
-        racers.keep_sample(baseline.fused_embeddings, trace)
-    racers.start_ahead(min(_AHEAD, len(settings)))
+
+    def traced() -> Trace:
+        shown.phase(f"Tracing {_SEED_STEPS} steps of {base.variant.label}")
+        seconds = clock.share_s(_SEED_SHARE, least_s=1.0)
+        trace = sample_trace(base.worker, baseline, _SEED_STEPS, seconds)
+        if baseline == Optimizations(fused_embeddings=baseline.fused_embeddings):
+            racers.keep_sample(baseline.fused_embeddings, trace)
+        racers.start_ahead(min(_AHEAD, len(settings)))
+        return trace
+
     return seed_of(
         program,
         settings,
         baseline,
-        trace,
+        traced,
         stage=options[0],
         smart_stage=options[1],
-        budget_s=budget_s,
+        left_s=clock.left_s(),
+        graphs_s=racers.graphs_s,
         progress=shown.phase,
     )
 

@@ -146,6 +146,10 @@ class Racers:
         """Seconds to open so many sessions at the same time, about."""
         return count * self._open_s / max(1, min(self._cores, count))
 
+    def graphs_s(self, count: int) -> float:
+        """Seconds to build so many graphs, one after the other, in a new process, about."""
+        return self._start_s + count * self._open_s
+
     def start_s(self, count: int) -> float:
         new = self._children.to_start(count)
         at_once = max(1, min(self._cores, new))

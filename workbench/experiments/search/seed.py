@@ -16,9 +16,10 @@ from workbench.experiments.search.candidates import Candidate
 from workbench.experiments.what_if.fused_calibration import costs_are_known
 from workbench.experiments.what_if.predict import predicted
 
-# A budget below this is too short to predict in, and one below that to measure what fused lookups
-# cost on this machine, where that is not known.
-_FEWEST_S, _CALIBRATION_S = 45.0, 240.0
+# Predictions may take this share of the time that is left; the rest is for measuring.
+_MOST_SHARE = 0.4
+# Seconds that are left at least where what fused lookups cost on this machine is measured first.
+_CALIBRATION_S = 240.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,22 +41,24 @@ def seed_of(
     program: AnyProgram,
     settings: Sequence[Optimizations],
     baseline: Optimizations,
-    trace: Trace,
+    traced: Callable[[], Trace],
     *,
     stage: StageOptions,
     smart_stage: SmartStageOptions,
-    budget_s: float,
+    left_s: float,
+    graphs_s: Callable[[int], float],
     progress: bool | Callable[[str], None],
 ) -> Seed:
     """Predicts what settings give against the baseline, as far as that is possible.
 
     Args:
-      program: what was traced.
+      program: what is searched.
       settings: without the baseline.
-      baseline: what the trace was taken with.
-      trace: of warm steps.
+      baseline: what is traced.
+      traced: takes a trace of warm steps, where there is something to predict.
       stage, smart_stage: options of the combinations among the settings.
-      budget_s: of the whole search.
+      left_s: seconds of the search that are left.
+      graphs_s: seconds that describing so many graphs in a new process takes, about.
       progress: as of `compare`.
     """
     impossible = {
@@ -63,17 +66,22 @@ def seed_of(
     }
     possible = [each for each in settings if each not in impossible]
     notes: list[str] = []
-    scenarios = _scenarios(possible, baseline, budget_s, notes)
+    scenarios = _scenarios(possible, baseline, left_s, notes)
+    before = Scenario(optimizations=_plain(baseline))
+    needed_s = graphs_s(len({each.graph for each in (before, *scenarios.values())}))
+    if scenarios and needed_s > _MOST_SHARE * left_s:
+        notes = [_too_long(needed_s, left_s)]
+        scenarios = {}
     found: Predictions | None = None
     if scenarios:
         try:
             found = predicted(
-                trace,
+                traced(),
                 program,
                 list(scenarios.values()),
                 stage,
                 smart_stage,
-                traced=_plain(baseline),
+                traced=before.optimizations,
                 progress=progress,
             )
         except WorkbenchError as error:
@@ -117,18 +125,12 @@ def _impossible(program: AnyProgram, setting: Optimizations) -> str | None:
 def _scenarios(
     settings: Sequence[Optimizations],
     baseline: Optimizations,
-    budget_s: float,
+    left_s: float,
     notes: list[str],
 ) -> dict[Optimizations, Scenario]:
     """What to predict; what it takes too long to predict is left out, which a note says."""
-    if budget_s < _FEWEST_S:
-        notes.append(
-            f"Nothing is predicted: the budget is below {_FEWEST_S:.0f}\u00a0s, so it is spent on "
-            "measuring."
-        )
-        return {}
     kept = list(settings)
-    if budget_s < _CALIBRATION_S and not costs_are_known():
+    if left_s < _CALIBRATION_S and not costs_are_known():
         kept = [each for each in kept if each.fused_embeddings == baseline.fused_embeddings]
         if len(kept) < len(settings):
             notes.append(
@@ -137,6 +139,13 @@ def _scenarios(
                 "does, once."
             )
     return {each: _scenario(each, baseline) for each in kept}
+
+
+def _too_long(needed_s: float, left_s: float) -> str:
+    return (
+        f"Nothing is predicted: building the graphs for it would take about {needed_s:.0f}\u00a0s "
+        f"of the {left_s:.0f}\u00a0s that were left, so they were spent on measuring."
+    )
 
 
 def _scenario(setting: Optimizations, baseline: Optimizations) -> Scenario:

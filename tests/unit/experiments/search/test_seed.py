@@ -40,10 +40,11 @@ def seeded(monkeypatch):
         values = {
             "stage": STAGE,
             "smart_stage": SMART,
-            "budget_s": 120.0,
+            "left_s": 100.0,
+            "graphs_s": lambda count: 5.0 + 2 * count,
             "progress": False,
             "baseline": baseline,
-            "trace": None,
+            "traced": lambda: None,
         }
         settings = settings_of(toggles, STAGE, SMART, baseline)
         found = seed_of(program, settings, **{**values, **changes})
@@ -101,11 +102,16 @@ def test_where_the_replay_does_not_hold_that_is_said(seeded):
 
 
 def test_a_short_budget_is_spent_on_measuring(seeded):
-    found, asked = seeded(every_one, budget_s=30.0)
-    assert asked == []
-    assert found.notes == (
-        "Nothing is predicted: the budget is below 45\u00a0s, so it is spent on measuring.",
+    found, asked = seeded(every_one, left_s=30.0, graphs_s=lambda count: 4.0 * count, known=False)
+    assert asked and len(found.notes) == 1
+    found, asked = seeded(
+        every_one, left_s=30.0, graphs_s=lambda count: 4.0 * count, traced=lambda: 1 / 0
     )
+    assert asked == []
+    assert [note.replace("\u00a0", " ") for note in found.notes] == [
+        "Nothing is predicted: building the graphs for it would take about 16 s of the 30 s that "
+        "were left, so they were spent on measuring."
+    ]
     assert len(found.candidates) == 3
 
 
@@ -113,7 +119,7 @@ def test_lookups_are_not_calibrated_within_a_short_budget(seeded):
     found, asked = seeded(every_one, known=False)
     assert [each.label for each in asked[0]] == ["stage"]
     assert found.notes[0].startswith("Of fused lookups nothing is predicted: what they cost on")
-    found, asked = seeded(every_one, known=False, budget_s=600.0)
+    found, asked = seeded(every_one, known=False, left_s=600.0)
     assert len(asked[0]) == 3 and found.notes == ()
 
 
