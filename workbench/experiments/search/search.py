@@ -19,6 +19,8 @@ from workbench.experiments.search.race import TOLERANCE, Dropped, Race
 # Where nothing is predicted, a toggle alone that is expected to give less than this, as a
 # logarithm, waits like any other setting.
 _HARMS = -0.1
+# Of the time that is left, for starting what takes the free places.
+_START_SHARE = 1 / 3
 TIME_UP = "the time was up before it was its turn"
 _TIME_UP_RACING = "still in the race when the time was up"
 
@@ -245,7 +247,8 @@ def _fill(search: Search, field: Field, left_s: float) -> None:
         places = field.places()
         others = len(search.race.racing) - 1
         first = others == 0 and search.race.rounds == 0
-        while places > 1 and field.start_s(places) > left_s:
+        # What starts together does not race meanwhile.
+        while places > 1 and field.start_s(places) > _START_SHARE * left_s:
             places -= 1
         if places < 1 or (field.start_s(places) > left_s and not first):
             return

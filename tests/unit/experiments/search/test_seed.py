@@ -27,6 +27,8 @@ def seeded(monkeypatch):
     asked = []
 
     def ask(answer, *, program=GRAPH, toggles=("stage", "fused_v1"), known=True, **changes):
+        asked.clear()
+
         def predict(trace, program, scenarios, *options, traced, progress):
             asked[:] = [scenarios, traced]
             found = answer(scenarios)
