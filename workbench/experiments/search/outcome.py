@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 
 from workbench.core.trace.trace import Trace
@@ -11,6 +10,7 @@ from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.interleaved_run import steps_to_trace
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.comparison.summary import summary
+from workbench.experiments.measurement.anytime_interval import FEWEST_VALUES
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget
@@ -89,7 +89,7 @@ def chosen_winner(
 def _by_speed(search: Search) -> list[str]:
     """Settings that may be the best, the fastest first."""
     race = search.race
-    measured = [each for each in race.entered if not math.isnan(race.mean_log(each))]
+    measured = [each for each in race.entered if len(race.rates(each)[0]) >= FEWEST_VALUES]
     return sorted(measured, key=lambda each: (each != race.best, -race.mean_log(each)))
 
 

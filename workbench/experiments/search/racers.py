@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from workbench.core.options import Optimizations
+from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
-from workbench.errors import OptionError, PlanError, RunError, UnsupportedError
+from workbench.errors import OptionError, RunError
 from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_STAGE
 from workbench.experiments.comparison.open_sessions import sample_trace
 from workbench.experiments.measurement.blocks import TimedSession, run_block, run_pilots
@@ -26,6 +27,13 @@ from workbench.experiments.program.function_program import (
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.search.children import Children
 from workbench.experiments.search.race import Dropped
+from workbench.experiments.search.refused import (
+    REFUSALS,
+    Refused,
+    graph_of,
+    moves_nothing,
+    refused_by,
+)
 from workbench.experiments.worker.messages import GetPlan, Open, Opened
 from workbench.experiments.worker.process import Worker
 
@@ -40,23 +48,6 @@ _PILOT_S = 1.5
 _SAMPLE_STEPS, _SAMPLE_S = 12, 3.0
 # Seconds to open a session until one was timed.
 _FIRST_OPEN_S = 3.0
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Refused:
-    """A setting that cannot run.
-
-    Attributes:
-      label: its name.
-      reason: why, a clause.
-      holds_for: whether the reason holds for another setting too.
-      error: what was raised; None where it was opened and has no effect.
-    """
-
-    label: str
-    reason: str
-    holds_for: Callable[[Optimizations], bool]
-    error: Exception | None = None
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -111,7 +102,7 @@ class Racers:
         self._progress = progress
         self._running: dict[str, Racer] = {}
         self._samples: dict[str | None, Trace] = {}
-        self._plans: dict[object, Variant] = {}
+        self._plans: dict[object, StagePlan] = {}
         self._start_s, self._open_s = START_S, _FIRST_OPEN_S
         self.ever: dict[str, Racer] = {}
         self.memory: dict[str, int] = {}
@@ -173,12 +164,15 @@ class Racers:
         workers = self._children.lend([(label, settings[label]) for label in labels])
         if new:
             self._start_s = (time.monotonic() - begun_s) * min(self._cores, new) / new
-        begun_s = time.monotonic()
         wishes = [
             (Variant(label=label, optimizations=settings[label]), worker)
             for label, worker in zip(labels, workers, strict=True)
         ]
-        refused = [self._ask_to_open(variant, worker) for variant, worker in wishes]
+        # All that is traced before anything else runs.
+        refused = [self._prepared(variant, worker) for variant, worker in wishes]
+        begun_s = time.monotonic()
+        for number, (variant, worker) in enumerate(wishes):
+            refused[number] = refused[number] or self._ask_to_open(variant, worker)
         for number, (variant, worker) in enumerate(wishes):
             refused[number] = refused[number] or self._opened(variant, worker)
         at_once = max(1, min(self._cores, len(labels)))
@@ -235,26 +229,44 @@ class Racers:
         """One that is running."""
         return self._running[label]
 
-    def _ask_to_open(self, variant: Variant, worker: Worker) -> Refused | None:
-        """Sends what opens a session, without waiting for it."""
+    def _prepared(self, variant: Variant, worker: Worker) -> Refused | None:
+        """Whether a setting is possible at all; takes the trace that it is planned on."""
         wish = variant.optimizations
-        planned = self._plans.get(_graph_of(wish)) if wish.smart_stage else None
+        fused, needs_trace = wish.fused_embeddings, wish.smart_stage is not None
         try:
             require_possible(self._program, wish)
-            sample = None
-            if wish.smart_stage and not planned and not isinstance(self._program, FunctionProgram):
-                sample = self._sample(wish.fused_embeddings, worker)
-            plan = planned.plan.to_json() if planned and planned.plan else None
-            worker.send(Open(session="main", optimizations=wish, sample=sample, plan=plan))
-        except (OptionError, PlanError, UnsupportedError, RunError) as error:
-            return _refused(variant, error)
+            if not needs_trace or graph_of(wish) in self._plans or fused in self._samples:
+                return None
+            # A function's plan is always the widest.
+            if not isinstance(self._program, FunctionProgram):
+                # Not in a process of its own: its first session says how many threads it has.
+                others = (racer.worker for racer in self._running.values())
+                unstaged = Optimizations(fused_embeddings=fused)
+                self._samples[fused] = sample_trace(
+                    next(others, worker), unstaged, _SAMPLE_STEPS, _SAMPLE_S
+                )
+        except REFUSALS as error:
+            return refused_by(variant, error)
         return None
 
-    def _sample(self, fused: str | None, worker: Worker) -> Trace:
-        if fused not in self._samples:
-            unstaged = Optimizations(fused_embeddings=fused)
-            self._samples[fused] = sample_trace(worker, unstaged, _SAMPLE_STEPS, _SAMPLE_S)
-        return self._samples[fused]
+    def _ask_to_open(self, variant: Variant, worker: Worker) -> Refused | None:
+        """Sends what opens a session, without waiting for it."""
+        wish, plan, sample = variant.optimizations, None, None
+        if wish.smart_stage is not None:
+            plan = self._plans.get(graph_of(wish))
+            sample = None if plan else self._samples.get(wish.fused_embeddings)
+        try:
+            worker.send(
+                Open(
+                    session="main",
+                    optimizations=wish,
+                    sample=sample,
+                    plan=plan.to_json() if plan else None,
+                )
+            )
+        except REFUSALS as error:
+            return refused_by(variant, error)
+        return None
 
     def _opened(self, variant: Variant, worker: Worker) -> Refused | None:
         """Waits for a session, and takes it in where it is what the setting says."""
@@ -262,11 +274,12 @@ class Racers:
         try:
             opened: Opened = worker.receive()
             if wish.smart_stage:
-                planned = worker.call(GetPlan(session="main")).to_plan()
-                variant = dataclasses.replace(variant, plan=planned)
-                self._plans[_graph_of(wish)] = variant
-        except (OptionError, PlanError, UnsupportedError, RunError) as error:
-            return _refused(variant, error)
+                graph = graph_of(wish)
+                if graph not in self._plans:
+                    self._plans[graph] = worker.call(GetPlan(session="main")).to_plan()
+                variant = dataclasses.replace(variant, plan=self._plans[graph])
+        except REFUSALS as error:
+            return refused_by(variant, error)
         if wish.stage and not opened.stages:
             return Refused(
                 label=variant.label, reason=NO_STAGE, holds_for=lambda other: bool(other.stage)
@@ -278,7 +291,7 @@ class Racers:
                 holds_for=lambda other: bool(other.fused_embeddings),
             )
         if variant.plan and not variant.plan.stages:
-            return _moves_nothing(variant)
+            return moves_nothing(variant)
         before = self.ever.get(variant.label)
         timed = TimedSession(
             label=variant.label,
@@ -302,36 +315,9 @@ class Racers:
         try:
             (pilot,) = run_pilots([racer.timed], budget_s=2 * _PILOT_S, progress=Progress(False))
         except RunError as error:
-            return _refused(variant, error)
+            return refused_by(variant, error)
         racer.step_ns = pilot.step_ns
         racer.dropped = racer.timed.ahead + _SETTLING_STEPS
         counted = math.ceil(self._block_s * 1e9 / pilot.step_ns) - racer.dropped
         racer.steps = racer.dropped + int(np.clip(counted, *_COUNTED_STEPS))
         return None
-
-
-def _graph_of(wish: Optimizations) -> object:
-    """What decides which graph is built, and which plan is made for it."""
-    return (wish.stage, wish.smart_stage, wish.fused_embeddings, wish.batch_size)
-
-
-def _refused(variant: Variant, error: Exception) -> Refused:
-    """A refusal of ours holds for every setting with the same graph, a failure for itself alone."""
-    graph = None if isinstance(error, RunError) else _graph_of(variant.optimizations)
-    return Refused(
-        label=variant.label,
-        reason=str(error),
-        holds_for=lambda other: _graph_of(other) == graph,
-        error=error,
-    )
-
-
-def _moves_nothing(variant: Variant) -> Refused:
-    reasons = [edit.reason for edit in variant.plan.edits] if variant.plan else []
-    why = f" ({reasons[0]})" if reasons else ""
-    graph = _graph_of(variant.optimizations)
-    return Refused(
-        label=variant.label,
-        reason=f"its plan moves nothing ahead of the step{why}, so it runs what it runs without it",
-        holds_for=lambda other: _graph_of(other) == graph,
-    )

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.core.options import Optimizations
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.search.race import Dropped
-from workbench.experiments.search.racers import Refused
+from workbench.experiments.search.refused import Refused
 from workbench.experiments.search.search import Search, run_search
 
 
