@@ -220,7 +220,7 @@ def run_search(
     """
     round_s, refined = 0.0, False
     while True:
-        _fill(search, field, budget.left_s() - reserve_s - FEWEST_VALUES * round_s)
+        _fill(search, field, budget, reserve_s + FEWEST_VALUES * round_s)
         if search.finished:
             if refined or budget.left_s() - reserve_s < field.start_s(1):
                 break
@@ -241,24 +241,24 @@ def run_search(
     search.end()
 
 
-def _fill(search: Search, field: Field, left_s: float) -> None:
-    """Lets candidates enter where there are places, and time to start them."""
+def _fill(search: Search, field: Field, budget: TimeBudget, kept_s: float) -> None:
+    """Lets candidates enter where there are places, and time to start them beside what is kept."""
     while search.waiting:
-        places = field.places()
-        others = len(search.race.racing) - 1
-        first = others == 0 and search.race.rounds == 0
-        # What starts together does not race meanwhile.
-        while places > 1 and field.start_s(places) > _START_SHARE * left_s:
+        places, left_s = field.places(), budget.left_s() - kept_s
+        first = search.race.rounds == 0
+        # What starts does not let others race meanwhile, if there are any.
+        share = 1.0 if search.race.settled else _START_SHARE
+        while places > 1 and field.start_s(places) > share * left_s:
             places -= 1
-        if places < 1 or (field.start_s(places) > left_s and not first):
+        if places < 1 or (field.start_s(places) > share * left_s and not first):
             return
         labels = search.next_in(places)
-        left_s -= field.start_s(len(labels))
-        if not labels:
-            return
         settings = {label: search.candidate(label).optimizations for label in labels}
-        for refusal in field.enter(labels, settings):
+        refused = field.enter(labels, settings) if labels else ()
+        for refusal in refused:
             search.refuse(refusal.label, refusal.reason, refusal.holds_for)
+        if len(refused) < len(labels):
+            return
 
 
 def _run_round(search: Search, field: Field) -> None:
