@@ -57,10 +57,13 @@ def test_a_graph_of_ones_own():
         'config = wb.executor_options("cost_model")',
         "config.inter_op_parallelism_threads = 3",
         "config.intra_op_parallelism_threads = 2",
-        "config, plan = wb.prepare_config(tf.compat.v1.get_default_graph(), config, "
-        'wb.SmartStageOptions(reorder=True, keep=("a", "b\\"c",)), targets=[train_op])',
-        "with tf.compat.v1.train.MonitoredTrainingSession(config=config, "
-        "hooks=[wb.make_prefetch_hook()]) as sess:",
+        "config, plan = wb.prepare_config(",
+        "    tf.compat.v1.get_default_graph(), config, "
+        'wb.SmartStageOptions(reorder=True, keep=("a", "b\\"c",)), targets=[train_op]',
+        ")",
+        "with tf.compat.v1.train.MonitoredTrainingSession(",
+        "    config=config, hooks=[wb.make_prefetch_hook()]",
+        ") as sess:",
         "    sess.run(train_op)",
     ]
     plain = program_code(wb.Optimizations(inter_op_threads=2), GRAPH)

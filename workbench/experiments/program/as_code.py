@@ -117,14 +117,17 @@ def _of_graph(setting: Optimizations) -> list[str]:
     if setting.smart_stage is not None:
         chosen = setting.smart_stage
         options = "" if chosen == SmartStageOptions() else f", {options_code(chosen)}"
-        graph = "tf.compat.v1.get_default_graph()"
-        lines.append(
-            f"config, plan = wb.prepare_config({graph}, config{options}, targets=[train_op])"
-        )
+        lines += [
+            "config, plan = wb.prepare_config(",
+            f"    tf.compat.v1.get_default_graph(), config{options}, targets=[train_op]",
+            ")",
+        ]
     staged = setting.stage is not None or setting.smart_stage is not None
     hooks = ", hooks=[wb.make_prefetch_hook()]" if staged else ""
     return [
         *lines,
-        f"with tf.compat.v1.train.MonitoredTrainingSession(config=config{hooks}) as sess:",
+        "with tf.compat.v1.train.MonitoredTrainingSession(",
+        f"    config=config{hooks}",
+        ") as sess:",
         "    sess.run(train_op)",
     ]

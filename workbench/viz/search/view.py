@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 from workbench.core.options import Optimizations
 from workbench.experiments.search.best import Best, Raced
@@ -18,6 +19,9 @@ from workbench.viz.style.plain_text import plain
 Pieces = tuple[tuple[str, bool], ...]
 # A simpler setting that is at most this much slower is named beside the best.
 _NEARLY = 0.02
+# Beyond the ratios, an axis has room for intervals up to this factor.
+_ROOM = 1.25
+_NOT_CLEAR = "Highest ratio, not clearly faster"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,6 +35,7 @@ class Row:
       ratio, interval: against the baseline; the interval of few rounds says so.
       known: whether there is an interval to draw.
       low, at, high: the same as fractions of the axis.
+      low_cut, high_cut: whether the interval goes on beyond the axis.
       predicted: the predicted ratio, and where on the axis; "" and None where there is none.
       rounds: how many it ran.
       outcome: what became of it.
@@ -45,6 +50,8 @@ class Row:
     low: float
     at: float
     high: float
+    low_cut: bool
+    high_cut: bool
     predicted: str
     predicted_at: float | None
     rounds: str
@@ -88,11 +95,7 @@ class SearchView:
 def search_view(found: Best) -> SearchView:
     """The view of a search."""
     raced = [found.best, *found.runners_up]
-    axis = ratio_axis(
-        [each.ratio for each in raced]
-        + [edge for each in raced if _known(each) for edge in (each.low, each.high)]
-        + [each.predicted.ratio for each in raced if each.predicted]
-    )
+    axis = _axis(raced)
     rows = tuple(_row(each, found, axis) for each in raced)
     return SearchView(
         program=plain(found.program),
@@ -111,6 +114,15 @@ def search_view(found: Best) -> SearchView:
     )
 
 
+def _axis(raced: Sequence[Raced]) -> RatioAxis:
+    """The axis of all ratios, with room for intervals; wide ones of few rounds are cut."""
+    ratios = [each.ratio for each in raced]
+    ratios += [each.predicted.ratio for each in raced if each.predicted]
+    edges = [edge for each in raced if _known(each) for edge in (each.low, each.high)]
+    low, high = min([1.0, *ratios]) / _ROOM, max([1.0, *ratios]) * _ROOM
+    return ratio_axis([*ratios, *(min(max(edge, low), high) for edge in edges)])
+
+
 def _row(each: Raced, found: Best, axis: RatioAxis) -> Row:
     best, known = each is found.best, _known(each)
     baseline = each.optimizations == found.baseline
@@ -124,10 +136,12 @@ def _row(each: Raced, found: Best, axis: RatioAxis) -> Row:
         low=axis.at(each.low),
         at=axis.at(each.ratio),
         high=axis.at(each.high),
+        low_cut=each.low < axis.low,
+        high_cut=each.high > axis.high,
         predicted=format.ratio(each.predicted.ratio) if each.predicted else "",
         predicted_at=axis.at(each.predicted.ratio) if each.predicted else None,
         rounds=format.integer(each.rounds),
-        outcome=_outcome(each, best=best),
+        outcome=_outcome(each, found.baseline, best=best),
     )
 
 
@@ -139,9 +153,9 @@ def _interval(each: Raced) -> str:
     return format.ratio_range(each.low, each.high) if _known(each) else "too few rounds"
 
 
-def _outcome(each: Raced, *, best: bool) -> str:
+def _outcome(each: Raced, baseline: Optimizations, *, best: bool) -> str:
     if best:
-        return "Best"
+        return _NOT_CLEAR if each.optimizations != baseline and not each.low > 1 else "Best"
     words = plain(each.reason)
     words = f"{words[:1].upper()}{words[1:]}" if words else ""
     if each.dropped_s is None:

@@ -57,6 +57,7 @@ def test_every_row_says_what_became_of_it():
 
 def test_where_nothing_is_clearly_faster_that_is_said():
     near = raced(SMART, 1.02, 0.05)
+    assert search_view(search(near)).rows[0].outcome == "Highest ratio, not clearly faster"
     assert said(search_view(search(near))) == (
         "No setting is clearly faster than all off. The nearest is smart stage, 1.02× (95 % "
         "interval 0.97–1.07)."
@@ -68,8 +69,18 @@ def test_where_nothing_is_clearly_faster_that_is_said():
         "No setting is faster than all off. The nearest is smart stage, 0.97× (95 % interval "
         "0.94–1.00)."
     )
-    assert view.rows[0].ratio == "baseline" and view.receipt == ""
+    assert (
+        view.rows[0].ratio == "baseline" and view.rows[0].outcome == "Best" and view.receipt == ""
+    )
     assert plain(view.spent).startswith("1 of 5 settings measured")
+
+
+def test_wide_intervals_of_few_rounds_are_cut_at_the_axis():
+    wide = raced(SMART, 1.5, low=0.3, high=7.9)
+    first, second = search_view(search(wide, raced(SMART_FUSED, 1.2))).rows
+    assert (first.low, first.high, first.low_cut, first.high_cut) == (0.0, 1.0, True, True)
+    assert not second.low_cut and not second.high_cut
+    assert 0.4 < first.at < 1 and first.interval == "0.30–7.90"
 
 
 def test_no_simpler_one_is_named_where_none_is_near():
