@@ -137,6 +137,10 @@ class Race:
         """
         return anytime_interval(self._apart(label, to), error)
 
+    def shared_rounds(self, label: str, to: str) -> int:
+        """How many rounds both have run."""
+        return len(self._apart(label, to))
+
     def _apart(self, label: str, to: str) -> list[float]:
         own, other = self._logs[label], self._logs[to]
         return [log - other[number] for number, log in own.items() if number in other]

@@ -19,6 +19,10 @@ from workbench.experiments.search.race import TOLERANCE, Dropped, Race
 # Where nothing is predicted, a toggle alone that is expected to give less than this, as a
 # logarithm, waits like any other setting.
 _HARMS = -0.1
+# Rounds beside the best after which a racer that came out slower, though not clearly so, gives its
+# place to others.
+_PATIENCE = 12
+UNDECIDED = f"undecided after {_PATIENCE} rounds, it gave its place to others"
 # Of the time that is left, for starting what takes the free places.
 _START_SHARE = 1 / 3
 TIME_UP = "the time was up before it was its turn"
@@ -109,6 +113,18 @@ class Search:
         """One that races leaves for another reason than its rates."""
         self.race.leave(label)
         self.dropped[label] = reason
+
+    def undecided(self) -> str:
+        """The slowest of those undecided after many rounds beside the best; "" where none is."""
+        race = self.race
+        slower = [
+            label
+            for label in race.racing
+            if label not in (race.best, race.baseline)
+            and race.shared_rounds(label, race.best) >= _PATIENCE
+            and race.interval(label, race.best).value < 1
+        ]
+        return min(slower, key=race.mean_log, default="")
 
     def feed(self, rates: Mapping[str, float]) -> list[Dropped]:
         """Adds a round; returns who is out after it."""
@@ -250,8 +266,15 @@ def _fill(search: Search, field: Field, budget: TimeBudget, kept_s: float) -> No
         share = 1.0 if search.race.settled else _START_SHARE
         while places > 1 and field.start_s(places) > share * left_s:
             places -= 1
-        if places < 1 or (field.start_s(places) > share * left_s and not first):
+        if field.start_s(max(1, places)) > share * left_s and not first:
             return
+        if places < 1:
+            undecided = search.undecided()
+            if not undecided:
+                return
+            search.take_out(undecided, UNDECIDED)
+            field.leave([undecided])
+            continue
         labels = search.next_in(places)
         settings = {label: search.candidate(label).optimizations for label in labels}
         refused = field.enter(labels, settings) if labels else ()

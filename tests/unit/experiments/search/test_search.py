@@ -14,7 +14,7 @@ from tests.unit.experiments.search.simulated import SimulatedField, searched
 from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions, StageOptions
 from workbench.experiments.search.candidates import Candidate, settings_of
 from workbench.experiments.search.refused import Refused
-from workbench.experiments.search.search import TIME_UP, Search
+from workbench.experiments.search.search import TIME_UP, UNDECIDED, Search
 
 OFF = Optimizations()
 ALL = settings_of(None, StageOptions(), SmartStageOptions(), OFF)
@@ -133,6 +133,16 @@ def test_memory_decides_how_many_race():
     found = searched(Search(OFF, unpredicted()), crowded, budget_s=60.0)
     assert "too much memory" in found.dropped.values()
     assert len(crowded.running) == 1
+
+
+def test_where_blocks_scatter_too_much_to_decide_places_are_given_to_others():
+    rates = true_rates(dict.fromkeys(EFFECTS, 1.0))
+    field = SimulatedField(rates, noise=0.2, most=2, start=1.0)
+    found = searched(Search(OFF, unpredicted()), field, budget_s=300.0)
+    undecided = [label for label, reason in found.dropped.items() if reason == UNDECIDED]
+    assert len(undecided) >= 5 and len(field.order) >= 7
+    assert all(field.ran[label] >= 12 for label in undecided)
+    assert found.race.best not in undecided
 
 
 def test_a_refusal_holds_for_all_that_it_says():
