@@ -19,6 +19,8 @@ from workbench.experiments.search.race import TOLERANCE, Dropped, Race
 # Where nothing is predicted, a toggle alone that is expected to give less than this, as a
 # logarithm, waits like any other setting.
 _HARMS = -0.1
+# How much further than its interval a prediction may be off: what is left out is never seen.
+_WIDER = 1.5
 # Rounds beside the best after which a racer that came out slower, though not clearly so, gives its
 # place to others.
 _PATIENCE = 12
@@ -164,7 +166,7 @@ class Search:
             return
         expected = self._expected()
         for label in tuple(self._waiting):
-            most = expected[label] + self._known[label].predicted_half
+            most = expected[label] + _WIDER * self._known[label].predicted_half
             if most < math.log(best.low) + math.log1p(TOLERANCE):
                 self.leave_out(
                     label,
