@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import platform
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from workbench.errors import OutputError
 from workbench.experiments.comparison.environment import machine
 from workbench.experiments.comparison.trace import trace
 from workbench.experiments.program.program import Built, Program
+from workbench.user_cache import user_cache
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -66,11 +66,10 @@ def fused_costs(*, again: bool = False) -> FusedCosts:
 
 def _path() -> Path:
     """One file for each kind of machine, version of TensorFlow and of this library."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     facts = machine()
     known = "-".join(str(facts.get(key, "")) for key in ("cpu", "tensorflow", "workbench"))
     name = "".join(c if c.isalnum() or c in "-." else "_" for c in known)
-    return home / "workbench" / f"fused-costs-{name or platform.machine()}.json"
+    return user_cache() / f"fused-costs-{name or platform.machine()}.json"
 
 
 def _samples(version: str) -> Iterator[Sample]:
