@@ -1,7 +1,8 @@
 """The command line's entry: parses the arguments, runs one command, returns its exit code.
 
 Exit codes: 0 done, 1 a run failed, 2 a mistake in the arguments or the data or a place that cannot
-be written, 130 cancelled by Ctrl-C, 143 by SIGTERM.
+be written, 130 cancelled by Ctrl-C, 143 by SIGTERM. Where a limit is checked, 1 says that it does
+not hold, and a failed run is 2.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 import workbench
 from workbench.cli.compare import add_compare
 from workbench.cli.demo import add_demo
+from workbench.cli.gate import add_gate
 from workbench.cli.predict import add_predict
 from workbench.cli.report import add_report
 from workbench.cli.signals import Terminated, ends_cleanly
@@ -32,9 +34,11 @@ from workbench.errors import (
 _EXAMPLES = """examples:
   workbench demo
   workbench compare dlrm --toggle stage --toggle smart_stage --data my_clicks.tsv
+  workbench compare my_model.py:build --toggle stage
   workbench trace dlrm --toggle stage --out trace.parquet
   workbench predict dlrm
   workbench report results
+  workbench gate results --fail-if-slower 3%
 """
 
 
@@ -67,11 +71,15 @@ def _exit_code(chosen: argparse.Namespace) -> int:
         print(f"workbench: error: {error}", file=sys.stderr)
         if chosen.traceback:
             print(*getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
-        return 1
+        return 2 if _checks_a_limit(chosen) else 1
     except BrokenPipeError:
         # The reader of a pipe is gone; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
+
+
+def _checks_a_limit(chosen: argparse.Namespace) -> bool:
+    return getattr(chosen, "fail_if_slower", None) is not None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -87,5 +95,6 @@ def _parser() -> argparse.ArgumentParser:
     add_trace(commands)
     add_predict(commands)
     add_report(commands)
+    add_gate(commands)
     add_demo(commands)
     return parser

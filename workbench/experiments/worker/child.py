@@ -22,6 +22,7 @@ import cloudpickle
 import numpy as np
 
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.program.program_file import find_program
 from workbench.experiments.worker.described_graph import describe_graph
 from workbench.experiments.worker.failure import failure_of
 from workbench.experiments.worker.graph_session import ProgramSession
@@ -29,6 +30,7 @@ from workbench.experiments.worker.messages import (
     Close,
     Command,
     DescribeGraph,
+    FindProgram,
     GetPlan,
     Open,
     Opened,
@@ -75,6 +77,8 @@ class _Sessions:
                 return self._sample_ids(command)
             case DescribeGraph():
                 return describe_graph(self._program, command.optimizations, command.options)
+            case FindProgram():
+                return find_program(command.place)
             case Close():
                 return self._by_name.pop(command.session).close()
             case Stop():

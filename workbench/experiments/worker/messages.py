@@ -18,6 +18,8 @@ from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_
 from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
+from workbench.experiments.program.program_file import FoundProgram
+from workbench.experiments.program.program_place import ProgramPlace
 
 Result = TypeVar("Result")
 
@@ -209,6 +211,13 @@ class DescribeGraph(Command[DescribedGraph]):
 
     optimizations: Optimizations
     options: SmartStageOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FindProgram(Command[FoundProgram]):
+    """Runs a file of the user's own and says what program stands there."""
+
+    place: ProgramPlace
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
