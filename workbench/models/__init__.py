@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.models.registry import MODELS as MODELS
 from workbench.models.registry import Model as Model
+from workbench.models.registry import program_again as program_again
 from workbench.models.registry import program_of
 
 if TYPE_CHECKING:

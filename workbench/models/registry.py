@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.options import require_at_least
-from workbench.errors import OptionError
+from workbench.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     from workbench.experiments.program.program import Program
@@ -38,7 +38,7 @@ class Model:
       file_name: of a generated file, to which its rows and seed are added.
     """
 
-    options: Callable[..., Any]
+    options: type[Any]
     program: Callable[[Any], Program]
     generate: Callable[..., Path]
     check: Callable[..., CheckedTable]
@@ -58,7 +58,7 @@ class Model:
         return dataclasses.replace(checked, generated=True)
 
 
-def _criteo(options: Callable[..., Any], program: Callable[[Any], Program]) -> Model:
+def _criteo(options: type[Any], program: Callable[[Any], Program]) -> Model:
     from workbench.models.data.criteo import check_criteo, generate_criteo
 
     return Model(
@@ -72,7 +72,7 @@ def _criteo(options: Callable[..., Any], program: Callable[[Any], Program]) -> M
 
 
 def _sequences(
-    options: Callable[..., Any], program: Callable[[Any], Program], *, negatives: bool
+    options: type[Any], program: Callable[[Any], Program], *, negatives: bool
 ) -> Model:
     from workbench.models.data import taobao
 
@@ -156,11 +156,50 @@ def program_of(name: str, data: Data, rows: int | None, options: Mapping[str, An
       options: the other options of the model, by name.
 
     Raises:
-      OptionError, DataError, OutputError: as `dlrm`.
+      OptionError: as `dlrm`, and no such option, or one of another type.
+      DataError, OutputError: as `dlrm`.
     """
     model = MODELS[name]()
+    _require_options(name, model, options)
     checked = _checked(model, data, rows, options["seed"])
     return model.program(model.options(data=checked, **options))
+
+
+_MOST_GENERATED_ROWS = 10_000_000
+
+
+def program_again(name: str, options: Mapping[str, Any], data: Path | None = None) -> Program:
+    """The program of a model, as an `Origin` tells it; the file may come from anybody.
+
+    Args:
+      name: one of MODELS.
+      options: of the origin.
+      data: where the model's data lies now; None looks where it lay.
+
+    Raises:
+      DataError: there is no such option, or one out of range; the data cannot be read.
+      OutputError: generated data cannot be written.
+    """
+    others = {key: value for key, value in options.items() if key not in ("data", "rows")}
+    path, rows = data or options.get("data"), options.get("rows")
+    if not isinstance(rows, int) or (path is None and rows > _MOST_GENERATED_ROWS):
+        raise DataError(f"its configuration says {rows!r} rows; expected at most 10 million")
+    try:
+        return program_of(name, path, rows, {"seed": 1, **others})
+    except OptionError as error:
+        raise DataError(f"its configuration is damaged: {error}") from None
+
+
+def _require_options(name: str, model: Model, options: Mapping[str, Any]) -> None:
+    defaults = {field.name: field.default for field in dataclasses.fields(model.options)}
+    for option, value in options.items():
+        default = defaults.get(option)
+        if not isinstance(default, int | float):
+            raise OptionError(f"{name} has no option {option!r}")
+        kind = int if isinstance(default, int) else int | float
+        if isinstance(value, bool) or not isinstance(value, kind):
+            expected = "a whole number" if kind is int else "a number"
+            raise OptionError(f"{option} is {value!r}; expected {expected}")
 
 
 def _checked(model: Model, data: Data, rows: int | None, seed: int) -> CheckedTable:

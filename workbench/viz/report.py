@@ -11,6 +11,7 @@ from pathlib import Path
 from workbench.atomic_file import replacing
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
+from workbench.experiments.comparison.earlier import ELEMENT_ID, report_document
 from workbench.experiments.comparison.results import Comparison
 from workbench.viz.boundary.html import boundary_html
 from workbench.viz.boundary.view import boundary_view
@@ -96,6 +97,8 @@ def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
             machine=", ".join(filter(None, machine)),
             overall=_overall(comparisons, apart) if len(comparisons) > 1 else None,
             sections=sections,
+            configuration_id=ELEMENT_ID,
+            configuration=assets.json_script(report_document(comparisons)),
             one_scale=ONE_SCALE,
             style=assets.page_style(),
             script=assets.report_script(),

@@ -12,6 +12,7 @@ from workbench.core.options import (
 )
 from workbench.errors import OptionError
 from workbench.experiments.comparison.applicable_toggles import without_effect
+from workbench.experiments.comparison.configuration import configuration_of
 from workbench.experiments.comparison.environment import usable_cores
 from workbench.experiments.comparison.interleaved_run import run_interleaved
 from workbench.experiments.comparison.process_groups import (
@@ -132,12 +133,25 @@ def compare(
     finally:
         shown.end()
     wished = None if all else toggles_to_run
+    configuration = configuration_of(
+        program,
+        [variant.optimizations for variant in variants],
+        budget_s=budget_s,
+        trace_steps=trace_steps,
+        step_stats=step_stats,
+        equivalence_steps=equivalence_steps,
+        seed=seed,
+    )
     return summary(
         program,
         runs,
         seed=seed,
         command=command or _call(program, wished, stage, smart_stage, baseline, budget_s),
-        settings={"budget_s": budget_s, "took_s": round(budget.spent_s(), 1)},
+        settings={
+            "budget_s": budget_s,
+            "took_s": round(budget.spent_s(), 1),
+            "configuration": configuration.to_json(),
+        },
         left_out=left_out,
     )
 

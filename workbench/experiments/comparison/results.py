@@ -98,7 +98,8 @@ class Comparison(Displayed):
       bounds: what is possible at all, where that could be measured.
       environment: what it ran on.
       command: what reproduces it.
-      settings: program, options and plan of the measurement.
+      settings: program, options and plan of the measurement; its "configuration" is what
+        `workbench rerun` reads.
     """
 
     program: str

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.errors import DataError
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Origin:
@@ -26,3 +28,22 @@ class Origin:
         if self.place:
             return {"place": self.place}
         return {"model": self.model, "options": dict(self.options)}
+
+
+def origin_from(document: Any) -> Origin:
+    """Reads what `Origin.to_json` made, which may come from anybody: nothing in it is looked up.
+
+    Raises:
+      DataError: it is something else.
+    """
+    if isinstance(document, Mapping):
+        match dict(document):
+            case {"place": str(place), **rest} if place and not rest:
+                return Origin(place=place)
+            case {"model": str(model), "options": dict(options), **rest} if model and not rest:
+                plain = str | int | float | None
+                if all(isinstance(each, str) for each in options) and all(
+                    isinstance(each, plain) for each in options.values()
+                ):
+                    return Origin(model=model, options=options)
+    raise DataError("its configuration does not say what program was measured")

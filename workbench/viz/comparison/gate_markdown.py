@@ -93,10 +93,10 @@ def _longer(regression: Regression) -> Iterator[str]:
     else:
         yield f"| Node | op | became | {code(a)} | {code(b)} | on the critical path |"
         yield "| --- | --- | --- | ---: | ---: | ---: |"
-    for row in rows.itertuples():
-        path = format.difference(row.path_difference_ns)
-        times = format.duration(row.a_ns), format.duration(row.b_ns), path
-        yield f"| {code(row.name)} | {code(row.op)} | {row.status} | {' | '.join(times)} |"
+    columns = ("name", "op", "status", "a_ns", "b_ns", "path_difference_ns")
+    for name, op, status, *times in zip(*(rows[each].tolist() for each in columns), strict=True):
+        shown = format.duration(times[0]), format.duration(times[1]), format.difference(times[2])
+        yield f"| {code(name)} | {code(op)} | {status} | {' | '.join(shown)} |"
     yield ""
     yield "Times are of traced steps; the verdict is of untraced ones."
     yield "</details>"
