@@ -71,9 +71,7 @@ def _criteo(options: type[Any], program: Callable[[Any], Program]) -> Model:
     )
 
 
-def _sequences(
-    options: type[Any], program: Callable[[Any], Program], *, negatives: bool
-) -> Model:
+def _sequences(options: type[Any], program: Callable[[Any], Program], *, negatives: bool) -> Model:
     from workbench.models.data import taobao
 
     return Model(

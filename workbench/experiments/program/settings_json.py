@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.errors import DataError, OptionError
 
-_Options = TypeVar("_Options", Optimizations, StageOptions, SmartStageOptions)
+_Options = Optimizations | StageOptions | SmartStageOptions
 
 _NESTED: dict[str, type[StageOptions] | type[SmartStageOptions]] = {
     "stage": StageOptions,
@@ -49,7 +49,8 @@ def optimizations_from(document: Any) -> Optimizations:
     for name, kind in _NESTED.items():
         if given.get(name) is not None:
             given[name] = _made(kind, _fields(kind, given[name]))
-    return _made(Optimizations, given)
+    made: Optimizations = _made(Optimizations, given)
+    return made
 
 
 def _plain(value: Any) -> Any:
@@ -62,7 +63,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, str) else value
 
 
-def _made(kind: type[_Options], given: dict[str, Any]) -> _Options:
+def _made(kind: type[Any], given: dict[str, Any]) -> Any:
     try:
         return kind(**given)
     except OptionError as error:
