@@ -30,6 +30,7 @@ def ratio(low, high, label="stage"):
         ((1.01, 1.2), (0.95, 1.15), "not clear"),
         ((0.95, 1.15), (1.01, 1.2), "not clear"),
         ((1.02, 1.4), (0.7, 1.6), "not clear"),
+        ((0.6, 2.4), (0.2, 1.8), "not clear"),  # neither day showed anything
     ],
 )
 def test_a_variant_then_and_now(then, now, standing):

@@ -11,6 +11,8 @@ from workbench.experiments.comparison.results import Ratio
 from workbench.experiments.measurement.statistics import Interval
 
 Standing = Literal["holds", "no longer", "not clear"]
+# That two results show no difference says something where a change of more than this would show.
+_NARROW = 1.1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,7 +24,8 @@ class Again:
       change: ratio now over ratio then, with the interval of both.
       standing: "holds" where the verdict is the same and the ratio does not differ clearly, or
         differs by more of the same; "no longer" where it differs clearly; "not clear" where an
-        interval is too wide to tell.
+        interval is too wide to tell, as it is where neither day showed a difference and a change
+        of 10 % would not show.
     """
 
     then: Ratio
@@ -47,6 +50,9 @@ def _standing(then: Ratio, now: Ratio, change: Interval) -> Standing:
     if then.verdict != now.verdict:
         turned = {then.verdict, now.verdict} == {"faster", "slower"}
         return "no longer" if differs or turned else "not clear"
+    if then.verdict == "no clear difference" and not differs:
+        narrow = change.low * _NARROW >= 1 and change.high <= _NARROW
+        return "holds" if narrow else "not clear"
     more = {"faster": change.low > 1, "slower": change.high < 1}.get(then.verdict, False)
     return "holds" if more or not differs else "no longer"
 
