@@ -66,3 +66,5 @@ from workbench.viz.notebook import widget as widget
 from workbench.viz.report import write_report as write_report
 
 __version__: str
+
+def load_ipython_extension(shell: object) -> None: ...

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.results import print_line
-from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.errors import OptionError, one_line
 from workbench.experiments.program.program_place import is_place
 from workbench.experiments.program.toggles import TOGGLES, optimizations_of
@@ -31,16 +32,16 @@ _SWITCHED_ON = "an optimization to switch on (compare: stage and smart_stage, if
 def add_model(
     parser: argparse.ArgumentParser,
     switches: argparse._ActionsContainer,
-    toggle: str = _SWITCHED_ON,
+    words: str = _SWITCHED_ON,
 ) -> None:
-    """The arguments that say what is run; `switches` gets the toggles, described by `toggle`."""
+    """The arguments that say what is run; `switches` gets the toggles, described by `words`."""
     parser.add_argument(
         "model",
         type=_model,
         metavar="PROGRAM",
         help=f"a model, {', '.join(MODELS)}, or a program of your own, as in my_model.py:build",
     )
-    add_toggle(switches, toggle)
+    add_toggle(switches, words)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--data", type=Path, metavar="FILE", help="a log in the model's format")
     source.add_argument(
@@ -89,7 +90,7 @@ def add_model(
 
 def add_toggle(parser: argparse._ActionsContainer, words: str) -> None:
     words += f": {', '.join(TOGGLES)}, or several joined by +"
-    parser.add_argument("--toggle", action="append", type=_toggle, metavar="NAME", help=words)
+    parser.add_argument("--toggle", action="append", type=toggle, metavar="NAME", help=words)
 
 
 def add_step_stats(parser: argparse.ArgumentParser) -> None:
@@ -101,12 +102,20 @@ def add_step_stats(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _toggle(text: str) -> str:
+def toggle(text: str) -> str:
     try:
         optimizations_of(text, StageOptions(), SmartStageOptions())
     except OptionError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return text
+
+
+def joined(
+    toggles: Sequence[str] | None, stage: StageOptions, smart_stage: SmartStageOptions
+) -> Optimizations:
+    """All toggles together; they may name one optimization each, or the same one again."""
+    names = "+".join(dict.fromkeys("+".join(toggles or ()).split("+")))
+    return optimizations_of(names, stage, smart_stage) if names else Optimizations()
 
 
 def stage_options(chosen: argparse.Namespace) -> StageOptions:

@@ -11,13 +11,12 @@ from workbench.cli.arguments import (
     add_step_stats,
     chosen_program,
     count,
+    joined,
     smart_stage_options,
     stage_options,
 )
 from workbench.cli.results import print_wrote
 from workbench.cli.signals import loaded
-from workbench.core.options import Optimizations
-from workbench.experiments.program.toggles import optimizations_of
 
 
 def add_trace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -52,10 +51,8 @@ def _trace(chosen: argparse.Namespace) -> int:
     loaded()
     for file in filter(None, (chosen.out, chosen.chrome)):
         require_writable_file(file)
-    # Toggles may name one optimization each, or the same one again.
-    on = "+".join(dict.fromkeys("+".join(chosen.toggle or ()).split("+")))
-    smart = smart_stage_options(chosen.threads)
-    optimizations = optimizations_of(on, stage_options(chosen), smart) if on else Optimizations()
+    smart_stage = smart_stage_options(chosen.threads)
+    optimizations = joined(chosen.toggle, stage_options(chosen), smart_stage)
     found = trace(
         chosen_program(chosen, chosen.out.parent),
         optimizations,
