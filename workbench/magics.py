@@ -46,7 +46,7 @@ def run_cell(shell: Any, line: str, body: str) -> Any:
       UsageError: a mistake in the line.
       WorkbenchError: as `compare`, `trace` and `predict`.
     """
-    chosen = _chosen(line)
+    chosen = options_of(line)
     # The line of the magic itself: what stands below it keeps its number.
     source = "\n" + shell.transform_cell(body)
     number = len(shell.user_ns.get("In", ())) - 1
@@ -117,7 +117,12 @@ def _stages(chosen: argparse.Namespace) -> tuple[StageOptions, SmartStageOptions
     )
 
 
-def _chosen(line: str) -> argparse.Namespace:
+def options_of(line: str) -> argparse.Namespace:
+    """The options of a line behind `%%workbench`.
+
+    Raises:
+      UsageError: a mistake in it.
+    """
     try:
         words = shlex.split(line)
     except ValueError as error:
