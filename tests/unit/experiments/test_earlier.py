@@ -131,6 +131,13 @@ def test_a_hostile_name_cannot_end_the_element(tmp_path):
     assert then.configuration.program == name
 
 
+def test_a_file_name_that_is_no_text_travels(tmp_path):
+    name = "cl\udcc3\udca9/clicks.tsv"
+    origin = Origin(model="dlrm", options={"data": name, "rows": 5, "seed": 1})
+    (then,) = earlier_results(write_report(configured(origin=origin), tmp_path / "report.html"))
+    assert then.configuration.origin.options["data"] == name
+
+
 def page(tmp_path, document, end="</script>"):
     text = document if isinstance(document, str) else json.dumps(document)
     path = tmp_path / "report.html"

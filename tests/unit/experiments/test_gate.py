@@ -161,7 +161,7 @@ def traced(off, stage, low, high, rate=60):
     return comparison(variants=variants, ratios=(ratio("stage", low, high),))
 
 
-def test_ops_that_take_longer_are_told_where_the_limit_does_not_hold():
+def test_ops_that_take_longer_are_told_where_a_variant_is_slower():
     slower = traced(staged(), unstaged(), 0.5, 0.6)
     (found,) = regressions(gate(slower, 0.03), slower)
     longer = found.longer(5)
@@ -169,7 +169,8 @@ def test_ops_that_take_longer_are_told_where_the_limit_does_not_hold():
     assert longer["name"].tolist() == ["ahead/read"]
     assert (longer["path_difference_ns"] > 0).all()
     assert (found.label, found.alignment.a.label) == ("stage", "off")
-    assert regressions(gate(slower, 0.6), slower) == []
+    for limit in (0.45, 0.6):  # not shown, and holds
+        assert regressions(gate(slower, limit), slower) == []
 
 
 def test_an_earlier_trace_of_the_same_variant_counts():

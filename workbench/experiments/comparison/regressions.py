@@ -1,4 +1,4 @@
-"""Regressions: which ops take longer, where a gate does not hold."""
+"""Regressions: which ops take longer, where a gate finds a variant slower."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.experiments.comparison.results import Comparison
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Regression:
-    """The traces of a variant that does not hold, and of what it is held against.
+    """The traces of a variant that is slower, and of what it is held against.
 
     Attributes:
       label: the variant.
@@ -36,7 +36,7 @@ class Regression:
 def regressions(
     gate: Gate, comparison: Comparison, before: Comparison | None = None
 ) -> list[Regression]:
-    """What the traces tell of each variant that does not hold; those without a trace are left out.
+    """What the traces tell of each variant that is slower; those without a trace are left out.
 
     Args:
       gate: the verdict.
@@ -48,7 +48,7 @@ def regressions(
         if before is not None:
             against, labels = _traces(before).get(each.label), ("before", "now")
         trace = now.get(each.label)
-        if each.standing == "holds" or trace is None or against is None:
+        if each.standing != "slower" or trace is None or against is None:
             continue
         try:
             aligned = align(against, trace, labels=labels)

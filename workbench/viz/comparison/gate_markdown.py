@@ -24,11 +24,12 @@ _READ_AS_MORE = re.compile(r"[^\w ,+%()-]|_")
 
 def gate_markdown(gate: Gate, comparison: Comparison, found: Sequence[Regression] = ()) -> str:
     """A summary for a pull request: verdict, variants, ops that take longer, command."""
+    sentence = gate_sentence(gate, code)
     lines = [
         f"### {_SIGNS[gate.standing]} Workbench: {HEADLINES[gate.standing].lower()}, "
         f"{code(comparison.program)}",
         "",
-        gate_sentence(gate, code),
+        f"{sentence[:1].upper()}{sentence[1:]}",
         "",
         *_table(gate, comparison),
         "",

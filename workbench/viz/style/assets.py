@@ -72,6 +72,7 @@ _OPENING_END = "openFrame();\n"
 _FRAME_END = "showFrame();\n"
 _EXPORT = re.compile(r"^export (?=(async )?(function|const) )", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
+_NOT_IN_A_SCRIPT = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _DARK = """\
 --wb-bg:var(--jp-layout-color0,#111);--wb-up:var(--jp-layout-color1,#212121);
@@ -140,11 +141,12 @@ def require_id(element_id: str) -> None:
 
 
 def json_script(value: Any) -> str:
-    """A value as JSON that may stand inside a `<script>` element: nothing in it can end it."""
+    """A value as JSON that may stand inside a `<script>` element: nothing in it can end it.
+
+    Bytes of a file name that are no text stand in Python as lone surrogates; UTF-8 has none.
+    """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return _NOT_IN_A_SCRIPT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def image_html(svg: str, alt: str) -> str:

@@ -49,7 +49,7 @@ def test_markdown_has_verdict_table_ops_and_command():
     now = of(0.5, 0.6, variants=variants)
     found = gate(now, 0.03)
     text = gate_markdown(found, now, regressions(found, now)).replace("\u00a0", " ")
-    assert text.startswith("### ❌ Workbench: slower, <code>dlrm</code>\n\nslower. <code>stage")
+    assert text.startswith("### ❌ Workbench: slower, <code>dlrm</code>\n\nSlower. <code>stage")
     rows = [each for each in text.splitlines() if each.startswith("|")]
     heads, line, row = rows[:3]
     assert heads.count("|") == line.count("|") == row.count("|") == 7
