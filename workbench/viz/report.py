@@ -39,10 +39,11 @@ class _Figure:
 
 @dataclasses.dataclass(frozen=True)
 class _Section:
-    """One comparison of the page."""
+    """One comparison of the page; `reruns` where the page holds what measures it again."""
 
     heading: str
     view: CompareView
+    reruns: bool
     timelines: tuple[_Figure, ...]
     boundaries: tuple[_Figure, ...]
 
@@ -83,7 +84,8 @@ def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
         raise OptionError("there is no comparison to report; expected one or more")
     views = [compare_view(each) for each in comparisons]
     apart = differing([view.settings for view in views])
-    sections = _sections(views, apart)
+    reruns = ["configuration" in each.settings for each in comparisons]
+    sections = _sections(views, apart, reruns)
     programs = list(dict.fromkeys(view.program for view in views))
     environment = dict(views[0].environment)
     cores = environment.get("Cores")
@@ -117,10 +119,13 @@ def _overall(comparisons: Sequence[Comparison], apart: Sequence[str]) -> Answer:
     return overall_answer(list(zip(names, comparisons, strict=True)))
 
 
-def _sections(views: Sequence[CompareView], different: Sequence[str]) -> list[_Section]:
+def _sections(
+    views: Sequence[CompareView], different: Sequence[str], reruns: Sequence[bool]
+) -> list[_Section]:
     count = sum(len(view.traces) for view in views)
     sections = []
-    for number, (view, apart) in enumerate(zip(views, different, strict=True), 1):
+    each_one = zip(views, different, reruns, strict=True)
+    for number, (view, apart, again) in enumerate(each_one, 1):
         fitting = [_fitting(trace, label, TIMELINE_BYTES // count) for label, trace in view.traces]
         timelines = tuple(
             _Figure(timeline.title, timeline_html(timeline, f"t{number}-{row}"))
@@ -132,7 +137,13 @@ def _sections(views: Sequence[CompareView], different: Sequence[str]) -> list[_S
         )
         heading = f"{view.program}, {apart}" if apart else view.program
         sections.append(
-            _Section(heading=heading, view=view, timelines=timelines, boundaries=boundaries)
+            _Section(
+                heading=heading,
+                view=view,
+                reruns=again,
+                timelines=timelines,
+                boundaries=boundaries,
+            )
         )
     return sections
 

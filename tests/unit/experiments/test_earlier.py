@@ -121,6 +121,8 @@ def test_readers_of_the_page_do_not_see_it():
     before, _, after = page.partition('<script type="application/json" id="wb-configuration">')
     assert "Configuration" not in before and "format_version" not in before
     assert "format_version" not in after.partition("</script>")[2]
+    assert "workbench rerun</code> with this file measures it again" in before
+    assert "workbench rerun" not in report_html(comparison())
 
 
 def test_a_hostile_name_cannot_end_the_element(tmp_path):
