@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from workbench.atomic_file import make_directory, replacing, require_writable_file
 from workbench.cli.results import print_line, print_wrote, saved_comparisons
 from workbench.cli.signals import loaded
-from workbench.errors import OptionError
+from workbench.errors import OptionError, one_line
 
 if TYPE_CHECKING:
     from workbench.experiments.comparison.results import Comparison
@@ -153,7 +153,7 @@ def _only(directory: Path) -> Comparison:
     found = saved_comparisons(directory)
     if len(found) > 1:
         raise OptionError(
-            f"{directory} holds {len(found)} comparisons; give the directory of one of them"
+            f"{one_line(str(directory))} holds {len(found)} comparisons; give the directory of one"
         )
     return found[0]
 

@@ -51,7 +51,10 @@ def test_a_gate_ends_with_its_verdict(saved, capsys, arguments, code, said):
         (["gate", "results"], "a gate needs a limit, as in --fail-if-slower 3%"),
         (["gate", "results", "--fail-if-slower", "much"], "'much' is not a limit below 100 %"),
         (["gate", "results", "--fail-if-slower", "100%"], "'100%' is not a limit below 100 %"),
-        (["gate", ".", "--fail-if-slower", "3%"], ". holds 2 comparisons; give the directory of"),
+        (
+            ["gate", ".", "--fail-if-slower", "3%"],
+            ". holds 2 comparisons; give the directory of one",
+        ),
         (["gate", "no", "--fail-if-slower", "3%"], "no: holds no comparison.json"),
         (["gate", "slow", "--fail-if-slower", "3", "--against", "no"], "no: holds no comparison"),
         (["gate", "slow", "--fail-if-slower", "3", "--any-machine"], "--any-machine is of an earl"),

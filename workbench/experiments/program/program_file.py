@@ -250,8 +250,9 @@ def _run(place: ProgramPlace) -> ModuleType:
 
 def _of_file(place: ProgramPlace) -> ModuleType:
     name = place.short_name
-    known = sys.modules.get(name)
-    if name in sys.stdlib_module_names or (known and known.__file__ != place.source):
+    # A module of the same name, which something imported here may want, stays what it is.
+    file = getattr(sys.modules.get(name), "__file__", place.source)
+    if name in sys.stdlib_module_names or file != place.source:
         name = f"program_in_{name}"
     spec = importlib.util.spec_from_file_location(name, place.source)
     assert spec is not None and spec.loader is not None
