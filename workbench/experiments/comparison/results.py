@@ -8,8 +8,9 @@ import json
 import os
 import statistics
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -19,11 +20,14 @@ from workbench.core.analysis.memory.memory import memory
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace, load_trace
-from workbench.display import Displayed, text_of
+from workbench.display import Displayed, charts, text_of
 from workbench.errors import DataError, OptionError, PlanError
 from workbench.experiments.measurement.bounds import Bound
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.statistics import Verdict
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 _FORMAT_VERSION = 3
 _FILE = "comparison.json"
@@ -143,6 +147,26 @@ class Comparison(Displayed):
                 }
             )
         return pd.DataFrame(rows).set_index("variant")
+
+    def plot(
+        self,
+        kind: str = "throughput",
+        *,
+        variants: Sequence[str] | None = None,
+        theme: str | None = None,
+    ) -> Figure:
+        """A plotly figure of the comparison.
+
+        Args:
+          kind: "throughput" draws steps/s of each variant with its 95 % interval and what was
+            predicted of it; "blocks" the steps/s of each block, in the order they ran.
+          variants: labels of those to draw; None draws all.
+          theme: "light" or "dark"; None takes `plotly.io.templates.default` where one was set.
+
+        Raises:
+          OptionError: another kind or theme, or no such variant.
+        """
+        return charts().of_comparison(self, kind, variants, theme)
 
     def align(self, a: str, b: str) -> Alignment:
         """The traces of two variants, aligned by the nodes of their graphs; see `workbench.align`.
