@@ -195,6 +195,16 @@ import workbench as wb
 from tests.builders.memories import chain_trace
 trace = chain_trace()
 """
+_CHARTS = """
+import workbench as wb
+from tests.builders.comparisons import planned_comparison
+from tests.builders.embedding_lenses import skewed_lens
+from tests.builders.memories import chain_trace
+from tests.builders.predictions import STAGE, check, predicted, predictions as predictions_of
+comparison, lens, memory = planned_comparison(), skewed_lens(), wb.memory(chain_trace())
+predictions = predictions_of(predicted(STAGE, 1.7))
+calibration = wb.Calibration(checks=(check("stage", 1.7, 1.6),))
+"""
 # What a page's comment before a block names; functions run eagerly, the rest in a graph of its own.
 CONTEXTS = {
     "graph": _GRAPH,
@@ -211,6 +221,7 @@ CONTEXTS = {
     "two traces": _TWO_TRACES,
     "lens": _LENS,
     "memory": _MEMORY,
+    "charts": _CHARTS,
     "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
     "none": "",
 }
