@@ -6,12 +6,13 @@ INSTALLED := $(VENV)/.installed
 NATIVE := $(VENV)/.native
 NATIVE_SOURCES := $(shell find native -type f) pyproject.toml
 CMAKE := $(BIN)/cmake
+SCRIPT_TESTS := tests/js/node_modules/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline soak soak-exit soak-keras clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline soak soak-exit soak-keras vitest clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -65,6 +66,16 @@ test-models: $(NATIVE) ## Everything about the six models, some minutes
 ui: $(NATIVE) ## Tests with a real browser and a real JupyterLab
 	@echo "UI tests (they skip where no Chromium is found)"
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/ui
+
+$(SCRIPT_TESTS): tests/js/package-lock.json
+	@echo "Installing the pinned test runner of the scripts into tests/js/node_modules"
+	@cd tests/js && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+vitest: $(INSTALLED) ## Tests of the views' scripts in node, without a browser, in seconds
+	@if command -v npm >/dev/null && node -e 'process.exit(Number(process.versions.node.split(".")[0] < 20))'; then \
+		$(MAKE) --no-print-directory $(SCRIPT_TESTS) && npm test --silent --prefix tests/js; \
+	else echo "node 20 or newer and npm are not installed; skipping the tests of the scripts"; fi
 
 lint: $(INSTALLED) ## Lint and formatting
 	@$(BIN)/ruff check .
