@@ -128,6 +128,28 @@ def test_the_first_notebook_shows_a_step(lab_context: Any, lab_server: LabServer
             assert len(json.dumps(cell.get("outputs"))) < 300_000
 
 
+@pytest.mark.timeout(RUN_SECONDS * 2)
+def test_a_figure_is_drawn_and_stored_without_its_library(
+    lab_context: Any, lab_server: LabServer
+) -> None:
+    source = (
+        f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
+        "from tests.builders.comparisons import planned_comparison\n"
+        "planned_comparison().plot()"
+    )
+    notebook = notebook_of(lab_server.folder() / "figure.ipynb", [source, source])
+    with lab_runs(lab_context, lab_server, notebook) as lab:
+        lab.wait_until_done()
+        bars = lab.page.locator(".jp-OutputArea .js-plotly-plot .bars .point path")
+        bars.first.wait_for(timeout=60_000)
+        assert lab.own_errors() == []
+        for cell in lab.saved()["cells"]:
+            (output,) = cell["outputs"]
+            assert "application/vnd.plotly.v1+json" in output["data"]
+            # plotly adds a picture of it for other viewers; its library has 4.7 MB
+            assert len(json.dumps(output)) < 300_000
+
+
 THEME_JS = """(theme) =>
   window.jupyterapp.commands.execute("apputils:change-theme", { theme })"""
 # JupyterLab fades a splash over the page while it changes the theme

@@ -12,6 +12,8 @@ from workbench.viz.charts.theme import Theme
 
 _LINE, _ROW, _WORDS_LINE = 20, 32, 14
 _LETTER = 6.4
+# Above the title, for plotly's buttons.
+_BUTTONS = 36
 # Axis, its title and the legend below a plot.
 _FOOT = 92
 
@@ -21,7 +23,7 @@ def framed(
 ) -> Chart:
     """A figure of these traces, with a plot so many px high and the legend below it."""
     said = words.headline(title)
-    top = 24 + _LINE * (1 + said.count(words.BREAK))
+    top = _BUTTONS + 8 + _LINE * (1 + said.count(words.BREAK))
     figure = Chart(data=list(traces))
     figure.update_layout(
         template=theme.template,
@@ -30,7 +32,7 @@ def framed(
             "yref": "container",
             "y": 1,
             "yanchor": "top",
-            "pad": {"t": 16, "l": 8},
+            "pad": {"t": _BUTTONS, "l": 8},
         },
         margin={"t": top, "b": _FOOT, "l": 8, "r": 16},
         height=plot + top + _FOOT,

@@ -77,7 +77,7 @@ def _template(theme: Theme) -> go.layout.Template:
             },
             "legend": {"font": {"size": 12}, "bgcolor": "rgba(0,0,0,0)"},
             "modebar": {
-                "bgcolor": "rgba(0,0,0,0)",
+                "bgcolor": theme.page,
                 "color": theme.quiet,
                 "activecolor": theme.ink,
             },

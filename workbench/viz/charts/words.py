@@ -12,7 +12,7 @@ from workbench.viz.style.plain_text import plain
 BREAK = "<br>"
 # They stand for the ends of strong words while lines are made, one character each.
 _OPEN, _CLOSE = "\ue000", "\ue001"
-_TITLE, _NAME = 84, 30
+_TITLE, _NAME = 72, 30
 
 
 def named(text: str) -> str:
