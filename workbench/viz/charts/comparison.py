@@ -188,7 +188,7 @@ def _row(variant: MeasuredVariant, ratio: Ratio | None, theme: Theme) -> frame.R
     slower = ratio is not None and ratio.verdict == "slower"
     return frame.Row(
         label=variant.label,
-        left=words.in_lines(words.shown_label(variant.label)),
+        left=words.setting_lines(variant.label),
         right=_beside(variant, ratio),
         ink=theme.harm if slower else theme.ink,
     )

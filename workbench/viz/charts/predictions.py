@@ -27,23 +27,27 @@ def predictions_figure(predictions: Predictions, theme: Theme) -> Chart:
     others = [each for each in found if each.scenario != predictions.traced]
     traces = [_predicted(others, theme)] if others else []
     traces += [_measured(traced[0], theme)] if traced else []
-    traces += [_withheld(withheld, theme)] if withheld else []
     figure = frame.framed(traces, theme, answer(predictions), plot=0)
     rows = [
         frame.Row(
             label=each.label,
-            left=words.in_lines(words.shown_label(each.label)),
+            left=words.setting_lines(each.label),
             right=_beside(each, each in traced),
             ink=theme.ink,
         )
         for each in found
     ]
     frame.add_rows(figure, [*rows, *(_refused(each, theme) for each in withheld)], theme)
+    for row, each in enumerate(withheld, len(found)):
+        _add_withheld(figure, each, row, theme)
+    if not found:
+        return figure.update_xaxes(visible=False)
     figure.add_vline(x=0, line={"color": theme.quiet, "width": 1})
     unit = "samples/s" if counts_samples(predictions) else "steps/s"
     traced_label = predictions.traced.label
     name = "all off" if traced_label == "off" else words.named(traced_label)
     return figure.update_xaxes(
+        range=_ends(others),
         title_text=f"predicted gain in {unit} against {name}",
         tickformat="+.0f",
         ticksuffix=f"{format.NBSP}%",
@@ -90,28 +94,26 @@ def _measured(traced: Predicted, theme: Theme) -> go.Scatter:
     )
 
 
-def _withheld(withheld: Sequence[Withheld], theme: Theme) -> go.Scatter:
-    """The reason in words where the mark would stand."""
-    return go.Scatter(
-        name="withheld",
-        mode="text",
-        x=[0.0] * len(withheld),
-        y=[each.label for each in withheld],
-        text=[f"  {_reason(each)}" for each in withheld],
-        textposition="middle right",
-        textfont={"size": 11, "color": theme.quiet},
-        cliponaxis=False,
-        showlegend=False,
-        hovertext=[
-            words.hover(words.setting(each.label), words.in_lines(sentence(each.reason), _REASON))
-            for each in withheld
-        ],
-        hovertemplate="%{hovertext}<extra></extra>",
+def _add_withheld(figure: Chart, each: Withheld, row: int, theme: Theme) -> None:
+    """The reason in words where a mark would stand."""
+    reason = words.in_lines(sentence(each.reason), _REASON)
+    figure.add_annotation(
+        name=each.label,
+        text=_reason(each),
+        xref="x domain",
+        x=0,
+        xanchor="left",
+        yref="y",
+        y=row,
+        showarrow=False,
+        bgcolor=theme.template.layout.plot_bgcolor or theme.page,
+        font={"size": 11, "color": theme.quiet},
+        hovertext=words.hover(words.setting(each.label), reason),
     )
 
 
 def _refused(each: Withheld, theme: Theme) -> frame.Row:
-    words_of = words.in_lines(words.shown_label(each.label))
+    words_of = words.setting_lines(each.label)
     grey = words.BREAK.join(
         f'<span style="color:{theme.quiet}">{line}</span>' for line in words_of.split(words.BREAK)
     )
@@ -121,6 +123,14 @@ def _refused(each: Withheld, theme: Theme) -> frame.Row:
 def _reason(each: Withheld) -> str:
     text = f"withheld: {each.reason}"
     return words.named(text if len(text) <= _REASON else f"{text[: _REASON - 1]}…")
+
+
+def _ends(others: Sequence[Predicted]) -> tuple[float, float]:
+    """The ends of the axis: all marks and intervals, and 0."""
+    edges = [_percent(edge) for each in others for edge in (each.low, each.ratio, each.high)]
+    low, high = min([0.0, *edges]), max([0.0, *edges])
+    room = 0.06 * max(high - low, 1.0)
+    return low - room, high + room
 
 
 def _percent(ratio: float) -> float:

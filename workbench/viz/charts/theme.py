@@ -141,7 +141,8 @@ def _users_own() -> Theme:
     chosen = pio.templates.default
     if chosen in (None, _PLOTLYS_OWN):
         return LIGHT
-    template = pio.templates[chosen]
+    # A layout reads also names that are joined by "+".
+    template = go.Layout(template=chosen).template
     theme = DARK if _is_dark(template.layout.paper_bgcolor) else LIGHT
     return dataclasses.replace(theme, template=template)
 

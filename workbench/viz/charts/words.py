@@ -13,6 +13,7 @@ BREAK = "<br>"
 # They stand for the ends of strong words while lines are made, one character each.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _TITLE, _NAME = 72, 30
+_JOINT = " + "
 
 
 def named(text: str) -> str:
@@ -23,6 +24,17 @@ def named(text: str) -> str:
 def setting(label: str) -> str:
     """The name of a variant or setting."""
     return named(shown_label(label))
+
+
+def setting_lines(label: str) -> str:
+    """The name of a variant or setting in lines, each as many of its toggles as it has room for."""
+    lines: list[str] = []
+    for toggle in shown_label(label).split(_JOINT):
+        if lines and len(lines[-1]) + len(toggle) <= _NAME:
+            lines[-1] += f"{_JOINT}{toggle}"
+        else:
+            lines.append(toggle)
+    return f"{_JOINT}{BREAK}".join(named(line) for line in lines)
 
 
 def in_lines(text: str, wide: int = _NAME) -> str:

@@ -21,7 +21,7 @@ from workbench.core.what_if.calibration import Calibration
 from workbench.errors import OptionError
 from workbench.viz.charts.chart import CONFIG, Chart
 from workbench.viz.charts.theme import DARK, LIGHT, theme_of
-from workbench.viz.charts.words import headline, hover, in_lines
+from workbench.viz.charts.words import headline, hover, in_lines, setting_lines
 from workbench.viz.style import colors
 
 FIGURES = {
@@ -130,13 +130,19 @@ class TestThemes:
             assert colors.contrast(words, theme.page) >= 4.5
 
     @pytest.mark.parametrize(
-        ("name", "chosen"), [("plotly", LIGHT), ("plotly_dark", DARK), ("simple_white", LIGHT)]
+        ("name", "chosen"),
+        [
+            ("plotly", LIGHT),
+            ("plotly_dark", DARK),
+            ("simple_white", LIGHT),
+            ("plotly_dark+presentation", DARK),
+        ],
     )
     def test_none_follows_the_users_template(self, name, chosen, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(pio.templates, "_default", name)
         found = theme_of(None)
         assert found.name == chosen.name
-        template = LIGHT.template if name == "plotly" else pio.templates[name]
+        template = LIGHT.template if name == "plotly" else go.Layout(template=name).template
         assert found.template == template
         assert comparison().plot().layout.template == template
         assert comparison().plot(theme="dark").layout.template == DARK.template
@@ -152,6 +158,12 @@ class TestWords:
         first, second = shown.split("<br>")
         assert first.startswith("so <b>a a") and first.endswith("</b>")
         assert second.startswith("<b>a") and second.endswith("</b>&lt;b&gt;")
+
+    def test_a_setting_breaks_between_its_toggles(self):
+        assert setting_lines("off") == "All off"
+        assert setting_lines("smart stage + fused V2 + cost model executor") == (
+            "Smart stage + fused V2 + <br>cost model executor"
+        )
 
     def test_lines_and_cards(self):
         assert in_lines("a & b\nc", 4) == "a &amp;<br>b\ufffdc"

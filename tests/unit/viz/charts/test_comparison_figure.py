@@ -59,7 +59,7 @@ class TestThroughput:
         assert beside[5].text == "31.2 ± 0.6<br>0.78× (0.76–0.81) ▼ slower"
         assert beside[5].font.color == LIGHT.harm and beside[0].font.color == LIGHT.ink
         assert list(figure.layout.yaxis.ticktext)[-1] == (
-            "Stage + smart stage + fused V2<br>+ cost model executor"
+            "Stage + smart stage + fused V2 + <br>cost model executor"
         )
 
     def test_the_answer_is_the_title(self):

@@ -52,10 +52,16 @@ class TestPredictions:
     def test_what_is_withheld_is_listed_with_its_reason(self):
         figure = predictions(predicted(INLINE, 0.8), withheld=(REFUSED,)).plot()
         assert list(figure.layout.yaxis.tickvals) == ["off", "inline executor", "fused V1"]
-        refused = traces(figure)["withheld"]
-        assert refused.mode == "text" and list(refused.y) == ["fused V1"]
-        assert refused.text[0].strip() == "withheld: the program builds no lookup"
+        notes = {note.name: note for note in figure.layout.annotations}
+        refused = notes["fused V1"]
+        assert refused.y == 2 and refused.text == "withheld: the program builds no lookup"
+        assert refused.hovertext == "<b>Fused V1</b><br>The program builds no lookup."
         assert "Fused V1" in figure.layout.yaxis.ticktext[2]
+
+    def test_where_all_is_withheld_there_is_no_axis(self):
+        figure = predictions(found=(), withheld=(REFUSED,)).plot()
+        assert len(figure.data) == 0 and figure.layout.xaxis.visible is False
+        assert figure.layout.title.text.startswith("<b>Nothing is predicted of 1 setting.</b>")
 
     def test_other_batches_count_samples(self):
         figure = predictions(predicted(Optimizations(), 1.3, batch_ratio=2.0)).plot()
