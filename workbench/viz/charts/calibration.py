@@ -60,7 +60,8 @@ def _ends(checks: Sequence[Check]) -> tuple[float, float]:
 
 
 def _band(low: float, high: float, theme: Theme) -> go.Scatter:
-    below, above = 1 - BAND, 1 + BAND
+    # Where the error of a prediction, a share of what was measured, is that of the band.
+    below, above = 1 / (1 + BAND), 1 / (1 - BAND)
     return go.Scatter(
         name=f"within ±{100 * BAND:.0f}{format.NBSP}%",
         mode="lines",
