@@ -206,4 +206,7 @@ def _nodes(alignment: Alignment) -> Table:
     more = f", {_MOST_NODES} of {format.integer(len(changed))}" * (len(changed) > _MOST_NODES)
     caption = f"Op time of nodes in a step, wherever they ran; of a stage, in one of its runs{more}"
     cells = zip(*(values.tolist() for _, values in columns), strict=True)
-    return Table(caption, tuple(head for head, _ in columns), tuple(cells))
+    # a group of nodes is named after their scope, which is no node
+    known = {*alignment.a.trace.nodes["name"], *alignment.b.trace.nodes["name"]}
+    nodes = tuple(name if name in known else "" for name in shown["name"].tolist())
+    return Table(caption, tuple(head for head, _ in columns), tuple(cells), nodes=nodes)

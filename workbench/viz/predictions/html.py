@@ -9,13 +9,19 @@ from workbench.core.what_if.predictions import Predictions
 from workbench.viz.predictions.calibration_view import calibration_view
 from workbench.viz.predictions.view import predictions_view
 from workbench.viz.style import assets
+from workbench.viz.style.fragments import alone, fragment
 
 
 def predictions_html(predictions: Predictions) -> str:
     """Answer, settings on one axis, and what is withheld, with their own style."""
+    return alone(predictions_fragment(predictions), "predictions")
+
+
+def predictions_fragment(predictions: Predictions) -> str:
+    """The same without style, for a page that has `assets.views_style()`."""
     template = assets.templates().get_template("predictions/predictions.html.j2")
     module: Any = template.module
-    return _styled(str(module.predictions(predictions_view(predictions))))
+    return fragment(module.predictions(predictions_view(predictions)), "wbq")
 
 
 def predictions_page(predictions: Predictions) -> str:
@@ -26,11 +32,11 @@ def predictions_page(predictions: Predictions) -> str:
 
 def calibration_html(calibration: Calibration) -> str:
     """Answer, scatter plot and tables of a calibration, with their own style."""
+    return alone(calibration_fragment(calibration), "predictions")
+
+
+def calibration_fragment(calibration: Calibration) -> str:
+    """The same without style, for a page that has `assets.views_style()`."""
     template = assets.templates().get_template("predictions/calibration.html.j2")
     module: Any = template.module
-    return _styled(str(module.calibration(calibration_view(calibration))))
-
-
-def _styled(shown: str) -> str:
-    own = (assets.STATIC / "predictions/predictions.css").read_text("utf-8")
-    return f'<style>{assets.page_style()}{own}</style><div class="wb wbq">{shown}</div>'
+    return fragment(module.calibration(calibration_view(calibration)), "wbq")

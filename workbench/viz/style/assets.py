@@ -39,6 +39,7 @@ PARTS = (
     "shared/dom.js",
     "timeline/control/hover.js",
     "timeline/control/search.js",
+    "timeline/control/nodes.js",
     "timeline/control/table.js",
     "timeline/control/pointer.js",
     "timeline/control/keys.js",
@@ -51,7 +52,9 @@ BOUNDARY_PARTS = (
     "shared/unpack.js",
     "shared/theme.js",
     "shared/dom.js",
-    "boundary/focus.js",
+    "shared/focus.js",
+    "boundary/key_words.js",
+    "boundary/holding.js",
     "boundary/box.js",
     "boundary/cut.js",
     "boundary/flow.js",
@@ -60,7 +63,19 @@ BOUNDARY_PARTS = (
     "boundary/refusals.js",
     "boundary/move.js",
     "boundary/mount.js",
+    "boundary/embed.js",
 )
+# The views that have rules of their own, beside the timeline and the boundary.
+VIEWS = (
+    "critical_path",
+    "alignment",
+    "embedding_lens",
+    "findings",
+    "memory",
+    "predictions",
+)
+# What links views that stand beside each other; a page adds it where it has several.
+LINKING_PARTS = ("shared/focus.js", "shared/linking.js")
 _BOTH = (*PARTS, *(part for part in BOUNDARY_PARTS if part not in PARTS))
 # What opens the page of a notebook's frame, and what the page adds to the report's parts.
 OPENING_PARTS = ("shared/unpack.js", "notebook/frame_open.js")
@@ -124,7 +139,7 @@ def style() -> str:
 
 def boundary_style() -> str:
     """The same, with the rules of the boundary."""
-    return style() + (STATIC / "boundary/boundary.css").read_text("utf-8")
+    return style() + _sheets("boundary/boundary.css")
 
 
 def require_id(element_id: str) -> None:
@@ -186,13 +201,29 @@ def _styled(sheet: str) -> str:
 
 def page_style() -> str:
     """Style of timelines, boundaries and reports together."""
-    return boundary_style() + (STATIC / "report/report.css").read_text("utf-8")
+    return boundary_style() + _sheets("shared/views.css", "report/report.css")
 
 
-def critical_path_style() -> str:
-    """Style of a critical path: palette, tokens and tables, and its own rules."""
-    sheets = ("report/report.css", "critical_path/critical_path.css")
-    return style() + "".join((STATIC / sheet).read_text("utf-8") for sheet in sheets)
+def view_style(*views: str) -> str:
+    """Style of some views alone: palette, tokens and tables, and the rules of each.
+
+    Args:
+      *views: of VIEWS.
+    """
+    return style() + _sheets("shared/views.css", *(f"{view}/{view}.css" for view in views))
+
+
+def views_style() -> str:
+    """Style of all views, for a page or a panel that shows several; nothing in it is of a page.
+
+    Every rule is about what stands in an element of the class "wb".
+    """
+    own = (f"{view}/{view}.css" for view in VIEWS)
+    return boundary_style() + _sheets("shared/views.css", *own)
+
+
+def _sheets(*sheets: str) -> str:
+    return "".join(_read(sheets))
 
 
 @functools.lru_cache(maxsize=1)

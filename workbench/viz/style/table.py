@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from workbench.viz.style import assets
+from workbench.viz.style.fragments import alone, fragment
 from workbench.viz.style.plain_text import aligned, plain
 
 
@@ -13,13 +14,16 @@ from workbench.viz.style.plain_text import aligned, plain
 class Table:
     """A finished table: the first column names the rows, the others are numbers.
 
-    `total` is the row below the line, empty where there is none.
+    `total` is the row below the line, empty where there is none. `nodes` are the graph nodes that
+    the rows stand for, `tables` the embedding tables, "" for a row of none; empty where no row does.
     """
 
     caption: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     total: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
 
 
 def table_lines(table: Table) -> list[str]:
@@ -31,4 +35,4 @@ def table_lines(table: Table) -> list[str]:
 def table_html(table: Table) -> str:
     """A table as HTML with its own style."""
     module: Any = assets.templates().get_template("shared/table.html.j2").module
-    return f'<style>{assets.page_style()}</style><div class="wb">{module.table(table)}</div>'
+    return alone(fragment(module.table(table)))

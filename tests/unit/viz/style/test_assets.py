@@ -16,7 +16,13 @@ MOST_BYTES = 150_000
 
 def test_every_part_is_joined_once() -> None:
     files = _files()
-    lists = (assets.PARTS, assets.BOUNDARY_PARTS, assets.OPENING_PARTS, assets.FRAME_PARTS)
+    lists = (
+        assets.PARTS,
+        assets.BOUNDARY_PARTS,
+        assets.LINKING_PARTS,
+        assets.OPENING_PARTS,
+        assets.FRAME_PARTS,
+    )
     assert {part for parts in lists for part in parts} == files
     for parts in lists:
         assert len(set(parts)) == len(parts)
