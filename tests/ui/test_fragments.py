@@ -1,0 +1,91 @@
+"""Views beside each other in one page: each as wide as its frame, and as it is whatever the page says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders.views import FRAGMENTS
+from tests.ui.watched import Watched
+from workbench.viz.style import assets
+
+# What notebooks say of plain elements: a reset, and text of theirs with room between its parts.
+HOSTILE = """
+*, ::before, ::after { border: 0 solid; }
+h1, h2, h3, p, dl, dd, figure, ul, ol { margin: 0; padding: 0; }
+h3 { font-size: inherit; font-weight: inherit; }
+table { text-indent: 0; border-color: inherit; }
+button { background: transparent; font: inherit; }
+img, svg, canvas { display: block; vertical-align: middle; max-width: 100%; height: auto; }
+summary { display: list-item; }
+.host p { margin: 1em 0; line-height: 1.75; }
+.host h3 { margin: 1em 0 .5em; font-size: 1.3em; line-height: 1.1; font-weight: 700; }
+.host table { margin: 1em auto; font-size: 12px; table-layout: fixed; border: none; }
+.host :is(td, th, tr) { padding: .5em; max-width: none; border: none; line-height: normal; text-align: right; vertical-align: middle; white-space: normal; }
+.host th { font-weight: bold; }
+.host :is(ul, ol) { margin: 1em 0; padding-left: 2em; list-style: disc; }
+.host li { margin: .5em 0; padding-left: .4em; }
+.host dt { float: left; width: 20%; font-weight: bold; }
+.host dd { margin-bottom: 1em; margin-left: 22%; }
+.host code { padding: 1px 5px; background: #eee; font-size: 11px; }
+.host figure { margin: 2em 0; }
+.host :is(details, summary) { margin: 1em 0; padding: 4px; }
+.host strong { font-weight: bold; }
+.host i { font-style: normal; }
+"""
+OVER = """(root) => {
+  const right = root.getBoundingClientRect().right + 0.5;
+  const scrolls = (one) => one !== root && (getComputedStyle(one).overflowX !== "visible" || scrolls(one.parentElement));
+  const over = (one) => one.getBoundingClientRect().right > right && one.getBoundingClientRect().width;
+  return [...root.querySelectorAll("*")].filter((one) => over(one) && !scrolls(one)).map((one) => one.outerHTML.slice(0, 90));
+}"""
+PLACES = """(root) => [...root.querySelectorAll("*")].map((one) => {
+  const { x, y, width, height } = one.getBoundingClientRect();
+  const { font, color, textAlign } = getComputedStyle(one);
+  return [one.outerHTML.slice(0, 90), ...[x, y, width, height].map(Math.round), font, color, textAlign];
+})"""
+
+
+def page_of(*names: str, width: int, hostile: bool = False) -> str:
+    views = "".join(
+        f'<section class="wb" style="width:{width}px">{FRAGMENTS[name]()}</section>'
+        for name in names
+    )
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        f"<style>{HOSTILE if hostile else 'body { margin: 8px; }'}</style>"
+        f'<body style="margin:8px;line-height:20px"><div class="host"><style>{assets.views_style()}</style>{views}</div>'
+    )
+
+
+@pytest.fixture
+def shown(shared: Watched, tmp_path: Path) -> Any:
+    def show(*names: str, **how: Any) -> Any:
+        (tmp_path / "page.html").write_text(page_of(*names, **how), "utf-8")
+        shared.page.set_viewport_size({"width": 1400, "height": 900})
+        shared.page.goto((tmp_path / "page.html").as_uri())
+        return shared.page.locator(".wb").all()
+
+    return show
+
+
+@pytest.mark.parametrize("width", [1200, 800, 390])
+def test_no_view_is_wider_than_its_frame_in_a_wide_window(shown: Any, width: int) -> None:
+    views = shown(*FRAGMENTS, width=width)
+    found = {name: view.evaluate(OVER) for name, view in zip(FRAGMENTS, views, strict=True)}
+    assert found == dict.fromkeys(FRAGMENTS, [])
+
+
+@pytest.mark.parametrize("name", FRAGMENTS)
+def test_rules_of_the_page_do_not_change_a_view(shown: Any, name: str) -> None:
+    (view,) = shown(name, width=800)
+    plain = view.evaluate(PLACES)
+    (view,) = shown(name, width=800, hostile=True)
+    changed = [
+        (before, after)
+        for before, after in zip(plain, view.evaluate(PLACES), strict=True)
+        if before != after
+    ]
+    assert changed == []
