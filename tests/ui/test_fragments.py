@@ -1,4 +1,4 @@
-"""Views beside each other in one page: each as wide as its frame, and as it is whatever the page says."""
+"""Views beside each other in one page: as wide as their frames, whatever else the page says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ summary { display: list-item; }
 .host p { margin: 1em 0; line-height: 1.75; }
 .host h3 { margin: 1em 0 .5em; font-size: 1.3em; line-height: 1.1; font-weight: 700; }
 .host table { margin: 1em auto; font-size: 12px; table-layout: fixed; border: none; }
-.host :is(td, th, tr) { padding: .5em; max-width: none; border: none; line-height: normal; text-align: right; vertical-align: middle; white-space: normal; }
+.host :is(td, th, tr) { padding: .5em; max-width: none; border: none; text-align: right; }
+.host :is(td, th, tr) { line-height: normal; vertical-align: middle; white-space: normal; }
 .host th { font-weight: bold; }
 .host :is(ul, ol) { margin: 1em 0; padding-left: 2em; list-style: disc; }
 .host li { margin: .5em 0; padding-left: .4em; }
@@ -37,14 +38,19 @@ summary { display: list-item; }
 """
 OVER = """(root) => {
   const right = root.getBoundingClientRect().right + 0.5;
-  const scrolls = (one) => one !== root && (getComputedStyle(one).overflowX !== "visible" || scrolls(one.parentElement));
-  const over = (one) => one.getBoundingClientRect().right > right && one.getBoundingClientRect().width;
-  return [...root.querySelectorAll("*")].filter((one) => over(one) && !scrolls(one)).map((one) => one.outerHTML.slice(0, 90));
+  const clips = (one) => getComputedStyle(one).overflowX !== "visible";
+  const scrolls = (one) => one !== root && (clips(one) || scrolls(one.parentElement));
+  const over = (one) => {
+    const box = one.getBoundingClientRect();
+    return box.width && box.right > right && !scrolls(one);
+  };
+  return [...root.querySelectorAll("*")].filter(over).map((one) => one.outerHTML.slice(0, 90));
 }"""
 PLACES = """(root) => [...root.querySelectorAll("*")].map((one) => {
   const { x, y, width, height } = one.getBoundingClientRect();
   const { font, color, textAlign } = getComputedStyle(one);
-  return [one.outerHTML.slice(0, 90), ...[x, y, width, height].map(Math.round), font, color, textAlign];
+  const box = [x, y, width, height].map(Math.round);
+  return [one.outerHTML.slice(0, 90), ...box, font, color, textAlign];
 })"""
 
 
@@ -56,7 +62,8 @@ def page_of(*names: str, width: int, hostile: bool = False) -> str:
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         f"<style>{HOSTILE if hostile else 'body { margin: 8px; }'}</style>"
-        f'<body style="margin:8px;line-height:20px"><div class="host"><style>{assets.views_style()}</style>{views}</div>'
+        '<body style="margin:8px;line-height:20px">'
+        f'<div class="host"><style>{assets.views_style()}</style>{views}</div>'
     )
 
 
@@ -75,7 +82,7 @@ def shown(shared: Watched, tmp_path: Path) -> Any:
 def test_no_view_is_wider_than_its_frame_in_a_wide_window(shown: Any, width: int) -> None:
     views = shown(*FRAGMENTS, width=width)
     found = {name: view.evaluate(OVER) for name, view in zip(FRAGMENTS, views, strict=True)}
-    assert found == dict.fromkeys(FRAGMENTS, [])
+    assert found == {name: [] for name in FRAGMENTS}
 
 
 @pytest.mark.parametrize("name", FRAGMENTS)

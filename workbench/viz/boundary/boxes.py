@@ -125,7 +125,7 @@ class BoxMaker:
         return (len(self.boxes) - 1,)
 
     def name_nodes(self, most: int) -> None:
-        """Gives each box the names of its nodes that are in none inside it, if few enough in all."""
+        """Names the nodes of each box that are in none inside it, where all are few enough."""
         own = [self._own_nodes(place) for place in range(len(self.boxes))]
         if sum(map(len, own)) > most:
             return

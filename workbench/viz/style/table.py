@@ -15,7 +15,7 @@ class Table:
     """A finished table: the first column names the rows, the others are numbers.
 
     `total` is the row below the line, empty where there is none. `nodes` are the graph nodes that
-    the rows stand for, `tables` the embedding tables, "" for a row of none; empty where no row does.
+    rows stand for, `tables` the embedding tables: "" for a row of none, empty where no row does.
     """
 
     caption: str
