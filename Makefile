@@ -62,7 +62,13 @@ test-all: test test-slow ## Both
 test-models: $(NATIVE) ## Everything about the six models, some minutes
 	@$(BIN)/python -m pytest -q tests/integration/models
 
-ui: $(NATIVE) ## Tests with a real browser and a real JupyterLab
+# What audits the accessibility of pages; its test skips where npm gets nothing.
+AXE := tests/ui/node_modules/axe-core/axe.min.js
+$(AXE):
+	@npm install --prefix tests/ui --no-save --no-package-lock --no-audit --no-fund --silent \
+		--fetch-retries=0 --fetch-timeout=20000 axe-core@4.14.1 || echo "npm cannot get axe-core: no audit"
+
+ui: $(NATIVE) $(AXE) ## Tests with a real browser and a real JupyterLab
 	@echo "UI tests (they skip where no Chromium is found)"
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/ui
 

@@ -81,7 +81,7 @@ function fillTools(parts, view, header, signal) {
     toggle("Table", "table", false),
     button("−", () => view.zoom(1 / 0.6), signal, { "aria-label": "Zoom out" }),
     button("+", () => view.zoom(0.6), signal, { "aria-label": "Zoom in" }),
-    button("All", () => view.showAll(), signal, { "aria-label": "Show the whole trace" }),
+    button("All", () => view.showAll(), signal, { "aria-label": "All: show the whole trace" }),
   );
 }
 
