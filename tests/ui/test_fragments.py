@@ -33,6 +33,12 @@ summary { display: list-item; }
 .host code { padding: 1px 5px; background: #eee; font-size: 11px; }
 .host figure { margin: 2em 0; }
 .host :is(details, summary) { margin: 1em 0; padding: 4px; }
+.host.shown table { margin-right: 0; margin-left: 0; }
+.host.shown :is(td, th, tr) { text-align: right; }
+.host.shown :is(ul, ol):not(.plain) { padding-left: 2em; }
+.host.shown :is(h3, p):first-child { margin-top: 1em; }
+.host.shown tbody tr:nth-child(even) { background: #eee; }
+.host.shown p > code { background: #ddd; padding: 1px 5px; }
 .host strong { font-weight: bold; }
 .host i { font-style: normal; }
 """
@@ -48,9 +54,9 @@ OVER = """(root) => {
 }"""
 PLACES = """(root) => [...root.querySelectorAll("*")].map((one) => {
   const { x, y, width, height } = one.getBoundingClientRect();
-  const { font, color, textAlign } = getComputedStyle(one);
+  const { font, color, textAlign, backgroundColor } = getComputedStyle(one);
   const box = [x, y, width, height].map(Math.round);
-  return [one.outerHTML.slice(0, 90), ...box, font, color, textAlign];
+  return [one.outerHTML.slice(0, 90), ...box, font, color, textAlign, backgroundColor];
 })"""
 
 
@@ -59,11 +65,13 @@ def page_of(*names: str, width: int, hostile: bool = False) -> str:
         f'<section class="wb" style="width:{width}px">{FRAGMENTS[name]()}</section>'
         for name in names
     )
+    # another view's output below, with a sheet of its own
+    again = f"<style>{assets.views_style()}</style>" if hostile else ""
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         f"<style>{HOSTILE if hostile else 'body { margin: 8px; }'}</style>"
         '<body style="margin:8px;line-height:20px">'
-        f'<div class="host"><style>{assets.views_style()}</style>{views}</div>'
+        f'<div class="host shown"><style>{assets.views_style()}</style>{views}{again}</div>'
     )
 
 

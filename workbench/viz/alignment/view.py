@@ -19,6 +19,7 @@ from workbench.viz.style.short_names import without_folders
 from workbench.viz.style.table import Table
 
 _MOST_BARS, _MOST_NODES = 12, 20
+_WORDS = ("op", "became", "source")
 # What takes the place of a family for a bar that waits, and for one that sums others.
 WAITS, SUMS = "wait", "sum"
 
@@ -209,4 +210,6 @@ def _nodes(alignment: Alignment) -> Table:
     # a group of nodes is named after their scope, which is no node
     known = {*alignment.a.trace.nodes["name"], *alignment.b.trace.nodes["name"]}
     nodes = tuple(name if name in known else "" for name in shown["name"].tolist())
-    return Table(caption, tuple(head for head, _ in columns), tuple(cells), nodes=nodes)
+    heads = tuple(head for head, _ in columns)
+    words = frozenset(place for place, head in enumerate(heads) if head in _WORDS)
+    return Table(caption, heads, tuple(cells), nodes=nodes, words=words)

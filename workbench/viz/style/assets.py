@@ -87,6 +87,7 @@ _OPENING_END = "openFrame();\n"
 _FRAME_END = "showFrame();\n"
 _EXPORT = re.compile(r"^export (?=(async )?(function|const) )", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
+_ROOT = re.compile(r"\.wb(?![\w-])")
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _DARK = """\
 --wb-bg:var(--jp-layout-color0,#111);--wb-up:var(--jp-layout-color1,#212121);
@@ -196,7 +197,12 @@ def _styled(sheet: str) -> str:
         ".wb canvas { forced-color-adjust: none; } }"
     )
     light = f".wb {{ {colors.css('light')} }}\n"
-    return light + sheet.replace("/*DARK*/", dark_rules).replace("/*FORCED*/", forced)
+    return _above(light + sheet.replace("/*DARK*/", dark_rules).replace("/*FORCED*/", forced))
+
+
+def _above(sheet: str) -> str:
+    """The same rules, each above any that a notebook's page has for classes and elements."""
+    return _ROOT.sub(":is(.wb,#wb)", sheet)
 
 
 def page_style() -> str:
@@ -223,7 +229,7 @@ def views_style() -> str:
 
 
 def _sheets(*sheets: str) -> str:
-    return "".join(_read(sheets))
+    return _above("".join(_read(sheets)))
 
 
 @functools.lru_cache(maxsize=1)
