@@ -200,9 +200,13 @@ def _styled(sheet: str) -> str:
     return _above(light + sheet.replace("/*DARK*/", dark_rules).replace("/*FORCED*/", forced))
 
 
-def _above(sheet: str) -> str:
-    """The same rules, each above any that a notebook's page has for classes and elements."""
-    return _ROOT.sub(":is(.wb,#wb)", sheet)
+def _above(sheet: str, by: int = 1) -> str:
+    """The same rules, each above any that a notebook's page has for classes and elements.
+
+    Outputs of a notebook have a sheet each: rules of one view stand above what all views share,
+    by one more, so that the sheet of a later output changes nothing.
+    """
+    return _ROOT.sub(f":is(.wb,{'#wb' * by})", sheet)
 
 
 def page_style() -> str:
@@ -216,7 +220,7 @@ def view_style(*views: str) -> str:
     Args:
       *views: of VIEWS.
     """
-    return style() + _sheets("shared/views.css", *(f"{view}/{view}.css" for view in views))
+    return style() + _sheets("shared/views.css") + _own(views)
 
 
 def views_style() -> str:
@@ -224,12 +228,15 @@ def views_style() -> str:
 
     Every rule is about what stands in an element of the class "wb".
     """
-    own = (f"{view}/{view}.css" for view in VIEWS)
-    return boundary_style() + _sheets("shared/views.css", *own)
+    return boundary_style() + _sheets("shared/views.css") + _own(VIEWS)
 
 
 def _sheets(*sheets: str) -> str:
     return _above("".join(_read(sheets)))
+
+
+def _own(views: Sequence[str]) -> str:
+    return _above("".join(_read([f"{view}/{view}.css" for view in views])), by=2)
 
 
 @functools.lru_cache(maxsize=1)

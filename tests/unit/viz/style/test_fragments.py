@@ -17,7 +17,7 @@ _BRACKETS = re.compile(r":[\w-]+\([^()]*\)")
 
 def plain(sheet: str) -> str:
     """Without what lifts each rule above those of a page."""
-    return sheet.replace(":is(.wb,#wb)", ".wb")
+    return re.sub(r":is\(\.wb,(#wb)+\)", ".wb", sheet)
 
 
 def selectors(sheet: str) -> Iterator[str]:
