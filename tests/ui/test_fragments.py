@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.builders.views import FRAGMENTS
+from tests.builders.views import FRAGMENTS, OUTLETS
+from tests.ui.pages import rgb
 from tests.ui.watched import Watched
-from workbench.viz.style import assets
+from workbench.core.graph.op_families import COPY
+from workbench.viz.style import assets, colors
 
 # What notebooks say of plain elements: a reset, and text of theirs with room between its parts.
 HOSTILE = """
@@ -104,3 +106,21 @@ def test_rules_of_the_page_do_not_change_a_view(shown: Any, name: str) -> None:
         if before != after
     ]
     assert changed == []
+
+
+@pytest.mark.parametrize("page", ["data-jp-theme-light='%s'", "data-vscode-theme-kind='%s'"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_view_has_the_theme_of_its_notebook_not_of_the_system(
+    shared: Watched, tmp_path: Path, page: str, theme: Any
+) -> None:
+    says = {"data-jp": {"light": "true", "dark": "false"}}.get(page[:7], {})
+    body = page % says.get(theme, f"vscode-{theme}")
+    markup = f"<!doctype html><body {body}><div>{OUTLETS['memory']()}</div>"
+    (tmp_path / "page.html").write_text(markup, "utf-8")
+    shared.page.emulate_media(color_scheme="dark" if theme == "light" else "light")
+    shared.page.goto((tmp_path / "page.html").as_uri())
+    fill = shared.page.locator(".wbc-shares i").first.evaluate(
+        "one => getComputedStyle(one).backgroundColor.replace(/[^0-9,]/g, '')"
+    )
+    shared.page.emulate_media(color_scheme="light")
+    assert fill == rgb(getattr(colors.FAMILIES[COPY], theme))

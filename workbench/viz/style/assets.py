@@ -97,6 +97,12 @@ _DARK = """\
 --wb-line:var(--jp-border-color2,#424242);--wb-line2:var(--jp-border-color1,#616161);
 --wb-acc:var(--jp-brand-color1,#2196f3);--wb-on:#111;--wb-bad:var(--jp-error-color1,#f44336);
 color-scheme:dark;"""
+# pages of notebooks that tell their theme, whatever the system prefers; as in shared/theme.js
+_THEMED = "[data-jp-theme-light] *, [data-vscode-theme-kind] *, html[theme] *"
+_DARK_PAGES = (
+    ':is([data-jp-theme-light="false"], [data-vscode-theme-kind$="dark"],'
+    ' [data-vscode-theme-kind$="high-contrast"], html[theme="dark"])'
+)
 # on paper no theme of the notebook counts
 _PAPER = """\
 --wb-bg:#fff;--wb-up:#fff;--wb-well:#f5f5f5;--wb-ink:#000;--wb-ink2:#555;--wb-line:#ddd;
@@ -186,8 +192,9 @@ def _joined(parts: tuple[str, ...], end: str) -> str:
 def _styled(sheet: str) -> str:
     dark = _DARK + colors.css("dark")
     dark_rules = (
-        f"@media (prefers-color-scheme: dark) {{ .wb:not([data-wb-theme]) {{ {dark} }} }}\n"
-        f'.wb[data-wb-theme="dark"] {{ {dark} }}\n'
+        "@media (prefers-color-scheme: dark) {"
+        f" .wb:not([data-wb-theme], {_THEMED}) {{ {dark} }} }}\n"
+        f'.wb[data-wb-theme="dark"], {_DARK_PAGES} .wb:not([data-wb-theme]) {{ {dark} }}\n'
         f"@media print {{ .wb.wb {{ {_PAPER}{colors.css('light')} }} }}\n"
         f".wb.wb-print {{ {_PAPER}{colors.css('light')} }}"
     )
