@@ -136,4 +136,4 @@ def test_without_the_script_nothing_claims_to_be_a_button(watched: Watched, tmp_
     (tmp_path / "page.html").write_text(FRAGMENTS["critical path"](), "utf-8")
     watched.page.goto((tmp_path / "page.html").as_uri())
     assert watched.page.locator("[data-node]").count() > 0
-    assert watched.page.locator("[role=button], [tabindex]").count() == 0
+    assert watched.page.locator("[data-node][role], [data-node][tabindex]").count() == 0
