@@ -6,12 +6,15 @@ INSTALLED := $(VENV)/.installed
 NATIVE := $(VENV)/.native
 NATIVE_SOURCES := $(shell find native -type f) pyproject.toml
 CMAKE := $(BIN)/cmake
+SCRIPT_TESTS := tests/js/node_modules/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
+# One more than cores: while a test waits for a process or a clock, another one runs.
+WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline soak soak-exit soak-keras clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-search bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline bench-panel soak soak-exit soak-keras vitest clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -46,25 +49,41 @@ test: $(NATIVE) unit native-test integration ui ## All tests but slow ones, at m
 
 unit: $(NATIVE) ## Tests that need no TensorFlow, in seconds
 	@echo "Unit tests"
-	@$(BIN)/python -m pytest -q -n 2 tests/unit
+	@$(BIN)/python -m pytest -q -n $(WORKERS) tests/unit
 
 integration: $(NATIVE) ## Tests with real sessions and child processes
 	@echo "Integration tests (some minutes)"
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/integration
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" tests/integration
 
 test-slow: $(NATIVE) ## What `make test` leaves out: every model, policy and setting beside its like
 	@echo "Slow tests (many minutes)"
-	@WORKBENCH_FUZZ_EXAMPLES=400 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/unit
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m slow tests/integration tests/ui
+	@WORKBENCH_FUZZ_EXAMPLES=400 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/unit
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow tests/integration tests/ui
 
 test-all: test test-slow ## Both
 
 test-models: $(NATIVE) ## Everything about the six models, some minutes
 	@$(BIN)/python -m pytest -q tests/integration/models
 
-ui: $(NATIVE) ## Tests with a real browser and a real JupyterLab
+# What audits the accessibility of pages; its test skips where npm gets nothing.
+AXE := tests/ui/node_modules/axe-core/axe.min.js
+$(AXE):
+	@npm install --prefix tests/ui --no-save --no-package-lock --no-audit --no-fund --silent \
+		--fetch-retries=0 --fetch-timeout=20000 axe-core@4.14.1 || echo "npm cannot get axe-core: no audit"
+
+ui: $(NATIVE) $(AXE) ## Tests with a real browser and a real JupyterLab
 	@echo "UI tests (they skip where no Chromium is found)"
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/ui
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" tests/ui
+
+$(SCRIPT_TESTS): tests/js/package-lock.json
+	@echo "Installing the pinned test runner of the scripts into tests/js/node_modules"
+	@cd tests/js && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+vitest: $(INSTALLED) ## Tests of the views' scripts in node, without a browser, in seconds
+	@if command -v npm >/dev/null && node -e 'process.exit(Number(process.versions.node.split(".")[0] < 20))'; then \
+		$(MAKE) --no-print-directory $(SCRIPT_TESTS) && npm test --silent --prefix tests/js; \
+	else echo "node 20 or newer and npm are not installed; skipping the tests of the scripts"; fi
 
 lint: $(INSTALLED) ## Lint and formatting
 	@$(BIN)/ruff check .
@@ -129,6 +148,9 @@ bench-embedding: $(NATIVE) ## Fused lookups beside stock TensorFlow, forward and
 bench-predict: $(NATIVE) ## Predictions of all toggles beside what is measured: errors, signs, the best
 	@$(BIN)/python -m tests.bench.bench_predict
 
+bench-search: $(NATIVE) ## find_best beside measuring every setting of six models (hours; ARGS="--quick --model dlrm")
+	@$(BIN)/python -m tests.bench.bench_search $(ARGS)
+
 bench-executor: $(NATIVE) ## Executors beside stock's: an op, a call, clients, schedules, tracing
 	@$(BIN)/python -m tests.bench.bench_executor
 
@@ -140,6 +162,9 @@ bench-trace: $(NATIVE) ## Traced over untraced steps of six models; tracers; a t
 
 bench-timeline: $(NATIVE) ## Open and zoom a million events in headless Chromium
 	@$(BIN)/python -m tests.bench.bench_timeline
+
+bench-panel: $(NATIVE) ## Open a panel over a million events and zoom in headless Chromium
+	@$(BIN)/python -m tests.bench.bench_panel
 
 soak-executor: $(NATIVE) ## 32 clients for 30 minutes, with cancellations and errors: no deadlock, no leak
 	@WORKBENCH_SOAK_EXECUTOR_SECONDS=600 $(BIN)/python -m pytest -q -s --timeout 2400 tests/integration/executor/test_soak.py

@@ -36,5 +36,10 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext workbench`: adds `%%workbench`, for a cell that builds a step."""
+    importlib.import_module(f"{__name__}.magics").register(shell)
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

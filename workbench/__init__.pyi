@@ -37,6 +37,7 @@ from workbench.core.smart_stage import smart_stage as smart_stage
 from workbench.core.trace.trace import Trace as Trace
 from workbench.core.trace.trace import load_trace as load_trace
 from workbench.core.what_if.calibration import Calibration as Calibration
+from workbench.core.what_if.ceilings import Ceilings as Ceilings
 from workbench.core.what_if.predictions import Predictions as Predictions
 from workbench.errors import WorkbenchError as WorkbenchError
 from workbench.experiments.comparison.compare import compare as compare
@@ -47,9 +48,14 @@ from workbench.experiments.comparison.trace import trace as trace
 from workbench.experiments.program.function_program import FunctionProgram as FunctionProgram
 from workbench.experiments.program.program import Built as Built
 from workbench.experiments.program.program import Program as Program
+from workbench.experiments.search.best import Best as Best
+from workbench.experiments.search.find_best import find_best as find_best
+from workbench.experiments.session.session import Session as Session
+from workbench.experiments.session.session import load_session as load_session
 from workbench.experiments.what_if.calibration import calibration as calibration
 from workbench.experiments.what_if.ceilings import ceilings as ceilings
 from workbench.experiments.what_if.ceilings import speed_up as speed_up
+from workbench.experiments.what_if.measured_ceilings import measured_ceilings as measured_ceilings
 from workbench.experiments.what_if.predict import predict as predict
 from workbench.ops.embedding_variable.to_pandas import (
     read_embedding_variable as read_embedding_variable,
@@ -63,6 +69,9 @@ from workbench.ops.lookup.fusion import (
 )
 from workbench.quiet_start import quiet_start as quiet_start
 from workbench.viz.notebook import widget as widget
+from workbench.viz.panel.widget import Workbench as Workbench
 from workbench.viz.report import write_report as write_report
 
 __version__: str
+
+def load_ipython_extension(shell: object) -> None: ...

@@ -10,12 +10,19 @@ from typing import Any
 # go downwards; so this module is looked up by name at the moment something is shown. That also
 # keeps the widget stack out of programs that show nothing.
 _OUTLETS = "workbench.viz.notebook"
+# Figures stand by themselves, so that plotly is loaded only where one is asked for.
+_CHARTS = "workbench.viz.charts.figures"
 
 
 def text_of(value: Any) -> str:
     """A result as plain text."""
     text: str = importlib.import_module(_OUTLETS).text(value)
     return text
+
+
+def charts() -> Any:
+    """The module of figures: a function `of_…` for each value that has some."""
+    return importlib.import_module(_CHARTS)
 
 
 class Displayed:

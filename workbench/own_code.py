@@ -10,6 +10,8 @@ from pathlib import Path
 
 _PACKAGE = str(Path(__file__).resolve().parent) + os.sep
 _MODELS = _PACKAGE + "models" + os.sep
+# What IPython makes of a whole cell below a magic: no line that anybody wrote.
+_MAGIC = "get_ipython().run_cell_magic("
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
@@ -33,7 +35,11 @@ def own_lines(error: BaseException, most: int = 3) -> list[str]:
     Each is a place and, below it, the line itself, where its source is known. Of more than `most`,
     the first and the innermost are kept.
     """
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if is_own(f.filename)]
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if is_own(frame.filename) and not (frame.line or "").startswith(_MAGIC)
+    ]
     if len(frames) > most:
         frames = [frames[0], *frames[len(frames) - most + 1 :]]
     return [_line(frame.filename, frame.lineno or 0) for frame in frames]

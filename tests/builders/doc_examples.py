@@ -101,6 +101,51 @@ program = wb.Program(name="mine", build=build)
 found = wb.predict(wb.trace(program), program)
 """
 )
+# Likewise `measured_ceilings`, for which the program is built.
+_CEILINGS = (
+    _PREDICTED
+    + """
+from tests.builders.predictions import ceiling, ceilings
+from tests.builders.step_traces import chain, step_trace
+
+ops = [("first", "MatMul", 0, 0, 0, 20), ("last", "MatMul", 0, 20, 80, 120)]
+trace = step_trace(ops, chain("first", "last"), step_us=120)
+of_a_program = wb.measured_ceilings
+
+@functools.wraps(of_a_program)
+def measured_ceilings(*arguments, **named):
+    bound = inspect.signature(of_a_program).bind(*arguments, **named)
+    opens(bound.arguments["program"], ["smart_stage"])
+    return ceilings(ceiling("dense", 1.8), ceiling("lookups", 1.3))
+
+wb.measured_ceilings = measured_ceilings
+"""
+)
+# Likewise `find_best`, for which the program is built.
+_SEARCHED = (
+    _GRAPH
+    + _COMPARE
+    + _LAZY_ITERATOR
+    + """
+from tests.builders.searches import search
+
+of_a_program = wb.find_best
+
+@functools.wraps(of_a_program)
+def find_best(*arguments, **named):
+    bound = inspect.signature(of_a_program).bind(*arguments, **named)
+    opens(bound.arguments["program"], ["stage", "smart_stage"])
+    return search()
+
+wb.find_best = find_best
+
+def build(optimizations):
+    loss, train_op = build_my_model(iterator.get_next())
+    return wb.Built(train_op=train_op, loss=loss)
+
+program = wb.Program(name="mine", build=build)
+"""
+)
 _FUNCTION = """
 import keras
 import tensorflow as tf
@@ -195,6 +240,48 @@ import workbench as wb
 from tests.builders.memories import chain_trace
 trace = chain_trace()
 """
+_CHARTS = """
+import workbench as wb
+from tests.builders.comparisons import planned_comparison
+from tests.builders.embedding_lenses import skewed_lens
+from tests.builders.memories import chain_trace
+from tests.builders.predictions import STAGE, check, predicted, predictions as predictions_of
+comparison, lens, memory = planned_comparison(), skewed_lens(), wb.memory(chain_trace())
+predictions = predictions_of(predicted(STAGE, 1.7))
+calibration = wb.Calibration(checks=(check("stage", 1.7, 1.6),))
+"""
+# The child processes of a session have tests of their own.
+_SESSION = (
+    _GRAPH
+    + """
+from tests.builders import sessions
+from workbench.experiments.session import session as engine
+
+engine.compare = sessions.fake_compare([], traced=True)
+engine.learned_graphs = lambda *arguments: sessions.learned()
+
+def build(optimizations):
+    loss, train_op = build_my_model(iterator.get_next())
+    return wb.Built(train_op=train_op, loss=loss)
+
+program = wb.Program(name="mine", build=build)
+wb.Session(program).save("my_session")
+"""
+)
+_PANEL = (
+    _SESSION
+    + """
+import os
+from tests.builders.searches import COST_MODEL, raced, search
+
+def found(*arguments, **named):
+    return search(raced(COST_MODEL, 1.3))
+
+engine.find_best = found
+os.environ["XDG_CACHE_HOME"] = os.getcwd()  # generated clicks go there
+panel = wb.Workbench(program)
+"""
+)
 # What a page's comment before a block names; functions run eagerly, the rest in a graph of its own.
 CONTEXTS = {
     "graph": _GRAPH,
@@ -207,10 +294,15 @@ CONTEXTS = {
     "learned": _LEARNED,
     "path": _PATH,
     "predicted": _PREDICTED,
+    "ceilings": _CEILINGS,
+    "session": _SESSION,
+    "panel": _PANEL,
+    "searched": _SEARCHED,
     "trace": _TRACE,
     "two traces": _TWO_TRACES,
     "lens": _LENS,
     "memory": _MEMORY,
+    "charts": _CHARTS,
     "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
     "none": "",
 }

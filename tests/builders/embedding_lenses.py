@@ -5,8 +5,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 
+import numpy as np
+
 from tests.builders.graphs import graph
 from tests.builders.step_traces import step_trace
+from workbench.core.analysis.embedding_lens.id_statistics import id_statistics
+from workbench.core.analysis.embedding_lens.lens import EmbeddingLens, LensTable
+from workbench.core.analysis.embedding_lens.lookup_times import lookup_times
+from workbench.core.analysis.embedding_lens.tables import EmbeddingTable
 from workbench.core.graph.graph_view import GraphView
 from workbench.core.trace.trace import Trace
 
@@ -65,3 +71,32 @@ def fused_trace() -> Trace:
     fed = [(one[0], next_[0]) for one, next_ in itertools.pairwise(ops)]
     fed += [("table", ops[1][0]), ("table", ops[-1][0])]
     return step_trace(ops, fed, step_us=60, also=[("table", "VariableV2")])
+
+
+def skewed_lens() -> EmbeddingLens:
+    """A table of 100 rows whose ids repeat, one of 4 rows, and one of which nothing is known.
+
+    Of "items" the first batch asks for 7 three times, 8 twice and 9 once, the second for 7 twice,
+    9 once, and 5, which is new; of "days" both ask for each of four once.
+    """
+    items = [np.array([7, 8, 7, 9, 8, 7]), np.array([9, 7, 5, 7])]
+    days = [np.arange(4), np.arange(4)]
+    return EmbeddingLens(
+        trace=stock_trace(),
+        fused=None,
+        tables=(_sampled("items", 100, items), _sampled("days", 4, days), _unknown("hashed")),
+        batches=2,
+    )
+
+
+def _sampled(name: str, rows: int, batches: list[np.ndarray]) -> LensTable:
+    facts = EmbeddingTable(
+        name=name, rows=rows, dim=4, dtype="float32", slots=(), lookups=(), ids=()
+    )
+    ids = id_statistics(batches)
+    return LensTable(name=name, facts=facts, ids=ids, times=_unknown(name).times, fused=None)
+
+
+def _unknown(name: str) -> LensTable:
+    times = next(iter(lookup_times(stock_trace()).values()))
+    return LensTable(name=name, facts=None, ids=None, times=times, fused=None)

@@ -12,6 +12,8 @@ from workbench.core.options import (
     StageOptions,
 )
 from workbench.core.what_if.calibration import Check
+from workbench.core.what_if.ceilings import Ceiling, Ceilings, MeasuredStep
+from workbench.core.what_if.fused_costs import FusedCosts
 from workbench.core.what_if.predictions import Predicted, Predictions, Replay
 from workbench.core.what_if.scenario import Scenario
 
@@ -21,6 +23,17 @@ FUSED = Optimizations(fused_embeddings="v1")
 INLINE = Optimizations(executor=ExecutorPolicy.INLINE)
 SMART_FUSED = Optimizations(smart_stage=SmartStageOptions(), fused_embeddings="v1")
 TRACED_MS = 23.4
+# What no machine measured: a microsecond for an op, and a nanosecond for an id.
+FUSED_COSTS = FusedCosts(
+    weights={
+        f"Workbench{op}": (1000.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+        for op in (
+            *("PreLookUp", "PruneInvalidAndFillEmptyRows", "UniqueWithCounts", "LocalLookUp"),
+            *("LocalLookUpGrad", "RowsApplyAdagrad"),
+        )
+    },
+    error=0.1,
+)
 
 
 def predicted(on: Optimizations, ratio: float, half: float = 0.1, **more: Any) -> Predicted:
@@ -88,3 +101,40 @@ def check(label: str, ratio: float, measured: float, half: float = 0.02, **more:
         "measured_high": measured + half,
     }
     return Check(**{**values, **more})
+
+
+def measured_step(steps_per_s: float) -> MeasuredStep:
+    """A step whose rate is known to 5 %."""
+    return MeasuredStep(
+        steps_per_s=steps_per_s,
+        low=steps_per_s * 0.95,
+        high=steps_per_s * 1.05,
+        step_ms_median=1e3 / steps_per_s,
+    )
+
+
+def ceiling(work: str, ratio: float, half: float = 0.05, simulated: float | None = None) -> Ceiling:
+    """A step of 50 steps/s without some work: `half` is its interval's, as a share."""
+    return Ceiling(
+        work=work,
+        step=measured_step(50.0 * ratio),
+        ratio=ratio,
+        low=ratio * (1 - half),
+        high=ratio * (1 + half),
+        ops=120,
+        simulated=None if simulated is None else predicted(Optimizations(), simulated),
+    )
+
+
+def ceilings(*found: Ceiling, **changes: Any) -> Ceilings:
+    """Ceilings of a step that takes 1.25 times as long where batches differ."""
+    values = {
+        "program": "dlrm",
+        "as_it_is": measured_step(40.0),
+        "one_batch": measured_step(50.0),
+        "one_batch_ratio": 1.25,
+        "one_batch_low": 1.2,
+        "one_batch_high": 1.3,
+        "found": found,
+    }
+    return Ceilings(**{**values, **changes})

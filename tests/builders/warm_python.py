@@ -135,6 +135,15 @@ def warm_python() -> WarmPython:
     return WarmPython()
 
 
+def warm_subprocess() -> types.SimpleNamespace:
+    """What `workbench.experiments.worker.process` uses of `subprocess`, with warm children."""
+    return types.SimpleNamespace(
+        Popen=warm_python().popen,
+        DEVNULL=subprocess.DEVNULL,
+        TimeoutExpired=subprocess.TimeoutExpired,
+    )
+
+
 class _Server:
     """Forks on request, and tells each child's id and exit code through a pipe of its own."""
 

@@ -6,16 +6,18 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import subprocess
-import types
 from collections.abc import Iterator
 
 import pytest
 import tensorflow as tf
+from hypothesis import settings
 
-from tests.builders.warm_python import warm_python
+from tests.builders.warm_python import warm_subprocess
 from workbench.experiments.worker import process
 
+# No test fails because the machine was busy.
+settings.register_profile("integration", deadline=None)
+settings.load_profile("integration")
 # Last in the order of names, and longer than what two workers have left to do beside them.
 _FIRST = "package/test_notebooks.py"
 
@@ -34,12 +36,7 @@ def graph():
 
 @pytest.fixture(scope="module")
 def warm_workers() -> Iterator[None]:
-    """Workers are forks of a warm Python; those of `test_cli` and of notebooks are not."""
-    warm = types.SimpleNamespace(
-        Popen=warm_python().popen,
-        DEVNULL=subprocess.DEVNULL,
-        TimeoutExpired=subprocess.TimeoutExpired,
-    )
+    """Workers are forks of a warm Python; those of `test_cli` are not."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process, "subprocess", warm)
+        patch.setattr(process, "subprocess", warm_subprocess())
         yield

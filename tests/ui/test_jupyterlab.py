@@ -117,15 +117,40 @@ def test_the_first_notebook_shows_a_step(lab_context: Any, lab_server: LabServer
     notebook = lab_server.folder() / NOTEBOOKS[0].name
     nbformat.write(small_notebook(NOTEBOOKS[0]), notebook)
     with lab_runs(lab_context, lab_server, notebook) as lab:
-        first = lab.page.locator(".jp-OutputArea iframe").first
-        assert "Duration" in use_timeline(lab.page, first.content_frame)
         lab.wait_until_done()
-        second = lab.page.locator(".jp-OutputArea iframe").nth(1)
-        second.scroll_into_view_if_needed()
-        second.content_frame.locator(".wb-timeline[data-wb-ready]").wait_for(timeout=30_000)
+        panel = lab.page.locator(".wbp[data-wb-ready]").first
+        assert panel.locator("input[value=own]").is_checked()
+        # code chose the tab
+        assert "Duration" in use_timeline(lab.page, panel)
+        # the second of the two timelines: every cell has run
+        below = lab.page.locator(".jp-OutputArea iframe:not([title^=Workbench])").nth(1)
+        below.scroll_into_view_if_needed()
+        below.content_frame.locator(".wb-timeline[data-wb-ready]").wait_for(timeout=30_000)
         assert lab.own_errors() == []
         for cell in lab.saved()["cells"]:
             assert len(json.dumps(cell.get("outputs"))) < 300_000
+
+
+@pytest.mark.timeout(RUN_SECONDS * 2)
+def test_a_figure_is_drawn_and_stored_without_its_library(
+    lab_context: Any, lab_server: LabServer
+) -> None:
+    source = (
+        f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
+        "from tests.builders.comparisons import planned_comparison\n"
+        "planned_comparison().plot()"
+    )
+    notebook = notebook_of(lab_server.folder() / "figure.ipynb", [source, source])
+    with lab_runs(lab_context, lab_server, notebook) as lab:
+        lab.wait_until_done()
+        bars = lab.page.locator(".jp-OutputArea .js-plotly-plot .bars .point path")
+        bars.first.wait_for(timeout=60_000)
+        assert lab.own_errors() == []
+        for cell in lab.saved()["cells"]:
+            (output,) = cell["outputs"]
+            assert "application/vnd.plotly.v1+json" in output["data"]
+            # plotly adds a picture of it for other viewers; its library has 4.7 MB
+            assert len(json.dumps(output)) < 300_000
 
 
 THEME_JS = """(theme) =>

@@ -21,7 +21,7 @@ LANE, GROUP_END = 30, 8
 def timeline(watched: Watched, tmp_path: Path) -> Any:
     view = timeline_view(three_steps())
     found = open_page(watched.page, write_page(tmp_path / "page.html", view))
-    found.get_by_role("button", name="Show the whole trace").click()
+    found.get_by_role("button", name="show the whole trace").click()
     yield found
     assert watched.errors == []
     assert watched.outside() == []

@@ -5,16 +5,20 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.results import print_line
-from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.errors import OptionError, one_line
+from workbench.experiments.measurement.amounts import bytes_of, seconds_of
+from workbench.experiments.program.program_place import is_place
 from workbench.experiments.program.toggles import TOGGLES, optimizations_of
 from workbench.models import MODELS
 
 if TYPE_CHECKING:
+    from workbench.experiments.program.function_program import AnyProgram
     from workbench.models import Model
     from workbench.models.building.model_options import ModelOptions
     from workbench.models.data.table_format import CheckedTable
@@ -29,26 +33,29 @@ _SWITCHED_ON = "an optimization to switch on (compare: stage and smart_stage, if
 def add_model(
     parser: argparse.ArgumentParser,
     switches: argparse._ActionsContainer,
-    toggle: str = _SWITCHED_ON,
+    words: str = _SWITCHED_ON,
 ) -> None:
-    """The arguments that say what is run; `switches` gets the toggles, described by `toggle`."""
-    parser.add_argument("model", choices=list(MODELS), help="the model")
-    add_toggle(switches, toggle)
+    """The arguments that say what is run; `switches` gets the toggles, described by `words`."""
+    parser.add_argument(
+        "model",
+        type=_model,
+        metavar="PROGRAM",
+        help=f"a model, {', '.join(MODELS)}, or a program of your own, as in my_model.py:build",
+    )
+    add_toggle(switches, words)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--data", type=Path, metavar="FILE", help="a log in the model's format")
     source.add_argument(
         "--generate",
         type=count,
-        default=GENERATED_ROWS,
         metavar="N",
-        help="without --data: generate a log of N rows (default %(default)s)",
+        help=f"without --data: generate a log of N rows (default {GENERATED_ROWS})",
     )
     parser.add_argument(
         "--rows",
         type=count,
-        default=_MOST_ROWS,
         metavar="N",
-        help="read at most the first N rows of --data (default %(default)s)",
+        help=f"read at most the first N rows of --data (default {_MOST_ROWS})",
     )
     parser.add_argument(
         "--batch-size", type=count, metavar="N", help="(default: the model's own, 512 for dlrm)"
@@ -56,7 +63,6 @@ def add_model(
     parser.add_argument(
         "--input-latency",
         type=latency,
-        default=0.0,
         metavar="MS",
         help="let each batch wait this many ms, using no CPU; auto: as long as a step computes",
     )
@@ -85,7 +91,7 @@ def add_model(
 
 def add_toggle(parser: argparse._ActionsContainer, words: str) -> None:
     words += f": {', '.join(TOGGLES)}, or several joined by +"
-    parser.add_argument("--toggle", action="append", type=_toggle, metavar="NAME", help=words)
+    parser.add_argument("--toggle", action="append", type=toggle, metavar="NAME", help=words)
 
 
 def add_step_stats(parser: argparse.ArgumentParser) -> None:
@@ -97,12 +103,20 @@ def add_step_stats(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _toggle(text: str) -> str:
+def toggle(text: str) -> str:
     try:
         optimizations_of(text, StageOptions(), SmartStageOptions())
     except OptionError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return text
+
+
+def joined(
+    toggles: Sequence[str] | None, stage: StageOptions, smart_stage: SmartStageOptions
+) -> Optimizations:
+    """All toggles together; they may name one optimization each, or the same one again."""
+    names = "+".join(dict.fromkeys("+".join(toggles or ()).split("+")))
+    return optimizations_of(names, stage, smart_stage) if names else Optimizations()
 
 
 def stage_options(chosen: argparse.Namespace) -> StageOptions:
@@ -114,6 +128,61 @@ def smart_stage_options(threads: int) -> SmartStageOptions:
     return SmartStageOptions(reorder=threads > 1)
 
 
+# Options of the models that come with this library, and what stands for them in a file.
+_OF_MODELS = {
+    "data": "it reads its data itself",
+    "generate": "it reads its data itself",
+    "rows": "it reads its data itself",
+    "batch_size": "write the size of its batches in the file",
+    "input_latency": "write in the file what its input waits for",
+}
+
+
+def _model(text: str) -> str:
+    if text in MODELS:
+        return text
+    if not is_place(text):
+        raise argparse.ArgumentTypeError(
+            f"invalid choice: {text!r} (choose from {', '.join(MODELS)}, or give a program of your "
+            "own, as in my_model.py:build)"
+        )
+    return text
+
+
+def chosen_program(chosen: argparse.Namespace, home: Path) -> AnyProgram:
+    """The program that the arguments name; a model's generated data is written to `home`.
+
+    Raises:
+      OptionError: there is no such program, or an option that it has no use for.
+      DataError, OutputError: a model's data cannot be read, or written.
+      RunError: the user's file failed.
+    """
+    if chosen.model in MODELS:
+        model = MODELS[chosen.model]()
+        program: AnyProgram = model.program(model_options(chosen, model, home))
+        return program
+    from workbench.experiments.worker.found_program import found_program
+
+    _require_fitting(chosen)
+    print_line(f"Reading {one_line(chosen.model)}")
+    return found_program(chosen.model)
+
+
+def _require_fitting(chosen: argparse.Namespace) -> None:
+    """Refuses options of models for a program of the user's own.
+
+    Raises:
+      OptionError: names the option and says what to do.
+    """
+    for name, instead in _OF_MODELS.items():
+        if getattr(chosen, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise OptionError(
+                f"{option} is for the models {', '.join(MODELS)}, and {one_line(chosen.model)!r} "
+                f"is a program of your own: {instead}"
+            )
+
+
 def model_options(chosen: argparse.Namespace, model: Model, home: Path) -> ModelOptions:
     from workbench.experiments.measurement.blocks import step_time_ms
 
@@ -121,8 +190,8 @@ def model_options(chosen: argparse.Namespace, model: Model, home: Path) -> Model
     options: ModelOptions = model.options(data=data, seed=chosen.seed)
     if chosen.batch_size is not None:
         options = dataclasses.replace(options, batch_size=chosen.batch_size)
-    latency_ms = chosen.input_latency
-    if latency_ms is None:
+    latency_ms = chosen.input_latency or 0.0
+    if latency_ms == AUTO:
         latency_ms = round(step_time_ms(model.program(options), "build_compute"), 1)
         print_line(f"A step computes {latency_ms} ms; each batch waits as long")
     return dataclasses.replace(options, input_latency_ms=latency_ms)
@@ -130,11 +199,10 @@ def model_options(chosen: argparse.Namespace, model: Model, home: Path) -> Model
 
 def _data(chosen: argparse.Namespace, model: Model, home: Path) -> CheckedTable:
     if chosen.data is None:
-        name = Path(model.file_name)
-        path = home / f"{name.stem}-{chosen.generate}-{chosen.seed}{name.suffix}"
-        data = model.check(model.generate(path, rows=chosen.generate, seed=chosen.seed))
+        rows = chosen.generate or GENERATED_ROWS
+        data = model.generated(home, rows=rows, seed=chosen.seed)
     else:
-        data = model.check(chosen.data, rows=chosen.rows)
+        data = model.check(chosen.data, rows=chosen.rows or _MOST_ROWS)
     more = "; it has more, which --rows would add" if data.more else ""
     print_line(f"{model.log.capitalize()}: {one_line(str(data.path))}, {data.rows} rows{more}")
     return data
@@ -148,17 +216,27 @@ def count(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|sec|min|m)?", text)
-    seconds = float(found[1]) * (60 if found[2] in ("min", "m") else 1) if found else 0.0
-    if not 0 < seconds <= 24 * 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 60s or 2min")
-    return seconds
+    try:
+        return seconds_of(text)
+    except OptionError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 60s or 2min") from None
 
 
-def latency(text: str) -> float | None:
-    """Milliseconds, or None for auto."""
+def size(text: str) -> int:
+    """Bytes."""
+    try:
+        return bytes_of(text)
+    except OptionError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 8GB") from None
+
+
+AUTO = -1.0
+
+
+def latency(text: str) -> float:
+    """Milliseconds, or AUTO."""
     if text == "auto":
-        return None
+        return AUTO
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:ms)?", text)
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r} is neither auto nor milliseconds such as 12.5")

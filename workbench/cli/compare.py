@@ -8,15 +8,14 @@ from pathlib import Path
 from workbench.cli.arguments import (
     add_model,
     add_step_stats,
-    model_options,
+    chosen_program,
     seconds,
     smart_stage_options,
     stage_options,
 )
+from workbench.cli.gate import add_gate_options, gate_code, require_gate, words_aside
 from workbench.cli.results import print_table, require_writable_results, write_results
 from workbench.cli.signals import loaded
-from workbench.experiments.program.toggles import USUAL
-from workbench.models import MODELS
 
 _BUDGET_S = 90.0
 _COMPARISON = "comparison"
@@ -26,6 +25,8 @@ _EXAMPLES = """examples:
   workbench compare dlrm --data day_0 --rows 500000 --batch-size 2048 --budget 2min
   workbench compare din --toggle fused_v2 --generate 50000
   workbench compare wdl --all --budget 5min
+  workbench compare my_model.py:build --toggle stage
+  workbench compare my_model.py:build --toggle stage --fail-if-slower 3% --markdown summary.md
 
 stage is the model's own stage; smart_stage a plan for the model without one, made from a short
 trace of it; fused_v1 and fused_v2 fuse its embedding lookups; inline_executor runs its steps on one
@@ -41,6 +42,15 @@ all share the rest: 4min or more says something.
 The data of dlrm, deepfm and wdl is in the public Criteo format: label, I1..I13, C1..C26, separated
 by tabs, without a header; fields may be empty. That of dssm is a log of advertisements, separated
 by commas, that of din and dien one of sequences, separated by tabs; --generate writes examples.
+A program of your own is a function in a file or module: build(optimizations), which returns
+wb.Built(train_op=…), or make(), which returns (train_step, dataset) or (model, dataset); or a
+wb.Program, a wb.FunctionProgram; or a model and its dataset, as in my_model.py:model,dataset. The
+file runs in child processes; options of data and batches are for the six models alone.
+
+With --fail-if-slower the exit code is 0 where the limit holds, 1 where a variant is slower, 2 after
+a mistake or a failed run. A variant is slower only where its whole 95 % interval lies below the
+limit; where the interval includes the limit nothing is shown, which passes, unless --strict.
+
 Results go to --out: report.html, trace.parquet, comparison/.
 """
 
@@ -48,8 +58,8 @@ Results go to --out: report.html, trace.parquet, comparison/.
 def add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     compare = commands.add_parser(
         "compare",
-        help="measure a model without and with an optimization",
-        description="Measure a model without and with an optimization, side by side.",
+        help="measure a model, or a program of your own, without and with an optimization",
+        description="Measure a program without and with an optimization, side by side.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -76,27 +86,39 @@ def add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="where results go (default results)",
     )
     add_step_stats(compare)
+    add_gate_options(compare)
     compare.set_defaults(run=_compare)
 
 
 def _compare(chosen: argparse.Namespace) -> int:
     from workbench.experiments.comparison.compare import compare
+    from workbench.experiments.comparison.environment import machine
+    from workbench.experiments.program.function_program import usual_toggles
+    from workbench.experiments.regression.gate import require_machine, require_same
 
     loaded()
-    model = MODELS[chosen.model]()
-    require_writable_results(chosen.out, (_COMPARISON,))
-    comparison = compare(
-        model.program(model_options(chosen, model, chosen.out)),
-        None if chosen.all else tuple(chosen.toggle or USUAL),
-        all=chosen.all,
-        stage=stage_options(chosen),
-        smart_stage=smart_stage_options(chosen.threads),
-        budget_s=chosen.budget,
-        step_stats=chosen.step_stats,
-        seed=chosen.seed,
-        command=chosen.command_line,
-    )
-    print_table(comparison)
-    comparison.save(chosen.out / _COMPARISON)
-    write_results([comparison], chosen.out)
-    return 0
+    with words_aside(chosen) as out:
+        before = require_gate(chosen)
+        require_writable_results(chosen.out, (_COMPARISON,))
+        program = chosen_program(chosen, chosen.out)
+        if before is not None:
+            # Before anything runs, and not minutes later.
+            require_same(before, program.name, program.settings)
+            require_machine(before, machine(), chosen.any_machine)
+        comparison = compare(
+            program,
+            None if chosen.all else tuple(chosen.toggle or usual_toggles(program)),
+            all=chosen.all,
+            stage=stage_options(chosen),
+            smart_stage=smart_stage_options(chosen.threads),
+            budget_s=chosen.budget,
+            step_stats=chosen.step_stats,
+            seed=chosen.seed,
+            command=chosen.command_line,
+        )
+        print_table(comparison)
+        comparison.save(chosen.out / _COMPARISON)
+        write_results([comparison], chosen.out)
+        if chosen.fail_if_slower is None:
+            return 0
+        return gate_code(chosen, comparison, before, out)

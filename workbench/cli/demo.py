@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,7 +73,7 @@ def _demo(chosen: argparse.Namespace) -> int:
     require_writable_results(chosen.out, _PARTS)
     path = generate_criteo(chosen.out / "clicks.tsv", rows=chosen.rows)
     print_line(f"Click log: {one_line(str(path))}, {chosen.rows} rows")
-    data = check_criteo(path)
+    data = dataclasses.replace(check_criteo(path), generated=True)
     stage = StageOptions(num_threads=2, capacity=2)
     comparisons: list[Comparison] = []
     latency_ms = 0.0

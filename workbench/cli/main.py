@@ -1,7 +1,8 @@
 """The command line's entry: parses the arguments, runs one command, returns its exit code.
 
 Exit codes: 0 done, 1 a run failed, 2 a mistake in the arguments or the data or a place that cannot
-be written, 130 cancelled by Ctrl-C, 143 by SIGTERM.
+be written, 130 cancelled by Ctrl-C, 143 by SIGTERM. Where a command has a verdict (gate,
+rerun), 1 says that something does not hold, and a failed run is 2.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from collections.abc import Sequence
 import workbench
 from workbench.cli.compare import add_compare
 from workbench.cli.demo import add_demo
+from workbench.cli.find_best import add_find_best
+from workbench.cli.gate import add_gate
 from workbench.cli.predict import add_predict
 from workbench.cli.report import add_report
+from workbench.cli.rerun import add_rerun
 from workbench.cli.signals import Terminated, ends_cleanly
 from workbench.cli.trace import add_trace
 from workbench.errors import (
@@ -32,9 +36,13 @@ from workbench.errors import (
 _EXAMPLES = """examples:
   workbench demo
   workbench compare dlrm --toggle stage --toggle smart_stage --data my_clicks.tsv
+  workbench compare my_model.py:build --toggle stage
   workbench trace dlrm --toggle stage --out trace.parquet
   workbench predict dlrm
+  workbench find-best dlrm --budget 3min --memory 8GB
   workbench report results
+  workbench gate results --fail-if-slower 3%
+  workbench rerun results/report.html
 """
 
 
@@ -67,11 +75,15 @@ def _exit_code(chosen: argparse.Namespace) -> int:
         print(f"workbench: error: {error}", file=sys.stderr)
         if chosen.traceback:
             print(*getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
-        return 1
+        return 2 if _has_a_verdict(chosen) else 1
     except BrokenPipeError:
         # The reader of a pipe is gone; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
+
+
+def _has_a_verdict(chosen: argparse.Namespace) -> bool:
+    return chosen.command == "rerun" or getattr(chosen, "fail_if_slower", None) is not None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -86,6 +98,9 @@ def _parser() -> argparse.ArgumentParser:
     add_compare(commands)
     add_trace(commands)
     add_predict(commands)
+    add_find_best(commands)
     add_report(commands)
+    add_gate(commands)
+    add_rerun(commands)
     add_demo(commands)
     return parser

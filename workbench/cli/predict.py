@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 from workbench.atomic_file import make_directory, replacing, require_writable_file
 from workbench.cli.arguments import (
     add_model,
+    chosen_program,
     count,
-    model_options,
     smart_stage_options,
     stage_options,
 )
 from workbench.cli.results import print_line, print_wrote
 from workbench.cli.signals import loaded
 from workbench.errors import DataError, TraceError, one_line
-from workbench.models import MODELS
 
 if TYPE_CHECKING:
     from workbench.core.trace.trace import Trace
@@ -93,12 +92,11 @@ def _predict(chosen: argparse.Namespace) -> int:
     from workbench.viz.predictions.text import predictions_text
 
     loaded()
-    model = MODELS[chosen.model]()
     if chosen.out:
         require_writable_file(chosen.out)
     saved = _saved(chosen.trace) if chosen.trace else None
     home = chosen.out.parent if chosen.out else Path()
-    program = model.program(model_options(chosen, model, home))
+    program = chosen_program(chosen, home)
     found = predict(
         saved or _taken(program, chosen.steps),
         program,

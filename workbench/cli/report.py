@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from workbench.atomic_file import make_directory, require_writable_file
-from workbench.cli.results import REPORT, write_report
+from workbench.cli.results import REPORT, saved_comparisons, write_report
 from workbench.cli.signals import loaded
 
 
@@ -26,14 +26,9 @@ def add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _report(chosen: argparse.Namespace) -> int:
-    from workbench.experiments.comparison.results import load_comparison
-
     loaded()
     out = chosen.out or chosen.results / REPORT
-    # compare saves one comparison below its directory, demo saves several.
-    homes = [chosen.results, *sorted(p for p in chosen.results.glob("*") if p.is_dir())]
-    saved = [home for home in homes if (home / "comparison.json").is_file()]
-    comparisons = [load_comparison(home) for home in saved or [chosen.results]]
+    comparisons = saved_comparisons(chosen.results)
     require_writable_file(out)
     make_directory(out.parent)
     write_report(comparisons, out)

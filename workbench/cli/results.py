@@ -25,6 +25,20 @@ def write_results(comparisons: Sequence[Comparison], out: Path) -> None:
     write_report(comparisons, out / REPORT)
 
 
+def saved_comparisons(directory: Path) -> list[Comparison]:
+    """The comparisons of a directory: one that is saved there, or those saved below it.
+
+    Raises:
+      DataError: there is none, or it cannot be read.
+    """
+    from workbench.experiments.comparison.results import load_comparison
+
+    # compare saves one comparison below its directory, demo saves several.
+    homes = [directory, *sorted(path for path in directory.glob("*") if path.is_dir())]
+    saved = [home for home in homes if (home / "comparison.json").is_file()]
+    return [load_comparison(home) for home in saved or [directory]]
+
+
 def require_writable_results(out: Path, comparisons: Sequence[str]) -> None:
     """Refuses a place that cannot be written before anything runs."""
     for directory in (out, *(out / name for name in comparisons)):

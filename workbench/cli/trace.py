@@ -9,16 +9,14 @@ from workbench.atomic_file import make_directory, require_writable_file
 from workbench.cli.arguments import (
     add_model,
     add_step_stats,
+    chosen_program,
     count,
-    model_options,
+    joined,
     smart_stage_options,
     stage_options,
 )
 from workbench.cli.results import print_wrote
 from workbench.cli.signals import loaded
-from workbench.core.options import Optimizations
-from workbench.experiments.program.toggles import optimizations_of
-from workbench.models import MODELS
 
 
 def add_trace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,16 +49,15 @@ def _trace(chosen: argparse.Namespace) -> int:
     from workbench.experiments.comparison.trace import trace
 
     loaded()
-    model = MODELS[chosen.model]()
     for file in filter(None, (chosen.out, chosen.chrome)):
         require_writable_file(file)
-    # Toggles may name one optimization each, or the same one again.
-    on = "+".join(dict.fromkeys("+".join(chosen.toggle or ()).split("+")))
-    smart = smart_stage_options(chosen.threads)
-    optimizations = optimizations_of(on, stage_options(chosen), smart) if on else Optimizations()
-    options = model_options(chosen, model, chosen.out.parent)
+    smart_stage = smart_stage_options(chosen.threads)
+    optimizations = joined(chosen.toggle, stage_options(chosen), smart_stage)
     found = trace(
-        model.program(options), optimizations, steps=chosen.steps, step_stats=chosen.step_stats
+        chosen_program(chosen, chosen.out.parent),
+        optimizations,
+        steps=chosen.steps,
+        step_stats=chosen.step_stats,
     )
     make_directory(chosen.out.parent)
     found.save(chosen.out)

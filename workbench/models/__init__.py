@@ -1,126 +1,217 @@
-"""Recommender models to measure, and the data they read: MODELS names them all.
+"""Recommender models to measure, and the data they read.
 
-Importing this loads neither TensorFlow nor NumPy; calling an entry of MODELS loads NumPy.
+`dlrm()` and its like make programs that are ready to run; MODELS names all models. Importing this
+loads neither TensorFlow nor NumPy; making a program, or calling an entry of MODELS, loads NumPy.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from workbench.models.registry import MODELS as MODELS
+from workbench.models.registry import Model as Model
+from workbench.models.registry import program_again as program_again
+from workbench.models.registry import program_of
 
 if TYPE_CHECKING:
     from workbench.experiments.program.program import Program
-    from workbench.models.data.table_format import CheckedTable
+    from workbench.models.registry import Data
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Model:
-    """A model of the zoo, as a command line or a notebook needs it.
+def dlrm(
+    data: Data = None,
+    *,
+    rows: int | None = None,
+    batch_size: int = 512,
+    input_latency_ms: float = 0.0,
+    learning_rate: float = 0.01,
+    seed: int = 1,
+) -> Program:
+    """DLRM, ready to run; its learning rate is Adagrad's.
 
-    Attributes:
-      options: the class of its options, a `ModelOptions` with defaults of its own.
-      program: its options → its Program.
-      generate: (path, rows=…, seed=…) → a file to read.
-      check: (path, rows=…) → the checked file.
-      log: what a file to read is called, such as "click log".
-      file_name: of a generated file, to which its rows and seed are added.
+    Args:
+      data: a file in the model's format, or a table checked before; None generates one, which is
+        kept in the user's cache directory.
+      rows: how many to generate (None: 20 000), or to read of a file at most (None: a million).
+      batch_size: rows of a batch.
+      input_latency_ms: how long each batch waits, using no CPU, before it is delivered.
+      learning_rate: of the optimizer.
+      seed: of the weights, and of generated data.
+
+    Raises:
+      OptionError: an option out of range, or rows of a table whose rows are known.
+      DataError: the file cannot be read, or is in another format.
+      OutputError: the generated file cannot be written; give data of your own.
     """
-
-    options: Callable[..., Any]
-    program: Callable[[Any], Program]
-    generate: Callable[..., Path]
-    check: Callable[..., CheckedTable]
-    log: str
-    file_name: str
-
-
-def _criteo(options: Callable[..., Any], program: Callable[[Any], Program]) -> Model:
-    from workbench.models.data.criteo import check_criteo, generate_criteo
-
-    return Model(
-        options=options,
-        program=program,
-        generate=generate_criteo,
-        check=check_criteo,
-        log="click log",
-        file_name="clicks.tsv",
+    return program_of(
+        "dlrm",
+        data,
+        rows,
+        {
+            "batch_size": batch_size,
+            "input_latency_ms": input_latency_ms,
+            "learning_rate": learning_rate,
+            "seed": seed,
+        },
     )
 
 
-def _sequences(
-    options: Callable[..., Any], program: Callable[[Any], Program], *, negatives: bool
-) -> Model:
-    from workbench.models.data import taobao
+def deepfm(
+    data: Data = None,
+    *,
+    rows: int | None = None,
+    batch_size: int = 512,
+    input_latency_ms: float = 0.0,
+    learning_rate: float = 0.001,
+    table_learning_rate: float = 0.05,
+    seed: int = 1,
+) -> Program:
+    """DeepFM, ready to run; see `dlrm`.
 
-    return Model(
-        options=options,
-        program=program,
-        generate=functools.partial(taobao.generate_sequences, negatives=negatives),
-        check=functools.partial(taobao.check_sequences, negatives=negatives),
-        log="log of sequences",
-        file_name="sequences-passed-over.tsv" if negatives else "sequences.tsv",
+    Args:
+      data, rows, batch_size, input_latency_ms, seed: as of `dlrm`, the file too.
+      learning_rate: of Adam.
+      table_learning_rate: of the Adagrad that trains the tables.
+    """
+    return program_of(
+        "deepfm",
+        data,
+        rows,
+        {
+            "batch_size": batch_size,
+            "input_latency_ms": input_latency_ms,
+            "learning_rate": learning_rate,
+            "table_learning_rate": table_learning_rate,
+            "seed": seed,
+        },
     )
 
 
-def _dlrm() -> Model:
-    from workbench.models.zoo.options import DlrmOptions
-    from workbench.models.zoo.programs import dlrm_program
+def wdl(
+    data: Data = None,
+    *,
+    rows: int | None = None,
+    batch_size: int = 512,
+    input_latency_ms: float = 0.0,
+    learning_rate: float = 0.01,
+    wide_learning_rate: float = 0.2,
+    table_learning_rate: float = 0.05,
+    seed: int = 1,
+) -> Program:
+    """Wide & Deep, ready to run; see `dlrm`.
 
-    return _criteo(DlrmOptions, dlrm_program)
-
-
-def _deepfm() -> Model:
-    from workbench.models.zoo.options import DeepFmOptions
-    from workbench.models.zoo.programs import deepfm_program
-
-    return _criteo(DeepFmOptions, deepfm_program)
-
-
-def _wdl() -> Model:
-    from workbench.models.zoo.options import WdlOptions
-    from workbench.models.zoo.programs import wdl_program
-
-    return _criteo(WdlOptions, wdl_program)
-
-
-def _dssm() -> Model:
-    from workbench.models.data.taobao import check_dssm, generate_dssm
-    from workbench.models.zoo.options import DssmOptions
-    from workbench.models.zoo.programs import dssm_program
-
-    return Model(
-        options=DssmOptions,
-        program=dssm_program,
-        generate=generate_dssm,
-        check=check_dssm,
-        log="log of advertisements",
-        file_name="advertisements.csv",
+    Args:
+      data, rows, batch_size, input_latency_ms, seed: as of `dlrm`, the file too.
+      learning_rate: of the deep part's Adam.
+      wide_learning_rate: of the wide part's FTRL.
+      table_learning_rate: of the Adagrad that trains the tables.
+    """
+    return program_of(
+        "wdl",
+        data,
+        rows,
+        {
+            "batch_size": batch_size,
+            "input_latency_ms": input_latency_ms,
+            "learning_rate": learning_rate,
+            "wide_learning_rate": wide_learning_rate,
+            "table_learning_rate": table_learning_rate,
+            "seed": seed,
+        },
     )
 
 
-def _din() -> Model:
-    from workbench.models.zoo.options import DinOptions
-    from workbench.models.zoo.programs import din_program
+def dssm(
+    data: Data = None,
+    *,
+    rows: int | None = None,
+    batch_size: int = 4096,
+    input_latency_ms: float = 0.0,
+    learning_rate: float = 0.001,
+    table_learning_rate: float = 0.1,
+    seed: int = 1,
+) -> Program:
+    """DSSM, ready to run; see `dlrm`.
 
-    return _sequences(DinOptions, din_program, negatives=False)
+    Args:
+      data, rows, batch_size, input_latency_ms, seed: as of `dlrm`; the file is
+        a log of advertisements.
+      learning_rate: of Adam.
+      table_learning_rate: of the Adagrad that trains the tables.
+    """
+    return program_of(
+        "dssm",
+        data,
+        rows,
+        {
+            "batch_size": batch_size,
+            "input_latency_ms": input_latency_ms,
+            "learning_rate": learning_rate,
+            "table_learning_rate": table_learning_rate,
+            "seed": seed,
+        },
+    )
 
 
-def _dien() -> Model:
-    from workbench.models.zoo.options import DienOptions
-    from workbench.models.zoo.programs import dien_program
+def din(
+    data: Data = None,
+    *,
+    rows: int | None = None,
+    batch_size: int = 512,
+    input_latency_ms: float = 0.0,
+    learning_rate: float = 0.001,
+    table_learning_rate: float = 0.1,
+    seed: int = 1,
+) -> Program:
+    """DIN, ready to run; see `dlrm`.
 
-    return _sequences(DienOptions, dien_program, negatives=True)
+    Args:
+      data, rows, batch_size, input_latency_ms, seed: as of `dlrm`; the file is
+        one of sequences.
+      learning_rate: of Adam.
+      table_learning_rate: of the Adagrad that trains the tables.
+    """
+    return program_of(
+        "din",
+        data,
+        rows,
+        {
+            "batch_size": batch_size,
+            "input_latency_ms": input_latency_ms,
+            "learning_rate": learning_rate,
+            "table_learning_rate": table_learning_rate,
+            "seed": seed,
+        },
+    )
 
 
-# Each is a function, so that a name costs nothing until the model is asked for.
-MODELS: dict[str, Callable[[], Model]] = {
-    "dlrm": _dlrm,
-    "deepfm": _deepfm,
-    "wdl": _wdl,
-    "dssm": _dssm,
-    "din": _din,
-    "dien": _dien,
-}
+def dien(
+    data: Data = None,
+    *,
+    rows: int | None = None,
+    batch_size: int = 512,
+    input_latency_ms: float = 0.0,
+    learning_rate: float = 0.001,
+    table_learning_rate: float = 0.1,
+    seed: int = 1,
+) -> Program:
+    """DIEN, ready to run; see `dlrm`.
+
+    Args:
+      data, rows, batch_size, input_latency_ms, seed: as of `dlrm`; the file is
+        one of sequences, with items passed over.
+      learning_rate: of Adam.
+      table_learning_rate: of the Adagrad that trains the tables.
+    """
+    return program_of(
+        "dien",
+        data,
+        rows,
+        {
+            "batch_size": batch_size,
+            "input_latency_ms": input_latency_ms,
+            "learning_rate": learning_rate,
+            "table_learning_rate": table_learning_rate,
+            "seed": seed,
+        },
+    )

@@ -43,10 +43,15 @@ def pictures_html(pictures: Sequence[Picture]) -> str:
     """
     stills = "".join(_heading(each) + _still(each.view) for each in pictures)
     parts = (_heading(each) + _alive(each.view, f"wb-{i}") for i, each in enumerate(pictures))
-    titles = ", ".join(map(_title, pictures))
+    page = frame_page("".join(parts), assets.boundary_style(), assets.frame_script())
+    return framed_html(stills, page, ", ".join(map(_title, pictures)))
+
+
+def framed_html(still: str, page: str, title: str) -> str:
+    """A still picture, and a frame that takes its place once its script has drawn the page."""
     return (
-        f"<div><div>{stills}</div>\n"
-        f'<iframe title="{html.escape(titles)}" srcdoc="{html.escape(_page("".join(parts)))}" '
+        f"<div><div>{still}</div>\n"
+        f'<iframe title="{html.escape(title)}" srcdoc="{html.escape(page)}" '
         'scrolling="no" style="display:block;width:100%;height:0;border:0"></iframe></div>'
     )
 
@@ -76,12 +81,9 @@ def kept_view(trace: Trace, title: str | None = None, most_bytes: int = DATA_BYT
     return dataclasses.replace(view, notice=notice)
 
 
-def _page(body: str) -> str:
-    """A page whose content is packed: script, style and data repeat in every output."""
-    content = (
-        f"<style>{assets.boundary_style()}</style>{body}"
-        f'<script type="module">{assets.frame_script()}</script>'
-    )
+def frame_page(body: str, style: str, script: str) -> str:
+    """The page of a frame. Its content is packed: script and style repeat in every output."""
+    content = f'<style>{style}</style>{body}<script type="module">{script}</script>'
     packed = base64.b64encode(zlib.compress(content.encode("utf-8"), 9)).decode("ascii")
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'

@@ -20,9 +20,11 @@ from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.metrics import StepMetrics
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.calibration import Calibration
+from workbench.core.what_if.ceilings import Ceilings
 from workbench.core.what_if.predictions import Predictions
 from workbench.experiments.comparison.findings import ComparedFindings
 from workbench.experiments.comparison.results import Comparison
+from workbench.experiments.search.best import Best
 from workbench.viz.alignment.html import alignment_html
 from workbench.viz.alignment.text import alignment_text
 from workbench.viz.alignment.view import alignment_view
@@ -44,8 +46,11 @@ from workbench.viz.kept_picture import DATA_BYTES, Picture, kept_view, pictures_
 from workbench.viz.memory.html import memory_html
 from workbench.viz.memory.text import memory_text
 from workbench.viz.predictions.calibration_text import calibration_text
-from workbench.viz.predictions.html import calibration_html, predictions_html
+from workbench.viz.predictions.ceilings_text import ceilings_text
+from workbench.viz.predictions.html import calibration_html, ceilings_html, predictions_html
 from workbench.viz.predictions.text import predictions_text
+from workbench.viz.search.html import search_html
+from workbench.viz.search.text import search_text
 from workbench.viz.style.table import table_html
 from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
 from workbench.viz.timeline.widget import TimelineWidget
@@ -129,6 +134,8 @@ _FORMS: dict[type, _Forms] = {
     ComparedFindings: _Forms(text=compared_findings_text, html=compared_findings_html),
     Predictions: _Forms(text=predictions_text, html=predictions_html),
     Calibration: _Forms(text=calibration_text, html=calibration_html),
+    Ceilings: _Forms(text=ceilings_text, html=ceilings_html),
+    Best: _Forms(text=search_text, html=search_html),
     LearnedCosts: _Forms(text=learned_costs_text, html=learned_costs_html),
     StagePlan: _BOUNDARY,
     Boundary: _BOUNDARY,

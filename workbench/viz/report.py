@@ -12,11 +12,15 @@ from workbench.atomic_file import replacing
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.comparison.results import Comparison
+from workbench.experiments.regression.earlier import ELEMENT_ID, report_document
+from workbench.experiments.session.session import Session
 from workbench.viz.boundary.html import boundary_html
 from workbench.viz.boundary.view import boundary_view
 from workbench.viz.comparison.answer import Answer, overall_answer
 from workbench.viz.comparison.environment import differing
 from workbench.viz.comparison.view import CompareView, compare_view
+from workbench.viz.panel.report import session_report_html
+from workbench.viz.panel.widget import Workbench
 from workbench.viz.style import assets
 from workbench.viz.timeline.html import timeline_html
 from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
@@ -38,34 +42,41 @@ class _Figure:
 
 @dataclasses.dataclass(frozen=True)
 class _Section:
-    """One comparison of the page."""
+    """One comparison of the page; `reruns` where the page holds what measures it again."""
 
     heading: str
     view: CompareView
+    reruns: bool
     timelines: tuple[_Figure, ...]
     boundaries: tuple[_Figure, ...]
 
 
 def write_report(
-    comparison: Comparison | Sequence[Comparison], path: str | os.PathLike[str]
+    comparison: Comparison | Sequence[Comparison] | Session | Workbench,
+    path: str | os.PathLike[str],
 ) -> Path:
-    """Writes the report of one comparison, or of several below each other.
+    """Writes the report of one comparison, of several below each other, or of a session.
 
     The file appears whole or not at all. Timelines that would make it larger than 3 MB show the
     last steps of their traces and say so.
 
     Args:
-      comparison: what `workbench.compare` returned, or a list of them.
+      comparison: what `workbench.compare` returned, or a list of them; or a session or the panel
+        of one, whose report has every tab of the panel.
       path: the HTML file; its directory must exist.
 
     Returns:
       The path.
 
     Raises:
-      OptionError: an empty list.
+      OptionError: an empty list, or a session without a run.
       OutputError: the file cannot be written.
     """
-    page = report_html(comparison)
+    session = comparison.session if isinstance(comparison, Workbench) else comparison
+    if isinstance(session, Session):
+        page = session_report_html(session)
+    else:
+        page = report_html(session)
     with replacing(path) as part:
         part.write_text(page, encoding="utf-8")
     return Path(path)
@@ -82,7 +93,8 @@ def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
         raise OptionError("there is no comparison to report; expected one or more")
     views = [compare_view(each) for each in comparisons]
     apart = differing([view.settings for view in views])
-    sections = _sections(views, apart)
+    reruns = ["configuration" in each.settings for each in comparisons]
+    sections = _sections(views, apart, reruns)
     programs = list(dict.fromkeys(view.program for view in views))
     environment = dict(views[0].environment)
     cores = environment.get("Cores")
@@ -96,6 +108,8 @@ def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
             machine=", ".join(filter(None, machine)),
             overall=_overall(comparisons, apart) if len(comparisons) > 1 else None,
             sections=sections,
+            configuration_id=ELEMENT_ID,
+            configuration=assets.json_script(report_document(comparisons)),
             one_scale=ONE_SCALE,
             style=assets.page_style(),
             script=assets.report_script(),
@@ -114,10 +128,13 @@ def _overall(comparisons: Sequence[Comparison], apart: Sequence[str]) -> Answer:
     return overall_answer(list(zip(names, comparisons, strict=True)))
 
 
-def _sections(views: Sequence[CompareView], different: Sequence[str]) -> list[_Section]:
+def _sections(
+    views: Sequence[CompareView], different: Sequence[str], reruns: Sequence[bool]
+) -> list[_Section]:
     count = sum(len(view.traces) for view in views)
     sections = []
-    for number, (view, apart) in enumerate(zip(views, different, strict=True), 1):
+    each_one = zip(views, different, reruns, strict=True)
+    for number, (view, apart, again) in enumerate(each_one, 1):
         fitting = [_fitting(trace, label, TIMELINE_BYTES // count) for label, trace in view.traces]
         timelines = tuple(
             _Figure(timeline.title, timeline_html(timeline, f"t{number}-{row}"))
@@ -129,7 +146,13 @@ def _sections(views: Sequence[CompareView], different: Sequence[str]) -> list[_S
         )
         heading = f"{view.program}, {apart}" if apart else view.program
         sections.append(
-            _Section(heading=heading, view=view, timelines=timelines, boundaries=boundaries)
+            _Section(
+                heading=heading,
+                view=view,
+                reruns=again,
+                timelines=timelines,
+                boundaries=boundaries,
+            )
         )
     return sections
 

@@ -288,7 +288,8 @@ def test_the_time_of_untraced_steps_goes_first():
         for _ in range(12):
             session.run(loss)
         untraced = capture.stop().meta.untraced
-    assert not untraced.while_traced and untraced.steps in (9, 10, 11)
+    # of 12: the first ones count for nothing, nor do some that were much slower than the others
+    assert not untraced.while_traced and 5 <= untraced.steps <= 11
 
 
 def test_lost_ops_are_noted_and_said(monkeypatch, caplog):

@@ -74,3 +74,4 @@ def test_what_does_not_fit_into_memory_is_measured_in_groups(tmp_path, monkeypat
     assert len(found.variants) == 5 and len(found.ratios) == 4
     groups = found.variants[0].notes[-1]
     assert "were measured in 4 groups, each beside a baseline of its own" in groups
+    assert found.settings["groups"] == 4

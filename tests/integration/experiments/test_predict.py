@@ -7,20 +7,12 @@ import json
 import pytest
 
 import workbench as wb
+from tests.builders.predictions import FUSED_COSTS
 from workbench.core.what_if import what_if
-from workbench.core.what_if.fused_costs import FusedCosts
 from workbench.errors import OptionError, TraceError
-from workbench.experiments.what_if import fused_calibration, predict
+from workbench.experiments.what_if import fused_calibration, known_graphs
 
 ROWS, DIM, BATCH = 500, 8, 256
-LOOKUP_OPS = ("PreLookUp", "PruneInvalidAndFillEmptyRows", "UniqueWithCounts", "LocalLookUp")
-COSTS = FusedCosts(
-    weights={
-        f"Workbench{op}": (1000.0, 1.0, 0.0, 0.0, 0.0, 0.0)
-        for op in (*LOOKUP_OPS, "LocalLookUpGrad", "RowsApplyAdagrad")
-    },
-    error=0.1,
-)
 
 
 def build(optimizations):
@@ -53,7 +45,7 @@ def trace():
 def held(monkeypatch):
     """A busy machine must not withhold what is looked at here, nor be measured."""
     monkeypatch.setattr(what_if, "HOLDS", 100.0)
-    monkeypatch.setattr(predict, "fused_costs", lambda: COSTS)
+    monkeypatch.setattr(known_graphs, "fused_costs", lambda: FUSED_COSTS)
 
 
 @pytest.mark.usefixtures("held")
@@ -74,6 +66,32 @@ def test_every_toggle_and_combination_is_predicted_from_one_trace(trace):
     assert off.step_ms == trace.meta.untraced.step_ns / 1e6
     assert all(each.low <= each.ratio <= each.high for each in found.found)
     assert [line.split(" ")[0] for line in said][:2] == ["Building", "Fetching"]
+
+
+def make():
+    """Its variable is held by nothing but the step itself."""
+    import tensorflow as tf
+
+    table = tf.Variable(tf.random.normal([ROWS, DIM]))
+
+    @tf.function
+    def step(ids):
+        vectors = tf.gather(table, ids % ROWS)
+        table.assign_sub(0.1 * table)
+        return tf.reduce_mean(tf.square(vectors))
+
+    return step, tf.data.Dataset.range(10**6).batch(8)
+
+
+@pytest.mark.usefixtures("held")
+def test_a_function_is_predicted_from_its_graph():
+    program = wb.FunctionProgram(name="function", make=make)
+    trace = wb.trace(program, steps=5, warm_up_steps=15, progress=False)
+    found = wb.predict(trace, program, ["smart_stage", "fused_v1"], progress=False)
+    assert {each.label for each in found.found} == {"off", "smart stage"}
+    assert [each.reason for each in found.withheld] == [
+        "the program builds no embedding lookup through Workbench"
+    ]
 
 
 @pytest.mark.usefixtures("held")
@@ -150,7 +168,9 @@ def test_a_trace_of_a_stage_needs_the_program():
 def test_costs_of_fused_ops_are_measured_once_and_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     measured = fused_calibration.fused_costs()
-    assert {f"Workbench{op}" for op in (*LOOKUP_OPS, "LocalLookUpGrad")} <= set(measured.weights)
+    # whichever optimizer trains the rows
+    lookups = {op for op in FUSED_COSTS.weights if "Apply" not in op}
+    assert lookups <= set(measured.weights)
     (kept,) = (tmp_path / "workbench").iterdir()
     monkeypatch.setattr(fused_calibration, "trace", None)
     assert fused_calibration.fused_costs() == measured

@@ -13,6 +13,7 @@ import pytest
 from tests.builders.processes import hear_ctrl_c
 from workbench.core.trace.trace import load_trace
 from workbench.experiments.comparison.results import load_comparison
+from workbench.experiments.regression.earlier import earlier_of, earlier_results
 from workbench.experiments.worker.process import CANCELLED
 from workbench.models.data.criteo import generate_criteo
 
@@ -69,6 +70,19 @@ def test_compare_saves_what_can_be_read_again(compared):
     assert "prefetch" in set(trace.tracks["kind"])
 
 
+def test_the_report_tells_what_measures_it_again(compared):
+    out, _ = compared
+    (then,) = earlier_results(out / "report.html")
+    assert then.configuration.origin.model == "dlrm"
+    # In that locale the name is bytes that are no text; they are the same in every other one.
+    data = then.configuration.origin.options["data"]
+    assert os.fsencode(data) == os.fsencode(out.parent / "my_clicks.tsv")
+    assert then.configuration.origin.options["batch_size"] == 64
+    assert [each.label() for each in then.configuration.settings] == ["off", "stage"]
+    assert (then.configuration.budget_s, then.configuration.seed) == (1.0, 1)
+    assert then == earlier_of(load_comparison(out / "comparison"))
+
+
 def test_report_writes_the_same_page_again(compared, tmp_path):
     out, _ = compared
     again = tmp_path / "again.html"
@@ -105,7 +119,7 @@ def test_predict_prints_every_setting_and_writes_a_page(tmp_path):
     ("sent", "phase", "code"),
     [
         (signal.SIGINT, "Warming up", 130),
-        (signal.SIGTERM, "Tracing", 143),
+        pytest.param(signal.SIGTERM, "Tracing", 143, marks=pytest.mark.slow),
         (signal.SIGKILL, "Tracing", -signal.SIGKILL),
     ],
 )

@@ -9,7 +9,9 @@ import pytest
 
 from tests.builders.doc_examples import CONTEXTS, HOME, PAGES, examples, script_of
 from tests.builders.scripts import run_script
+from workbench import magics
 from workbench.cli.main import main
+from workbench.experiments.program.cell_program import program_of_cell
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 TARGETS = set(re.findall(r"^([a-z-]+):", (HOME / "Makefile").read_text(), re.M))
@@ -29,7 +31,7 @@ def test_its_python_runs(page, tmp_path):
 @each_page
 def test_its_commands_exist(page, capsys):
     kinds = {example.kind for example in examples(page)}
-    assert kinds <= {"python", "bash"}
+    assert kinds <= {"python", "bash", "ipython"}
     lines = [line for e in examples(page) if e.kind == "bash" for line in e.code.splitlines()]
     lines += re.findall(r"`((?:make|workbench) [^`]+)`", page.read_text())
     for line in lines:
@@ -44,6 +46,20 @@ def test_its_commands_exist(page, capsys):
             assert ended.value.code == 0, line
             known = re.findall(r"--[a-z-]+", capsys.readouterr().out)
             assert {word for word in arguments if word.startswith("--")} <= set(known), line
+
+
+@each_page
+def test_its_cells_are_programs(page):
+    cells = [example.code for example in examples(page) if example.kind == "ipython"]
+    for cell in cells:
+        line, _, body = cell.partition("\n")
+        if line == "%load_ext workbench":
+            assert body == ""
+            continue
+        magic, _, arguments = line.partition(" ")
+        assert magic == "%%workbench"
+        magics.options_of(arguments)
+        program_of_cell(f"\n{body}", "<cell>", {})
 
 
 @each_page

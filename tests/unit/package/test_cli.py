@@ -18,6 +18,8 @@ from workbench.errors import OutputError, RunError
 from workbench.experiments.comparison import compare as experiments
 from workbench.experiments.comparison import trace as trace_module
 from workbench.experiments.comparison.results import Comparison
+from workbench.experiments.program.function_program import FunctionProgram
+from workbench.experiments.worker import found_program
 from workbench.models.data.criteo import generate_criteo
 from workbench.viz.comparison.text import comparison_table
 
@@ -51,8 +53,9 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["compare"], "the following arguments are required: model"),
-        (["compare", "bert"], "invalid choice: 'bert'"),
+        (["compare"], "the following arguments are required: PROGRAM"),
+        (["compare", "bert"], "invalid choice: 'bert' (choose from dlrm, deepfm"),
+        (["compare", "bert"], "or give a program of your own, as in my_model.py:build)"),
         (
             ["compare", "dlrm", "--toggle", "turbo"],
             "there is no toggle 'turbo'; expected one of stage",
@@ -87,7 +90,9 @@ def test_times(text, seconds):
     assert arguments.seconds(text) == seconds
 
 
-@pytest.mark.parametrize(("text", "ms"), [("auto", None), ("12.5", 12.5), ("8ms", 8.0), ("0", 0.0)])
+@pytest.mark.parametrize(
+    ("text", "ms"), [("auto", arguments.AUTO), ("12.5", 12.5), ("8ms", 8.0), ("0", 0.0)]
+)
 def test_latencies(text, ms):
     assert arguments.latency(text) == ms
 
@@ -312,3 +317,39 @@ def test_help_says_what_step_stats_cost(capsys, command):
     assert (
         "--step-stats trace with TensorFlow's own step stats, which lengthen every step and op"
     ) in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--data", "x"], "--data is for the models dlrm, deepfm, wdl, dssm, din, dien, and 'm:b'"),
+        (["--generate", "5"], "is a program of your own: it reads its data itself"),
+        (["--rows", "5"], "--rows is for the models"),
+        (["--batch-size", "5"], "of your own: write the size of its batches in the file"),
+        (["--input-latency", "0"], "of your own: write in the file what its input waits for"),
+    ],
+)
+@pytest.mark.parametrize("command", ["compare", "trace", "predict"])
+def test_options_of_models_are_refused_for_a_program_of_ones_own(
+    tmp_path, monkeypatch, capsys, command, arguments, said
+):
+    monkeypatch.chdir(tmp_path)
+    assert run(command, "m:b", *arguments) == 2
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_of_ones_own_is_measured_with_what_suits_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    seen = []
+    functional = FunctionProgram(name="mine", make=lambda: None)
+    monkeypatch.setattr(found_program, "found_program", lambda text: functional)
+
+    def stop(program, toggles, **options):
+        seen.append((program, toggles))
+        raise RunError("enough")
+
+    monkeypatch.setattr(experiments, "compare", stop)
+    assert run("compare", "m:b") == 1
+    assert seen == [(functional, ("smart_stage",))]
+    assert capsys.readouterr().out == "Reading m:b\n"

@@ -86,6 +86,7 @@ def _graph_document(view: GraphView) -> dict[str, Any]:
             [put, stage.name, stage.options.capacity, stage.options.num_threads]
             for put, stage in view.stages.items()
         ],
+        "shared_names": list(view.shared_names.items()),
     }
 
 
@@ -129,6 +130,8 @@ def _graph_from(document: dict[str, Any]) -> GraphView:
             )
             for put, name, capacity, num_threads in document["stages"]
         },
+        # Absent from files of before predictions read it.
+        shared_names=dict(document.get("shared_names", ())),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -165,19 +166,31 @@ class Costs:
         cores: int,
         unmatched_ns: float,
     ) -> Work:
-        work = schedule(
-            view,
-            chosen,
-            self.span_ns,
-            threads=self.pool(cores),
-            cores=cores,
-            cores_per_op=self.cores_per_op,
-            lanes=self.lanes,
-            dispatch=self.dispatch,
-            wake_ns=self.wake_ns,
-        )
+        work = self._alone(view, chosen, cores)
         if not self.dispatch.serial:
             work = work.longer(self.unevenness)
         pooled = 0.0 if self.dispatch.serial else 1.0
         added = (unmatched_ns, pooled, min(float(cores), self.cores_per_op))
         return work.then(Work(pieces=(added,))) if unmatched_ns > 0 else work
+
+    def _alone(self, view: GraphView, chosen: Bools, cores: int) -> Work:
+        """How the chosen nodes run by themselves; candidates share sides, so each is kept."""
+        side = (cores, np.packbits(chosen).tobytes())
+        if side not in self._scheduled:
+            self._scheduled[side] = schedule(
+                view,
+                chosen,
+                self.span_ns,
+                threads=self.pool(cores),
+                cores=cores,
+                cores_per_op=self.cores_per_op,
+                lanes=self.lanes,
+                dispatch=self.dispatch,
+                wake_ns=self.wake_ns,
+            )
+        return self._scheduled[side]
+
+    @functools.cached_property
+    def _scheduled(self) -> dict[tuple[int, bytes], Work]:
+        """By cores and the chosen nodes of the one graph that these costs are of."""
+        return {}

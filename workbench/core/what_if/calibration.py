@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from workbench.core.what_if.predictions import Predictions
-from workbench.display import Displayed
+from workbench.display import Displayed, charts
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 # A setting that measures within this share of the best one is as good.
 AS_GOOD = 0.02
@@ -123,6 +127,17 @@ class Calibration(Displayed):
     def programs(self) -> tuple[str, ...]:
         """Their names."""
         return tuple(dict.fromkeys(check.program for check in self.checks))
+
+    def plot(self, *, theme: str | None = None) -> Figure:
+        """A plotly figure: each setting, predicted against measured, and a band of ±8 %.
+
+        Args:
+          theme: "light" or "dark"; None takes `plotly.io.templates.default` where one was set.
+
+        Raises:
+          OptionError: another theme, or nothing was both predicted and measured.
+        """
+        return charts().of_calibration(self, theme)
 
     @property
     def df(self) -> pd.DataFrame:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from workbench.core.what_if.scenario import Scenario
-from workbench.display import Displayed
+from workbench.display import Displayed, charts
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -110,6 +114,17 @@ class Predictions(Displayed):
     def of(self, label: str) -> Predicted | None:
         """What is predicted of the setting of that name; None where nothing is."""
         return next((each for each in self.found if each.label == label), None)
+
+    def plot(self, *, theme: str | None = None) -> Figure:
+        """A plotly figure: the predicted gain of each setting with its range, and what is withheld.
+
+        Args:
+          theme: "light" or "dark"; None takes `plotly.io.templates.default` where one was set.
+
+        Raises:
+          OptionError: another theme, or there is no setting.
+        """
+        return charts().of_predictions(self, theme)
 
     @property
     def df(self) -> pd.DataFrame:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 
 from workbench.core.boundary.boundary import Boundary, Side
 from workbench.core.boundary.candidates import (
@@ -32,6 +33,11 @@ from workbench.core.what_if.scenario import GraphKey, Scenario
 # kind of change adds. Of four models on 2 cores 47 of 48 intervals meet the measured ones.
 _ALWAYS = 0.03
 _STAGED, _FUSED, _DISPATCHED, _RESIZED = 0.06, 0.06, 0.05, 0.10
+_NO_SIDE = "nothing in the graph may run ahead"
+_NOT_MEASURED = (
+    "the trace does not say how long an untraced step takes, so a simulation cannot be held to it; "
+    "take the trace with wb.trace, or with a CaptureHook after ten or more steps"
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,56 +64,147 @@ def what_if(
     """Predicts the step time of other settings from one trace.
 
     Args:
-      trace: of warm steps of the program, with untraced steps noted in it.
-      traced: the setting that it was taken in.
-      graphs: what the program builds, for the traced setting and for each other one.
+      trace, traced, graphs: as of `predictor`.
       scenarios: what to predict.
 
     Returns:
       The predictions, the traced setting among them. Where the replay of the trace does not hold,
       everything is withheld.
     """
+    return predictor(trace, traced, graphs).predictions(scenarios)
+
+
+def predictor(trace: Trace, traced: Scenario, graphs: Mapping[GraphKey, KnownGraph]) -> Predictor:
+    """What one trace says of a program, from which one setting after the other can be predicted.
+
+    Args:
+      trace: of warm steps of the program, with untraced steps noted in it.
+      traced: the setting that it was taken in.
+      graphs: what the program builds, for the traced setting and for each other one.
+    """
+    made = Predictor(title=trace.meta.title, traced=traced, graphs=graphs)
     known = graphs[traced.graph]
-    settings = list(dict.fromkeys([traced, *scenarios]))
     if known.boundary is None:
-        return _nothing(trace, traced, settings, known.problem)
-    policy = traced.optimizations.executor
-    costs = node_costs(trace, known.boundary.view, dispatch_of(policy))
+        return dataclasses.replace(made, problem=known.problem)
+    view = known.boundary.view
+    costs = node_costs(trace, view, dispatch_of(traced.optimizations.executor))
     replay = _replay(trace, costs)
     if replay is None:
-        return _nothing(trace, traced, settings, _NOT_MEASURED)
+        return dataclasses.replace(made, problem=_NOT_MEASURED)
     if abs(replay.error) > HOLDS:
-        return _nothing(trace, traced, settings, _does_not_hold(replay), replay)
-    model = _Model(traced=traced, graphs=graphs, costs=costs, measured_ms=replay.untraced_ms)
-    answers = [model.answer(scenario) for scenario in settings]
-    found = [answer for answer in answers if isinstance(answer, Predicted)]
-    return Predictions(
-        title=trace.meta.title,
-        traced=traced,
-        replay=replay,
-        found=tuple(sorted(found, key=lambda each: -each.ratio)),
-        withheld=tuple(answer for answer in answers if isinstance(answer, Withheld)),
-    )
+        return dataclasses.replace(made, replay=replay, problem=_does_not_hold(replay))
+    in_graphs = {
+        key: costs_in(costs, view, each.boundary.view, each.added_ns)
+        for key, each in graphs.items()
+        if each.boundary is not None
+    }
+    return dataclasses.replace(made, replay=replay, costs=in_graphs)
 
 
-_NO_SIDE = "nothing in the graph may run ahead"
-_NOT_MEASURED = (
-    "the trace does not say how long an untraced step takes, so a simulation cannot be held to it; "
-    "take the trace with wb.trace, or with a CaptureHook after ten or more steps"
-)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Predictor:
+    """What one trace says of a program; a setting more is predicted in milliseconds.
 
+    Answers are kept, and so is what was worked out on the way to them.
 
-def _nothing(
-    trace: Trace,
-    traced: Scenario,
-    settings: Sequence[Scenario],
-    reason: str,
-    replay: Replay | None = None,
-) -> Predictions:
-    withheld = tuple(Withheld(scenario=scenario, reason=reason) for scenario in settings)
-    return Predictions(
-        title=trace.meta.title, traced=traced, replay=replay, found=(), withheld=withheld
-    )
+    Attributes:
+      title: of the trace.
+      traced: the setting that it was taken in.
+      graphs: what the program builds.
+      replay: whether the simulation holds for the trace; None where that cannot be known.
+      costs: what the nodes of each graph cost in the traced setting.
+      problem: why nothing at all is predicted, a sentence; "" where something is.
+    """
+
+    title: str
+    traced: Scenario
+    graphs: Mapping[GraphKey, KnownGraph]
+    replay: Replay | None = None
+    costs: Mapping[GraphKey, Costs] = dataclasses.field(default_factory=dict)
+    problem: str = ""
+
+    def predictions(self, scenarios: Iterable[Scenario]) -> Predictions:
+        """What is predicted of these settings and of the traced one, the fastest first."""
+        settings = dict.fromkeys([self.traced, *scenarios])
+        answers = [self.answer(scenario) for scenario in settings]
+        found = [answer for answer in answers if isinstance(answer, Predicted)]
+        return Predictions(
+            title=self.title,
+            traced=self.traced,
+            replay=self.replay,
+            found=tuple(sorted(found, key=lambda each: -each.ratio)),
+            withheld=tuple(answer for answer in answers if isinstance(answer, Withheld)),
+        )
+
+    def answer(self, scenario: Scenario) -> Predicted | Withheld:
+        """What is predicted of a setting, or why nothing is.
+
+        Raises:
+          OptionError: its graph has no node of the work that is to be faster.
+        """
+        if scenario not in self._answers:
+            self._answers[scenario] = self._answer(scenario)
+        return self._answers[scenario]
+
+    @functools.cached_property
+    def _answers(self) -> dict[Scenario, Predicted | Withheld]:
+        return {}
+
+    def _answer(self, scenario: Scenario) -> Predicted | Withheld:
+        if self.problem:
+            return Withheld(scenario=scenario, reason=self.problem)
+        known = self.graphs.get(scenario.graph)
+        if known is None or known.boundary is None:
+            reason = known.problem if known else "the program's graph for it is not known"
+            return Withheld(scenario=scenario, reason=reason)
+        on = scenario.optimizations
+        if (on.smart_stage or on.stage) and not known.boundary.sides:
+            return Withheld(scenario=scenario, reason=known.problem or _NO_SIDE)
+        costs = self._costs_of(scenario, known.boundary)
+        cores = scenario.cores or costs.cores
+        chosen = _chosen(known.boundary, costs, scenario, cores)
+        found = predict(known.boundary, costs, chosen, cores=cores)
+        if on.executor == ExecutorPolicy.COST_MODEL:
+            stock = costs.dispatched(dispatch_of(None))
+            found = _tried(predict(known.boundary, stock, chosen, cores=cores), found)
+        return self._predicted(scenario, found, chosen)
+
+    def _costs_of(self, scenario: Scenario, boundary: Boundary) -> Costs:
+        """What the nodes cost under a setting; kept, with what was worked out from them."""
+        executor = scenario.optimizations.executor
+        threads, ratio = scenario.inter_op_threads, scenario.batch_ratio
+        wanted = (scenario.graph, executor, threads, ratio, scenario.faster)
+        if wanted not in self._kept:
+            costs = self.costs[scenario.graph].dispatched(dispatch_of(executor))
+            if threads:
+                costs = dataclasses.replace(costs, inter_op_threads=threads)
+            costs = costs_at_batch(costs, boundary.view, ratio)
+            self._kept[wanted] = faster_costs(costs, boundary.view, scenario.faster)
+        return self._kept[wanted]
+
+    @functools.cached_property
+    def _kept(self) -> dict[tuple[Hashable, ...], Costs]:
+        return {}
+
+    def _predicted(self, scenario: Scenario, found: Prediction, chosen: Candidate) -> Predicted:
+        assert self.replay is not None
+        measured_ms = self.replay.untraced_ms
+        unchanged = scenario == self.traced
+        step_ms = measured_ms if unchanged else found.step_ms
+        half = 0.0 if unchanged else _half_interval(self.traced, scenario)
+        ratio = measured_ms / step_ms * scenario.batch_ratio
+        return Predicted(
+            scenario=scenario,
+            step_ms=step_ms,
+            low_ms=step_ms * (1 - half),
+            high_ms=step_ms * (1 + half),
+            ratio=ratio,
+            low=ratio / (1 + half),
+            high=ratio / (1 - half),
+            limited_by=found.limited_by,
+            bound_ms=found.bound_ms,
+            plan=_plan_words(chosen),
+        )
 
 
 def _replay(trace: Trace, costs: Costs) -> Replay | None:
@@ -139,62 +236,6 @@ def _does_not_hold(replay: Replay) -> str:
         f"{replay.simulated_ms:.3g} ms: what takes their time is not seen in the trace, so nothing "
         "is predicted from it; trace more steps, on a machine that does nothing else"
     )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class _Model:
-    """The costs of the traced setting, and how others follow from them."""
-
-    traced: Scenario
-    graphs: Mapping[GraphKey, KnownGraph]
-    costs: Costs
-    measured_ms: float
-
-    def answer(self, scenario: Scenario) -> Predicted | Withheld:
-        """What is predicted of a setting, or why nothing is."""
-        known = self.graphs.get(scenario.graph)
-        if known is None or known.boundary is None:
-            reason = known.problem if known else "the program's graph for it is not known"
-            return Withheld(scenario=scenario, reason=reason)
-        on = scenario.optimizations
-        if (on.smart_stage or on.stage) and not known.boundary.sides:
-            return Withheld(scenario=scenario, reason=known.problem or _NO_SIDE)
-        costs = self._costs_of(scenario, known, known.boundary)
-        cores = scenario.cores or costs.cores
-        chosen = _chosen(known.boundary, costs, scenario, cores)
-        found = predict(known.boundary, costs, chosen, cores=cores)
-        if on.executor == ExecutorPolicy.COST_MODEL:
-            stock = costs.dispatched(dispatch_of(None))
-            found = _tried(predict(known.boundary, stock, chosen, cores=cores), found)
-        return self._predicted(scenario, found, chosen)
-
-    def _costs_of(self, scenario: Scenario, known: KnownGraph, boundary: Boundary) -> Costs:
-        traced = self.graphs[self.traced.graph].boundary
-        assert traced is not None
-        costs = costs_in(self.costs, traced.view, boundary.view, known.added_ns)
-        costs = costs.dispatched(dispatch_of(scenario.optimizations.executor))
-        if scenario.inter_op_threads:
-            costs = dataclasses.replace(costs, inter_op_threads=scenario.inter_op_threads)
-        costs = costs_at_batch(costs, boundary.view, scenario.batch_ratio)
-        return faster_costs(costs, boundary.view, scenario.faster)
-
-    def _predicted(self, scenario: Scenario, found: Prediction, chosen: Candidate) -> Predicted:
-        unchanged = scenario == self.traced
-        step_ms = self.measured_ms if unchanged else found.step_ms
-        half = 0.0 if unchanged else _half_interval(self.traced, scenario)
-        ratio = self.measured_ms / step_ms * scenario.batch_ratio
-        return Predicted(
-            scenario=scenario,
-            step_ms=step_ms,
-            low_ms=step_ms * (1 - half),
-            high_ms=step_ms * (1 + half),
-            ratio=ratio,
-            low=ratio / (1 + half),
-            high=ratio / (1 - half),
-            limited_by=found.limited_by,
-            bound_ms=found.bound_ms,
-            plan=_plan_words(chosen),
-        )
 
 
 def _tried(stock: Prediction, ordered: Prediction) -> Prediction:

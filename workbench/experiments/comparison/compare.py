@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from workbench.core.options import (
     Optimizations,
@@ -23,6 +23,7 @@ from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.comparison.summary import summary
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget, expected_words
+from workbench.experiments.program.configuration import configuration_of
 from workbench.experiments.program.function_program import (
     AnyProgram,
     require_program,
@@ -132,13 +133,26 @@ def compare(
     finally:
         shown.end()
     wished = None if all else toggles_to_run
+    configuration = configuration_of(
+        program,
+        [variant.optimizations for variant in variants],
+        budget_s=budget_s,
+        trace_steps=trace_steps,
+        step_stats=step_stats,
+        equivalence_steps=equivalence_steps,
+        seed=seed,
+    )
     return summary(
         program,
         runs,
         seed=seed,
         command=command or _call(program, wished, stage, smart_stage, baseline, budget_s),
-        settings={"budget_s": budget_s, "took_s": round(budget.spent_s(), 1)},
-        left_out=left_out,
+        settings={
+            "budget_s": budget_s,
+            "took_s": round(budget.spent_s(), 1),
+            "configuration": configuration.to_json(),
+        },
+        notes=[*_left_out_words(left_out), *_group_words(len(groups))],
     )
 
 
@@ -154,6 +168,20 @@ def _chosen_toggles(
     if toggles is None:
         return usual_toggles(program)
     return (toggles,) if isinstance(toggles, str | Optimizations) else tuple(toggles)
+
+
+def _left_out_words(left_out: Mapping[str, str]) -> list[str]:
+    return [f"{toggle} was left out: {reason}." for toggle, reason in left_out.items()]
+
+
+def _group_words(groups: int) -> list[str]:
+    if groups == 1:
+        return []
+    return [
+        "The memory is too small for all variants at the same time: they were measured in "
+        f"{groups} groups, each beside a baseline of its own, which the ratios are to. Compare "
+        "ratios, not steps/s, across groups."
+    ]
 
 
 def _expected(

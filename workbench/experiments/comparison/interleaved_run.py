@@ -101,7 +101,9 @@ def run_interleaved(
         )
         # The sessions begin with those of the variants, in their order.
         steps_s = [pilot.step_ns / 1e9 for pilot in pilots[: len(planned)]]
-        steps, trace_s = _to_trace(trace_steps, steps_s, budget.share_s(_TRACES_SHARE, _LEAST_S))
+        steps, trace_s = steps_to_trace(
+            trace_steps, steps_s, budget.share_s(_TRACES_SHARE, _LEAST_S)
+        )
         plan, measured = run_blocks(
             sessions,
             pilots,
@@ -109,7 +111,7 @@ def run_interleaved(
             then_s=trace_s,
             progress=progress,
         )
-        traces = _traced_variants(
+        traces = traced_variants(
             program, planned, workers, steps, step_stats=step_stats, progress=progress
         )
     return InterleavedRun(
@@ -173,7 +175,7 @@ def _timed_sessions(
     return sessions
 
 
-def _to_trace(steps: int, steps_s: Sequence[float], seconds: float) -> tuple[int, float]:
+def steps_to_trace(steps: int, steps_s: Sequence[float], seconds: float) -> tuple[int, float]:
     """How many steps of each variant to trace, at most `steps`, and what that takes in seconds."""
     if not steps:
         return 0, 0.0
@@ -185,7 +187,7 @@ def _to_trace(steps: int, steps_s: Sequence[float], seconds: float) -> tuple[int
     return count, fixed_s + count * kept_s
 
 
-def _traced_variants(
+def traced_variants(
     program: AnyProgram,
     variants: Sequence[Variant],
     workers: Sequence[Worker],
@@ -194,7 +196,7 @@ def _traced_variants(
     step_stats: bool,
     progress: Progress,
 ) -> dict[str, Trace]:
-    """Traces of a few steps of each variant, by label.
+    """Traces of a few steps of each variant, by label, whose session "main" is warm.
 
     TensorFlow's own executor records no ops, so a variant on it is traced in a second session, on
     the normal executor, interleaved with the measured one.

@@ -75,7 +75,7 @@ def open_sessions(
                 progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
                 # On no chosen executor: the plan's predictions speak of TensorFlow's own.
                 unstaged = Optimizations(fused_embeddings=fused)
-                sample = _sample(workers[0], unstaged, sample_steps, sample_s)
+                sample = sample_trace(workers[0], unstaged, sample_steps, sample_s)
             progress.phase("Planning the smart stage")
             opened |= _opened(program, same, sample, recorded)
     planned = [
@@ -116,9 +116,16 @@ def _opened(
     return opened
 
 
-def _sample(worker: Worker, unstaged: Optimizations, steps: int, seconds: float) -> Trace:
-    """Traces warm steps of the un-staged program; they must not be those compared later."""
-    worker.call(Open(session="sample", optimizations=unstaged, recorded=True))
+def sample_trace(worker: Worker, setting: Optimizations, steps: int, seconds: float) -> Trace:
+    """Traces warm steps in a session of their own; they must not be those compared later.
+
+    Args:
+      worker: where; no session "sample" is open there, before and afterwards.
+      setting: what is traced.
+      steps: most steps to trace, fewer where the time is short.
+      seconds: for warming up and tracing.
+    """
+    worker.call(Open(session="sample", optimizations=setting, recorded=True))
     step_s = warm_step_s(worker.call(RunSteps(session="sample", steps=_FIRST_STEPS)))
     warm_up = steps_within(seconds / 3, step_s, least=0, most=_WARM_UP_STEPS - _FIRST_STEPS)
     worker.call(RunSteps(session="sample", steps=warm_up))

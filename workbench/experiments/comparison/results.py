@@ -6,10 +6,12 @@ import dataclasses
 import functools
 import json
 import os
+import re
 import statistics
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -19,14 +21,19 @@ from workbench.core.analysis.memory.memory import memory
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace, load_trace
-from workbench.display import Displayed, text_of
+from workbench.display import Displayed, charts, text_of
 from workbench.errors import DataError, OptionError, PlanError
 from workbench.experiments.measurement.bounds import Bound
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.statistics import Verdict
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 _FORMAT_VERSION = 3
 _FILE = "comparison.json"
+# Leads into no other directory.
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,7 +105,8 @@ class Comparison(Displayed):
       bounds: what is possible at all, where that could be measured.
       environment: what it ran on.
       command: what reproduces it.
-      settings: program, options and plan of the measurement.
+      settings: program, options and plan of the measurement; its "configuration" is what
+        `workbench rerun` reads.
     """
 
     program: str
@@ -143,6 +151,26 @@ class Comparison(Displayed):
                 }
             )
         return pd.DataFrame(rows).set_index("variant")
+
+    def plot(
+        self,
+        kind: str = "throughput",
+        *,
+        variants: Sequence[str] | None = None,
+        theme: str | None = None,
+    ) -> Figure:
+        """A plotly figure of the comparison.
+
+        Args:
+          kind: "throughput" draws steps/s of each variant with its 95 % interval and what was
+            predicted of it; "blocks" the steps/s of each block, in the order they ran.
+          variants: labels of those to draw; None draws all.
+          theme: "light" or "dark"; None takes `plotly.io.templates.default` where one was set.
+
+        Raises:
+          OptionError: another kind or theme, or no such variant.
+        """
+        return charts().of_comparison(self, kind, variants, theme)
 
     def align(self, a: str, b: str) -> Alignment:
         """The traces of two variants, aligned by the nodes of their graphs; see `workbench.align`.
@@ -265,7 +293,7 @@ def _from_json(content: dict[str, Any], directory: Path) -> Comparison:
                     "block_steps_per_s": tuple(variant["block_steps_per_s"]),
                     "notes": tuple(variant["notes"]),
                 },
-                trace=load_trace(directory / file) if file else None,
+                trace=load_trace(_own_file(directory, file)) if file else None,
                 plan=plan,
             )
         )
@@ -287,9 +315,18 @@ def _plan_from(
     plan = StagePlan.from_json(json.dumps(document))
     if file is None:
         return plan
-    path = directory / file
+    path = _own_file(directory, file)
     try:
         return dataclasses.replace(plan, boundary=boundary_from_bytes(path.read_bytes()))
     except (OSError, DataError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise DataError(f"{path}: {reason}") from None
+
+
+def _own_file(directory: Path, name: Any) -> Path:
+    """A file of the comparison's own directory, which a name in its index must not lead out of."""
+    if not isinstance(name, str) or not _PLAIN.fullmatch(name):
+        raise DataError(
+            f"{directory / _FILE}: names the file {name!r}; expected one of its own directory"
+        )
+    return directory / name

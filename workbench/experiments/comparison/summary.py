@@ -22,21 +22,21 @@ def summary(
     seed: int,
     command: str,
     settings: Mapping[str, Any],
-    left_out: Mapping[str, str],
+    notes: Sequence[str] = (),
 ) -> Comparison:
     """The comparison of all variants that were run.
 
     Args:
       program: what was run.
-      runs: each with the baseline; more than one where not all variants fit into memory.
+      runs: each with the baseline; more than one where not all variants ran in the same rounds.
       seed: of the bootstrap.
       command: what reproduces it.
       settings: of the measurement, beside those that are known here.
-      left_out: toggles that the program has no use for, with the reason.
+      notes: what a reader should know of the choice of variants, a sentence each.
     """
     first = runs[0]
     variants = _measured_variants(runs, seed)
-    variants[0] = _with_notes(variants[0], left_out, len(runs))
+    variants[0] = dataclasses.replace(variants[0], notes=(*variants[0].notes, *notes))
     return Comparison(
         program=program.name,
         variants=tuple(variants),
@@ -54,6 +54,7 @@ def summary(
             "rounds": first.plan.rounds,
             "steps_per_block": _by_label(runs, "steps"),
             "steps_dropped_per_block": _by_label(runs, "dropped"),
+            **({"groups": len(runs)} if len(runs) > 1 else {}),
             **settings,
             "bootstrap_seed": seed,
         },
@@ -84,20 +85,6 @@ def _measured(variant: Variant, run: InterleavedRun, seed: int) -> MeasuredVaria
         plan=variant.plan,
         notes=variant.notes(),
     )
-
-
-def _with_notes(
-    baseline: MeasuredVariant, left_out: Mapping[str, str], groups: int
-) -> MeasuredVariant:
-    """The baseline with what a reader should know of the choice of variants."""
-    notes = [f"{toggle} was left out: {reason}." for toggle, reason in left_out.items()]
-    if groups > 1:
-        notes.append(
-            "The memory is too small for all variants at the same time: they were measured in "
-            f"{groups} groups, each beside a baseline of its own, which the ratios are to. Compare "
-            "ratios, not steps/s, across groups."
-        )
-    return dataclasses.replace(baseline, notes=(*baseline.notes, *notes))
 
 
 def _ratio(program: AnyProgram, run: InterleavedRun, variant: Variant, seed: int) -> Ratio:

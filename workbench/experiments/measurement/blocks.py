@@ -135,7 +135,7 @@ def run_blocks(
             left_s = spent / done * (total - done) if done else plan.seconds
             progress.block(done + 1, total, left_s + then_s)
             session = sessions[index]
-            ends = _block(session, plan.steps[index], step_ns[index]).ends_ns
+            ends = run_block(session, plan.steps[index], step_ns[index]).ends_ns
             rates[session.label].append(block_rate(ends, plan.dropped[index]))
             steps[session.label].append(np.diff(ends)[plan.dropped[index] :])
             done += 1
@@ -149,18 +149,28 @@ def run_blocks(
 
 
 def _pilot(session: TimedSession, most_s: float) -> Pilot:
-    first = _block(session, _FIRST_STEPS + session.ahead, 0.0)
+    first = run_block(session, _FIRST_STEPS + session.ahead, 0.0)
     step_ns = 1e9 / block_rate(first.ends_ns, session.ahead)
     warm_up = int(np.clip(most_s * 1e9 / step_ns, *_WARM_UP_STEPS))
     pilot = int(np.clip(most_s * 1e9 / step_ns, *_PILOT_STEPS))
     dropped = max(warm_up, session.learning_steps) + session.ahead
     begun = time.monotonic()
-    ends_ns = _block(session, dropped + pilot, step_ns).ends_ns
+    ends_ns = run_block(session, dropped + pilot, step_ns).ends_ns
     rest_s = time.monotonic() - begun - float(ends_ns[-1] - ends_ns[0]) / 1e9
     return Pilot(step_ns=1e9 / block_rate(ends_ns, dropped), rest_s=max(0.0, rest_s))
 
 
-def _block(session: TimedSession, steps: int, step_ns: float) -> Steps:
+def run_block(session: TimedSession, steps: int, step_ns: float) -> Steps:
+    """Runs one block of a session.
+
+    Args:
+      session: warm, or to be warmed up by it.
+      steps: of the block, those that do not count included.
+      step_ns: what a step takes, about; 0 where that is not known.
+
+    Raises:
+      RunError: its data ended.
+    """
     measured = session.worker.call(
         RunBlock(session=session.name, steps=steps), expected_s=steps * step_ns / 1e9
     )

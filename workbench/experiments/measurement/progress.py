@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from workbench.experiments.worker.cancellation import require_not_cancelled
+
 _LOG_EVERY_S = 5.0
 
 
@@ -26,7 +28,12 @@ class Progress:
         self._shown_s = -math.inf
 
     def phase(self, text: str) -> None:
-        """A new phase begins."""
+        """A new phase begins, unless another thread has cancelled what runs here.
+
+        Raises:
+          KeyboardInterrupt: it has.
+        """
+        require_not_cancelled()
         self._write(text)
 
     def block(self, number: int, total: int, left_s: float) -> None:

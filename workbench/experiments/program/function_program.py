@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from workbench.core.options import Optimizations
 from workbench.errors import OptionError
+from workbench.experiments.program.origin import Origin
 from workbench.experiments.program.program import Program
 from workbench.experiments.program.toggles import STAGE, USUAL
 from workbench.named_fields import named_fields
@@ -37,11 +38,13 @@ class FunctionProgram:
         size of a batch can be chosen; its default, or the "batch_size" of `settings`, is the
         program's own.
       settings: what else a reader of the report must know, such as the size of a batch.
+      origin: what makes the program again from a report; None where only Python code does.
     """
 
     name: str
     make: Callable[..., tuple[Any, Any]]
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    origin: Origin | None = None
 
     # A function has no parts: T_input and T_compute cannot be told apart in it.
     build_epoch: ClassVar[None] = None

@@ -12,6 +12,7 @@ from typing import Any
 
 from workbench.core.options import Optimizations
 from workbench.errors import OptionError
+from workbench.experiments.program.origin import Origin
 from workbench.named_fields import named_fields
 
 
@@ -55,6 +56,7 @@ class Program:
       settings: what else a reader of the report must know. Its "batch_size" says that the
         functions build with `optimizations.batch_size` where that is not None, so that the size
         of a batch can be chosen.
+      origin: what makes the program again from a report; None where only Python code does.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Program:
     build_input: Build | None = None
     build_compute: Build | None = None
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         if not self.name or not isinstance(self.name, str):

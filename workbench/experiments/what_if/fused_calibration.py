@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import platform
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from workbench.errors import OutputError
 from workbench.experiments.comparison.environment import machine
 from workbench.experiments.comparison.trace import trace
 from workbench.experiments.program.program import Built, Program
+from workbench.user_cache import user_cache
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -50,11 +50,9 @@ def fused_costs(*, again: bool = False) -> FusedCosts:
       RunError: the measurement failed.
     """
     path = _path()
-    if not again:
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            known = json.loads(path.read_text("utf-8"))
-            if known["format"] == _FORMAT:
-                return FusedCosts.from_json(known)
+    known = None if again else _kept(path)
+    if known is not None:
+        return known
     measured = fitted([sample for version in ("v1", "v2") for sample in _samples(version)])
     # Where nothing can be kept, the next call measures again.
     with contextlib.suppress(OutputError):
@@ -64,13 +62,26 @@ def fused_costs(*, again: bool = False) -> FusedCosts:
     return measured
 
 
+def costs_are_known() -> bool:
+    """Whether `fused_costs` has been measured on this machine before."""
+    return _kept(_path()) is not None
+
+
+def _kept(path: Path) -> FusedCosts | None:
+    """What the file says; None where there is none, or one that is damaged."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        known = json.loads(path.read_text("utf-8"))
+        if known["format"] == _FORMAT:
+            return FusedCosts.from_json(known)
+    return None
+
+
 def _path() -> Path:
     """One file for each kind of machine, version of TensorFlow and of this library."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     facts = machine()
     known = "-".join(str(facts.get(key, "")) for key in ("cpu", "tensorflow", "workbench"))
     name = "".join(c if c.isalnum() or c in "-." else "_" for c in known)
-    return home / "workbench" / f"fused-costs-{name or platform.machine()}.json"
+    return user_cache() / f"fused-costs-{name or platform.machine()}.json"
 
 
 def _samples(version: str) -> Iterator[Sample]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
 from workbench.core.options import (
     ExecutorPolicy,
     Optimizations,
@@ -15,14 +13,10 @@ from workbench.core.options import (
     require_at_least,
 )
 from workbench.core.trace.trace import Trace
-from workbench.core.what_if.fused_costs import FusedCosts
-from workbench.core.what_if.fused_nodes import fused_ns
 from workbench.core.what_if.predictions import Predictions
-from workbench.core.what_if.scenario import GraphKey, Scenario
-from workbench.core.what_if.traced_graph import traced_graph
-from workbench.core.what_if.what_if import KnownGraph, what_if
+from workbench.core.what_if.scenario import Scenario
+from workbench.core.what_if.what_if import what_if
 from workbench.errors import OptionError
-from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_STAGE
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import (
     AnyProgram,
@@ -30,14 +24,7 @@ from workbench.experiments.program.function_program import (
     require_program,
 )
 from workbench.experiments.program.toggles import optimizations_of
-from workbench.experiments.what_if.fused_calibration import fused_costs
-from workbench.experiments.worker.messages import DescribeGraph, SampleIds
-from workbench.experiments.worker.process import Worker, started_workers
-
-_BATCHES = 10
-_NO_PROGRAM = "what the program builds for it is not known without the program; give it"
-_NO_STOCK = "the trace has fused lookups, and what stock ones take is not known; trace without them"
-_NO_IDS = "the ids of a FunctionProgram cannot be fetched, which say what a fused lookup takes"
+from workbench.experiments.what_if.known_graphs import graphs_of_trace, known_graphs
 
 
 def predict(
@@ -88,6 +75,10 @@ def predict(
         if number is not None:
             require_at_least(name, number, 1)
     options = (stage or StageOptions(), smart_stage or SmartStageOptions())
+    if toggles is None:
+        wishes = every_setting(*options, own_stage=not isinstance(program, FunctionProgram))
+    else:
+        wishes = _named(toggles, *options)
     scenarios = [
         Scenario(
             optimizations=wish,
@@ -95,7 +86,7 @@ def predict(
             inter_op_threads=inter_op_threads,
             batch_ratio=batch_ratio,
         )
-        for wish in _wishes(program, toggles, *options)
+        for wish in wishes
     ]
     return predicted(trace, program, scenarios, *options, traced=traced, progress=progress)
 
@@ -121,24 +112,16 @@ def predicted(
     options = (stage or StageOptions(), smart_stage or SmartStageOptions())
     before = Scenario(optimizations=traced or Optimizations())
     if program is None:
-        return what_if(trace, before, _of_trace(trace, [before, *scenarios]), scenarios)
+        keys = [each.graph for each in [before, *scenarios]]
+        return what_if(trace, before, graphs_of_trace(trace, keys), scenarios)
     shown = Progress(progress)
-    shown.phase("Building the graphs")
     try:
-        with started_workers([("predict", program)]) as workers:
-            keys = dict.fromkeys(scenario.graph for scenario in [before, *scenarios])
-            graphs = {key: _known(workers[0], key, *options) for key in keys}
-            graphs |= _fused(program, workers[0], graphs, before.graph, shown)
+        keys = [scenario.graph for scenario in scenarios]
+        graphs = known_graphs(program, keys, *options, traced=before.graph, shown=shown)
         shown.phase(f"Predicting {len(scenarios)} settings")
         return what_if(trace, before, graphs, scenarios)
     finally:
         shown.end()
-
-
-def _of_trace(trace: Trace, scenarios: Sequence[Scenario]) -> dict[GraphKey, KnownGraph]:
-    plain = KnownGraph(boundary=traced_graph(trace), problem=_NO_PROGRAM)
-    others = KnownGraph(problem=_NO_PROGRAM)
-    return {each.graph: plain if each.graph == GraphKey() else others for each in scenarios}
 
 
 def _require_trace(trace: object) -> None:
@@ -153,17 +136,24 @@ def _require_trace(trace: object) -> None:
         )
 
 
-def _wishes(
-    program: AnyProgram | None,
-    toggles: Sequence[str] | None,
-    stage: StageOptions,
-    smart_stage: SmartStageOptions,
+def _named(
+    toggles: Sequence[str], stage: StageOptions, smart_stage: SmartStageOptions
 ) -> list[Optimizations]:
-    if toggles is not None:
-        names = [toggles] if isinstance(toggles, str) else list(toggles)
-        return [Optimizations(), *(optimizations_of(name, stage, smart_stage) for name in names)]
+    names = [toggles] if isinstance(toggles, str) else list(toggles)
+    return [Optimizations(), *(optimizations_of(name, stage, smart_stage) for name in names)]
+
+
+def every_setting(
+    stage: StageOptions, smart_stage: SmartStageOptions, *, own_stage: bool
+) -> list[Optimizations]:
+    """Every toggle and every combination of them.
+
+    Args:
+      stage, smart_stage: options of the stages.
+      own_stage: whether the program may have a stage of the user's own.
+    """
     stages: list[tuple[StageOptions | None, SmartStageOptions | None]] = [(None, None)]
-    if not isinstance(program, FunctionProgram):
+    if own_stage:
         stages.append((stage, None))
     stages.append((None, smart_stage))
     return [
@@ -174,56 +164,3 @@ def _wishes(
             (None, ExecutorPolicy.INLINE, ExecutorPolicy.COST_MODEL),
         )
     ]
-
-
-def _known(
-    worker: Worker, key: GraphKey, stage: StageOptions, smart_stage: SmartStageOptions
-) -> KnownGraph:
-    """What the program builds for a setting."""
-    wish = Optimizations(stage=stage if key.staged else None, fused_embeddings=key.fused)
-    found = worker.call(DescribeGraph(optimizations=wish, options=smart_stage))
-    if key.staged and not found.stages:
-        return KnownGraph(problem=NO_STAGE)
-    if key.fused and not found.fused_lookups:
-        return KnownGraph(problem=NO_LOOKUP)
-    return KnownGraph(boundary=found.boundary, problem=found.problem)
-
-
-def _fused(
-    program: AnyProgram,
-    worker: Worker,
-    graphs: Mapping[GraphKey, KnownGraph],
-    traced: GraphKey,
-    shown: Progress,
-) -> dict[GraphKey, KnownGraph]:
-    """The graphs whose lookups were not traced: of fused ones with what those cost."""
-    unfused = [key for key in graphs if traced.fused and not key.fused]
-    stock = dict.fromkeys(unfused, KnownGraph(problem=_NO_STOCK))
-    fused = {
-        key: each
-        for key, each in graphs.items()
-        if key.fused and key.fused != traced.fused and each.boundary is not None
-    }
-    if not fused:
-        return stock
-    if isinstance(program, FunctionProgram):
-        return stock | dict.fromkeys(fused, KnownGraph(problem=_NO_IDS))
-    shown.phase(f"Fetching the ids of {_BATCHES} batches")
-    ids = worker.call(SampleIds(batches=_BATCHES)).ids
-    shown.phase("Reading what fused lookups cost on this machine; measured where not yet known")
-    costs = fused_costs()
-    return stock | {key: _with_costs(each, costs, ids) for key, each in fused.items()}
-
-
-def _with_costs(
-    known: KnownGraph, costs: FusedCosts, ids: Mapping[str, IdStatistics]
-) -> KnownGraph:
-    assert known.boundary is not None
-    added_ns, unknown = fused_ns(known.boundary.view, costs, ids)
-    if unknown:
-        named = ", ".join(sorted(unknown)[:3])
-        return KnownGraph(
-            problem=f"how many ids the lookups of {named} have, or the size of the table, is not "
-            "known, which say what a fused lookup takes"
-        )
-    return dataclasses.replace(known, added_ns=added_ns)

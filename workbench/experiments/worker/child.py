@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import functools
 import linecache
 import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ import cloudpickle
 import numpy as np
 
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.program.program import Program
+from workbench.experiments.program.program_file import find_program
 from workbench.experiments.worker.described_graph import describe_graph
 from workbench.experiments.worker.failure import failure_of
 from workbench.experiments.worker.graph_session import ProgramSession
@@ -29,6 +32,7 @@ from workbench.experiments.worker.messages import (
     Close,
     Command,
     DescribeGraph,
+    FindProgram,
     GetPlan,
     Open,
     Opened,
@@ -42,6 +46,7 @@ from workbench.experiments.worker.messages import (
     TraceSteps,
 )
 from workbench.experiments.worker.sampled_ids import sample_ids
+from workbench.experiments.worker.stubbed_steps import StubbedStep, StubbedSteps
 from workbench.experiments.worker.traced_steps import settle, traced_between
 
 if TYPE_CHECKING:
@@ -57,6 +62,7 @@ class _Sessions:
     def __init__(self, program: AnyProgram) -> None:
         self._program = program
         self._by_name: dict[str, ProgramSession | FunctionSession] = {}
+        self._stubs: StubbedSteps | None = None
 
     def answer(self, command: Command[Any]) -> Any:
         """Runs one command; returns its result."""
@@ -75,6 +81,8 @@ class _Sessions:
                 return self._sample_ids(command)
             case DescribeGraph():
                 return describe_graph(self._program, command.optimizations, command.options)
+            case FindProgram():
+                return find_program(command.place)
             case Close():
                 return self._by_name.pop(command.session).close()
             case Stop():
@@ -85,6 +93,8 @@ class _Sessions:
         program = self._program
         session: ProgramSession | FunctionSession
         if isinstance(program, FunctionProgram):
+            if command.without:
+                raise TypeError("a function has no session whose graph is changed")
             # It imports TensorFlow, which this module does on command alone.
             from workbench.experiments.worker.function_session import FunctionSession
 
@@ -97,9 +107,15 @@ class _Sessions:
                 sample=command.sample,
                 plan=command.plan,
                 recorded=command.recorded,
+                stub=self._stub(program, command.without) if command.without else None,
             )
         self._by_name[command.session] = session
         return session.opened
+
+    def _stub(self, program: Program, work: str) -> Callable[[], StubbedStep]:
+        if self._stubs is None:
+            self._stubs = StubbedSteps(program)
+        return functools.partial(self._stubs.build, work)
 
     def _sample_ids(self, command: SampleIds) -> SampledIds:
         if isinstance(self._program, FunctionProgram):

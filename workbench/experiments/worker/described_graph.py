@@ -53,7 +53,9 @@ def _of_function(
     from workbench.ops.lookup.fusion import fused_embeddings
 
     with fused_embeddings(optimizations.fused_embeddings):
-        function = training_step(program).concrete()
+        # Held until the end: with the step go the variables that its function refers to.
+        step = training_step(program)
+        function = step.concrete()
     return _described(lambda: function_boundary(function, options), function.graph, 0)
 
 

@@ -6,8 +6,8 @@ import dataclasses
 import itertools
 import random
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from workbench.experiments.program.program import Built, Program
 from workbench.experiments.program.variant import LEARNING
 from workbench.experiments.worker.messages import Opened, Planned, Steps
 from workbench.experiments.worker.traced_steps import settling_steps
+
+if TYPE_CHECKING:
+    from workbench.experiments.worker.stubbed_steps import StubbedStep
 
 # TensorFlow's own for ops with a seed in a graph without one: those stay as they are.
 _GRAPH_SEED = 87654321
@@ -43,6 +46,7 @@ class ProgramSession:
         sample: Trace | None = None,
         plan: str | None = None,
         recorded: bool = False,
+        stub: Callable[[], StubbedStep] | None = None,
     ) -> None:
         """Builds the part and starts its session.
 
@@ -53,6 +57,7 @@ class ProgramSession:
           plan: the smart stage's plan as JSON; None makes one.
           recorded: on an executor that records its ops: the normal one, where neither the program
             nor the optimizations choose another.
+          stub: builds the step without some work, in place of the part.
         """
         import tensorflow as tf
 
@@ -62,7 +67,8 @@ class ProgramSession:
         v1 = tf.compat.v1
         self._out_of_range = tf.errors.OutOfRangeError
         with tf.Graph().as_default() as graph:
-            self._built = build_part(program, part, optimizations)
+            stubbed = stub() if stub else None
+            self._built = stubbed.built if stubbed else build_part(program, part, optimizations)
             config = _with_threads(stock_config(self._built), optimizations)
             config = _on_executor(config, optimizations.executor, recorded)
             config, self._plan = _with_plan(
@@ -82,6 +88,8 @@ class ProgramSession:
                 has_fingerprint=self._built.fingerprint is not None,
                 inter_op_threads=config.inter_op_parallelism_threads,
                 intra_op_threads=config.intra_op_parallelism_threads,
+                left_out=stubbed.left_out if stubbed else (),
+                kept=stubbed.kept if stubbed else (),
                 **_pipeline_facts(graph),
             )
             self._session = v1.train.MonitoredTrainingSession(hooks=hooks, config=config)

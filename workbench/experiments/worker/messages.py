@@ -18,6 +18,8 @@ from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_
 from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
+from workbench.experiments.program.program_file import FoundProgram
+from workbench.experiments.program.program_place import ProgramPlace
 
 Result = TypeVar("Result")
 
@@ -51,6 +53,7 @@ class Opened:
       inter_op_threads, intra_op_threads: of the session; 0 is TensorFlow's default.
       end_counts: whether Keras's `fit` counts a step at each end of the data, because it does not
         know their length.
+      left_out, kept: of a step without some work, names of the nodes of it, and of the others.
     """
 
     stages: int
@@ -63,6 +66,8 @@ class Opened:
     inter_op_threads: int
     intra_op_threads: int
     end_counts: bool = False
+    left_out: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -142,6 +147,7 @@ class Open(Command[Opened]):
       sample: a trace for a smart stage to be planned on.
       plan: the smart stage's plan as JSON; None makes one.
       recorded: on an executor that records its ops: the normal one, where nothing else is chosen.
+      without: the work that its step is left without, as of `stub_of`; "" runs all of it.
     """
 
     session: str
@@ -150,6 +156,7 @@ class Open(Command[Opened]):
     sample: Trace | None = None
     plan: str | None = None
     recorded: bool = False
+    without: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -209,6 +216,13 @@ class DescribeGraph(Command[DescribedGraph]):
 
     optimizations: Optimizations
     options: SmartStageOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FindProgram(Command[FoundProgram]):
+    """Runs a file of the user's own and says what program stands there."""
+
+    place: ProgramPlace
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -23,13 +23,13 @@ import cloudpickle
 from workbench import errors
 from workbench.errors import RunError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.worker.cancellation import CANCELLED, require_not_cancelled
 from workbench.experiments.worker.failure import Failure
 from workbench.experiments.worker.messages import Command, Result, Start, Stop
 
-CANCELLED = "Cancelled. Nothing was kept; no process is left."
-
 _ANSWER_LIMIT_S = 300.0
 _STOP_LIMIT_S = 5.0
+# Until a cancelled wait is noticed, at most.
 _POLL_S = 0.2
 
 
@@ -68,6 +68,11 @@ class Worker:
         self._connection = Connection(ours.detach())
         self.send(Start(program=pickled, cells=_notebook_cells()))
 
+    @property
+    def pid(self) -> int:
+        """Number of the child process."""
+        return self._process.pid
+
     def send(self, command: Command[Any]) -> None:
         """Sends a command, to be run after those sent before."""
         try:
@@ -84,10 +89,13 @@ class Worker:
         Raises:
           RunError: the command failed in the user's code, the child died, or does not answer.
           WorkbenchError: one of ours was raised there; its class is kept.
+          KeyboardInterrupt: another thread cancelled; see `cancellation`.
         """
         limit = time.monotonic() + _ANSWER_LIMIT_S + 10 * expected_s
         try:
+            require_not_cancelled()
             while not self._connection.poll(_POLL_S):
+                require_not_cancelled()
                 if time.monotonic() > limit:
                     self.kill()
                     raise RunError(
@@ -114,17 +122,33 @@ class Worker:
             self.send(Stop())
 
     def stop(self) -> None:
-        """Waits until the child has ended, or ends it by force after a few seconds."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_STOP_LIMIT_S)
+        """Waits until the child has ended, or ends it by force after a few seconds.
+
+        Raises:
+          KeyboardInterrupt: another thread cancelled meanwhile.
+        """
+        limit = time.monotonic() + _STOP_LIMIT_S
+        while not self._has_ended(_POLL_S) and time.monotonic() < limit:
+            require_not_cancelled()
         self.kill()
+
+    def begin_kill(self) -> None:
+        """Tells the child to end at once; `kill` waits for it."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
 
     def kill(self) -> None:
         """Ends the child at once; does nothing when it has ended."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+        self.begin_kill()
         self._process.wait()
         self._connection.close()
+
+    def _has_ended(self, within_s: float) -> bool:
+        try:
+            self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def _death(self) -> RunError:
         """Why the child is gone."""
@@ -154,11 +178,13 @@ def started_workers(programs: Sequence[tuple[str, AnyProgram]]) -> Iterator[list
     """Workers for (label, program) pairs, all started at once; none is left after the block.
 
     Raises:
-      KeyboardInterrupt: with the words to show, after every child has ended.
+      KeyboardInterrupt: after Ctrl-C, or once another thread cancelled what this one runs; with
+        the words to show, after every child has ended.
     """
     workers: list[Worker] = []
     try:
         for label, program in programs:
+            require_not_cancelled()
             workers.append(Worker(label, program))
         for worker in workers:
             worker.receive()
@@ -175,6 +201,9 @@ def started_workers(programs: Sequence[tuple[str, AnyProgram]]) -> Iterator[list
 
 
 def _kill_all(workers: Sequence[Worker]) -> None:
+    # All at once: a large process takes a while to give its memory back.
+    for worker in workers:
+        worker.begin_kill()
     for worker in workers:
         worker.kill()
 

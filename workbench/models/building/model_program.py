@@ -6,11 +6,13 @@ The graph of a model stands in a module of its own, which only a child process i
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.core.options import Optimizations
 from workbench.errors import one_line
+from workbench.experiments.program.origin import Origin
 from workbench.experiments.program.program import PARTS, Built, Program
 from workbench.models.building.model_options import ModelOptions
 
@@ -29,6 +31,7 @@ def model_program(name: str, options: ModelOptions, graph: Callable[[], GraphMod
     parts = {part: _Part(graph, part, options) for part in PARTS}
     said = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
     del said["data"]
+    path = None if options.data.generated else os.fspath(options.data.path)
     return Program(
         name=name,
         build=parts["build"],
@@ -36,6 +39,7 @@ def model_program(name: str, options: ModelOptions, graph: Callable[[], GraphMod
         build_input=parts["build_input"],
         build_compute=parts["build_compute"],
         settings={"data": one_line(str(options.data.path)), "rows": options.data.rows, **said},
+        origin=Origin(model=name, options={"data": path, "rows": options.data.rows, **said}),
     )
 
 

@@ -35,11 +35,13 @@ def write_generated(
         if made == {**recipe, "bytes": path.stat().st_size}:
             return path
     make_directory(path.parent)
-    with replacing(path) as part, part.open("wb") as file:
-        for chunk in chunks:
-            file.write(chunk)
-    with replacing(stamp) as part:
-        part.write_text(json.dumps({**recipe, "bytes": path.stat().st_size}, indent=1) + "\n")
+    with replacing(path) as part:
+        with part.open("wb") as file:
+            for chunk in chunks:
+                file.write(chunk)
+        # Before the file itself: another process that finds the file finds its recipe, too.
+        with replacing(stamp) as words:
+            words.write_text(json.dumps({**recipe, "bytes": part.stat().st_size}, indent=1) + "\n")
     return path
 
 

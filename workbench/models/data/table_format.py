@@ -60,6 +60,7 @@ class CheckedTable:
       layout: the columns that every row has; None if nothing is known but the lines.
       container: how the rows lie in the file.
       compression: of a text file, how it is compressed; "" for plain text.
+      generated: whether its rows and a seed make it again.
     """
 
     path: Path
@@ -68,6 +69,7 @@ class CheckedTable:
     layout: TableFormat | None = None
     container: Container = "text"
     compression: str = ""
+    generated: bool = False
 
 
 def require_columns(data: CheckedTable, layout: TableFormat, model: str) -> None:

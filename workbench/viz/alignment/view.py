@@ -19,6 +19,7 @@ from workbench.viz.style.short_names import without_folders
 from workbench.viz.style.table import Table
 
 _MOST_BARS, _MOST_NODES = 12, 20
+_WORDS = ("op", "became", "source")
 # What takes the place of a family for a bar that waits, and for one that sums others.
 WAITS, SUMS = "wait", "sum"
 
@@ -206,4 +207,9 @@ def _nodes(alignment: Alignment) -> Table:
     more = f", {_MOST_NODES} of {format.integer(len(changed))}" * (len(changed) > _MOST_NODES)
     caption = f"Op time of nodes in a step, wherever they ran; of a stage, in one of its runs{more}"
     cells = zip(*(values.tolist() for _, values in columns), strict=True)
-    return Table(caption, tuple(head for head, _ in columns), tuple(cells))
+    # a group of nodes is named after their scope, which is no node
+    known = {*alignment.a.trace.nodes["name"], *alignment.b.trace.nodes["name"]}
+    nodes = tuple(name if name in known else "" for name in shown["name"].tolist())
+    heads = tuple(head for head, _ in columns)
+    words = frozenset(place for place, head in enumerate(heads) if head in _WORDS)
+    return Table(caption, heads, tuple(cells), nodes=nodes, words=words)

@@ -18,7 +18,7 @@ from workbench.viz.boundary.scopes import Box, Limits, boxes_of, folded_name, la
 from workbench.viz.style import colors, format
 
 _MOST_ROWS = 8
-_NO_EDGES = np.zeros((0, 4), np.int32)
+_NO_EDGES, _NO_NODES = np.zeros((0, 4), np.int32), np.zeros(0, np.int64)
 
 
 class BoxMaker:
@@ -123,6 +123,20 @@ class BoxMaker:
         self.boxes.append(whole)
         self.nodes.append(nodes)
         return (len(self.boxes) - 1,)
+
+    def name_nodes(self, most: int) -> None:
+        """Names the nodes of each box that are in none inside it, where all are few enough."""
+        own = [self._own_nodes(place) for place in range(len(self.boxes))]
+        if sum(map(len, own)) > most:
+            return
+        for place, nodes in enumerate(own):
+            names = tuple(self._view.names[node] for node in nodes)
+            self.boxes[place] = dataclasses.replace(self.boxes[place], nodes=names)
+
+    def _own_nodes(self, place: int) -> list[int]:
+        inside = [self.nodes[inner] for inner in self.boxes[place].boxes]
+        kept = np.isin(self.nodes[place], np.concatenate([_NO_NODES, *inside]), invert=True)
+        return [int(node) for node in self.nodes[place][kept]]
 
     def _add(self, nodes: Ints, finish: Callable[[Box], BoxView], most: int) -> tuple[int, ...]:
         view, base = self._view, len(self.boxes)

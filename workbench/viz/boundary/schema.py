@@ -27,6 +27,7 @@ class BoxView:
       more_rows: how many further refusals there are, in words; "" for none.
       time: of its ops in a step, as the costs of a trace have it; "" without one.
       leaf: place in `FlowView.leaves`, -1 where it is none.
+      nodes: names of its nodes that are in no box inside it; empty where a page cannot keep them.
     """
 
     label: str
@@ -44,6 +45,7 @@ class BoxView:
     explanation: str = ""
     rows: tuple[int, ...] = ()
     more_rows: str = ""
+    nodes: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -52,6 +52,8 @@ VIEW_VERSION = 4
 # opened; and the most of one part that are kept to be opened.
 _AHEAD, _NEAR, _FURTHER, _OPENED, _KEPT = 14, 7, 8, 12, 400
 _LIMITS = Limits(first=_FURTHER, most=_OPENED, kept=_KEPT)
+# More names than this are not kept in a page.
+_MOST_NODES = 4000
 _NO_GRAPH = "Not known without the graph."
 
 
@@ -137,6 +139,7 @@ def _drawn(basis: Basis) -> tuple[BoundaryView, CutTeller]:
     shown = shown_of(basis, planned)
     maker, sides, groups = _boxes(basis, refusals, areas, why, compute, edges, shown)
     flow, teller = flow_of(basis, maker, groups, shown, last=_last(refusals))
+    maker.name_nodes(_MOST_NODES)
     drawn = BoundaryView(
         sentence=sentence_of(boundary, plan, areas, refusals),
         notice="",
@@ -203,11 +206,13 @@ def _without_graph(plan: StagePlan) -> BoundaryView:
     refusals = Refusals((), (), nothing, nothing, (), nothing, nothing)
     nowhere = np.zeros(len(view), bool)
     maker = BoxMaker(view, refusals, nowhere, _LIMITS)
+    sides = tuple(_staged_side(maker, area, {}, nowhere) for area in areas)
+    maker.name_nodes(_MOST_NODES)
     return BoundaryView(
         sentence=sentence_of(None, plan, areas, refusals),
         notice="This plan was read from JSON and holds no graph: its compute side and the "
         "refusals are not shown.",
-        areas=tuple(_staged_side(maker, area, {}, nowhere) for area in areas),
+        areas=sides,
         boxes=tuple(maker.boxes),
         reasons=(),
         causes=(),

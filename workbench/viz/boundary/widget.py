@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import anywidget
 import traitlets
 
 from workbench.core.boundary.boundary import Boundary
-from workbench.core.boundary.chosen_cut import why_not_cut
-from workbench.core.planning.planner import cut_plan
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
-from workbench.errors import PlanError
-from workbench.viz.boundary.drawing.flow_schema import KnownCut
-from workbench.viz.boundary.drawing.known_cuts import CutTeller
+from workbench.viz.boundary.drawing.answers import CutAnswers
 from workbench.viz.boundary.html import boundary_static_html, packed
 from workbench.viz.boundary.text import boundary_text
 from workbench.viz.boundary.view import BoundaryView, boundary_view_and_teller
@@ -49,12 +44,12 @@ class BoundaryWidget(anywidget.AnyWidget):
             beyond what the view knows.
           trace: of warm steps, for times and predictions of what was planned without one.
         """
-        self._teller: CutTeller | None = None
-        self._source: StagePlan | None = source if isinstance(source, StagePlan) else None
         if isinstance(source, BoundaryView):
             self.view = source
+            self._answers = CutAnswers(None, source.flow, None)
         else:
-            self.view, self._teller = boundary_view_and_teller(source, trace)
+            self.view, teller = boundary_view_and_teller(source, trace)
+            self._answers = CutAnswers(source, self.view.flow, teller)
         self._esm, self._css = assets.boundary_script(), assets.boundary_style()
         flow = self.view.flow
         super().__init__(
@@ -62,8 +57,6 @@ class BoundaryWidget(anywidget.AnyWidget):
             still=still.new_name(),
             ahead=list(flow.cuts[flow.shown].leaves) if flow else [],
         )
-        self._answers: dict[tuple[int, ...], KnownCut] = {}
-        self._unstaged_ms: float | None = None
         self.on_msg(self._asked)
 
     @property
@@ -73,48 +66,13 @@ class BoundaryWidget(anywidget.AnyWidget):
         Raises:
           PlanError: the widget was made from a view, or from a plan that holds no graph.
         """
-        if self._teller is None:
-            raise PlanError(
-                "this widget has no graph to plan for; make it with wb.widget(plan) of a plan that "
-                "was made in this process, or wb.widget(boundary)"
-            )
-        flow = self.view.flow
-        assert flow is not None
-        if self._source is not None and tuple(self.ahead) == flow.cuts[flow.shown].leaves:
-            return self._source
-        teller = self._teller
-        moved = teller.leaves.moved(teller.boundary, self.ahead)
-        why = why_not_cut(teller.boundary, moved)
-        if why:
-            raise PlanError(f"the cut is not legal: {why}")
-        stages = self._source.stages if self._source else ()
-        on_gpu = any("GPU" in stage.buffer_device for stage in stages)
-        return cut_plan(
-            teller.boundary,
-            moved,
-            teller.options,
-            costs=teller.costs,
-            compute_device="/device:GPU:0" if on_gpu else "",
-        )
+        return self._answers.plan(self.ahead)
 
     def _asked(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        """Answers what a cut is predicted to give: first its step time, then SmartStage's edits."""
-        teller, flow = self._teller, self.view.flow
-        leaves = tuple(content.get("ask", ()))
-        if teller is None or teller.costs is None or flow is None:
-            self.send({"final": True})
-            return
-        known = self._answers.get(leaves)
-        if known is None:
-            if self._unstaged_ms is None:
-                self._unstaged_ms = teller.unstaged_ms()
-            known = teller.known("", leaves, self._unstaged_ms)
-            self.send({"told": dataclasses.asdict(known)})
-            if flow.smart >= 0:
-                edits = teller.edits(leaves, flow.cuts[flow.smart].leaves)
-                known = dataclasses.replace(known, edits=edits)
-            self._answers[leaves] = known
-        self.send({"told": dataclasses.asdict(known), "final": True})
+        """Answers what a cut is predicted to give."""
+        for known, final in self._answers.ask(content.get("ask", ())):
+            told = {"told": known} if known else {}
+            self.send({**told, "final": final} if final else told)
 
     def _ipython_display_(self) -> None:
         still.show(self, boundary_static_html(self.view), boundary_text(self.view))

@@ -41,7 +41,18 @@ def half_width(low: float, high: float) -> float | None:
 
 def tick_values(comparison: Comparison) -> list[float]:
     """Round values from 0 to the first at or above all that is drawn."""
-    return _ticks(_most(comparison))
+    return ticks_to(_most(comparison))
+
+
+def ticks_to(most: float) -> list[float]:
+    """Round values from 0 to the first at or above `most`, at most four steps."""
+    most = max(most, 1e-9)
+    power = 10.0 ** (math.floor(math.log10(most)) - 1)
+    for factor in (1, 2, 2.5, 5, 10, 20, 25, 50):
+        step = factor * power
+        if most / step <= _MOST_TICKS:
+            break
+    return [n * step for n in range(math.ceil(most / step - 1e-9) + 1)]
 
 
 def predicted_rate(comparison: Comparison, ratio: Ratio | None) -> float | None:
@@ -83,17 +94,6 @@ def _most(comparison: Comparison) -> float:
         rates += [variant.high] if math.isfinite(variant.high) else []
     predicted = [predicted_rate(comparison, ratio) for ratio in comparison.ratios]
     return max([*rates, *(rate for rate in predicted if rate is not None)])
-
-
-def _ticks(most: float) -> list[float]:
-    """Round values from 0 to the first at or above `most`, at most four steps."""
-    most = max(most, 1e-9)
-    power = 10.0 ** (math.floor(math.log10(most)) - 1)
-    for factor in (1, 2, 2.5, 5, 10, 20, 25, 50):
-        step = factor * power
-        if most / step <= _MOST_TICKS:
-            break
-    return [n * step for n in range(math.ceil(most / step - 1e-9) + 1)]
 
 
 def _apart(mean: float, means: Sequence[float]) -> float:

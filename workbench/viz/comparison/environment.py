@@ -25,6 +25,8 @@ def setting_pairs(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """What was run and how it was measured; units move from the name to the value."""
     pairs = []
     for key, value in settings.items():
+        if key == "configuration":
+            continue  # It says the same to a program.
         ending = next((e for e in _UNITS if key.endswith(e)), "")
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if ending and number:

@@ -6,6 +6,7 @@ Every number an outlet shows becomes a string here; charts come as fractions of 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from workbench.core.analysis.mean_interval import mean_interval
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import Trace
-from workbench.experiments.comparison.results import Comparison, MeasuredVariant
+from workbench.experiments.comparison.results import Comparison, MeasuredVariant, Ratio
+from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.viz.comparison.answer import Pieces, answer, best_ratio
 from workbench.viz.comparison.chart import (
     Series,
@@ -29,6 +31,8 @@ from workbench.viz.comparison.tables import blocks_table, family_table, measures
 from workbench.viz.style import format
 from workbench.viz.style.table import Table
 
+# Half of an interval below this share of the mean is not said.
+_SHOWN_SHARE = 0.005
 VERDICTS = {
     "faster": "▲ faster",
     "slower": "▼ slower",
@@ -167,37 +171,75 @@ def _row(comparison: Comparison, variant: MeasuredVariant, axis: float) -> Row:
     ratio = next((r for r in comparison.ratios if r.label == variant.label), None)
     is_baseline = variant.label == comparison.baseline
     checks = [check for check in comparison.equivalence if check.label == variant.label]
-    failed = [check.kind for check in checks if not check.passed]
-    if is_baseline:
-        training = "reference"
-    elif failed:
-        training = f"not {', not '.join(failed)}"
-    else:
-        training = ", ".join(check.kind for check in checks) or "not checked"
+    predicted = predicted_rate(comparison, ratio)
+    return row_of(
+        shown_label(variant.label),
+        variant,
+        ratio,
+        axis,
+        training="reference" if is_baseline else training_words(checks),
+        differs=any(not check.passed for check in checks),
+        baseline=is_baseline,
+        predicted_rate=predicted,
+        predicted="" if predicted is None or ratio is None else format.ratio(ratio.predicted),
+    )
+
+
+def row_of(
+    label: str,
+    variant: MeasuredVariant,
+    ratio: Ratio | None,
+    axis: float,
+    *,
+    training: str,
+    differs: bool,
+    baseline: bool,
+    predicted_rate: float | None,
+    predicted: str,
+) -> Row:
+    """One variant in the table.
+
+    Args:
+      label: as it is shown.
+      variant: what was measured.
+      ratio: to the baseline of the table; None where it is the baseline, or not known.
+      axis: the end of the throughput axis, in steps/s.
+      training, differs: whether it trains as the baseline does.
+      baseline: whether it is the baseline.
+      predicted_rate, predicted: steps/s that were predicted, and the words; None and "" where
+        nothing was.
+    """
     half = half_width(variant.low, variant.high)
     known = half is not None
     words = format.rate(variant.steps_per_s, half, unit="").rstrip()
-    predicted = predicted_rate(comparison, ratio)
     rate, plus, rest = words.partition(" ±")
     return Row(
-        label=shown_label(variant.label),
+        label=label,
         rate=rate,
         half=f"±{rest}" if plus else "",
         step_time=format.duration(variant.step_ms_median * 1e6),
-        ratio="baseline" if is_baseline else format.ratio(ratio.ratio if ratio else None),
+        ratio="baseline" if baseline else format.ratio(ratio.ratio if ratio else None),
         interval=format.ratio_range(ratio.low, ratio.high) if ratio else "",
         verdict=VERDICTS.get(ratio.verdict, ratio.verdict) if ratio else "",
         clear=bool(ratio and ratio.verdict in ("faster", "slower")),
         harm=bool(ratio and ratio.verdict == "slower"),
         training=training,
-        differs=bool(failed),
+        differs=differs,
         bar=variant.steps_per_s / axis,
         low=(variant.low if known else variant.steps_per_s) / axis,
         high=(variant.high if known else variant.steps_per_s) / axis,
         memory=_peak(variant),
-        predicted="" if predicted is None or ratio is None else format.ratio(ratio.predicted),
-        predicted_at=None if predicted is None else predicted / axis,
+        predicted=predicted,
+        predicted_at=None if predicted_rate is None else predicted_rate / axis,
     )
+
+
+def training_words(checks: Sequence[Equivalence]) -> str:
+    """Whether a variant trains as its baseline does, in a few words."""
+    failed = [check.kind for check in checks if not check.passed]
+    if failed:
+        return f"not {', not '.join(failed)}"
+    return ", ".join(check.kind for check in checks) or "not checked"
 
 
 def _peak(variant: MeasuredVariant) -> str:
@@ -205,10 +247,11 @@ def _peak(variant: MeasuredVariant) -> str:
     peaks = np.array(variant.step_peak_bytes, np.float64)
     if not len(peaks):
         return ""
-    words, interval = format.size(float(peaks.mean())), mean_interval(peaks)
-    return (
-        words if interval is None else f"{words} ± {format.size((interval[1] - interval[0]) / 2)}"
-    )
+    mean, interval = float(peaks.mean()), mean_interval(peaks)
+    words = format.size(mean)
+    half = (interval[1] - interval[0]) / 2 if interval else 0.0
+    # What three digits cannot show is left out.
+    return f"{words} ± {format.size(half)}" if half >= _SHOWN_SHARE * mean else words
 
 
 def _caption(comparison: Comparison) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from workbench.core.analysis.critical_path import CriticalPath
 from workbench.viz.critical_path.view import critical_path_view
 from workbench.viz.style import assets
+from workbench.viz.style.fragments import alone, fragment
 
 
 def critical_path_html(path: CriticalPath, step: int | None = None) -> str:
@@ -19,7 +20,11 @@ def critical_path_html(path: CriticalPath, step: int | None = None) -> str:
     Raises:
       OptionError: the trace holds no such step.
     """
+    return alone(critical_path_fragment(path, step), "critical_path")
+
+
+def critical_path_fragment(path: CriticalPath, step: int | None = None) -> str:
+    """The same without style, for a page that has `assets.views_style()`."""
     template = assets.templates().get_template("critical_path/critical_path.html.j2")
     module: Any = template.module
-    shown = module.critical_path(critical_path_view(path, step))
-    return f'<style>{assets.critical_path_style()}</style><div class="wb">{shown}</div>'
+    return fragment(module.critical_path(critical_path_view(path, step)))

@@ -50,9 +50,13 @@ class StepBars:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeRow:
-    """A node on the path, or what is waited for; `source` is a file and line, with its path."""
+    """A node on the path, or what is waited for; `source` is a file and line, with its path.
+
+    `node` is the node's name, "" of a wait that is before no op.
+    """
 
     name: str
+    node: str
     op: str
     kind: str
     family: int
@@ -208,7 +212,9 @@ def _features(path: CriticalPath) -> Table | None:
         for row in shown.to_dict("records")
     )
     heads = ("Table", *parts, "a step", "share")
-    return Table(f"Ops by embedding table, {_mean(path)}", heads, rows)
+    # of all others together there is no name
+    names = (*frame["feature"].iloc[:count].tolist(), *[""] * (len(rows) - count))
+    return Table(f"Ops by embedding table, {_mean(path)}", heads, rows, tables=names)
 
 
 def _lanes(path: CriticalPath) -> Table:
@@ -257,6 +263,7 @@ def _node(row: Mapping[Any, Any]) -> NodeRow:
     source, slack = str(row["source"]), float(row["slack_ns"])
     return NodeRow(
         name=row["name"],
+        node=row["name"] if row["op"] else "",
         op=row["op"],
         kind=row["family"] if ops else row["kind"],
         family=FAMILY_NAMES.index(row["family"]) if ops else colors.WAIT,

@@ -34,6 +34,7 @@ class Bar:
 
     Attributes:
       name: short. more: how many other ops are in it, in words. title: both in full.
+      node: the op that it is named after; "" of a wait.
       family: number of the op family, or colors.WAIT.
       ns: how long it lasts; time: the same in words. left, width: fractions of the step.
       detail: what else is in it, such as "0.6 ms waits"; else empty.
@@ -42,6 +43,7 @@ class Bar:
     name: str
     more: str
     title: str
+    node: str
     family: int
     ns: int
     time: str
@@ -91,12 +93,14 @@ def _bar(chain: _Chain, group: Group, begin: int) -> Bar:
     side = "in the stage" if group.kind >= _OF_STAGE else ""
     kind = group.kind % _OF_STAGE if group.kind != FILLER else CONTROL
     waits = kind >= colors.WAIT
-    name, more, title = _wait_words(chain, group) if waits else _op_words(chain, group)
+    node = "" if waits else _longest_op(chain, group)
+    name, more, title = _wait_words(chain, group) if waits else _op_words(chain, group, node)
     whole = chain.step.duration_ns
     return Bar(
         name=name,
         more=more,
         title=title,
+        node=node,
         family=colors.WAIT if waits else kind,
         ns=group.duration,
         time=format.duration(group.duration),
@@ -118,11 +122,16 @@ def _rest(group: Group, waits: bool) -> str:
     return f"{format.duration(other)} {'ops' if waits else 'waits'}"
 
 
-def _op_words(chain: _Chain, group: Group) -> tuple[str, str, str]:
-    """The op of the bar's family that takes longest, and how many others there are."""
+def _longest_op(chain: _Chain, group: Group) -> str:
+    """The op of the bar's family that takes longest."""
     segments, own = chain.of(group)
     sums = np.bincount(segments["node"].to_numpy()[own], segments["dur_ns"].to_numpy()[own])
-    name = str(chain.nodes["name"].iloc[int(sums.argmax())])
+    return str(chain.nodes["name"].iloc[int(sums.argmax())])
+
+
+def _op_words(chain: _Chain, group: Group, name: str) -> tuple[str, str, str]:
+    """An op of the bar, and how many others there are."""
+    segments, _ = chain.of(group)
     ops = segments[(segments["kind"] == SEGMENT_KINDS[OP]).to_numpy(bool)]
     filler = chain.nodes["op"].isin(FILLER_OPS).to_numpy(bool)[ops["node"].to_numpy()]
     others = int(ops[~filler]["event"].nunique()) - 1

@@ -9,20 +9,36 @@ from workbench.core.analysis.findings.finding import Findings
 from workbench.experiments.comparison.findings import ComparedFindings
 from workbench.viz.findings.view import FindingsView, compared_views, findings_view
 from workbench.viz.style import assets
+from workbench.viz.style.fragments import alone, fragment
 
 
 def findings_html(findings: Findings) -> str:
     """The findings of one trace."""
-    return _html([findings_view(findings)])
+    return alone(findings_fragment(findings), "findings")
+
+
+def findings_fragment(findings: Findings) -> str:
+    """The same without style, for a page that has `assets.views_style()`."""
+    return _fragment([findings_view(findings)])
 
 
 def compared_findings_html(compared: ComparedFindings) -> str:
     """The findings of each variant, below its label."""
-    return _html(compared_views(compared))
+    return alone(compared_findings_fragment(compared), "findings")
 
 
-def _html(views: Sequence[FindingsView]) -> str:
+def compared_findings_fragment(compared: ComparedFindings, label: str | None = None) -> str:
+    """The same without style, for a page that has `assets.views_style()`.
+
+    Args:
+      compared: the findings.
+      label: shows those of this variant alone.
+    """
+    labels = [each for each, _ in compared.variants]
+    views = compared_views(compared)
+    return _fragment([v for each, v in zip(labels, views, strict=True) if label in (None, each)])
+
+
+def _fragment(views: Sequence[FindingsView]) -> str:
     module: Any = assets.templates().get_template("findings/findings.html.j2").module
-    style = assets.page_style() + (assets.STATIC / "findings/findings.css").read_text("utf-8")
-    shown = "".join(str(module.findings(view)) for view in views)
-    return f'<style>{style}</style><div class="wb wbf">{shown}</div>'
+    return fragment("".join(str(module.findings(view)) for view in views), "wbf")

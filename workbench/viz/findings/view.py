@@ -26,6 +26,7 @@ class Row:
       toggle: what to switch on; "" where only a change of code helps.
       gain: what that gives at most; "" where the trace cannot tell.
       names, sources: nodes, and lines of the user's code.
+      nodes: the names, among these and in the evidence, that are of nodes.
     """
 
     cost: str
@@ -38,6 +39,7 @@ class Row:
     gain: str
     names: tuple[str, ...]
     sources: tuple[str, ...]
+    nodes: frozenset[str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,6 +128,7 @@ def _row(finding: Finding, bar: float) -> Row:
         gain="" if gain is None else f"at most {format.duration(gain)} a step",
         names=tuple(plain(name) for name in finding.nodes[:_MOST_NODES]),
         sources=tuple(plain(line) for line in finding.sources),
+        nodes=frozenset(name for name in finding.nodes if plain(name) == name),
     )
 
 

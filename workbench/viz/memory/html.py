@@ -7,11 +7,15 @@ from typing import Any
 from workbench.core.analysis.memory.memory import Memory
 from workbench.viz.memory.view import memory_view
 from workbench.viz.style import assets
+from workbench.viz.style.fragments import alone, fragment
 
 
 def memory_html(memory: Memory) -> str:
     """Sentence, curve and tables of a trace's memory, with their own style."""
+    return alone(memory_fragment(memory), "critical_path", "memory")
+
+
+def memory_fragment(memory: Memory) -> str:
+    """The same without style, for a page that has `assets.views_style()`."""
     module: Any = assets.templates().get_template("memory/memory.html.j2").module
-    own = (assets.STATIC / "memory/memory.css").read_text("utf-8")
-    style = f"<style>{assets.critical_path_style()}{own}</style>"
-    return f'{style}<div class="wb">{module.memory(memory_view(memory))}</div>'
+    return fragment(module.memory(memory_view(memory)))

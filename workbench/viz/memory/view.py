@@ -127,6 +127,7 @@ def _nodes(memory: Memory) -> Table:
         f"By node{more}",
         ("Node", "Op", "Runs or items", "At the peak", "Share"),
         tuple(zip(*(column.tolist() for column in columns), strict=True)),
+        nodes=tuple(shown["name"].where(shown["op"] != "", "")),
     )
 
 

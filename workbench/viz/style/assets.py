@@ -39,6 +39,7 @@ PARTS = (
     "shared/dom.js",
     "timeline/control/hover.js",
     "timeline/control/search.js",
+    "timeline/control/nodes.js",
     "timeline/control/table.js",
     "timeline/control/pointer.js",
     "timeline/control/keys.js",
@@ -51,7 +52,9 @@ BOUNDARY_PARTS = (
     "shared/unpack.js",
     "shared/theme.js",
     "shared/dom.js",
-    "boundary/focus.js",
+    "shared/focus.js",
+    "boundary/key_words.js",
+    "boundary/holding.js",
     "boundary/box.js",
     "boundary/cut.js",
     "boundary/flow.js",
@@ -60,18 +63,49 @@ BOUNDARY_PARTS = (
     "boundary/refusals.js",
     "boundary/move.js",
     "boundary/mount.js",
+    "boundary/embed.js",
 )
+# The views that have rules of their own, beside the timeline and the boundary.
+VIEWS = (
+    "critical_path",
+    "alignment",
+    "embedding_lens",
+    "findings",
+    "memory",
+    "predictions",
+    "search",
+)
+# What links views that stand beside each other; a page adds it where it has several.
+LINKING_PARTS = ("shared/focus.js", "shared/linking.js")
 _BOTH = (*PARTS, *(part for part in BOUNDARY_PARTS if part not in PARTS))
+PANEL_PARTS = tuple(
+    dict.fromkeys(
+        [
+            *_BOTH,
+            *LINKING_PARTS,
+            "panel/setting.js",
+            "panel/toggles.js",
+            "panel/panes.js",
+            "panel/mount.js",
+            "panel/embed.js",
+        ]
+    )
+)
 # What opens the page of a notebook's frame, and what the page adds to the report's parts.
 OPENING_PARTS = ("shared/unpack.js", "notebook/frame_open.js")
 FRAME_PARTS = ("notebook/frame.js",)
-_TIMELINE_END = "export { mount, mountAll };\n"
+_TIMELINE_END = "export { mount, mountAll };\nexport default { render: renderWidget };\n"
 _BOUNDARY_END = "export { mountBoundary };\nexport default { render: renderBoundary };\n"
+_PANEL_END = "export default { render: renderPanel };\n"
+_PANEL_PAGE_END = "mountPanels();\n"
 _REPORT_END = "mountAll();\nmountBoundaries();\n"
 _OPENING_END = "openFrame();\n"
-_FRAME_END = "showFrame();\n"
+_FRAME_END = "showFrame([mountAll, mountBoundaries]);\n"
+_PANEL_FRAME_END = "showFrame([mountPanels]);\n"
 _EXPORT = re.compile(r"^export (?=(async )?(function|const) )", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
+_ROOT = re.compile(r"\.wb(?![\w-])")
+_NOT_IN_A_SCRIPT = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _DARK = """\
 --wb-bg:var(--jp-layout-color0,#111);--wb-up:var(--jp-layout-color1,#212121);
@@ -81,6 +115,12 @@ _DARK = """\
 --wb-line:var(--jp-border-color2,#424242);--wb-line2:var(--jp-border-color1,#616161);
 --wb-acc:var(--jp-brand-color1,#2196f3);--wb-on:#111;--wb-bad:var(--jp-error-color1,#f44336);
 color-scheme:dark;"""
+# pages of notebooks that tell their theme, whatever the system prefers; as in shared/theme.js
+_THEMED = "[data-jp-theme-light] *, [data-vscode-theme-kind] *, html[theme] *"
+_DARK_PAGES = (
+    ':is([data-jp-theme-light="false"], [data-vscode-theme-kind$="dark"],'
+    ' [data-vscode-theme-kind$="high-contrast"], html[theme="dark"])'
+)
 # on paper no theme of the notebook counts
 _PAPER = """\
 --wb-bg:#fff;--wb-up:#fff;--wb-well:#f5f5f5;--wb-ink:#000;--wb-ink2:#555;--wb-line:#ddd;
@@ -112,6 +152,21 @@ def frame_script() -> str:
     return _joined(_read((*_BOTH, *FRAME_PARTS)), _FRAME_END)
 
 
+def panel_script() -> str:
+    """The panel as one ES module: anywidget's default."""
+    return _joined(_read(PANEL_PARTS), _PANEL_END)
+
+
+def panel_page_script() -> str:
+    """The panel as one module; its last line mounts every panel of the page."""
+    return _joined(_read(PANEL_PARTS), _PANEL_PAGE_END)
+
+
+def panel_frame_script() -> str:
+    """The panel as one module for the page of a notebook's frame."""
+    return _joined(_read((*PANEL_PARTS, *FRAME_PARTS)), _PANEL_FRAME_END)
+
+
 def opening_script() -> str:
     """The small module that unpacks the page of a frame."""
     return _joined(_read(OPENING_PARTS), _OPENING_END)
@@ -124,7 +179,7 @@ def style() -> str:
 
 def boundary_style() -> str:
     """The same, with the rules of the boundary."""
-    return style() + (STATIC / "boundary/boundary.css").read_text("utf-8")
+    return style() + _sheets("boundary/boundary.css")
 
 
 def require_id(element_id: str) -> None:
@@ -140,11 +195,12 @@ def require_id(element_id: str) -> None:
 
 
 def json_script(value: Any) -> str:
-    """A value as JSON that may stand inside a `<script>` element: nothing in it can end it."""
+    """A value as JSON that may stand inside a `<script>` element: nothing in it can end it.
+
+    Bytes of a file name that are no text stand in Python as lone surrogates; UTF-8 has none.
+    """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return _NOT_IN_A_SCRIPT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def image_html(svg: str, alt: str) -> str:
@@ -170,8 +226,9 @@ def _joined(parts: tuple[str, ...], end: str) -> str:
 def _styled(sheet: str) -> str:
     dark = _DARK + colors.css("dark")
     dark_rules = (
-        f"@media (prefers-color-scheme: dark) {{ .wb:not([data-wb-theme]) {{ {dark} }} }}\n"
-        f'.wb[data-wb-theme="dark"] {{ {dark} }}\n'
+        "@media (prefers-color-scheme: dark) {"
+        f" .wb:not([data-wb-theme], {_THEMED}) {{ {dark} }} }}\n"
+        f'.wb[data-wb-theme="dark"], {_DARK_PAGES} .wb:not([data-wb-theme]) {{ {dark} }}\n'
         f"@media print {{ .wb.wb {{ {_PAPER}{colors.css('light')} }} }}\n"
         f".wb.wb-print {{ {_PAPER}{colors.css('light')} }}"
     )
@@ -181,18 +238,51 @@ def _styled(sheet: str) -> str:
         ".wb canvas { forced-color-adjust: none; } }"
     )
     light = f".wb {{ {colors.css('light')} }}\n"
-    return light + sheet.replace("/*DARK*/", dark_rules).replace("/*FORCED*/", forced)
+    return _above(light + sheet.replace("/*DARK*/", dark_rules).replace("/*FORCED*/", forced))
+
+
+def _above(sheet: str, by: int = 1) -> str:
+    """The same rules, each above any that a notebook's page has for classes and elements.
+
+    Outputs of a notebook have a sheet each: rules of one view stand above what all views share,
+    by one more, so that the sheet of a later output changes nothing.
+    """
+    return _ROOT.sub(f":is(.wb,{'#wb' * by})", sheet)
 
 
 def page_style() -> str:
     """Style of timelines, boundaries and reports together."""
-    return boundary_style() + (STATIC / "report/report.css").read_text("utf-8")
+    return boundary_style() + _sheets("shared/views.css", "report/report.css")
 
 
-def critical_path_style() -> str:
-    """Style of a critical path: palette, tokens and tables, and its own rules."""
-    sheets = ("report/report.css", "critical_path/critical_path.css")
-    return style() + "".join((STATIC / sheet).read_text("utf-8") for sheet in sheets)
+def panel_style() -> str:
+    """Style of the panel and of every view that it shows."""
+    return views_style() + _sheets("panel/panel.css")
+
+
+def view_style(*views: str) -> str:
+    """Style of some views alone: palette, tokens and tables, and the rules of each.
+
+    Args:
+      *views: of VIEWS.
+    """
+    return style() + _sheets("shared/views.css") + _own(views)
+
+
+def views_style() -> str:
+    """Style of all views, for a page or a panel that shows several; nothing in it is of a page.
+
+    Every rule is about what stands in an element of the class "wb".
+    """
+    return boundary_style() + _sheets("shared/views.css") + _own(VIEWS)
+
+
+def _sheets(*sheets: str) -> str:
+    return _above("".join(_read(sheets)))
+
+
+def _own(views: Sequence[str]) -> str:
+    return _above("".join(_read([f"{view}/{view}.css" for view in views])), by=2)
 
 
 @functools.lru_cache(maxsize=1)

@@ -17,7 +17,7 @@ import pandas as pd
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors, format
 from workbench.viz.timeline.columns import Columns, columns_of
-from workbench.viz.timeline.data import TimelineData, timeline_data
+from workbench.viz.timeline.data import SPECIAL, TimelineData, timeline_data
 from workbench.viz.timeline.gaps import GAP_NAMES
 from workbench.viz.timeline.lanes import Lane
 from workbench.viz.timeline.sentence import sentence, tracer_notice
@@ -84,6 +84,7 @@ class TimelineView:
             "shown": self.scale.shown_ns if self.scale else 0,
             "families": [[f.name, f.code, f.pattern] for f in colors.FAMILIES],
             "gapNames": list(GAP_NAMES),
+            "nodeNames": self.path_names - len(SPECIAL),
             "pathNames": self.path_names,
             "lanes": [dataclasses.asdict(lane) for lane in self.lanes],
             "columns": [list(column) for column in self.columns.layout],

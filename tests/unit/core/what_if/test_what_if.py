@@ -23,7 +23,7 @@ from workbench.core.what_if import what_if as what_if_module
 from workbench.core.what_if.predictions import Predictions
 from workbench.core.what_if.scenario import GraphKey, Scenario
 from workbench.core.what_if.traced_graph import traced_graph, uncut
-from workbench.core.what_if.what_if import KnownGraph, what_if
+from workbench.core.what_if.what_if import KnownGraph, predictor, what_if
 from workbench.errors import OptionError, TraceError
 
 FUSED = MODEL.replace("hash = String", "other = String").replace("read, hash", "read, other")
@@ -217,3 +217,18 @@ def test_the_graph_of_a_staged_trace_is_not_what_ran():
     staged = timed_trace(STEP[2:], {"input": STEP[:2]})
     with pytest.raises(TraceError, match="the trace has a stage"):
         traced_graph(dataclasses.replace(staged, edges=edges))
+
+
+def test_one_setting_after_the_other_gives_what_all_at_once_do():
+    graphs = {
+        GraphKey(): KnownGraph(boundary=boundary(MODEL)),
+        GraphKey(staged=True): KnownGraph(boundary=boundary(STAGED)),
+    }
+    two = Scenario(optimizations=Optimizations(stage=StageOptions(num_threads=2, capacity=2)))
+    settings = [ON_STAGE, two, ON_SMART, ON_COST_MODEL, dataclasses.replace(ON_STAGE, cores=4)]
+    made = predictor(traced(), Scenario(), graphs)
+    for setting in [*settings, *reversed(settings)]:
+        fresh = what_if(traced(), Scenario(), graphs, [setting])
+        assert made.answer(setting) in fresh.found
+    assert made.answer(two) is made.answer(two)
+    assert made.answer(ON_FUSED).reason == "the program's graph for it is not known"

@@ -41,7 +41,7 @@ def test_an_alignment_as_text():
         "beside the path are not in it.\n"
         "\n"
         "Op time of nodes in a step, wherever they ran; of a stage, in one of its runs:\n"
-        "Node            op              became  All off   Stage  difference  on the path\n"
+        "Node  op            became              All off   Stage  difference  on the path\n"
         "read  ReaderReadV2  moved to the stage   4.0 ms  4.0 ms        0 ms      −4.0 ms\n"
         "\n"
         "The two traces:\n"

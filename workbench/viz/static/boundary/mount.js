@@ -1,7 +1,5 @@
 // Puts one boundary into an element: builds the parts, wires them, undoes all when the signal aborts.
 const BOUNDARY_VERSION = 4;
-// a kernel that says nothing for so long is gone, or busy for longer than one waits
-const KERNEL_MS = 5000;
 
 function titled(title, ...children) {
   return element(
@@ -27,6 +25,7 @@ function newBoundaryState(view) {
     box: firstBox(view),
     row: -1,
     inTable: false,
+    node: "",
     reasons: new Set(),
     cause: -1,
     query: "",
@@ -79,7 +78,11 @@ function markPicked(parts, state) {
   rove(parts.boxes, ".wbb-pick");
 }
 
-function boundaryController(root, parts, state, onSelect) {
+function boundaryController(root, parts, state, onSelect, onNode) {
+  const picked = (name) => {
+    onSelect(name);
+    onNode(nodeOfPick(state.view, state.box, state.row));
+  };
   const show = () => {
     markPicked(parts, state);
     if (parts.rows) fillRefusals(parts, state);
@@ -96,20 +99,20 @@ function boundaryController(root, parts, state, onSelect) {
     // once more: its answer goes
     pickBox(place) {
       const again = state.box === place && !state.inTable && state.row < 0;
-      Object.assign(state, { box: again ? -1 : place, row: -1, inTable: false });
+      Object.assign(state, { box: again ? -1 : place, row: -1, inTable: false, node: "" });
       tell()();
-      onSelect(again ? "" : state.view.boxes[place].title);
+      picked(again ? "" : state.view.boxes[place].title);
     },
     // a row of the table, or one of those that a box's answer lists
     pickRow(place, inTable) {
       const alone = state.view.boxes.findIndex((one) => one.rows.length === 1 && one.rows[0] === place);
-      Object.assign(state, { box: inTable ? alone : state.box, row: place, inTable });
+      Object.assign(state, { box: inTable ? alone : state.box, row: place, inTable, node: "" });
       const reveal = tell();
       // what was clicked has been filled again
       const holder = inTable ? parts.rows : parts.answer;
       focusOn(holder.querySelector(`[data-row="${place}"]`));
       reveal();
-      onSelect(state.view.rows[place].names[0]);
+      picked(state.view.rows[place].names[0]);
     },
     pickCause(place) {
       state.cause = state.cause === place ? -1 : place;
@@ -145,7 +148,33 @@ function boundaryController(root, parts, state, onSelect) {
       Object.assign(state, row >= 0 ? { row, box: -1, inTable: true } : { row, box, inTable: false });
       show();
     },
+    // Picks the box that holds a graph node, opened as far as the node, or its row; "" clears. Tells
+    // nobody. Returns whether the node is there; where it is not, nothing is picked.
+    selectNode(name, { reveal = false } = {}) {
+      const { view } = state;
+      const place = name ? placeOfNode(view, name) : null;
+      const boxes = place ? place.boxes : [];
+      const box = boxes.length ? boxes[0] : -1;
+      const row = place && (box < 0 || view.boxes[box].rows.includes(place.row)) ? place.row : -1;
+      for (const inner of boxes.slice(1, -1)) state.opened.add(inner);
+      Object.assign(state, { box, row, inTable: box < 0 && row >= 0, node: place ? name : "" });
+      const answer = show();
+      if (parts.boxes) showBox(parts, box);
+      if (answer && reveal) answer.scrollIntoView({ block: "nearest", inline: "nearest" });
+      return place !== null;
+    },
   };
+}
+
+// a box in view within the frame of the picture; the page stays where it is
+function showBox(parts, place) {
+  const pick = parts.boxes.querySelector(`[data-box="${place}"]`);
+  if (!pick) return;
+  const { offsetLeft: left, offsetWidth: width } = pick.parentElement;
+  const { scrollLeft, clientWidth } = parts.frame;
+  if (left < scrollLeft || left + width > scrollLeft + clientWidth) {
+    parts.frame.scrollLeft = left - (clientWidth - width) / 2;
+  }
 }
 
 function watchClicks(root, view, signal) {
@@ -225,8 +254,13 @@ function watchBoundaryPage(root, view, signal) {
 
 //   content: what BoundaryView.to_json returned. signal: ends every subscription.
 //   onSelect: called with the name of what was picked. onCut: called with the leaves of a new cut.
+//   onNode: called with the graph node that was picked, "" for a group of nodes and for nothing.
 //   ask: asks the kernel what a cut is predicted to give, by its leaves; null without a kernel.
-export function mountBoundary(root, content, { signal, onSelect = () => {}, onCut = () => {}, ask = null }) {
+export function mountBoundary(
+  root,
+  content,
+  { signal, onSelect = () => {}, onNode = () => {}, onCut = () => {}, ask = null },
+) {
   // first, so that what cannot be read leaves the element as it was
   if (content.version !== BOUNDARY_VERSION) {
     throw new Error(
@@ -238,7 +272,7 @@ export function mountBoundary(root, content, { signal, onSelect = () => {}, onCu
   root.dataset.wbTheme = prefersDark() ? "dark" : "light";
   const state = newBoundaryState(content);
   const parts = buildBoundary(root, state);
-  const view = boundaryController(root, parts, state, onSelect);
+  const view = boundaryController(root, parts, state, onSelect, onNode);
   if (content.flow) {
     const again = (leaves) => {
       if (!state.inTable) placeAnswer(parts, state);
@@ -278,80 +312,4 @@ function watchInside(parts, state, move, signal) {
     else if (inside) state.opened.delete(Number(inside));
   };
   parts.answer.addEventListener("toggle", onToggle, { signal, capture: true });
-}
-
-async function unpacked(bytes) {
-  return JSON.parse(new TextDecoder().decode(await inflate(bytes)));
-}
-
-// Mounts every boundary of a report. The page stays as it is where one cannot be drawn.
-export async function mountBoundaries(page = document) {
-  const views = [];
-  for (const root of page.querySelectorAll("[data-wb-boundary]")) {
-    try {
-      const packed = page.getElementById(`${root.dataset.wbBoundary}-data`).textContent;
-      const { signal } = new AbortController();
-      const still = [...root.childNodes];
-      views.push(mountBoundary(root, await unpacked(fromBase64(packed)), { signal }));
-      keepForPaper(root, still);
-    } catch (error) {
-      root.append(element("p", { class: "wb-quiet", role: "status" }, error.message));
-    }
-  }
-  return views;
-}
-
-// One widget view of a notebook.
-export async function renderBoundary({ model, el }) {
-  const life = new AbortController();
-  const root = document.createElement("div");
-  el.append(root);
-  let own = false;
-  const onSelect = (name) => {
-    own = true;
-    model.set("selected", name);
-    model.save_changes();
-    own = false;
-  };
-  const packed = model.get("packed");
-  const bytes = new Uint8Array(packed.buffer || packed, packed.byteOffset || 0, packed.byteLength);
-  // one question at a time, then the newest: a drag asks faster than a kernel answers
-  let waiting = null;
-  let next = null;
-  let patience = 0;
-  const ask = (leaves) => {
-    next = leaves;
-    if (waiting) return;
-    [waiting, next] = [next, null];
-    model.send({ ask: waiting });
-    clearTimeout(patience);
-    patience = setTimeout(() => view.move.unanswered(), KERNEL_MS);
-  };
-  const onCut = (leaves) => {
-    model.set("ahead", leaves);
-    model.save_changes();
-  };
-  const view = mountBoundary(root, await unpacked(bytes), { signal: life.signal, onSelect, onCut, ask });
-  hideStill(model.get("still"), life.signal);
-  const onMessage = ({ told, final }) => {
-    clearTimeout(patience);
-    if (told) view.move.told(told);
-    if (!final) return;
-    waiting = null;
-    if (next) ask(next);
-    else if (!told) view.move.unanswered();
-  };
-  model.on("msg:custom", onMessage);
-  const onSelected = () => {
-    if (!own && model.get("selected")) view.select(model.get("selected"));
-  };
-  model.on("change:selected", onSelected);
-  onSelected();
-  return () => {
-    clearTimeout(patience);
-    life.abort();
-    model.off("change:selected", onSelected);
-    model.off("msg:custom", onMessage);
-    root.remove();
-  };
 }

@@ -6,8 +6,10 @@ function headRow(heads) {
   return element("thead", {}, element("tr", {}, ...cells));
 }
 
-function scrolled(table) {
-  return element("div", { class: "wbb-scroll" }, table);
+// what holds nothing to focus is a tab stop itself, with a label, so that keys can scroll it
+function scrolled(table, label = null) {
+  const stop = label ? { tabindex: "0", role: "group", "aria-label": label } : {};
+  return element("div", { class: "wbb-scroll", ...stop }, table);
 }
 
 export function cutElement({ caption, rows, more }) {
@@ -33,7 +35,7 @@ export function cutElement({ caption, rows, more }) {
     headRow([["Values"], ["Tensors", true], ["Type"], ["Read by"]]),
     element("tbody", {}, ...body),
   );
-  const parts = [scrolled(made)];
+  const parts = [scrolled(made, caption)];
   if (more) parts.push(element("p", { class: "wb-quiet" }, `and ${more} more kinds`));
   return element("div", {}, ...parts);
 }
@@ -75,6 +77,7 @@ export function candidatesElement(candidates) {
       headRow(heads),
       element("tbody", {}, ...rows),
     ),
+    "Predicted time of a step",
   );
 }
 

@@ -84,7 +84,8 @@ function insideElements(state, place) {
       item.append(element("label", { class: "wbb-inside-tick" }, tick));
     }
     const facts = [box.about, box.time].filter(Boolean).join(", ");
-    item.append(element("span", { class: "wb-mono" }, ...breakable(box.label)), element("span", { class: "wb-quiet" }, ` ${facts}`));
+    const here = state.node && box.nodes.includes(state.node) ? " wbb-here" : "";
+    item.append(element("span", { class: `wb-mono${here}` }, ...breakable(box.label)), element("span", { class: "wb-quiet" }, ` ${facts}`));
     if (box.boxes.length) {
       const more = element("details", { "data-inside": one }, element("summary", {}, item.textContent));
       if (state.opened.has(one)) more.open = true;

@@ -22,7 +22,8 @@ function followNotebook(notebook, page, signal) {
   watchTheme(signal, follow, notebook);
 }
 
-export async function showFrame(page = document) {
+// mounts: what brings the views of the page to life, each to the list of those that stand
+export async function showFrame(mounts, page = document) {
   // null where the notebook's page is another origin's: then its still picture stays
   const frame = window.frameElement;
   if (!frame) return;
@@ -36,8 +37,8 @@ export async function showFrame(page = document) {
   };
   paint();
   watchTheme(signal, paint);
-  const views = [...(await mountAll(page)), ...(await mountBoundaries(page))];
-  const wanted = page.querySelectorAll("[data-wb-timeline], [data-wb-boundary]").length;
+  const wanted = page.querySelectorAll("[data-wb-timeline], [data-wb-boundary], [data-wb-panel]").length;
+  const views = (await Promise.all(mounts.map((each) => each(page)))).flat();
   if (views.length < wanted) return;
   const fit = () => {
     frame.style.height = `${page.body.offsetHeight}px`;

@@ -46,14 +46,12 @@ export function suppressShortcuts(root, signal) {
   root.addEventListener("focusin", (event) => suppress(event.target), { signal });
 }
 
-// A widget's still picture is an output of its own: hidden while a view of the widget lives.
+// A widget's still picture is an output of its own, hidden while a view of the widget lives. By a
+// rule: an output that is shown anew is another element.
 export function hideStill(name, signal) {
-  for (const still of document.getElementsByClassName(name)) {
-    still.hidden = true;
-    signal.addEventListener("abort", () => {
-      still.hidden = false;
-    });
-  }
+  const rule = element("style", {}, `.${CSS.escape(name)} { display: none; }`);
+  document.head.append(rule);
+  signal.addEventListener("abort", () => rule.remove());
 }
 
 // The still picture of a mounted view stays in the page, hidden, and is what gets printed: a canvas

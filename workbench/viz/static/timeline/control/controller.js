@@ -71,6 +71,14 @@ export function newController(s, parts, signal, onSelect) {
       invalidate();
       if (tell) onSelect(i);
     },
+    // The span of a graph node in the step that is shown, else the nearest; "" clears. Tells nobody.
+    // Returns whether the node is there; where it is not, nothing is selected.
+    selectNode(name, { reveal = false } = {}) {
+      const middle = (s.window[0] + s.window[1]) / 2;
+      const i = name && !s.model.pending ? spanOfNode(s.model, name, s.step, middle) : -1;
+      view.select(i, { reveal, tell: false });
+      return i >= 0;
+    },
     click(x, y) {
       const t = s.window[0] + (x - GUTTER) / s.scale;
       const k = stepAt(s, t);

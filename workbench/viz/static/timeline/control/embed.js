@@ -77,5 +77,3 @@ export async function mountAll(page = document) {
   }
   return views;
 }
-
-export default { render: renderWidget };

@@ -81,7 +81,7 @@ function fillTools(parts, view, header, signal) {
     toggle("Table", "table", false),
     button("−", () => view.zoom(1 / 0.6), signal, { "aria-label": "Zoom out" }),
     button("+", () => view.zoom(0.6), signal, { "aria-label": "Zoom in" }),
-    button("All", () => view.showAll(), signal, { "aria-label": "Show the whole trace" }),
+    button("All", () => view.showAll(), signal, { "aria-label": "All: show the whole trace" }),
   );
 }
 
@@ -183,7 +183,8 @@ function watchPage(root, view, parts, header, signal) {
 // Mounts a timeline. Without a buffer its frame and lane names stand at once; setData fills in.
 //   header: what TimelineView.to_json_header made. buffer: an ArrayBuffer, or null.
 //   signal: ends every subscription. onSelect: called with the index of the selected span, or -1.
-export function mount(root, header, buffer, { signal, onSelect = () => {} }) {
+//   onNode: called with the name of its graph node, "" where it is of none and where it was cleared.
+export function mount(root, header, buffer, { signal, onSelect = () => {}, onNode = () => {} }) {
   // first, so that what cannot be read leaves the element as it was
   const model = decode(header, buffer);
   root.classList.add("wb", "wb-timeline");
@@ -191,7 +192,11 @@ export function mount(root, header, buffer, { signal, onSelect = () => {} }) {
   root.dataset.wbTheme = prefersDark() ? "dark" : "light";
   const theme = readTheme(root, header.families);
   const parts = buildParts(root, header, theme);
-  const view = newController(newState(model, theme), parts, signal, onSelect);
+  const tell = (i) => {
+    onSelect(i);
+    onNode(nodeOf(view.state.model, i));
+  };
+  const view = newController(newState(model, theme), parts, signal, tell);
   parts.describe = describer(parts, () => view, signal);
   parts.describe(-1);
   fillTools(parts, view, header, signal);

@@ -1,0 +1,19 @@
+"""Any setting of the panel's toggles."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from workbench.viz.panel.settings.setting import CHOICES, PanelSetting
+
+numbers = st.integers(0, 4)
+settings = st.builds(
+    PanelSetting,
+    **{name: st.sampled_from(values) for name, values in CHOICES.items()},
+    capacity=numbers,
+    threads=numbers,
+    thread_pool=st.booleans(),
+    inter_op_threads=numbers,
+    intra_op_threads=numbers,
+    batch_size=st.sampled_from([0, 64, 1024]),
+)

@@ -1,0 +1,57 @@
+import { decode, laneOf, pathOrder } from "joined/timeline.js";
+import { describe, expect, test } from "vitest";
+import { modelOf, packed, views } from "./models.js";
+
+const NAMES = Object.keys(views.timelines);
+
+describe.each(NAMES)("a packed view: %s", (name) => {
+  test("has spans in order that do not overlap", () => {
+    const { lanes, start, dur } = modelOf(name);
+    for (const lane of lanes.filter(({ kind }) => kind !== "buffer")) {
+      for (let i = lane.first + 1; i < lane.first + lane.count; i++) {
+        expect(start[i]).toBeGreaterThanOrEqual(start[i - 1] + dur[i - 1]);
+      }
+    }
+  });
+
+  test("has a name, an op and a lane for each span", () => {
+    const model = modelOf(name);
+    for (const i of model.start.keys()) {
+      expect(model.names[model.name[i]]).toBeTruthy();
+      const lane = model.lanes[laneOf(model, i)];
+      expect(i).toBeGreaterThanOrEqual(lane.first);
+      expect(i).toBeLessThan(lane.first + lane.count);
+    }
+    expect(laneOf(model, model.start.length)).toBe(-1);
+  });
+
+  test("has the ops of its path by time", () => {
+    const model = modelOf(name);
+    if (!model.critical) return;
+    const starts = pathOrder(model).map((i) => model.start[i]);
+    expect(starts).toEqual(starts.toSorted((a, b) => a - b));
+    expect(starts.length).toBe(model.critical.filter(Boolean).length);
+  });
+
+  test("has lanes and steps before its data is there", () => {
+    const { header, buffer } = packed(name);
+    const early = decode(header);
+    expect(early.pending).toBe(true);
+    expect(early.lanes).toEqual(decode(header, buffer).lanes);
+    expect(early.start.length).toBe(0);
+  });
+});
+
+test("times are those of the trace", () => {
+  const { names, name, start, dur } = modelOf("by hand");
+  const found = [...start.keys()].map((i) => [names[name[i]], start[i] / 1e6, dur[i] / 1e6]);
+  expect(found).toEqual(
+    expect.arrayContaining([["lookup", 5, 3], ["gradients/top/MatMul", 9, 1], ["wait in take", 1, 4]]),
+  );
+});
+
+test("another format and short data are refused", () => {
+  const { header, buffer } = packed("by hand");
+  expect(() => decode({ ...header, version: 9 }, buffer)).toThrow("Timeline format 9; this page reads 2.");
+  expect(() => decode(header, buffer.slice(0, 8))).toThrow(`has 8 of ${header.bytes} bytes`);
+});

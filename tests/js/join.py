@@ -1,0 +1,93 @@
+"""Writes what the tests of the scripts read: shipped modules with all their names, and views."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import itertools
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.builders.plans import towers
+from tests.builders.timelines import TRACE
+from tests.builders.traces import staged_trace, unstaged_trace
+from workbench.core.planning.planner import plan_stages
+from workbench.core.trace.trace import Trace
+from workbench.viz.boundary.view import boundary_view
+from workbench.viz.panel.settings.setting import CHOICES, PanelSetting
+from workbench.viz.style import assets, format
+from workbench.viz.timeline.view import timeline_view
+
+# What stands at the beginning of a line; several constants of one line have capitals.
+_NAMES = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
+_CAPITALS = re.compile(r"\b([A-Z][A-Z_]+) = ")
+_EXPORTED = re.compile(r"^export \{ ([^}]*) \};$", re.MULTILINE)
+_DURATIONS = [
+    *(0, 1, 99, 100, 950, 9_949, 9_950, 99_499, 99_500, 994_999, 995_000, 99_949_999, 99_950_000),
+    *(999_499_999, 999_500_000, 99_949_999_999, 99_950_000_000, 12_345_678_900_000, -1_500_000),
+]
+_INTEGERS = [0, 7, 999, 1000, 1_234_567, -45_000]
+
+
+def main(folder: Path) -> None:
+    """Writes timeline.js, boundary.js, panel.js and views.json into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "timeline.js").write_text(_open(assets.script(), assets.PARTS), "utf-8")
+    (folder / "boundary.js").write_text(
+        _open(assets.boundary_script(), assets.BOUNDARY_PARTS), "utf-8"
+    )
+    (folder / "panel.js").write_text(_open(assets.panel_script(), assets.PANEL_PARTS), "utf-8")
+    (folder / "views.json").write_text(json.dumps(_views()), "utf-8")
+
+
+def _open(script: str, parts: Sequence[str]) -> str:
+    """A module that also exports the names which its parts share."""
+    names: set[str] = set()
+    for part in parts:
+        text = (assets.STATIC / part).read_text("utf-8")
+        names |= set(_NAMES.findall(text))
+        for line in text.splitlines():
+            if line.startswith("const "):
+                names |= set(_CAPITALS.findall(line))
+    for exported in _EXPORTED.findall(script):
+        names -= set(exported.split(", "))
+    return f"{script}export {{ {', '.join(sorted(names))} }};\n"
+
+
+def _views() -> dict[str, Any]:
+    found = towers()
+    ahead = plan_stages(found, include=["tower_0/hash", "tower_1/hash"])
+    return {
+        "timelines": {
+            "staged": _timeline(staged_trace(2)),
+            "unstaged": _timeline(unstaged_trace(2)),
+            "by hand": _timeline(TRACE),
+        },
+        "boundaries": [boundary_view(each).to_json() for each in (found, ahead)],
+        "settings": [[dataclasses.asdict(each), each.key] for each in _settings()],
+        "durations": [[ns, format.duration(ns)] for ns in _DURATIONS],
+        "integers": [[count, format.integer(count)] for count in _INTEGERS],
+    }
+
+
+def _settings() -> Iterator[PanelSetting]:
+    """Settings of every stage, with and without numbers."""
+    for stage, capacity, threads, pool in itertools.product(
+        CHOICES["stage"], (0, 1, 3), (0, 2), (False, True)
+    ):
+        yield PanelSetting(stage=stage, capacity=capacity, threads=threads, thread_pool=pool)
+    yield PanelSetting(fusion="v2", executor="inline", inter_op_threads=4, batch_size=512)
+
+
+def _timeline(trace: Trace) -> dict[str, Any]:
+    view = timeline_view(trace)
+    packed = base64.b64encode(view.columns.buffer()).decode("ascii")
+    return {"header": view.to_json_header(), "blob": packed}
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,220 @@
+"""The panel in a browser without a kernel: tabs, toggles, runs, one selection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ui.panel_pages import (
+    made_up_session,
+    open_panel,
+    show_tab,
+    write_panel_page,
+)
+from tests.ui.watched import Watched
+from workbench.experiments.program.function_program import FunctionProgram
+from workbench.viz.panel.contents import TABS
+from workbench.viz.panel.settings.groups import groups_of
+
+FUNCTION = FunctionProgram(name="step", make=lambda: (None, None))
+# What each tab shows of the first run of the session, by a part of it.
+SHOWN = {
+    "throughput": "table.wbp-runs",
+    "timeline": "canvas.wb-lanes",
+    "boundary": "[data-box]",
+    "path": ".wbc-fall",
+    "findings": ".wb-view",
+    "two_runs": ".wb-sentence",
+    "lens": ".wb-sentence",
+    "memory": ".wb-sentence",
+    "what_if": "table",
+}
+
+
+@pytest.fixture(scope="module")
+def session() -> Any:
+    return made_up_session()
+
+
+@pytest.fixture(scope="module")
+def addresses(session: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The panel of a session, and that of a function."""
+    home: Path = tmp_path_factory.mktemp("panel")
+    return {
+        "first": write_panel_page(home / "first.html", session),
+        "function": write_panel_page(home / "function.html", session, program=FUNCTION),
+    }
+
+
+@pytest.fixture
+def panel(watched: Watched, addresses: dict[str, str]) -> Any:
+    yield open_panel(watched.page, addresses["first"])
+    assert watched.errors == []
+    assert watched.outside() == []
+
+
+def choose(panel: Any, group: str, label: str) -> None:
+    """Clicks one option of a toggle."""
+    panel.locator(f"[data-group={group}] label", has_text=label).click()
+
+
+def summary(panel: Any) -> str:
+    return str(panel.locator(".wbp-sum").inner_text()).replace("\u00a0", " ")
+
+
+def test_every_tab_opens_by_a_click(panel: Any) -> None:
+    assert list(SHOWN) == list(TABS)
+    for key, part in SHOWN.items():
+        pane = show_tab(panel, key)
+        pane.locator(part).first.wait_for()
+        assert panel.locator("[role=tabpanel]:visible").count() == 1
+        assert panel.locator("[aria-selected=true]").inner_text() == TABS[key]
+
+
+def test_arrow_keys_go_from_tab_to_tab(panel: Any) -> None:
+    keys = panel.page.keyboard
+    panel.locator("[data-tab=throughput]").focus()
+    for key in [*list(TABS)[1:], "throughput"]:
+        keys.press("ArrowRight")
+        assert panel.locator(":focus").get_attribute("data-tab") == key
+        panel.locator(f"[data-pane={key}]").locator(SHOWN[key]).first.wait_for()
+    keys.press("ArrowLeft")
+    assert panel.locator(":focus").get_attribute("data-tab") == "what_if"
+    keys.press("Home")
+    assert panel.locator(":focus").get_attribute("data-tab") == "throughput"
+    keys.press("End")
+    assert panel.locator(":focus").get_attribute("data-tab") == "what_if"
+
+
+def test_a_toggle_changes_prediction_and_code_at_once(panel: Any) -> None:
+    assert "This setting, measured" in summary(panel) and "40.0" in summary(panel)
+    choose(panel, "stage", "SmartStage")
+    said = summary(panel)
+    assert "This setting, predicted" in said and "all off" in said
+    chips = panel.locator("[data-group=stage] .wbp-chips").inner_text()
+    assert "predicted +" in chips and "not run" in chips
+    panel.get_by_role("button", name="Copy as Python").click()
+    code = panel.locator("pre.wbp-code").first
+    assert "wb.SmartStageOptions()" in code.inner_text()
+    # another setting has another code, and what is known of it
+    choose(panel, "stage", "Mine")
+    assert code.is_hidden()
+    panel.get_by_role("button", name="Threads: more", exact=True).click()
+    panel.get_by_role("button", name="Capacity: more").click()
+    assert "60.0" in summary(panel) and "1.50× all off" in summary(panel)
+    assert "measured +50" in panel.locator("[data-group=stage] .wbp-chips").inner_text()
+
+
+def test_a_setting_that_is_not_stored_says_so(panel: Any) -> None:
+    panel.get_by_role("button", name="Intra-op threads: more").click()
+    assert "This setting is not stored in the page." in summary(panel)
+    assert panel.get_by_role("button", name="Copy as Python").is_disabled()
+    panel.get_by_role("button", name="Intra-op threads: less").click()
+    assert "40.0" in summary(panel)
+
+
+def test_what_a_program_refuses_is_disabled_and_says_why(
+    watched: Watched, addresses: dict[str, str]
+) -> None:
+    panel = open_panel(watched.page, addresses["function"])
+    own = panel.locator("[data-group=stage] input[value=own]")
+    assert own.is_disabled()
+    stage, *_, batch = groups_of(FUNCTION)
+    reasons = [option.refused for option in stage.options if option.refused]
+    assert len(reasons) == 1
+    assert reasons[0] in panel.locator("[data-group=stage]").inner_text()
+    for button in panel.locator("[data-group=batch_size] button").all():
+        assert button.is_disabled()
+    assert batch.refused in panel.locator("[data-group=batch_size]").inner_text()
+    # a reason is tied to what it is the reason of
+    told = own.evaluate(
+        "(one) => document.getElementById(one.getAttribute('aria-describedby')).textContent"
+    )
+    assert told == reasons[0]
+
+
+def test_options_of_a_stage_wait_for_one(panel: Any) -> None:
+    more = panel.get_by_role("button", name="Capacity: more")
+    assert more.is_disabled()
+    choose(panel, "stage", "Mine")
+    assert more.is_enabled()
+
+
+def test_a_run_and_a_baseline_are_chosen_in_the_table(panel: Any) -> None:
+    table = panel.locator("table.wbp-runs")
+    sentence = panel.locator("[data-pane=throughput] .wb-sentence")
+    assert "All off is the baseline" in sentence.inner_text()
+    table.get_by_role("button", name="My stage").click()
+    panel.locator("[data-run='2'].wbp-on").wait_for()
+    assert "1.50× as fast" in sentence.inner_text()
+    assert panel.get_by_label("Run shown").input_value() == "2"
+    table.get_by_role("radio", name="Compare with run 3").check()
+    panel.get_by_text("2.00× as fast").wait_for()
+    assert "as inline executor" in sentence.inner_text()
+    panel.get_by_label("Run shown").select_option("1")
+    panel.locator("[data-run='1'].wbp-on").wait_for()
+    assert table.get_by_role("radio", name="Compare with run 3").is_checked()
+    assert "1.33×" in table.inner_text()
+
+
+def test_what_is_not_in_the_page_is_said(panel: Any) -> None:
+    panel.get_by_label("Run shown").select_option("3")
+    assert "is not stored in the page" in show_tab(panel, "memory").inner_text()
+
+
+def test_an_op_is_marked_in_every_view(panel: Any) -> None:
+    path = show_tab(panel, "path")
+    path.locator("[data-node=dense]:not([aria-hidden] *)").first.click()
+    assert path.locator(".wb-linked[data-node=dense]").count() >= 1
+    timeline = show_tab(panel, "timeline")
+    assert "dense" in timeline.locator(".wb-about").inner_text()
+    boundary = show_tab(panel, "boundary")
+    assert "dense" in boundary.locator(".wbb-why").inner_text()
+    boundary.locator("[data-box]", has_text="hash").first.click()
+    assert "hash" in boundary.locator(".wbb-why").inner_text()
+    assert "hash" in show_tab(panel, "timeline").locator(".wb-about").inner_text()
+    assert show_tab(panel, "path").locator(".wb-linked[data-node=hash]").count() >= 1
+
+
+def test_what_is_picked_in_the_timeline_stays_where_it_is(panel: Any) -> None:
+    timeline = show_tab(panel, "timeline")
+    canvas = timeline.locator("canvas.wb-lanes")
+    canvas.focus()
+    for _ in range(6):
+        panel.page.keyboard.press("w")
+    before = canvas.evaluate("(one) => one.toDataURL()")
+    box = canvas.bounding_box()
+    canvas.click(position={"x": box["width"] * 0.6, "y": box["height"] - 20})
+    name = timeline.locator(".wb-about").inner_text()
+    assert "Duration" in name
+    # marked there, at most: nothing moved
+    assert canvas.evaluate("(one) => one.toDataURL()") == before
+    panel.page.keyboard.press("Escape")
+    assert show_tab(panel, "path").locator(".wb-linked").count() == 0
+
+
+def test_toggles_fold_into_a_line_where_the_panel_is_narrow(
+    watched: Watched, addresses: dict[str, str]
+) -> None:
+    watched.page.set_viewport_size({"width": 800, "height": 900})
+    panel = open_panel(watched.page, addresses["first"])
+    column = panel.locator(".wbp-left")
+    assert column.is_hidden()
+    edit = panel.get_by_role("button", name="Edit toggles")
+    edit.click()
+    assert column.is_visible()
+    tops = {one.bounding_box()["x"] for one in column.locator(".wbp-group").all()}
+    assert len(tops) == 3
+    choose(panel, "executor", "Inline")
+    assert "Inline executor" in panel.locator(".wbp-brief").inner_text()
+    panel.get_by_role("button", name="Hide toggles").click()
+    assert column.is_hidden()
+
+
+def test_controls_without_a_kernel_say_so(panel: Any) -> None:
+    for name in ("Run again", "Find the best"):
+        assert panel.get_by_role("button", name=name).is_disabled()
+    assert panel.get_by_role("button", name="Report").count() == 0
+    assert "The kernel is not connected. Views still work." in panel.inner_text()

@@ -1,0 +1,104 @@
+"""Which settings are searched, and how the best one is varied."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.errors import OptionError
+from workbench.experiments.search.candidates import refinements, settings_of
+from workbench.experiments.search.expectation import expectations, toggle_count
+
+OFF, STAGE, SMART = Optimizations(), StageOptions(), SmartStageOptions()
+
+
+def labels(toggles, baseline=OFF):
+    found = settings_of(toggles, STAGE, SMART, baseline)
+    return [each.label(in_full=True) for each in found]
+
+
+def test_names_stand_for_their_combinations_and_others_for_themselves():
+    assert labels(["stage", "fused_v2"]) == ["fused V2", "stage", "stage + fused V2"]
+    own = Optimizations(smart_stage=SmartStageOptions(capacity=3))
+    assert labels(["stage+smart_stage", own]) == [
+        "stage + smart stage",
+        "smart stage (capacity 3)",
+    ]
+
+
+def test_threads_and_batches_of_the_baseline_are_those_of_every_combination():
+    baseline = Optimizations(inter_op_threads=2, batch_size=64)
+    (fused,) = settings_of(["fused_v1"], STAGE, SMART, baseline)
+    assert (fused.inter_op_threads, fused.batch_size) == (2, 64)
+
+
+@pytest.mark.parametrize(
+    ("toggles", "said"),
+    [
+        (["stages"], "there is no toggle 'stages'"),
+        (["stage", "fused_v1+fused_v2"], "both versions of fused lookups"),
+        ([], "there is no setting to search among beside the baseline; expected toggles out of"),
+        ([OFF], "there is no setting to search among"),
+        ([Optimizations(batch_size=9)], "setting 'batch 9' has another size of a batch than the"),
+        (
+            [
+                Optimizations(stage=StageOptions(timeout_millis=1)),
+                Optimizations(stage=StageOptions(timeout_millis=2)),
+            ],
+            "two settings are both called 'stage'",
+        ),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(toggles, said):
+    with pytest.raises(OptionError, match=said):
+        settings_of(toggles, STAGE, SMART, OFF)
+
+
+def test_capacities_are_varied_and_threads_where_several_are_allowed():
+    found = refinements(Optimizations(stage=StageOptions(capacity=2)), 2)
+    assert [each.label(in_full=True) for each in found] == [
+        "stage",
+        "stage (capacity 4)",
+        "stage (capacity 2) + 1 inter-op threads",
+        "stage (capacity 2) + 4 inter-op threads",
+    ]
+    several = refinements(Optimizations(stage=StageOptions(num_threads=2)), 2)
+    assert {each.stage.num_threads for each in several} == {1, 2, 4}
+    smart = refinements(Optimizations(smart_stage=SmartStageOptions(reorder=True)), 1)
+    assert {each.smart_stage.num_threads for each in smart} == {None, 1, 2, 4}
+    assert {each.smart_stage.num_threads for each in refinements(
+        Optimizations(smart_stage=SMART), 1
+    )} == {None}  # fmt: skip
+
+
+def test_an_inline_executor_has_no_use_for_inter_op_threads():
+    assert refinements(Optimizations(executor="inline"), 4) == []
+    found = refinements(Optimizations(executor="cost_model"), 4)
+    assert [each.inter_op_threads for each in found] == [2, 8]
+    assert refinements(Optimizations(inter_op_threads=3), 4) == []
+
+
+FUSED = Optimizations(fused_embeddings="v1")
+STAGED = Optimizations(stage=STAGE)
+BOTH = Optimizations(stage=STAGE, fused_embeddings="v1")
+ALL = {"off": OFF, "stage": STAGED, "fused V1": FUSED, "stage + fused V1": BOTH}
+
+
+def test_gaps_of_predictions_are_what_the_others_add_up_to():
+    found = expectations(ALL, OFF, {"stage": 0.1, "fused V1": 0.2}, {})
+    assert found["stage + fused V1"] == pytest.approx(0.3, abs=0.001)
+    assert found["off"] == 0
+
+
+def test_what_was_measured_corrects_what_shares_its_toggles():
+    predicted = {"stage": 0.1, "fused V1": 0.2, "stage + fused V1": 0.3}
+    found = expectations(ALL, OFF, predicted, {"fused V1": -0.1})
+    assert found["stage"] == pytest.approx(0.1)
+    assert found["stage + fused V1"] == pytest.approx(0.1, abs=0.01)
+
+
+def test_effects_are_those_against_the_baseline():
+    found = expectations(ALL, FUSED, {}, {})
+    assert found["fused V1"] == 0
+    assert found["off"] < 0 < found["stage + fused V1"]
+    assert [toggle_count(each) for each in ALL.values()] == [0, 1, 1, 2]

@@ -1,0 +1,155 @@
+"""How many child processes there may be; no process is started."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import ClassVar
+
+import pytest
+
+from workbench.core.options import Optimizations
+from workbench.errors import RunError
+from workbench.experiments.program.function_program import FunctionProgram
+from workbench.experiments.program.program import Built, Program
+from workbench.experiments.search import children as children_module
+from workbench.experiments.search.children import Children, children_of
+from workbench.experiments.worker.memory_use import resident_bytes
+from workbench.experiments.worker.messages import Close
+from workbench.experiments.worker.process import CANCELLED
+
+MB = 10**6
+OFF, THREADS = Optimizations(), Optimizations(inter_op_threads=2)
+GRAPH = Program(name="mine", build=lambda optimizations: Built(train_op=None))
+FUNCTION = FunctionProgram(name="mine", make=lambda: None)
+
+
+class FakeWorker:
+    """A process that takes 100 MB until it has a session, then 400."""
+
+    alive: ClassVar[list[FakeWorker]] = []
+
+    def __init__(self, label, program):
+        self.label, self.received, self.closes = label, 0, True
+        self.alive.append(self)
+
+    @property
+    def pid(self):
+        return self
+
+    def receive(self):
+        self.received += 1
+
+    def call(self, command):
+        assert command == Close(session="main")
+        if not self.closes:
+            raise RunError("it is gone")
+
+    def ask_to_stop(self):
+        pass
+
+    def stop(self):
+        self.kill()
+
+    def kill(self):
+        if self in self.alive:
+            self.alive.remove(self)
+
+
+@pytest.fixture(autouse=True)
+def workers(monkeypatch):
+    monkeypatch.setattr(FakeWorker, "alive", [])
+    monkeypatch.setattr(children_module, "Worker", FakeWorker)
+    monkeypatch.setattr(
+        children_module,
+        "resident_bytes",
+        lambda worker: (400 if worker.received else 100) * MB if worker in worker.alive else 0,
+    )
+
+
+def test_room_is_what_the_limit_leaves_for_processes_of_that_size():
+    children = Children(GRAPH, 2_000 * MB)
+    # before anything is known, one takes half a GB
+    assert children.room() == 4
+    children.lend([("off", OFF)])
+    assert children.each_bytes == 500 * MB
+    assert children.room() == 4
+    assert children.each_bytes == 400 * MB and children.peak_bytes == 400 * MB
+    children.lend([("a", OFF), ("b", OFF)])
+    assert children.room() == 2
+    children.lend([("c", OFF), ("d", OFF)])
+    assert children.room() == 0 and not children.over_limit
+    assert children.peak_bytes == 2_000 * MB
+
+
+def test_those_that_are_started_ahead_count_with_what_they_will_take():
+    children = Children(GRAPH, 2_000 * MB)
+    children.lend([("off", OFF)])
+    children.start_ahead(2)
+    # two are there, and two more fit: not seven of what they take now
+    assert children.room() == 4
+    assert children.to_start(3) == 1
+    first, second, third = children.lend([("a", OFF), ("b", OFF), ("c", OFF)])
+    assert [each.received for each in (first, second, third)] == [1, 1, 1]
+    assert len(FakeWorker.alive) == 4
+
+
+def test_one_that_is_given_back_serves_the_next_setting():
+    children = Children(GRAPH, math.inf)
+    (worker,) = children.lend([("a", OFF)])
+    children.give_back(worker, OFF)
+    assert children.to_start(1) == 0
+    assert children.lend([("b", OFF)]) == [worker]
+    assert (worker.label, worker.received) == ("b", 1)
+    assert children.room() == math.inf
+
+
+@pytest.mark.parametrize(("program", "setting"), [(GRAPH, THREADS), (FUNCTION, OFF)])
+def test_threads_and_functions_have_a_process_of_their_own(program, setting):
+    children = Children(program, math.inf)
+    (worker,) = children.lend([("a", setting)])
+    children.give_back(worker, setting)
+    assert FakeWorker.alive == []
+
+
+def test_settings_with_threads_take_no_used_process():
+    children = Children(GRAPH, math.inf)
+    (used,) = children.lend([("a", OFF)])
+    children.give_back(used, OFF)
+    threads, off = children.lend([("threads", THREADS), ("off", OFF)])
+    assert off is used and threads is not used
+
+
+def test_one_that_cannot_be_closed_ends():
+    children = Children(GRAPH, math.inf)
+    (worker,) = children.lend([("a", OFF)])
+    worker.closes = False
+    children.give_back(worker, OFF)
+    assert FakeWorker.alive == []
+
+
+def test_too_much_memory_is_noticed():
+    children = Children(GRAPH, 700 * MB)
+    children.lend([("off", OFF), ("a", OFF)])
+    assert children.over_limit and children.room() == 0
+
+
+def test_none_is_left_after_the_block_and_ctrl_c_says_so():
+    with children_of(GRAPH, math.inf) as children:
+        children.lend([("a", OFF)])
+        children.start_ahead(2)
+        children.end_idle()
+        assert len(FakeWorker.alive) == 1
+    assert FakeWorker.alive == []
+    with (
+        pytest.raises(KeyboardInterrupt) as caught,
+        children_of(GRAPH, math.inf) as children,
+    ):
+        children.lend([("a", OFF)])
+        raise KeyboardInterrupt
+    assert str(caught.value) == CANCELLED and FakeWorker.alive == []
+
+
+def test_memory_is_that_of_the_process():
+    assert resident_bytes(os.getpid()) > MB
+    assert resident_bytes(2**31 - 1) == 0

@@ -1,0 +1,257 @@
+"""What racers open, trace and refuse; no process is started."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.errors import OptionError, PlanError, RunError
+from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.program.function_program import FunctionProgram
+from workbench.experiments.program.program import Built, Program
+from workbench.experiments.search import racers as racers_module
+from workbench.experiments.search.racers import Racers
+from workbench.experiments.worker.messages import Close, GetPlan, Open, RunBlock, Steps
+
+OFF = Optimizations()
+STAGE = Optimizations(stage=StageOptions())
+SMART = Optimizations(smart_stage=SmartStageOptions())
+SMART_INLINE = Optimizations(smart_stage=SmartStageOptions(), executor="inline")
+FUSED = Optimizations(fused_embeddings="v2")
+FUSED_INLINE = Optimizations(fused_embeddings="v2", executor="inline")
+GRAPH = Program(name="mine", build=lambda optimizations: Built(train_op=None))
+STEP_NS = 20_000_000
+
+
+class Planned:
+    """A plan of one stage, or of none."""
+
+    def __init__(self, stages=1):
+        options = StageOptions(capacity=2)
+        self.stages = [SimpleNamespace(options=options, widens=False)] * stages
+        self.edits = [SimpleNamespace(name="table", reason="everything depends on it")]
+
+    def to_plan(self):
+        return self
+
+    def to_json(self):
+        return "plan"
+
+
+class FakeWorker:
+    """Answers as a child would, and keeps what it was asked."""
+
+    def __init__(self, field):
+        self.field, self.asked, self.answers = field, [], []
+
+    def send(self, command):
+        self.asked.append(command)
+        self.answers.append(self.field.answer(command))
+
+    def receive(self, expected_s=0.0):
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def call(self, command, expected_s=0.0):
+        self.send(command)
+        return self.receive()
+
+
+class Field:
+    """Racers on fake children; `opens` says what a setting's graph has."""
+
+    def __init__(self, monkeypatch, program=GRAPH):
+        self.workers, self.given_back, self.traced = [], [], []
+        self.opens = lambda wish: SimpleNamespace(
+            stages=int(bool(wish.stage)), fused_lookups=int(bool(wish.fused_embeddings))
+        )
+        self.block = lambda: None
+        self.plan = Planned()
+        self.over_limit = False
+        children = SimpleNamespace(
+            lend=self.lend,
+            give_back=lambda worker, setting: self.given_back.append(worker),
+            to_start=lambda count: count,
+            look=lambda: 0,
+            room=lambda: 3,
+            bytes_of=lambda worker: 7,
+            over_limit=False,
+        )
+        monkeypatch.setattr(racers_module, "sample_trace", self.sample)
+        self.said = []
+        self.children = children
+        self.racers = Racers(
+            program, children, block_s=0.4, cores=2, progress=Progress(self.said.append)
+        )
+
+    def lend(self, wishes):
+        lent = [FakeWorker(self) for _ in wishes]
+        self.workers += lent
+        return lent
+
+    def sample(self, worker, setting, steps, seconds):
+        self.traced.append((self.workers.index(worker), setting))
+        return f"trace of {setting.label()}"
+
+    def answer(self, command):
+        match command:
+            case Open():
+                try:
+                    return self.opens(command.optimizations)
+                except (OptionError, PlanError, RunError) as error:
+                    return error
+            case GetPlan():
+                return self.plan
+            case RunBlock():
+                failure = self.block()
+                ends = np.arange(command.steps + 1) * STEP_NS
+                return failure or Steps(ends_ns=ends, values=np.empty(0), ended=False)
+            case Close():
+                return None
+        raise AssertionError(command)
+
+    def enter(self, *settings):
+        labels = [each.label(in_full=True) for each in settings]
+        return self.racers.enter(labels, dict(zip(labels, settings, strict=True)))
+
+
+@pytest.fixture
+def field(monkeypatch):
+    return Field(monkeypatch)
+
+
+def opened(field, number):
+    return next(each for each in field.workers[number].asked if isinstance(each, Open))
+
+
+def test_settings_run_a_block_each_in_a_round(field):
+    assert field.racers.enter_baseline("off", OFF).step_ns == STEP_NS
+    assert field.enter(STAGE) == []
+    rates, failed = field.racers.run_round(0, ["off", "stage"])
+    assert rates == pytest.approx({"off": 50.0, "stage": 50.0}) and failed == []
+    # 0.4 s of blocks are 20 steps, and those after which a buffer is as full as it will be
+    off, stage = (field.racers.racer(label) for label in ("off", "stage"))
+    assert (off.steps, off.dropped) == (20, 3)
+    assert (stage.steps, stage.dropped) == (20, 5)
+    assert len(stage.step_times) == 1 and len(stage.step_times[0]) == 15
+    assert field.said == ["Starting off", "Starting stage"]
+    field.racers.leave(["stage"])
+    assert field.racers.memory == {"stage": 7} and field.given_back == [field.workers[1]]
+    assert not field.racers.runs("stage") and "stage" in field.racers.ever
+
+
+def test_a_plan_is_made_once_for_all_executors_on_one_trace_of_the_baselines_process(field):
+    field.racers.enter_baseline("off", OFF)
+    assert field.enter(SMART) == []
+    assert field.traced == [(0, OFF)]
+    assert opened(field, 1).sample == "trace of off" and opened(field, 1).plan is None
+    assert field.enter(SMART_INLINE) == []
+    assert opened(field, 2).plan == "plan" and opened(field, 2).sample is None
+    assert not any(isinstance(each, GetPlan) for each in field.workers[2].asked)
+    assert field.racers.racer("smart stage + inline executor").variant.ahead == 3
+    assert len(field.traced) == 1
+
+
+def test_a_trace_that_is_there_is_used(field):
+    field.racers.enter_baseline("off", OFF)
+    field.racers.keep_sample(None, "the seed's")
+    field.enter(SMART)
+    assert field.traced == [] and opened(field, 1).sample == "the seed's"
+
+
+def test_a_function_is_planned_without_a_trace(monkeypatch):
+    field = Field(monkeypatch, FunctionProgram(name="mine", make=lambda: None))
+    field.racers.enter_baseline("off", OFF)
+    assert field.enter(SMART) == [] and field.traced == []
+    (refused,) = field.enter(STAGE)
+    assert "is a FunctionProgram" in refused.reason
+
+
+def test_a_toggle_without_effect_is_refused_for_all_that_have_it(field):
+    field.opens = lambda wish: SimpleNamespace(stages=0, fused_lookups=0)
+    field.racers.enter_baseline("off", OFF)
+    stage, fused = field.enter(STAGE, FUSED)
+    assert stage.reason == "the program builds no stage when optimizations.stage is set"
+    assert stage.holds_for(STAGE) and not stage.holds_for(FUSED)
+    assert fused.reason == "the program builds no embedding lookup through Workbench"
+    assert fused.holds_for(FUSED_INLINE) and not fused.holds_for(SMART)
+    assert len(field.given_back) == 2 and not field.racers.runs("stage")
+
+
+def test_a_refusal_holds_for_the_same_graph_and_a_failure_for_itself(field):
+    def opens(wish):
+        raise PlanError("found two inputs") if wish.smart_stage else RunError("line 41")
+
+    field.racers.enter_baseline("off", OFF)
+    field.opens = opens
+    smart, fused = field.enter(SMART, FUSED)
+    assert (smart.reason, fused.reason) == ("found two inputs", "line 41")
+    assert smart.holds_for(SMART_INLINE) and not smart.holds_for(FUSED)
+    assert not fused.holds_for(FUSED_INLINE)
+
+
+def test_a_plan_that_moves_nothing_is_no_setting_of_its_own(field):
+    field.plan = Planned(stages=0)
+    field.racers.enter_baseline("off", OFF)
+    (refused,) = field.enter(SMART)
+    assert refused.reason == (
+        "its plan moves nothing ahead of the step (everything depends on it), so it runs what it "
+        "runs without it"
+    )
+    assert refused.holds_for(SMART_INLINE)
+
+
+def test_the_baseline_has_to_run(field):
+    with pytest.raises(OptionError, match="the baseline 'smart stage' has no effect: its plan"):
+        field.plan = Planned(stages=0)
+        field.racers.enter_baseline("smart stage", SMART)
+
+    def opens(wish):
+        raise RunError("line 41")
+
+    field.opens = opens
+    with pytest.raises(RunError, match="line 41"):
+        field.racers.enter_baseline("off", OFF)
+
+
+def test_a_block_that_fails_puts_a_setting_out_and_the_baseline_ends_it_all(field):
+    field.racers.enter_baseline("off", OFF)
+    field.enter(FUSED)
+    failures = [None, RunError("no memory")]
+    field.block = lambda: failures.pop(0)
+    rates, failed = field.racers.run_round(0, ["off", "fused V2"])
+    assert set(rates) == {"off"} and failed[0].reason == "it failed: no memory"
+    failures[:] = [RunError("the machine is gone")]
+    with pytest.raises(RunError, match="the machine is gone"):
+        field.racers.run_round(0, ["off", "fused V2"])
+
+
+def test_places_are_those_of_the_memory_and_two_at_least(field):
+    field.racers.enter_baseline("off", OFF)
+    assert field.racers.places() == 3
+    field.children.room = lambda: 100
+    assert field.racers.places() == 6
+    field.children.room = lambda: 0
+    assert field.racers.places() == 2
+    field.enter(STAGE, FUSED)
+    assert field.racers.places() == 0
+
+
+def test_what_starting_took_says_what_it_will_take(field):
+    racers = field.racers
+    assert racers.start_s(1) == pytest.approx(5.0 + 3.0 + 1.5)
+    # processes and graphs on both cores, warming up one after the other
+    assert racers.start_s(4) == pytest.approx((4 * 5.0 + 4 * 3.0) / 2 + 4 * 1.5)
+    racers.enter_baseline("off", OFF)
+    assert racers.start_s(1) < 5.0 and racers.graphs_s(3) < 5.0
+
+
+def test_too_much_memory_has_words(field):
+    assert field.racers.over_memory() == ""
+    field.children.over_limit = True
+    assert "took more memory than they may" in field.racers.over_memory()

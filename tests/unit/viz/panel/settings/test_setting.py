@@ -1,0 +1,86 @@
+"""Settings of the panel: the same toggles in Python, in a key, and in the browser."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+
+from tests.builders.javascript import evaluate
+from tests.builders.panel_settings import settings
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.errors import OptionError
+from workbench.viz.panel.settings.names import inside_sentence, name_of
+from workbench.viz.panel.settings.setting import PanelSetting, setting_of
+from workbench.viz.style import assets
+
+
+@given(settings)
+def test_a_setting_comes_back_from_its_optimizations(setting):
+    again = setting_of(setting.optimizations())
+    # A stage of one's own has one thread and one item where nothing is said.
+    expected = setting
+    if setting.stage == "own":
+        expected = setting.changed(capacity=setting.capacity or 1, threads=setting.threads or 1)
+    assert again == expected
+
+
+@given(settings, settings)
+def test_keys_tell_settings_apart(one, other):
+    assert (one.key == other.key) == (one == other)
+
+
+@given(settings, settings)
+def test_names_differ_where_toggles_do(one, other):
+    shown = ("stage", "fusion", "executor", "inter_op_threads", "batch_size")
+    if any(getattr(one, name) != getattr(other, name) for name in shown):
+        assert name_of(one) != name_of(other)
+
+
+def test_the_browser_makes_the_same_keys():
+    made = [
+        PanelSetting(),
+        PanelSetting(stage="smart", capacity=2, threads=3, thread_pool=True, fusion="v2"),
+        PanelSetting(stage="own", executor="inline", inter_op_threads=2, batch_size=1024),
+    ]
+    # What the toggles of an absent stage say counts for nothing.
+    raw = [dataclasses.asdict(each) for each in made]
+    raw.append({**raw[0], "capacity": 5, "threads": 2, "thread_pool": True})
+    keys = evaluate("value.map(settingKey)", raw, assets.panel_script())
+    assert keys == [*(each.key for each in made), made[0].key]
+
+
+@pytest.mark.parametrize(
+    ("optimizations", "name"),
+    [
+        (Optimizations(), "All off"),
+        (Optimizations(stage=StageOptions()), "My stage, 1 thread"),
+        (
+            Optimizations(smart_stage=SmartStageOptions(num_threads=2, capacity=4, reorder=True)),
+            "SmartStage, 2 threads, capacity 4",
+        ),
+        (
+            Optimizations(fused_embeddings="v1", executor="cost_model", batch_size=64),
+            "Fused V1 + cost model executor + batch 64",
+        ),
+    ],
+)
+def test_a_setting_is_named_after_what_differs_from_all_off(optimizations, name):
+    assert name_of(setting_of(optimizations)) == name
+
+
+def test_a_name_inside_a_sentence_keeps_a_proper_name():
+    assert inside_sentence("All off") == "all off"
+    assert inside_sentence("SmartStage, 2 threads") == "SmartStage, 2 threads"
+
+
+def test_a_value_that_is_none_is_refused():
+    with pytest.raises(OptionError, match="stage is 'mine'; expected one of 'off', 'own', 'smart'"):
+        PanelSetting(stage="mine")
+
+
+def test_several_threads_of_a_smart_stage_may_reorder():
+    made = PanelSetting(stage="smart", threads=2).optimizations().smart_stage
+    assert made is not None
+    assert (made.num_threads, made.reorder) == (2, True)

@@ -1,0 +1,72 @@
+"""The column of toggles: predicted and measured gains, and what is not known, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders.panel_sessions import panel_session
+from tests.builders.sessions import OFF, PROGRAM, SMART, STAGE, measured, with_trace
+from workbench.experiments.session.session import Session
+from workbench.viz.panel.settings.groups import groups_of
+from workbench.viz.panel.settings.setting import PanelSetting, setting_of
+from workbench.viz.panel.settings.setting_view import setting_view
+
+
+@pytest.fixture
+def session(monkeypatch):
+    return panel_session(monkeypatch)
+
+
+def seen(session, setting):
+    return setting_view(session, setting, groups_of(PROGRAM), "program")
+
+
+def test_before_any_run_it_says_what_to_do():
+    said = seen(Session(PROGRAM), PanelSetting())
+    assert (said.source, said.rate, said.ran) == ("", "", False)
+    assert said.beside.startswith("Nothing has run. Run measures this setting")
+
+
+def test_what_was_measured_comes_before_what_is_predicted(session):
+    said = seen(session, setting_of(STAGE))
+    assert (said.source, said.rate, said.half) == ("measured", "60.0", "± 1.2")
+    assert said.beside == "1.50× all off"
+    assert said.ran
+    chips = said.chips["stage"]
+    assert [chip.kind for chip in chips] == ["predicted", "measured"]
+    assert chips[1].text == "measured +50\u00a0%"
+
+
+def test_a_prediction_has_its_range_and_rests_on_the_measured_baseline(session):
+    said = seen(session, setting_of(SMART))
+    found = session.predict(SMART)
+    assert said.source == "predicted"
+    assert float(said.rate) == pytest.approx(40 * found.ratio, abs=0.06)
+    assert said.half.startswith("(")
+    assert said.half.endswith(")")
+
+
+def test_a_toggle_that_is_off_shows_what_its_best_option_would_give(session):
+    chips = seen(session, PanelSetting()).chips
+    assert chips["stage"][0].kind == "predicted"
+    assert chips["stage"][0].text.split()[0] in ("Mine", "SmartStage")
+    # Nothing is predicted of lookups that the program has not.
+    assert chips["fusion"] == ()
+
+
+def test_no_percentage_of_a_difference_that_may_be_none(session):
+    found = measured([OFF, STAGE], half=0.6)
+    session.add(with_trace(found), [OFF, STAGE])
+    chip = seen(session, setting_of(STAGE)).chips["stage"][1]
+    assert chip.text == "no clear difference"
+
+
+def test_what_is_withheld_says_why(session):
+    said = seen(session, PanelSetting(intra_op_threads=3))
+    assert said.rate == ""
+    assert said.beside.startswith("Withheld: what ops take with another number of intra-op threads")
+    assert said.chips["intra_op_threads"][0].text == "not predicted"
+
+
+def test_the_code_is_of_the_setting(session):
+    assert "wb.SmartStageOptions()" in seen(session, setting_of(SMART)).code

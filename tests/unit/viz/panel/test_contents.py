@@ -1,0 +1,63 @@
+"""Tabs of a run: each shows something, or says what to do; nothing is worked out twice."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.builders.panel_sessions import panel_session
+from workbench.errors import TraceError
+from workbench.viz.panel import contents as module
+from workbench.viz.panel.contents import BOUNDARY, TABS, TIMELINE, TWO_RUNS, WHAT_IF, Contents
+
+
+def text(markup):
+    return re.sub("<[^>]*>", "", markup)
+
+
+@pytest.fixture
+def session(monkeypatch):
+    return panel_session(monkeypatch)
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_tab_of_a_traced_run_shows_something(session, tab):
+    off = session.runs[0]
+    shown = Contents(session).of(off, off, tab)
+    assert (shown.html != "") != (shown.timeline is not None or shown.boundary is not None)
+    assert (shown.timeline is not None) == (tab == TIMELINE)
+    assert (shown.boundary is not None) == (tab == BOUNDARY)
+
+
+@pytest.mark.parametrize("tab", [TIMELINE, "path", "lens", "memory", TWO_RUNS])
+def test_a_run_without_a_trace_says_what_to_do(session, tab):
+    off, stage, _ = session.runs
+    assert text(Contents(session).of(stage, off, tab).html) == (
+        "This run was measured without a trace. Capture 30 steps."
+    )
+    if tab == TWO_RUNS:
+        assert "The baseline was measured" in Contents(session).of(off, stage, tab).html
+
+
+def test_a_run_is_not_compared_with_itself(session):
+    off = session.runs[0]
+    assert "choose another run" in Contents(session).of(off, off, TWO_RUNS).html
+
+
+def test_what_cannot_be_shown_says_why(session, monkeypatch):
+    def fails(shown):
+        raise TraceError("the trace has <no> steps")
+
+    monkeypatch.setitem(module._MAKERS, "memory", fails)
+    off = session.runs[0]
+    shown = Contents(session).of(off, off, "memory").html
+    assert shown == '<p class="wb-sentence">The trace has &lt;no&gt; steps.</p>'
+
+
+def test_what_was_worked_out_is_kept(session):
+    off, stage, _ = session.runs
+    contents = Contents(session)
+    assert contents.of(off, off, TIMELINE) is contents.of(off, stage, TIMELINE)
+    assert contents.of(off, off, WHAT_IF) is contents.of(stage, off, WHAT_IF)
+    assert contents.of(stage, off, "throughput") is not contents.of(stage, stage, "throughput")

@@ -1,0 +1,238 @@
+"""The panel's widget: toggles as traits, what a click asks for, what a run leaves behind."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import workbench as wb
+from tests.builders.panel_sessions import panel_session
+from tests.builders.sessions import PROGRAM, SMART, STAGE, fake_compare, learned
+from workbench.core.options import Optimizations
+from workbench.core.what_if import what_if
+from workbench.errors import OptionError, RunError
+from workbench.experiments.session import session as engine
+from workbench.viz.panel import widget as module
+from workbench.viz.panel.contents import TABS
+from workbench.viz.panel.widget import Workbench
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    messages = []
+    monkeypatch.setattr(
+        Workbench, "send", lambda _, content, buffers=None: messages.append((content, buffers))
+    )
+    return messages
+
+
+@pytest.fixture
+def panel(monkeypatch, sent):
+    return Workbench(panel_session(monkeypatch))
+
+
+def test_toggles_are_traits_to_set_and_observe(panel):
+    seen = []
+    panel.observe(lambda change: seen.append(change.new), "stage")
+    panel.stage = "smart"
+    assert seen == ["smart"]
+    assert panel.optimizations == SMART
+    assert panel.said["name"] == "SmartStage"
+    panel.optimizations = STAGE
+    assert (panel.stage, panel.capacity, panel.threads) == ("own", 1, 1)
+    assert panel.said["source"] == "measured"
+
+
+def test_a_value_that_is_none_is_refused(panel):
+    with pytest.raises(Exception, match="any of \\['off', 'v1', 'v2'\\]"):
+        panel.fusion = "v9"
+
+
+def test_it_shows_what_a_session_has(panel):
+    assert [each["name"] for each in panel.run_list] == [
+        *("All off", "My stage, 1 thread", "Inline executor")
+    ]
+    assert (panel.shown, panel.base) == (3, 1)
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_tab_is_sent_when_it_is_asked_for(panel, sent, tab):
+    sent.clear()
+    panel._asked(panel, {"kind": "content", "id": 7, "run": 1, "base": 1, "tab": tab}, [])
+    ((answer, buffers),) = sent
+    assert (answer["kind"], answer["id"], answer["run"]) == ("content", 7, 1)
+    assert len(buffers) == (tab in ("timeline", "boundary"))
+
+
+def test_a_moved_boundary_is_answered_and_planned(panel, sent):
+    with pytest.raises(OptionError, match="boundary of this run was not shown yet"):
+        _ = panel.plan
+    panel.shown = 1
+    panel._asked(panel, {"kind": "content", "id": 1, "run": 1, "base": 1, "tab": "boundary"}, [])
+    sent.clear()
+    panel._asked(panel, {"kind": "cut", "run": 1, "leaves": []}, [])
+    assert sent[-1][0]["final"] is True
+    assert panel.plan.stages[0].moved == ("next", "parse", "hash")
+    panel._asked(panel, {"kind": "moved", "run": 1, "leaves": [0]}, [])
+    assert panel.plan.stages[0].moved == ("next",)
+
+
+def test_a_finding_sets_its_toggle(panel, sent):
+    panel._asked(panel, {"kind": "toggle", "toggle": "cost_model_executor"}, [])
+    assert panel.executor == "cost_model"
+    assert sent[-1][0] == {"kind": "flash", "group": "executor"}
+
+
+def test_nonsense_from_a_page_is_passed_over(panel):
+    for message in (None, 3, {}, {"kind": "rm -rf"}):
+        panel._asked(panel, message, [])
+
+
+@pytest.fixture
+def runs(monkeypatch, sent):
+    monkeypatch.setattr(engine, "compare", fake_compare([], traced=True))
+    monkeypatch.setattr(engine, "learned_graphs", lambda *_: learned())
+    monkeypatch.setattr(what_if, "HOLDS", 100.0)
+
+
+def test_a_run_is_kept_and_shown(runs, sent):
+    panel = Workbench(PROGRAM)
+    assert panel.said["source"] == ""
+    panel.stage = "own"
+    panel.threads = panel.capacity = 1
+    job = panel.run(wait=True)
+    assert not job.running
+    assert [each["name"] for each in panel.run_list] == ["All off", "My stage, 1 thread"]
+    assert (panel.shown, panel.base) == (2, 1)
+    assert panel.job["running"] is False
+    assert panel.said["source"] == "measured"
+    # What a click would ask for is there before it.
+    settings = next(content for content, _ in sent if content.get("kind") == "settings")
+    assert len(settings["settings"]) > 5
+
+
+def test_a_second_run_at_the_same_time_is_refused(runs, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def waits(*_, **__):
+        begun.set()
+        go_on.wait(20)
+        raise RunError("over")
+
+    monkeypatch.setattr(engine, "compare", waits)
+    panel = Workbench(PROGRAM)
+    first = panel.run()
+    assert begun.wait(20)
+    assert panel.job["running"]
+    with pytest.raises(OptionError, match="a run of 'tiny' goes on"):
+        panel.run()
+    go_on.set()
+    assert first.wait(20)
+
+
+def test_an_error_of_the_users_code_stands_in_the_panel(runs, monkeypatch):
+    def fails(*_, **__):
+        error = RunError("`train.py`, line 41: ValueError: no")
+        error.add_note("Traceback of the child process:\nTraceback …")
+        raise error
+
+    monkeypatch.setattr(engine, "compare", fails)
+    panel = Workbench(PROGRAM)
+    with pytest.raises(RunError, match="train.py"):
+        panel.run(wait=True)
+    assert panel.job["error"] == "`train.py`, line 41: ValueError: no"
+    assert panel.job["details"] == "Traceback …"
+    assert panel.runs == ()
+
+
+def test_a_trace_that_is_missing_is_captured(runs):
+    panel = Workbench(PROGRAM, trace_steps=0)
+    panel.stage = "own"
+    panel.run(wait=True)
+    panel.stage = "off"
+    panel._asked(panel, {"kind": "capture", "run": 2}, [])
+    assert panel._job.wait(20)
+    assert panel.stage == "own"
+    assert panel.session.trace_steps == 30
+    assert panel.shown == 3
+
+
+def test_a_child_that_died_says_what_to_do(runs, monkeypatch):
+    words = (
+        "The run ended without a result (signal 9, probably memory). "
+        "Lower the batch or the capacity."
+    )
+
+    def dies(*_, **__):
+        raise RunError(words)
+
+    monkeypatch.setattr(engine, "compare", dies)
+    panel = Workbench(PROGRAM)
+    with pytest.raises(RunError):
+        panel.run(wait=True)
+    assert (panel.job["error"], panel.job["running"]) == (words, False)
+
+
+def test_a_run_that_is_not_possible_is_said_at_once(runs):
+    panel = Workbench(wb.FunctionProgram(name="f", make=lambda: (None, None)))
+    panel.stage = "own"
+    with pytest.raises(OptionError, match="is a FunctionProgram"):
+        panel.run()
+    assert not panel.job["running"]
+    # The same by a click is words in the panel.
+    panel._asked(panel, {"kind": "run"}, [])
+    assert "is a FunctionProgram" in panel.job["error"]
+
+
+def test_a_panel_and_its_kept_picture_are_two_outputs(panel, monkeypatch):
+    shown = []
+
+    class Handle:
+        def update(self, data, **_):
+            shown.append(data)
+
+    def display(data, **options):
+        shown.append(data)
+        return Handle() if options.get("display_id") else None
+
+    monkeypatch.setattr(module, "display", display)
+    panel._ipython_display_()
+    kept, live = shown
+    assert kept.keys() == {"text/html", "text/plain"}
+    assert kept["text/html"].startswith(f'<div class="{panel.still}">')
+    assert "<iframe" in kept["text/html"]
+    assert "All off" in kept["text/plain"]
+    assert len(kept["text/html"]) < 300_000
+    assert live.keys() == {"application/vnd.jupyter.widget-view+json", "text/plain"}
+
+
+def test_the_report_holds_every_run_and_can_be_rerun(panel, tmp_path):
+    path = panel.report(tmp_path / "report.html")
+    page = path.read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "wb-configuration" in page
+    assert "results.parquet" in page
+    assert panel.saved.startswith(f"Report {path}")
+    assert wb.write_report(panel.session, tmp_path / "same.html").exists()
+
+
+def test_a_report_of_nothing_is_refused(sent):
+    with pytest.raises(OptionError, match="nothing has run, so there is nothing to report"):
+        Workbench(PROGRAM).report()
+
+
+def test_saved_runs_are_shown_again(panel, tmp_path):
+    panel.save(tmp_path / "runs")
+    again = Workbench(wb.load_session(tmp_path / "runs"))
+    assert again.run_list == panel.run_list
+    assert "give the program" in again.status
+    with pytest.raises(OptionError, match="loaded without its program"):
+        again.run()
+
+
+def test_optimizations_set_the_toggles():
+    wish = Optimizations(fused_embeddings="v2", inter_op_threads=2)
+    panel = Workbench(PROGRAM, wish)
+    assert (panel.fusion, panel.inter_op_threads) == ("v2", 2)
+    assert panel.optimizations == wish

@@ -1,0 +1,164 @@
+"""Earlier results: what was measured and found, as a report or a saved comparison tells it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from workbench.errors import DataError
+from workbench.experiments.comparison.results import Comparison, Ratio
+from workbench.experiments.measurement.statistics import Verdict
+from workbench.experiments.program.configuration import Configuration, configuration_from
+
+# Of the element of a report that holds them.
+ELEMENT_ID = "wb-configuration"
+_FORMAT = 1
+_ELEMENT = re.compile(
+    rf'<script type="application/json" id="{ELEMENT_ID}">(?P<text>[^<]*)(?P<end></script>)?'
+)
+_LARGEST_BYTES = 64 << 20
+_MOST_COMPARISONS = 64
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Earlier:
+    """One comparison of another day.
+
+    Attributes:
+      configuration: what measures it again.
+      ratios: what was found.
+      environment: what it ran on.
+    """
+
+    configuration: Configuration
+    ratios: tuple[Ratio, ...]
+    environment: dict[str, Any]
+
+
+def earlier_results(path: Path) -> list[Earlier]:
+    """What a report or a directory of results tells. Nothing in it is run.
+
+    Raises:
+      DataError: it cannot be read, is damaged, of a newer version, or has no configuration.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_BYTES + 1)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}; give a report") from None
+    if len(content) > _LARGEST_BYTES:
+        raise DataError(f"{path}: is larger than any report")
+    found = _ELEMENT.search(content.decode("utf-8", "replace"))
+    if found is None:
+        raise DataError(
+            f"{path}: holds no configuration; give a report of this version of Workbench or newer, "
+            "or measure again with the command at the end of the page"
+        )
+    if not found["end"]:
+        raise DataError(f"{path}: ends in the middle of its configuration; copy it again")
+    try:
+        return _from_document(json.loads(found["text"]))
+    except (ValueError, RecursionError) as error:
+        words = str(error) if isinstance(error, DataError) else "its configuration is damaged"
+        raise DataError(f"{path}: {words}") from None
+
+
+def earlier_of(comparison: Comparison) -> Earlier:
+    """What a saved comparison tells.
+
+    Raises:
+      DataError: it has no configuration, or a damaged one.
+    """
+    document = comparison.settings.get("configuration")
+    if document is None:
+        raise DataError(
+            f"the comparison of {comparison.program!r} was saved without a configuration; measure "
+            f"again with: {comparison.command}"
+        )
+    try:
+        configuration = configuration_from(document)
+    except DataError as error:
+        raise DataError(f"the comparison of {comparison.program!r}: {error}") from None
+    return Earlier(
+        configuration=configuration,
+        ratios=comparison.ratios,
+        environment=comparison.environment,
+    )
+
+
+def report_document(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """What a report holds of its comparisons, as `earlier_results` reads it."""
+    return {
+        "format_version": _FORMAT,
+        "comparisons": [
+            {
+                "configuration": comparison.settings["configuration"],
+                "ratios": [_ratio_document(ratio) for ratio in comparison.ratios],
+                "environment": comparison.environment,
+            }
+            for comparison in comparisons
+            if "configuration" in comparison.settings
+        ],
+    }
+
+
+def _ratio_document(ratio: Ratio) -> dict[str, Any]:
+    """A ratio without what its plan had predicted; JSON has no infinity."""
+    low, high = (edge if math.isfinite(edge) else None for edge in (ratio.low, ratio.high))
+    return {
+        "label": ratio.label,
+        "ratio": ratio.ratio,
+        "low": low,
+        "high": high,
+        "verdict": ratio.verdict,
+    }
+
+
+def _from_document(document: Any) -> list[Earlier]:
+    if not isinstance(document, Mapping):
+        raise DataError("its configuration is damaged")
+    version = document.get("format_version")
+    if version != _FORMAT or isinstance(version, bool):
+        raise DataError(
+            f"its configuration has the format {version!r:.40}, this Workbench reads {_FORMAT}; "
+            "update it (pip install --upgrade recsys-workbench), or measure again with the command "
+            "at the end of the page"
+        )
+    found = document.get("comparisons")
+    if not isinstance(found, list) or not 1 <= len(found) <= _MOST_COMPARISONS:
+        raise DataError(
+            "its configuration holds no comparison; measure again with the command "
+            "at the end of the page"
+        )
+    return [_earlier(each) for each in found]
+
+
+def _earlier(document: Any) -> Earlier:
+    environment = document.get("environment") if isinstance(document, Mapping) else None
+    ratios = document.get("ratios") if isinstance(document, Mapping) else None
+    if not isinstance(environment, dict) or not isinstance(ratios, list):
+        raise DataError("its configuration is damaged: it holds no results")
+    return Earlier(
+        configuration=configuration_from(document.get("configuration")),
+        ratios=tuple(map(_ratio, ratios)),
+        environment=environment,
+    )
+
+
+def _ratio(document: Any) -> Ratio:
+    match document:
+        case {"label": str(label), "ratio": ratio, "low": low, "high": high, "verdict": verdict}:
+            low, high = 0.0 if low is None else low, math.inf if high is None else high
+            if verdict in get_args(Verdict) and _in_order(low, ratio, high):
+                return Ratio(label=label, ratio=ratio, low=low, high=high, verdict=verdict)
+    raise DataError("its configuration is damaged: a ratio is none")
+
+
+def _in_order(low: Any, ratio: Any, high: Any) -> bool:
+    numbers = (isinstance(each, int | float) for each in (low, ratio, high))
+    return all(numbers) and 0 <= low <= ratio <= high and 0 < ratio < math.inf

@@ -1,0 +1,167 @@
+"""Candidates: the settings among which the best one is searched."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from workbench.core.options import (
+    ExecutorPolicy,
+    Optimizations,
+    SmartStageOptions,
+    StageOptions,
+)
+from workbench.core.what_if.predictions import Predicted
+from workbench.errors import OptionError
+from workbench.experiments.program.toggles import (
+    COST_MODEL_EXECUTOR,
+    FUSED_V1,
+    FUSED_V2,
+    INLINE_EXECUTOR,
+    SMART_STAGE,
+    STAGE,
+    TOGGLES,
+    optimizations_of,
+)
+
+# Capacities that are tried for the best setting's stage, if it has one.
+_CAPACITIES = (1, 2, 4)
+_THREADS = (1, 2, 4)
+_Stage = TypeVar("_Stage", StageOptions, SmartStageOptions)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A setting that may be the best.
+
+    Attributes:
+      optimizations: the setting.
+      predicted: what it would give against the baseline; None where nothing is predicted.
+    """
+
+    optimizations: Optimizations
+    predicted: Predicted | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name; no other candidate has the same one."""
+        return self.optimizations.label(in_full=True)
+
+    @property
+    def predicted_log(self) -> float | None:
+        """Logarithm of the predicted ratio."""
+        return math.log(self.predicted.ratio) if self.predicted else None
+
+    @property
+    def predicted_half(self) -> float:
+        """How far above its logarithm the interval of the prediction reaches."""
+        return math.log(self.predicted.high / self.predicted.ratio) if self.predicted else math.inf
+
+
+def settings_of(
+    toggles: Sequence[str | Optimizations] | None,
+    stage: StageOptions,
+    smart_stage: SmartStageOptions,
+    baseline: Optimizations,
+) -> list[Optimizations]:
+    """The settings to search among, without the baseline.
+
+    Args:
+      toggles: names that switch one optimization on stand for all combinations of them; several
+        joined by "+", and `Optimizations`, for themselves. None takes every toggle.
+      stage, smart_stage: options of these two.
+      baseline: its threads and its size of a batch are those of every combination.
+
+    Raises:
+      OptionError: an unknown toggle, settings of another batch size, or of one name, or nothing to
+        search among.
+    """
+    given = TOGGLES if toggles is None else tuple(toggles)
+    names = [each for each in given if isinstance(each, str) and "+" not in each]
+    joined = [each for each in given if isinstance(each, str) and "+" in each]
+    wishes = [
+        *_combinations(names, stage, smart_stage),
+        *(optimizations_of(each, stage, smart_stage) for each in joined),
+    ]
+    same = {
+        name: getattr(baseline, name)
+        for name in ("inter_op_threads", "intra_op_threads", "batch_size")
+    }
+    settings = [dataclasses.replace(wish, **same) for wish in wishes]
+    settings += [each for each in given if isinstance(each, Optimizations)]
+    found = [each for each in dict.fromkeys(settings) if each != baseline]
+    _require_comparable(found, baseline)
+    return found
+
+
+def _combinations(
+    names: Sequence[str], stage: StageOptions, smart_stage: SmartStageOptions
+) -> Iterator[Optimizations]:
+    for name in names:
+        optimizations_of(name, stage, smart_stage)  # refuses what is no toggle
+    axes = (
+        [None, *(name for name in (STAGE, SMART_STAGE) if name in names)],
+        [None, *(name for name in (FUSED_V1, FUSED_V2) if name in names)],
+        [None, *(name for name in (INLINE_EXECUTOR, COST_MODEL_EXECUTOR) if name in names)],
+    )
+    for chosen in itertools.product(*axes):
+        on = [name for name in chosen if name is not None]
+        yield optimizations_of("+".join(on), stage, smart_stage) if on else Optimizations()
+
+
+def _require_comparable(settings: Sequence[Optimizations], baseline: Optimizations) -> None:
+    if not settings:
+        raise OptionError(
+            f"there is no setting to search among beside the baseline; expected toggles out of "
+            f"{', '.join(TOGGLES)}, or settings"
+        )
+    labels = [each.label(in_full=True) for each in (baseline, *settings)]
+    twice = [label for label in labels if labels.count(label) > 1]
+    if twice:
+        raise OptionError(
+            f"two settings are both called {twice[0]!r}: they differ only in options that names do "
+            "not tell; search among one of them"
+        )
+    for each in settings:
+        if each.batch_size != baseline.batch_size:
+            raise OptionError(
+                f"setting {each.label(in_full=True)!r} has another size of a batch than the "
+                "baseline, so it does not train the same; search among settings of one size, or "
+                "compare them with wb.compare"
+            )
+
+
+def refinements(best: Optimizations, cores: int) -> list[Optimizations]:
+    """Variations of the best setting: the capacity and threads of its stage, inter-op threads.
+
+    Threads of a stage are varied only where several were allowed, as they reorder batches.
+    """
+    found: list[Optimizations] = []
+    if best.stage is not None:
+        found += [
+            dataclasses.replace(best, stage=each)
+            for each in _varied_stages(best.stage, several=best.stage.num_threads > 1)
+        ]
+    if best.smart_stage is not None:
+        found += [
+            dataclasses.replace(best, smart_stage=each)
+            for each in _varied_stages(best.smart_stage, several=best.smart_stage.reorder)
+        ]
+    # An inline executor runs a step on one thread.
+    if best.inter_op_threads is None and best.executor != ExecutorPolicy.INLINE:
+        counts = {max(1, cores // 2), 2 * cores} - {cores}
+        found += [dataclasses.replace(best, inter_op_threads=count) for count in sorted(counts)]
+    return found
+
+
+def _varied_stages(stage: _Stage, *, several: bool) -> Iterable[_Stage]:
+    for capacity in _CAPACITIES:
+        if capacity != stage.capacity:
+            yield dataclasses.replace(stage, capacity=capacity)
+    if several:
+        for threads in _THREADS:
+            if threads != stage.num_threads:
+                yield dataclasses.replace(stage, num_threads=threads)

@@ -1,0 +1,246 @@
+"""find_best(): the fastest setting of a program, searched within a time and a memory budget."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+from workbench.core.options import (
+    Optimizations,
+    SmartStageOptions,
+    StageOptions,
+    require_at_least,
+)
+from workbench.core.trace.trace import Trace
+from workbench.errors import OptionError
+from workbench.experiments.comparison.environment import usable_cores
+from workbench.experiments.comparison.open_sessions import sample_trace
+from workbench.experiments.comparison.process_groups import free_bytes
+from workbench.experiments.measurement.amounts import bytes_of, seconds_of
+from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.time_budget import TimeBudget
+from workbench.experiments.program.function_program import AnyProgram, require_program
+from workbench.experiments.search.best import Best
+from workbench.experiments.search.candidates import Candidate, refinements, settings_of
+from workbench.experiments.search.children import Children, children_of
+from workbench.experiments.search.outcome import best_of, chosen_winner
+from workbench.experiments.search.racers import Racer, Racers
+from workbench.experiments.search.search import Search, run_search
+from workbench.experiments.search.seed import Seed, seed_of
+from workbench.experiments.search.winner import without_parts
+
+# Of the free memory, for the parent and for others.
+_FREE_SHARE = 0.9
+# Steps of the baseline that are traced to predict from, and seconds for it, as a share.
+_SEED_STEPS, _SEED_SHARE = 30, 0.06
+# A block takes this share of the budget, within bounds: shorter ones scatter, longer ones are few.
+_BLOCK_SHARE, _BLOCK_S = 1 / 300, (0.25, 0.75)
+# Started while the predictions are made, which use one core.
+_AHEAD = 3
+# Checks, and the traces: graphs that are built once more for each of the two, and steps.
+_GRAPHS_AFTER, _STEPS_AFTER, _MOST_AFTER = 3, 300, 0.35
+_SAY_EVERY_S = 5.0
+# Processes: of the baseline, of the best setting so far, of another one.
+_SIDE_BY_SIDE = 3
+
+
+def find_best(
+    program: AnyProgram,
+    *,
+    budget: float | str = "2min",
+    memory: float | str | None = None,
+    toggles: Sequence[str | Optimizations] | None = None,
+    baseline: Optimizations | None = None,
+    stage: StageOptions | None = None,
+    smart_stage: SmartStageOptions | None = None,
+    refine: bool = True,
+    trace_steps: int = 20,
+    seed: int = 0,
+    command: str | None = None,
+    progress: bool | Callable[[str], None] = True,
+) -> Best:
+    """Searches the fastest setting of a program within a time and a memory budget.
+
+    The baseline is traced and every setting predicted from it. Then they race: the most promising
+    ones run blocks of steps beside the baseline and the best so far, each in a child process; one
+    whose interval shows that it is slower than the best, or no more than 1 % faster, is out, and
+    the next one takes its place. Settings whose prediction, corrected by what was measured, cannot
+    reach the best are not run. Where nothing is predicted, each toggle alone comes first, then
+    combinations of those that gave most. The best then varies the capacity of its stage and its
+    inter-op threads, if there is time; whether it trains the same is checked before it is named.
+
+    Args:
+      program: what is run.
+      budget: time for all of it, as seconds or as in "2min". A first setting is measured in any
+        case, so that a budget that is too short is exceeded.
+      memory: what all processes may take together, as bytes or as in "8GB"; None takes what is
+        free. It decides how many settings run at the same time.
+      toggles: names as of `compare` of which all combinations are searched; several joined by "+",
+        and settings as `Optimizations`, stand for themselves. None means every toggle.
+      baseline: what the others are compared with; None means all off.
+      stage: options of the stage; None means the defaults.
+      smart_stage: options of the smart stage; None means the defaults.
+      refine: whether capacities and threads of the best setting are varied, too.
+      trace_steps: steps to trace of the baseline and of the best at the end; 0 traces nothing.
+      seed: of the bootstrap.
+      command: how to run this again, for the report; None measures the best and its runners-up.
+      progress: as of `compare`.
+
+    Returns:
+      The best setting with its evidence, the runners-up, and what was not measured and why.
+
+    Raises:
+      OptionError: a budget or a memory that is none, an unknown toggle, nothing to search among, or
+        too little memory for three processes side by side.
+      RunError: the baseline failed; the message says where.
+      KeyboardInterrupt: after Ctrl-C, with the words to show; no process is left.
+    """
+    require_program(program)
+    budget_s = seconds_of(budget)
+    limit = None if memory is None else bytes_of(memory)
+    require_at_least("trace_steps", trace_steps, 0)
+    options = (stage or StageOptions(), smart_stage or SmartStageOptions())
+    first = baseline or Optimizations()
+    given = (toggles,) if isinstance(toggles, str | Optimizations) else toggles
+    settings = settings_of(given, *options, first)
+    clock = TimeBudget(budget_s)
+    shown = Progress(progress)
+    program = without_parts(program)
+    cores = usable_cores()
+    try:
+        with children_of(program, limit or _FREE_SHARE * free_bytes()) as children:
+            racers = Racers(
+                program,
+                children,
+                block_s=min(max(_BLOCK_SHARE * budget_s, _BLOCK_S[0]), _BLOCK_S[1]),
+                cores=cores,
+                progress=shown,
+            )
+            base = racers.enter_baseline(first.label(in_full=True), first)
+            _require_room(children, limit)
+            found = _seeded(program, settings, racers, base, options, clock, shown)
+            search = _search(first, found)
+            run_search(
+                search,
+                racers,
+                clock,
+                reserve_s=_reserve_s(racers, base, budget_s),
+                refine=lambda best: _refined(best, cores) if refine else (),
+                say=_Sayer(shown),
+            )
+            children.end_idle()
+            winner = chosen_winner(
+                program, search, racers, clock, trace_steps=trace_steps, progress=shown
+            )
+            memory_bytes = children.peak_bytes
+    finally:
+        shown.end()
+    return best_of(
+        program,
+        search,
+        racers,
+        winner,
+        notes=found.notes,
+        seed=seed,
+        command=command,
+        budget_s=budget_s,
+        took_s=clock.spent_s(),
+        memory_limit_bytes=limit,
+        memory_bytes=memory_bytes,
+    )
+
+
+def _seeded(
+    program: AnyProgram,
+    settings: Sequence[Optimizations],
+    racers: Racers,
+    base: Racer,
+    options: tuple[StageOptions, SmartStageOptions],
+    clock: TimeBudget,
+    shown: Progress,
+) -> Seed:
+    """The candidates, predicted while the first children start."""
+    baseline = base.variant.optimizations
+
+    def traced() -> Trace:
+        shown.phase(f"Tracing {_SEED_STEPS} steps of {base.variant.label}")
+        seconds = clock.share_s(_SEED_SHARE, least_s=1.0)
+        trace = sample_trace(base.worker, baseline, _SEED_STEPS, seconds)
+        if baseline == Optimizations(fused_embeddings=baseline.fused_embeddings):
+            racers.keep_sample(baseline.fused_embeddings, trace)
+        racers.start_ahead(min(_AHEAD, len(settings)))
+        return trace
+
+    return seed_of(
+        program,
+        settings,
+        baseline,
+        traced,
+        stage=options[0],
+        smart_stage=options[1],
+        left_s=clock.left_s(),
+        graphs_s=racers.graphs_s,
+        progress=shown.phase,
+    )
+
+
+def _search(baseline: Optimizations, found: Seed) -> Search:
+    search = Search(baseline, found.candidates)
+    for label, reason in found.without_effect.items():
+        search.leave_out(label, reason)
+    return search
+
+
+def _refined(best: Optimizations, cores: int) -> list[Candidate]:
+    if best == Optimizations():
+        return []
+    return [Candidate(optimizations=each) for each in refinements(best, cores)]
+
+
+def _require_room(children: Children, limit: int | None) -> None:
+    """Requires that the best so far and another one fit beside the baseline.
+
+    Raises:
+      OptionError: it does not.
+    """
+    children.look()
+    if limit is not None and _SIDE_BY_SIDE * children.each_bytes > limit:
+        each, least = (math.ceil(n * children.each_bytes / 1e6) for n in (1, _SIDE_BY_SIDE))
+        raise OptionError(
+            f"memory is {limit / 1e6:.0f} MB, and one process of this program takes {each} MB; the "
+            "baseline, the best setting so far and another one run side by side, so give at least "
+            f"{least} MB"
+        )
+
+
+def _reserve_s(racers: Racers, base: Racer, budget_s: float) -> float:
+    """Seconds of the budget for the checks and traces at the end."""
+    steps_s = _STEPS_AFTER * base.step_ns / 1e9
+    return min(_GRAPHS_AFTER * racers.open_s(2) + steps_s, _MOST_AFTER * budget_s)
+
+
+class _Sayer:
+    """Says what races: whenever that changes, and from time to time."""
+
+    def __init__(self, shown: Progress) -> None:
+        self._shown, self._said_s = shown, -math.inf
+        self._racing: tuple[str, ...] = ()
+
+    def __call__(self, search: Search, left_s: float) -> None:
+        racing, now = search.race.racing, time.monotonic()
+        if racing == self._racing and now - self._said_s < _SAY_EVERY_S:
+            return
+        self._racing, self._said_s = racing, now
+        self._shown.phase(_words(search, left_s))
+
+
+def _words(search: Search, left_s: float) -> str:
+    race = search.race
+    names = " · ".join(label for label in race.racing if label != race.baseline) or "the baseline"
+    waiting = f", {len(search.waiting)} more to come" if search.waiting else ""
+    best = ""
+    if race.best != race.baseline:
+        ratio = math.exp(race.mean_log(race.best))
+        best = f"; best so far: {race.best}, {ratio:.2f}×"
+    return f"Round {race.rounds + 1}, {math.ceil(left_s)}\u00a0s left: {names}{waiting}{best}"

@@ -1,0 +1,300 @@
+"""Search: which settings race, which wait, which are left out; and the loop that races them.
+
+Pure: what runs is behind a `Field`, what time it is behind a `TimeBudget`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from workbench.core.options import Optimizations
+from workbench.experiments.measurement.anytime_interval import FEWEST_VALUES
+from workbench.experiments.measurement.time_budget import TimeBudget
+from workbench.experiments.search.candidates import Candidate
+from workbench.experiments.search.expectation import expectations, toggle_count
+from workbench.experiments.search.race import TOLERANCE, Dropped, Race
+
+# Where nothing is predicted, a toggle alone that is expected to give less than this, as a
+# logarithm, waits like any other setting.
+_HARMS = -0.1
+# How much further than its interval a prediction may be off: what is left out is never seen.
+_WIDER = 1.5
+# Rounds beside the best after which a racer that came out slower, though not clearly so, gives its
+# place to others.
+_PATIENCE = 12
+UNDECIDED = f"undecided after {_PATIENCE} rounds, it gave its place to others"
+# Of the time that is left, for starting what takes the free places.
+_START_SHARE = 1 / 3
+TIME_UP = "the time was up before it was its turn"
+_TIME_UP_RACING = "still in the race when the time was up"
+
+
+class Search:
+    """The candidates of a race: who is next, and who needs no race.
+
+    Attributes:
+      race: of those that have entered.
+      left_out: those that never raced, each with the reason.
+      dropped: those that raced and are out, each with the reason.
+      dropped_s: when they were, in seconds from the begin of the budget.
+    """
+
+    def __init__(self, baseline: Optimizations, candidates: Iterable[Candidate]) -> None:
+        """A search among candidates, none of which races yet."""
+        self.baseline = Candidate(optimizations=baseline)
+        self.race = Race(self.baseline.label)
+        self.left_out: dict[str, str] = {}
+        self.dropped: dict[str, str] = {}
+        self.dropped_s: dict[str, float] = {}
+        self._known = {self.baseline.label: self.baseline}
+        self._waiting: list[str] = []
+        self.add(candidates)
+
+    def add(self, candidates: Iterable[Candidate]) -> None:
+        """More candidates; one that is known stays what it is."""
+        for candidate in candidates:
+            if candidate.label not in self._known:
+                self._known[candidate.label] = candidate
+                self._waiting.append(candidate.label)
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Those that may still enter."""
+        return tuple(self._waiting)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nobody waits and more rounds would choose no other one."""
+        return not self._waiting and self.race.settled
+
+    def candidate(self, label: str) -> Candidate:
+        """The candidate of that name, the baseline too."""
+        return self._known[label]
+
+    def next_in(self, places: int) -> list[str]:
+        """Those that take so many free places: they race from the next round on."""
+        self._leave_out_hopeless()
+        expected = self._expected()
+        # Where nothing is predicted, what each toggle gives alone says which to join.
+        blind = not any(candidate.predicted for candidate in self._known.values())
+        order = sorted(
+            self._waiting,
+            key=lambda label: (
+                blind and not (self._is_alone(label) and expected[label] > _HARMS),
+                -expected[label],
+            ),
+        )
+        chosen = order[: max(0, places)]
+        for label in chosen:
+            self._waiting.remove(label)
+            self.race.enter(label)
+        return chosen
+
+    def leave_out(self, label: str, reason: str) -> None:
+        """One that waits need not race."""
+        self._waiting.remove(label)
+        self.left_out[label] = reason
+
+    def refuse(self, label: str, reason: str, also: Callable[[Optimizations], bool]) -> None:
+        """One that entered cannot run; nor can those that wait and are like it.
+
+        Args:
+          label: which one.
+          reason: why, a clause.
+          also: whether the reason holds for another setting.
+        """
+        self.race.leave(label)
+        alike = [each for each in self._waiting if also(self._known[each].optimizations)]
+        for each in (label, *alike):
+            self.left_out[each] = reason
+        self._waiting = [each for each in self._waiting if each not in alike]
+
+    def take_out(self, label: str, reason: str) -> None:
+        """One that races leaves for another reason than its rates."""
+        self.race.leave(label)
+        self.dropped[label] = reason
+
+    def undecided(self) -> str:
+        """The slowest of those undecided after many rounds beside the best; "" where none is."""
+        race = self.race
+        slower = [
+            label
+            for label in race.racing
+            if label not in (race.best, race.baseline)
+            and race.shared_rounds(label, race.best) >= _PATIENCE
+            and race.interval(label, race.best).value < 1
+        ]
+        return min(slower, key=race.mean_log, default="")
+
+    def feed(self, rates: Mapping[str, float]) -> list[Dropped]:
+        """Adds a round; returns who is out after it."""
+        out = self.race.feed(rates)
+        self.dropped |= {each.label: each.reason for each in out}
+        return out
+
+    def end(self) -> None:
+        """The time is up: nobody enters any more."""
+        self.left_out |= dict.fromkeys(self._waiting, TIME_UP)
+        self._waiting.clear()
+        for label in self.race.racing:
+            if label not in (self.race.best, self.race.baseline):
+                self.dropped.setdefault(label, _TIME_UP_RACING)
+
+    def _is_alone(self, label: str) -> bool:
+        return toggle_count(self._known[label].optimizations) == 1
+
+    def _expected(self) -> dict[str, float]:
+        predicted = {
+            label: each.predicted_log
+            for label, each in self._known.items()
+            if each.predicted_log is not None
+        }
+        measured = {
+            label: log
+            for label in self.race.entered
+            if not math.isnan(log := self.race.mean_log(label))
+        }
+        settings = {label: each.optimizations for label, each in self._known.items()}
+        return expectations(settings, self.baseline.optimizations, predicted, measured)
+
+    def _leave_out_hopeless(self) -> None:
+        """Those whose predicted interval, as corrected, ends below what the best gives at least."""
+        best = self.race.interval(self.race.best, self.race.baseline)
+        if self.race.best == self.race.baseline or not best.low > 0:
+            return
+        expected = self._expected()
+        for label in tuple(self._waiting):
+            most = expected[label] + _WIDER * self._known[label].predicted_half
+            if most < math.log(best.low) + math.log1p(TOLERANCE):
+                self.leave_out(
+                    label,
+                    f"expected to give {math.exp(most):.2f}× at most, from its prediction and what "
+                    f"was measured since; {self.race.best} gives {best.low:.2f}× at least",
+                )
+
+
+class Field(Protocol):
+    """Where settings run: child processes, or a simulation of them."""
+
+    def places(self) -> int:
+        """How many more settings may run, by memory."""
+
+    def start_s(self, count: int) -> float:
+        """Seconds that so many settings take to start, about."""
+
+    def enter(
+        self, labels: Sequence[str], settings: Mapping[str, Optimizations]
+    ) -> Sequence[Refusal]:
+        """Starts settings, by name; returns those that cannot run."""
+
+    def run_round(
+        self, number: int, labels: Sequence[str]
+    ) -> tuple[dict[str, float], list[Dropped]]:
+        """Runs a block of each; returns their rates, and those that failed."""
+
+    def leave(self, labels: Sequence[str]) -> None:
+        """Ends settings."""
+
+    def over_memory(self) -> str:
+        """What is wrong where all together take more than they may; "" where nothing is."""
+
+
+class Refusal(Protocol):
+    """A setting that cannot run."""
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+
+    @property
+    def reason(self) -> str:
+        """Why, a clause."""
+
+    @property
+    def holds_for(self) -> Callable[[Optimizations], bool]:
+        """Whether the reason holds for another setting too."""
+
+
+def run_search(
+    search: Search,
+    field: Field,
+    budget: TimeBudget,
+    *,
+    reserve_s: float,
+    refine: Callable[[Optimizations], Iterable[Candidate]],
+    say: Callable[[Search, float], None],
+) -> None:
+    """Races the candidates of a search until the best is known or the time is up.
+
+    Args:
+      search: without a racer but the baseline, which runs in the field already.
+      field: where they run.
+      budget: seconds for all; where it is spent, a first candidate has a few rounds all the same.
+      reserve_s: of it, for what comes afterwards.
+      refine: candidates to try once the best of the others is known.
+      say: is told before each round what races, and the seconds that are left.
+    """
+    round_s, refined = 0.0, False
+    while True:
+        _fill(search, field, budget, reserve_s + FEWEST_VALUES * round_s)
+        if search.finished:
+            if refined or budget.left_s() - reserve_s < field.start_s(1):
+                break
+            search.add(refine(search.candidate(search.race.best).optimizations))
+            refined = True
+            continue
+        left_s = budget.left_s() - reserve_s
+        if search.race.rounds > FEWEST_VALUES and (
+            left_s < round_s or (search.race.settled and left_s < field.start_s(1))
+        ):
+            break
+        say(search, budget.left_s())
+        begun_s = budget.spent_s()
+        _run_round(search, field)
+        round_s = budget.spent_s() - begun_s
+        out = search.dropped.keys() - search.dropped_s.keys()
+        search.dropped_s |= dict.fromkeys(out, budget.spent_s())
+    search.end()
+
+
+def _fill(search: Search, field: Field, budget: TimeBudget, kept_s: float) -> None:
+    """Lets candidates enter where there are places, and time to start them beside what is kept."""
+    while search.waiting:
+        places, left_s = field.places(), budget.left_s() - kept_s
+        first = search.race.rounds == 0
+        # What starts does not let others race meanwhile, if there are any.
+        share = 1.0 if search.race.settled else _START_SHARE
+        while places > 1 and field.start_s(places) > share * left_s:
+            places -= 1
+        if field.start_s(max(1, places)) > share * left_s and not first:
+            return
+        if places < 1:
+            undecided = search.undecided()
+            if not undecided:
+                return
+            search.take_out(undecided, UNDECIDED)
+            field.leave([undecided])
+            continue
+        labels = search.next_in(places)
+        settings = {label: search.candidate(label).optimizations for label in labels}
+        refused = field.enter(labels, settings) if labels else ()
+        for refusal in refused:
+            search.refuse(refusal.label, refusal.reason, refusal.holds_for)
+        if len(refused) < len(labels):
+            return
+
+
+def _run_round(search: Search, field: Field) -> None:
+    rates, failed = field.run_round(search.race.rounds, search.race.racing)
+    for each in failed:
+        search.take_out(each.label, each.reason)
+    out = [each.label for each in (*failed, *search.feed(rates))]
+    field.leave(out)
+    reason = field.over_memory()
+    others = [n for n in search.race.racing if n not in (search.race.best, search.race.baseline)]
+    if reason and others:
+        slowest = min(others, key=search.race.mean_log)
+        search.take_out(slowest, reason)
+        field.leave([slowest])

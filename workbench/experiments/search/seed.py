@@ -1,0 +1,166 @@
+"""Seed: the candidates of a search with their predictions, from one trace of the baseline."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.trace.trace import Trace
+from workbench.core.what_if.predictions import Predictions
+from workbench.core.what_if.scenario import Scenario, scenario_of
+from workbench.errors import OptionError, WorkbenchError
+from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_STAGE
+from workbench.experiments.program.function_program import AnyProgram, require_possible
+from workbench.experiments.search.candidates import Candidate
+from workbench.experiments.what_if.fused_calibration import costs_are_known
+from workbench.experiments.what_if.predict import predicted
+
+# Predictions may take this share of the time that is left; the rest is for measuring.
+_MOST_SHARE = 0.4
+# Seconds that are left at least where what fused lookups cost on this machine is measured first.
+_CALIBRATION_S = 240.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Seed:
+    """What a search begins with.
+
+    Attributes:
+      candidates: the settings that may be the best.
+      without_effect: those that the program has no use for, each with the reason.
+      notes: what a reader should know of the predictions, a sentence each.
+    """
+
+    candidates: tuple[Candidate, ...]
+    without_effect: dict[str, str]
+    notes: tuple[str, ...]
+
+
+def seed_of(
+    program: AnyProgram,
+    settings: Sequence[Optimizations],
+    baseline: Optimizations,
+    traced: Callable[[], Trace],
+    *,
+    stage: StageOptions,
+    smart_stage: SmartStageOptions,
+    left_s: float,
+    graphs_s: Callable[[int], float],
+    progress: bool | Callable[[str], None],
+) -> Seed:
+    """Predicts what settings give against the baseline, as far as that is possible.
+
+    Args:
+      program: what is searched.
+      settings: without the baseline.
+      baseline: what is traced.
+      traced: takes a trace of warm steps, where there is something to predict.
+      stage, smart_stage: options of the combinations among the settings.
+      left_s: seconds of the search that are left.
+      graphs_s: seconds that describing so many graphs in a new process takes, about.
+      progress: as of `compare`.
+    """
+    impossible = {
+        each: reason for each in settings if (reason := _impossible(program, each)) is not None
+    }
+    possible = [each for each in settings if each not in impossible]
+    notes: list[str] = []
+    scenarios = _scenarios(possible, baseline, left_s, notes)
+    before = Scenario(optimizations=_plain(baseline))
+    needed_s = graphs_s(len({each.graph for each in (before, *scenarios.values())}))
+    if scenarios and needed_s > _MOST_SHARE * left_s:
+        notes = [_too_long(needed_s, left_s)]
+        scenarios = {}
+    found: Predictions | None = None
+    if scenarios:
+        try:
+            found = predicted(
+                traced(),
+                program,
+                list(scenarios.values()),
+                stage,
+                smart_stage,
+                traced=before.optimizations,
+                progress=progress,
+            )
+        except WorkbenchError as error:
+            notes.append(f"Nothing is predicted: {error}.")
+    return _seed(settings, scenarios, impossible, found, notes)
+
+
+def _seed(
+    settings: Sequence[Optimizations],
+    scenarios: dict[Optimizations, Scenario],
+    impossible: dict[Optimizations, str],
+    found: Predictions | None,
+    notes: list[str],
+) -> Seed:
+    by_scenario = {each.scenario: each for each in found.found} if found else {}
+    withheld = {each.scenario: each.reason for each in found.withheld} if found else {}
+    if found and not found.found and found.withheld:
+        notes.append(f"Nothing is predicted: {found.withheld[0].reason}.")
+    without_effect = {each.label(in_full=True): reason for each, reason in impossible.items()}
+    without_effect |= {
+        each.label(in_full=True): reason
+        for each, scenario in scenarios.items()
+        if (reason := withheld.get(scenario)) in (NO_STAGE, NO_LOOKUP)
+    }
+    candidates = []
+    for each in settings:
+        scenario = scenarios.get(each)
+        prediction = by_scenario.get(scenario) if scenario else None
+        candidates.append(Candidate(optimizations=each, predicted=prediction))
+    return Seed(candidates=tuple(candidates), without_effect=without_effect, notes=tuple(notes))
+
+
+def _impossible(program: AnyProgram, setting: Optimizations) -> str | None:
+    try:
+        require_possible(program, setting)
+    except OptionError as error:
+        return str(error)
+    return None
+
+
+def _scenarios(
+    settings: Sequence[Optimizations],
+    baseline: Optimizations,
+    left_s: float,
+    notes: list[str],
+) -> dict[Optimizations, Scenario]:
+    """What to predict; what it takes too long to predict is left out, which a note says."""
+    kept = list(settings)
+    if left_s < _CALIBRATION_S and not costs_are_known():
+        kept = [each for each in kept if each.fused_embeddings == baseline.fused_embeddings]
+        if len(kept) < len(settings):
+            notes.append(
+                "Of fused lookups nothing is predicted: what they cost on this machine is not yet "
+                "known, and the budget is too short to measure it; wb.predict(trace, program) "
+                "does, once."
+            )
+    return {each: _scenario(each, baseline) for each in kept}
+
+
+def _too_long(needed_s: float, left_s: float) -> str:
+    return (
+        f"Nothing is predicted: building the graphs for it would take about {needed_s:.0f}\u00a0s "
+        f"of the {left_s:.0f}\u00a0s that were left, so they were spent on measuring."
+    )
+
+
+def _scenario(setting: Optimizations, baseline: Optimizations) -> Scenario:
+    """What differs from the traced setting."""
+    threads = setting.inter_op_threads
+    return scenario_of(
+        dataclasses.replace(
+            _plain(setting),
+            inter_op_threads=None if threads == baseline.inter_op_threads else threads,
+        )
+    )
+
+
+def _plain(setting: Optimizations) -> Optimizations:
+    """The toggles of a setting."""
+    return dataclasses.replace(
+        setting, inter_op_threads=None, intra_op_threads=None, batch_size=None
+    )

@@ -1,0 +1,402 @@
+"""Session: a program, its runs one after the other, and what its other settings would give."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from workbench.core.boundary.boundary import Boundary
+from workbench.core.options import (
+    Optimizations,
+    require_at_least,
+)
+from workbench.core.trace.trace import Trace
+from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
+from workbench.errors import OptionError, WorkbenchError
+from workbench.experiments.comparison.compare import compare
+from workbench.experiments.comparison.results import Comparison, Ratio
+from workbench.experiments.program.function_program import (
+    AnyProgram,
+    require_possible,
+    require_program,
+)
+from workbench.experiments.search.best import Best
+from workbench.experiments.search.find_best import find_best
+from workbench.experiments.session.background import Job, Turn
+from workbench.experiments.session.learned_graphs import LearnedGraphs, learned_graphs
+from workbench.experiments.session.program_facts import ProgramFacts
+from workbench.experiments.session.ratios import ratio_between
+from workbench.experiments.session.run import Run, require_settings, runs_of
+from workbench.experiments.session.saved_session import (
+    SavedSession,
+    read_session,
+    write_session,
+)
+from workbench.experiments.session.setting_predictions import SettingPredictions
+from workbench.experiments.worker.cancellation import require_not_cancelled
+
+CANCELLED_AFTER_RUN = (
+    "Cancelled after the run, which is kept; what other settings would give may not be known; no "
+    "process is left."
+)
+_NOT_LEARNED = "the program's graph for it is not built yet; run a setting, or call learn_graphs()"
+_NO_PROGRAM = "the session was loaded, and the program's graph for it was not saved with it"
+
+
+class Session:
+    """One program: settings of it are run one after the other, each beside the baseline.
+
+    Every run is kept. Once the baseline is traced and the program's graphs are known, which the
+    first run brings about, what any other setting would give is predicted in milliseconds.
+
+    Methods may be called from any thread; two runs at the same time are refused, since they would
+    slow each other.
+    """
+
+    def __init__(
+        self,
+        program: AnyProgram,
+        *,
+        baseline: Optimizations | None = None,
+        budget_s: float = 30.0,
+        trace_steps: int = 30,
+    ) -> None:
+        """Nothing is run yet.
+
+        Args:
+          program: what is run.
+          baseline: the setting that the others are compared with; None means all off.
+          budget_s: seconds for each run, as of `compare`.
+          trace_steps: steps to trace of each run; 0 traces nothing, so that nothing is predicted.
+
+        Raises:
+          OptionError: no program, or a number out of range.
+        """
+        require_program(program)
+        require_at_least("trace_steps", trace_steps, 0)
+        if not budget_s > 0:
+            raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
+        saved = SavedSession(
+            program=ProgramFacts.of(program),
+            baseline=_setting(baseline or Optimizations()),
+            budget_s=budget_s,
+            trace_steps=trace_steps,
+        )
+        self._begin(saved, program)
+
+    def _begin(self, saved: SavedSession, program: AnyProgram | None) -> None:
+        if program is not None:
+            require_possible(program, saved.baseline)
+        self.program = program
+        self.baseline = saved.baseline
+        self.budget_s, self.trace_steps = saved.budget_s, saved.trace_steps
+        self._facts, self._runs, self._learned = saved.program, saved.runs, saved.learned
+        self._turn, self._adding = Turn(saved.program.name), threading.Lock()
+        nothing = LearnedGraphs(problem=_NO_PROGRAM if program is None else _NOT_LEARNED)
+        self._foreseen = SettingPredictions(saved.program, saved.baseline, saved.learned or nothing)
+
+    def __repr__(self) -> str:
+        return f"Session({self.name!r}, {len(self._runs)} runs)"
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return self._facts.name
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs, the oldest first."""
+        return self._runs
+
+    def run_of(self, optimizations: Optimizations) -> Run | None:
+        """The newest run of a setting; None where it was not run."""
+        own = (run for run in reversed(self._runs) if run.optimizations == optimizations)
+        return next(own, None)
+
+    def ratio(self, run: Run, to: Run) -> Ratio | None:
+        """How many times as fast one run is as another one; see `ratios.ratio_between`."""
+        return ratio_between(run, to)
+
+    def run(
+        self,
+        optimizations: Optimizations | None = None,
+        *,
+        progress: bool | Callable[[str], None] = True,
+    ) -> Run:
+        """Measures a setting beside the baseline, in child processes, and keeps it.
+
+        The first run adds the baseline's own, too, and then builds the program's graphs, for
+        `predict`; where that fails, `predict` says why.
+
+        Args:
+          optimizations: the setting; None measures the baseline alone.
+          progress: as of `compare`.
+
+        Returns:
+          The run of the setting.
+
+        Raises:
+          OptionError: what `compare` refuses, another run that goes on, or a session without its
+            program.
+          PlanError, RunError, KeyboardInterrupt: as `compare`.
+        """
+        program, wish = self._ready(optimizations)
+        with self._turn.alone():
+            return self._measured(program, wish, progress)
+
+    def start(
+        self,
+        optimizations: Optimizations | None = None,
+        *,
+        on_progress: Callable[[str], None] | None = None,
+        on_end: Callable[[Job[Run]], None] | None = None,
+    ) -> Job[Run]:
+        """The same as `run`, on a thread of its own.
+
+        Args:
+          optimizations: the setting; None measures the baseline alone.
+          on_progress: called with each line of progress, on that thread.
+          on_end: called with the job once it is over, on that thread.
+
+        Raises:
+          OptionError: another run goes on, the program cannot have the setting, or a session
+            without its program. What goes wrong later is the job's `error`.
+        """
+        program, wish = self._ready(optimizations)
+        return self._turn.start(lambda say: self._measured(program, wish, say), on_progress, on_end)
+
+    def start_search(
+        self,
+        *,
+        budget: float | str = "2min",
+        memory: float | str | None = None,
+        on_progress: Callable[[str], None] | None = None,
+        on_end: Callable[[Job[Best]], None] | None = None,
+    ) -> Job[Best]:
+        """Searches the fastest setting, as `find_best` does, on a thread of its own.
+
+        What was measured most of it is kept as runs.
+
+        Args:
+          budget, memory: as of `find_best`.
+          on_progress, on_end: as of `start`.
+
+        Raises:
+          OptionError: another run goes on, or a session without its program.
+        """
+        program, _ = self._ready(None)
+
+        def work(say: Callable[[str], None]) -> Best:
+            started = _now()
+            found = find_best(
+                program,
+                budget=budget,
+                memory=memory,
+                baseline=self.baseline,
+                trace_steps=self.trace_steps,
+                progress=say,
+            )
+            require_not_cancelled()
+            known = {each.label: each.optimizations for each in (found.best, *found.runners_up)}
+            known[self.baseline.label(in_full=True)] = self.baseline
+            settings = [known[variant.label] for variant in found.comparison.variants]
+            self.add(found.comparison, settings, started=started)
+            self._foresee(program, say)
+            return found
+
+        return self._turn.start(work, on_progress, on_end)
+
+    def add(
+        self,
+        comparison: Comparison,
+        settings: Sequence[Optimizations],
+        *,
+        started: str | None = None,
+    ) -> tuple[Run, ...]:
+        """Keeps what was measured elsewhere, one run for each setting.
+
+        The baseline gets a run of its own where it has none yet, or where nothing else is there.
+
+        Args:
+          comparison: of the session's program, beside its baseline.
+          settings: of its variants, in their order; the baseline first.
+          started: when it was begun, ISO 8601; None says now.
+
+        Raises:
+          OptionError: it is of another program or baseline, or has other variants.
+        """
+        if comparison.program != self.name:
+            raise OptionError(
+                f"the comparison is of program {comparison.program!r}; "
+                f"expected one of {self.name!r}"
+            )
+        require_settings(comparison, settings, self.baseline)
+        with self._adding:
+            new = runs_of(comparison, settings, before=self._runs, started=started or _now())
+            self._runs += new
+        return new
+
+    def learn_graphs(self, progress: bool | Callable[[str], None] = True) -> None:
+        """Builds the program's graphs in a child process, so that settings can be predicted.
+
+        The first run does it, too. Where the program has lookups to fuse, what their ops cost on
+        this machine is measured once, in half a minute, and kept in the user's cache directory.
+
+        Raises:
+          OptionError: a run goes on, or a session without its program.
+          RunError, KeyboardInterrupt: as `compare`.
+        """
+        program, _ = self._ready(None)
+        with self._turn.alone():
+            self._learn(learned_graphs(program, self.baseline, progress))
+
+    def predict(self, optimizations: Optimizations) -> Predicted | Withheld | None:
+        """What a setting would give, or why nothing is known of that.
+
+        Returns:
+          None where no run of the baseline has a trace yet. Of several traces the newest counts
+          that can be simulated; the reason says so where none can.
+
+        Raises:
+          OptionError: what is no setting.
+        """
+        wish, traces = _setting(optimizations), self._traces()
+        return self._foreseen.of(wish, traces) if traces else None
+
+    @property
+    def predictions(self) -> Predictions | None:
+        """What every combination of toggles would give; None as of `predict`."""
+        traces = self._traces()
+        return self._foreseen.of_all(traces) if traces else None
+
+    @property
+    def ceilings(self) -> Predictions | None:
+        """What a step would take without each kind of work; None as `predict`."""
+        traces = self._traces()
+        return self._foreseen.ceilings(traces) if traces else None
+
+    def boundary_of(self, optimizations: Optimizations) -> Boundary | None:
+        """What may run ahead in the graph of a setting; None where that is not known."""
+        return self._foreseen.learned.boundary_of(optimizations)
+
+    def no_use(self, optimizations: Optimizations) -> str:
+        """Why the program has no use for what a setting switches on: a clause; "" where it has.
+
+        Known once a run has built the program's graphs.
+        """
+        return self._foreseen.learned.no_use(optimizations)
+
+    def save(self, directory: str | os.PathLike[str]) -> Path:
+        """Writes all runs with their traces into a directory, made if needed; see `load_session`.
+
+        Raises:
+          OptionError: a setting holds what no file can: exception classes in place of codes.
+          OutputError: it cannot be written; what was saved there before is kept.
+        """
+        saved = SavedSession(
+            program=self._facts,
+            baseline=self.baseline,
+            budget_s=self.budget_s,
+            trace_steps=self.trace_steps,
+            runs=self._runs,
+            learned=self._learned,
+        )
+        return write_session(saved, directory)
+
+    def _ready(self, optimizations: Optimizations | None) -> tuple[AnyProgram, Optimizations]:
+        """The program and the setting to run."""
+        if self.program is None:
+            raise OptionError(
+                f"the session was loaded without its program {self.name!r}, so nothing can be run; "
+                "give it: wb.load_session(directory, program)"
+            )
+        wish = self.baseline if optimizations is None else _setting(optimizations)
+        require_possible(self.program, wish)
+        return self.program, wish
+
+    def _measured(
+        self, program: AnyProgram, wish: Optimizations, progress: bool | Callable[[str], None]
+    ) -> Run:
+        started = _now()
+        settings = list(dict.fromkeys([self.baseline, wish]))
+        found = compare(
+            program,
+            settings[1:],
+            baseline=self.baseline,
+            budget_s=self.budget_s,
+            trace_steps=self.trace_steps,
+            progress=progress,
+        )
+        require_not_cancelled()
+        run = self.add(found, settings, started=started)[-1]
+        self._foresee(program, progress)
+        return run
+
+    def _foresee(self, program: AnyProgram, progress: bool | Callable[[str], None]) -> None:
+        """Predicts every combination of toggles, once the program's graphs are known.
+
+        Where they cannot be built, the reason is kept in their place.
+        """
+        if not self._traces():
+            return
+        try:
+            if self._learned is None:
+                self._learn(learned_graphs(program, self.baseline, progress))
+            if callable(progress):
+                progress("Predicting the other settings")
+            self._foreseen.of_all(self._traces())
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(CANCELLED_AFTER_RUN) from None
+        except WorkbenchError as error:
+            self._learn(LearnedGraphs(problem=f"its graph could not be built: {error}"))
+
+    def _learn(self, learned: LearnedGraphs) -> None:
+        self._learned = self._foreseen.learned = learned
+
+    def _traces(self) -> list[Trace]:
+        """Those of the baseline, the newest first."""
+        comparisons = {id(run.comparison): run.comparison for run in self._runs}
+        traces = [each.variants[0].trace for each in reversed(comparisons.values())]
+        return [trace for trace in traces if trace is not None]
+
+
+def load_session(directory: str | os.PathLike[str], program: AnyProgram | None = None) -> Session:
+    """Reads what `Session.save` wrote; nothing is run.
+
+    Args:
+      directory: where it was saved.
+      program: what its settings are to be run with; without it all that was measured is there, and
+        running one more is refused.
+
+    Raises:
+      DataError: no session is there, it is damaged, or was saved by a newer version.
+      OptionError: the program is none, or has another name.
+      TraceError: one of its traces is broken.
+    """
+    saved = read_session(directory)
+    if program is not None:
+        require_program(program)
+        if program.name != saved.program.name:
+            raise OptionError(
+                f"the session in {os.fspath(directory)} is of program {saved.program.name!r}, and "
+                f"{program.name!r} was given; runs of two programs cannot be compared"
+            )
+    session = Session.__new__(Session)
+    session._begin(saved, program)
+    return session
+
+
+def _setting(value: object) -> Optimizations:
+    if not isinstance(value, Optimizations):
+        raise OptionError(
+            f"a setting is {value!r}; expected wb.Optimizations(…), such as "
+            "wb.Optimizations(smart_stage=wb.SmartStageOptions())"
+        )
+    return value
+
+
+def _now() -> str:
+    return datetime.datetime.now().astimezone().isoformat(timespec="seconds")

@@ -1,0 +1,107 @@
+"""SettingPredictions: what the settings of a session would give, from its newest trace."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from workbench.core.options import Optimizations, StageOptions
+from workbench.core.trace.trace import Trace
+from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
+from workbench.core.what_if.scenario import Scenario
+from workbench.core.what_if.what_if import Predictor
+from workbench.experiments.session.learned_graphs import LearnedGraphs
+from workbench.experiments.session.program_facts import ProgramFacts
+from workbench.experiments.session.scenarios import (
+    like_baseline,
+    scenario_beside,
+    traced_scenario,
+)
+from workbench.experiments.what_if.ceilings import ceiling_scenarios
+from workbench.experiments.what_if.predict import every_setting
+from workbench.experiments.worker.cancellation import require_not_cancelled
+
+_NO_STAGE = "a tf.function is staged as a whole, so it has no stage of your own"
+
+
+class SettingPredictions:
+    """Predicts settings of one program; what a trace says is worked out once and kept.
+
+    Attributes:
+      learned: what is known of the program's graphs; another value takes its place as a whole.
+    """
+
+    def __init__(
+        self, program: ProgramFacts, baseline: Optimizations, learned: LearnedGraphs
+    ) -> None:
+        self.learned = learned
+        self._program, self._baseline = program, baseline
+        self._lock = threading.Lock()
+        self._made: list[tuple[Trace, LearnedGraphs, Predictor]] = []
+
+    def of(self, optimizations: Optimizations, traces: Sequence[Trace]) -> Predicted | Withheld:
+        """What a setting would give, or why nothing is known of that.
+
+        Args:
+          optimizations: the setting.
+          traces: of the baseline, the newest first; one at least.
+        """
+        scenario = scenario_beside(self._baseline, optimizations, self._program.batch_size)
+        if isinstance(scenario, Withheld):
+            return scenario
+        unknown = self.learned.unknown(optimizations)
+        if self._program.is_function and optimizations.stage:
+            unknown = _NO_STAGE
+        if unknown:
+            return Withheld(scenario=scenario, reason=unknown)
+        return self._predictor(traces).answer(scenario)
+
+    def of_all(self, traces: Sequence[Trace]) -> Predictions:
+        """What every combination of toggles would give; a cancelled thread stops early.
+
+        Raises:
+          KeyboardInterrupt: another thread cancelled.
+        """
+        made, scenarios = self._predictor(traces), self._scenarios()
+        for scenario in scenarios:
+            require_not_cancelled()
+            made.answer(scenario)
+        return made.predictions(scenarios)
+
+    def ceilings(self, traces: Sequence[Trace]) -> Predictions:
+        """What a step of the baseline would take without each kind of work."""
+        scenarios = ceiling_scenarios(traced_scenario(self._baseline))
+        return self._predictor(traces).predictions(scenarios)
+
+    def _predictor(self, traces: Sequence[Trace]) -> Predictor:
+        """What predicts from the newest trace whose replay holds; of none the newest says why."""
+        with self._lock:
+            made = [self._of_trace(trace) for trace in traces[:1]]
+            for trace in traces[1:]:
+                if not made[-1].problem:
+                    break
+                made.append(self._of_trace(trace))
+        return made[0] if made[-1].problem else made[-1]
+
+    def _of_trace(self, trace: Trace) -> Predictor:
+        learned = self.learned
+        for known, its_graphs, predictor in self._made:
+            if known is trace and its_graphs is learned:
+                return predictor
+        predictor = learned.predictor(trace, self._baseline)
+        kept = [each for each in self._made if each[1] is learned]
+        self._made = [*kept, (trace, learned, predictor)]
+        return predictor
+
+    def _scenarios(self) -> list[Scenario]:
+        """Every combination of toggles, with the threads and the batch of the baseline."""
+        wishes = every_setting(
+            self._baseline.stage or StageOptions(),
+            self.learned.smart_stage,
+            own_stage=not self._program.is_function,
+        )
+        beside = [
+            scenario_beside(self._baseline, like_baseline(self._baseline, wish), None)
+            for wish in wishes
+        ]
+        return [each for each in beside if isinstance(each, Scenario)]

@@ -1,0 +1,1 @@
+"""Results as plotly figures, which users restyle, hover and export."""

@@ -1,0 +1,1 @@
+"""The panel: toggles, runs, and every view of a run as tabs."""

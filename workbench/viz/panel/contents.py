@@ -1,0 +1,202 @@
+"""What each tab of the panel shows of a run: drawn by the browser from columns, or as HTML."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from workbench.core.analysis.alignment import align
+from workbench.core.analysis.critical_path import critical_path
+from workbench.core.analysis.embedding_lens.lens import make_lens
+from workbench.core.analysis.memory.memory import memory
+from workbench.core.boundary.boundary import Boundary
+from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.trace.trace import Trace
+from workbench.errors import WorkbenchError
+from workbench.experiments.comparison.findings import findings
+from workbench.experiments.session.run import Run
+from workbench.experiments.session.session import Session
+from workbench.viz.alignment.html import alignment_fragment
+from workbench.viz.alignment.view import alignment_view
+from workbench.viz.boundary.drawing.known_cuts import CutTeller
+from workbench.viz.boundary.view import BoundaryView, boundary_view_and_teller
+from workbench.viz.critical_path.html import critical_path_fragment
+from workbench.viz.embedding_lens.html import lens_fragment
+from workbench.viz.findings.html import compared_findings_fragment
+from workbench.viz.memory.html import memory_fragment
+from workbench.viz.panel.runs import run_name, runs_view
+from workbench.viz.panel.words import sentence
+from workbench.viz.predictions.html import predictions_fragment
+from workbench.viz.style import assets
+from workbench.viz.timeline.view import TimelineView, timeline_view
+
+THROUGHPUT, TIMELINE, BOUNDARY, PATH, FINDINGS = (
+    *("throughput", "timeline", "boundary", "path", "findings"),
+)
+TWO_RUNS, LENS, MEMORY, WHAT_IF = "two_runs", "lens", "memory", "what_if"
+TABS = {
+    THROUGHPUT: "Throughput",
+    TIMELINE: "Timeline",
+    BOUNDARY: "Boundary",
+    PATH: "Critical path",
+    FINDINGS: "Findings",
+    TWO_RUNS: "Two runs",
+    LENS: "Embedding lens",
+    MEMORY: "Memory",
+    WHAT_IF: "What if",
+}
+# What changes with every run, and what stands against the baseline of the table.
+OF_ALL_RUNS = (THROUGHPUT, WHAT_IF)
+_BESIDE = (THROUGHPUT, BOUNDARY, TWO_RUNS)
+# What a click on the words about a missing trace captures.
+CAPTURED_STEPS = 30
+_NO_GRAPH = "What may run ahead is known once the program's graph was built; run it once."
+_NO_PREDICTION = "Predictions need one run with a trace first."
+_SAME_RUN = "Two runs are compared here: choose another run, or another baseline in Throughput."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Content:
+    """One tab of one run: one of the three.
+
+    Attributes:
+      html: what is shown as it is.
+      timeline: drawn by the browser.
+      boundary: drawn by the browser. `source` is what it was made from, and `teller` says what
+        other cuts would give, where it can.
+    """
+
+    html: str = ""
+    timeline: TimelineView | None = None
+    boundary: BoundaryView | None = None
+    source: StagePlan | Boundary | None = None
+    teller: CutTeller | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Shown:
+    """A run of a session, and the run that it is compared with."""
+
+    session: Session
+    run: Run
+    base: Run
+
+    def traced(self, make: Callable[[Trace], Content]) -> Content:
+        """What is made of its trace; without one, what to do."""
+        trace = self.run.measured.trace
+        return _untraced("This run", self.run) if trace is None else make(trace)
+
+
+class Contents:
+    """What the tabs of a session's runs show; what was worked out is kept."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: dict[tuple[int, int, str, int], Content] = {}
+        self._making = threading.RLock()
+
+    def of(self, run: Run, base: Run, tab: str) -> Content:
+        """What a tab shows of a run, against the baseline of the table.
+
+        What cannot be shown is said in its place.
+        """
+        runs = len(self._session.runs) if tab in OF_ALL_RUNS else 0
+        beside = base.number if tab in _BESIDE else 0
+        key = (0 if tab == WHAT_IF else run.number, beside, tab, runs)
+        # One at a time: what draws the kept picture and what a click asks for is the same.
+        with self._making:
+            if key not in self._known:
+                self._known[key] = self._made(run, base, tab)
+            return self._known[key]
+
+    def _made(self, run: Run, base: Run, tab: str) -> Content:
+        try:
+            return _MAKERS[tab](_Shown(session=self._session, run=run, base=base))
+        except WorkbenchError as error:
+            return Content(html=said(sentence(str(error))))
+
+
+def said(words: str) -> str:
+    """A sentence in place of a view."""
+    return f'<p class="wb-sentence">{html.escape(words)}</p>'
+
+
+def _untraced(which: str, run: Run) -> Content:
+    """What to do; a panel with a kernel makes a button of the last words."""
+    todo = f'<span data-capture="{run.number}">Capture {CAPTURED_STEPS} steps.</span>'
+    return Content(html=f'<p class="wb-sentence">{which} was measured without a trace. {todo}</p>')
+
+
+def _throughput(shown: _Shown) -> Content:
+    module: Any = assets.templates().get_template("panel/throughput.html.j2").module
+    return Content(html=str(module.runs(runs_view(shown.session, shown.run, shown.base))))
+
+
+def _timeline(shown: _Shown) -> Content:
+    title = run_name(shown.run)
+    return shown.traced(lambda trace: Content(timeline=timeline_view(trace, title=title)))
+
+
+def _boundary(shown: _Shown) -> Content:
+    run = shown.run
+    source = run.measured.plan or shown.session.boundary_of(run.optimizations)
+    if source is None:
+        return Content(html=said(_NO_GRAPH))
+    trace = run.measured.trace or shown.base.measured.trace
+    view, teller = boundary_view_and_teller(source, trace)
+    return Content(boundary=view, source=source, teller=teller)
+
+
+def _path(shown: _Shown) -> Content:
+    return shown.traced(lambda trace: Content(html=critical_path_fragment(critical_path(trace))))
+
+
+def _findings(shown: _Shown) -> Content:
+    comparison, run = shown.run.comparison, shown.run
+    labels = (comparison.baseline, run.variant)
+    kept = tuple(each for each in comparison.variants if each.label in labels)
+    compared = findings(dataclasses.replace(comparison, variants=kept))
+    return Content(html=compared_findings_fragment(compared, shown.run.variant))
+
+
+def _two_runs(shown: _Shown) -> Content:
+    run, base = shown.run, shown.base
+    if run.number == base.number:
+        return Content(html=said(_SAME_RUN))
+    before, after = base.measured.trace, run.measured.trace
+    if after is None:
+        return _untraced("This run", run)
+    if before is None:
+        return _untraced("The baseline", base)
+    view = alignment_view(align(before, after, labels=(run_name(base), run_name(run))))
+    return Content(html=alignment_fragment(view))
+
+
+def _lens(shown: _Shown) -> Content:
+    return shown.traced(lambda trace: Content(html=lens_fragment(make_lens(trace))))
+
+
+def _memory(shown: _Shown) -> Content:
+    return shown.traced(lambda trace: Content(html=memory_fragment(memory(trace))))
+
+
+def _what_if(shown: _Shown) -> Content:
+    named = (("Toggles", shown.session.predictions), ("Ceilings", shown.session.ceilings))
+    parts = [f"<h3>{title}</h3>{predictions_fragment(found)}" for title, found in named if found]
+    return Content(html="".join(parts) or said(_NO_PREDICTION))
+
+
+_MAKERS: dict[str, Callable[[_Shown], Content]] = {
+    THROUGHPUT: _throughput,
+    TIMELINE: _timeline,
+    BOUNDARY: _boundary,
+    PATH: _path,
+    FINDINGS: _findings,
+    TWO_RUNS: _two_runs,
+    LENS: _lens,
+    MEMORY: _memory,
+    WHAT_IF: _what_if,
+}

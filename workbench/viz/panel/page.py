@@ -1,0 +1,156 @@
+"""The panel as a page holds it: its last state, every tab, and what was predicted; no kernel."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from workbench.experiments.session.run import Run
+from workbench.experiments.session.session import Session
+from workbench.viz.boundary.html import boundary_static_html
+from workbench.viz.boundary.html import packed as packed_boundary
+from workbench.viz.kept_picture import kept_view
+from workbench.viz.panel.contents import (
+    BOUNDARY,
+    TABS,
+    THROUGHPUT,
+    TIMELINE,
+    TWO_RUNS,
+    WHAT_IF,
+    Content,
+    Contents,
+    said,
+)
+from workbench.viz.panel.runs import run_name
+from workbench.viz.style import assets
+from workbench.viz.timeline.html import timeline_static_html
+
+# Views that a page holds no more of, where it must stay small.
+_MISSING = (
+    "This view is not stored in the page; show it with this run and baseline, and save again."
+)
+# What stands against the baseline. With few runs a page has it against each of them.
+_AGAINST = (THROUGHPUT, TWO_RUNS)
+_MOST_BASELINES = 4
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PanelPage:
+    """What a page needs to show a panel.
+
+    Attributes:
+      view: header, toggles and tabs.
+      state: of the toggles, and what is shown.
+      settings: what is known of settings, as `SettingView` makes it.
+      contents: by "run/tab", by "run/tab/baseline" where that counts, by "*/tab" where no run does.
+    """
+
+    view: Mapping[str, Any]
+    state: Mapping[str, Any]
+    settings: tuple[Mapping[str, Any], ...]
+    contents: Mapping[str, Mapping[str, Any]]
+
+    def packed(self) -> str:
+        """The same as deflated JSON in base64."""
+        content = {**dataclasses.asdict(self), "missing": said(_MISSING)}
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode("ascii")
+
+
+def panel_page(
+    session: Session,
+    contents: Contents,
+    view: Mapping[str, Any],
+    state: Mapping[str, Any],
+    settings: Iterable[Mapping[str, Any]],
+    runs: Iterable[Run],
+    base: Run | None,
+    timeline_bytes: int,
+) -> PanelPage:
+    """The page of a session.
+
+    Args:
+      session: its runs.
+      contents: what their tabs show.
+      view, state, settings: as of `PanelPage`.
+      runs: those whose tabs the page holds; of others it has the throughput alone.
+      base: the baseline of the table.
+      timeline_bytes: packed columns of all timelines together; long ones keep their last steps.
+    """
+    kept = {run.number for run in runs}
+    room = timeline_bytes // max(1, len(kept))
+    stored: dict[str, dict[str, Any]] = {}
+    if base is None:
+        return PanelPage(view=view, state=state, settings=tuple(settings), contents=stored)
+    for run in session.runs:
+        for tab in TABS if run.number in kept else (THROUGHPUT,):
+            for other in _bases(session, base, tab):
+                key = _key(run, tab, other)
+                if key in stored:
+                    continue
+                made = _kept_timeline(run, room) if tab == TIMELINE else None
+                stored[key] = _stored(made or contents.of(run, other, tab))
+    return PanelPage(view=view, state=state, settings=tuple(settings), contents=stored)
+
+
+def panel_html(page: PanelPage, element_id: str, still: str = "", *, stacked: bool = False) -> str:
+    """A panel that the page's script brings to life; until then, its still picture.
+
+    Args:
+      page: what it shows.
+      element_id: unique in the page; letters, digits, "-" and "_".
+      still: HTML without script.
+      stacked: all tabs below each other, as in a report.
+    """
+    assets.require_id(element_id)
+    mode = " data-wb-stacked" if stacked else ""
+    return (
+        f'<div id="{element_id}" class="wb" data-wb-panel="{element_id}"{mode}>{still}</div>\n'
+        f'<script type="text/plain" id="{element_id}-data">{page.packed()}</script>\n'
+    )
+
+
+def still_html(contents: Contents, run: Run, base: Run) -> str:
+    """The run that is shown as a still picture: throughput, timeline and boundary."""
+    parts = {THROUGHPUT: contents.of(run, base, THROUGHPUT).html}
+    if run.measured.trace is not None:
+        parts[TIMELINE] = timeline_static_html(kept_view(run.measured.trace, run_name(run)))
+    boundary = contents.of(run, base, BOUNDARY).boundary
+    if boundary is not None:
+        parts[BOUNDARY] = boundary_static_html(boundary)
+    return "".join(f'<div data-still="{tab}">{part}</div>' for tab, part in parts.items())
+
+
+def _bases(session: Session, base: Run, tab: str) -> Iterable[Run]:
+    """The baselines that a page has a tab against."""
+    if tab == THROUGHPUT and len(session.runs) <= _MOST_BASELINES:
+        return session.runs
+    return (base,)
+
+
+def _key(run: Run, tab: str, base: Run) -> str:
+    if tab == WHAT_IF:
+        return f"*/{tab}"
+    return f"{run.number}/{tab}" + (f"/{base.number}" if tab in _AGAINST else "")
+
+
+def _kept_timeline(run: Run, room: int) -> Content | None:
+    trace = run.measured.trace
+    return None if trace is None else Content(timeline=kept_view(trace, run_name(run), room))
+
+
+def _stored(content: Content) -> dict[str, Any]:
+    if content.timeline is not None:
+        data = content.timeline.columns.packed
+        return {"timeline": content.timeline.to_json_header(), "data": _base64(data)}
+    if content.boundary is not None:
+        return {"boundary": True, "data": _base64(packed_boundary(content.boundary))}
+    return {"html": content.html}
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

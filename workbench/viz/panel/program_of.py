@@ -1,0 +1,56 @@
+"""The program that a user means: what is one already, or a function that makes one."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from workbench.errors import OptionError
+from workbench.experiments.program.function_program import (
+    AnyProgram,
+    FunctionProgram,
+    require_program,
+)
+from workbench.experiments.program.program import Program
+
+
+def program_of(given: Any) -> AnyProgram:
+    """A program, of what the panel was given.
+
+    Args:
+      given: a program; a function of optimizations that returns `wb.Built`; or a function of
+        nothing, or of a batch size with a default, that returns (train_step, dataset).
+
+    Raises:
+      OptionError: anything else; the message says what to give.
+    """
+    if isinstance(given, AnyProgram):
+        return given
+    if not inspect.isfunction(given):
+        _refuse_model(given)
+        require_program(given)
+    needed = [
+        each
+        for each in inspect.signature(given).parameters.values()
+        if each.default is inspect.Parameter.empty
+        and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(needed) > 1:
+        names = ", ".join(each.name for each in needed)
+        raise OptionError(
+            f"{given.__name__}({names}) needs {len(needed)} arguments; expected "
+            "build(optimizations), which returns wb.Built(train_op=…), or make(), which returns "
+            "(train_step, dataset) or (model, dataset)"
+        )
+    if needed:
+        return Program(name=given.__name__, build=given)
+    return FunctionProgram(name=given.__name__, make=given)
+
+
+def _refuse_model(given: Any) -> None:
+    if hasattr(given, "train_step") and hasattr(given, "fit"):
+        raise OptionError(
+            f"the model {getattr(given, 'name', given)!r} cannot travel to a child process, where "
+            "steps are run; make it in a function, with its data: "
+            "def make(): … return model, dataset, then wb.Workbench(make)"
+        )

@@ -1,0 +1,172 @@
+"""The toggles of the panel: their names, a sentence of help each, and what a program refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from workbench.core.options import Optimizations, StageOptions
+from workbench.experiments.program.function_program import (
+    AnyProgram,
+    FunctionProgram,
+    own_batch_size,
+)
+from workbench.experiments.session.session import Session
+from workbench.viz.panel.settings.setting import CHOICES, OWN, V1, V2
+
+_WORDS = {
+    "off": "Off",
+    "own": "Mine",
+    "smart": "SmartStage",
+    "v1": "V1",
+    "v2": "V2",
+    "normal": "Normal",
+    "inline": "Inline",
+    "cost_model": "Cost model",
+}
+_FUNCTION_STAGE = (
+    "Mine: the program is a function, which is staged as a whole; a stage of one's own stands in a "
+    "graph that a session runs."
+)
+_NO_BATCH = "The program does not say how its batches can have another size."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Option:
+    """One value of a choice; `refused` says why it cannot be had, "" where it can."""
+
+    value: str
+    label: str
+    refused: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Number:
+    """A number that is stepped; 0 is shown as `auto`."""
+
+    key: str
+    label: str = ""
+    auto: str = "auto"
+    most: int = 64
+    step: int = 1
+    title: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Group:
+    """One block of the column of toggles.
+
+    Attributes:
+      key: of its choice, or of its only number.
+      title, help: its name and one sentence.
+      options: of a choice; empty for a number.
+      numbers: below the choice, or the group's own.
+      needs_stage: its numbers count only where a stage is on.
+      flag: (key, label, help) of a box to tick, or empty.
+      refused: why its number cannot be set, "" where it can.
+    """
+
+    key: str
+    title: str
+    help: str
+    options: tuple[Option, ...] = ()
+    numbers: tuple[Number, ...] = ()
+    needs_stage: bool = False
+    flag: tuple[str, ...] = ()
+    refused: str = ""
+
+
+def groups_of(program: AnyProgram | None, unfit: dict[str, str] | None = None) -> tuple[Group, ...]:
+    """The toggles of a program.
+
+    Args:
+      program: what is run; None where only what was saved is shown.
+      unfit: options that its graph has no use for, such as "own", with the reason; what is known
+        before anything ran is among them in any case.
+    """
+    refused = dict(unfit or {})
+    if isinstance(program, FunctionProgram):
+        refused[OWN] = _FUNCTION_STAGE
+    batch = own_batch_size(program) if program is not None else None
+    return (
+        Group(
+            key="stage",
+            title="Stage",
+            help="Runs the front of the next steps while this one computes.",
+            options=_options("stage", refused),
+            numbers=(
+                Number(
+                    key="capacity",
+                    label="Capacity",
+                    auto="auto",
+                    most=64,
+                    title="Most items that the buffer holds",
+                ),
+                Number(
+                    key="threads",
+                    label="Threads",
+                    auto="auto",
+                    most=64,
+                    title="Threads that fill the buffer",
+                ),
+            ),
+            needs_stage=True,
+            flag=(
+                "thread_pool",
+                "Thread pool of its own",
+                "The staged side shares no threads with the step.",
+            ),
+        ),
+        Group(
+            key="fusion",
+            title="Fused lookups",
+            help="Replaces the many ops of an embedding lookup by one or two.",
+            options=_options("fusion", refused),
+        ),
+        Group(
+            key="executor",
+            title="Executor",
+            help="Decides which ready op runs next, and where. Normal is TensorFlow's own.",
+            options=_options("executor", refused),
+        ),
+        Group(
+            key="inter_op_threads",
+            title="Inter-op threads",
+            help="Threads that run ops. More than cores share them.",
+            numbers=(Number(key="inter_op_threads", most=256),),
+        ),
+        Group(
+            key="intra_op_threads",
+            title="Intra-op threads",
+            help="Threads inside one op, such as a matmul.",
+            numbers=(Number(key="intra_op_threads", most=256),),
+        ),
+        Group(
+            key="batch_size",
+            title="Batch size",
+            help="Rows of a step. Ratios then are of samples a second." if batch else _NO_BATCH,
+            numbers=(
+                Number(
+                    key="batch_size",
+                    auto=str(batch) if batch else "own",
+                    most=1 << 20,
+                    step=batch or 1,
+                ),
+            ),
+            refused="" if batch else _NO_BATCH,
+        ),
+    )
+
+
+def unfit_options(session: Session) -> dict[str, str]:
+    """Options that the program's graph has no use for, each with the reason, as far as is known."""
+    stage = session.no_use(Optimizations(stage=StageOptions()))
+    lookups = session.no_use(Optimizations(fused_embeddings=V2))
+    reasons = {OWN: stage, V1: lookups, V2: lookups}
+    return {option: f"{_WORDS[option]}: {why}." for option, why in reasons.items() if why}
+
+
+def _options(key: str, refused: dict[str, str]) -> tuple[Option, ...]:
+    return tuple(
+        Option(value=value, label=_WORDS[value], refused=refused.get(value, ""))
+        for value in CHOICES[key]
+    )

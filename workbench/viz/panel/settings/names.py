@@ -1,0 +1,54 @@
+"""What a setting is called in the panel: by what differs from all off."""
+
+from __future__ import annotations
+
+from workbench.viz.panel.settings.setting import (
+    COST_MODEL,
+    INLINE,
+    OFF,
+    OWN,
+    SMART,
+    V1,
+    V2,
+    PanelSetting,
+)
+
+_STAGES = {OWN: "my stage", SMART: "SmartStage"}
+_FUSIONS = {V1: "fused V1", V2: "fused V2"}
+_EXECUTORS = {INLINE: "inline executor", COST_MODEL: "cost model executor"}
+ALL_OFF = "All off"
+
+
+def name_of(setting: PanelSetting) -> str:
+    """The name of a setting: "SmartStage, 2 threads + fused V1"; "All off" without any."""
+    parts = []
+    if setting.stage != OFF:
+        parts.append(", ".join([_STAGES[setting.stage], *_of_stage(setting)]))
+    if setting.fusion != OFF:
+        parts.append(_FUSIONS[setting.fusion])
+    if setting.executor in _EXECUTORS:
+        parts.append(_EXECUTORS[setting.executor])
+    numbers = (
+        (f"{setting.inter_op_threads} inter-op", setting.inter_op_threads),
+        (f"{setting.intra_op_threads} intra-op", setting.intra_op_threads),
+        (f"batch {setting.batch_size}", setting.batch_size),
+    )
+    parts += [words for words, given in numbers if given]
+    text = " + ".join(parts)
+    return text[:1].upper() + text[1:] if text else ALL_OFF
+
+
+def inside_sentence(name: str) -> str:
+    """The name as it stands inside a sentence: a proper name keeps its capital."""
+    return name if name.startswith("SmartStage") else name[:1].lower() + name[1:]
+
+
+def _of_stage(setting: PanelSetting) -> list[str]:
+    said = []
+    if setting.threads:
+        said.append(f"{setting.threads} thread" + "s" * (setting.threads != 1))
+    if setting.capacity > 1:
+        said.append(f"capacity {setting.capacity}")
+    if setting.thread_pool:
+        said.append("own pool")
+    return said

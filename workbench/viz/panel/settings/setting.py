@@ -1,0 +1,116 @@
+"""PanelSetting: the state of the panel's toggles, as values that a browser and Python both know."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.errors import OptionError
+
+OFF, OWN, SMART = "off", "own", "smart"
+V1, V2 = "v1", "v2"
+NORMAL, INLINE, COST_MODEL = "normal", "inline", "cost_model"
+CHOICES = {
+    "stage": (OFF, OWN, SMART),
+    "fusion": (OFF, V1, V2),
+    "executor": (NORMAL, INLINE, COST_MODEL),
+}
+STAGE_FIELDS = ("capacity", "threads", "thread_pool")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PanelSetting:
+    """Where the toggles stand; a number of 0 leaves the choice to the plan or the program.
+
+    Attributes:
+      stage: OFF, OWN for the program's own stage, or SMART.
+      capacity, threads: of the stage.
+      thread_pool: the staged side runs on a thread pool of its own.
+      fusion: OFF, V1 or V2.
+      executor: NORMAL, which is TensorFlow's own, INLINE or COST_MODEL.
+      inter_op_threads, intra_op_threads, batch_size: as of `Optimizations`.
+    """
+
+    stage: str = OFF
+    capacity: int = 0
+    threads: int = 0
+    thread_pool: bool = False
+    fusion: str = OFF
+    executor: str = NORMAL
+    inter_op_threads: int = 0
+    intra_op_threads: int = 0
+    batch_size: int = 0
+
+    def __post_init__(self) -> None:
+        for name, values in CHOICES.items():
+            if getattr(self, name) not in values:
+                expected = ", ".join(map(repr, values))
+                raise OptionError(f"{name} is {getattr(self, name)!r}; expected one of {expected}")
+        if self.stage == OFF:
+            # Options of a stage that is not there make no other setting.
+            for name in STAGE_FIELDS:
+                object.__setattr__(self, name, type(getattr(self, name))())
+
+    @property
+    def key(self) -> str:
+        """Its values in the order of the fields; a browser makes the same of its toggles.
+
+        Two settings that are measured as one have one key.
+        """
+        known = self
+        if self.stage == OWN:
+            known = self.changed(capacity=self.capacity or 1, threads=self.threads or 1)
+        return "|".join(str(int(v) if isinstance(v, bool) else v) for v in known.values())
+
+    def changed(self, **values: Any) -> PanelSetting:
+        """The same with some toggles elsewhere."""
+        return dataclasses.replace(self, **values)
+
+    def values(self) -> tuple[str | int | bool, ...]:
+        """The values of the fields, in their order."""
+        return tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+
+    def optimizations(self) -> Optimizations:
+        """What a program is built and run with."""
+        own = smart = None
+        if self.stage == OWN:
+            own = StageOptions(
+                capacity=self.capacity or 1,
+                num_threads=self.threads or 1,
+                use_stage_subgraph_thread_pool=self.thread_pool,
+            )
+        if self.stage == SMART:
+            smart = SmartStageOptions(
+                capacity=self.capacity or None,
+                num_threads=self.threads or None,
+                # Several producers bring batches in another order, which whoever sets them wants.
+                reorder=self.threads > 1,
+                use_stage_subgraph_thread_pool=self.thread_pool,
+            )
+        return Optimizations(
+            stage=own,
+            smart_stage=smart,
+            fused_embeddings=None if self.fusion == OFF else self.fusion,
+            executor=None if self.executor == NORMAL else self.executor,
+            inter_op_threads=self.inter_op_threads or None,
+            intra_op_threads=self.intra_op_threads or None,
+            batch_size=self.batch_size or None,
+        )
+
+
+def setting_of(optimizations: Optimizations) -> PanelSetting:
+    """Where the toggles stand for a setting; what they cannot show is left out."""
+    own, smart = optimizations.stage, optimizations.smart_stage
+    options = smart or own
+    return PanelSetting(
+        stage=SMART if smart else OWN if own else OFF,
+        capacity=(options.capacity or 0) if options else 0,
+        threads=(options.num_threads or 0) if options else 0,
+        thread_pool=bool(options and options.use_stage_subgraph_thread_pool),
+        fusion=optimizations.fused_embeddings or OFF,
+        executor=str(optimizations.executor) if optimizations.executor else NORMAL,
+        inter_op_threads=optimizations.inter_op_threads or 0,
+        intra_op_threads=optimizations.intra_op_threads or 0,
+        batch_size=optimizations.batch_size or 0,
+    )

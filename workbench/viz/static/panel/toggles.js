@@ -1,0 +1,204 @@
+// The column of toggles: built once, then kept up to date in place, so that the focus stays.
+function chipElement({ kind, text, title }) {
+  const mark = element("i", { class: `wbp-mark wbp-${kind}`, "aria-hidden": "true" });
+  return element("span", { class: "wbp-chip", title: title || null }, mark, text);
+}
+
+function refusedId(name, option) {
+  return `${name}-${option.value}-refused`;
+}
+
+function choiceElement(group, name, host, signal) {
+  const row = element("div", { class: "wbp-seg", role: "radiogroup", "aria-label": group.title });
+  for (const option of group.options) {
+    const input = element("input", {
+      type: "radio",
+      name,
+      value: option.value,
+      disabled: option.refused ? "" : null,
+      "aria-describedby": option.refused ? refusedId(name, option) : null,
+    });
+    input.addEventListener("change", () => host.set(group.key, option.value), { signal });
+    row.append(element("label", { title: option.refused || null }, input, option.label));
+  }
+  return row;
+}
+
+function numberElement(number, name, host, signal) {
+  const words = number.label || name;
+  const value = element("output", { "aria-live": "off" });
+  const stepper = (by, sign, what) => {
+    const made = element("button", { type: "button", "aria-label": `${words}: ${what}` }, sign);
+    const step = () => host.set(number.key, steppedNumber(host.get(number.key), by, number));
+    made.addEventListener("click", step, { signal });
+    return made;
+  };
+  const box = element("span", { class: "wbp-box" }, stepper(-1, "−", "less"), value, stepper(1, "+", "more"));
+  const row = element("span", { class: "wbp-step", title: number.title || null }, number.label, box);
+  return { row, value, number, buttons: box.querySelectorAll("button") };
+}
+
+function flagElement([key, label, help], host, signal) {
+  const input = element("input", { type: "checkbox" });
+  input.addEventListener("change", () => host.set(key, input.checked), { signal });
+  return { row: element("label", { class: "wbp-flag", title: help }, input, label), input, key };
+}
+
+function groupElement(group, number, host, signal) {
+  const name = `wbp-${host.id}-${number}`;
+  const head = element("div", { class: "wbp-head" }, element("span", { class: "wb-strong" }, group.title));
+  const root = element("div", { class: "wbp-group", "data-group": group.key }, head);
+  const made = { root, group, numbers: group.numbers.map((one) => numberElement(one, group.title, host, signal)) };
+  if (group.options.length) {
+    made.choice = choiceElement(group, name, host, signal);
+    root.append(made.choice);
+  } else head.append(...made.numbers.map((one) => one.row));
+  root.append(element("p", { class: "wbp-help" }, group.help));
+  for (const option of group.options) {
+    if (!option.refused) continue;
+    root.append(element("p", { class: "wbp-help", id: refusedId(name, option) }, option.refused));
+  }
+  if (group.options.length && made.numbers.length) {
+    root.append(element("div", { class: "wbp-two" }, ...made.numbers.map((one) => one.row)));
+  }
+  if (group.flag.length) {
+    made.flag = flagElement(group.flag, host, signal);
+    root.append(made.flag.row);
+  }
+  made.chips = element("div", { class: "wbp-chips" });
+  root.append(made.chips);
+  return made;
+}
+
+function updateGroup(made, host, said) {
+  const { group } = made;
+  if (made.choice) {
+    for (const input of made.choice.querySelectorAll("input")) {
+      input.checked = input.value === host.get(group.key);
+    }
+  }
+  const idle = group.needs_stage && host.get("stage") === "off";
+  for (const { value, number, buttons } of made.numbers) {
+    const now = host.get(number.key);
+    value.textContent = now ? thousands(now) : number.auto;
+    buttons[0].disabled = idle || Boolean(group.refused) || now <= 0;
+    buttons[1].disabled = idle || Boolean(group.refused) || now >= number.most;
+  }
+  if (made.flag) {
+    made.flag.input.checked = host.get(made.flag.key);
+    made.flag.input.disabled = idle;
+  }
+  made.root.classList.toggle("wbp-idle", idle);
+  made.chips.replaceChildren(...((said && said.chips[group.key]) || []).map(chipElement));
+}
+
+function thousands(value) {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, "\u2009");
+}
+
+// What is known of the setting, the progress of a run, and the buttons.
+function summaryElement(host, signal) {
+  const parts = {
+    from: element("div", { class: "wb-quiet wbp-small" }),
+    rate: element("span", { class: "wbp-big" }),
+    half: element("span", { class: "wbp-small" }),
+    beside: element("div", { class: "wbp-small" }),
+    bar: element("div", { class: "wbp-bar", role: "progressbar", "aria-label": "Run", hidden: "" }),
+    words: element("div", { class: "wbp-small", hidden: "" }),
+    run: element("button", { type: "button", class: "wbp-btn wbp-primary" }, "Run"),
+    copy: element("button", { type: "button", class: "wbp-btn" }, "Copy as Python"),
+    find: element("button", { type: "button", class: "wbp-btn wbp-wide" }, "Find the best"),
+    code: element("pre", { class: "wbp-code", tabindex: "0", hidden: "", "aria-label": "Python of this setting" }),
+    copied: element("div", { class: "wb-quiet wbp-small", hidden: "" }),
+  };
+  parts.fill = element("i", {});
+  parts.bar.append(parts.fill);
+  parts.run.addEventListener("click", () => host.act(host.job().running ? "cancel" : "run"), { signal });
+  parts.find.addEventListener("click", () => host.act("find_best"), { signal });
+  parts.copy.addEventListener("click", () => copyCode(parts, host), { signal });
+  parts.root = element(
+    "div",
+    { class: "wbp-sum" },
+    parts.from,
+    element("div", {}, parts.rate, " ", parts.half),
+    parts.beside,
+    parts.bar,
+    parts.words,
+    element("div", { class: "wbp-buttons" }, parts.run, parts.copy, parts.find),
+    parts.code,
+    parts.copied,
+  );
+  return parts;
+}
+
+async function copyCode(parts, host) {
+  const said = host.said();
+  if (!said) return;
+  parts.code.textContent = said.code;
+  parts.code.hidden = parts.copied.hidden = false;
+  parts.copied.textContent = "Copied";
+  try {
+    await navigator.clipboard.writeText(said.code);
+  } catch {
+    parts.copied.textContent = "This page may not copy; select the lines above.";
+    getSelection().selectAllChildren(parts.code);
+  }
+}
+
+const SOURCES = { measured: "This setting, measured", predicted: "This setting, predicted" };
+
+function updateSummary(parts, host) {
+  const said = host.said();
+  const job = host.job();
+  parts.from.textContent = said ? SOURCES[said.source] || "This setting" : "This setting";
+  parts.rate.textContent = said ? said.rate : "";
+  parts.half.textContent = said && said.rate ? `${said.half} steps/s` : "";
+  parts.beside.textContent = said ? said.beside : host.live ? "…" : "This setting is not stored in the page.";
+  parts.bar.hidden = !job.running;
+  parts.bar.classList.toggle("wbp-unknown", job.running && job.share === null);
+  parts.fill.style.width = job.share === null ? "" : `${100 * job.share}%`;
+  if (job.share === null) parts.bar.removeAttribute("aria-valuenow");
+  else parts.bar.setAttribute("aria-valuenow", String(Math.round(100 * job.share)));
+  parts.words.textContent = job.words;
+  parts.words.hidden = !job.words;
+  parts.run.textContent = runWords(host);
+  parts.run.classList.toggle("wbp-primary", !job.running);
+  parts.run.disabled = parts.find.disabled = !host.live;
+  parts.find.hidden = job.running;
+  parts.copy.disabled = !said;
+  if (!said || parts.code.textContent !== said.code) parts.code.hidden = parts.copied.hidden = true;
+}
+
+function runWords(host) {
+  const said = host.said();
+  if (host.job().running) return "Cancel";
+  return said && said.ran ? "Run again" : "Run";
+}
+
+export function togglesColumn(host, signal) {
+  const summary = summaryElement(host, signal);
+  const root = element("div", { class: "wbp-left" }, summary.root);
+  let groups = [];
+  // what a program refuses may be known only once its graphs were built
+  const rebuild = () => {
+    for (const one of groups) one.root.remove();
+    groups = host.view.groups.map((group, i) => groupElement(group, i, host, signal));
+    root.prepend(...groups.map((one) => one.root));
+  };
+  rebuild();
+  return {
+    root,
+    rebuild,
+    update() {
+      for (const made of groups) updateGroup(made, host, host.said());
+      updateSummary(summary, host);
+    },
+    flash(key) {
+      const made = groups.find(({ group }) => group.key === key);
+      if (!made) return;
+      made.root.classList.remove("wbp-flash");
+      void made.root.offsetWidth;
+      made.root.classList.add("wbp-flash");
+    },
+  };
+}
