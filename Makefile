@@ -82,7 +82,8 @@ $(SCRIPT_TESTS): tests/js/package-lock.json
 
 vitest: $(INSTALLED) ## Tests of the views' scripts in node, without a browser, in seconds
 	@if command -v npm >/dev/null && node -e 'process.exit(Number(process.versions.node.split(".")[0] < 20))'; then \
-		$(MAKE) --no-print-directory $(SCRIPT_TESTS) && npm test --silent --prefix tests/js; \
+		if $(MAKE) --no-print-directory $(SCRIPT_TESTS); then npm test --silent --prefix tests/js; \
+		else echo "npm cannot get the test runner; skipping the tests of the scripts"; fi; \
 	else echo "node 20 or newer and npm are not installed; skipping the tests of the scripts"; fi
 
 lint: $(INSTALLED) ## Lint and formatting

@@ -19,8 +19,8 @@ from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import Trace
 from workbench.experiments.measurement.statistics import Interval, ratio_interval
 from workbench.experiments.program.program import Program
-from workbench.experiments.worker.messages import GetPlan, Open, RunBlock, TraceSteps
 from workbench.experiments.worker.process import Worker, started_workers
+from workbench.experiments.worker.wire.messages import GetPlan, Open, RunBlock, TraceSteps
 from workbench.models import MODELS
 
 GOAL = 1.05

@@ -240,7 +240,7 @@ def _import_all() -> None:
     import workbench.core.executor.policy
     import workbench.core.smart_stage
     import workbench.experiments.worker.child
-    import workbench.experiments.worker.function_session  # noqa: F401
+    import workbench.experiments.worker.steps.function_session  # noqa: F401
 
 
 def main() -> None:

@@ -188,6 +188,7 @@ def test_an_error_of_the_users_code_shows_the_users_own_line(live: Live) -> None
     wait_until(lambda: not live.others(), 10, "a child process is left")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(RUN_SECONDS * 2)
 def test_a_child_that_dies_says_what_to_do(live: Live) -> None:
     live.run()
@@ -250,6 +251,7 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(RUN_SECONDS * 2)
 def test_a_loaded_session_shows_everything_and_run_says_what_to_do(
     lab_context: Any, lab_server: LabServer

@@ -16,7 +16,7 @@ from workbench.core.what_if.stub import ONE_BATCH
 from workbench.errors import OptionError, RunError, UnsupportedError
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.what_if import measured_ceilings as measuring
-from workbench.experiments.worker.stubbed_steps import StubbedSteps
+from workbench.experiments.worker.steps.stubbed_steps import StubbedSteps
 
 v1 = tf.compat.v1
 ROWS, DIM, BATCH = 50, 4, 8

@@ -24,8 +24,8 @@ from workbench.errors import OptionError, RunError
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.comparison.trace import trace
 from workbench.experiments.program.program import Built, Program
-from workbench.experiments.worker.messages import Open, RunSteps
 from workbench.experiments.worker.process import CANCELLED, started_workers
+from workbench.experiments.worker.wire.messages import Open, RunSteps
 
 # The child cannot import a test module by name.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -17,8 +17,8 @@ from nbclient import NotebookClient
 import workbench as wb
 from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.errors import OptionError, RunError
-from workbench.experiments.worker.messages import Open, RunSteps
 from workbench.experiments.worker.process import started_workers
+from workbench.experiments.worker.wire.messages import Open, RunSteps
 
 # The child cannot import a test module by name.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tests.builders.containers import write_parquet, write_tfrecord
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
-from workbench.experiments.worker.graph_session import ProgramSession
+from workbench.experiments.worker.steps.graph_session import ProgramSession
 from workbench.models import MODELS
 from workbench.models.building.criteo_features import total
 from workbench.models.data.criteo import check_criteo, generate_criteo

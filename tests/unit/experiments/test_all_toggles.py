@@ -22,7 +22,7 @@ from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.program.toggles import TOGGLES, every_toggle, optimizations_of
 from workbench.experiments.program.variant import variants_of
-from workbench.experiments.worker.messages import Close
+from workbench.experiments.worker.wire.messages import Close
 
 STAGE, SMART = StageOptions(), SmartStageOptions()
 PROGRAM = Program(name="mine", build=lambda optimizations: Built(train_op=None))

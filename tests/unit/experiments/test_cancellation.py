@@ -14,8 +14,8 @@ from workbench.core.options import Optimizations
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker import process
-from workbench.experiments.worker.cancellation import cancellable, require_not_cancelled
 from workbench.experiments.worker.process import CANCELLED, Worker, started_workers
+from workbench.experiments.worker.wire.cancellation import cancellable, require_not_cancelled
 
 
 def build(_: Optimizations) -> Built:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.errors import OptionError
-from workbench.experiments.worker.failure import failure_of
+from workbench.experiments.worker.wire.failure import failure_of
 
 GRAPH = """Graph execution error:
 

@@ -20,7 +20,7 @@ from workbench.experiments.measurement.time_budget import (
 )
 from workbench.experiments.program.program import Program
 from workbench.experiments.program.variant import variants_of
-from workbench.experiments.worker.messages import (
+from workbench.experiments.worker.wire.messages import (
     Close,
     Open,
     Opened,

@@ -8,8 +8,8 @@ from tests.builders.traces import unstaged_trace
 from workbench.core.capture.cpu_time import StepClock
 from workbench.core.options import StageOptions
 from workbench.core.trace.meta import UntracedSteps
-from workbench.experiments.worker import traced_steps
-from workbench.experiments.worker.traced_steps import settling_steps, traced_between
+from workbench.experiments.worker.steps import traced_steps
+from workbench.experiments.worker.steps.traced_steps import settling_steps, traced_between
 
 
 @pytest.fixture(autouse=True)

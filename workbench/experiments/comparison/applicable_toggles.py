@@ -7,8 +7,8 @@ from workbench.errors import OptionError, PlanError, UnsupportedError
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.toggles import FUSED_V1, FUSED_V2, SMART_STAGE, STAGE
-from workbench.experiments.worker.messages import Close, Open, Opened
 from workbench.experiments.worker.process import Worker, started_workers
+from workbench.experiments.worker.wire.messages import Close, Open, Opened
 
 # Why a program has no use for a toggle.
 NO_STAGE = "the program builds no stage when optimizations.stage is set"

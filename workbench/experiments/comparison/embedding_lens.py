@@ -14,8 +14,8 @@ from workbench.experiments.program.function_program import (
     FunctionProgram,
     require_program,
 )
-from workbench.experiments.worker.messages import SampleIds
 from workbench.experiments.worker.process import started_workers
+from workbench.experiments.worker.wire.messages import SampleIds
 
 
 def embedding_lens(

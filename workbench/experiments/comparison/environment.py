@@ -8,7 +8,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from workbench.experiments.worker.messages import Opened
+from workbench.experiments.worker.wire.messages import Opened
 
 
 def environment(opened: Opened) -> dict[str, Any]:

@@ -25,8 +25,8 @@ from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.measurement.time_budget import TimeBudget, steps_within
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.variant import Variant
-from workbench.experiments.worker.messages import Close, Open, Opened, RunBlock, TraceSteps
 from workbench.experiments.worker.process import Worker, started_workers
+from workbench.experiments.worker.wire.messages import Close, Open, Opened, RunBlock, TraceSteps
 
 # A part may prefetch a little to hide what a session run costs.
 _PART_AHEAD = 2

@@ -20,8 +20,15 @@ from workbench.experiments.program.function_program import (
     require_possible,
 )
 from workbench.experiments.program.variant import Variant
-from workbench.experiments.worker.messages import Close, GetPlan, Open, Opened, RunSteps, TraceSteps
 from workbench.experiments.worker.process import Worker
+from workbench.experiments.worker.wire.messages import (
+    Close,
+    GetPlan,
+    Open,
+    Opened,
+    RunSteps,
+    TraceSteps,
+)
 
 _FIRST_STEPS = 5
 _WARM_UP_STEPS = 20

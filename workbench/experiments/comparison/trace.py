@@ -15,8 +15,8 @@ from workbench.experiments.program.function_program import (
     require_step_stats,
 )
 from workbench.experiments.program.variant import Variant
-from workbench.experiments.worker.messages import RunBlock
 from workbench.experiments.worker.process import started_workers
+from workbench.experiments.worker.wire.messages import RunBlock
 
 
 def trace(

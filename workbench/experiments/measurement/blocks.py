@@ -19,8 +19,8 @@ from workbench.experiments.measurement.statistics import (
     plan_blocks,
 )
 from workbench.experiments.program.program import Program
-from workbench.experiments.worker.messages import Open, RunBlock, Steps
 from workbench.experiments.worker.process import Worker, started_workers
+from workbench.experiments.worker.wire.messages import Open, RunBlock, Steps
 
 _FIRST_STEPS = 5
 # Of warming a session up and of its pilot, for each: most seconds, and bounds of steps.

@@ -20,8 +20,8 @@ from workbench.experiments.measurement.equivalence import (
 from workbench.experiments.measurement.time_budget import steps_within, warm_step_s
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.variant import Variant
-from workbench.experiments.worker.messages import Close, Open, Opened, RunSteps, Steps
 from workbench.experiments.worker.process import Worker
+from workbench.experiments.worker.wire.messages import Close, Open, Opened, RunSteps, Steps
 
 _SEEDS = (
     "weights or data begin differently; TensorFlow, NumPy and random are seeded before a program "

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from workbench.experiments.worker.cancellation import require_not_cancelled
+from workbench.experiments.worker.wire.cancellation import require_not_cancelled
 
 _LOG_EVERY_S = 5.0
 

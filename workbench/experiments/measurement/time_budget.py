@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from workbench.experiments.worker.messages import Steps
+from workbench.experiments.worker.wire.messages import Steps
 
 # CPU seconds of a child process until it can be told what to do, most of them TensorFlow's import,
 # and of building a graph and opening its session; those of DLRM. A larger graph takes longer.

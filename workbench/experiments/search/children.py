@@ -10,8 +10,8 @@ from workbench.core.options import Optimizations
 from workbench.errors import WorkbenchError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.worker.memory_use import resident_bytes
-from workbench.experiments.worker.messages import Close
 from workbench.experiments.worker.process import CANCELLED, Worker
+from workbench.experiments.worker.wire.messages import Close
 
 # What a child takes before anything is known of the program.
 _CHILD_BYTES = 500_000_000

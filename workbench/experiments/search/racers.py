@@ -34,8 +34,8 @@ from workbench.experiments.search.refused import (
     moves_nothing,
     refused_by,
 )
-from workbench.experiments.worker.messages import GetPlan, Open, Opened
 from workbench.experiments.worker.process import Worker
+from workbench.experiments.worker.wire.messages import GetPlan, Open, Opened
 
 # Fewest settings that race at a time beside the baseline, the best so far and another one; and
 # most: with more of them a round takes long until it says something new.

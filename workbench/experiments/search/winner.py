@@ -17,7 +17,7 @@ from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.search.race import Race
 from workbench.experiments.search.racers import Racer
-from workbench.experiments.worker.messages import Close, Open, RunBlock
+from workbench.experiments.worker.wire.messages import Close, Open, RunBlock
 
 # Most steps whose losses and batches are compared.
 _STEPS = 100

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from workbench.errors import OptionError
-from workbench.experiments.worker.cancellation import cancellable
+from workbench.experiments.worker.wire.cancellation import cancellable
 
 Result = TypeVar("Result")
 

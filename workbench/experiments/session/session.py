@@ -36,7 +36,7 @@ from workbench.experiments.session.saved_session import (
     write_session,
 )
 from workbench.experiments.session.setting_predictions import SettingPredictions
-from workbench.experiments.worker.cancellation import require_not_cancelled
+from workbench.experiments.worker.wire.cancellation import require_not_cancelled
 
 CANCELLED_AFTER_RUN = (
     "Cancelled after the run, which is kept; what other settings would give may not be known; no "

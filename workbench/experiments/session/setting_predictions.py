@@ -19,7 +19,7 @@ from workbench.experiments.session.scenarios import (
 )
 from workbench.experiments.what_if.ceilings import ceiling_scenarios
 from workbench.experiments.what_if.predict import every_setting
-from workbench.experiments.worker.cancellation import require_not_cancelled
+from workbench.experiments.worker.wire.cancellation import require_not_cancelled
 
 _NO_STAGE = "a tf.function is staged as a whole, so it has no stage of your own"
 

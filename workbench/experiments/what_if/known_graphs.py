@@ -20,8 +20,8 @@ from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_ST
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.what_if.fused_calibration import fused_costs
-from workbench.experiments.worker.messages import DescribeGraph, SampleIds
 from workbench.experiments.worker.process import Worker, started_workers
+from workbench.experiments.worker.wire.messages import DescribeGraph, SampleIds
 
 _BATCHES = 10
 NO_PROGRAM = "what the program builds for it is not known without the program; give it"

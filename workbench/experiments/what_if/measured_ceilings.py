@@ -28,8 +28,8 @@ from workbench.experiments.program.function_program import (
 )
 from workbench.experiments.program.program import Program
 from workbench.experiments.what_if.ceilings import ceilings
-from workbench.experiments.worker.messages import Close, Open, RunBlock, TraceSteps
 from workbench.experiments.worker.process import Worker, started_workers
+from workbench.experiments.worker.wire.messages import Close, Open, RunBlock, TraceSteps
 
 _AS_IT_IS = "as it is"
 # Steps whose executed ops are looked at, and of the trace that the simulation is made from.

@@ -26,9 +26,12 @@ from workbench.experiments.program.function_program import AnyProgram, FunctionP
 from workbench.experiments.program.program import Program
 from workbench.experiments.program.program_file import find_program
 from workbench.experiments.worker.described_graph import describe_graph
-from workbench.experiments.worker.failure import failure_of
-from workbench.experiments.worker.graph_session import ProgramSession
-from workbench.experiments.worker.messages import (
+from workbench.experiments.worker.sampled_ids import sample_ids
+from workbench.experiments.worker.steps.graph_session import ProgramSession
+from workbench.experiments.worker.steps.stubbed_steps import StubbedStep, StubbedSteps
+from workbench.experiments.worker.steps.traced_steps import settle, traced_between
+from workbench.experiments.worker.wire.failure import failure_of
+from workbench.experiments.worker.wire.messages import (
     Close,
     Command,
     DescribeGraph,
@@ -45,13 +48,10 @@ from workbench.experiments.worker.messages import (
     Stop,
     TraceSteps,
 )
-from workbench.experiments.worker.sampled_ids import sample_ids
-from workbench.experiments.worker.stubbed_steps import StubbedStep, StubbedSteps
-from workbench.experiments.worker.traced_steps import settle, traced_between
 
 if TYPE_CHECKING:
     from workbench.core.trace.trace import Trace
-    from workbench.experiments.worker.function_session import FunctionSession
+    from workbench.experiments.worker.steps.function_session import FunctionSession
 
 _PR_SET_PDEATHSIG = 1
 
@@ -96,7 +96,7 @@ class _Sessions:
             if command.without:
                 raise TypeError("a function has no session whose graph is changed")
             # It imports TensorFlow, which this module does on command alone.
-            from workbench.experiments.worker.function_session import FunctionSession
+            from workbench.experiments.worker.steps.function_session import FunctionSession
 
             session = FunctionSession(program, command.optimizations, recorded=command.recorded)
         else:

@@ -11,8 +11,8 @@ from workbench.core.what_if.traced_graph import uncut
 from workbench.errors import PlanError, UnsupportedError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.program.program import Program
-from workbench.experiments.worker.graph_session import build_part, fused_lookups
-from workbench.experiments.worker.messages import DescribedGraph
+from workbench.experiments.worker.steps.graph_session import build_part, fused_lookups
+from workbench.experiments.worker.wire.messages import DescribedGraph
 
 
 def describe_graph(
@@ -49,7 +49,7 @@ def _of_function(
     program: FunctionProgram, optimizations: Optimizations, options: SmartStageOptions
 ) -> DescribedGraph:
     from workbench.core.function.plan import function_boundary
-    from workbench.experiments.worker.function_step import training_step
+    from workbench.experiments.worker.steps.function_step import training_step
     from workbench.ops.lookup.fusion import fused_embeddings
 
     with fused_embeddings(optimizations.fused_embeddings):

@@ -6,8 +6,8 @@ from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.program import Program
 from workbench.experiments.program.program_file import BuildAt, program_at
 from workbench.experiments.program.program_place import program_place
-from workbench.experiments.worker.messages import FindProgram
 from workbench.experiments.worker.process import started_workers
+from workbench.experiments.worker.wire.messages import FindProgram
 
 
 def found_program(text: str) -> AnyProgram:

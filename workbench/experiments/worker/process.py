@@ -23,9 +23,9 @@ import cloudpickle
 from workbench import errors
 from workbench.errors import RunError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
-from workbench.experiments.worker.cancellation import CANCELLED, require_not_cancelled
-from workbench.experiments.worker.failure import Failure
-from workbench.experiments.worker.messages import Command, Result, Start, Stop
+from workbench.experiments.worker.wire.cancellation import CANCELLED, require_not_cancelled
+from workbench.experiments.worker.wire.failure import Failure
+from workbench.experiments.worker.wire.messages import Command, Result, Start, Stop
 
 _ANSWER_LIMIT_S = 300.0
 _STOP_LIMIT_S = 5.0

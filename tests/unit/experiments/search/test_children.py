@@ -15,8 +15,8 @@ from workbench.experiments.program.program import Built, Program
 from workbench.experiments.search import children as children_module
 from workbench.experiments.search.children import Children, children_of
 from workbench.experiments.worker.memory_use import resident_bytes
-from workbench.experiments.worker.messages import Close
 from workbench.experiments.worker.process import CANCELLED
+from workbench.experiments.worker.wire.messages import Close
 
 MB = 10**6
 OFF, THREADS = Optimizations(), Optimizations(inter_op_threads=2)

@@ -14,7 +14,7 @@ from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.search import racers as racers_module
 from workbench.experiments.search.racers import Racers
-from workbench.experiments.worker.messages import Close, GetPlan, Open, RunBlock, Steps
+from workbench.experiments.worker.wire.messages import Close, GetPlan, Open, RunBlock, Steps
 
 OFF = Optimizations()
 STAGE = Optimizations(stage=StageOptions())

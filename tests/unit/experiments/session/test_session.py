@@ -33,7 +33,7 @@ from workbench.experiments.session import session as module
 from workbench.experiments.session.background import Job
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import CANCELLED_AFTER_RUN, Session
-from workbench.experiments.worker.cancellation import CANCELLED, require_not_cancelled
+from workbench.experiments.worker.wire.cancellation import CANCELLED, require_not_cancelled
 
 
 @pytest.fixture

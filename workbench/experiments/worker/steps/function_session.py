@@ -25,10 +25,10 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import RunError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.variant import LEARNING
-from workbench.experiments.worker.function_step import TrainingStep, training_step
-from workbench.experiments.worker.graph_session import fused_lookups
-from workbench.experiments.worker.messages import Opened, Planned, Steps
-from workbench.experiments.worker.traced_steps import settling_steps
+from workbench.experiments.worker.steps.function_step import TrainingStep, training_step
+from workbench.experiments.worker.steps.graph_session import fused_lookups
+from workbench.experiments.worker.steps.traced_steps import settling_steps
+from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
 from workbench.ops.lookup.fusion import fused_embeddings
 
 # Of weights, shuffles and dropout: every variant begins alike.

@@ -18,11 +18,11 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError, RunError
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.program.variant import LEARNING
-from workbench.experiments.worker.messages import Opened, Planned, Steps
-from workbench.experiments.worker.traced_steps import settling_steps
+from workbench.experiments.worker.steps.traced_steps import settling_steps
+from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
 
 if TYPE_CHECKING:
-    from workbench.experiments.worker.stubbed_steps import StubbedStep
+    from workbench.experiments.worker.steps.stubbed_steps import StubbedStep
 
 # TensorFlow's own for ops with a seed in a graph without one: those stay as they are.
 _GRAPH_SEED = 87654321

@@ -1,0 +1,1 @@
+"""Steps: what a child process runs: a session or a function, timed, traced or stubbed."""
