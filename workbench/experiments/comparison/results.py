@@ -123,16 +123,22 @@ class Comparison(Displayed):
         """The table of its variants, as a terminal shows it."""
         return text_of(self)
 
+    def checks_of(self, label: str) -> tuple[Equivalence, ...]:
+        """Whether a variant trains the same; empty where that was not compared."""
+        return tuple(check for check in self.equivalence if check.label == label)
+
+    def ratio_of(self, label: str) -> Ratio | None:
+        """A variant's ratio to the baseline; None of the baseline itself."""
+        return next((ratio for ratio in self.ratios if ratio.label == label), None)
+
     def to_pandas(self) -> pd.DataFrame:
         """One row for each variant: rate, ratio, prediction, verdict, equivalence, by label.
 
         `peak_tensor_bytes` is the mean over the traced steps of what lives at once at most.
         """
-        ratios = {ratio.label: ratio for ratio in self.ratios}
         rows = []
         for variant in self.variants:
-            ratio = ratios.get(variant.label)
-            checks = [check for check in self.equivalence if check.label == variant.label]
+            ratio, checks = self.ratio_of(variant.label), self.checks_of(variant.label)
             peaks = variant.step_peak_bytes
             rows.append(
                 {

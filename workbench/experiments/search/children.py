@@ -81,7 +81,7 @@ class Children:
             self._fresh.append(Worker(self._program.name, self._program))
 
     def to_start(self, settings: int) -> int:
-        """How many processes have to be started for so many settings, about."""
+        """How many processes have to be started for this number of settings, about."""
         return max(0, settings - len(self._fresh) - len(self._idle))
 
     def lend(self, wishes: Sequence[tuple[str, Optimizations]]) -> list[Worker]:

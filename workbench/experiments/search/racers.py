@@ -134,11 +134,11 @@ class Racers:
         return int(max(_FEWEST - others, min(_MOST - others, room)))
 
     def open_s(self, count: int) -> float:
-        """Seconds to open so many sessions at the same time, about."""
+        """Seconds to open this number of sessions at the same time, about."""
         return count * self._open_s / max(1, min(self._cores, count))
 
     def graphs_s(self, count: int) -> float:
-        """Seconds to build so many graphs, one after the other, in a new process, about."""
+        """Seconds to build this number of graphs in turn, in a new process, about."""
         return self._start_s + count * self._open_s
 
     def start_s(self, count: int) -> float:

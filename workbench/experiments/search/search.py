@@ -74,7 +74,7 @@ class Search:
         return self._known[label]
 
     def next_in(self, places: int) -> list[str]:
-        """Those that take so many free places: they race from the next round on."""
+        """Those that take the free places, which are `places`: they race from the next round on."""
         self._leave_out_hopeless()
         expected = self._expected()
         # Where nothing is predicted, what each toggle gives alone says which to join.
@@ -182,7 +182,7 @@ class Field(Protocol):
         """How many more settings may run, by memory."""
 
     def start_s(self, count: int) -> float:
-        """Seconds that so many settings take to start, about."""
+        """Seconds that this number of settings takes to start, about."""
 
     def enter(
         self, labels: Sequence[str], settings: Mapping[str, Optimizations]

@@ -58,7 +58,7 @@ def seed_of(
       traced: takes a trace of warm steps, where there is something to predict.
       stage, smart_stage: options of the combinations among the settings.
       left_s: seconds of the search that are left.
-      graphs_s: seconds that describing so many graphs in a new process takes, about.
+      graphs_s: seconds that a new process takes to describe a number of graphs, about.
       progress: as of `compare`.
     """
     impossible = {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from workbench.core.options import Optimizations
 from workbench.errors import OptionError
 from workbench.experiments.comparison.results import Comparison, MeasuredVariant
+from workbench.experiments.measurement.equivalence import Equivalence
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,9 +43,19 @@ class Run:
         return next(each for each in self.comparison.variants if each.label == self.variant)
 
     @property
+    def checks(self) -> tuple[Equivalence, ...]:
+        """Whether it trains as the baseline does; empty where that was not compared."""
+        return self.comparison.checks_of(self.variant)
+
+    @property
     def is_baseline(self) -> bool:
         """Whether it is the setting that the others are compared with."""
         return self.variant == self.comparison.baseline
+
+
+def comparisons_of(runs: Iterable[Run]) -> list[Comparison]:
+    """Where these runs were measured, each once, in their order."""
+    return list({id(run.comparison): run.comparison for run in runs}.values())
 
 
 def require_settings(

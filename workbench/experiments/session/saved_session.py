@@ -22,7 +22,7 @@ from workbench.errors import DataError, TraceError
 from workbench.experiments.comparison.results import Comparison, load_comparison
 from workbench.experiments.session.learned_graphs import LearnedGraphs
 from workbench.experiments.session.program_facts import ProgramFacts
-from workbench.experiments.session.run import Run
+from workbench.experiments.session.run import Run, comparisons_of
 from workbench.experiments.session.saved_graphs import (
     learned_from_json,
     learned_to_json,
@@ -60,7 +60,7 @@ def write_session(saved: SavedSession, directory: str | os.PathLike[str]) -> Pat
     """
     home = make_directory(directory)
     folder = f"saved-{uuid.uuid4().hex}"
-    comparisons = list({id(run.comparison): run.comparison for run in saved.runs}.values())
+    comparisons = comparisons_of(saved.runs)
     document = _document(saved, comparisons, folder)
     before = _folder_of(home)
     with writing(home):

@@ -29,7 +29,7 @@ from workbench.experiments.session.background import Job, Turn
 from workbench.experiments.session.learned_graphs import LearnedGraphs, learned_graphs
 from workbench.experiments.session.program_facts import ProgramFacts
 from workbench.experiments.session.ratios import ratio_between
-from workbench.experiments.session.run import Run, require_settings, runs_of
+from workbench.experiments.session.run import Run, comparisons_of, require_settings, runs_of
 from workbench.experiments.session.saved_session import (
     SavedSession,
     read_session,
@@ -358,8 +358,7 @@ class Session:
 
     def _traces(self) -> list[Trace]:
         """Those of the baseline, the newest first."""
-        comparisons = {id(run.comparison): run.comparison for run in self._runs}
-        traces = [each.variants[0].trace for each in reversed(comparisons.values())]
+        traces = [each.variants[0].trace for each in reversed(comparisons_of(self._runs))]
         return [trace for trace in traces if trace is not None]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import functools
 import html
-import json
 import re
 import zlib
 from typing import Any
@@ -74,8 +73,7 @@ def _reasons(view: BoundaryView) -> str:
 
 def packed(view: BoundaryView) -> bytes:
     """The view's JSON, deflated, as page and widget carry it."""
-    text = json.dumps(view.to_json(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return zlib.compress(text.encode("utf-8"), 9)
+    return assets.deflated_json(view.to_json())
 
 
 def _still(view: BoundaryView) -> str:

@@ -21,7 +21,7 @@ _FOOT = 92
 def framed(
     traces: Iterable[Any], theme: Theme, title: Iterable[tuple[str, bool]], *, plot: int
 ) -> Chart:
-    """A figure of these traces, with a plot so many px high and the legend below it."""
+    """A figure of these traces, with a plot `plot` px high and the legend below it."""
     said = words.headline(title)
     top = _BUTTONS + 8 + _LINE * (1 + said.count(words.BREAK))
     figure = Chart(data=list(traces))

@@ -38,7 +38,7 @@ def setting_lines(label: str) -> str:
 
 
 def in_lines(text: str, wide: int = _NAME) -> str:
-    """A text in lines of so many letters, escaped."""
+    """A text in lines of at most `wide` letters, escaped."""
     lines = textwrap.wrap(plain(text), wide, break_long_words=False, break_on_hyphens=False)
     return BREAK.join(html.escape(line, quote=False) for line in lines)
 

@@ -56,8 +56,7 @@ class _Result:
     @property
     def trains_the_same(self) -> bool:
         """Whether no check says otherwise."""
-        checks = self.comparison.equivalence
-        return all(check.passed for check in checks if check.label == self.ratio.label)
+        return all(check.passed for check in self.comparison.checks_of(self.ratio.label))
 
 
 def best_ratio(comparison: Comparison) -> Ratio | None:

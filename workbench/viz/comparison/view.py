@@ -168,9 +168,8 @@ def compare_view(comparison: Comparison) -> CompareView:
 
 
 def _row(comparison: Comparison, variant: MeasuredVariant, axis: float) -> Row:
-    ratio = next((r for r in comparison.ratios if r.label == variant.label), None)
+    ratio, checks = comparison.ratio_of(variant.label), comparison.checks_of(variant.label)
     is_baseline = variant.label == comparison.baseline
-    checks = [check for check in comparison.equivalence if check.label == variant.label]
     predicted = predicted_rate(comparison, ratio)
     return row_of(
         shown_label(variant.label),
@@ -209,14 +208,12 @@ def row_of(
       predicted_rate, predicted: steps/s that were predicted, and the words; None and "" where
         nothing was.
     """
-    half = half_width(variant.low, variant.high)
-    known = half is not None
-    words = format.rate(variant.steps_per_s, half, unit="").rstrip()
-    rate, plus, rest = words.partition(" ±")
+    known = half_width(variant.low, variant.high) is not None
+    rate, half = rate_words(variant)
     return Row(
         label=label,
         rate=rate,
-        half=f"±{rest}" if plus else "",
+        half=half,
         step_time=format.duration(variant.step_ms_median * 1e6),
         ratio="baseline" if baseline else format.ratio(ratio.ratio if ratio else None),
         interval=format.ratio_range(ratio.low, ratio.high) if ratio else "",
@@ -232,6 +229,13 @@ def row_of(
         predicted=predicted,
         predicted_at=None if predicted_rate is None else predicted_rate / axis,
     )
+
+
+def rate_words(variant: MeasuredVariant) -> tuple[str, str]:
+    """Steps/s of a variant, and half its interval: "103.8" and "± 1.0"; "" where none is known."""
+    half = half_width(variant.low, variant.high)
+    rate, plus, rest = format.rate(variant.steps_per_s, half, unit="").rstrip().partition(" ±")
+    return rate, f"±{rest}" if plus else ""
 
 
 def training_words(checks: Sequence[Equivalence]) -> str:
@@ -255,9 +259,19 @@ def _peak(variant: MeasuredVariant) -> str:
 
 
 def _caption(comparison: Comparison) -> str:
-    blocks = len(comparison.variants[0].block_steps_per_s)
     steps = comparison.settings.get("steps_per_block", {})
     kept = [steps[v.label] for v in comparison.variants if v.label in steps]
-    low, high = (min(kept), max(kept)) if kept else (0, 0)
+    return interval_caption(comparison.variants[0], kept)
+
+
+def interval_caption(variant: MeasuredVariant, steps: Sequence[int]) -> str:
+    """What the intervals are: of how many blocks, and of how many steps each, where that is known.
+
+    Args:
+      variant: one of those that were measured side by side.
+      steps: of a block of each variant that is spoken of.
+    """
+    low, high = (min(steps), max(steps)) if steps else (0, 0)
     length = f" of {low} steps" if low == high else f" of {low} to {high} steps"
-    return f"95{format.NBSP}% interval of {blocks} paired blocks{length if kept else ''}"
+    blocks = f"{len(variant.block_steps_per_s)} paired blocks"
+    return f"95{format.NBSP}% interval of {blocks}{length if steps else ''}"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import json
-import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -57,8 +55,7 @@ class PanelPage:
     def packed(self) -> str:
         """The same as deflated JSON in base64."""
         content = {**dataclasses.asdict(self), "missing": said(_MISSING)}
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        return base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode("ascii")
+        return _base64(assets.deflated_json(content))
 
 
 def panel_page(
@@ -68,7 +65,7 @@ def panel_page(
     state: Mapping[str, Any],
     settings: Iterable[Mapping[str, Any]],
     runs: Iterable[Run],
-    base: Run | None,
+    base: Run,
     timeline_bytes: int,
 ) -> PanelPage:
     """The page of a session.
@@ -84,8 +81,6 @@ def panel_page(
     kept = {run.number for run in runs}
     room = timeline_bytes // max(1, len(kept))
     stored: dict[str, dict[str, Any]] = {}
-    if base is None:
-        return PanelPage(view=view, state=state, settings=tuple(settings), contents=stored)
     for run in session.runs:
         for tab in TABS if run.number in kept else (THROUGHPUT,):
             for other in _bases(session, base, tab):

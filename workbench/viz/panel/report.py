@@ -7,14 +7,13 @@ import importlib.metadata
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.regression.earlier import ELEMENT_ID, report_document
-from workbench.experiments.session.run import Run
+from workbench.experiments.session.run import Run, comparisons_of
 from workbench.experiments.session.session import Session
 from workbench.viz.comparison.environment import environment_pairs, setting_pairs
 from workbench.viz.panel.contents import Contents
@@ -75,7 +74,7 @@ def session_report_html(session: Session, contents: Contents | None = None) -> s
             environment=environment_pairs(comparison.environment),
             command=comparison.command,
             configuration_id=ELEMENT_ID,
-            configuration=assets.json_script(report_document(_comparisons(session))),
+            configuration=assets.json_script(report_document(comparisons_of(session.runs))),
             version=importlib.metadata.version("recsys-workbench"),
         )
     )
@@ -91,12 +90,7 @@ def best_run(session: Session, base: Run) -> Run:
 def _whole(session: Session, best: Run, base: Run) -> list[Run]:
     """The runs that the page holds whole: those it is about, and the newest others."""
     wanted = [best, base, *reversed(session.runs)]
-    return list({run.number: run for run in wanted}.values())[:_MOST_WHOLE_RUNS]
-
-
-def _comparisons(session: Session) -> list[Any]:
-    """What was measured, each once."""
-    return list({id(run.comparison): run.comparison for run in session.runs}.values())
+    return list(dict.fromkeys(wanted))[:_MOST_WHOLE_RUNS]
 
 
 def _files(session: Session, runs: Sequence[Run]) -> Iterator[dict[str, str]]:
@@ -112,8 +106,7 @@ def _files(session: Session, runs: Sequence[Run]) -> Iterator[dict[str, str]]:
 
 def _contents(session: Session, runs: Iterable[Run]) -> Iterator[tuple[str, bytes]]:
     yield "results.parquet", results_table(session).to_parquet()
-    kept: dict[int, Run] = {run.number: run for run in runs}
-    for run in kept.values():
+    for run in dict.fromkeys(runs):
         if run.measured.trace is not None:
             yield f"trace-{run.number}.parquet", _trace_bytes(run.measured.trace)
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 
 from workbench.core.what_if.predictions import Predicted
 from workbench.experiments.comparison.results import Ratio
-from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.viz.comparison.answer import Pieces
@@ -20,7 +18,7 @@ from workbench.viz.comparison.chart import (
 )
 from workbench.viz.comparison.receipt import Receipt, receipt
 from workbench.viz.comparison.tables import blocks_table
-from workbench.viz.comparison.view import Row, row_of, training_words
+from workbench.viz.comparison.view import Row, interval_caption, row_of, training_words
 from workbench.viz.panel.settings.names import inside_sentence, name_of
 from workbench.viz.panel.settings.predicted_rate import steps_per_s
 from workbench.viz.panel.settings.setting import setting_of
@@ -95,23 +93,21 @@ def runs_view(session: Session, shown: Run, base: Run) -> RunsView:
     most = [_most(run) for run in session.runs]
     ticks = ticks_to(max([*most, *(rate for rate in predicted.values() if rate)]))
     rows = tuple(_row(session, run, shown, base, ticks[-1], predicted) for run in session.runs)
-    label = shown.measured.label
-    found = next((r for r in shown.comparison.ratios if r.label == label), None)
     ratio = session.ratio(shown, base)
     return RunsView(
         sentence=_sentence(shown, base, ratio),
         rows=rows,
         ticks=tuple((value / ticks[-1], f"{value:g}") for value in ticks),
         caption=_caption(shown),
-        receipt=receipt(_checks(shown)),
-        series=series_of(shown.comparison, found, ticks[-1]),
+        receipt=receipt(shown.checks),
+        series=series_of(shown.comparison, shown.comparison.ratio_of(shown.variant), ticks[-1]),
         blocks=blocks_table(
             [(shown_label(v.label), v.block_steps_per_s) for v in shown.comparison.variants]
         ),
         notes=tuple(dict.fromkeys(shown.measured.notes)),
         predicts=any(each.row.predicted_at is not None for each in rows),
         weighs=any(each.row.memory for each in rows),
-        calibration=_calibrated(session, base, shown),
+        calibration=_calibrated(session, base, shown, predicted),
     )
 
 
@@ -124,7 +120,7 @@ def _row(
     predicted: dict[int, float | None],
 ) -> RunRow:
     is_base = run.number == base.number
-    checks = _checks(run)
+    checks = run.checks
     return RunRow(
         number=run.number,
         shown=run.number == shown.number,
@@ -141,10 +137,6 @@ def _row(
             predicted="",
         ),
     )
-
-
-def _checks(run: Run) -> Sequence[Equivalence]:
-    return [check for check in run.comparison.equivalence if check.label == run.measured.label]
 
 
 def _predicted_rate(session: Session, run: Run) -> float | None:
@@ -188,7 +180,7 @@ def _sentence(shown: Run, base: Run, ratio: Ratio | None) -> Pieces:
 
 
 def _training(run: Run) -> str:
-    checks = _checks(run)
+    checks = run.checks
     if not checks:
         return ", and whether the training is the same was not compared"
     if any(not check.passed for check in checks):
@@ -197,18 +189,18 @@ def _training(run: Run) -> str:
 
 
 def _caption(run: Run) -> str:
-    blocks = len(run.measured.block_steps_per_s)
-    steps = run.comparison.settings.get("steps_per_block", {}).get(run.measured.label)
-    length = f" of {steps} steps" if steps else ""
-    return f"95{format.NBSP}% interval of {blocks} paired blocks{length}"
+    steps = run.comparison.settings.get("steps_per_block", {})
+    return interval_caption(run.measured, [steps[run.variant]] if run.variant in steps else [])
 
 
-def _calibrated(session: Session, base: Run, shown: Run) -> Calibrated | None:
+def _calibrated(
+    session: Session, base: Run, shown: Run, predicted: dict[int, float | None]
+) -> Calibrated | None:
     """Runs that were predicted and measured, on one axis; None with fewer than two."""
     pairs = []
-    before = _predicted_rate(session, base)
+    before = predicted[base.number]
     for run in session.runs:
-        rate, ratio = _predicted_rate(session, run), session.ratio(run, base)
+        rate, ratio = predicted[run.number], session.ratio(run, base)
         if rate and before and ratio:
             pairs.append((rate / before, ratio.ratio, run))
     if len(pairs) < 2:

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +116,6 @@ class Workbench(anywidget.AnyWidget):
         self._groups = groups_of(self.session.program, unfit_options(self.session))
         self._contents = Contents(self.session)
         self._job: Job[Any] | None = None
-        self._after: Callable[[], None] | None = None
         self._answers: dict[int, CutAnswers] = {}
         self._cuts: dict[int, tuple[int, ...]] = {}
         self._still: Any = None
@@ -134,7 +133,7 @@ class Workbench(anywidget.AnyWidget):
         self.observe(self._changed, list(_FIELDS))
         self.observe(lambda _: self._draw_still(), ["shown", "base"])
         self._list_runs()
-        self.status = "Ready. The kernel is free." if self.session.program else _LOADED
+        self.status = _READY if self.session.program else _LOADED
         self._say()
 
     @property
@@ -149,10 +148,7 @@ class Workbench(anywidget.AnyWidget):
 
     @optimizations.setter
     def optimizations(self, wish: Optimizations) -> None:
-        setting = setting_of(wish)
-        with self.hold_trait_notifications():
-            for name in _FIELDS:
-                setattr(self, name, getattr(setting, name))
+        self._set(setting_of(wish), _FIELDS)
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -251,7 +247,7 @@ class Workbench(anywidget.AnyWidget):
         def write() -> None:
             try:
                 self.report()
-                self.status = "Ready. The kernel is free."
+                self.status = _READY
             except WorkbenchError as error:
                 self.status = str(error)
 
@@ -264,7 +260,7 @@ class Workbench(anywidget.AnyWidget):
             self._job = begin()
         except BaseException:
             self.job = dataclasses.asdict(NOTHING)
-            self.status = "Ready. The kernel is free."
+            self.status = _READY
             raise
         return self._job
 
@@ -282,7 +278,7 @@ class Workbench(anywidget.AnyWidget):
         if found is not None:
             self.shown = found.number
         self.job = dataclasses.asdict(shown)
-        self.status = shown.words or "Ready. The kernel is free."
+        self.status = shown.words or _READY
         self._say()
         self._say_all()
         self._draw_still()
@@ -368,11 +364,15 @@ class Workbench(anywidget.AnyWidget):
         wish = optimizations_of(str(message["toggle"]), StageOptions(), SmartStageOptions())
         off, on = setting_of(Optimizations()), setting_of(wish)
         changed = [name for name in _FIELDS if getattr(on, name) != getattr(off, name)]
-        with self.hold_trait_notifications():
-            for name in changed:
-                setattr(self, name, getattr(on, name))
+        self._set(on, changed)
         for name in changed:
             self.send({"kind": "flash", "group": name})
+
+    def _set(self, setting: PanelSetting, names: Iterable[str]) -> None:
+        """Puts these toggles where a setting has them, at once."""
+        with self.hold_trait_notifications():
+            for name in names:
+                setattr(self, name, getattr(setting, name))
 
     def _draw_still(self) -> None:
         """Draws the kept picture anew, soon, on a thread: it has every tab, which takes seconds."""
@@ -415,6 +415,7 @@ class Workbench(anywidget.AnyWidget):
 
 # Seconds without a change until the kept picture is drawn anew.
 _DRAW_AFTER_S = 1.0
+_READY = "Ready. The kernel is free."
 _LOADED = "These runs were loaded; give the program to run more."
 _ACTS: dict[str, Callable[[Workbench, dict[str, Any]], Any]] = {
     "run": lambda panel, _: panel.run(),

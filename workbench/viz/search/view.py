@@ -210,8 +210,7 @@ def _simpler(found: Best) -> str:
 def _receipt(found: Best) -> str:
     if found.best.optimizations == found.baseline:
         return ""
-    checks = [check for check in found.comparison.equivalence if check.label == found.label]
-    return receipt(checks).sentence
+    return receipt(found.comparison.checks_of(found.label)).sentence
 
 
 def _spent(found: Best) -> str:

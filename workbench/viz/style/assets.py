@@ -11,6 +11,7 @@ import functools
 import html
 import json
 import re
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -201,6 +202,12 @@ def json_script(value: Any) -> str:
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return _NOT_IN_A_SCRIPT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def deflated_json(value: Any) -> bytes:
+    """A value as deflated JSON, as pages and widgets carry what is large."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return zlib.compress(text.encode("utf-8"), 9)
 
 
 def image_html(svg: str, alt: str) -> str:

@@ -9,7 +9,7 @@ from workbench.core.what_if.predictions import Predicted, Withheld
 from workbench.experiments.program.as_code import compare_code
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
-from workbench.viz.comparison.chart import half_width
+from workbench.viz.comparison.view import rate_words
 from workbench.viz.panel.settings.groups import Group
 from workbench.viz.panel.settings.names import inside_sentence, name_of
 from workbench.viz.panel.settings.predicted_rate import steps_per_s
@@ -102,14 +102,11 @@ def _headline(
     base = setting_of(session.baseline)
     base_name = inside_sentence(name_of(base))
     if run is not None:
-        measured = run.measured
-        half = half_width(measured.low, measured.high)
-        words = format.rate(measured.steps_per_s, half, unit="").rstrip()
-        rate, plus, rest = words.partition(" ±")
+        rate, half = rate_words(run.measured)
         baseline = session.run_of(session.baseline)
         ratio = session.ratio(run, baseline) if baseline else None
         beside = "the baseline" if ratio is None else f"{format.ratio(ratio.ratio)} {base_name}"
-        return _MEASURED, rate, f"±{rest}" if plus else "", beside
+        return _MEASURED, rate, half, beside
     found = session.predict(setting.optimizations())
     if found is None:
         return "", "", "", _NO_RUN
