@@ -140,7 +140,9 @@ def test_ceilings_and_work_made_faster(trace):
     faster = wb.speed_up(trace, {"MatMul*": 2, "lookups": 3}, PROGRAM, progress=False)
     both = faster.of("MatMul* 2× as fast + lookups 3× as fast")
     one = faster.of("MatMul* 2× as fast")
-    assert both is not None and one is not None and both.ratio >= one.ratio >= 0.999
+    assert both is not None and one is not None
+    # Where the input bounds the step both are 1, but for the last digit of a sum.
+    assert one.ratio >= 0.999 and both.ratio >= one.ratio - 1e-9
 
 
 def test_wrong_arguments_are_refused(trace):
