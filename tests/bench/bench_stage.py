@@ -32,8 +32,8 @@ from workbench.experiments.measurement.blocks import (
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import mean_interval, ratio_interval
 from workbench.experiments.program.program import Built, Program
-from workbench.experiments.worker.child import import_tensorflow
 from workbench.experiments.worker.process import started_workers
+from workbench.experiments.worker.tensorflow_import import import_tensorflow
 from workbench.experiments.worker.wire.messages import Open
 from workbench.models.data.criteo import check_criteo, generate_criteo
 from workbench.models.zoo.options import DlrmOptions

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 import nbformat
 
 from tests.builders.predictions import FUSED_COSTS
-from tests.builders.warm_python import warm_subprocess
 from workbench.experiments.what_if import known_graphs
-from workbench.experiments.worker import process
 
 _HOME = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((_HOME / "notebooks").glob("*.ipynb"))
@@ -25,10 +22,10 @@ _SMALL = {
 }
 # A trace costs two more graphs of each variant; these show none.
 _UNTRACED = ("02_what_runs_ahead", "06_compare_find_report")
-_WARM = f"""import sys
+_KNOWN = f"""import sys
 sys.path.insert(0, {str(_HOME)!r})
-from tests.builders.notebooks import start_warm
-start_warm()"""
+from tests.builders.notebooks import measure_no_lookups
+measure_no_lookups()"""
 
 
 def whole_notebook(path: Path) -> nbformat.NotebookNode:
@@ -36,15 +33,13 @@ def whole_notebook(path: Path) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
-def start_warm() -> None:
-    """Has this kernel start children that need not import TensorFlow, nor measure lookups."""
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # as in a child that starts from nothing
-    process.subprocess = warm_subprocess()
+def measure_no_lookups() -> None:
+    """Has this kernel measure no lookups."""
     known_graphs.fused_costs = lambda: FUSED_COSTS
 
 
 def small_notebook(path: Path) -> nbformat.NotebookNode:
-    """The notebook with small settings, a first cell that calls `start_warm`, and no long cell.
+    """The notebook with small settings, known costs of lookups, and no long cell.
 
     What a cell with the tag "long" does takes its time whatever the settings; a command, say.
     """
@@ -61,5 +56,5 @@ def small_notebook(path: Path) -> nbformat.NotebookNode:
             cell.source, made = re.subn(pattern, f"{setting}={value}", cell.source)
             count += made
     assert count >= 2, f"{path.name} sets nothing that could be smaller"
-    notebook.cells.insert(0, nbformat.v4.new_code_cell(_WARM, id="warm"))
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(_KNOWN, id="known"))
     return notebook

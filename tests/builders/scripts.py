@@ -8,7 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from tests.builders.warm_python import warm_python
+from tests.builders.warm_python import run_warm
 
 _COMPAT = "import workbench.compat.v1 as tf\n"
 
@@ -22,17 +22,22 @@ def run_script(
       script: its text; it may be indented.
       folder: where it lies and runs.
       *arguments: what stands behind it on the command line.
-      fresh: whether it runs in a Python that has imported nothing, and not in a `WarmPython`'s.
+      fresh: whether it runs in a Python that has imported nothing, and not in a fork.
       **variables: set in its environment.
     """
     path = folder / "script.py"
     path.write_text(textwrap.dedent(script))
-    command = [sys.executable, str(path), *arguments]
+    command = [str(path), *arguments]
     environment = os.environ | {"PYTHONPATH": os.getcwd()} | variables
     if not fresh:
-        return warm_python().run(command, env=environment, cwd=folder)
+        return run_warm(command, env=environment, cwd=folder)
     return subprocess.run(
-        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=240
+        [sys.executable, *command],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=240,
     )
 
 

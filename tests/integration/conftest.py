@@ -6,14 +6,9 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from collections.abc import Iterator
-
 import pytest
 import tensorflow as tf
 from hypothesis import settings
-
-from tests.builders.warm_python import warm_subprocess
-from workbench.experiments.worker import process
 
 # No test fails because the machine was busy.
 settings.register_profile("integration", deadline=None)
@@ -32,11 +27,3 @@ def graph():
     """A fresh default graph for each test."""
     with tf.Graph().as_default() as fresh:
         yield fresh
-
-
-@pytest.fixture(scope="module")
-def warm_workers() -> Iterator[None]:
-    """Workers are forks of a warm Python; those of `test_cli` are not."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process, "subprocess", warm_subprocess())
-        yield

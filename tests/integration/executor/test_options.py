@@ -268,7 +268,6 @@ def build(optimizations):
 PROGRAM = Program(name="tiny", build=build)
 
 
-@pytest.mark.usefixtures("warm_workers")
 def test_toggles_put_the_session_on_the_executor_and_training_stays_the_same():
     found = compare(
         PROGRAM,
@@ -312,7 +311,6 @@ def reports_learning(optimizations):
 PLACE: list[str] = []
 
 
-@pytest.mark.usefixtures("warm_workers")
 @pytest.mark.parametrize("ask", ["compare", "trace"])
 def test_learning_is_over_before_anything_is_measured_or_traced(ask, tmp_path):
     PLACE[:] = [str(tmp_path / "said")]

@@ -11,6 +11,7 @@ import pytest
 import workbench as wb
 from workbench.errors import OptionError, RunError
 from workbench.experiments.worker.process import CANCELLED
+from workbench.experiments.worker.warm_python import warm_python
 
 # The child cannot import a test module by name.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -68,7 +69,8 @@ PROGRAM = wb.Program(name="waits", build=build)
 
 @pytest.fixture(autouse=True)
 def no_process_is_left():
-    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    with warm_python():  # it is kept
+        before = {child.pid for child in psutil.Process().children(recursive=True)}
     yield
     after = {child.pid for child in psutil.Process().children(recursive=True)}
     assert after <= before

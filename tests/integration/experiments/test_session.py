@@ -22,6 +22,7 @@ from workbench.errors import RunError
 from workbench.experiments.session.session import CANCELLED_AFTER_RUN
 from workbench.experiments.what_if import known_graphs
 from workbench.experiments.worker.process import CANCELLED
+from workbench.experiments.worker.warm_python import warm_python
 
 # The child cannot import a test module by name.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -54,9 +55,10 @@ def children() -> set[int]:
 
 
 @pytest.fixture(autouse=True)
-def leaves_no_process(workers) -> Iterator[None]:
-    """Fails the test if a process is left that was not there before."""
-    before = children()
+def leaves_no_process() -> Iterator[None]:
+    """Fails the test if a process is left that was not there before, but what forks children."""
+    with warm_python():
+        before = children()
     yield
     assert children() <= before
 
@@ -172,6 +174,7 @@ def test_the_users_error_comes_with_their_own_line():
 
 SCRIPT = """
     import threading
+    import time
 
     import psutil
 
@@ -184,8 +187,8 @@ SCRIPT = """
     session = wb.Session(wb.Program(name="late", build=build))
     session.start(on_progress=lambda text: "Starting" in text and started.set())
     started.wait()
-    while not (children := psutil.Process().children()):
-        pass
+    while len(children := psutil.Process().children(recursive=True)) < 2:
+        time.sleep(0.01)
     print(*(child.pid for child in children), flush=True)
 """
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import subprocess
 import threading
-import types
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -32,8 +32,8 @@ class Children:
         self.started: list[subprocess.Popen[bytes]] = []
         self.first = threading.Event()
 
-    def popen(self, arguments: list[str], **how: object) -> subprocess.Popen[bytes]:
-        child = subprocess.Popen(["sleep", "60"], **how)  # type: ignore[call-overload]
+    def fork(self, function: str, *, pass_fds: list[int]) -> subprocess.Popen[bytes]:
+        child = subprocess.Popen(["sleep", "60"], pass_fds=pass_fds)
         self.started.append(child)
         self.first.set()
         return child
@@ -45,10 +45,7 @@ class Children:
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[Children]:
     made = Children()
-    fake = types.SimpleNamespace(
-        Popen=made.popen, DEVNULL=subprocess.DEVNULL, TimeoutExpired=subprocess.TimeoutExpired
-    )
-    monkeypatch.setattr(process, "subprocess", fake)
+    monkeypatch.setattr(process, "warm_python", lambda: contextlib.nullcontext(made))
     yield made
     for child in made.started:
         child.kill()
@@ -97,7 +94,7 @@ def test_what_is_cancelled_already_starts_no_child(children: Children):
 
 
 def test_the_wait_for_a_child_to_stop_is_cancelled_too(children: Children):
-    worker = Worker("a", PROGRAM)
+    worker = Worker("a", PROGRAM, children)  # type: ignore[arg-type]
     found = Cancelled(worker.stop, children.first)
     assert isinstance(found.said, KeyboardInterrupt)
     worker.kill()

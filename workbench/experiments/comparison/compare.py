@@ -14,11 +14,7 @@ from workbench.errors import OptionError
 from workbench.experiments.comparison.applicable_toggles import without_effect
 from workbench.experiments.comparison.environment import usable_cores
 from workbench.experiments.comparison.interleaved_run import run_interleaved
-from workbench.experiments.comparison.process_groups import (
-    free_bytes,
-    groups_that_fit,
-    largest_child_bytes,
-)
+from workbench.experiments.comparison.process_groups import free_bytes, groups_that_fit
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.comparison.summary import summary
 from workbench.experiments.measurement.progress import Progress
@@ -32,6 +28,7 @@ from workbench.experiments.program.function_program import (
 )
 from workbench.experiments.program.toggles import every_toggle
 from workbench.experiments.program.variant import Variant, variants_of
+from workbench.experiments.worker.warm_python import warm_python
 
 
 def compare(
@@ -114,22 +111,23 @@ def compare(
     groups = [variants]
     try:
         shown.phase(_expected(variants, all, budget_s, equivalence_steps))
-        if all:
-            left_out = without_effect(program, *options, shown)
-            variants = variants_of(every_toggle(left_out), *options, baseline)
-            groups = groups_that_fit(variants, largest_child_bytes(), free_bytes())
-        runs = [
-            run_interleaved(
-                program,
-                group,
-                budget_s=budget.left_s() * len(group) / sum(map(len, groups[number:])),
-                trace_steps=trace_steps,
-                step_stats=step_stats,
-                equivalence_steps=equivalence_steps,
-                progress=shown,
-            )
-            for number, group in enumerate(groups)
-        ]
+        with warm_python() as warm:
+            if all:
+                left_out = without_effect(program, *options, shown)
+                variants = variants_of(every_toggle(left_out), *options, baseline)
+                groups = groups_that_fit(variants, warm.largest_child_bytes, free_bytes())
+            runs = [
+                run_interleaved(
+                    program,
+                    group,
+                    budget_s=budget.left_s() * len(group) / sum(map(len, groups[number:])),
+                    trace_steps=trace_steps,
+                    step_stats=step_stats,
+                    equivalence_steps=equivalence_steps,
+                    progress=shown,
+                )
+                for number, group in enumerate(groups)
+            ]
     finally:
         shown.end()
     wished = None if all else toggles_to_run

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import resource
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,11 +36,6 @@ def groups_that_fit(
     size = math.ceil((len(variants) - 1) / count)
     rest = variants[1:]
     return [[variants[0], *rest[at : at + size]] for at in range(0, len(rest), size)]
-
-
-def largest_child_bytes() -> int:
-    """Most memory that any child process had that has ended; pages shared with others included."""
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
 
 def free_bytes() -> float:

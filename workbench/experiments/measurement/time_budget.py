@@ -10,9 +10,10 @@ import numpy as np
 
 from workbench.experiments.worker.wire.messages import Steps
 
-# CPU seconds of a child process until it can be told what to do, most of them TensorFlow's import,
-# and of building a graph and opening its session; those of DLRM. A larger graph takes longer.
-START_S, OPEN_S = 5.0, 1.5
+# Seconds until TensorFlow is imported, once for all child processes; CPU seconds of a child until
+# it can be told what to do, and of building a graph and opening its session; those of DLRM. A
+# larger graph takes longer.
+START_S, FORK_S, OPEN_S = 5.0, 0.1, 2.3
 
 
 class TimeBudget:
@@ -63,7 +64,8 @@ def expected_words(budget_s: float, *, processes: int, graphs: int, cores: int) 
       processes, graphs: how many are started and built in all.
       cores: those that can start and build at the same time.
     """
-    start_s = (START_S * processes + OPEN_S * graphs) / max(1, min(cores, processes))
+    each_s = FORK_S * processes + OPEN_S * graphs
+    start_s = START_S + each_s / max(1, min(cores, processes))
     what = f"to start {processes} child processes and build {graphs} graphs"
     if start_s < budget_s:
         return (

@@ -11,6 +11,7 @@ from workbench.errors import WorkbenchError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.worker.memory_use import resident_bytes
 from workbench.experiments.worker.process import CANCELLED, Worker
+from workbench.experiments.worker.warm_python import WarmPython, warm_python
 from workbench.experiments.worker.wire.messages import Close
 
 # What a child takes before anything is known of the program.
@@ -20,19 +21,20 @@ _CHILD_BYTES = 500_000_000
 class Children:
     """Child processes of one program: started ahead, lent to a setting, used again.
 
-    A process whose setting is out is lent to another one, which saves importing TensorFlow again;
-    not where numbers of threads are set, which are those of a process, nor for a `FunctionProgram`,
-    whose variables and functions live in it.
+    A process whose setting is out is lent to another one; not where numbers of threads are set,
+    which are those of a process, nor for a `FunctionProgram`, whose variables and functions live in
+    it.
     """
 
-    def __init__(self, program: AnyProgram, limit_bytes: float) -> None:
+    def __init__(self, program: AnyProgram, warm: WarmPython, limit_bytes: float) -> None:
         """No child yet.
 
         Args:
           program: what they run.
+          warm: what forks them.
           limit_bytes: what all of them together may take; inf for no limit.
         """
-        self._program = program
+        self._program, self._warm = program, warm
         self._limit_bytes = limit_bytes
         self._fresh: list[Worker] = []
         self._idle: list[Worker] = []
@@ -78,7 +80,7 @@ class Children:
     def start_ahead(self, count: int) -> None:
         """Starts some that nobody needs yet, without waiting for them."""
         for _ in range(count):
-            self._fresh.append(Worker(self._program.name, self._program))
+            self._fresh.append(Worker(self._program.name, self._program, self._warm))
 
     def to_start(self, settings: int) -> int:
         """How many processes have to be started for this number of settings, about."""
@@ -153,11 +155,12 @@ def children_of(program: AnyProgram, limit_bytes: float) -> Iterator[Children]:
     Raises:
       KeyboardInterrupt: with the words to show, after every child has ended.
     """
-    children = Children(program, limit_bytes)
-    try:
-        yield children
-        children.close()
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(CANCELLED) from None
-    finally:
-        children.kill()
+    with warm_python() as warm:
+        children = Children(program, warm, limit_bytes)
+        try:
+            yield children
+            children.close()
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(CANCELLED) from None
+        finally:
+            children.kill()

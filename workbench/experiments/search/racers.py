@@ -18,7 +18,7 @@ from workbench.experiments.comparison.open_sessions import sample_trace
 from workbench.experiments.measurement.blocks import TimedSession, run_block, run_pilots
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import block_order, block_rate
-from workbench.experiments.measurement.time_budget import START_S
+from workbench.experiments.measurement.time_budget import FORK_S
 from workbench.experiments.program.function_program import (
     AnyProgram,
     FunctionProgram,
@@ -103,7 +103,7 @@ class Racers:
         self._running: dict[str, Racer] = {}
         self._samples: dict[str | None, Trace] = {}
         self._plans: dict[object, StagePlan] = {}
-        self._start_s, self._open_s = START_S, _FIRST_OPEN_S
+        self._start_s, self._open_s = FORK_S, _FIRST_OPEN_S
         self.ever: dict[str, Racer] = {}
         self.memory: dict[str, int] = {}
 

@@ -1,21 +1,17 @@
 """The child process of an experiment: builds programs, runs their steps on command.
 
-Its arguments are the number of the pipe and the process id of the parent. It speaks one message per
-command over the pipe and ends with it; nothing of it outlives the parent.
+It answers each command of its parent with one message, and ends with the connection; nothing of it
+outlives the parent.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import dataclasses
 import functools
 import linecache
 import os
 import signal
-import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +26,7 @@ from workbench.experiments.worker.sampled_ids import sample_ids
 from workbench.experiments.worker.steps.graph_session import ProgramSession
 from workbench.experiments.worker.steps.stubbed_steps import StubbedStep, StubbedSteps
 from workbench.experiments.worker.steps.traced_steps import settle, traced_between
+from workbench.experiments.worker.tensorflow_import import import_tensorflow, look_for_devices
 from workbench.experiments.worker.wire.failure import failure_of
 from workbench.experiments.worker.wire.messages import (
     Close,
@@ -52,8 +49,6 @@ from workbench.experiments.worker.wire.messages import (
 if TYPE_CHECKING:
     from workbench.core.trace.trace import Trace
     from workbench.experiments.worker.steps.function_session import FunctionSession
-
-_PR_SET_PDEATHSIG = 1
 
 
 class _Sessions:
@@ -143,10 +138,10 @@ class _Sessions:
         self._by_name.clear()
 
 
-def main() -> None:
-    """Serves a parent until it says stop or is gone."""
-    connection = Connection(int(sys.argv[1]))
-    _end_with_parent(int(sys.argv[2]))
+def main(descriptor: int) -> None:
+    """Serves a parent, at the other end of a socket, until it says stop or is gone."""
+    connection = Connection(descriptor)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What the user's code prints must not end among the parent's own output.
     os.dup2(2, 1)
     sessions: _Sessions | None = None
@@ -174,42 +169,6 @@ def main() -> None:
 
 def _started(command: Start) -> _Sessions:
     import_tensorflow()
+    look_for_devices()
     linecache.cache.update(command.cells)
     return _Sessions(cloudpickle.loads(command.program))
-
-
-def _end_with_parent(parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def import_tensorflow() -> None:
-    """Imports TensorFlow without its words about processors and missing GPUs."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with _held_back_stderr():
-        import tensorflow as tf
-
-        # On a machine without a GPU, the first look for one complains.
-        tf.config.list_physical_devices()
-    # Deprecations of graph-mode names are no news to who runs them.
-    tf.get_logger().setLevel("ERROR")
-
-
-@contextlib.contextmanager
-def _held_back_stderr() -> Iterator[None]:
-    """Keeps what is written to stderr to itself, unless the block fails."""
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as words:
-        os.dup2(words.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            words.seek(0)
-            os.write(kept, words.read())
-            raise
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)

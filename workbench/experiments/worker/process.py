@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import linecache
-import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
@@ -23,6 +21,7 @@ import cloudpickle
 from workbench import errors
 from workbench.errors import RunError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.worker.warm_python import WarmPython, warm_python
 from workbench.experiments.worker.wire.cancellation import CANCELLED, require_not_cancelled
 from workbench.experiments.worker.wire.failure import Failure
 from workbench.experiments.worker.wire.messages import Command, Result, Start, Stop
@@ -36,8 +35,8 @@ _POLL_S = 0.2
 class Worker:
     """One child process. Commands are sent with `send`; `receive` gives their results in order."""
 
-    def __init__(self, label: str, program: AnyProgram) -> None:
-        """Starts the child; the program travels to it.
+    def __init__(self, label: str, program: AnyProgram, warm: WarmPython) -> None:
+        """Has `warm` start the child; the program travels to it.
 
         Raises:
           RunError: the program cannot be pickled.
@@ -52,25 +51,16 @@ class Worker:
             ) from error
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
-                [
-                    # Run as __main__, the child's values would be of classes unknown here.
-                    *(sys.executable, "-P", "-c"),
-                    "from workbench.experiments.worker.child import main; main()",
-                    *(str(theirs.fileno()), str(os.getpid())),
-                ],
-                env={**os.environ, "PYTHONPATH": _python_path()},
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                # Ctrl-C in a terminal reaches the parent alone, which then ends its children.
-                start_new_session=True,
+            self._process = warm.fork(
+                "workbench.experiments.worker.child:main", pass_fds=[theirs.fileno()]
             )
         self._connection = Connection(ours.detach())
         self.send(Start(program=pickled, cells=_notebook_cells()))
 
     @property
     def pid(self) -> int:
-        """Number of the child process."""
+        """Number of the child process; 0 until it runs."""
+        self._process.poll()
         return self._process.pid
 
     def send(self, command: Command[Any]) -> None:
@@ -140,8 +130,12 @@ class Worker:
     def kill(self) -> None:
         """Ends the child at once; does nothing when it has ended."""
         self.begin_kill()
-        self._process.wait()
+        # One that is not forked yet finds its connection closed.
         self._connection.close()
+        if self._process.pid:
+            self._process.wait()
+        else:
+            self._process.forget()
 
     def _has_ended(self, within_s: float) -> bool:
         try:
@@ -182,22 +176,23 @@ def started_workers(programs: Sequence[tuple[str, AnyProgram]]) -> Iterator[list
         the words to show, after every child has ended.
     """
     workers: list[Worker] = []
-    try:
-        for label, program in programs:
-            require_not_cancelled()
-            workers.append(Worker(label, program))
-        for worker in workers:
-            worker.receive()
-        yield workers
-        for worker in workers:
-            worker.ask_to_stop()
-        for worker in workers:
-            worker.stop()
-    except KeyboardInterrupt:
-        _kill_all(workers)
-        raise KeyboardInterrupt(CANCELLED) from None
-    finally:
-        _kill_all(workers)
+    with warm_python() as warm:
+        try:
+            for label, program in programs:
+                require_not_cancelled()
+                workers.append(Worker(label, program, warm))
+            for worker in workers:
+                worker.receive()
+            yield workers
+            for worker in workers:
+                worker.ask_to_stop()
+            for worker in workers:
+                worker.stop()
+        except KeyboardInterrupt:
+            _kill_all(workers)
+            raise KeyboardInterrupt(CANCELLED) from None
+        finally:
+            _kill_all(workers)
 
 
 def _kill_all(workers: Sequence[Worker]) -> None:
@@ -233,7 +228,3 @@ def _notebook_cells() -> dict[str, Any]:
         for name, entry in linecache.cache.items()
         if any(mark in name for mark in marks) and len(entry) == 4
     }
-
-
-def _python_path() -> str:
-    return os.pathsep.join(os.getcwd() if path == "" else path for path in sys.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from typing import ClassVar
@@ -22,6 +23,7 @@ MB = 10**6
 OFF, THREADS = Optimizations(), Optimizations(inter_op_threads=2)
 GRAPH = Program(name="mine", build=lambda optimizations: Built(train_op=None))
 FUNCTION = FunctionProgram(name="mine", make=lambda: None)
+WARM = object()
 
 
 class FakeWorker:
@@ -29,7 +31,8 @@ class FakeWorker:
 
     alive: ClassVar[list[FakeWorker]] = []
 
-    def __init__(self, label, program):
+    def __init__(self, label, program, warm):
+        assert warm is WARM
         self.label, self.received, self.closes = label, 0, True
         self.alive.append(self)
 
@@ -60,6 +63,7 @@ class FakeWorker:
 def workers(monkeypatch):
     monkeypatch.setattr(FakeWorker, "alive", [])
     monkeypatch.setattr(children_module, "Worker", FakeWorker)
+    monkeypatch.setattr(children_module, "warm_python", lambda: contextlib.nullcontext(WARM))
     monkeypatch.setattr(
         children_module,
         "resident_bytes",
@@ -68,7 +72,7 @@ def workers(monkeypatch):
 
 
 def test_room_is_what_the_limit_leaves_for_processes_of_that_size():
-    children = Children(GRAPH, 2_000 * MB)
+    children = Children(GRAPH, WARM, 2_000 * MB)
     # before anything is known, one takes half a GB
     assert children.room() == 4
     children.lend([("off", OFF)])
@@ -83,7 +87,7 @@ def test_room_is_what_the_limit_leaves_for_processes_of_that_size():
 
 
 def test_those_that_are_started_ahead_count_with_what_they_will_take():
-    children = Children(GRAPH, 2_000 * MB)
+    children = Children(GRAPH, WARM, 2_000 * MB)
     children.lend([("off", OFF)])
     children.start_ahead(2)
     # two are there, and two more fit: not seven of what they take now
@@ -95,7 +99,7 @@ def test_those_that_are_started_ahead_count_with_what_they_will_take():
 
 
 def test_one_that_is_given_back_serves_the_next_setting():
-    children = Children(GRAPH, math.inf)
+    children = Children(GRAPH, WARM, math.inf)
     (worker,) = children.lend([("a", OFF)])
     children.give_back(worker, OFF)
     assert children.to_start(1) == 0
@@ -106,14 +110,14 @@ def test_one_that_is_given_back_serves_the_next_setting():
 
 @pytest.mark.parametrize(("program", "setting"), [(GRAPH, THREADS), (FUNCTION, OFF)])
 def test_threads_and_functions_have_a_process_of_their_own(program, setting):
-    children = Children(program, math.inf)
+    children = Children(program, WARM, math.inf)
     (worker,) = children.lend([("a", setting)])
     children.give_back(worker, setting)
     assert FakeWorker.alive == []
 
 
 def test_settings_with_threads_take_no_used_process():
-    children = Children(GRAPH, math.inf)
+    children = Children(GRAPH, WARM, math.inf)
     (used,) = children.lend([("a", OFF)])
     children.give_back(used, OFF)
     threads, off = children.lend([("threads", THREADS), ("off", OFF)])
@@ -121,7 +125,7 @@ def test_settings_with_threads_take_no_used_process():
 
 
 def test_one_that_cannot_be_closed_ends():
-    children = Children(GRAPH, math.inf)
+    children = Children(GRAPH, WARM, math.inf)
     (worker,) = children.lend([("a", OFF)])
     worker.closes = False
     children.give_back(worker, OFF)
@@ -129,7 +133,7 @@ def test_one_that_cannot_be_closed_ends():
 
 
 def test_too_much_memory_is_noticed():
-    children = Children(GRAPH, 700 * MB)
+    children = Children(GRAPH, WARM, 700 * MB)
     children.lend([("off", OFF), ("a", OFF)])
     assert children.over_limit and children.room() == 0
 

@@ -1,0 +1,137 @@
+"""A process that has imported TensorFlow, and its forks."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from workbench.experiments.worker.warm_python import ForkedProcess, WarmPython, warm_python
+
+HERE = __name__
+
+
+def facts(where: str) -> None:
+    """What a fork finds."""
+    told = {
+        "tensorflow": "tensorflow" in sys.modules,
+        "variable": os.environ.get("MINE"),
+        "folder": os.getcwd(),
+        "drawn": [random.random(), float(np.random.random())],
+        "leads": os.getsid(0) == os.getpid(),
+        "path": sys.path,
+    }
+    print("said", flush=True)
+    print("wrong", file=sys.stderr)
+    Path(where).write_text(json.dumps(told))
+
+
+def leaves(code: str, pipe: int) -> None:
+    """Ends with an exit code after a word through a pipe."""
+    os.write(pipe, b"word")
+    os._exit(int(code))
+
+
+def sleeps() -> None:
+    """Runs on."""
+    time.sleep(60)
+
+
+@pytest.fixture(scope="module")
+def warm():
+    warm = WarmPython()
+    yield warm
+    warm.close()
+
+
+def runs(child: ForkedProcess) -> bool:
+    """Waits until it is forked."""
+    while not child.pid:
+        assert child.poll() is None
+        time.sleep(0.01)
+    return psutil.pid_exists(child.pid)
+
+
+def test_a_fork_has_what_its_caller_gave_it(warm, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend("/nowhere/of/mine")
+    out, found = tmp_path / "out", []
+    for number in range(2):
+        with out.open("wb") as words:
+            child = warm.fork(
+                f"{HERE}:facts",
+                [str(tmp_path / f"{number}.json")],
+                env=os.environ | {"MINE": "é" * 300_000},
+                cwd=str(tmp_path),
+                stdout=words.fileno(),
+                stderr=words.fileno(),
+            )
+            assert child.wait(60) == 0
+        assert sorted(out.read_text().split()) == ["said", "wrong"]
+        found.append(json.loads((tmp_path / f"{number}.json").read_text()))
+    first, second = found
+    assert first["tensorflow"] and first["leads"] and first["variable"] == "é" * 300_000
+    assert first["folder"] == str(tmp_path) and "/nowhere/of/mine" in first["path"]
+    assert first["drawn"] != second["drawn"]
+
+
+def test_it_tells_the_exit_code_and_the_memory(warm):
+    ours, theirs = os.pipe()
+    child = warm.fork(f"{HERE}:leaves", ["7"], pass_fds=[theirs])
+    os.close(theirs)
+    assert os.read(ours, 9) == b"word" and os.read(ours, 9) == b""
+    os.close(ours)
+    assert child.wait(60) == 7 and child.poll() == 7
+    assert 10**8 < child.peak_bytes <= warm.largest_child_bytes
+
+
+def test_a_killed_one_and_one_that_is_waited_for_in_vain(warm):
+    child = warm.fork(f"{HERE}:sleeps")
+    assert runs(child)
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(0.05)
+    child.kill()
+    assert child.wait(10) == -signal.SIGKILL and not psutil.pid_exists(child.pid)
+
+
+def test_what_goes_with_its_process_is_dead():
+    warm = WarmPython()
+    asked = warm.fork(f"{HERE}:sleeps")
+    warm.close()  # while it still imports
+    assert asked.wait(10) == -signal.SIGKILL and not asked.pid and not warm.usable
+    assert warm.fork(f"{HERE}:sleeps").wait(10) == -signal.SIGKILL
+
+
+def test_variables_that_tensorflow_reads_need_a_new_one(warm, monkeypatch):
+    monkeypatch.setenv("MINE", "1")
+    assert warm.usable
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
+    assert not warm.usable
+    monkeypatch.undo()
+    assert warm.usable
+
+
+def test_it_is_kept_from_block_to_block_and_gone_after_ctrl_c():
+    with warm_python() as first:
+        pass
+    with warm_python() as again:
+        assert again is first
+        child = again.fork(f"{HERE}:sleeps")
+        assert runs(child)
+        with pytest.raises(KeyboardInterrupt), warm_python():
+            raise KeyboardInterrupt
+        # another thread may still fork from it
+        assert again.usable and child.poll() is None
+    with pytest.raises(KeyboardInterrupt), warm_python():
+        raise KeyboardInterrupt
+    assert not first.usable and child.wait(10) == -signal.SIGKILL
+    with warm_python() as new:
+        assert new is not first and new.usable

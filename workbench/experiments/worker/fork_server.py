@@ -1,0 +1,146 @@
+"""The process behind a `WarmPython`: imports TensorFlow, then forks on request.
+
+A request is a message with file descriptors: a file with a JSON text, the streams, the pipe that is
+told how the child goes, and what the child's function is called with. Each child has variables,
+folder and module path of whoever asked, and dies with this process, which dies with the one that
+started it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import random
+import select
+import signal
+import socket
+import sys
+from typing import Any
+
+from workbench.experiments.worker.tensorflow_import import import_tensorflow
+from workbench.experiments.worker.warm_python import NUMBER_WIDTH
+
+_PR_SET_PDEATHSIG = 1
+_MOST_FDS = 16
+# Until the death of the parent is noticed where another process holds its end of the socket.
+_LOOK_S = 2.0
+# Without a child and a request, the memory is given back.
+_IDLE_S = 120.0
+
+
+class _Server:
+    """Forks on request, and tells each child's number and exit code through a pipe of its own."""
+
+    def __init__(self, requests: socket.socket, parent: int) -> None:
+        self._requests, self._parent = requests, parent
+        self._statuses: dict[int, int] = {}  # by process id
+        self._ended, wake = os.pipe()
+        os.set_blocking(wake, False)
+        signal.set_wakeup_fd(wake)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def serve(self) -> tuple[dict[str, Any], list[int]]:
+        """Returns in children only: what was asked, and the file descriptors passed on."""
+        idle_s = 0.0
+        while True:
+            sources: list[Any] = [self._requests, self._ended]
+            ready, _, _ = select.select(sources, [], [], _LOOK_S)
+            if os.getppid() != self._parent:
+                os._exit(1)
+            idle_s = idle_s + _LOOK_S if not ready and not self._statuses else 0.0
+            if idle_s >= _IDLE_S:
+                os._exit(0)
+            if self._ended in ready:
+                os.read(self._ended, 512)
+                self._reap()
+            if self._requests in ready:
+                told, fds = self._received()
+                pid = os.fork()
+                if pid == 0:
+                    self._become(told, fds)
+                    return told, fds[3:]
+                self._statuses[pid] = fds.pop(2)
+                self._tell(self._statuses[pid], pid)
+                for fd in fds:
+                    os.close(fd)
+
+    def _received(self) -> tuple[dict[str, Any], list[int]]:
+        message, fds, _, _ = socket.recv_fds(self._requests, 1, _MOST_FDS)
+        if not message:
+            os._exit(0)
+        with open(fds[0], "rb") as request:
+            return json.load(request), fds[1:]
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status, used = os.wait4(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                pipe = self._statuses.pop(pid)
+                self._tell(pipe, os.waitstatus_to_exitcode(status), used.ru_maxrss)
+                os.close(pipe)
+
+    @staticmethod
+    def _tell(pipe: int, *numbers: int) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(pipe, "".join(f"{number:{NUMBER_WIDTH}}" for number in numbers).encode())
+
+    def _become(self, told: dict[str, Any], fds: list[int]) -> None:
+        """Makes this fork a process of its own, as whoever asked wants it."""
+        server = os.getppid()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _end_with_parent(server)
+        self._requests.close()
+        for pipe in (*self._statuses.values(), fds[2]):
+            os.close(pipe)
+        os.setsid()
+        for number, fd in ((1, fds[0]), (2, fds[1])):
+            os.dup2(fd, number)
+            os.close(fd)
+        os.environ.clear()
+        os.environ.update(told["env"])
+        os.chdir(told["cwd"])
+        sys.path[:] = told["path"]
+        # Two forks must not draw the same numbers.
+        random.seed()
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed()
+
+
+def _end_with_parent(parent: int) -> None:
+    """Has the kernel end this process when the thread that started it ends."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _import_all() -> None:
+    """What children import: all of it only defines, nothing runs an op."""
+    # What cannot be imported fails again in the child, whose parent is told why.
+    with contextlib.suppress(Exception):
+        import_tensorflow()
+        import workbench.core.executor.policy
+        import workbench.core.smart_stage
+        import workbench.experiments.worker.child
+        import workbench.experiments.worker.steps.function_session  # noqa: F401
+
+
+def main() -> None:
+    """Serves the process whose number is the second argument, over the socket that is the first."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    _import_all()
+    # What is there now stays in pages that parent and children share.
+    gc.collect()
+    gc.freeze()
+    told, fds = _Server(requests, int(sys.argv[2])).serve()
+    module, _, function = told["function"].partition(":")
+    getattr(importlib.import_module(module), function)(*told["arguments"], *fds)

@@ -1,0 +1,236 @@
+"""WarmPython: a process that has imported TensorFlow, and forks for each child that is asked for.
+
+The import takes seconds, a fork hundredths of one. The process runs no op and owns no session, so
+that a fork is as good as a start from nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+
+# Characters of each number that a pipe tells: a process id, an exit code, kB.
+NUMBER_WIDTH = 12
+# How names of environment variables begin that are read while a process starts or imports.
+_READ_AT_START = (
+    *("TF_", "XLA_", "KERAS_", "CUDA_", "NVIDIA_", "ONEDNN_", "DNNL_", "MKL_", "OMP_", "OPENBLAS_"),
+    *("GOMP_", "KMP_", "LD_", "MALLOC_", "GLIBC_", "PYTHON"),
+)
+
+
+class ForkedProcess:
+    """A child that a `WarmPython` forks; its methods are those of `subprocess.Popen`.
+
+    Attributes:
+      pid: number of the process; 0 until it runs.
+      returncode: its exit code, below 0 for a signal; None until it has ended.
+      peak_bytes: most memory that it had, pages shared with others included; 0 until it has ended.
+    """
+
+    def __init__(self, status: int, on_end: Callable[[ForkedProcess], None]) -> None:
+        """A child that was asked for.
+
+        Args:
+          status: the pipe that tells its number, then its exit code and its peak.
+          on_end: called once it is known to have ended.
+        """
+        self._on_end = on_end
+        self.pid, self.peak_bytes = 0, 0
+        self.returncode: int | None = None
+        self._status = status
+        self._close = weakref.finalize(self, os.close, status)
+
+    def poll(self) -> int | None:
+        """The exit code, without waiting; None while the child runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0.0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits until the child has ended; returns its exit code.
+
+        Raises:
+          subprocess.TimeoutExpired: it runs on after so many seconds.
+        """
+        while self.returncode is None:
+            if not select.select([self._status], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("a forked child", timeout or 0.0)
+            self._read()
+        return self.returncode
+
+    def kill(self) -> None:
+        """Ends the child at once. One that is not forked yet ends when its pipes are closed."""
+        if self.poll() is None and self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def forget(self) -> None:
+        """Does not wait for a child that was asked for and has not begun."""
+        self.returncode = -signal.SIGKILL
+        self._close()
+
+    def _read(self) -> None:
+        told = os.read(self._status, NUMBER_WIDTH)
+        if told and not self.pid:
+            self.pid = int(told)
+            return
+        # Without a word it went with the process that forks.
+        self.returncode = int(told or -signal.SIGKILL)
+        self.peak_bytes = 1024 * int(os.read(self._status, NUMBER_WIDTH) or 0)
+        self._close()
+        self._on_end(self)
+
+
+class WarmPython:
+    """The process that forks. It ends with the process that started it, and so do its children.
+
+    Attributes:
+      largest_child_bytes: most memory that any child had that has ended, pages shared with others
+        included.
+    """
+
+    def __init__(self) -> None:
+        """Starts it; it imports while the caller goes on."""
+        self.largest_child_bytes = 0
+        self._owner = os.getpid()
+        self._variables = _variables()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._server = subprocess.Popen(
+                [
+                    *(sys.executable, "-P", "-c"),
+                    "from workbench.experiments.worker.fork_server import main; main()",
+                    *(str(theirs.fileno()), str(os.getpid())),
+                ],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(_path())},
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                # Ctrl-C in a terminal reaches the parent alone, which then ends its children.
+                start_new_session=True,
+            )
+        self._finish = weakref.finalize(self, _finish, self._socket, self._server, self._owner)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it runs, and read the variables as the caller's environment has them now."""
+        if self._owner != os.getpid():  # a fork of the caller, which has children of its own
+            return False
+        return self._server.poll() is None and self._variables == _variables()
+
+    def fork(
+        self,
+        function: str,
+        arguments: Sequence[str] = (),
+        *,
+        pass_fds: Sequence[int] = (),
+        env: dict[str, str] | None = None,
+        cwd: str | None = None,
+        stdout: int = 1,
+        stderr: int = 2,
+    ) -> ForkedProcess:
+        """Asks for a child that calls a function, with this process's module path; does not wait.
+
+        Args:
+          function: a module and its function, "package.module:function".
+          arguments: what it is called with first.
+          pass_fds: file descriptors; it is called with the numbers that they have there, after
+            `arguments`.
+          env: its variables; None for those of this process.
+          cwd: its folder; None for that of this process.
+          stdout, stderr: where it writes.
+        """
+        told = {
+            "function": function,
+            "arguments": list(arguments),
+            "env": dict(os.environ) if env is None else env,
+            "cwd": cwd or os.getcwd(),
+            "path": _path(),
+        }
+        status, theirs = os.pipe()
+        child = ForkedProcess(status, self._note_end)
+        # A file, since the environment may be larger than a message can be.
+        with tempfile.TemporaryFile() as request:
+            request.write(json.dumps(told).encode())
+            request.seek(0)
+            try:
+                fds = [request.fileno(), stdout, stderr, theirs, *pass_fds]
+                # Where the process is gone, the pipe says so.
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    if self._finish.alive:
+                        socket.send_fds(self._socket, [b"."], fds)
+            finally:
+                os.close(theirs)
+        return child
+
+    def _note_end(self, child: ForkedProcess) -> None:
+        self.largest_child_bytes = max(self.largest_child_bytes, child.peak_bytes)
+
+    def close(self) -> None:
+        """Ends it, and with it every child of it that is left."""
+        self._finish()
+
+
+class _Shared:
+    """The one of this process: from one measurement to the next, as long as it is usable."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._warm: WarmPython | None = None
+        self._users = 0
+
+    def take(self) -> WarmPython:
+        with self._lock:
+            if self._warm is None or not self._warm.usable:
+                # One that another thread still forks from ends with its last user's reference.
+                self._warm, self._users = WarmPython(), 0
+            self._users += 1
+            return self._warm
+
+    def give_back(self, warm: WarmPython, *, end: bool) -> None:
+        with self._lock:
+            if warm is not self._warm:
+                return
+            self._users -= 1
+            if end and not self._users:
+                self._warm = None
+                warm.close()
+
+
+_shared = _Shared()
+
+
+@contextlib.contextmanager
+def warm_python() -> Iterator[WarmPython]:
+    """The one that this process forks from, kept for the next block; after Ctrl-C none is left."""
+    warm, cancelled = _shared.take(), False
+    try:
+        yield warm
+    except KeyboardInterrupt:
+        cancelled = True
+        raise
+    finally:
+        _shared.give_back(warm, end=cancelled)
+
+
+def _variables() -> dict[str, str]:
+    return {name: v for name, v in os.environ.items() if name.startswith(_READ_AT_START)}
+
+
+def _path() -> list[str]:
+    return [os.getcwd() if path == "" else path for path in sys.path]
+
+
+def _finish(ours: socket.socket, server: subprocess.Popen[bytes], owner: int) -> None:
+    ours.close()
+    if owner == os.getpid():
+        server.kill()
+        server.wait()
