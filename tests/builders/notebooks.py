@@ -25,6 +25,7 @@ _UNTRACED = ("02_what_runs_ahead", "06_compare_find_report")
 _KNOWN = f"""import sys
 sys.path.insert(0, {str(_HOME)!r})
 from tests.builders.notebooks import measure_no_lookups
+from tests.builders.small_dlrm import small_dlrm
 measure_no_lookups()"""
 
 
@@ -39,7 +40,7 @@ def measure_no_lookups() -> None:
 
 
 def small_notebook(path: Path) -> nbformat.NotebookNode:
-    """The notebook with small settings, known costs of lookups, and no long cell.
+    """The notebook with small settings and a small model, known costs of lookups, and no long cell.
 
     What a cell with the tag "long" does takes its time whatever the settings; a command, say.
     """
@@ -51,6 +52,7 @@ def small_notebook(path: Path) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
+        cell.source = cell.source.replace("wb.models.dlrm(", "small_dlrm(")
         for setting, value in small.items():
             pattern = rf'\b{setting}=(?!0\b)("\w+"|[\d_]+)'
             cell.source, made = re.subn(pattern, f"{setting}={value}", cell.source)

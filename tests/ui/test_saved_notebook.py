@@ -81,6 +81,10 @@ ALIVE_JS = """(frames) => [...document.querySelectorAll("iframe")].length === fr
     frame.offsetHeight > 200 && frame.previousElementSibling.hidden)"""
 
 
+# One worker executes the notebook for all of them.
+pytestmark = pytest.mark.xdist_group("saved notebook")
+
+
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The notebook as nbconvert leaves it, widget state included."""
@@ -125,7 +129,7 @@ def test_every_output_has_html_or_a_widget_never_both(executed: Path) -> None:
     assert len(json.dumps(boundary)) < 75_000
 
 
-@pytest.mark.parametrize("how", ["saved", "executed"])
+@pytest.mark.parametrize("how", ["saved", pytest.param("executed", marks=pytest.mark.slow)])
 def test_a_converted_page_shows_every_picture(executed: Path, offline: Watched, how: str) -> None:
     source = executed if how == "saved" else executed.parent / "source.ipynb"
     again = ["--execute"] if how == "executed" else []

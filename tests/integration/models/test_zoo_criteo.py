@@ -93,12 +93,8 @@ def test_every_lookup_can_be_fused_and_trains_the_same(name, data, plain, versio
     assert session.opened.fused_lookups >= {"dlrm": 26, "deepfm": 52, "wdl": 52}[name]
 
 
-@pytest.mark.parametrize(
-    "name",
-    # One of them in `make test`, where `test_models` shows that DLRM learns too.
-    [*(pytest.param(slow, marks=pytest.mark.slow) for slow in ("dlrm", "wdl")), "deepfm"],
-    indirect=True,
-)
+# `test_models` shows that DLRM learns, `test_zoo_taobao` that DIN tells what it has not seen.
+@pytest.mark.slow
 def test_it_tells_clicks_of_rows_it_has_not_seen(name, home):
     steps, rate = LEARNS[name]
     known = check_criteo(generate_criteo(home / "known.tsv", rows=30_000, seed=3))

@@ -15,7 +15,7 @@ from workbench.core.trace.trace import load_trace
 from workbench.experiments.comparison.results import load_comparison
 from workbench.experiments.regression.earlier import earlier_of, earlier_results
 from workbench.experiments.worker.process import CANCELLED
-from workbench.models.data.criteo import generate_criteo
+from workbench.models.data.taobao import generate_sequences
 
 
 def workbench(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -32,10 +32,10 @@ def workbench(*arguments: object, **environment: str) -> subprocess.CompletedPro
 def compared(tmp_path_factory):
     """A comparison in the poorest locale, where a file beyond ASCII has a name that is no text."""
     home = tmp_path_factory.mktemp("clé")
-    data = generate_criteo(home / "my_clicks.tsv", rows=1000)
+    data = generate_sequences(home / "my_clicks.tsv", rows=1000, negatives=False)
     out = home / "results"
     done = workbench(
-        *("compare", "dlrm", "--toggle", "stage", "--data", data, "--out", out),
+        *("compare", "din", "--toggle", "stage", "--data", data, "--out", out),
         *("--batch-size", 64, "--budget", "1s", "--input-latency", "2"),
         LC_ALL="C",
         PYTHONUTF8="0",
@@ -63,7 +63,7 @@ def test_compare_saves_what_can_be_read_again(compared):
     assert all(check.passed for check in found.equivalence)
     assert found.bounds[0].name == "1 / max(T_input, T_compute)"
     assert "stage reaches" in found.bounds[0].detail
-    assert found.command.startswith("workbench compare dlrm --toggle stage --data ")
+    assert found.command.startswith("workbench compare din --toggle stage --data ")
     assert found.settings["input_latency_ms"] == 2.0
     assert found.settings["data"] == str(out.parent / "my_clicks.tsv")
     trace = load_trace(out / "trace.parquet")
@@ -73,7 +73,7 @@ def test_compare_saves_what_can_be_read_again(compared):
 def test_the_report_tells_what_measures_it_again(compared):
     out, _ = compared
     (then,) = earlier_results(out / "report.html")
-    assert then.configuration.origin.model == "dlrm"
+    assert then.configuration.origin.model == "din"
     # In that locale the name is bytes that are no text; they are the same in every other one.
     data = then.configuration.origin.options["data"]
     assert os.fsencode(data) == os.fsencode(out.parent / "my_clicks.tsv")
@@ -92,9 +92,9 @@ def test_report_writes_the_same_page_again(compared, tmp_path):
 
 
 def test_trace_writes_parquet_and_chrome_json(tmp_path):
-    data = generate_criteo(tmp_path / "my_clicks.tsv", rows=500)
+    data = generate_sequences(tmp_path / "my_clicks.tsv", rows=500, negatives=False)
     done = workbench(
-        *("trace", "dlrm", "--toggle", "stage", "--data", data, "--batch-size", 32),
+        *("trace", "din", "--toggle", "stage", "--data", data, "--batch-size", 32),
         *("--steps", 5, "--out", tmp_path / "t.parquet", "--chrome", tmp_path / "t.json"),
     )
     assert done.returncode == 0, done.stderr
@@ -103,9 +103,9 @@ def test_trace_writes_parquet_and_chrome_json(tmp_path):
 
 
 def test_predict_prints_every_setting_and_writes_a_page(tmp_path):
-    data = generate_criteo(tmp_path / "my_clicks.tsv", rows=500)
+    data = generate_sequences(tmp_path / "my_clicks.tsv", rows=500, negatives=False)
     done = workbench(
-        *("predict", "dlrm", "--toggle", "stage", "--data", data, "--batch-size", 32),
+        *("predict", "din", "--toggle", "stage", "--data", data, "--batch-size", 32),
         *("--steps", 5, "--out", tmp_path / "predicted.html"),
     )
     assert done.returncode == 0, done.stderr
@@ -120,26 +120,18 @@ def test_predict_prints_every_setting_and_writes_a_page(tmp_path):
     [
         (signal.SIGINT, "Warming up", 130),
         pytest.param(signal.SIGTERM, "Tracing", 143, marks=pytest.mark.slow),
-        (signal.SIGKILL, "Tracing", -signal.SIGKILL),
+        (signal.SIGKILL, "Checking", -signal.SIGKILL),
     ],
 )
 def test_an_end_from_outside_keeps_nothing_and_leaves_no_process(tmp_path, sent, phase, code):
-    data = generate_criteo(tmp_path / "my_clicks.tsv", rows=500)
+    data = generate_sequences(tmp_path / "my_clicks.tsv", rows=500, negatives=False)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     running = subprocess.Popen(
         [
-            *(sys.executable, "-m", "workbench", "compare", "dlrm", "--toggle", "smart_stage"),
-            *(
-                "--data",
-                data,
-                "--batch-size",
-                "32",
-                "--budget",
-                "2s",
-                "--out",
-                tmp_path / "results",
-            ),
+            *(sys.executable, "-m", "workbench", "compare", "din", "--toggle", "smart_stage"),
+            *("--data", data, "--batch-size", "32", "--budget", "2s"),
+            *("--out", tmp_path / "results"),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -179,10 +171,10 @@ sys.exit(main())
 
 
 def test_ctrl_c_while_the_command_loads_is_never_lost(tmp_path):
-    data = generate_criteo(tmp_path / "my_clicks.tsv", rows=500)
+    data = generate_sequences(tmp_path / "my_clicks.tsv", rows=500, negatives=False)
     done = subprocess.run(
         [
-            *(sys.executable, "-c", _INTERRUPTED_IN_A_CALLBACK, "compare", "dlrm"),
+            *(sys.executable, "-c", _INTERRUPTED_IN_A_CALLBACK, "compare", "din"),
             *("--data", data, "--batch-size", "32", "--budget", "1s", "--out", tmp_path / "out"),
         ],
         capture_output=True,
