@@ -64,7 +64,7 @@ def test_what_was_held_ready_is_dropped():
 def test_a_plan_fills_its_budget_or_has_the_fewest_rounds(steps_ms, budget_s):
     plan = plan_blocks([ms * MS for ms in steps_ms], [0] * len(steps_ms), budget_s)
     assert plan.rounds % 2 == 0
-    assert 4 <= plan.rounds <= 16
+    assert 4 <= plan.rounds <= 40
     assert plan.seconds <= budget_s * 1.001 or (plan.rounds == 4 and min(plan.steps) == 9)
 
 

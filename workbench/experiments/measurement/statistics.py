@@ -19,14 +19,15 @@ Verdict = Literal["faster", "slower", "no clear difference"]
 
 _MOST_STEPS = 400
 _SETTLING_STEPS = 3
-_MOST_ROUNDS = 16
+_MOST_ROUNDS = 40
 # Fewest rounds, and steps that count in each block: the first that fit the budget, else the last.
 # Fewer make wider intervals, which say so.
 _FEWEST = ((6, 12), (6, 6), (4, 6))
 # No measurement has fewer rounds.
 FEWEST_ROUNDS = _FEWEST[-1][0]
-# A block this long is long enough: more rounds say more.
-_BLOCK_S = 0.75
+# A block this long is long enough: what slows a machine lasts for seconds, and more rounds spread
+# it over all sessions.
+_BLOCK_S = 0.4
 _RESAMPLES = 4000
 # Of the time of a block, until it is known to far less than a step.
 _HALVINGS = 50
