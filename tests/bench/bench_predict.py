@@ -7,26 +7,36 @@ for how many models the setting predicted to be best measures within 2 % of the 
 and the comparison of each model are kept below --out; with --again they are read from there and
 only predicted anew.
 
-    python -m tests.bench.bench_predict [--model dlrm] [--budget 150] [--out data/bench/predict]
+With --sizes, half and twice the batch, one inter-op thread and one core instead of the toggles.
+
+    python -m tests.bench.bench_predict [--model dlrm] [--budget 150] [--sizes] [--out …]
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench.model_jobs import MODELS
+from workbench.core.options import Optimizations
 from workbench.core.trace.trace import load_trace
 from workbench.core.what_if.calibration import Calibration, joined
+from workbench.core.what_if.scenario import Scenario, scenario_of
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.comparison.results import load_comparison
 from workbench.experiments.comparison.trace import trace
+from workbench.experiments.measurement.blocks import TimedSession, run_blocks, run_pilots
+from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.statistics import ratio_interval
 from workbench.experiments.program.program import Program
 from workbench.experiments.what_if.calibration import calibration
-from workbench.experiments.what_if.predict import predict
+from workbench.experiments.what_if.predict import predict, predicted
+from workbench.experiments.worker.process import started_workers
+from workbench.experiments.worker.wire.messages import Open
 
 ROWS = 50_000
 # A step of DIEN's own batch takes a quarter of a second on 2 cores.
@@ -46,8 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--budget", type=float, default=150.0, help="seconds for each comparison")
     parser.add_argument("--out", type=Path, default=Path("data/bench/predict"))
     parser.add_argument("--again", action="store_true", help="predict anew, measure nothing")
+    parser.add_argument("--sizes", action="store_true", help="batches, threads and cores")
     chosen = parser.parse_args(arguments)
     chosen.out.mkdir(parents=True, exist_ok=True)
+    if chosen.sizes:
+        for model in chosen.model or MODELS:
+            print(sizes(model, chosen.out, chosen.budget), flush=True)
+        return 0
     parts = []
     for model in chosen.model or MODELS:
         parts.append(checked(model, chosen.out, chosen.budget, chosen.again))
@@ -75,6 +90,48 @@ def checked(model: str, home: Path, budget_s: float, again: bool) -> Calibration
             compared
         )
     return calibration(predictions, load_comparison(compared))
+
+
+def sizes(model: str, home: Path, budget_s: float) -> str:
+    """One model with other batches, threads and cores, predicted and measured: a table."""
+    program = program_of(model, home)
+    traced = trace(program, steps=TRACED_STEPS)
+    batch = int(program.settings["batch_size"])
+    wishes = [
+        Optimizations(batch_size=batch // 2),
+        Optimizations(batch_size=2 * batch),
+        Optimizations(inter_op_threads=1),
+    ]
+    scenarios = [scenario_of(wish, batch) for wish in wishes]
+    scenarios.append(Scenario(optimizations=Optimizations(), cores=1))
+    found = predicted(traced, program, scenarios, traced=None, progress=True)
+    compared = compare(program, wishes, budget_s=budget_s, equivalence_steps=0, trace_steps=0)
+    ratios = [(each.ratio, each.low, each.high) for each in compared.ratios]
+    ratios.append(one_core(program, budget_s / 2))
+    lines = ["| model | setting | predicted | measured |", "|---|---|---|---|"]
+    for scenario, (ratio, low, high) in zip(scenarios, ratios, strict=True):
+        each = found.of(scenario.label)
+        foreseen = f"{each.ratio:.2f} ({each.low:.2f}–{each.high:.2f})" if each else "withheld"
+        lines.append(
+            f"| {model} | {scenario.label} | {foreseen} | {ratio:.2f} ({low:.2f}–{high:.2f}) |"
+        )
+    return "\n".join(lines)
+
+
+def one_core(program: Program, budget_s: float) -> tuple[float, float, float]:
+    """How many times as fast a program is on one core as on all, with its interval."""
+    shown = Progress(True)
+    with started_workers([("all", program), ("one", program)]) as workers:
+        # Before there is a session, which has as many threads as cores that it may use.
+        os.sched_setaffinity(workers[1].pid, {min(os.sched_getaffinity(0))})
+        for worker in workers:
+            worker.call(Open(session="main", optimizations=Optimizations()))
+        sessions = [TimedSession(label=w.label, worker=w, name="main") for w in workers]
+        pilots = run_pilots(sessions, budget_s=budget_s / 4, progress=shown)
+        _, found = run_blocks(sessions, pilots, budget_s=0.7 * budget_s, progress=shown)
+    shown.end()
+    ratio = ratio_interval(found["one"].rates, found["all"].rates)
+    return ratio.value, ratio.low, ratio.high
 
 
 def program_of(model: str, home: Path) -> Program:
