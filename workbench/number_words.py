@@ -79,3 +79,9 @@ def size(count: float | None) -> str:
     decimals = 1 if place and value < 9.95 else 0
     sign = MINUS if count < 0 else ""
     return f"{sign}{decimal(value, decimals)}{NBSP}{units[place]}"
+
+
+def counted(count: float, word: str) -> str:
+    """A count with its word: "1 op", "26 ops"."""
+    whole = round(count)
+    return f"{integer(whole)} {word}{'s' * (whole != 1)}"

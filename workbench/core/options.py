@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from workbench.errors import OptionError
 from workbench.named_fields import named_fields
+from workbench.number_words import counted
 
 
 def require_at_least(name: str, value: object, least: int) -> None:
@@ -271,8 +272,8 @@ class Optimizations:
             (f"smart stage{smart}", self.smart_stage),
             (fused, self.fused_embeddings),
             (executor, self.executor),
-            (f"{self.inter_op_threads} inter-op threads", self.inter_op_threads),
-            (f"{self.intra_op_threads} intra-op threads", self.intra_op_threads),
+            (counted(self.inter_op_threads or 0, "inter-op thread"), self.inter_op_threads),
+            (counted(self.intra_op_threads or 0, "intra-op thread"), self.intra_op_threads),
             (f"batch {self.batch_size}", self.batch_size),
         ]
         return " + ".join(name for name, options in on if options is not None) or "off"
@@ -289,7 +290,7 @@ def _of_stage(
     if options.capacity != usual.capacity:
         said.append(f"capacity {options.capacity}")
     if options.num_threads != usual.num_threads:
-        said.append(f"{options.num_threads} thread" + "s" * (options.num_threads != 1))
+        said.append(counted(options.num_threads or 0, "thread"))
     if options.use_stage_subgraph_thread_pool:
         said.append("own thread pool")
     return f" ({', '.join(said)})" if said else ""

@@ -7,6 +7,7 @@ import dataclasses
 from workbench.core.options import Optimizations, require_at_least
 from workbench.core.what_if.faster import Faster
 from workbench.errors import OptionError
+from workbench.number_words import counted
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,8 +46,8 @@ class Scenario:
     def label(self) -> str:
         """A short name, as tables show it."""
         others = [
-            (f"{self.cores} cores", self.cores),
-            (f"{self.inter_op_threads} inter-op threads", self.inter_op_threads),
+            (counted(self.cores or 0, "core"), self.cores),
+            (counted(self.inter_op_threads or 0, "inter-op thread"), self.inter_op_threads),
             (f"batch × {self.batch_ratio:g}", self.batch_ratio != 1.0),
             *((each.label, True) for each in self.faster),
         ]

@@ -59,7 +59,7 @@ def test_capacities_are_varied_and_threads_where_several_are_allowed():
     assert [each.label(in_full=True) for each in found] == [
         "stage",
         "stage (capacity 4)",
-        "stage (capacity 2) + 1 inter-op threads",
+        "stage (capacity 2) + 1 inter-op thread",
         "stage (capacity 2) + 4 inter-op threads",
     ]
     several = refinements(Optimizations(stage=StageOptions(num_threads=2)), 2)

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.analysis.findings.finding import Claim, Verdict
-from workbench.core.analysis.findings.sentences import counted
 from workbench.core.analysis.findings.step_account import StepAccount
 from workbench.core.trace.items import WAIT_MIN_NS
 from workbench.core.trace.metrics import StepMetrics, step_metrics
 from workbench.core.trace.trace import Trace
-from workbench.number_words import decimal, duration, share
+from workbench.number_words import counted, decimal, duration, share
 
 # Of the takes that found the buffer empty: most of them, or so few that it was chance.
 _MOSTLY, _HARDLY = 0.5, 0.1

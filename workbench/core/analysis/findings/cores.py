@@ -7,9 +7,8 @@ import numpy as np
 from workbench.core.analysis.findings.client import beyond_usual
 from workbench.core.analysis.findings.finding import Claim
 from workbench.core.analysis.findings.scheduling import WAKE_NS
-from workbench.core.analysis.findings.sentences import counted
 from workbench.core.analysis.findings.step_account import BEHIND, HANDOVER, StepAccount
-from workbench.number_words import decimal, duration, share
+from workbench.number_words import counted, decimal, duration, share
 
 # Kernels that run on the one thread that starts them, whatever their size; others may use threads
 # that a trace does not show, so that an op alone is no core that rests.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.core.analysis.findings.finding import Claim
-from workbench.core.analysis.findings.sentences import counted, joined, longest
+from workbench.core.analysis.findings.sentences import joined, longest
 from workbench.core.analysis.findings.step_account import StepAccount
 from workbench.core.graph.op_families import IDS, INPUT, UPDATE
 from workbench.core.graph.op_types import (
@@ -16,7 +16,7 @@ from workbench.core.graph.op_types import (
     TABLE_CHANGES,
     VARIABLES,
 )
-from workbench.number_words import duration, share
+from workbench.number_words import counted, duration, share
 
 # Hold or change what a step learns, or differ from run to run: what reads them may not run ahead.
 _STATE = VARIABLES | MUTABLE_TABLES | TABLE_CHANGES | FEEDS_A_QUEUE | PLACEHOLDERS

@@ -8,9 +8,8 @@ import numpy as np
 
 from workbench.core.analysis.findings.finding import Claim
 from workbench.core.analysis.findings.scheduling import SMALL_NS
-from workbench.core.analysis.findings.sentences import counted
 from workbench.core.analysis.findings.step_account import StepAccount
-from workbench.number_words import duration, share
+from workbench.number_words import counted, duration, share
 
 # A fused lookup and its gradient are four or five ops; a stock one is about twenty.
 _MANY_OPS = 8

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.core.analysis.findings.finding import Claim
-from workbench.core.analysis.findings.sentences import counted, longest
+from workbench.core.analysis.findings.sentences import longest
 from workbench.core.analysis.findings.step_account import BEHIND, HANDOVER, StepAccount
-from workbench.number_words import duration, share
+from workbench.number_words import counted, duration, share
 
 # Waking a thread and handing it an op takes some µs, so shorter ops gain nothing from a thread.
 SMALL_NS = 10_000

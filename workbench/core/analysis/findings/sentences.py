@@ -7,15 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.core.analysis.findings.step_account import StepAccount
-from workbench.number_words import duration, integer
+from workbench.number_words import counted, duration
 
 _MOST_NAMES = 3
-
-
-def counted(count: float, word: str) -> str:
-    """A count with its word: "1 op", "26 ops"."""
-    whole = round(count)
-    return f"{integer(whole)} {word}{'s' * (whole != 1)}"
 
 
 def joined(parts: Sequence[str]) -> str:

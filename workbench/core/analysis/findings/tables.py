@@ -8,10 +8,10 @@ import numpy as np
 
 from workbench.core.analysis.findings.finding import Claim
 from workbench.core.analysis.findings.lookups import lookup_scope
-from workbench.core.analysis.findings.sentences import counted, longest, named
+from workbench.core.analysis.findings.sentences import longest, named
 from workbench.core.analysis.findings.step_account import StepAccount
 from workbench.core.graph.op_types import VARIABLES
-from workbench.number_words import duration
+from workbench.number_words import counted, duration
 
 # A read that hands over a reference takes about a µs; one that lasts longer copies the variable.
 _COPIES_NS = 50_000
