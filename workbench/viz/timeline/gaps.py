@@ -5,6 +5,8 @@ All times are int64 nanoseconds on one clock.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from workbench.core.trace.intervals import Intervals, covered, subtract, union
@@ -80,34 +82,49 @@ def gap_kinds(
       Codes into GAP_NAMES, uint8; NO_GAP before the first span of a lane.
     """
     kinds = np.zeros(len(start), np.uint8)
-    if len(start) < 2:
-        return kinds
     at = np.flatnonzero((lane[1:] == lane[:-1]) & (start[1:] > end[:-1])) + 1
+    if not len(at):
+        return kinds
     low, high = end[at - 1], start[at]
     width = high - low
-
-    def half(part: np.ndarray) -> np.ndarray:
-        return 2 * part >= width
-
-    ready = half(np.minimum(delay[at].astype(np.int64), width))
-    crowded = np.zeros(len(at), bool)
-    if cores is not None and ready.any():
-        spans = busy_time(start, end, high[ready]) - busy_time(start, end, low[ready])
-        crowded[ready] = spans >= cores * width[ready]
-    outside = np.stack(
-        [width - covered(low, high, runs), covered(low, high, returns), covered(low, high, calls)]
-    )
-    kinds[at] = np.select(
-        [half(covered(low, high, waits)), half(outside.sum(axis=0)), crowded, ready],
-        [
-            WAIT_IN_TAKE,
-            np.array([BETWEEN_STEPS, RETURN, CALL])[outside.argmax(axis=0)],
-            CONTENTION,
-            DISPATCH,
-        ],
-        NO_READY_NODE,
-    )
+    found = _around(low, high, (waits, calls, returns, runs))
+    open_ = found == NO_GAP
+    ready = open_ & (2 * np.minimum(delay[at].astype(np.int64), width) >= width)
+    found[open_] = NO_READY_NODE
+    found[ready] = DISPATCH
+    # The lane of a gap runs nothing: with no more lanes than cores, one core at least is free.
+    if cores is not None and np.count_nonzero(np.diff(lane)) >= cores and ready.any():
+        rows = np.flatnonzero(ready)
+        open_ns = np.diff(busy_time(start, end, np.stack((low[rows], high[rows]))), axis=0)[0]
+        found[rows[open_ns >= cores * width[rows]]] = CONTENTION
+    kinds[at] = found
     return kinds
+
+
+def _around(low: np.ndarray, high: np.ndarray, unions: Sequence[Intervals]) -> np.ndarray:
+    """`_named_around`, worked out once for all stretches between the same two edges of the unions.
+
+    Gaps are many and edges few: only where an edge lies inside of one is it worked out by itself.
+    """
+    edges = [low.min(keepdims=True), high.max(keepdims=True)]
+    bounds = np.unique(np.concatenate([*edges, *(edge for each in unions for edge in each)]))
+    place = np.searchsorted(bounds, low, side="right")
+    found = _named_around(bounds[:-1], bounds[1:], unions)[place - 1]
+    inside = np.flatnonzero(bounds[place] < high)
+    found[inside] = _named_around(low[inside], high[inside], unions)
+    return found
+
+
+def _named_around(low: np.ndarray, high: np.ndarray, unions: Sequence[Intervals]) -> np.ndarray:
+    """Rules 1 and 2 of `gap_kinds`; NO_GAP where neither holds."""
+    waited, called, returned, ran = (covered(low, high, union) for union in unions)
+    width = high - low
+    outside = np.stack([width - ran, returned, called])
+    return np.select(
+        [2 * waited >= width, 2 * outside.sum(axis=0) >= width],
+        [np.uint8(WAIT_IN_TAKE), np.array([BETWEEN_STEPS, RETURN, CALL])[outside.argmax(axis=0)]],
+        NO_GAP,
+    ).astype(np.uint8)
 
 
 def gaps_of(

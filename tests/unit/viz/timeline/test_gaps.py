@@ -109,3 +109,25 @@ def test_a_trace_of_another_tool_does_not_know_whether_a_node_was_ready() -> Non
     }
     assert "no ready node" in names["executor"]
     assert names["Chrome JSON"] == names["executor"] - {"no ready node"} | {"no op"}
+
+
+UNION = st.lists(st.integers(0, 60), max_size=8, unique=True).map(
+    lambda edges: spans(*zip(*[iter(sorted(edges))] * 2, strict=False))
+)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4), st.integers(0, 9)), max_size=8),
+    *[UNION] * 4,
+)
+def test_a_gap_has_the_name_that_it_has_alone(rows, waits, calls, returns, runs) -> None:  # type: ignore[no-untyped-def]
+    idle, length, delay = np.array(rows, np.int64).reshape(-1, 3).T
+    end = np.cumsum(idle + length)
+    unions = {"waits": waits, "calls": calls, "returns": returns, "runs": runs, "cores": None}
+    columns = (np.zeros(len(end), np.int64), end - length, end, delay)
+    found = gaps.gap_kinds(*columns, **unions)
+    alone = [
+        gaps.gap_kinds(*(column[at : at + 2] for column in columns), **unions)[-1]
+        for at in range(len(end) - 1)
+    ]
+    assert found[1:].tolist() == alone
