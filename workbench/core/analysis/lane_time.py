@@ -10,6 +10,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 
+from workbench.core.analysis.around_ops import around_ops
 from workbench.core.trace.intervals import Intervals, gaps, intersection, subtract, union
 from workbench.core.trace.items import WAIT_MIN_NS
 from workbench.core.trace.trace import Trace
@@ -103,7 +104,7 @@ class _Shared:
             steps["start_ns"].to_numpy(np.int64), steps["end_ns"].to_numpy(np.int64)
         )
         self._takes = _waits(trace, "take")
-        self._calls, self._returns = self._around_ops()
+        self._calls, self._returns = around_ops(trace)
         self._crowded = self._crowds()
 
     def lane(self, track: int, is_prefetch: bool) -> LaneTime:
@@ -143,30 +144,6 @@ class _Shared:
 
     def _outside(self, runs: Intervals) -> Intervals:
         return gaps(*runs, self._low, self._high)
-
-    def _around_ops(self) -> tuple[Intervals, Intervals]:
-        """When steps run, but none is between its first op or take and its last."""
-        trace = self._trace
-        kind = trace.tracks["kind"].to_numpy(object)
-        main = (kind == "inter_op")[self._track]
-        taken = trace.items[trace.items["take_end_ns"] >= 0]
-        number = np.concatenate(
-            (trace.events["step"].to_numpy(np.int64)[main], taken["take_step"].to_numpy(np.int64))
-        )
-        start = np.concatenate((self._start[main], taken["take_start_ns"].to_numpy(np.int64)))
-        end = np.concatenate((self._end[main], taken["take_end_ns"].to_numpy(np.int64)))
-        runs = trace.steps().drop_duplicates("number").sort_values("number")
-        numbers = runs["number"].to_numpy(np.int64)
-        begun, ended = runs["start_ns"].to_numpy(np.int64), runs["end_ns"].to_numpy(np.int64)
-        own = np.isin(number, numbers)
-        row = np.searchsorted(numbers, number[own])
-        first, last = ended.copy(), begun.copy()
-        np.minimum.at(first, row, start[own])
-        np.maximum.at(last, row, end[own])
-        busy = union(first, last)
-        returns = subtract(union(np.maximum(last, begun), ended), busy)
-        calls = subtract(union(begun, first), busy)
-        return subtract(calls, returns), returns
 
     def _crowds(self) -> Intervals:
         """While at least as many ops are open as the machine has cores."""

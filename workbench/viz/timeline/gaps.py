@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.core.trace.intervals import Intervals, covered, subtract, union
+from workbench.core.analysis.around_ops import around_ops
+from workbench.core.trace.intervals import Intervals, covered, union
 from workbench.core.trace.meta import OTHER_TOOLS
 from workbench.viz.timeline.data import TimelineData
 
@@ -132,7 +133,7 @@ def gaps_of(
 ) -> np.ndarray:
     """Names the gaps of a trace's inter-op lanes: see `gap_kinds`."""
     cores = data.trace.meta.cores
-    calls, returns = _around_ops(data)
+    calls, returns = around_ops(data.trace)
     kinds = gap_kinds(
         lane,
         start,
@@ -149,33 +150,3 @@ def gaps_of(
     if data.trace.meta.source in OTHER_TOOLS:
         kinds[kinds == NO_READY_NODE] = NO_OP
     return kinds
-
-
-def _around_ops(data: TimelineData) -> tuple[Intervals, Intervals]:
-    """When steps ran without an op: before their first, and after their last; a take counts too.
-
-    Time in which another client's step is between its own first and last op is left out.
-    """
-    trace, items = data.trace, data.taken
-    kind = trace.tracks["kind"].to_numpy(object)
-    events = trace.events[(kind == "inter_op")[trace.events["track"].to_numpy()]]
-    start = events["start_ns"].to_numpy(np.int64)
-    step, begin, end = (
-        np.concatenate(parts).astype(np.int64)
-        for parts in (
-            (events["step"], items["take_step"]),
-            (start, items["take_start_ns"]),
-            (start + events["dur_ns"].to_numpy(np.int64), items["take_end_ns"]),
-        )
-    )
-    runs = data.runs[data.runs["number"].isin(step)].drop_duplicates("number").sort_values("number")
-    numbers = runs["number"].to_numpy(np.int64)
-    own = np.isin(step, numbers)
-    row = np.searchsorted(numbers, step[own])
-    first, last = runs["end_ns"].to_numpy(np.int64, copy=True), np.zeros(len(runs), np.int64)
-    np.minimum.at(first, row, begin[own])
-    np.maximum.at(last, row, end[own])
-    busy = union(first, last)
-    returns = subtract(union(last, runs["end_ns"].to_numpy(np.int64)), busy)
-    calls = subtract(union(runs["start_ns"].to_numpy(np.int64), first), busy)
-    return subtract(calls, returns), returns
