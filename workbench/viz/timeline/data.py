@@ -11,7 +11,7 @@ import pandas as pd
 from workbench.core.graph import op_families
 from workbench.core.trace.intervals import Intervals, union
 from workbench.core.trace.items import WAIT_MIN_NS
-from workbench.core.trace.metrics import StepMetrics, step_metrics
+from workbench.core.trace.metrics import StepTimes, step_times
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors
 from workbench.viz.timeline.path import PATH_NAMES, PathLane, path_lane
@@ -41,7 +41,7 @@ class TimelineData:
 
     Attributes:
       trace: what is shown.
-      metrics: of its steps.
+      times: of its steps.
       runs: its runs of main steps.
       taken: the items that were put and taken within it.
       waits: those of `taken` whose take waited, by start of the take.
@@ -53,7 +53,7 @@ class TimelineData:
     """
 
     trace: Trace
-    metrics: StepMetrics
+    times: StepTimes
     runs: pd.DataFrame
     taken: pd.DataFrame
     waits: pd.DataFrame
@@ -82,7 +82,7 @@ def timeline_data(trace: Trace) -> TimelineData:
     waits = waits.sort_values("take_start_ns", kind="stable")
     return TimelineData(
         trace=trace,
-        metrics=step_metrics(trace),
+        times=step_times(trace),
         runs=trace.steps(),
         taken=taken,
         waits=waits,

@@ -173,7 +173,7 @@ def timeline_view(
         columns=columns_of(data, spans, lanes, (origin, finish)),
         nodes=data.names,
         path_names=data.path_names,
-        steps=data.metrics.per_step,
+        steps=data.times.per_step,
     )
 
 
