@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from workbench.core.analysis.gap_kinds import gap_kinds
 from workbench.core.trace.intervals import sub_rows
 from workbench.core.trace.trace import Trace
 from workbench.viz.timeline.data import (
@@ -19,7 +20,6 @@ from workbench.viz.timeline.data import (
     WAIT_MIN_NS,
     TimelineData,
 )
-from workbench.viz.timeline.gaps import gaps_of
 from workbench.viz.timeline.lanes import Lane, lanes_of
 from workbench.viz.timeline.path import PathLane
 
@@ -150,8 +150,11 @@ def _gap_column(
     """Names of the gaps, only in the inter-op lanes; they are the last, so a slice is enough."""
     gap = np.zeros(len(lane), np.uint8)
     first = min((own.first for own in lanes if own.kind == "inter_op"), default=len(lane))
-    gap[first:] = gaps_of(
-        data, lane[first:], *(columns[name][first:] for name in ("start", "end", "delay"))
+    gap[first:] = gap_kinds(
+        lane[first:],
+        *(columns[name][first:] for name in ("start", "end", "delay")),
+        phases=data.phases,
+        meta=data.trace.meta,
     )
     return gap
 

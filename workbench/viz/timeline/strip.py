@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.core.trace.intervals import busy_time
 from workbench.viz.style import colors
 from workbench.viz.timeline.data import TimelineData
-from workbench.viz.timeline.gaps import busy_time
 
 STRIP_BINS = 2048
 
@@ -26,9 +26,9 @@ def strip_columns(data: TimelineData, extent: tuple[int, int]) -> dict[str, np.n
         events[name].to_numpy()[kept] for name in ("start_ns", "dur_ns", "node", "track")
     )
     family = data.names["family"].to_numpy()[node]
-    threads = max(1, np.count_nonzero(np.bincount(track)))
+    threads = max(1, int(np.count_nonzero(np.bincount(track))))
     busy = busy_in_bins(start, start + length.astype(np.int64), family, edges)
-    wait = np.diff(busy_time(*data.wait_union, edges)) / width
+    wait = np.diff(busy_time(*data.phases.waits, edges)) / width
     return {
         "stripBusy": _byte((busy / width[:, None] / threads).ravel()),
         "stripWait": _byte(wait),

@@ -1,30 +1,63 @@
-"""When steps run without an op: before their first one and after their last."""
+"""What main steps do when: wait for an item, run without an op, or run at all."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 
 from workbench.core.trace.intervals import Intervals, subtract, union
+from workbench.core.trace.items import WAIT_MIN_NS
 from workbench.core.trace.trace import Trace
 
 
-def around_ops(trace: Trace) -> tuple[Intervals, Intervals]:
-    """When steps run, but none is between its first op or take and its last.
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class StepPhases:
+    """Unions of stretches, int64 ns.
 
-    Returns:
-      Calls, before the first, and returns, after the last; of a moment that is both, returns.
+    Attributes:
+      waits: while a step waits in take.
+      calls, returns: while steps run, but none is between its first op or take and its last; before
+        the first, and after the last. A moment that is both is of the returns.
+      runs: while a step runs.
     """
-    runs = trace.steps().drop_duplicates("number").sort_values("number")
-    begun, ended = (runs[f"{edge}_ns"].to_numpy(np.int64) for edge in ("start", "end"))
+
+    waits: Intervals
+    calls: Intervals
+    returns: Intervals
+    runs: Intervals
+
+
+def step_phases(trace: Trace) -> StepPhases:
+    """Reads them off a trace."""
+    steps = trace.steps()
+    single = steps.drop_duplicates("number").sort_values("number")
+    begun, ended = (single[f"{edge}_ns"].to_numpy(np.int64) for edge in ("start", "end"))
     first, last = ended.copy(), begun.copy()
     for number, start, end in (_ops(trace), _takes(trace)):
-        row, known = _rows_of(runs["number"].to_numpy(np.int64), number)
+        row, known = _rows_of(single["number"].to_numpy(np.int64), number)
         np.minimum.at(first, row, start[known])
         np.maximum.at(last, row, end[known])
     busy = union(first, last)
     returns = subtract(union(last, ended), busy)
     calls = subtract(union(begun, first), busy)
-    return subtract(calls, returns), returns
+    return StepPhases(
+        waits=waits_in(trace, "take"),
+        calls=subtract(calls, returns),
+        returns=returns,
+        runs=union(steps["start_ns"].to_numpy(np.int64), steps["end_ns"].to_numpy(np.int64)),
+    )
+
+
+def waits_in(trace: Trace, call: str, track: int | None = None) -> Intervals:
+    """While a put or take waits; of one track, or of all."""
+    items = trace.items
+    start = items[f"{call}_start_ns"].to_numpy(np.int64)
+    end = items[f"{call}_end_ns"].to_numpy(np.int64)
+    waited = (start >= 0) & (end - start >= WAIT_MIN_NS)
+    if track is not None:
+        waited &= (items[f"{call}_track"] == track).to_numpy(bool)
+    return union(start[waited], end[waited])
 
 
 def _ops(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

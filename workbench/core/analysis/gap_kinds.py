@@ -1,6 +1,6 @@
-"""Gaps of the timeline: how busy a stretch is, and a name for each empty one.
+"""One name for each gap between two spans of a lane, where lane_time names each moment.
 
-All times are int64 nanoseconds on one clock.
+A lane is what is drawn in one row: a thread whose ops nest has several, and each has its gaps.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.core.analysis.around_ops import around_ops
-from workbench.core.trace.intervals import Intervals, covered, union
-from workbench.core.trace.meta import OTHER_TOOLS
-from workbench.viz.timeline.data import TimelineData
+from workbench.core.analysis.step_phases import StepPhases
+from workbench.core.trace.intervals import Intervals, busy_time, covered
+from workbench.core.trace.meta import OTHER_TOOLS, TraceMeta
 
 # names of an empty stretch of an inter-op lane, by code; 0 means that there is none
 GAP_NAMES = (
@@ -31,34 +30,14 @@ NO_GAP, NO_READY_NODE, WAIT_IN_TAKE, DISPATCH, CONTENTION, BETWEEN_STEPS, CALL, 
 NO_OP = 8
 
 
-def busy_time(start: np.ndarray, end: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Summed time that the spans have spent before each moment, int64 ns.
-
-    Spans may overlap: each counts by itself, so (busy_time(b) - busy_time(a)) / (b - a) is the
-    mean number of spans open between a and b.
-    """
-    # Stable: these are the sorted rows of a few lanes, which timsort merges.
-    start, end = np.sort(start, kind="stable"), np.sort(end, kind="stable")
-    return _time_since(start, at) - _time_since(end, at)
-
-
-def _time_since(moments: np.ndarray, at: np.ndarray) -> np.ndarray:
-    sums = np.concatenate(([0], np.cumsum(moments, dtype=np.int64)))
-    passed = np.searchsorted(moments, at, side="right")
-    return passed * at.astype(np.int64) - sums[passed]
-
-
 def gap_kinds(
     lane: np.ndarray,
     start: np.ndarray,
     end: np.ndarray,
     delay: np.ndarray,
     *,
-    waits: Intervals,
-    calls: Intervals,
-    returns: Intervals,
-    runs: Intervals,
-    cores: int | None,
+    phases: StepPhases,
+    meta: TraceMeta,
 ) -> np.ndarray:
     """Names the empty stretch before each span of the inter-op lanes.
 
@@ -70,14 +49,14 @@ def gap_kinds(
          first op had not begun: "call of the step";
       3. the op that ends the stretch was ready: "core contention" if meanwhile as many ops were
          open as the machine has cores, else "dispatch";
-      4. otherwise nothing was ready for this thread: "no ready node".
+      4. otherwise nothing was ready for this thread: "no ready node"; "no op" in a trace that does
+         not know when ops were ready.
 
     Args:
       lane, start, end, delay: columns of the spans, sorted by lane, then start; `delay` is how
         long the op had been ready before it started.
-      waits: union of the waits in take.
-      calls, returns: unions of the stretches of rule 2. runs: union of the runs of main steps.
-      cores: cores of the machine; None if the trace does not say.
+      phases: what the steps did when.
+      meta: of the trace: its cores, None if it does not say, and which tool made it.
 
     Returns:
       Codes into GAP_NAMES, uint8; NO_GAP before the first span of a lane.
@@ -88,12 +67,13 @@ def gap_kinds(
         return kinds
     low, high = end[at - 1], start[at]
     width = high - low
-    found = _around(low, high, (waits, calls, returns, runs))
-    open_ = found == NO_GAP
-    ready = open_ & (2 * np.minimum(delay[at].astype(np.int64), width) >= width)
-    found[open_] = NO_READY_NODE
+    found = _around(low, high, (phases.waits, phases.calls, phases.returns, phases.runs))
+    unnamed = found == NO_GAP
+    ready = unnamed & (2 * np.minimum(delay[at].astype(np.int64), width) >= width)
+    found[unnamed] = NO_OP if meta.source in OTHER_TOOLS else NO_READY_NODE
     found[ready] = DISPATCH
     # The lane of a gap runs nothing: with no more lanes than cores, one core at least is free.
+    cores = meta.cores
     if cores is not None and np.count_nonzero(np.diff(lane)) >= cores and ready.any():
         rows = np.flatnonzero(ready)
         open_ns = np.diff(busy_time(start, end, np.stack((low[rows], high[rows]))), axis=0)[0]
@@ -126,27 +106,3 @@ def _named_around(low: np.ndarray, high: np.ndarray, unions: Sequence[Intervals]
         [np.uint8(WAIT_IN_TAKE), np.array([BETWEEN_STEPS, RETURN, CALL])[outside.argmax(axis=0)]],
         NO_GAP,
     ).astype(np.uint8)
-
-
-def gaps_of(
-    data: TimelineData, lane: np.ndarray, start: np.ndarray, end: np.ndarray, delay: np.ndarray
-) -> np.ndarray:
-    """Names the gaps of a trace's inter-op lanes: see `gap_kinds`."""
-    cores = data.trace.meta.cores
-    calls, returns = around_ops(data.trace)
-    kinds = gap_kinds(
-        lane,
-        start,
-        end,
-        delay,
-        waits=data.wait_union,
-        calls=calls,
-        returns=returns,
-        runs=union(
-            data.runs["start_ns"].to_numpy(np.int64), data.runs["end_ns"].to_numpy(np.int64)
-        ),
-        cores=cores if isinstance(cores, int) else None,
-    )
-    if data.trace.meta.source in OTHER_TOOLS:
-        kinds[kinds == NO_READY_NODE] = NO_OP
-    return kinds

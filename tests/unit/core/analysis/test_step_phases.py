@@ -1,9 +1,9 @@
-"""When steps run without an op, by hand."""
+"""What steps do when, by hand."""
 
 from __future__ import annotations
 
 from tests.builders.traces import make_trace
-from workbench.core.analysis.around_ops import around_ops
+from workbench.core.analysis.step_phases import step_phases
 
 STEP, POOL, PREFETCH = range(3)
 TRACKS = (
@@ -17,9 +17,10 @@ def found(events=(), runs=(), items=()):
     trace = make_trace(
         list(events), nodes=(("a", "Add"),), tracks=TRACKS, runs=list(runs), items=list(items)
     )
+    phases = step_phases(trace)
     return [
         [list(stretch) for stretch in zip(*(edge.tolist() for edge in union), strict=True)]
-        for union in around_ops(trace)
+        for union in (phases.calls, phases.returns)
     ]
 
 
@@ -57,3 +58,16 @@ def test_a_step_without_an_op_only_returns():
 
 def test_ops_without_a_step_are_around_nothing():
     assert found([op(20, 60, 1)]) == [[], []]
+
+
+def test_runs_and_waits_of_all_clients_are_unions():
+    wait = 20_000
+    items = [
+        ("in", 0, 0, 5, 10, 10 + wait, -1, -1, 1, STEP),
+        ("in", 1, 0, 5, 50, 50 + wait, -1, -1, 2, STEP),
+        ("in", 2, 0, 5, 90_000, 90_000 + wait - 1, -1, -1, 3, STEP),
+    ]
+    runs = [(STEP, 1, 0, 40_000), (STEP, 2, 5, 50_000), (PREFETCH, 1, 0, 70_000)]
+    phases = step_phases(make_trace(tracks=TRACKS, runs=runs, items=items))
+    assert [edge.tolist() for edge in phases.runs] == [[0], [50_000]]
+    assert [edge.tolist() for edge in phases.waits] == [[10], [50 + wait]]
