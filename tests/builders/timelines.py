@@ -16,7 +16,7 @@ MS = 1_000_000
 
 DECODE = """(() => {
   const bytes = fromBase64(value.blob);
-  const model = decode(value.header, bytes.buffer);
+  const model = decode(value.header, bytes);
   return %s;
 })()"""
 

@@ -1,5 +1,5 @@
-import { decode, laneOf, pathOrder } from "joined/timeline.js";
-import { describe, expect, test } from "vitest";
+import { decode, fromBase64, laneOf, pathOrder } from "joined/timeline.js";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { modelOf, packed, views } from "./models.js";
 
 const NAMES = Object.keys(views.timelines);
@@ -34,10 +34,10 @@ describe.each(NAMES)("a packed view: %s", (name) => {
   });
 
   test("has lanes and steps before its data is there", () => {
-    const { header, buffer } = packed(name);
+    const { header, bytes } = packed(name);
     const early = decode(header);
     expect(early.pending).toBe(true);
-    expect(early.lanes).toEqual(decode(header, buffer).lanes);
+    expect(early.lanes).toEqual(decode(header, bytes).lanes);
     expect(early.start.length).toBe(0);
   });
 });
@@ -51,7 +51,22 @@ test("times are those of the trace", () => {
 });
 
 test("another format and short data are refused", () => {
-  const { header, buffer } = packed("by hand");
-  expect(() => decode({ ...header, version: 9 }, buffer)).toThrow("Timeline format 9; this page reads 2.");
-  expect(() => decode(header, buffer.slice(0, 8))).toThrow(`has 8 of ${header.bytes} bytes`);
+  const { header, bytes } = packed("by hand");
+  expect(() => decode({ ...header, version: 9 }, bytes)).toThrow("Timeline format 9; this page reads 2.");
+  expect(() => decode(header, bytes.slice(0, 8))).toThrow(`has 8 of ${header.bytes} bytes`);
+});
+
+describe("bytes in base64", () => {
+  const own = Uint8Array.fromBase64;
+  afterEach(() => (Uint8Array.fromBase64 = own));
+
+  test("are read in browsers that have no way of their own", () => {
+    Uint8Array.fromBase64 = undefined;
+    expect([...fromBase64("\nAP+A\n")]).toEqual([0, 255, 128]);
+  });
+
+  test("are left to a browser that has one", () => {
+    Uint8Array.fromBase64 = vi.fn(() => "read");
+    expect(fromBase64("AP+A")).toBe("read");
+  });
 });

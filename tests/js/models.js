@@ -2,19 +2,19 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { BOX_H, BOX_W, COLUMN_GAP, FLOW_MARGIN, ROW_GAP } from "joined/boundary.js";
-import { CLASSES, decode, newState, resizeState } from "joined/timeline.js";
+import { CLASSES, decode, fromBase64, newState, resizeState } from "joined/timeline.js";
 
 const file = new URL("../../build/vitest/views.json", import.meta.url);
 export const views = JSON.parse(readFileSync(file, "utf-8"));
 
 export function packed(name) {
   const { header, blob } = views.timelines[name];
-  return { header, buffer: new Uint8Array(Buffer.from(blob, "base64")).buffer };
+  return { header, bytes: fromBase64(blob) };
 }
 
 export function modelOf(name) {
-  const { header, buffer } = packed(name);
-  return decode(header, buffer);
+  const { header, bytes } = packed(name);
+  return decode(header, bytes);
 }
 
 const NAMES = ["in/read", "ids/hash", "emb/Lookup", "net/MatMul"];

@@ -10,8 +10,8 @@ import dataclasses
 import numpy as np
 import pandas as pd
 
+from workbench.core.analysis.step_phases import step_phases, waits_in
 from workbench.core.trace.intervals import Intervals, gaps, intersection, subtract, union
-from workbench.core.trace.items import WAIT_MIN_NS
 from workbench.core.trace.trace import Trace
 
 # Names of a moment without an op; the first that holds counts.
@@ -98,12 +98,7 @@ class _Shared:
         ended = np.concatenate((self._end, runs["end_ns"].to_numpy(np.int64)))
         self._low, self._high = int(begun.min(initial=2**62)), int(ended.max(initial=0))
         self._low = min(self._low, self._high)
-        steps = trace.steps()
-        self._steps = union(
-            steps["start_ns"].to_numpy(np.int64), steps["end_ns"].to_numpy(np.int64)
-        )
-        self._takes = _waits(trace, "take")
-        self._calls, self._returns = self._around_ops()
+        self._phases = step_phases(trace)
         self._crowded = self._crowds()
 
     def lane(self, track: int, is_prefetch: bool) -> LaneTime:
@@ -119,15 +114,15 @@ class _Shared:
                 of_track["start_ns"].to_numpy(np.int64), of_track["end_ns"].to_numpy(np.int64)
             )
             reasons = [
-                ("wait in put", _waits(self._trace, "put", track)),
+                ("wait in put", waits_in(self._trace, "put", track)),
                 ("between stage runs", self._outside(runs)),
             ]
         else:
             reasons = [
-                ("wait in take", self._takes),
-                ("return of the step", self._returns),
-                ("call of the step", self._calls),
-                ("between steps", self._outside(self._steps)),
+                ("wait in take", self._phases.waits),
+                ("return of the step", self._phases.returns),
+                ("call of the step", self._phases.calls),
+                ("between steps", self._outside(self._phases.runs)),
             ]
         reasons += [
             ("core contention", intersection(ready, self._crowded)),
@@ -144,30 +139,6 @@ class _Shared:
     def _outside(self, runs: Intervals) -> Intervals:
         return gaps(*runs, self._low, self._high)
 
-    def _around_ops(self) -> tuple[Intervals, Intervals]:
-        """When steps run, but none is between its first op or take and its last."""
-        trace = self._trace
-        kind = trace.tracks["kind"].to_numpy(object)
-        main = (kind == "inter_op")[self._track]
-        taken = trace.items[trace.items["take_end_ns"] >= 0]
-        number = np.concatenate(
-            (trace.events["step"].to_numpy(np.int64)[main], taken["take_step"].to_numpy(np.int64))
-        )
-        start = np.concatenate((self._start[main], taken["take_start_ns"].to_numpy(np.int64)))
-        end = np.concatenate((self._end[main], taken["take_end_ns"].to_numpy(np.int64)))
-        runs = trace.steps().drop_duplicates("number").sort_values("number")
-        numbers = runs["number"].to_numpy(np.int64)
-        begun, ended = runs["start_ns"].to_numpy(np.int64), runs["end_ns"].to_numpy(np.int64)
-        own = np.isin(number, numbers)
-        row = np.searchsorted(numbers, number[own])
-        first, last = ended.copy(), begun.copy()
-        np.minimum.at(first, row, start[own])
-        np.maximum.at(last, row, end[own])
-        busy = union(first, last)
-        returns = subtract(union(np.maximum(last, begun), ended), busy)
-        calls = subtract(union(begun, first), busy)
-        return subtract(calls, returns), returns
-
     def _crowds(self) -> Intervals:
         """While at least as many ops are open as the machine has cores."""
         nothing = np.zeros(0, np.int64)
@@ -180,14 +151,3 @@ class _Shared:
         moments, open_ops = moments[order], np.cumsum(change[order])
         crowded = np.flatnonzero(open_ops[:-1] >= cores)
         return union(moments[crowded], moments[crowded + 1])
-
-
-def _waits(trace: Trace, call: str, track: int | None = None) -> Intervals:
-    """While a put or take waits; of one track, or of all."""
-    items = trace.items
-    start = items[f"{call}_start_ns"].to_numpy(np.int64)
-    end = items[f"{call}_end_ns"].to_numpy(np.int64)
-    waited = (start >= 0) & (end - start >= WAIT_MIN_NS)
-    if track is not None:
-        waited &= (items[f"{call}_track"] == track).to_numpy(bool)
-    return union(start[waited], end[waited])

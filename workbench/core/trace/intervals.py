@@ -81,6 +81,23 @@ def _covered_before(by: Intervals, moment: np.ndarray) -> np.ndarray:
     return np.where(begun == 0, 0, sums[begun] - np.maximum(end[last] - moment, 0))
 
 
+def busy_time(start: np.ndarray, end: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Summed time that the spans have spent before each moment, int64 ns.
+
+    Spans may overlap: each counts by itself, so (busy_time(b) - busy_time(a)) / (b - a) is the
+    mean number of spans open between a and b.
+    """
+    # Stable: these are the sorted rows of a few lanes, which merge.
+    start, end = np.sort(start, kind="stable"), np.sort(end, kind="stable")
+    return _time_since(start, at) - _time_since(end, at)
+
+
+def _time_since(moments: np.ndarray, at: np.ndarray) -> np.ndarray:
+    sums = np.concatenate(([0], np.cumsum(moments, dtype=np.int64)))
+    passed = np.searchsorted(moments, at, side="right")
+    return passed * at.astype(np.int64) - sums[passed]
+
+
 def sub_rows(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Gives each interval the lowest row in which it overlaps no earlier one.
 

@@ -59,20 +59,44 @@ class StepMetrics(Displayed):
         return pd.DataFrame([{name: getattr(self, name) for name in single}])
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class StepTimes:
+    """What main steps take, without what ran in them; each number is explained at StepMetrics."""
+
+    steps: int
+    step_ns_median: int | None
+    untraced_steps: int
+    untraced_ns_median: int | None
+    per_step: pd.DataFrame
+
+
+def step_times(trace: Trace) -> StepTimes:
+    """Counts the main steps of a trace that passed its self check."""
+    per_step = _per_step(trace)
+    untraced_steps, untraced_ns = _untraced(trace)
+    return StepTimes(
+        steps=len(per_step),
+        step_ns_median=_quantile(per_step["dur_ns"], 0.5),
+        untraced_steps=untraced_steps,
+        untraced_ns_median=untraced_ns,
+        per_step=per_step,
+    )
+
+
 def step_metrics(trace: Trace) -> StepMetrics:
     """Counts a trace that passed its self check; each number is explained at StepMetrics."""
-    per_step, per_stage_run = _per_step(trace), _per_stage_run(trace)
+    times, per_stage_run = step_times(trace), _per_stage_run(trace)
+    per_step = times.per_step
     staged = len(trace.items) > 0
     waits = per_step["take_wait_ns"] if staged else per_step["take_wait_ns"].iloc[:0]
     all_ns = int(per_step["dur_ns"].sum())
     work = per_stage_run["dur_ns"] - per_stage_run["put_wait_ns"]
-    untraced_steps, untraced_ns = _untraced(trace)
     return StepMetrics(
-        steps=len(per_step),
-        step_ns_median=_quantile(per_step["dur_ns"], 0.5),
+        steps=times.steps,
+        step_ns_median=times.step_ns_median,
         step_ns_p95=_quantile(per_step["dur_ns"], 0.95),
-        untraced_steps=untraced_steps,
-        untraced_ns_median=untraced_ns,
+        untraced_steps=times.untraced_steps,
+        untraced_ns_median=times.untraced_ns_median,
         take_wait_ns_median=_quantile(waits, 0.5),
         take_wait_ns_p95=_quantile(waits, 0.95),
         take_wait_share=int(waits.sum()) / all_ns if staged and all_ns else None,
@@ -108,8 +132,8 @@ def _of_kind(trace: Trace, kind: str) -> np.ndarray:
 
 def _per_step(trace: Trace) -> pd.DataFrame:
     steps = trace.steps()
-    on_threads = trace.events[trace.events["track"].isin(_of_kind(trace, "inter_op"))]
-    ops = on_threads["step"].value_counts()
+    on_threads = (trace.tracks["kind"] == "inter_op").to_numpy(bool)[trace.events["track"]]
+    ops = trace.events["step"][on_threads].value_counts()
     waits = _wait_by(trace, "take", "take_track", "take_step")
     return pd.DataFrame(
         {
@@ -142,14 +166,19 @@ def _per_stage_run(trace: Trace) -> pd.DataFrame:
 def _wait_by(trace: Trace, call: str, track: str, number: str) -> dict[tuple[int, int], int]:
     """Waiting time per (track, run); several calls of one run at one time count once."""
     items = trace.items[(trace.items[f"{call}_start_ns"] >= 0) & (trace.items[track] >= 0)]
-    calls: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    columns = (track, number, f"{call}_start_ns", f"{call}_end_ns")
-    for of, run, start, end in zip(*(items[c].tolist() for c in columns), strict=True):
-        calls.setdefault((of, run), []).append((start, end))
-    return {
-        key: intervals.total(*(np.array(edge, np.int64) for edge in zip(*own, strict=True)))
-        for key, own in calls.items()
-    }
+    if items.empty:
+        return {}
+    start, end = (items[f"{call}_{edge}_ns"].to_numpy(np.int64) for edge in ("start", "end"))
+    runs = items.groupby([track, number], sort=False)
+    # each run gets a stretch of a line to itself, so one union serves all of them
+    first = start.min()
+    length = max(start.max(), end.max()) - first + 1
+    shift = runs.ngroup().to_numpy() * length - first
+    low, high = intervals.union(start + shift, end + shift)
+    waited = np.zeros(runs.ngroups, np.int64)
+    np.add.at(waited, low // length, high - low)
+    keys = items[[track, number]].drop_duplicates().itertuples(index=False, name=None)
+    return dict(zip(keys, waited.tolist(), strict=True))
 
 
 def _looked_up(

@@ -8,14 +8,12 @@ import zlib
 
 import numpy as np
 
-from workbench.viz.style import colors
 from workbench.viz.style.short_names import without_folders
 from workbench.viz.timeline.data import TimelineData
-from workbench.viz.timeline.gaps import busy_time
 from workbench.viz.timeline.lanes import Lane
 from workbench.viz.timeline.spans import Spans
+from workbench.viz.timeline.strip import strip_columns
 
-STRIP_BINS = 2048
 # Level 9 makes a blob of 2 million events 1 % smaller and takes several times as long.
 _PACK_LEVEL = 6
 
@@ -77,7 +75,7 @@ def columns_of(
       Where there is a critical path also critical: per span whether it is an op on it.
     """
     origin, _ = extent
-    steps, names = data.metrics.per_step, data.names
+    steps, names = data.times.per_step, data.names
     # starts travel as the stretch since the span before in the lane: small numbers, and exact
     idle = spans.start.copy()
     idle[1:] -= spans.end[:-1]
@@ -101,7 +99,7 @@ def columns_of(
         "occTime": moments - origin,
         "occCount": counts,
         **_flows(data, lanes, origin),
-        **_strip(data, extent),
+        **strip_columns(data, extent),
     }
     if data.path is not None:
         columns["critical"] = (spans.row >= 0) & data.path.on_path[spans.row]
@@ -145,36 +143,8 @@ def _flows(data: TimelineData, lanes: tuple[Lane, ...], origin: int) -> dict[str
     }
 
 
-def _strip(data: TimelineData, extent: tuple[int, int]) -> dict[str, np.ndarray]:
-    """The whole trace in bins: busy share of each family over the inter-op threads, 0 to 255."""
-    trace, families = data.trace, data.names["family"].to_numpy()
-    origin, finish = extent
-    edges = origin + np.arange(STRIP_BINS + 1) * (finish - origin) // STRIP_BINS
-    width = np.maximum(1, np.diff(edges))
-    kinds = (trace.tracks["kind"] == "inter_op").to_numpy(bool)
-    kept = kinds[trace.events["track"].to_numpy()]
-    events = trace.events[kept]
-    start = events["start_ns"].to_numpy(np.int64)
-    end = start + events["dur_ns"].to_numpy(np.int64)
-    family = families[events["node"].to_numpy()]
-    threads = max(1, int(events["track"].nunique()))
-    shares = []
-    for f in range(len(colors.FAMILIES)):
-        busy = np.diff(busy_time(start[family == f], end[family == f], edges))
-        shares.append(busy / width / threads)
-    wait = np.diff(busy_time(*data.wait_union, edges)) / width
-    return {
-        "stripBusy": _byte(np.stack(shares, axis=1).ravel()),
-        "stripWait": _byte(wait),
-    }
-
-
 def _padded(count: int) -> int:
     return -(-count // 8) * 8
-
-
-def _byte(share: np.ndarray) -> np.ndarray:
-    return np.rint(np.clip(share, 0, 1) * 255).astype(np.uint8)
 
 
 def _narrow(values: np.ndarray) -> np.ndarray:

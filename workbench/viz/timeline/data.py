@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from workbench.core.analysis.step_phases import StepPhases, step_phases
 from workbench.core.graph import op_families
-from workbench.core.trace.intervals import Intervals, union
 from workbench.core.trace.items import WAIT_MIN_NS
-from workbench.core.trace.metrics import StepMetrics, step_metrics
+from workbench.core.trace.metrics import StepTimes, step_times
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors
 from workbench.viz.timeline.path import PATH_NAMES, PathLane, path_lane
@@ -41,11 +41,11 @@ class TimelineData:
 
     Attributes:
       trace: what is shown.
-      metrics: of its steps.
+      times: of its steps.
       runs: its runs of main steps.
       taken: the items that were put and taken within it.
       waits: those of `taken` whose take waited, by start of the take.
-      wait_union: union of the stretches of `waits`.
+      phases: what its steps did when.
       occupancy: of the buffer of each stage.
       path: its critical path; None where it has none.
       names: name, op type and family of every name that a span may have: of the nodes, SPECIAL,
@@ -53,11 +53,11 @@ class TimelineData:
     """
 
     trace: Trace
-    metrics: StepMetrics
+    times: StepTimes
     runs: pd.DataFrame
     taken: pd.DataFrame
     waits: pd.DataFrame
-    wait_union: Intervals
+    phases: StepPhases
     occupancy: Mapping[str, Occupancy]
     path: PathLane | None
     names: pd.DataFrame
@@ -82,13 +82,11 @@ def timeline_data(trace: Trace) -> TimelineData:
     waits = waits.sort_values("take_start_ns", kind="stable")
     return TimelineData(
         trace=trace,
-        metrics=step_metrics(trace),
+        times=step_times(trace),
         runs=trace.steps(),
         taken=taken,
         waits=waits,
-        wait_union=union(
-            waits["take_start_ns"].to_numpy(np.int64), waits["take_end_ns"].to_numpy(np.int64)
-        ),
+        phases=step_phases(trace),
         occupancy=_occupancy(trace),
         path=path,
         names=names if path is None else pd.concat([names, _path_names()], ignore_index=True),

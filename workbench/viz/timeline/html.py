@@ -7,8 +7,8 @@ import html
 
 import numpy as np
 
+from workbench.core.trace.intervals import busy_time
 from workbench.viz.style import assets, colors, format
-from workbench.viz.timeline.gaps import busy_time
 from workbench.viz.timeline.lanes import Lane
 from workbench.viz.timeline.view import TimelineView
 

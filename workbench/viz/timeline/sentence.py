@@ -8,7 +8,7 @@ from workbench.core.graph import op_families
 from workbench.core.trace.intervals import covered, union
 from workbench.core.trace.items import WAIT_MIN_NS
 from workbench.core.trace.meta import STEP_STATS
-from workbench.core.trace.metrics import StepMetrics
+from workbench.core.trace.metrics import StepTimes
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import format
 from workbench.viz.timeline.data import TimelineData
@@ -22,24 +22,24 @@ def sentence(data: TimelineData) -> Pieces:
     Returns:
       (text, strong) pieces.
     """
-    trace, metrics = data.trace, data.metrics
-    if not metrics.steps:
+    trace, times = data.trace, data.times
+    if not times.steps:
         ops = f"{format.integer(len(trace.events))} ops, but no run of a step"
         what = ops if len(trace.events) else "nothing"
         return (("The trace holds ", False), (what, True), (".", False))
-    lead = _step_time(metrics)
+    lead = _step_time(times)
     if not len(trace.items):
         busy = _input_time(data)
         reading = f"; for {format.duration(busy)} of it an input op runs" if busy else ""
         return (*lead, (f"{reading}.", False))
-    waits = metrics.per_step["take_wait_ns"]
+    waits = times.per_step["take_wait_ns"]
     waits = waits[waits >= WAIT_MIN_NS]
     if waits.empty:
         return (*lead, (". No step waits in take.", False))
     wait = format.duration(float(waits.median()))
-    if len(waits) == metrics.steps:
+    if len(waits) == times.steps:
         return (*lead, (f", {wait} of it waiting in take.", False))
-    some = f"{format.integer(len(waits))} of {format.integer(metrics.steps)} steps"
+    some = f"{format.integer(len(waits))} of {format.integer(times.steps)} steps"
     verb = "waits" if len(waits) == 1 else "wait"
     return (*lead, (f". {some} {verb} in take, {wait} in the median.", False))
 
@@ -55,25 +55,25 @@ def tracer_notice(trace: Trace) -> str:
     )
 
 
-def _step_time(metrics: StepMetrics) -> Pieces:
+def _step_time(times: StepTimes) -> Pieces:
     """The traced step beside the untraced one, where that was measured."""
-    traced = format.duration(metrics.step_ns_median)
-    count = "" if metrics.steps == 1 else f"median of {format.integer(metrics.steps)}"
+    traced = format.duration(times.step_ns_median)
+    count = "" if times.steps == 1 else f"median of {format.integer(times.steps)}"
     lead = (("A step takes ", False), (traced, True))
-    if metrics.untraced_ns_median is None:
+    if times.untraced_ns_median is None:
         return (*lead, (f" traced{f' ({count})' if count else ''}", False))
-    of = f"medians of {format.integer(metrics.steps)} and {format.integer(metrics.untraced_steps)}"
+    of = f"medians of {format.integer(times.steps)} and {format.integer(times.untraced_steps)}"
     return (
         *lead,
         (" traced, ", False),
-        (format.duration(metrics.untraced_ns_median), True),
+        (format.duration(times.untraced_ns_median), True),
         (f" measured ({of} steps)", False),
     )
 
 
 def _input_time(data: TimelineData) -> float:
     """Median time of a step in which an op of the input family runs, ns; 0 if hardly any does."""
-    events, steps = data.trace.events, data.metrics.per_step
+    events, steps = data.trace.events, data.times.per_step
     events = events[data.names["family"].to_numpy()[events["node"]] == op_families.INPUT]
     start = events["start_ns"].to_numpy()
     begin = steps["start_ns"].to_numpy()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from workbench.core.analysis.gap_kinds import gap_kinds
 from workbench.core.trace.intervals import sub_rows
 from workbench.core.trace.trace import Trace
 from workbench.viz.timeline.data import (
@@ -19,7 +20,6 @@ from workbench.viz.timeline.data import (
     WAIT_MIN_NS,
     TimelineData,
 )
-from workbench.viz.timeline.gaps import gaps_of
 from workbench.viz.timeline.lanes import Lane, lanes_of
 from workbench.viz.timeline.path import PathLane
 
@@ -122,25 +122,25 @@ def _path_columns(data: TimelineData, path: PathLane) -> dict[str, np.ndarray]:
     return _columns(path.start, path.end, name=name, step=path.step, track=len(data.trace.tracks))
 
 
-def _tracks(data: TimelineData) -> int:
-    """How many tracks have spans: the trace's, and the critical path."""
-    return len(data.trace.tracks) + (data.path is not None)
-
-
 def spans_of(data: TimelineData) -> tuple[Spans, tuple[Lane, ...]]:
     """Sorts what is drawn as a span into lanes."""
-    columns = _by_track(data)
-    bounds = np.searchsorted(columns["track"], np.arange(_tracks(data) + 1)).tolist()
-    row_of = np.zeros(len(columns["track"]), np.uint16)
-    for a, b in itertools.pairwise(bounds):
-        row_of[a:b] = sub_rows(columns["start"][a:b], columns["end"][a:b])
-    sizes = [np.bincount(row_of[a:b]).tolist() for a, b in itertools.pairwise(bounds)]
+    columns = _all_columns(data)
+    track = columns.pop("track")
+    tracks = len(data.trace.tracks) + (data.path is not None)
+    by_track = _order(columns["start"], track, tracks)
+    start, end = (columns[name][by_track] for name in ("start", "end"))
+    bounds = np.cumsum(np.bincount(track, minlength=tracks)).tolist()
+    row_of = np.zeros(len(track), np.uint16)
+    sizes = []
+    for a, b in itertools.pairwise([0, *bounds]):
+        row_of[a:b] = sub_rows(start[a:b], end[a:b])
+        sizes.append(np.bincount(row_of[a:b]).tolist())
     lanes, first_lane = lanes_of(data, sizes)
-    lane_of = first_lane[columns["track"]] + row_of
-    order = _order(columns["start"], lane_of, len(lanes))
-    columns = {key: values[order] for key, values in columns.items()}
+    lane_of = first_lane[track[by_track]] + row_of
+    order = _order(start, lane_of, len(lanes))
+    rows = by_track[order]
+    columns = {key: values[rows] for key, values in columns.items()}
     gap = _gap_column(data, columns, lane_of[order], lanes)
-    del columns["track"]
     return Spans(**columns, gap=gap), tuple(lanes)
 
 
@@ -150,20 +150,21 @@ def _gap_column(
     """Names of the gaps, only in the inter-op lanes; they are the last, so a slice is enough."""
     gap = np.zeros(len(lane), np.uint8)
     first = min((own.first for own in lanes if own.kind == "inter_op"), default=len(lane))
-    gap[first:] = gaps_of(
-        data, lane[first:], *(columns[name][first:] for name in ("start", "end", "delay"))
+    gap[first:] = gap_kinds(
+        lane[first:],
+        *(columns[name][first:] for name in ("start", "end", "delay")),
+        phases=data.phases,
+        meta=data.trace.meta,
     )
     return gap
 
 
-def _by_track(data: TimelineData) -> dict[str, np.ndarray]:
-    """Everything that is drawn as a span, by track, then start."""
+def _all_columns(data: TimelineData) -> dict[str, np.ndarray]:
+    """Everything that is drawn as a span, in any order."""
     parts = [_event_columns(data.trace), _put_columns(data), _run_columns(data)]
     if data.path is not None:
         parts.append(_path_columns(data, data.path))
-    columns = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-    order = _order(columns["start"], columns["track"], _tracks(data))
-    return {key: values[order] for key, values in columns.items()}
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
 def _order(start: np.ndarray, of: np.ndarray, count: int) -> np.ndarray:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workbench.core.analysis.gap_kinds import GAP_NAMES
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors, format
 from workbench.viz.timeline.columns import Columns, columns_of
 from workbench.viz.timeline.data import SPECIAL, TimelineData, timeline_data
-from workbench.viz.timeline.gaps import GAP_NAMES
 from workbench.viz.timeline.lanes import Lane
 from workbench.viz.timeline.sentence import sentence, tracer_notice
 from workbench.viz.timeline.spans import Spans, spans_of
@@ -173,7 +173,7 @@ def timeline_view(
         columns=columns_of(data, spans, lanes, (origin, finish)),
         nodes=data.names,
         path_names=data.path_names,
-        steps=data.metrics.per_step,
+        steps=data.times.per_step,
     )
 
 

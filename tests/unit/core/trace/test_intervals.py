@@ -111,6 +111,17 @@ def test_parents_and_self_time_against_their_definition(pairs):
         assert own == len(moments(start[[i]], end[[i]]) - moments(start[children], end[children]))
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=12),
+    st.lists(st.integers(0, 80), max_size=5),
+)
+def test_busy_time_is_what_counting_says(pairs, at):
+    start, length = np.array(pairs, np.int64).reshape(-1, 2).T
+    moments = np.array(at, np.int64)
+    found = intervals.busy_time(start, start + length, moments)
+    assert found.tolist() == [sum(min(max(t - s, 0), n) for s, n in pairs) for t in at]
+
+
 def test_nothing_in_nothing_out():
     none = np.zeros(0, np.int64)
     assert intervals.total(none, none) == 0

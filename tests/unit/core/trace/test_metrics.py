@@ -94,6 +94,19 @@ def test_two_takes_of_one_step_at_one_time_wait_once():
     assert step_metrics(a_staged_trace(items=items)).per_step["take_wait_ns"].tolist() == [70, 0]
 
 
+def test_each_step_of_each_client_waits_for_its_own_takes():
+    tracks = (("Main step", "step", 0, ""), ("Main step 2", "step", 1, ""))
+    items = [
+        ("input", number, -1, -1, start, end, -1, -1, step, track)
+        for number, (start, end, step, track) in enumerate(
+            [(10, 30, 1, 0), (20, 25, 1, 1), (30, 31, 1, 0), (40, -1, 2, 0), (90, 99, 3, 1)]
+        )
+    ]
+    runs = [(0, 1, 0, 35), (1, 1, 1, 40), (0, 2, 36, 50), (1, 3, 80, 100)]
+    per_step = step_metrics(make_trace(tracks=tracks, runs=runs, items=items)).per_step
+    assert per_step["take_wait_ns"].tolist() == [21, 5, 0, 9]
+
+
 def test_self_time_takes_calls_off_but_not_neighbors():
     by_node = step_metrics(a_staged_trace()).by_node
     rows = {r.name: r for r in by_node.itertuples(index=False)}

@@ -20,7 +20,7 @@ from workbench.viz.timeline.view import timeline_view
 SPAN = st.tuples(st.integers(0, 60), st.integers(0, 25), st.integers(0, 5), st.integers(1, 3))
 
 MERGE = """(() => {
-  const model = decode(value.header, fromBase64(value.blob).buffer);
+  const model = decode(value.header, fromBase64(value.blob));
   const columns = newColumns(value.pixels);
   return model.lanes.filter(l => l.kind !== "buffer").map(lane => {
     mergeLane(model, lane, value.window, columns, null, 64);
@@ -102,7 +102,7 @@ def test_browser_refuses_an_unknown_format_and_short_data() -> None:
     assert evaluate(try_decode, [{**header, "version": 9}]) == (
         "Timeline format 9; this page reads 2. Run the cell again."
     )
-    short = DECODE.replace("bytes.buffer", "bytes.buffer.slice(0, 8)") % "0"
+    short = DECODE.replace("bytes)", "bytes.slice(0, 8))") % "0"
     message = f"(() => {{ try {{ return {short} }} catch (error) {{ return error.message }} }})()"
     blob = base64.b64encode(view.columns.buffer()).decode()
     assert evaluate(message, {"header": header, "blob": blob}) == (

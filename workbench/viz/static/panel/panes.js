@@ -45,7 +45,7 @@ async function fillPane(holder, content, links, host, signal) {
   const root = element("div", {});
   holder.replaceChildren(root);
   if (content.timeline) {
-    const data = content.packed ? await inflate(content.data) : content.data.slice().buffer;
+    const data = content.packed ? await inflate(content.data) : content.data;
     const view = mount(root, content.timeline, data, { signal, onNode: links.onNode });
     return { drawn: true, select: (name) => view.selectNode(name, { reveal: true }) };
   }

@@ -55,8 +55,7 @@ function bytesOf(view) {
 }
 
 async function fill(view, bytes, packed) {
-  // a copy starts at 0, as the typed arrays need it
-  view.setData(packed ? await inflate(bytes) : bytes.slice().buffer);
+  view.setData(packed ? await inflate(bytes) : bytes);
 }
 
 // Mounts every timeline of a report. The page stays as it is where one cannot be drawn.

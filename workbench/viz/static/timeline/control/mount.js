@@ -180,13 +180,13 @@ function watchPage(root, view, parts, header, signal) {
   parts.lanes.addEventListener("blur", () => view.hideCard(), { signal });
 }
 
-// Mounts a timeline. Without a buffer its frame and lane names stand at once; setData fills in.
-//   header: what TimelineView.to_json_header made. buffer: an ArrayBuffer, or null.
+// Mounts a timeline. Without bytes its frame and lane names stand at once; setData fills in.
+//   header: what TimelineView.to_json_header made. bytes: a Uint8Array, or null.
 //   signal: ends every subscription. onSelect: called with the index of the selected span, or -1.
 //   onNode: called with the name of its graph node, "" where it is of none and where it was cleared.
-export function mount(root, header, buffer, { signal, onSelect = () => {}, onNode = () => {} }) {
+export function mount(root, header, bytes, { signal, onSelect = () => {}, onNode = () => {} }) {
   // first, so that what cannot be read leaves the element as it was
-  const model = decode(header, buffer);
+  const model = decode(header, bytes);
   root.classList.add("wb", "wb-timeline");
   suppressShortcuts(root, signal);
   root.dataset.wbTheme = prefersDark() ? "dark" : "light";

@@ -1,4 +1,4 @@
-// Header and blob of a view -> the model that everything else reads. Times are ns from the start
+// Header and bytes of a view -> the model that everything else reads. Times are ns from the start
 // of the trace, exact in float64.
 const ARRAYS = {
   uint8: Uint8Array,
@@ -12,11 +12,11 @@ export const WAIT = 8;
 export const RUN = 9;
 const CLASSES = 10; // eight families, waits, runs
 
-function columnsOf(header, buffer) {
+function columnsOf(header, bytes) {
   const columns = {};
   for (const [name, type, offset, length] of header.columns) {
-    columns[name] = new ARRAYS[type](buffer ? length : 0);
-    if (buffer) joinPlanes(columns[name], new Uint8Array(buffer, offset));
+    columns[name] = new ARRAYS[type](bytes ? length : 0);
+    if (bytes) joinPlanes(columns[name], bytes.subarray(offset));
   }
   return columns;
 }
@@ -24,12 +24,22 @@ function columnsOf(header, buffer) {
 // a column travels as a plane for each byte of its values, the lowest bytes first
 function joinPlanes(values, planes) {
   const { length, BYTES_PER_ELEMENT: size } = values;
-  const bytes = new Uint8Array(values.buffer);
-  for (let k = 0; k < size; k++) {
-    const plane = planes.subarray(k * length, (k + 1) * length);
-    if (size === 1) bytes.set(plane);
-    else for (let i = 0, at = k; i < length; i++, at += size) bytes[at] = plane[i];
+  const parts = Array.from({ length: size }, (_, k) => planes.subarray(k * length, (k + 1) * length));
+  if (size === 1) values.set(parts[0]);
+  else if (size === 2) joinTwo(values, ...parts);
+  else if (size === 4) joinFour(values, ...parts);
+  else {
+    const bytes = new Uint8Array(values.buffer);
+    parts.forEach((part, k) => part.forEach((byte, i) => (bytes[i * size + k] = byte)));
   }
+}
+
+function joinTwo(values, a, b) {
+  for (let i = 0; i < values.length; i++) values[i] = a[i] | (b[i] << 8);
+}
+
+function joinFour(values, a, b, c, d) {
+  for (let i = 0; i < values.length; i++) values[i] = a[i] | (b[i] << 8) | (c[i] << 16) | (d[i] << 24);
 }
 
 function words(bytes) {
@@ -59,17 +69,17 @@ function familiesOf(name, nameFamily) {
   return family;
 }
 
-// Without a buffer the model has lanes but no spans: what is drawn while the data is on its way.
-export function decode(header, buffer = null) {
+// Without bytes the model has lanes but no spans: what is drawn while the data is on its way.
+export function decode(header, bytes = null) {
   if (header.version !== VIEW_VERSION) {
     throw new Error(
       `Timeline format ${header.version}; this page reads ${VIEW_VERSION}. Run the cell again.`,
     );
   }
-  if (buffer && buffer.byteLength < header.bytes) {
-    throw new Error(`The trace data has ${buffer.byteLength} of ${header.bytes} bytes.`);
+  if (bytes && bytes.length < header.bytes) {
+    throw new Error(`The trace data has ${bytes.length} of ${header.bytes} bytes.`);
   }
-  const columns = columnsOf(header, buffer);
+  const columns = columnsOf(header, bytes);
   const stepIndex = new Map();
   columns.stepNumber.forEach((number, k) => stepIndex.set(number, k));
   const flowOfRun = new Map();
@@ -85,7 +95,7 @@ export function decode(header, buffer = null) {
     lanes: header.lanes,
     duration: header.duration,
     shown: header.shown,
-    pending: !buffer,
+    pending: !bytes,
     critical: columns.critical || null,
     pathNames: header.pathNames,
     start: startsOf(header, columns),

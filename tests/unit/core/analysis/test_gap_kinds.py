@@ -1,4 +1,4 @@
-"""Names of gaps, and how busy a stretch is."""
+"""Names of gaps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders.traces import unstaged_trace
-from workbench.viz.timeline import gaps
+from workbench.core.analysis import gap_kinds as gaps
+from workbench.core.analysis.step_phases import StepPhases
+from workbench.core.trace.meta import TraceMeta
 from workbench.viz.timeline.view import timeline_view
 
 NONE = (np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -34,11 +36,8 @@ def kinds(  # type: ignore[no-untyped-def]
         start,
         end,
         delay,
-        waits=waits,
-        calls=calls,
-        returns=returns,
-        runs=spans(*runs),
-        cores=cores,
+        phases=StepPhases(waits=waits, calls=calls, returns=returns, runs=spans(*runs)),
+        meta=TraceMeta(cores=cores),
     )
     return [gaps.GAP_NAMES[code] for code in found]
 
@@ -85,17 +84,6 @@ def test_core_contention_where_as_many_ops_ran_as_there_are_cores() -> None:
     assert kinds(*rows)[1] == "dispatch"
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=12),
-    st.lists(st.integers(0, 80), max_size=5),
-)
-def test_busy_time_is_what_counting_says(pairs: list[tuple[int, int]], at: list[int]) -> None:
-    start, length = np.array(pairs, np.int64).reshape(-1, 2).T
-    moments = np.array(at, np.int64)
-    found = gaps.busy_time(start, start + length, moments)
-    assert found.tolist() == [sum(min(max(t - s, 0), n) for s, n in pairs) for t in at]
-
-
 def test_a_trace_of_another_tool_does_not_know_whether_a_node_was_ready() -> None:
     trace = unstaged_trace(2)
     names = {
@@ -109,3 +97,26 @@ def test_a_trace_of_another_tool_does_not_know_whether_a_node_was_ready() -> Non
     }
     assert "no ready node" in names["executor"]
     assert names["Chrome JSON"] == names["executor"] - {"no ready node"} | {"no op"}
+
+
+UNION = st.lists(st.integers(0, 60), max_size=8, unique=True).map(
+    lambda edges: spans(*zip(*[iter(sorted(edges))] * 2, strict=False))
+)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4), st.integers(0, 9)), max_size=8),
+    *[UNION] * 4,
+)
+def test_a_gap_has_the_name_that_it_has_alone(rows, waits, calls, returns, runs) -> None:  # type: ignore[no-untyped-def]
+    idle, length, delay = np.array(rows, np.int64).reshape(-1, 3).T
+    end = np.cumsum(idle + length)
+    phases = StepPhases(waits=waits, calls=calls, returns=returns, runs=runs)
+    known = {"phases": phases, "meta": TraceMeta()}
+    columns = (np.zeros(len(end), np.int64), end - length, end, delay)
+    found = gaps.gap_kinds(*columns, **known)
+    alone = [
+        gaps.gap_kinds(*(column[at : at + 2] for column in columns), **known)[-1]
+        for at in range(len(end) - 1)
+    ]
+    assert found[1:].tolist() == alone
