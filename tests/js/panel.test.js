@@ -6,7 +6,7 @@ import { views } from "./models.js";
 const NO_KERNEL = "The kernel is not connected. Views still work.";
 const OFF = {
   stage: "off", capacity: 0, threads: 0, thread_pool: false, fusion: "off", executor: "normal",
-  inter_op_threads: 0, intra_op_threads: 0, batch_size: 0,
+  inter_op_threads: 0, intra_op_threads: 0, batch_size: 0, cut: "",
 };
 const KEY = settingKey(OFF);
 const RUNS = [{ number: 1, name: "All off" }, { number: 2, name: "SmartStage" }];
@@ -14,6 +14,13 @@ const RUNS = [{ number: 1, name: "All off" }, { number: 2, name: "SmartStage" }]
 describe("a setting", () => {
   test.each(views.settings)("has the key that Python gives it: %j", (setting, key) => {
     expect(settingKey(setting)).toBe(key);
+  });
+
+  test("counts where the line was moved to only where that is chosen", () => {
+    const moved = { ...OFF, cut: "-hash" };
+    expect(settingKey(moved)).toBe(KEY);
+    const chosen = { ...moved, stage: "moved" };
+    expect(settingKey(chosen)).not.toBe(settingKey({ ...chosen, cut: "-parse" }));
   });
 
   test("is stepped by the step of its number, between nothing and the most", () => {

@@ -21,6 +21,7 @@ def state_of(
     selected: str = "",
     selected_table: str = "",
     saved: str = "",
+    cut: str = "",
 ) -> dict[str, Any]:
     """What a page opens with.
 
@@ -29,9 +30,11 @@ def state_of(
       setting: where the toggles stand.
       shown, base: numbers of the run that is shown and of the baseline; 0 for none.
       tab, selected, selected_table, saved: as of `Workbench`.
+      cut: where the boundary was moved to, whether that is chosen or not.
     """
     return {
         **dataclasses.asdict(setting),
+        "cut": setting.cut or cut,
         "run_list": run_list(session),
         "shown": shown,
         "base": base,

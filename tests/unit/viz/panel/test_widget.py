@@ -5,17 +5,20 @@ from __future__ import annotations
 import threading
 
 import pytest
+from traitlets import TraitError
 
 import workbench as wb
 from tests.builders.panel_sessions import panel_session
-from tests.builders.sessions import PROGRAM, SMART, STAGE, fake_compare, learned
-from workbench.core.options import Optimizations
+from tests.builders.sessions import PROGRAM, SMART, STAGE, fake_compare, learned, measured
+from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.core.what_if import what_if
 from workbench.errors import OptionError, RunError
 from workbench.experiments.session import session as engine
 from workbench.viz.panel import widget as module
 from workbench.viz.panel.contents import TABS
 from workbench.viz.panel.widget import Workbench
+
+MOVED = Optimizations(smart_stage=SmartStageOptions(exclude=("hash",)))
 
 
 @pytest.fixture
@@ -76,6 +79,41 @@ def test_a_moved_boundary_is_answered_and_planned(panel, sent):
     assert panel.plan.stages[0].moved == ("next", "parse", "hash")
     panel._asked(panel, {"kind": "moved", "run": 1, "leaves": [0]}, [])
     assert panel.plan.stages[0].moved == ("next",)
+
+
+def test_a_moved_boundary_becomes_a_setting(panel, sent):
+    def stage_options():
+        return {each["value"]: each["refused"] for each in panel.view["groups"][0]["options"]}
+
+    with pytest.raises(TraitError, match="no boundary was moved; move ops across the line"):
+        panel.stage = "moved"
+    assert stage_options()["moved"].startswith("Moved: move ops across the line")
+    panel._asked(panel, {"kind": "content", "id": 1, "run": 1, "base": 1, "tab": "boundary"}, [])
+    panel._asked(panel, {"kind": "moved", "run": 1, "leaves": [0, 1]}, [])
+    assert sent[-1][0] == {"kind": "flash", "group": "stage"}
+    assert (panel.stage, panel.cut, stage_options()["moved"]) == ("off", "-hash", "")
+    panel.stage = "moved"
+    assert panel.optimizations == MOVED
+    assert panel.said["name"] == "Moved boundary without hash"
+    assert (panel.said["source"], panel.said["beside"][-7:]) == ("predicted", "all off")
+    assert 'wb.SmartStageOptions(exclude=("hash",))' in panel.said["code"]
+    panel.optimizations = SMART  # What was moved can be chosen again.
+    panel.stage = "moved"
+    assert panel.optimizations == MOVED
+
+
+def test_the_line_of_your_own_stage_is_another_one(panel):
+    panel._asked(panel, {"kind": "content", "id": 1, "run": 2, "base": 1, "tab": "boundary"}, [])
+    panel._asked(panel, {"kind": "moved", "run": 2, "leaves": []}, [])
+    assert panel.status.startswith("Moved: the line of a run with your own stage widens that stage")
+    assert panel.cut == ""
+
+
+def test_a_moved_boundary_that_ran_is_there_when_its_session_is_opened(panel, sent):
+    panel.session.add(measured([Optimizations(), MOVED]), [Optimizations(), MOVED])
+    again = Workbench(panel.session)
+    assert again.run_list[-1]["name"] == "Moved boundary without hash"
+    assert (again.stage, again.cut) == ("off", "-hash")
 
 
 def test_a_finding_sets_its_toggle(panel, sent):
