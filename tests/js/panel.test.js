@@ -9,7 +9,12 @@ const OFF = {
   inter_op_threads: 0, intra_op_threads: 0, batch_size: 0, cut: "",
 };
 const KEY = settingKey(OFF);
-const RUNS = [{ number: 1, name: "All off" }, { number: 2, name: "SmartStage" }];
+const AGAINST = ["throughput", "two_runs"];
+const RUNS = [
+  { number: 1, name: "All off", against_base: AGAINST },
+  { number: 2, name: "SmartStage", against_base: [...AGAINST, "boundary"] },
+];
+const VIEW = { of_all_runs: ["throughput", "what_if"] };
 
 describe("a setting", () => {
   test.each(views.settings)("has the key that Python gives it: %j", (setting, key) => {
@@ -37,7 +42,7 @@ describe("a setting", () => {
 
 describe("the host of a page", () => {
   const stored = () => ({
-    view: {},
+    view: VIEW,
     state: { ...OFF, run_list: RUNS, shown: 1, base: 1, tab: "throughput" },
     settings: [{ key: KEY, name: "All off" }],
     contents: {
@@ -71,6 +76,18 @@ describe("the host of a page", () => {
     expect(keys().map((key, i) => key !== first[i])).toEqual([true, false, false]);
   });
 
+  test("asks for a boundary against another baseline only where the run has no times of its own", () => {
+    const host = hostOfPage(stored());
+    const changes = (shown) => {
+      host.set("shown", shown);
+      host.set("base", 1);
+      const before = host.contentKey("boundary");
+      host.set("base", 2);
+      return host.contentKey("boundary") !== before;
+    };
+    expect([1, 2].map(changes)).toEqual([false, true]);
+  });
+
   test("knows the settings that are stored, and no kernel", () => {
     const host = hostOfPage(stored());
     const told = [];
@@ -88,7 +105,7 @@ describe("the host of a page", () => {
 // what anywidget gives of a model
 function newModel() {
   const state = {
-    ...OFF, view: {}, run_list: RUNS, shown: 1, base: 1, tab: "throughput", job: { running: true },
+    ...OFF, view: VIEW, run_list: RUNS, shown: 1, base: 1, tab: "throughput", job: { running: true },
     said: { key: KEY, name: "All off" }, status: "Ready. The kernel is free.", saved: "",
   };
   const heard = new Map();

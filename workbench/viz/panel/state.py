@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.contents import THROUGHPUT
+from workbench.viz.panel.contents import THROUGHPUT, against_base
 from workbench.viz.panel.runs import run_name
 from workbench.viz.panel.settings.setting import PanelSetting
 
@@ -46,5 +46,8 @@ def state_of(
 
 
 def run_list(session: Session) -> list[dict[str, Any]]:
-    """Number and name of every run."""
-    return [{"number": run.number, "name": run_name(run)} for run in session.runs]
+    """Number and name of every run, and its tabs that stand against the baseline."""
+    return [
+        {"number": run.number, "name": run_name(run), "against_base": list(against_base(run))}
+        for run in session.runs
+    ]

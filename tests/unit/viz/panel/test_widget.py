@@ -59,6 +59,15 @@ def test_it_shows_what_a_session_has(panel):
     assert (panel.shown, panel.base) == (3, 1)
 
 
+def test_the_browser_is_told_what_stands_against_the_baseline(panel):
+    assert panel.view["of_all_runs"] == ["throughput", "what_if"]
+    assert [each["against_base"] for each in panel.run_list] == [
+        ["throughput", "two_runs"],
+        # Without a trace of its own the boundary has the times of the baseline.
+        *[["throughput", "two_runs", "boundary"]] * 2,
+    ]
+
+
 @pytest.mark.parametrize("tab", TABS)
 def test_a_tab_is_sent_when_it_is_asked_for(panel, sent, tab):
     sent.clear()
@@ -253,6 +262,17 @@ def test_the_report_holds_every_run_and_can_be_rerun(panel, tmp_path):
     assert "results.parquet" in page
     assert panel.saved.startswith(f"Report {path}")
     assert wb.write_report(panel.session, tmp_path / "same.html").exists()
+
+
+def test_a_report_of_the_panel_takes_what_its_tabs_show(panel, tmp_path, monkeypatch):
+    known = []
+    monkeypatch.setattr(
+        module, "session_report_html", lambda _, contents: known.append(contents) or "page"
+    )
+    path = wb.write_report(panel, tmp_path / "report.html")
+    assert path.read_text() == "page"
+    assert known == [panel._contents]
+    assert panel.saved.startswith(f"Report {path}")
 
 
 def test_a_report_of_nothing_is_refused(sent):
