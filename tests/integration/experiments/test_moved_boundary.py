@@ -57,6 +57,22 @@ def test_a_moved_boundary_is_a_run_that_trains_the_same(tmp_path):
     assert panel.cut == "-wanted"
 
 
+def test_the_line_of_the_panel_is_run_where_it_was_left(monkeypatch):
+    monkeypatch.setattr(wb.Workbench, "send", lambda *_: None)
+    panel = wb.Workbench(PROGRAM, moved(), budget_s=0.5, trace_steps=5)
+    panel.run(wait=True)
+    shown = {"run": panel.shown, "base": panel.base}
+    panel._asked(panel, {"kind": "content", "id": 1, "tab": "boundary", **shown}, [])
+    panel._asked(panel, {"kind": "moved", "leaves": [0], **shown}, [])
+    (drawn,) = panel.plan.stages
+    panel.stage = "moved"
+    run = panel.run(wait=True).result
+    (stage,) = run.measured.plan.stages
+    assert stage.moved == drawn.moved
+    assert "wanted" not in stage.moved
+    assert panel.run_list[-1]["name"].startswith("Moved boundary")
+
+
 def make():
     import tensorflow as tf
 
