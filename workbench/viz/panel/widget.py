@@ -423,6 +423,7 @@ class Workbench(anywidget.AnyWidget):
         }
 
     def _ipython_display_(self) -> None:
+        self._say()  # The notebook may have a variable for it by now.
         self._still = display(self._still_bundle(), raw=True, display_id=True)
         made = self._repr_mimebundle_()
         data, metadata = made if isinstance(made, tuple) else (made, {})
