@@ -288,6 +288,7 @@ CONTEXTS = {
     "own graph": _GRAPH,
     "model graph": _MODEL_GRAPH,
     "own model": _GRAPH + _COMPARE + _LAZY_ITERATOR,
+    "finished graph": _MODEL_GRAPH + _COMPARE,
     "own function": _MY_MODEL + _COMPARE,
     "function": _FUNCTION,
     "sparse ids": _IDS,

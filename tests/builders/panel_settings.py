@@ -10,6 +10,8 @@ numbers = st.integers(0, 4)
 settings = st.builds(
     PanelSetting,
     **{name: st.sampled_from(values) for name, values in CHOICES.items()},
+    # What counts where the boundary is moved alone.
+    cut=st.sampled_from(["-net/hash", "+", "+a/b +c -d"]),
     capacity=numbers,
     threads=numbers,
     thread_pool=st.booleans(),

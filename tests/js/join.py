@@ -18,7 +18,7 @@ from tests.builders.traces import staged_trace, unstaged_trace
 from workbench.core.planning.planner import plan_stages
 from workbench.core.trace.trace import Trace
 from workbench.viz.boundary.view import boundary_view
-from workbench.viz.panel.settings.setting import CHOICES, PanelSetting
+from workbench.viz.panel.settings.setting import CHOICES, MOVED, PanelSetting
 from workbench.viz.style import assets, format
 from workbench.viz.timeline.view import timeline_view
 
@@ -79,7 +79,10 @@ def _settings() -> Iterator[PanelSetting]:
     for stage, capacity, threads, pool in itertools.product(
         CHOICES["stage"], (0, 1, 3), (0, 2), (False, True)
     ):
-        yield PanelSetting(stage=stage, capacity=capacity, threads=threads, thread_pool=pool)
+        cut = "-net/hash -b" if stage == MOVED else ""
+        yield PanelSetting(
+            stage=stage, capacity=capacity, threads=threads, thread_pool=pool, cut=cut
+        )
     yield PanelSetting(fusion="v2", executor="inline", inter_op_threads=4, batch_size=512)
 
 

@@ -6,14 +6,26 @@ import { views } from "./models.js";
 const NO_KERNEL = "The kernel is not connected. Views still work.";
 const OFF = {
   stage: "off", capacity: 0, threads: 0, thread_pool: false, fusion: "off", executor: "normal",
-  inter_op_threads: 0, intra_op_threads: 0, batch_size: 0,
+  inter_op_threads: 0, intra_op_threads: 0, batch_size: 0, cut: "",
 };
 const KEY = settingKey(OFF);
-const RUNS = [{ number: 1, name: "All off" }, { number: 2, name: "SmartStage" }];
+const AGAINST = ["throughput", "two_runs"];
+const RUNS = [
+  { number: 1, name: "All off", against_base: AGAINST },
+  { number: 2, name: "SmartStage", against_base: [...AGAINST, "boundary"] },
+];
+const VIEW = { of_all_runs: ["throughput", "what_if"] };
 
 describe("a setting", () => {
   test.each(views.settings)("has the key that Python gives it: %j", (setting, key) => {
     expect(settingKey(setting)).toBe(key);
+  });
+
+  test("counts where the line was moved to only where that is chosen", () => {
+    const moved = { ...OFF, cut: "-hash" };
+    expect(settingKey(moved)).toBe(KEY);
+    const chosen = { ...moved, stage: "moved" };
+    expect(settingKey(chosen)).not.toBe(settingKey({ ...chosen, cut: "-parse" }));
   });
 
   test("is stepped by the step of its number, between nothing and the most", () => {
@@ -30,7 +42,7 @@ describe("a setting", () => {
 
 describe("the host of a page", () => {
   const stored = () => ({
-    view: {},
+    view: VIEW,
     state: { ...OFF, run_list: RUNS, shown: 1, base: 1, tab: "throughput" },
     settings: [{ key: KEY, name: "All off" }],
     contents: {
@@ -64,6 +76,18 @@ describe("the host of a page", () => {
     expect(keys().map((key, i) => key !== first[i])).toEqual([true, false, false]);
   });
 
+  test("asks for a boundary against another baseline only where the run has no times of its own", () => {
+    const host = hostOfPage(stored());
+    const changes = (shown) => {
+      host.set("shown", shown);
+      host.set("base", 1);
+      const before = host.contentKey("boundary");
+      host.set("base", 2);
+      return host.contentKey("boundary") !== before;
+    };
+    expect([1, 2].map(changes)).toEqual([false, true]);
+  });
+
   test("knows the settings that are stored, and no kernel", () => {
     const host = hostOfPage(stored());
     const told = [];
@@ -81,7 +105,7 @@ describe("the host of a page", () => {
 // what anywidget gives of a model
 function newModel() {
   const state = {
-    ...OFF, view: {}, run_list: RUNS, shown: 1, base: 1, tab: "throughput", job: { running: true },
+    ...OFF, view: VIEW, run_list: RUNS, shown: 1, base: 1, tab: "throughput", job: { running: true },
     said: { key: KEY, name: "All off" }, status: "Ready. The kernel is free.", saved: "",
   };
   const heard = new Map();

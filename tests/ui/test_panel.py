@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
+from tests.builders.sessions import measured
 from tests.ui.panel_pages import (
     made_up_session,
     open_panel,
     show_tab,
     write_panel_page,
+    write_session_report,
 )
 from tests.ui.watched import Watched
+from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.viz.panel.contents import TABS
 from workbench.viz.panel.settings.groups import groups_of
@@ -123,8 +126,10 @@ def test_what_a_program_refuses_is_disabled_and_says_why(
     assert own.is_disabled()
     stage, *_, batch = groups_of(FUNCTION)
     reasons = [option.refused for option in stage.options if option.refused]
-    assert len(reasons) == 1
-    assert reasons[0] in panel.locator("[data-group=stage]").inner_text()
+    # Nor was a boundary moved yet.
+    assert [reason.split(":")[0] for reason in reasons] == ["Mine", "Moved"]
+    for reason in reasons:
+        assert reason in panel.locator("[data-group=stage]").inner_text()
     for button in panel.locator("[data-group=batch_size] button").all():
         assert button.is_disabled()
     assert batch.refused in panel.locator("[data-group=batch_size]").inner_text()
@@ -133,6 +138,25 @@ def test_what_a_program_refuses_is_disabled_and_says_why(
         "(one) => document.getElementById(one.getAttribute('aria-describedby')).textContent"
     )
     assert told == reasons[0]
+
+
+def test_a_moved_boundary_that_ran_can_be_chosen(watched: Watched, tmp_path: Path) -> None:
+    session = made_up_session()
+    moved = Optimizations(smart_stage=SmartStageOptions(exclude=("hash",)))
+    session.add(measured([Optimizations(), moved]), [Optimizations(), moved])
+    panel = open_panel(watched.page, write_session_report(tmp_path / "report.html", session))
+    choose(panel, "stage", "Moved")
+    # The report opens on a stage with an item and a thread.
+    panel.get_by_role("button", name="Threads: less", exact=True).click()
+    panel.get_by_role("button", name="Capacity: less").click()
+    said = summary(panel)
+    assert "This setting, measured" in said and "50.0" in said
+    panel.get_by_role("button", name="Copy as Python").click()
+    code = panel.locator("pre.wbp-code").first.inner_text()
+    assert 'wb.SmartStageOptions(exclude=("hash",))' in code
+    choose(panel, "stage", "SmartStage")
+    assert "50.0" not in summary(panel)
+    assert watched.errors == []
 
 
 def test_options_of_a_stage_wait_for_one(panel: Any) -> None:

@@ -79,6 +79,10 @@ class SmartStageOptions:
       keep: names of nodes that must stay on the compute side.
       move: names of stateful nodes that may run ahead, once for each batch.
       fed: names of tensors that are fed although they are no placeholders.
+      include: names of nodes that run ahead with what they depend on, and nothing else; none lets
+        the input alone run ahead, None leaves the boundary to the plan.
+      exclude: names of nodes that stay, with what depends on them; with these or `include` the
+        boundary is moved by hand, and the plan takes exactly that one, whatever is predicted.
       timeout_millis, closed_exception_types, ignored_exception_types,
         use_stage_subgraph_thread_pool, stage_subgraph_thread_pool_id, stage_subgraph_stream_id:
         of new stages, as in StageOptions; a widened stage keeps its own.
@@ -94,6 +98,8 @@ class SmartStageOptions:
     keep: tuple[str, ...] = ()
     move: tuple[str, ...] = ()
     fed: tuple[str, ...] = ()
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
     timeout_millis: int = 300_000
     closed_exception_types: tuple[Any, ...] | None = None
     ignored_exception_types: tuple[Any, ...] = ()
@@ -110,8 +116,10 @@ class SmartStageOptions:
         _at_least(self, "timeout_millis", 1)
         for name in ("stage_subgraph_thread_pool_id", "stage_subgraph_stream_id"):
             _at_least(self, name, 0)
-        for name in ("starts", "keep", "move", "fed"):
+        for name in ("starts", "keep", "move", "fed", "include", "exclude"):
             names = getattr(self, name)
+            if name == "include" and names is None:
+                continue
             if isinstance(names, str) or not all(isinstance(each, str) for each in names):
                 raise OptionError(
                     f"SmartStageOptions.{name} is {names!r}; expected a tuple of node names"
@@ -121,6 +129,13 @@ class SmartStageOptions:
             raise OptionError(
                 f"SmartStageOptions.name is {self.name!r}; expected letters, digits, '_', '.', '-'"
             )
+
+    @property
+    def moved_boundary(self) -> str:
+        """Where the boundary was moved to, in words; "" where the plan chooses it."""
+        words = [] if self.include is None else [f"up to {_names(self.include) or 'the input'}"]
+        words += [f"without {_names(self.exclude)}"] if self.exclude else []
+        return ", ".join(words)
 
 
 @named_fields
@@ -269,7 +284,7 @@ class Optimizations:
             smart = _of_stage(self.smart_stage, SmartStageOptions())
         on = [
             (f"stage{own}", self.stage),
-            (f"smart stage{smart}", self.smart_stage),
+            (f"{_smart_name(self.smart_stage)}{smart}", self.smart_stage),
             (fused, self.fused_embeddings),
             (executor, self.executor),
             (counted(self.inter_op_threads or 0, "inter-op thread"), self.inter_op_threads),
@@ -277,6 +292,18 @@ class Optimizations:
             (f"batch {self.batch_size}", self.batch_size),
         ]
         return " + ".join(name for name, options in on if options is not None) or "off"
+
+
+def _smart_name(options: SmartStageOptions | None) -> str:
+    return "moved boundary" if options is not None and options.moved_boundary else "smart stage"
+
+
+def _names(nodes: tuple[str, ...]) -> str:
+    """The end of the first node's name, and how many there are beside it."""
+    if not nodes:
+        return ""
+    first = "/".join(nodes[0].split("/")[-2:])
+    return first if len(nodes) == 1 else f"{first} and {len(nodes) - 1} more"
 
 
 def _of_stage(
@@ -287,6 +314,8 @@ def _of_stage(
     if options is None or options == usual:
         return ""
     said = []
+    if isinstance(options, SmartStageOptions) and options.moved_boundary:
+        said.append(options.moved_boundary)
     if options.capacity != usual.capacity:
         said.append(f"capacity {options.capacity}")
     if options.num_threads != usual.num_threads:

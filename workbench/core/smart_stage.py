@@ -75,7 +75,8 @@ def plan(
     """Decides which nodes run ahead, in which stages; see `planner.plan_stages`.
 
     With `include`, names of nodes that run ahead with what they depend on, or `exclude`, names of
-    nodes that stay with what depends on them, the plan takes exactly that cut.
+    nodes that stay with what depends on them, the plan takes exactly that cut, and so it does with
+    those of the options.
 
     Raises:
       PlanError: a cut that is not legal; the message has the reason.

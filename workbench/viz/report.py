@@ -72,11 +72,12 @@ def write_report(
       OptionError: an empty list, or a session without a run.
       OutputError: the file cannot be written.
     """
-    session = comparison.session if isinstance(comparison, Workbench) else comparison
-    if isinstance(session, Session):
-        page = session_report_html(session)
+    if isinstance(comparison, Workbench):
+        return comparison.report(path)
+    if isinstance(comparison, Session):
+        page = session_report_html(comparison)
     else:
-        page = report_html(session)
+        page = report_html(comparison)
     with replacing(path) as part:
         part.write_text(page, encoding="utf-8")
     return Path(path)

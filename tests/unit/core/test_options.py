@@ -56,6 +56,13 @@ def test_labels():
     assert Optimizations(smart_stage=SmartStageOptions()).label() == "smart stage"
     both = Optimizations(stage=StageOptions(), smart_stage=SmartStageOptions())
     assert both.label() == "stage + smart stage"
+    moved = Optimizations(
+        smart_stage=SmartStageOptions(include=("a/b/c", "d"), exclude=("e",), num_threads=2)
+    )
+    assert moved.label() == "moved boundary"
+    assert (
+        moved.label(in_full=True) == "moved boundary (up to b/c and 1 more, without e, 2 threads)"
+    )
 
 
 @pytest.mark.parametrize(

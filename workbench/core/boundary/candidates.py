@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -164,6 +165,16 @@ def cut_candidate(
         capacity=own.capacity,
     )
     return Candidate(label=CHOSEN, stages=(wide,))
+
+
+def cut_of(boundary: Boundary, moved: Sequence[Bools], options: SmartStageOptions) -> Candidate:
+    """The stages of all sides of a cut together; `moved` has one set of nodes for each."""
+    made = [
+        cut_candidate(boundary, side, nodes, options)
+        for side, nodes in zip(boundary.sides, moved, strict=True)
+    ]
+    stages = tuple(stage for each in made if each for stage in each.stages)
+    return Candidate(label=CHOSEN, stages=stages)
 
 
 def widest_chained(boundary: Boundary, side: Side, options: SmartStageOptions) -> Candidate | None:

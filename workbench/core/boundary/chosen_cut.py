@@ -8,7 +8,7 @@ import numpy as np
 
 from workbench.core.boundary.boundary import Boundary, Side
 from workbench.core.graph import op_types
-from workbench.core.graph.graph_view import Bools
+from workbench.core.graph.graph_view import Bools, Ints
 from workbench.errors import PlanError
 
 
@@ -41,6 +41,45 @@ def chosen_cut(
         _require_travel(boundary, side, moved)
         cut.append(moved)
     return tuple(cut)
+
+
+def names_of_cut(
+    boundary: Boundary, moved: Sequence[Bools]
+) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """The `include` and `exclude` of `chosen_cut` that give a cut, whichever are fewer names.
+
+    Args:
+      boundary: what may run ahead.
+      moved: a cut, one set of nodes for each side.
+
+    Raises:
+      PlanError: it is not legal.
+    """
+    why = why_not_cut(boundary, moved)
+    if why:
+        raise PlanError(f"the cut is not legal: {why}")
+    view = boundary.view
+    edges = np.concatenate([view.data[:, [0, 2]], view.control])
+    last, first = np.zeros(len(view), bool), np.zeros(len(view), bool)
+    begun = True
+    for side, nodes in zip(boundary.sides, moved, strict=True):
+        stays = side.widest & ~nodes
+        begun &= bool(nodes[list(side.start.nodes)].all())
+        last |= nodes & ~_ends(edges, nodes, 0) & ~view.mask(side.start.nodes)
+        first |= stays & ~_ends(edges, stays, 1)
+    include, exclude = (
+        tuple(view.names[node] for node in np.flatnonzero(ends).tolist()) for ends in (last, first)
+    )
+    # `include` has every input run ahead; and with none of the two the plan would choose.
+    shorter = not exclude or len(include) < len(exclude)
+    return (include, ()) if begun and shorter else (None, exclude)
+
+
+def _ends(edges: Ints, nodes: Bools, end: int) -> Bools:
+    """Which of these nodes are at this end of an edge inside of them."""
+    found = np.zeros(len(nodes), bool)
+    found[edges[nodes[edges].all(axis=1), end]] = True
+    return found
 
 
 def why_not_cut(boundary: Boundary, moved: Sequence[Bools]) -> str:

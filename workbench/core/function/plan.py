@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.core.boundary.boundary import Boundary
+from workbench.core.boundary.chosen_cut import chosen_cut
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions, StageOptions
@@ -37,7 +38,7 @@ def plan_function(function: Any, options: SmartStageOptions) -> StagePlan:
 
     Args:
       function: a `tf.types.experimental.ConcreteFunction` whose arguments are the batch.
-      options: what is wished.
+      options: what is wished; without a boundary moved by hand everything runs ahead that may.
 
     Returns:
       A plan with one stage, whose start are the arguments. It holds the batch alone where nothing
@@ -45,6 +46,7 @@ def plan_function(function: Any, options: SmartStageOptions) -> StagePlan:
 
     Raises:
       OptionError: several producers without `reorder`; `starts` that are no arguments.
+      PlanError: a boundary moved to where it cannot be.
       UnsupportedError: an argument that cannot go through a buffer, values captured anew at each
         call, or a thread pool of the stage's own.
     """
@@ -57,10 +59,9 @@ def plan_function(function: Any, options: SmartStageOptions) -> StagePlan:
         reason = "XLA compiles the step as one piece (jit_compile=True), so it is not cut"
         return _with_stage(decided, alone, Edit(name=_ALONE, reason=reason))
     if decided.stages:
-        widest = boundary.sides[0].widest
-        return _with_stage(
-            decided, _read_on(boundary, function, decided.stages[-1], widest), *_WIDEST
-        )
+        (moved,) = chosen_cut(boundary, wishes.include, wishes.exclude)
+        edits = decided.edits if wishes.moved_boundary else _WIDEST
+        return _with_stage(decided, _read_on(boundary, function, decided.stages[-1], moved), *edits)
     reason = "; ".join(edit.reason for edit in decided.edits)
     # The arguments of a function are one start.
     batch = boundary.view.mask(boundary.sides[0].start.nodes)

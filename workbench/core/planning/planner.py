@@ -60,7 +60,8 @@ def plan_stages(
       compute_device: where TensorFlow puts the compute side's nodes that name no device, for
         `on_cpu`; "" is the CPU.
       include, exclude: names of nodes that run ahead, or stay, as in `chosen_cut`: with either the
-        plan takes exactly that cut, in one stage, whatever is predicted.
+        plan takes exactly that cut, in one stage, whatever is predicted. Without both, those of
+        the options.
 
     Raises:
       OptionError: the options ask for several producers but not for `reorder`.
@@ -74,6 +75,8 @@ def plan_stages(
         )
     count = cores or (trace.meta.cores if trace else None) or os.cpu_count() or 1
     costs = node_costs(trace, boundary.view) if trace else None
+    if include is None and exclude is None:
+        include, exclude = chosen.include, chosen.exclude or None
     if include is not None or exclude is not None:
         moved = chosen_cut(boundary, include, exclude or ())
         return cut_plan(

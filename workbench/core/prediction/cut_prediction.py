@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.core.boundary.boundary import Boundary
-from workbench.core.boundary.candidates import CHOSEN, Candidate, cut_candidate
+from workbench.core.boundary.candidates import cut_of
 from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions
 from workbench.core.prediction.node_costs import Costs
@@ -31,10 +31,5 @@ def predict_cut(
       options: threads and capacity; None means the defaults.
       cores: to predict for; None takes those of the costs.
     """
-    wishes = options or SmartStageOptions()
-    made = [
-        cut_candidate(boundary, side, nodes, wishes)
-        for side, nodes in zip(boundary.sides, moved, strict=True)
-    ]
-    stages = [stage for each in made if each for stage in each.stages]
-    return predict(boundary, costs, Candidate(label=CHOSEN, stages=tuple(stages)), cores=cores)
+    cut = cut_of(boundary, moved, options or SmartStageOptions())
+    return predict(boundary, costs, cut, cores=cores)

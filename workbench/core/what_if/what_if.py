@@ -13,8 +13,10 @@ from workbench.core.boundary.candidates import (
     UNSTAGED,
     Candidate,
     CandidateStage,
+    cut_of,
     own_stage,
 )
+from workbench.core.boundary.chosen_cut import chosen_cut
 from workbench.core.options import ExecutorPolicy, StageOptions
 from workbench.core.planning.weighing import weigh
 from workbench.core.prediction.fit import HOLDS
@@ -28,6 +30,7 @@ from workbench.core.what_if.faster import faster_costs
 from workbench.core.what_if.graph_costs import costs_in
 from workbench.core.what_if.predictions import Predicted, Predictions, Replay, Withheld
 from workbench.core.what_if.scenario import GraphKey, Scenario
+from workbench.errors import PlanError
 
 # Half of the interval of a predicted step time, as a share of it: of any setting, and what each
 # kind of change adds. Of four models on 2 cores 47 of 48 intervals meet the measured ones.
@@ -162,7 +165,10 @@ class Predictor:
             return Withheld(scenario=scenario, reason=known.problem or _NO_SIDE)
         costs = self._costs_of(scenario, known.boundary)
         cores = scenario.cores or costs.cores
-        chosen = _chosen(known.boundary, costs, scenario, cores)
+        try:
+            chosen = _chosen(known.boundary, costs, scenario, cores)
+        except PlanError as error:
+            return Withheld(scenario=scenario, reason=str(error).rstrip("."))
         found = predict(known.boundary, costs, chosen, cores=cores)
         if on.executor == ExecutorPolicy.COST_MODEL:
             stock = costs.dispatched(dispatch_of(None))
@@ -266,6 +272,8 @@ def _half_interval(traced: Scenario, scenario: Scenario) -> float:
 def _chosen(boundary: Boundary, costs: Costs, scenario: Scenario, cores: int) -> Candidate:
     """What runs ahead: nothing, the user's own stage, or what a smart stage's plan would take."""
     stage, smart = scenario.optimizations.stage, scenario.optimizations.smart_stage
+    if smart is not None and smart.moved_boundary:
+        return cut_of(boundary, chosen_cut(boundary, smart.include, smart.exclude), smart)
     if smart is not None:
         weighed = [weigh(boundary, side, smart, costs, cores=cores)[0] for side in boundary.sides]
         if len(weighed) == 1:

@@ -77,7 +77,7 @@ def open_sessions(
         for fused in dict.fromkeys(v.optimizations.fused_embeddings for v, _ in smart):
             same = [(v, w) for v, w in smart if v.optimizations.fused_embeddings == fused]
             sample = None
-            # A function's plan is always the widest.
+            # A function's plan needs none.
             if sample_steps and not isinstance(program, FunctionProgram):
                 progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
                 # On no chosen executor: the plan's predictions speak of TensorFlow's own.

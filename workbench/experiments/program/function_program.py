@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from workbench.core.options import Optimizations
 from workbench.errors import OptionError
+from workbench.experiments.program.graph_program import is_graph
 from workbench.experiments.program.origin import Origin
 from workbench.experiments.program.program import Program
 from workbench.experiments.program.toggles import STAGE, USUAL
@@ -78,6 +79,8 @@ def require_program(program: object) -> None:
         given = f"the function {name!r}; give wb.Program(name={name!r}, build={name})"
     elif hasattr(program, "train_step"):
         given = f"the model {program!r}"
+    elif is_graph(program):
+        given += '; make a program of it: wb.graph_program(graph, train_op="…", loss="…")'
     raise OptionError(
         f"expected a wb.Program, whose build(optimizations) returns wb.Built(train_op=…), or a "
         f"wb.FunctionProgram, whose make() returns (train_step, dataset) or (model, dataset), and "

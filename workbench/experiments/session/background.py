@@ -50,6 +50,15 @@ class Job(Generic[Result]):
         self._thread = threading.Thread(target=self._run, name="workbench-job", daemon=True)
         self._thread.start()
 
+    def __repr__(self) -> str:
+        if self.running:
+            return f"Job(running, {self.progress!r})" if self.progress else "Job(running)"
+        if self.cancelled:
+            return "Job(cancelled)"
+        if self.error is not None:
+            return f"Job(failed, {self.error!r})"
+        return f"Job(over, {self.result!r})"
+
     @property
     def running(self) -> bool:
         """Whether the work goes on."""

@@ -15,6 +15,9 @@ Pieces = tuple[tuple[str, bool], ...]
 _SWITCHES = {
     "stage": "wb.staged(…)",
     "smart stage": "wb.smart_stage(…), or wb.prepare_config(…) for a session",
+    "moved boundary": (
+        "wb.smart_stage(…), or wb.prepare_config(…) for a session, with its include=… and exclude=…"
+    ),
     "fused V1": 'wb.fused_embeddings("v1")',
     "fused V2": 'wb.fused_embeddings("v2")',
     "inline executor": 'wb.executor("inline"), or wb.executor_options("inline") for a session',

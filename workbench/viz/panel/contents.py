@@ -50,7 +50,7 @@ TABS = {
 }
 # What changes with every run, and what stands against the baseline of the table.
 OF_ALL_RUNS = (THROUGHPUT, WHAT_IF)
-_BESIDE = (THROUGHPUT, BOUNDARY, TWO_RUNS)
+AGAINST_BASE = (THROUGHPUT, TWO_RUNS)
 # What a click on the words about a missing trace captures.
 CAPTURED_STEPS = 30
 _NO_GRAPH = "What may run ahead is known once the program's graph was built; run it once."
@@ -90,6 +90,14 @@ class _Shown:
         return _untraced("This run", self.run) if trace is None else make(trace)
 
 
+def against_base(run: Run) -> tuple[str, ...]:
+    """The tabs of a run that stand against the baseline of the table.
+
+    The times of a boundary are the baseline's where the run has none of its own.
+    """
+    return AGAINST_BASE if run.measured.trace is not None else (*AGAINST_BASE, BOUNDARY)
+
+
 class Contents:
     """What the tabs of a session's runs show; what was worked out is kept."""
 
@@ -104,7 +112,7 @@ class Contents:
         What cannot be shown is said in its place.
         """
         runs = len(self._session.runs) if tab in OF_ALL_RUNS else 0
-        beside = base.number if tab in _BESIDE else 0
+        beside = base.number if tab in against_base(run) else 0
         key = (0 if tab == WHAT_IF else run.number, beside, tab, runs)
         # One at a time: what draws the kept picture and what a click asks for is the same.
         with self._making:

@@ -13,11 +13,11 @@ from workbench.viz.boundary.html import boundary_static_html
 from workbench.viz.boundary.html import packed as packed_boundary
 from workbench.viz.kept_picture import kept_view
 from workbench.viz.panel.contents import (
+    AGAINST_BASE,
     BOUNDARY,
     TABS,
     THROUGHPUT,
     TIMELINE,
-    TWO_RUNS,
     WHAT_IF,
     Content,
     Contents,
@@ -31,8 +31,7 @@ from workbench.viz.timeline.html import timeline_static_html
 _MISSING = (
     "This view is not stored in the page; show it with this run and baseline, and save again."
 )
-# What stands against the baseline. With few runs a page has it against each of them.
-_AGAINST = (THROUGHPUT, TWO_RUNS)
+# With few runs a page has their throughput against each of them.
 _MOST_BASELINES = 4
 
 
@@ -130,7 +129,7 @@ def _bases(session: Session, base: Run, tab: str) -> Iterable[Run]:
 def _key(run: Run, tab: str, base: Run) -> str:
     if tab == WHAT_IF:
         return f"*/{tab}"
-    return f"{run.number}/{tab}" + (f"/{base.number}" if tab in _AGAINST else "")
+    return f"{run.number}/{tab}" + (f"/{base.number}" if tab in AGAINST_BASE else "")
 
 
 def _kept_timeline(run: Run, room: int) -> Content | None:

@@ -11,6 +11,7 @@ from workbench.experiments.program.function_program import (
     FunctionProgram,
     require_program,
 )
+from workbench.experiments.program.graph_program import graph_program, is_graph
 from workbench.experiments.program.program import Program
 
 
@@ -19,13 +20,16 @@ def program_of(given: Any) -> AnyProgram:
 
     Args:
       given: a program; a function of optimizations that returns `wb.Built`; or a function of
-        nothing, or of a batch size with a default, that returns (train_step, dataset).
+        nothing, or of a batch size with a default, that returns (train_step, dataset); or a
+        finished graph whose only train op an optimizer has made.
 
     Raises:
       OptionError: anything else; the message says what to give.
     """
     if isinstance(given, AnyProgram):
         return given
+    if is_graph(given):
+        return graph_program(given)
     if not inspect.isfunction(given):
         _refuse_model(given)
         require_program(given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import importlib.metadata
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ from workbench.viz.panel.contents import Contents
 from workbench.viz.panel.page import panel_html, panel_page, still_html
 from workbench.viz.panel.runs import run_name
 from workbench.viz.panel.settings.groups import groups_of, unfit_options
-from workbench.viz.panel.settings.known_settings import stored_settings
+from workbench.viz.panel.settings.known_settings import last_cut, stored_settings
 from workbench.viz.panel.settings.setting import setting_of
 from workbench.viz.panel.state import state_of
 from workbench.viz.panel.view import panel_view
@@ -48,13 +49,14 @@ def session_report_html(session: Session, contents: Contents | None = None) -> s
     contents = contents or Contents(session)
     base = session.run_of(session.baseline) or session.runs[0]
     best = best_run(session, base)
-    groups = groups_of(session.program, unfit_options(session))
+    cut = last_cut(session)
+    groups = groups_of(session.program, unfit_options(session), cut=cut)
     setting = setting_of(best.optimizations)
     page = panel_page(
         session,
         contents,
         panel_view(session, groups),
-        state_of(session, setting, shown=best.number, base=base.number),
+        state_of(session, setting, shown=best.number, base=base.number, cut=cut),
         stored_settings(session, groups, [setting]),
         _whole(session, best, base),
         base,
@@ -78,6 +80,12 @@ def session_report_html(session: Session, contents: Contents | None = None) -> s
             version=importlib.metadata.version("recsys-workbench"),
         )
     )
+
+
+def report_name(session: Session) -> str:
+    """What a session's report is called where nobody says: "workbench-" and the program's name."""
+    name = re.sub(r"[^\w.-]+", "-", session.name).strip("-.") or "program"
+    return f"workbench-{name}.html"
 
 
 def best_run(session: Session, base: Run) -> Run:

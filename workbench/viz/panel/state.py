@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.contents import THROUGHPUT
+from workbench.viz.panel.contents import THROUGHPUT, against_base
 from workbench.viz.panel.runs import run_name
 from workbench.viz.panel.settings.setting import PanelSetting
 
@@ -21,6 +21,7 @@ def state_of(
     selected: str = "",
     selected_table: str = "",
     saved: str = "",
+    cut: str = "",
 ) -> dict[str, Any]:
     """What a page opens with.
 
@@ -29,9 +30,11 @@ def state_of(
       setting: where the toggles stand.
       shown, base: numbers of the run that is shown and of the baseline; 0 for none.
       tab, selected, selected_table, saved: as of `Workbench`.
+      cut: where the boundary was moved to, whether that is chosen or not.
     """
     return {
         **dataclasses.asdict(setting),
+        "cut": setting.cut or cut,
         "run_list": run_list(session),
         "shown": shown,
         "base": base,
@@ -43,5 +46,8 @@ def state_of(
 
 
 def run_list(session: Session) -> list[dict[str, Any]]:
-    """Number and name of every run."""
-    return [{"number": run.number, "name": run_name(run)} for run in session.runs]
+    """Number and name of every run, and its tabs that stand against the baseline."""
+    return [
+        {"number": run.number, "name": run_name(run), "against_base": list(against_base(run))}
+        for run in session.runs
+    ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.experiments.comparison.environment import usable_cores
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.contents import TABS
+from workbench.viz.panel.contents import OF_ALL_RUNS, TABS
 from workbench.viz.panel.settings.groups import Group
 
 VERSION = 1
@@ -26,6 +26,7 @@ def panel_view(session: Session, groups: tuple[Group, ...]) -> dict[str, Any]:
         "machine": _machine(),
         "groups": [dataclasses.asdict(group) for group in groups],
         "tabs": [list(tab) for tab in TABS_OF_PANEL],
+        "of_all_runs": list(OF_ALL_RUNS),
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,22 +17,28 @@ from workbench.atomic_file import replacing
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.what_if.predictions import Predictions
-from workbench.errors import OptionError, WorkbenchError
+from workbench.errors import WorkbenchError
 from workbench.experiments.program.toggles import optimizations_of
 from workbench.experiments.search.best import Best
 from workbench.experiments.session.background import Job
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
-from workbench.viz.boundary.drawing.answers import CutAnswers
 from workbench.viz.boundary.html import packed
 from workbench.viz.panel.contents import CAPTURED_STEPS, THROUGHPUT, Content, Contents
+from workbench.viz.panel.drawn_boundaries import DrawnBoundaries
 from workbench.viz.panel.job_view import NOTHING, failed, running
 from workbench.viz.panel.program_of import program_of
-from workbench.viz.panel.report import session_report_html
+from workbench.viz.panel.report import report_name, session_report_html
 from workbench.viz.panel.settings.groups import groups_of, unfit_options
-from workbench.viz.panel.settings.known_settings import said_of, stored_settings
+from workbench.viz.panel.settings.known_settings import last_cut, said_of, stored_settings
 from workbench.viz.panel.settings.names import name_of
-from workbench.viz.panel.settings.setting import CHOICES, PanelSetting, setting_of
+from workbench.viz.panel.settings.setting import (
+    CHOICES,
+    MOVED,
+    NOT_MOVED,
+    PanelSetting,
+    setting_of,
+)
 from workbench.viz.panel.state import run_list, state_of
 from workbench.viz.panel.still import panel_still
 from workbench.viz.panel.view import TABS_OF_PANEL, panel_view
@@ -53,6 +58,7 @@ class Workbench(anywidget.AnyWidget):
     Attributes:
       stage, capacity, threads, thread_pool, fusion, executor, inter_op_threads, intra_op_threads,
         batch_size: the toggles; a number of 0 leaves the choice to the plan or the program.
+      cut: where the boundary was last moved to, as of `PanelSetting`; what stage "moved" runs.
       session: the runs, to be saved, and predictions by code.
       shown, base: numbers of the run that is shown and of the one that others are compared with.
       tab: what is shown of it.
@@ -69,6 +75,7 @@ class Workbench(anywidget.AnyWidget):
     inter_op_threads = traitlets.Int(0, min=0).tag(sync=True)
     intra_op_threads = traitlets.Int(0, min=0).tag(sync=True)
     batch_size = traitlets.Int(0, min=0).tag(sync=True)
+    cut = traitlets.Unicode("").tag(sync=True)
     shown = traitlets.Int(0).tag(sync=True)
     base = traitlets.Int(0).tag(sync=True)
     tab = traitlets.Enum(_TABS, THROUGHPUT).tag(sync=True)
@@ -113,18 +120,18 @@ class Workbench(anywidget.AnyWidget):
                 program_of(program), baseline=baseline, budget_s=budget_s, trace_steps=trace_steps
             )
         )
-        self._groups = groups_of(self.session.program, unfit_options(self.session))
+        setting = setting_of(optimizations or self.session.baseline)
+        cut = setting.cut or last_cut(self.session)
+        self._groups = groups_of(self.session.program, unfit_options(self.session), cut=cut)
         self._contents = Contents(self.session)
         self._job: Job[Any] | None = None
-        self._answers: dict[int, CutAnswers] = {}
-        self._cuts: dict[int, tuple[int, ...]] = {}
+        self._boundaries = DrawnBoundaries()
         self._still: Any = None
         self._drawing: threading.Timer | None = None
         self._saying = threading.RLock()
         self._esm, self._css = assets.panel_script(), assets.panel_style()
-        setting = setting_of(optimizations or self.session.baseline)
         super().__init__(
-            **{name: getattr(setting, name) for name in _FIELDS},
+            **{**dataclasses.asdict(setting), "cut": cut},
             view=panel_view(self.session, self._groups),
             job=dataclasses.asdict(NOTHING),
             still=still.new_name(),
@@ -135,6 +142,12 @@ class Workbench(anywidget.AnyWidget):
         self._list_runs()
         self.status = _READY if self.session.program else _LOADED
         self._say()
+
+    @traitlets.validate("stage")
+    def _possible(self, proposal: dict[str, Any]) -> str:
+        if proposal["value"] == MOVED and not self.cut:
+            raise traitlets.TraitError(NOT_MOVED)
+        return str(proposal["value"])
 
     @property
     def setting(self) -> PanelSetting:
@@ -148,7 +161,8 @@ class Workbench(anywidget.AnyWidget):
 
     @optimizations.setter
     def optimizations(self, wish: Optimizations) -> None:
-        self._set(setting_of(wish), _FIELDS)
+        setting = setting_of(wish)
+        self._set(setting, [name for name in _FIELDS if name != "cut" or setting.cut])
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -168,10 +182,7 @@ class Workbench(anywidget.AnyWidget):
           OptionError: the boundary of that run was not shown yet.
           PlanError: the cut is not legal, or the run has no graph.
         """
-        answers = self._answers.get(self.shown)
-        if answers is None:
-            raise OptionError("the boundary of this run was not shown yet; open its tab")
-        return answers.plan(self._cuts[self.shown])
+        return self._boundaries.plan(self.shown)
 
     def run(self, *, wait: bool = False) -> Job[Run]:
         """Measures the setting of the toggles; returns at once unless told to wait.
@@ -233,7 +244,7 @@ class Workbench(anywidget.AnyWidget):
           OptionError: nothing has run.
           OutputError: the file cannot be written; none is half written.
         """
-        file = Path(path or f"workbench-{_file_name(self.session.name)}.html")
+        file = Path(path or report_name(self.session))
         page = session_report_html(self.session, self._contents)
         with replacing(file) as part:
             part.write_text(page, encoding="utf-8")
@@ -285,7 +296,7 @@ class Workbench(anywidget.AnyWidget):
 
     def _regroup(self) -> None:
         """Refuses what the program's graphs, which a run has built, have no use for."""
-        groups = groups_of(self.session.program, unfit_options(self.session))
+        groups = groups_of(self.session.program, unfit_options(self.session), cut=self.cut)
         if groups != self._groups:
             self._groups = groups
             self.view = panel_view(self.session, groups)
@@ -298,7 +309,9 @@ class Workbench(anywidget.AnyWidget):
             self.shown = runs[-1].number
         self.run_list = run_list(self.session)
 
-    def _changed(self, _change: Any) -> None:
+    def _changed(self, change: Any) -> None:
+        if change["name"] == "cut":
+            self._regroup()
         self._say()
 
     def _say(self) -> None:
@@ -339,19 +352,22 @@ class Workbench(anywidget.AnyWidget):
             header = content.timeline.to_json_header()
             return {**answer, "timeline": header}, [content.timeline.columns.buffer()]
         if content.boundary is not None:
-            flow = content.boundary.flow
-            self._answers[run.number] = CutAnswers(content.source, flow, content.teller)
-            self._cuts[run.number] = flow.cuts[flow.shown].leaves if flow else ()
+            self._boundaries.draw(run.number, content)
             return {**answer, "boundary": True, "asks": True}, [packed(content.boundary)]
         return {**answer, "html": content.html}, []
 
     def _cut(self, message: dict[str, Any]) -> None:
-        answers = self._answers[int(message["run"])]
-        for known, final in answers.ask(message["leaves"]):
+        for known, final in self._boundaries.ask(int(message["run"]), message["leaves"]):
             self.send({"kind": "told", "answer": known, "final": final})
 
     def _moved(self, message: dict[str, Any]) -> None:
-        self._cuts[int(message["run"])] = tuple(message["leaves"])
+        """Keeps where the line was moved to, which can be chosen from then on."""
+        first, run = not self.cut, self._run_numbered(int(message["run"]))
+        cut, why = self._boundaries.move(run, message["leaves"])
+        self.status = why or _READY
+        self.cut = cut or self.cut
+        if cut and first:
+            self.send({"kind": "flash", "group": "stage"})
 
     def _capture(self, message: dict[str, Any]) -> None:
         """Runs the setting of a run again, with a trace."""
@@ -390,7 +406,7 @@ class Workbench(anywidget.AnyWidget):
     def _still_bundle(self) -> dict[str, str]:
         numbers = (self.shown, self.base)
         run, base = (self._run_numbered(each) if each else None for each in numbers)
-        names = ("shown", "base", "tab", "selected", "selected_table", "saved")
+        names = ("shown", "base", "tab", "selected", "selected_table", "saved", "cut")
         shown = {name: getattr(self, name) for name in names}
         picture, words = panel_still(
             self.session,
@@ -407,6 +423,7 @@ class Workbench(anywidget.AnyWidget):
         }
 
     def _ipython_display_(self) -> None:
+        self._say()  # The notebook may have a variable for it by now.
         self._still = display(self._still_bundle(), raw=True, display_id=True)
         made = self._repr_mimebundle_()
         data, metadata = made if isinstance(made, tuple) else (made, {})
@@ -428,8 +445,3 @@ _ACTS: dict[str, Callable[[Workbench, dict[str, Any]], Any]] = {
     "find_best": lambda panel, _: panel.find_best(),
     "report": lambda panel, _: panel._report_soon(),
 }
-
-
-def _file_name(name: str) -> str:
-    """A program's name as part of a file's."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "program"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.builders.graphs import graph
 from tests.builders.plans import own_stage, towers
-from workbench.core.boundary.chosen_cut import chosen_cut, why_not_cut
+from workbench.core.boundary.chosen_cut import chosen_cut, names_of_cut, why_not_cut
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.planner import cut_plan, plan_stages
@@ -43,6 +43,30 @@ def test_a_refused_node_says_why():
         chosen_cut(towers(), include=["net/lookup"])
     with pytest.raises(PlanError, match="has no node 'nowhere'"):
         chosen_cut(towers(), exclude=["nowhere"])
+
+
+def test_a_cut_is_named_by_what_is_shorter_to_say():
+    found = towers()
+    assert names_of_cut(found, chosen_cut(found, exclude=["tower_1/hash"])) == (
+        None,
+        ("tower_1/hash",),
+    )
+    # All that may run ahead needs a name, or the plan would choose.
+    widest = names_of_cut(found, chosen_cut(found))
+    assert widest == (("tower_0/hash", "tower_1/hash"), ())
+    assert names_of_cut(found, chosen_cut(found, include=[])) == ((), ())
+    (nothing,) = chosen_cut(found, exclude=["next"])
+    assert names_of_cut(found, [nothing]) == (None, ("next",))
+    lacks = found.view.mask(map(found.view.number, ["next", "tower_0/hash"]))
+    with pytest.raises(PlanError, match="not legal: 'tower_0/split' has to run ahead as well"):
+        names_of_cut(found, [lacks])
+
+
+def test_a_plan_takes_the_cut_of_its_options():
+    named = plan_stages(towers(), include=["tower_0/hash"])
+    assert plan_stages(towers(), SmartStageOptions(include=("tower_0/hash",))) == named
+    left = plan_stages(towers(), SmartStageOptions(exclude=("tower_1/split",)))
+    assert left.stages[0].moved == named.stages[0].moved
 
 
 TIED = """
@@ -158,6 +182,8 @@ def test_every_accepted_cut_is_legal_and_is_what_the_plan_moves(data):
     except PlanError:
         return
     assert why_not_cut(found, [moved]) == ""
+    (again,) = chosen_cut(found, *names_of_cut(found, [moved]))
+    assert (again == moved).all()
     # closed: each input of a moved node that depends on the batch moves too, and none is refused
     for edges in (view.data[:, [0, 2]], view.control):
         before = edges[moved[edges[:, 1]], 0]

@@ -63,6 +63,20 @@ def predicted(
     return what_if(trace or traced(), Scenario(), known, scenarios)
 
 
+def test_a_moved_boundary_is_predicted_as_it_was_moved():
+    moved = SmartStageOptions(exclude=("hash",))
+    lost = SmartStageOptions(exclude=("dense",))
+    found = predicted(
+        *(Scenario(optimizations=Optimizations(smart_stage=each)) for each in (moved, lost)),
+    )
+    (cut,) = (each for each in found.found if each.scenario.optimizations.smart_stage == moved)
+    assert cut.plan == "the chosen cut"
+    # The hash of 1 ms stays with the 7 ms of the layer and the 0.5 ms of its training.
+    assert cut.step_ms > 8.5
+    (refused,) = found.withheld
+    assert refused.reason.startswith("the cut names a node that cannot move: 'dense'")
+
+
 def test_what_was_traced_is_there_as_it_was_measured():
     found = predicted(ON_STAGE)
     off = found.of("off")

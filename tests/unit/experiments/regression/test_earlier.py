@@ -56,6 +56,8 @@ smart_stages = st.builds(
     capacity=st.none() | st.integers(1, 99),
     reorder=st.booleans(),
     keep=st.sampled_from([(), ("a/b",), ("a", "b:0")]),
+    include=st.sampled_from([None, (), ("a/b", "c")]),
+    exclude=st.sampled_from([(), ("d",)]),
     name=st.sampled_from(["smart_stage", "mine"]),
 )
 every = st.builds(

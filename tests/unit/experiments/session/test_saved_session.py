@@ -37,7 +37,9 @@ from workbench.experiments.session.session import Session, load_session
 
 ODD = Optimizations(
     stage=StageOptions(capacity=3, closed_exception_types=(11,), ignored_exception_types=(3, 5)),
-    smart_stage=SmartStageOptions(keep=("a", "b"), reorder=True, num_threads=2, name="mine"),
+    smart_stage=SmartStageOptions(
+        keep=("a", "b"), include=(), exclude=("c",), reorder=True, num_threads=2, name="mine"
+    ),
     fused_embeddings="v2",
     executor="cost_model",
     inter_op_threads=3,

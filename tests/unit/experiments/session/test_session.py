@@ -368,3 +368,36 @@ def test_a_job_cancelled_while_it_learns_keeps_the_run(monkeypatch: pytest.Monke
     assert len(session.runs) == 2
     found = session.predict(STAGE)
     assert isinstance(found, Withheld) and "call learn_graphs()" in found.reason
+
+
+def test_a_job_says_how_it_stands():
+    go_on, said = threading.Event(), threading.Event()
+
+    def work(say):
+        say("Measuring")
+        said.set()
+        go_on.wait(20)
+        return 7
+
+    job = Job(work, release=lambda: None)
+    said.wait(20)
+    assert repr(job) == "Job(running, 'Measuring')"
+    go_on.set()
+    job.wait()
+    assert repr(job) == "Job(over, 7)"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (KeyboardInterrupt("Cancelled."), "Job(cancelled)"),
+        (RunError("it broke"), "Job(failed, RunError('it broke'))"),
+    ],
+)
+def test_a_job_without_a_result_says_why(error, words):
+    def work(_):
+        raise error
+
+    job = Job(work, release=lambda: None)
+    job.wait()
+    assert repr(job) == words

@@ -170,3 +170,9 @@ def test_many_variants_have_a_winner_and_one_line_of_receipt():
     page = report_html(every_toggle_comparison())
     assert "2.30× as fast" in page
     assert "All 7 variants train the same" in page
+
+
+def test_a_moved_boundary_is_switched_on_by_its_names():
+    found = answer(measured(("moved boundary", 1.3, 1.2, 1.4)))
+    assert found.next_step.startswith("Train with wb.smart_stage(…), or wb.prepare_config(…)")
+    assert "with its include=… and exclude=…" in found.next_step

@@ -5,17 +5,20 @@ from __future__ import annotations
 import threading
 
 import pytest
+from traitlets import TraitError
 
 import workbench as wb
 from tests.builders.panel_sessions import panel_session
-from tests.builders.sessions import PROGRAM, SMART, STAGE, fake_compare, learned
-from workbench.core.options import Optimizations
+from tests.builders.sessions import PROGRAM, SMART, STAGE, fake_compare, learned, measured
+from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.core.what_if import what_if
 from workbench.errors import OptionError, RunError
 from workbench.experiments.session import session as engine
 from workbench.viz.panel import widget as module
 from workbench.viz.panel.contents import TABS
 from workbench.viz.panel.widget import Workbench
+
+MOVED = Optimizations(smart_stage=SmartStageOptions(exclude=("hash",)))
 
 
 @pytest.fixture
@@ -56,6 +59,15 @@ def test_it_shows_what_a_session_has(panel):
     assert (panel.shown, panel.base) == (3, 1)
 
 
+def test_the_browser_is_told_what_stands_against_the_baseline(panel):
+    assert panel.view["of_all_runs"] == ["throughput", "what_if"]
+    assert [each["against_base"] for each in panel.run_list] == [
+        ["throughput", "two_runs"],
+        # Without a trace of its own the boundary has the times of the baseline.
+        *[["throughput", "two_runs", "boundary"]] * 2,
+    ]
+
+
 @pytest.mark.parametrize("tab", TABS)
 def test_a_tab_is_sent_when_it_is_asked_for(panel, sent, tab):
     sent.clear()
@@ -76,6 +88,41 @@ def test_a_moved_boundary_is_answered_and_planned(panel, sent):
     assert panel.plan.stages[0].moved == ("next", "parse", "hash")
     panel._asked(panel, {"kind": "moved", "run": 1, "leaves": [0]}, [])
     assert panel.plan.stages[0].moved == ("next",)
+
+
+def test_a_moved_boundary_becomes_a_setting(panel, sent):
+    def stage_options():
+        return {each["value"]: each["refused"] for each in panel.view["groups"][0]["options"]}
+
+    with pytest.raises(TraitError, match="no boundary was moved; move ops across the line"):
+        panel.stage = "moved"
+    assert stage_options()["moved"].startswith("Moved: move ops across the line")
+    panel._asked(panel, {"kind": "content", "id": 1, "run": 1, "base": 1, "tab": "boundary"}, [])
+    panel._asked(panel, {"kind": "moved", "run": 1, "leaves": [0, 1]}, [])
+    assert sent[-1][0] == {"kind": "flash", "group": "stage"}
+    assert (panel.stage, panel.cut, stage_options()["moved"]) == ("off", "-hash", "")
+    panel.stage = "moved"
+    assert panel.optimizations == MOVED
+    assert panel.said["name"] == "Moved boundary without hash"
+    assert (panel.said["source"], panel.said["beside"][-7:]) == ("predicted", "all off")
+    assert 'wb.SmartStageOptions(exclude=("hash",))' in panel.said["code"]
+    panel.optimizations = SMART  # What was moved can be chosen again.
+    panel.stage = "moved"
+    assert panel.optimizations == MOVED
+
+
+def test_the_line_of_your_own_stage_is_another_one(panel):
+    panel._asked(panel, {"kind": "content", "id": 1, "run": 2, "base": 1, "tab": "boundary"}, [])
+    panel._asked(panel, {"kind": "moved", "run": 2, "leaves": []}, [])
+    assert panel.status.startswith("Moved: the line of a run with your own stage widens that stage")
+    assert panel.cut == ""
+
+
+def test_a_moved_boundary_that_ran_is_there_when_its_session_is_opened(panel, sent):
+    panel.session.add(measured([Optimizations(), MOVED]), [Optimizations(), MOVED])
+    again = Workbench(panel.session)
+    assert again.run_list[-1]["name"] == "Moved boundary without hash"
+    assert (again.stage, again.cut) == ("off", "-hash")
 
 
 def test_a_finding_sets_its_toggle(panel, sent):
@@ -215,6 +262,17 @@ def test_the_report_holds_every_run_and_can_be_rerun(panel, tmp_path):
     assert "results.parquet" in page
     assert panel.saved.startswith(f"Report {path}")
     assert wb.write_report(panel.session, tmp_path / "same.html").exists()
+
+
+def test_a_report_of_the_panel_takes_what_its_tabs_show(panel, tmp_path, monkeypatch):
+    known = []
+    monkeypatch.setattr(
+        module, "session_report_html", lambda _, contents: known.append(contents) or "page"
+    )
+    path = wb.write_report(panel, tmp_path / "report.html")
+    assert path.read_text() == "page"
+    assert known == [panel._contents]
+    assert panel.saved.startswith(f"Report {path}")
 
 
 def test_a_report_of_nothing_is_refused(sent):

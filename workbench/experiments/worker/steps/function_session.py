@@ -45,7 +45,8 @@ class FunctionSession:
 
         Args:
           program: what is run.
-          optimizations: what it is run with. A smart stage is the widest legal one, always.
+          optimizations: what it is run with. A smart stage is the widest legal one, or
+            has the boundary that its options name.
           recorded: on an executor that records its ops: the normal one, where none is chosen.
         """
         self._name = program.name

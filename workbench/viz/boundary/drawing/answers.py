@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workbench.core.boundary.boundary import Boundary
-from workbench.core.boundary.chosen_cut import why_not_cut
+from workbench.core.boundary.chosen_cut import names_of_cut, why_not_cut
 from workbench.core.planning.planner import cut_plan
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.errors import PlanError
@@ -61,12 +61,7 @@ class CutAnswers:
         Raises:
           PlanError: the cut is not legal, or the view was made from what holds no graph.
         """
-        if self._teller is None:
-            raise PlanError(
-                "this widget has no graph to plan for; make it with wb.widget(plan) of a plan that "
-                "was made in this process, or wb.widget(boundary)"
-            )
-        flow, teller = self._flow, self._teller
+        flow, teller = self._flow, self._of_graph()
         assert flow is not None
         if self._planned is not None and tuple(leaves) == flow.cuts[flow.shown].leaves:
             return self._planned
@@ -83,3 +78,20 @@ class CutAnswers:
             costs=teller.costs,
             compute_device="/device:GPU:0" if on_gpu else "",
         )
+
+    def names(self, leaves: Sequence[int]) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+        """The `include` and `exclude` of `SmartStageOptions` that give a cut.
+
+        Raises:
+          PlanError: as `plan`.
+        """
+        teller = self._of_graph()
+        return names_of_cut(teller.boundary, teller.leaves.moved(teller.boundary, list(leaves)))
+
+    def _of_graph(self) -> CutTeller:
+        if self._teller is None:
+            raise PlanError(
+                "this widget has no graph to plan for; make it with wb.widget(plan) of a plan that "
+                "was made in this process, or wb.widget(boundary)"
+            )
+        return self._teller

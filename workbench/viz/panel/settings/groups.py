@@ -11,12 +11,13 @@ from workbench.experiments.program.function_program import (
     own_batch_size,
 )
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.settings.setting import CHOICES, OWN, V1, V2
+from workbench.viz.panel.settings.setting import CHOICES, MOVED, OWN, V1, V2
 
 _WORDS = {
     "off": "Off",
     "own": "Mine",
     "smart": "SmartStage",
+    "moved": "Moved",
     "v1": "V1",
     "v2": "V2",
     "normal": "Normal",
@@ -27,6 +28,7 @@ _FUNCTION_STAGE = (
     "Mine: the program is a function, which is staged as a whole; a stage of one's own stands in a "
     "graph that a session runs."
 )
+_NOT_MOVED = "Moved: move ops across the line in the Boundary tab first."
 _NO_BATCH = "The program does not say how its batches can have another size."
 
 
@@ -75,15 +77,20 @@ class Group:
     refused: str = ""
 
 
-def groups_of(program: AnyProgram | None, unfit: dict[str, str] | None = None) -> tuple[Group, ...]:
+def groups_of(
+    program: AnyProgram | None, unfit: dict[str, str] | None = None, *, cut: str = ""
+) -> tuple[Group, ...]:
     """The toggles of a program.
 
     Args:
       program: what is run; None where only what was saved is shown.
       unfit: options that its graph has no use for, such as "own", with the reason; what is known
         before anything ran is among them in any case.
+      cut: where the boundary was moved to, as of `PanelSetting`; "" where it was not.
     """
     refused = dict(unfit or {})
+    if not cut:
+        refused.setdefault(MOVED, _NOT_MOVED)
     if isinstance(program, FunctionProgram):
         refused[OWN] = _FUNCTION_STAGE
     batch = own_batch_size(program) if program is not None else None

@@ -25,6 +25,12 @@ def stored_settings(
     return [said_of(session, setting, groups) for setting in settings]
 
 
+def last_cut(session: Session) -> str:
+    """Where the newest run of a moved boundary has it, as of `PanelSetting`; "" without one."""
+    cuts = (setting_of(run.optimizations).cut for run in reversed(session.runs))
+    return next(filter(None, cuts), "")
+
+
 def said_of(session: Session, setting: PanelSetting, groups: tuple[Group, ...]) -> dict[str, Any]:
     """What is known of a setting, JSON-ready."""
     program = program_expression(session.program, notebook_variables())

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from workbench.core.options import SmartStageOptions
 from workbench.viz.panel.settings.setting import (
     COST_MODEL,
     INLINE,
+    MOVED,
     OFF,
     OWN,
     SMART,
     V1,
     V2,
     PanelSetting,
+    cut_names,
 )
 
-_STAGES = {OWN: "my stage", SMART: "SmartStage"}
+_STAGES = {OWN: "my stage", SMART: "SmartStage", MOVED: "moved boundary"}
 _FUSIONS = {V1: "fused V1", V2: "fused V2"}
 _EXECUTORS = {INLINE: "inline executor", COST_MODEL: "cost model executor"}
 ALL_OFF = "All off"
@@ -23,7 +26,8 @@ def name_of(setting: PanelSetting) -> str:
     """The name of a setting: "SmartStage, 2 threads + fused V1"; "All off" without any."""
     parts = []
     if setting.stage != OFF:
-        parts.append(", ".join([_STAGES[setting.stage], *_of_stage(setting)]))
+        stage = f"{_STAGES[setting.stage]} {_moved_to(setting)}".rstrip()
+        parts.append(", ".join([stage, *_of_stage(setting)]))
     if setting.fusion != OFF:
         parts.append(_FUSIONS[setting.fusion])
     if setting.executor in _EXECUTORS:
@@ -41,6 +45,11 @@ def name_of(setting: PanelSetting) -> str:
 def inside_sentence(name: str) -> str:
     """The name as it stands inside a sentence: a proper name keeps its capital."""
     return name if name.startswith("SmartStage") else name[:1].lower() + name[1:]
+
+
+def _moved_to(setting: PanelSetting) -> str:
+    include, exclude = cut_names(setting.cut)
+    return SmartStageOptions(include=include, exclude=exclude).moved_boundary
 
 
 def _of_stage(setting: PanelSetting) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.experiments.program.function_program import AnyProgram
+from workbench.experiments.session.session import Session
 
 # Where neither a variable nor a model names it.
 _PLACEHOLDER = "program  # the wb.Program or wb.FunctionProgram that the panel was made with"
@@ -14,15 +15,31 @@ _PLACEHOLDER = "program  # the wb.Program or wb.FunctionProgram that the panel w
 def program_expression(program: AnyProgram | None, variables: Mapping[str, Any]) -> str:
     """How Python names a program: by a variable, as one of the six models, or by a placeholder.
 
+    A variable is the program itself, or a session or a panel of it.
+
     Args:
       program: what is run.
       variables: of the notebook.
     """
-    for name, value in variables.items():
-        if value is program and program is not None and not name.startswith("_"):
-            return name
+    if program is not None:
+        for name, value in variables.items():
+            end = _end_of(value, program)
+            if end is not None and not name.startswith("_"):
+                return f"{name}{end}"
     origin = program.origin if program is not None else None
     if origin is None or not origin.model:
         return _PLACEHOLDER
     given = ", ".join(f"{k}={v!r}" for k, v in origin.options.items() if v is not None)
     return f"wb.models.{origin.model}({given})"
+
+
+def _end_of(value: Any, program: AnyProgram) -> str | None:
+    """What makes this program of a variable's value; None where it is not in it."""
+    if value is program:
+        return ""
+    if isinstance(value, Session):
+        return ".program" if value.program is program else None
+    # A panel, which no attribute is asked of that might work something out.
+    session = getattr(value, "__dict__", {}).get("session")
+    held = isinstance(session, Session) and session.program is program
+    return ".session.program" if held else None

@@ -8,14 +8,18 @@ from typing import Any
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.errors import OptionError
 
-OFF, OWN, SMART = "off", "own", "smart"
+OFF, OWN, SMART, MOVED = "off", "own", "smart", "moved"
 V1, V2 = "v1", "v2"
 NORMAL, INLINE, COST_MODEL = "normal", "inline", "cost_model"
 CHOICES = {
-    "stage": (OFF, OWN, SMART),
+    "stage": (OFF, OWN, SMART, MOVED),
     "fusion": (OFF, V1, V2),
     "executor": (NORMAL, INLINE, COST_MODEL),
 }
+NOT_MOVED = (
+    "stage is 'moved' and no boundary was moved; move ops across the line of the Boundary tab, or "
+    "set panel.optimizations to wb.Optimizations(smart_stage=wb.SmartStageOptions(exclude=(…,)))"
+)
 STAGE_FIELDS = ("capacity", "threads", "thread_pool")
 
 
@@ -24,12 +28,13 @@ class PanelSetting:
     """Where the toggles stand; a number of 0 leaves the choice to the plan or the program.
 
     Attributes:
-      stage: OFF, OWN for the program's own stage, or SMART.
+      stage: OFF, OWN for the program's own stage, SMART, or MOVED for a boundary moved by hand.
       capacity, threads: of the stage.
       thread_pool: the staged side runs on a thread pool of its own.
       fusion: OFF, V1 or V2.
       executor: NORMAL, which is TensorFlow's own, INLINE or COST_MODEL.
       inter_op_threads, intra_op_threads, batch_size: as of `Optimizations`.
+      cut: where the boundary was moved to, as `cut_text` writes it; "" unless the stage is MOVED.
     """
 
     stage: str = OFF
@@ -41,12 +46,21 @@ class PanelSetting:
     inter_op_threads: int = 0
     intra_op_threads: int = 0
     batch_size: int = 0
+    cut: str = ""
 
     def __post_init__(self) -> None:
         for name, values in CHOICES.items():
             if getattr(self, name) not in values:
                 expected = ", ".join(map(repr, values))
                 raise OptionError(f"{name} is {getattr(self, name)!r}; expected one of {expected}")
+        if self.stage == MOVED and not self.cut:
+            raise OptionError(NOT_MOVED)
+        if cut_text(*cut_names(self.cut)) != self.cut:
+            raise OptionError(
+                f"cut is {self.cut!r}; expected names of nodes, such as '-a -b' or '+c'"
+            )
+        if self.stage != MOVED:
+            object.__setattr__(self, "cut", "")
         if self.stage == OFF:
             # Options of a stage that is not there make no other setting.
             for name in STAGE_FIELDS:
@@ -80,8 +94,11 @@ class PanelSetting:
                 num_threads=self.threads or 1,
                 use_stage_subgraph_thread_pool=self.thread_pool,
             )
-        if self.stage == SMART:
+        if self.stage in (SMART, MOVED):
+            include, exclude = cut_names(self.cut)
             smart = SmartStageOptions(
+                include=include,
+                exclude=exclude,
                 capacity=self.capacity or None,
                 num_threads=self.threads or None,
                 # Several producers bring batches in another order, which whoever sets them wants.
@@ -103,8 +120,9 @@ def setting_of(optimizations: Optimizations) -> PanelSetting:
     """Where the toggles stand for a setting; what they cannot show is left out."""
     own, smart = optimizations.stage, optimizations.smart_stage
     options = smart or own
+    cut = cut_text(smart.include, smart.exclude) if smart else ""
     return PanelSetting(
-        stage=SMART if smart else OWN if own else OFF,
+        stage=(MOVED if cut else SMART) if smart else OWN if own else OFF,
         capacity=(options.capacity or 0) if options else 0,
         threads=(options.num_threads or 0) if options else 0,
         thread_pool=bool(options and options.use_stage_subgraph_thread_pool),
@@ -113,4 +131,19 @@ def setting_of(optimizations: Optimizations) -> PanelSetting:
         inter_op_threads=optimizations.inter_op_threads or 0,
         intra_op_threads=optimizations.intra_op_threads or 0,
         batch_size=optimizations.batch_size or 0,
+        cut=cut,
     )
+
+
+def cut_text(include: tuple[str, ...] | None, exclude: tuple[str, ...]) -> str:
+    """A boundary moved by hand as text: "-a -b" without these, "+c" up to this, "+" the input."""
+    upto = [] if include is None else [f"+{name}" for name in include or ("",)]
+    return " ".join([*upto, *(f"-{name}" for name in exclude)])
+
+
+def cut_names(text: str) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """The `include` and `exclude` that `cut_text` wrote."""
+    words = text.split()
+    include = tuple(word[1:] for word in words if word[0] == "+" and word != "+")
+    exclude = tuple(word[1:] for word in words if word[0] == "-")
+    return (include if any(word[0] == "+" for word in words) else None), exclude

@@ -13,7 +13,7 @@ from workbench.viz.comparison.view import rate_words
 from workbench.viz.panel.settings.groups import Group
 from workbench.viz.panel.settings.names import inside_sentence, name_of
 from workbench.viz.panel.settings.predicted_rate import steps_per_s
-from workbench.viz.panel.settings.setting import CHOICES, OFF, PanelSetting, setting_of
+from workbench.viz.panel.settings.setting import CHOICES, MOVED, OFF, PanelSetting, setting_of
 from workbench.viz.style import format
 
 _PREDICTED, _MEASURED, _NONE = "predicted", "measured", "none"
@@ -132,7 +132,8 @@ def _chips(session: Session, setting: PanelSetting, group: Group) -> Iterator[Ch
     others = [
         setting.changed(**{group.key: option.value})
         for option in group.options
-        if not option.refused and option.value != getattr(setting, group.key)
+        # A moved boundary is predicted where it is chosen.
+        if not option.refused and option.value not in (getattr(setting, group.key), MOVED)
     ]
     gains = [(_gain(session, other, setting), other) for other in others]
     known = [(gain.ratio, other) for gain, other in gains if isinstance(gain, Predicted)]

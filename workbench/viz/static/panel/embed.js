@@ -4,9 +4,6 @@ const ANSWERS_LATE = "The kernel has not answered yet: it is busy, or not connec
 const NOT_FETCHED = "This view was not opened while the kernel was connected; run the cell again.";
 const PANEL_NO_KERNEL = "The kernel is not connected. Views still work.";
 const IDLE = { running: false, share: null, words: "", error: "", details: "" };
-// as in contents.py: what stands against the baseline, and what every run changes
-const AGAINST_BASE = ["throughput", "boundary", "two_runs"];
-const OF_ALL_RUNS = ["throughput", "what_if"];
 let panels = 0;
 
 // What both have: state by name, who listens, and what was said of settings.
@@ -30,8 +27,9 @@ function newHost(view, state, live) {
       for (const callback of listeners) callback(changed);
     },
     contentKey(tab) {
-      const base = AGAINST_BASE.includes(tab) ? state.base : 0;
-      const runs = OF_ALL_RUNS.includes(tab) ? state.run_list.length : 0;
+      const run = state.run_list.find(({ number }) => number === state.shown);
+      const base = run && run.against_base.includes(tab) ? state.base : 0;
+      const runs = host.view.of_all_runs.includes(tab) ? state.run_list.length : 0;
       return [tab, state.shown, base, runs].join("/");
     },
     set(name, value) {

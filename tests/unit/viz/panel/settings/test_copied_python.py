@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import types
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from workbench.core.options import Optimizations
 from workbench.experiments.program.as_code import compare_code, options_code
 from workbench.experiments.program.origin import Origin
 from workbench.experiments.program.program import Program
+from workbench.experiments.session.session import Session
 from workbench.viz.panel.settings.program_expression import program_expression
 
 
@@ -21,6 +23,9 @@ def build(optimizations):
 
 
 PROGRAM = Program(name="mine", build=build)
+OTHER = Program(name="other", build=build)
+SESSION = Session(PROGRAM)
+PANEL = types.SimpleNamespace(session=SESSION)
 
 
 @given(settings)
@@ -71,6 +76,12 @@ def test_another_baseline_stands_in_the_cell():
     ("program", "variables", "expression"),
     [
         (PROGRAM, {"x": 1, "mine": PROGRAM}, "mine"),
+        (PROGRAM, {"other": Session(OTHER), "runs": SESSION}, "runs.program"),
+        (
+            PROGRAM,
+            {"_": SESSION, "x": types.SimpleNamespace(session=3), "panel": PANEL},
+            "panel.session.program",
+        ),
         (
             Program(
                 name="dlrm",

@@ -29,6 +29,12 @@ def test_a_function_has_no_stage_of_its_own():
     assert not group(PROGRAM, "stage").options[1].refused
 
 
+def test_a_boundary_can_be_run_once_it_was_moved():
+    moved = group(PROGRAM, "stage").options[3]
+    assert moved.refused == "Moved: move ops across the line in the Boundary tab first."
+    assert not groups_of(PROGRAM, cut="-hash")[0].options[3].refused
+
+
 def test_the_size_of_a_batch_is_chosen_where_the_program_says_its_own():
     known = group(PROGRAM, "batch_size")
     assert (known.refused, known.numbers[0].auto, known.numbers[0].step) == ("", "8", 8)

@@ -43,10 +43,11 @@ def test_the_browser_makes_the_same_keys():
         PanelSetting(),
         PanelSetting(stage="smart", capacity=2, threads=3, thread_pool=True, fusion="v2"),
         PanelSetting(stage="own", executor="inline", inter_op_threads=2, batch_size=1024),
+        PanelSetting(stage="moved", threads=2, cut="-parse -net/hash"),
     ]
     # What the toggles of an absent stage say counts for nothing.
     raw = [dataclasses.asdict(each) for each in made]
-    raw.append({**raw[0], "capacity": 5, "threads": 2, "thread_pool": True})
+    raw.append({**raw[0], "capacity": 5, "threads": 2, "thread_pool": True, "cut": "-hash"})
     keys = evaluate("value.map(settingKey)", raw, assets.panel_script())
     assert keys == [*(each.key for each in made), made[0].key]
 
@@ -59,6 +60,14 @@ def test_the_browser_makes_the_same_keys():
         (
             Optimizations(smart_stage=SmartStageOptions(num_threads=2, capacity=4, reorder=True)),
             "SmartStage, 2 threads, capacity 4",
+        ),
+        (
+            Optimizations(smart_stage=SmartStageOptions(exclude=("net/in/hash", "b"), capacity=2)),
+            "Moved boundary without in/hash and 1 more, capacity 2",
+        ),
+        (
+            Optimizations(smart_stage=SmartStageOptions(include=())),
+            "Moved boundary up to the input",
         ),
         (
             Optimizations(fused_embeddings="v1", executor="cost_model", batch_size=64),
@@ -78,6 +87,19 @@ def test_a_name_inside_a_sentence_keeps_a_proper_name():
 def test_a_value_that_is_none_is_refused():
     with pytest.raises(OptionError, match="stage is 'mine'; expected one of 'off', 'own', 'smart'"):
         PanelSetting(stage="mine")
+
+
+def test_a_moved_boundary_needs_one():
+    with pytest.raises(OptionError, match="stage is 'moved' and no boundary was moved; move ops"):
+        PanelSetting(stage="moved")
+    with pytest.raises(OptionError, match="cut is 'a b'; expected names of nodes, such as '-a -b'"):
+        PanelSetting(stage="moved", cut="a b")
+
+
+def test_a_moved_boundary_is_the_names_that_it_is_moved_by():
+    smart = PanelSetting(stage="moved", cut="+a/b -c").optimizations().smart_stage
+    assert smart is not None
+    assert (smart.include, smart.exclude) == (("a/b",), ("c",))
 
 
 def test_several_threads_of_a_smart_stage_may_reorder():

@@ -1,0 +1,162 @@
+"""A finished graph as a program: its nodes travel to child processes as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from workbench.core.graph.op_types import STAGE_PUT
+from workbench.errors import OptionError
+from workbench.experiments.program.imported_graph import ImportedGraph
+from workbench.experiments.program.program import Program
+
+_GRAPH, _META_GRAPH = "tensorflow.GraphDef", "tensorflow.MetaGraphDef"
+_TRAIN_OPS = "train_op"  # TensorFlow's collection of what optimizers have made
+_FILLS = ("InitializeTable", "LookupTableImport")
+_HOW = 'wb.graph_program(graph, train_op="…", loss="…")'
+
+
+def is_graph(given: object) -> bool:
+    """Whether it is a finished graph: a `tf.Graph`, a GraphDef or a MetaGraphDef."""
+    return hasattr(given, "as_graph_def") or _kind(given) in (_GRAPH, _META_GRAPH)
+
+
+def graph_program(
+    graph: Any,
+    *,
+    train_op: Any = None,
+    loss: Any = None,
+    fingerprint: Any = None,
+    init_op: Any = (),
+    name: str = "graph",
+    config: Any = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Program:
+    """Makes a program of a finished graph, whose input is part of it.
+
+    Variables are initialized as the graph does it: by the collections of a `tf.Graph` or a
+    MetaGraphDef, in a GraphDef by the "…/Assign" beside each variable. Random ops without a seed
+    get one, so that every variant begins alike. A stage of your own and fused lookups are put in
+    while a graph is built, so a finished one has no such toggles.
+
+    Args:
+      graph: a `tf.Graph`, a MetaGraphDef, as `tf.compat.v1.train.export_meta_graph` gives it, or a
+        GraphDef.
+      train_op, loss, fingerprint: names of nodes or tensors, or these themselves, as of `wb.Built`.
+        Without a train op the only one that an optimizer of the graph has made is taken.
+      init_op: names of what else is run once in each session, before the first step. Without it
+        every initializer of a table or an iterator is run.
+      name: what tables and reports call it.
+      config: the session's ConfigProto; None takes TensorFlow's defaults.
+      settings: what else a reader of the report must know.
+
+    Raises:
+      OptionError: no graph, an unknown name, no train op or several, a placeholder that the step
+        reads, or a stage of your own.
+    """
+    if not is_graph(graph):
+        raise OptionError(
+            f"graph is a {type(graph).__name__}; expected a tf.Graph, a GraphDef or a MetaGraphDef"
+        )
+    if hasattr(graph, "as_graph_def"):
+        import tensorflow as tf
+
+        with graph.as_default():
+            graph = tf.compat.v1.train.export_meta_graph(graph=graph)
+    meta = _kind(graph) == _META_GRAPH
+    nodes = {node.name: node for node in (graph.graph_def if meta else graph).node}
+    step = _known(nodes, train_op, "train_op") or _only_train_op(graph, nodes, meta)
+    _require_runs(nodes, step)
+    inits = [init_op] if isinstance(init_op, str) or hasattr(init_op, "name") else init_op
+    build = ImportedGraph(
+        graph=graph.SerializeToString(),
+        has_collections=meta,
+        train_op=step,
+        loss=_known(nodes, loss, "loss"),
+        fingerprint=_known(nodes, fingerprint, "fingerprint"),
+        init_ops=tuple(_known(nodes, each, "init_op") for each in inits) or _initializers(nodes),
+        config=config,
+    )
+    return Program(name=name, build=build, settings=dict(settings or {}))
+
+
+def _kind(given: object) -> str:
+    return str(getattr(getattr(given, "DESCRIPTOR", None), "full_name", ""))
+
+
+def _known(nodes: Mapping[str, Any], given: Any, argument: str) -> str:
+    """The name of a node or a tensor; "" without one."""
+    if given is None:
+        return ""
+    name = given if isinstance(given, str) else getattr(given, "name", None)
+    if not isinstance(name, str) or name.partition(":")[0] not in nodes:
+        raise OptionError(
+            f"{argument} is {given!r}, and the graph of {len(nodes)} nodes has none of that name; "
+            "expected the name of a node or a tensor in it"
+        )
+    return name
+
+
+def _only_train_op(graph: Any, nodes: Mapping[str, Any], meta: bool) -> str:
+    """What an optimizer has made, by the collections, else what all of its updates end in."""
+    found = []
+    if meta and _TRAIN_OPS in graph.collection_def:
+        found = list(graph.collection_def[_TRAIN_OPS].node_list.value)
+    if not found:
+        read = {source for node in nodes.values() for source in _sources(node)}
+        ends = [name for name in nodes if name not in read]
+        found = [end for end in ends if any("Apply" in each.op for each in _needed(nodes, end))]
+    if len(found) == 1:
+        return str(found[0])
+    what = f"several: {', '.join(map(repr, found[:5]))}" if found else "none"
+    raise OptionError(
+        f"the graph of {len(nodes)} nodes does not say what a training step runs (train ops of "
+        f"optimizers: {what}); name it: {_HOW}"
+    )
+
+
+def _needed(nodes: Mapping[str, Any], end: str) -> Iterable[Any]:
+    """The node of this name and all that it depends on."""
+    seen, waiting = {end}, [end]
+    while waiting:
+        node = nodes[waiting.pop()]
+        yield node
+        new = [name for name in _sources(node) if name not in seen]
+        seen.update(new)
+        waiting += new
+
+
+def _sources(node: Any) -> list[str]:
+    return [text.lstrip("^").partition(":")[0] for text in node.input]
+
+
+def _require_runs(nodes: Mapping[str, Any], step: str) -> None:
+    """Requires that a step needs nothing that only the process has that built the graph."""
+    for node in _needed(nodes, step.partition(":")[0]):
+        if node.op == "Placeholder":
+            raise OptionError(
+                f"the step {step!r} reads the placeholder {node.name!r}, and nothing is fed here; "
+                "let the graph read its own input, such as a tf.data iterator"
+            )
+    for node in nodes.values():
+        if node.op == STAGE_PUT:
+            raise OptionError(
+                f"the graph has a stage of your own ({node.name!r}), whose threads are not part of "
+                "a graph; give the graph without wb.staged(…), or a function build(optimizations)"
+            )
+
+
+def _initializers(nodes: Mapping[str, Any]) -> tuple[str, ...]:
+    """What fills tables and starts iterators, one for each."""
+    found: dict[str, str] = {}
+    for node in nodes.values():
+        if node.op != "MakeIterator" and not node.op.startswith(_FILLS):
+            continue
+        of = _sources(node)[1 if node.op == "MakeIterator" else 0]
+        if of in found:
+            raise OptionError(
+                f"{of!r} has two initializers, {found[of]!r} and {node.name!r}; say which is run: "
+                f'wb.graph_program(graph, init_op="{node.name}")'
+            )
+        found[of] = node.name
+    return tuple(found.values())
