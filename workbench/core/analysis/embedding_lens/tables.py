@@ -142,9 +142,10 @@ def _ids(graph: GraphView, reader: int, scope: str) -> str:
     while True:
         inside = graph.names[node].startswith(f"{scope}/")
         place = (_SAME_IDS_INSIDE if inside else _SAME_IDS).get(graph.ops[node])
-        if place is None:
+        inputs = graph.inputs(node)
+        if place is None or place >= len(inputs):
             break
-        node, output = graph.inputs(node)[place]
+        node, output = inputs[place]
     kinds = graph.outputs[node]
     sorted_out = graph.ops[node] == "DynamicPartition" or "Workbench" in graph.ops[node]
     if sorted_out or output >= len(kinds) or kinds[output] not in _INTEGERS:
