@@ -109,6 +109,8 @@ def test_a_large_trace_arrives_while_cells_still_run(
         assert len(json.dumps(lab.saved())) < 300_000
 
 
+# `test_panel_live` has a panel in JupyterLab, `integration/package/test_notebooks` every notebook.
+@pytest.mark.slow
 @pytest.mark.timeout(RUN_SECONDS * 2)
 @pytest.mark.skipif(
     importlib.util.find_spec("tensorflow") is None, reason="the notebook trains with TensorFlow"

@@ -7,6 +7,6 @@ import os
 
 from hypothesis import settings
 
-EXAMPLES = int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "25"))
 settings.register_profile("unit", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("unit")

@@ -76,6 +76,7 @@ def test_the_last_session_gives_its_memory_back(policy):
     assert after < before + (peak - before) * 0.1
 
 
+@pytest.mark.slow
 def test_a_hundred_sessions_need_what_twenty_need():
     twenty, hundred = child(
         "inline",

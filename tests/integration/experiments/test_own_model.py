@@ -400,6 +400,8 @@ except wb.WorkbenchError as error:
 """
 
 
+# The third notebook does so, too.
+@pytest.mark.slow
 def test_both_work_from_a_notebook_cell():
     cells = [nbformat.v4.new_code_cell(source) for source in (CELL, GRAPH_CELL, BAD_CELL)]
     notebook = nbformat.v4.new_notebook(cells=cells)

@@ -42,6 +42,7 @@ def test_two_runs_have_bit_equal_losses_and_a_stage_changes_none(data):
     assert once.tobytes() == twice.tobytes() == staged.tobytes()
 
 
+@pytest.mark.slow
 def test_another_seed_trains_otherwise(data):
     one, two = (
         values(dlrm.build, DlrmOptions(data=data, seed=seed), OFF, steps=1) for seed in (1, 2)

@@ -102,6 +102,7 @@ def test_trace_writes_parquet_and_chrome_json(tmp_path):
     assert (tmp_path / "t.json").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_predict_prints_every_setting_and_writes_a_page(tmp_path):
     data = generate_sequences(tmp_path / "my_clicks.tsv", rows=500, negatives=False)
     done = workbench(
@@ -120,7 +121,7 @@ def test_predict_prints_every_setting_and_writes_a_page(tmp_path):
     [
         (signal.SIGINT, "Warming up", 130),
         pytest.param(signal.SIGTERM, "Tracing", 143, marks=pytest.mark.slow),
-        (signal.SIGKILL, "Checking", -signal.SIGKILL),
+        pytest.param(signal.SIGKILL, "Checking", -signal.SIGKILL, marks=pytest.mark.slow),
     ],
 )
 def test_an_end_from_outside_keeps_nothing_and_leaves_no_process(tmp_path, sent, phase, code):

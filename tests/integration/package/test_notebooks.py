@@ -13,12 +13,10 @@ from tests.builders.notebooks import NOTEBOOKS, small_notebook, whole_notebook
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PLOTLY = "application/vnd.plotly.v1+json"
-# A real JupyterLab runs the first one in tests/ui/test_jupyterlab.py.
-CASES = [pytest.param(NOTEBOOKS[0], marks=pytest.mark.slow), *NOTEBOOKS[1:]]
-each_notebook = pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@each_notebook
 def test_it_is_short_and_saved_without_outputs(path):
     notebook = whole_notebook(path)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -37,7 +35,7 @@ def test_it_runs_with_little_data(path, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@each_notebook
 def test_it_runs_as_it_stands(path, tmp_path):
     notebook = whole_notebook(path)
     executed(notebook, tmp_path)

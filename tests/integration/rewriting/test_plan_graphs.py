@@ -169,6 +169,7 @@ class TestGraphsOfAllKinds:
 
 
 class TestBesideGrappler:
+    @pytest.mark.slow
     def test_the_unknown_optimizer_is_passed_over_in_silence(self):
         script = textwrap.dedent(
             """
