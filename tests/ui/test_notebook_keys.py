@@ -55,6 +55,7 @@ def press_all(page: Any, root: Any, one: Any, keys: list[str]) -> None:
         one.focus()
         before = page.evaluate(NOTEBOOK_JS)
         page.keyboard.press(key)
+        page.keyboard.press(key)
         assert page.evaluate(NOTEBOOK_JS) == before, f"{key!r} changed the notebook"
         assert root.evaluate(INSIDE_JS), f"{key!r} took the focus out of the picture"
 

@@ -6,6 +6,7 @@ Every route ends at what is painted, offline. The notebook is executed once, by 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ SOURCES = {
     "widget": "wb.widget(dlrm_trace(4))",
     "boundary widget": "wb.widget(towers())",
 }
+PAINT_SECONDS = 20
 EXPECTED = [TIMELINE, BOUNDARY, BOUNDARY, TIMELINE | BOUNDARY, TIMELINE, BOUNDARY]
 IMPORTS = (
     f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
@@ -105,9 +107,19 @@ def html_of(path: Path) -> list[str]:
 
 
 def assert_painted(element: Any, expected: dict[str, int], what: str) -> None:
-    found = painted(element)
-    for color, least in expected.items():
-        assert found.get(color, 0) >= least, f"{what} has {found.get(color, 0)} pixels of {color}"
+    """Requires so many pixels of each color, once the page has had the time to draw them."""
+    until = time.monotonic() + PAINT_SECONDS
+    while True:
+        found = painted(element)
+        few = {
+            color: found.get(color, 0)
+            for color, least in expected.items()
+            if found.get(color, 0) < least
+        }
+        if not few or time.monotonic() > until:
+            break
+        time.sleep(0.2)
+    assert not few, f"{what} has {few} pixels of these colors; expected {expected}"
 
 
 @pytest.fixture
