@@ -46,7 +46,7 @@ from workbench.experiments.comparison.findings import findings as findings
 from workbench.experiments.comparison.results import Comparison as Comparison
 from workbench.experiments.comparison.trace import trace as trace
 from workbench.experiments.program.function_program import FunctionProgram as FunctionProgram
-from workbench.experiments.program.graph_program import graph_program as graph_program
+from workbench.experiments.program.own.graph_program import graph_program as graph_program
 from workbench.experiments.program.program import Built as Built
 from workbench.experiments.program.program import Program as Program
 from workbench.experiments.search.best import Best as Best

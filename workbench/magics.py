@@ -12,8 +12,8 @@ import workbench
 from workbench.cli.arguments import count, joined, seconds, toggle
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError
-from workbench.experiments.program.cell_program import program_of_cell, toggles_of_cell
 from workbench.experiments.program.function_program import AnyProgram
+from workbench.experiments.program.own.cell_program import program_of_cell, toggles_of_cell
 from workbench.experiments.program.toggles import TOGGLES, optimizations_of
 
 _DESCRIPTION = """Measure the cell without and with optimizations, each in a child process of its

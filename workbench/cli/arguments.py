@@ -13,7 +13,7 @@ from workbench.cli.results import print_line
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.errors import OptionError, one_line
 from workbench.experiments.measurement.amounts import bytes_of, seconds_of
-from workbench.experiments.program.program_place import is_place
+from workbench.experiments.program.own.program_place import is_place
 from workbench.experiments.program.toggles import TOGGLES, optimizations_of
 from workbench.models import MODELS
 

@@ -16,7 +16,7 @@ from workbench.cli.results import (
 )
 from workbench.cli.signals import loaded
 from workbench.errors import OptionError, one_line
-from workbench.experiments.program.program_place import is_place
+from workbench.experiments.program.own.program_place import is_place
 from workbench.models import MODELS, program_again
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tests.builders.doc_examples import CONTEXTS, HOME, PAGES, examples, script_
 from tests.builders.scripts import run_script
 from workbench import magics
 from workbench.cli.main import main
-from workbench.experiments.program.cell_program import program_of_cell
+from workbench.experiments.program.own.cell_program import program_of_cell
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 TARGETS = set(re.findall(r"^([a-z-]+):", (HOME / "Makefile").read_text(), re.M))

@@ -11,7 +11,7 @@ import pytest
 import workbench as wb
 from workbench.core.options import Optimizations
 from workbench.errors import OptionError
-from workbench.experiments.program.cell_program import program_of_cell, toggles_of_cell
+from workbench.experiments.program.own.cell_program import program_of_cell, toggles_of_cell
 
 
 def cell(source, **notebook):

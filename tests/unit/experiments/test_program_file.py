@@ -13,10 +13,10 @@ import pytest
 import workbench as wb
 from workbench.core.options import Optimizations
 from workbench.errors import OptionError
-from workbench.experiments.program import program_file
 from workbench.experiments.program.function_program import own_batch_size
-from workbench.experiments.program.program_file import find_program, program_at
-from workbench.experiments.program.program_place import is_place, program_place
+from workbench.experiments.program.own import program_file
+from workbench.experiments.program.own.program_file import find_program, program_at
+from workbench.experiments.program.own.program_place import is_place, program_place
 
 FILE = """
 import functools

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from workbench.core.options import Optimizations
 from workbench.errors import OptionError
-from workbench.experiments.program.graph_program import is_graph
 from workbench.experiments.program.origin import Origin
+from workbench.experiments.program.own.graph_program import is_graph
 from workbench.experiments.program.program import Program
 from workbench.experiments.program.toggles import STAGE, USUAL
 from workbench.named_fields import named_fields

@@ -19,8 +19,8 @@ import cloudpickle
 import numpy as np
 
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.program.own.program_file import find_program
 from workbench.experiments.program.program import Program
-from workbench.experiments.program.program_file import find_program
 from workbench.experiments.worker.described_graph import describe_graph
 from workbench.experiments.worker.sampled_ids import sample_ids
 from workbench.experiments.worker.steps.graph_session import ProgramSession

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from workbench.experiments.program.function_program import AnyProgram
+from workbench.experiments.program.own.program_file import BuildAt, program_at
+from workbench.experiments.program.own.program_place import program_place
 from workbench.experiments.program.program import Program
-from workbench.experiments.program.program_file import BuildAt, program_at
-from workbench.experiments.program.program_place import program_place
 from workbench.experiments.worker.process import started_workers
 from workbench.experiments.worker.wire.messages import FindProgram
 

@@ -11,7 +11,7 @@ from workbench.experiments.program.function_program import (
     FunctionProgram,
     require_program,
 )
-from workbench.experiments.program.graph_program import graph_program, is_graph
+from workbench.experiments.program.own.graph_program import graph_program, is_graph
 from workbench.experiments.program.program import Program
 
 

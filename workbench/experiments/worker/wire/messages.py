@@ -18,8 +18,8 @@ from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_
 from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
-from workbench.experiments.program.program_file import FoundProgram
-from workbench.experiments.program.program_place import ProgramPlace
+from workbench.experiments.program.own.program_file import FoundProgram
+from workbench.experiments.program.own.program_place import ProgramPlace
 
 Result = TypeVar("Result")
 

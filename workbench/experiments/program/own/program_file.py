@@ -21,8 +21,8 @@ from workbench.core.options import Optimizations
 from workbench.errors import OptionError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.program.origin import Origin
+from workbench.experiments.program.own.program_place import ProgramPlace
 from workbench.experiments.program.program import PARTS, Built, Program
-from workbench.experiments.program.program_place import ProgramPlace
 
 Kind = Literal["build", "make", "program", "function program", "objects"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.core.graph.op_types import STAGE_PUT
 from workbench.errors import OptionError
-from workbench.experiments.program.imported_graph import ImportedGraph
+from workbench.experiments.program.own.imported_graph import ImportedGraph
 from workbench.experiments.program.program import Program
 
 _GRAPH, _META_GRAPH = "tensorflow.GraphDef", "tensorflow.MetaGraphDef"
