@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -116,6 +117,22 @@ def test_variables_that_tensorflow_reads_need_a_new_one(warm, monkeypatch):
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
     assert not warm.usable
     monkeypatch.undo()
+    assert warm.usable
+
+
+def test_cores_and_limits_that_changed_need_a_new_one(warm):
+    cores, limits = os.sched_getaffinity(0), resource.getrlimit(resource.RLIMIT_CORE)
+    assert len(cores) > 1 and limits[0] != 1
+    try:
+        os.sched_setaffinity(0, {min(cores)})
+        assert not warm.usable
+        os.sched_setaffinity(0, cores)
+        assert warm.usable
+        resource.setrlimit(resource.RLIMIT_CORE, (1, limits[1]))
+        assert not warm.usable
+    finally:
+        os.sched_setaffinity(0, cores)
+        resource.setrlimit(resource.RLIMIT_CORE, limits)
     assert warm.usable
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -102,7 +103,7 @@ class WarmPython:
         """Starts it; it imports while the caller goes on."""
         self.largest_child_bytes = 0
         self._owner = os.getpid()
-        self._variables = _variables()
+        self._inherited = _inherited()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._server = subprocess.Popen(
@@ -121,10 +122,10 @@ class WarmPython:
 
     @property
     def usable(self) -> bool:
-        """Whether it runs, and read the variables as the caller's environment has them now."""
+        """Whether it runs, and children inherit what they would inherit from the caller now."""
         if self._owner != os.getpid():  # a fork of the caller, which has children of its own
             return False
-        return self._server.poll() is None and self._variables == _variables()
+        return self._server.poll() is None and self._inherited == _inherited()
 
     def fork(
         self,
@@ -221,8 +222,12 @@ def warm_python() -> Iterator[WarmPython]:
         _shared.give_back(warm, end=cancelled)
 
 
-def _variables() -> dict[str, str]:
-    return {name: v for name, v in os.environ.items() if name.startswith(_READ_AT_START)}
+def _inherited() -> tuple[object, ...]:
+    """What a process has from the one that starts it and no request changes later."""
+    variables = {name: v for name, v in os.environ.items() if name.startswith(_READ_AT_START)}
+    kinds = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
+    limits = [resource.getrlimit(kind) for kind in kinds]
+    return variables, os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0), limits
 
 
 def _path() -> list[str]:
