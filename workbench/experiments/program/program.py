@@ -15,6 +15,9 @@ from workbench.errors import OptionError
 from workbench.experiments.program.origin import Origin
 from workbench.named_fields import named_fields
 
+# TensorFlow's own for ops with a seed in a graph without one, so that those stay as they are.
+DEFAULT_GRAPH_SEED = 87654321
+
 
 @named_fields
 @dataclasses.dataclass(frozen=True, kw_only=True)

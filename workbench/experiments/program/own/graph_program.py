@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from workbench.core.graph.graph_view import GraphView, node_name
 from workbench.core.graph.op_types import STAGE_PUT
 from workbench.errors import OptionError
 from workbench.experiments.program.own.imported_graph import ImportedGraph
@@ -54,6 +57,9 @@ def graph_program(
       OptionError: no graph, an unknown name, no train op or several, a placeholder that the step
         reads, or a stage of your own.
     """
+    # It imports TensorFlow, which whoever has a graph has loaded.
+    from workbench.core.tf_graph.import_graph import graph_view
+
     if not is_graph(graph):
         raise OptionError(
             f"graph is a {type(graph).__name__}; expected a tf.Graph, a GraphDef or a MetaGraphDef"
@@ -64,17 +70,17 @@ def graph_program(
         with graph.as_default():
             graph = tf.compat.v1.train.export_meta_graph(graph=graph)
     meta = _kind(graph) == _META_GRAPH
-    nodes = {node.name: node for node in (graph.graph_def if meta else graph).node}
-    step = _known(nodes, train_op, "train_op") or _only_train_op(graph, nodes, meta)
-    _require_runs(nodes, step)
+    view = graph_view(graph.graph_def if meta else graph)
+    step = _known(view, train_op, "train_op") or _only_train_op(graph, view, meta)
+    _require_runs(view, step)
     inits = [init_op] if isinstance(init_op, str) or hasattr(init_op, "name") else init_op
     build = ImportedGraph(
         graph=graph.SerializeToString(),
         has_collections=meta,
         train_op=step,
-        loss=_known(nodes, loss, "loss"),
-        fingerprint=_known(nodes, fingerprint, "fingerprint"),
-        init_ops=tuple(_known(nodes, each, "init_op") for each in inits) or _initializers(nodes),
+        loss=_known(view, loss, "loss"),
+        fingerprint=_known(view, fingerprint, "fingerprint"),
+        init_ops=tuple(_known(view, each, "init_op") for each in inits) or _initializers(view),
         config=config,
     )
     return Program(name=name, build=build, settings=dict(settings or {}))
@@ -84,79 +90,65 @@ def _kind(given: object) -> str:
     return str(getattr(getattr(given, "DESCRIPTOR", None), "full_name", ""))
 
 
-def _known(nodes: Mapping[str, Any], given: Any, argument: str) -> str:
+def _known(view: GraphView, given: Any, argument: str) -> str:
     """The name of a node or a tensor; "" without one."""
     if given is None:
         return ""
     name = given if isinstance(given, str) else getattr(given, "name", None)
-    if not isinstance(name, str) or name.partition(":")[0] not in nodes:
+    if not isinstance(name, str) or node_name(name) not in view.index:
         raise OptionError(
-            f"{argument} is {given!r}, and the graph of {len(nodes)} nodes has none of that name; "
+            f"{argument} is {given!r}, and the graph of {len(view)} nodes has none of that name; "
             "expected the name of a node or a tensor in it"
         )
     return name
 
 
-def _only_train_op(graph: Any, nodes: Mapping[str, Any], meta: bool) -> str:
+def _only_train_op(graph: Any, view: GraphView, meta: bool) -> str:
     """What an optimizer has made, by the collections, else what all of its updates end in."""
     found = []
     if meta and _TRAIN_OPS in graph.collection_def:
         found = list(graph.collection_def[_TRAIN_OPS].node_list.value)
     if not found:
-        read = {source for node in nodes.values() for source in _sources(node)}
-        ends = [name for name in nodes if name not in read]
-        found = [end for end in ends if any("Apply" in each.op for each in _needed(nodes, end))]
+        updates = view.mask(node for node, op in enumerate(view.ops) if "Apply" in op)
+        after = np.flatnonzero(view.reached(updates)).tolist()
+        ends = [node for node in after if not len(view.consumers.of(node))]
+        found = [view.names[node] for node in ends]
     if len(found) == 1:
         return str(found[0])
     what = f"several: {', '.join(map(repr, found[:5]))}" if found else "none"
     raise OptionError(
-        f"the graph of {len(nodes)} nodes does not say what a training step runs (train ops of "
+        f"the graph of {len(view)} nodes does not say what a training step runs (train ops of "
         f"optimizers: {what}); name it: {_HOW}"
     )
 
 
-def _needed(nodes: Mapping[str, Any], end: str) -> Iterable[Any]:
-    """The node of this name and all that it depends on."""
-    seen, waiting = {end}, [end]
-    while waiting:
-        node = nodes[waiting.pop()]
-        yield node
-        new = [name for name in _sources(node) if name not in seen]
-        seen.update(new)
-        waiting += new
-
-
-def _sources(node: Any) -> list[str]:
-    return [text.lstrip("^").partition(":")[0] for text in node.input]
-
-
-def _require_runs(nodes: Mapping[str, Any], step: str) -> None:
+def _require_runs(view: GraphView, step: str) -> None:
     """Requires that a step needs nothing that only the process has that built the graph."""
-    for node in _needed(nodes, step.partition(":")[0]):
-        if node.op == "Placeholder":
+    for node in np.flatnonzero(view.ancestors(view.mask([view.number(step)]))):
+        if view.ops[node] == "Placeholder":
             raise OptionError(
-                f"the step {step!r} reads the placeholder {node.name!r}, and nothing is fed here; "
-                "let the graph read its own input, such as a tf.data iterator"
+                f"the step {step!r} reads the placeholder {view.names[node]!r}, and nothing is fed "
+                "here; let the graph read its own input, such as a tf.data iterator"
             )
-    for node in nodes.values():
-        if node.op == STAGE_PUT:
-            raise OptionError(
-                f"the graph has a stage of your own ({node.name!r}), whose threads are not part of "
-                "a graph; give the graph without wb.staged(…), or a function build(optimizations)"
-            )
+    if STAGE_PUT in view.ops:
+        name = view.names[view.ops.index(STAGE_PUT)]
+        raise OptionError(
+            f"the graph has a stage of your own ({name!r}), whose threads are not part of "
+            "a graph; give the graph without wb.staged(…), or a function build(optimizations)"
+        )
 
 
-def _initializers(nodes: Mapping[str, Any]) -> tuple[str, ...]:
+def _initializers(view: GraphView) -> tuple[str, ...]:
     """What fills tables and starts iterators, one for each."""
-    found: dict[str, str] = {}
-    for node in nodes.values():
-        if node.op != "MakeIterator" and not node.op.startswith(_FILLS):
+    found: dict[int, str] = {}
+    for node, op in enumerate(view.ops):
+        if op != "MakeIterator" and not op.startswith(_FILLS):
             continue
-        of = _sources(node)[1 if node.op == "MakeIterator" else 0]
+        of, _ = view.inputs(node)[1 if op == "MakeIterator" else 0]
         if of in found:
             raise OptionError(
-                f"{of!r} has two initializers, {found[of]!r} and {node.name!r}; say which is run: "
-                f'wb.graph_program(graph, init_op="{node.name}")'
+                f"{view.names[of]!r} has two initializers, {found[of]!r} and {view.names[node]!r}; "
+                f'say which is run: wb.graph_program(graph, init_op="{view.names[node]}")'
             )
-        found[of] = node.name
+        found[of] = view.names[node]
     return tuple(found.values())

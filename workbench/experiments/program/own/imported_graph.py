@@ -11,10 +11,8 @@ from typing import Any
 
 from workbench.core.options import Optimizations
 from workbench.errors import OptionError
-from workbench.experiments.program.program import Built
+from workbench.experiments.program.program import DEFAULT_GRAPH_SEED, Built
 
-# TensorFlow's own for ops with a seed in a graph without one.
-_SEED = 87654321
 _GLOBAL_STEP = "global_step"
 # Op types of a variable, and of what assigns its initial value.
 _VARIABLES = {"VarHandleOp": "AssignVariableOp", "VariableV2": "Assign", "Variable": "Assign"}
@@ -77,7 +75,7 @@ def _prepare(definition: Any) -> None:
     for number, node in enumerate(_all_nodes(definition)):
         seeds = [node.attr[name] for name in ("seed", "seed2") if name in node.attr]
         if len(seeds) == 2 and not any(seed.i for seed in seeds):
-            seeds[0].i, seeds[1].i = _SEED, number
+            seeds[0].i, seeds[1].i = DEFAULT_GRAPH_SEED, number
 
 
 def _all_nodes(definition: Any) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOpti
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError, RunError
-from workbench.experiments.program.program import Built, Program
+from workbench.experiments.program.program import DEFAULT_GRAPH_SEED, Built, Program
 from workbench.experiments.program.variant import LEARNING
 from workbench.experiments.worker.steps.traced_steps import settling_steps
 from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
@@ -24,8 +24,6 @@ from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
 if TYPE_CHECKING:
     from workbench.experiments.worker.steps.stubbed_steps import StubbedStep
 
-# TensorFlow's own for ops with a seed in a graph without one: those stay as they are.
-_GRAPH_SEED = 87654321
 # The last op of each.
 _FUSED_LOOKUPS = (
     "WorkbenchLocalLookUp",
@@ -168,9 +166,9 @@ def build_part(program: Program, part: str, optimizations: Optimizations) -> Bui
 
     v1 = tf.compat.v1
     # What the program gives no seed to begins alike in every process.
-    random.seed(_GRAPH_SEED)
-    np.random.seed(_GRAPH_SEED)
-    v1.set_random_seed(_GRAPH_SEED)
+    random.seed(DEFAULT_GRAPH_SEED)
+    np.random.seed(DEFAULT_GRAPH_SEED)
+    v1.set_random_seed(DEFAULT_GRAPH_SEED)
     with fused_embeddings(optimizations.fused_embeddings):
         built = _require_built(getattr(program, part)(optimizations), program, part)
     v1.train.get_or_create_global_step()
