@@ -56,11 +56,14 @@ def children() -> set[int]:
 
 @pytest.fixture(autouse=True)
 def leaves_no_process() -> Iterator[None]:
-    """Fails the test if a process is left that was not there before, but what forks children."""
+    """Fails the test if a process is left that was not there before.
+
+    What forks children is there before, and has a user to the end, so that no test starts its own.
+    """
     with warm_python():
         before = children()
-    yield
-    assert children() <= before
+        yield
+        assert children() <= before
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import sys
 import psutil
 import pytest
 
+from tests.builders.command_line import run_command
 from tests.builders.processes import hear_ctrl_c
 from workbench.core.trace.trace import load_trace
 from workbench.experiments.comparison.results import load_comparison
@@ -18,27 +19,22 @@ from workbench.experiments.worker.process import CANCELLED
 from workbench.models.data.taobao import generate_sequences
 
 
-def workbench(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "workbench", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=280,
-        env={**os.environ, **environment},
-    )
-
-
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
     """A comparison in the poorest locale, where a file beyond ASCII has a name that is no text."""
     home = tmp_path_factory.mktemp("clé")
     data = generate_sequences(home / "my_clicks.tsv", rows=1000, negatives=False)
     out = home / "results"
-    done = workbench(
-        *("compare", "din", "--toggle", "stage", "--data", data, "--out", out),
-        *("--batch-size", 64, "--budget", "1s", "--input-latency", "2"),
-        LC_ALL="C",
-        PYTHONUTF8="0",
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "workbench", "compare", "din", "--toggle", "stage"),
+            *("--data", data, "--out", out),
+            *("--batch-size", "64", "--budget", "1s", "--input-latency", "2"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"},
     )
     assert done.returncode == 0, done.stderr
     return out, done
@@ -87,14 +83,14 @@ def test_the_report_tells_what_measures_it_again(compared):
 def test_report_writes_the_same_page_again(compared, tmp_path):
     out, _ = compared
     again = tmp_path / "again.html"
-    done = workbench("report", out, "--out", again)
+    done = run_command("report", out, "--out", again)
     assert done.returncode == 0, done.stderr
     assert again.read_bytes() == (out / "report.html").read_bytes()
 
 
 def test_trace_writes_parquet_and_chrome_json(tmp_path):
     data = generate_sequences(tmp_path / "my_clicks.tsv", rows=500, negatives=False)
-    done = workbench(
+    done = run_command(
         *("trace", "din", "--toggle", "stage", "--data", data, "--batch-size", 32),
         *("--steps", 5, "--out", tmp_path / "t.parquet", "--chrome", tmp_path / "t.json"),
     )
@@ -106,7 +102,7 @@ def test_trace_writes_parquet_and_chrome_json(tmp_path):
 @pytest.mark.slow
 def test_predict_prints_every_setting_and_writes_a_page(tmp_path):
     data = generate_sequences(tmp_path / "my_clicks.tsv", rows=500, negatives=False)
-    done = workbench(
+    done = run_command(
         *("predict", "din", "--toggle", "stage", "--data", data, "--batch-size", 32),
         *("--steps", 5, "--out", tmp_path / "predicted.html"),
     )

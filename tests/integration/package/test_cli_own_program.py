@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
+from tests.builders.command_line import run_command
 from workbench.core.trace.trace import load_trace
 from workbench.experiments.comparison.results import load_comparison
 
@@ -52,19 +50,11 @@ def folder(tmp_path_factory):
     return home
 
 
-def workbench(folder, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "workbench", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=280,
-        cwd=folder,
-    )
-
-
 @pytest.fixture(scope="module")
 def compared(folder):
-    done = workbench(folder, "compare", "my_model.py:build", "--toggle", "stage", "--budget", "8s")
+    done = run_command(
+        *("compare", "my_model.py:build", "--toggle", "stage", "--budget", "1s"), cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     return done
 
@@ -78,15 +68,15 @@ def test_a_build_function_is_compared(folder, compared):
 
 
 def test_a_model_and_its_dataset_are_traced(folder):
-    done = workbench(
-        folder, "trace", "my_keras.py:model,dataset", "--steps", 3, "--out", "t.parquet"
+    done = run_command(
+        *("trace", "my_keras.py:model,dataset", "--steps", 3, "--out", "t.parquet"), cwd=folder
     )
     assert done.returncode == 0, done.stderr
     assert len(load_trace(folder / "t.parquet").steps()) == 3
 
 
 def test_an_error_in_the_file_comes_with_its_line(folder):
-    done = workbench(folder, "trace", "my_model.py:fails")
+    done = run_command("trace", "my_model.py:fails", cwd=folder)
     line = 1 + GRAPH.splitlines().index(next(x for x in GRAPH.splitlines() if "matmul" in x))
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
@@ -94,7 +84,7 @@ def test_an_error_in_the_file_comes_with_its_line(folder):
 
 
 def test_a_name_that_is_not_there_is_a_mistake_in_the_arguments(folder):
-    done = workbench(folder, "predict", "my_model.py:bild")
+    done = run_command("predict", "my_model.py:bild", cwd=folder)
     assert done.returncode == 2
     said = "workbench: error: my_model.py has no 'bild'; did you mean 'build'?"
     assert done.stderr.splitlines()[-1] == said

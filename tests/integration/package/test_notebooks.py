@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbclient
 import nbformat
 import pytest
+from jupyter_client.manager import KernelManager
 
 from tests.builders.notebooks import NOTEBOOKS, small_notebook, whole_notebook
 
@@ -25,11 +27,19 @@ def test_it_is_short_and_saved_without_outputs(path):
     nbformat.validate(notebook)
 
 
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[KernelManager]:
+    """One kernel for the notebooks in small, which differs from theirs in what is imported."""
+    manager = KernelManager(kernel_name="python3")
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
 @pytest.mark.timeout(300)
 @each_notebook
-def test_it_runs_with_little_data(path, tmp_path):
+def test_it_runs_with_little_data(path, tmp_path, kernel):
     notebook = small_notebook(path)
-    executed(notebook, tmp_path)
+    executed(notebook, tmp_path, kernel)
     assert_worth_saving(notebook)
 
 
@@ -42,13 +52,22 @@ def test_it_runs_as_it_stands(path, tmp_path):
     assert_worth_saving(notebook)
 
 
-def executed(notebook: nbformat.NotebookNode, home: Path) -> None:
+def executed(
+    notebook: nbformat.NotebookNode, home: Path, kernel: KernelManager | None = None
+) -> None:
+    """Runs a notebook in an empty folder, in a kernel of its own where none is given."""
     folder = home / "notebooks"
     folder.mkdir()
     (home / "data").mkdir()
-    nbclient.NotebookClient(
-        notebook, timeout=600, resources={"metadata": {"path": str(folder)}}
-    ).execute()
+    if kernel is None:
+        at = {"metadata": {"path": str(folder)}}
+        nbclient.NotebookClient(notebook, timeout=600, resources=at).execute()
+        return
+    begin = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(f"%reset -f\n%cd -q {folder}")]
+    )
+    for each in (begin, notebook):
+        nbclient.NotebookClient(each, timeout=600, km=kernel).execute()
 
 
 def assert_worth_saving(notebook: nbformat.NotebookNode) -> None:
