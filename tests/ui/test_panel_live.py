@@ -55,6 +55,13 @@ import workbench as wb
 panel = wb.Workbench(wb.load_session({folder!r}))
 panel"""
 
+# tab, button, and what gives the same figure in a cell
+CHARTS = (
+    ("throughput", "Blocks in the order they ran", 'panel.runs[1].comparison.plot("blocks")'),
+    ("memory", "Memory over a step", "wb.memory(panel.runs[1].measured.trace).plot()"),
+    ("what_if", "Predicted gains", "panel.predictions.plot()"),
+)
+
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("tensorflow") is None, reason="the runs train with TensorFlow"
 )
@@ -165,6 +172,21 @@ def test_a_setting_runs_while_the_kernel_is_free(live: Live) -> None:
         assert show_tab(panel, key).inner_text().strip()
     show_tab(panel, "throughput")
     assert live.lab.own_errors() == []
+
+
+@pytest.mark.timeout(RUN_SECONDS * 2)
+def test_charts_of_a_tab_are_plotly_figures_of_the_kernel(ran: Live) -> None:
+    for key, title, code in CHARTS:
+        pane = show_tab(ran.panel, key)
+        button = pane.get_by_role("button", name=title)
+        button.click()
+        pane.locator(".wbp-figure .main-svg").first.wait_for(timeout=30_000)
+        assert pane.locator(".wbp-figure .modebar-btn").count() > 1
+        assert pane.locator(".wbp-charts + div code").inner_text() == code
+        button.click()
+        assert pane.locator(".wbp-figure").count() == 0
+    show_tab(ran.panel, "throughput")
+    assert ran.lab.own_errors() == []
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from IPython.display import display
 
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
@@ -18,6 +21,39 @@ from workbench.viz.style import assets
 MOST_BYTES = 280_000
 _SHARES = (2, 4, 8, 16)
 NOTHING_RAN = "Nothing has run. Run measures the setting of the toggles."
+# Seconds without a change until it is drawn anew.
+_DRAW_AFTER_S = 1.0
+
+
+class DisplayedStill:
+    """The picture of a panel beside it in the notebook, which follows its state."""
+
+    def __init__(self, bundle: Callable[[], dict[str, str]]) -> None:
+        """Nothing is displayed yet.
+
+        Args:
+          bundle: draws it: by MIME type.
+        """
+        self._bundle = bundle
+        self._handle: Any = None
+        self._timer: threading.Timer | None = None
+
+    def display(self) -> None:
+        """Puts it below the cell that runs."""
+        self._handle = display(self._bundle(), raw=True, display_id=True)
+
+    def draw_soon(self) -> None:
+        """Draws it anew where it was displayed, on a thread: with every tab it takes seconds."""
+        if self._handle is None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(_DRAW_AFTER_S, self._draw)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _draw(self) -> None:
+        self._handle.update(self._bundle(), raw=True)
 
 
 def panel_still(

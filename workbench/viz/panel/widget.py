@@ -26,6 +26,7 @@ from workbench.experiments.session.session import Session
 from workbench.viz.boundary.html import packed
 from workbench.viz.panel.contents import CAPTURED_STEPS, THROUGHPUT, Content, Contents
 from workbench.viz.panel.drawn_boundaries import DrawnBoundaries
+from workbench.viz.panel.figures import figure_answer, figures_of
 from workbench.viz.panel.job_view import NOTHING, failed, running
 from workbench.viz.panel.program_of import program_of
 from workbench.viz.panel.report import report_name, session_report_html
@@ -40,7 +41,7 @@ from workbench.viz.panel.settings.setting import (
     setting_of,
 )
 from workbench.viz.panel.state import run_list, state_of
-from workbench.viz.panel.still import panel_still
+from workbench.viz.panel.still import DisplayedStill, panel_still
 from workbench.viz.panel.view import TABS_OF_PANEL, panel_view
 from workbench.viz.style import assets, format, still
 
@@ -126,8 +127,7 @@ class Workbench(anywidget.AnyWidget):
         self._contents = Contents(self.session)
         self._job: Job[Any] | None = None
         self._boundaries = DrawnBoundaries()
-        self._still: Any = None
-        self._drawing: threading.Timer | None = None
+        self._still = DisplayedStill(self._still_bundle)
         self._saying = threading.RLock()
         self._esm, self._css = assets.panel_script(), assets.panel_style()
         super().__init__(
@@ -138,7 +138,7 @@ class Workbench(anywidget.AnyWidget):
         )
         self.on_msg(self._asked)
         self.observe(self._changed, list(_FIELDS))
-        self.observe(lambda _: self._draw_still(), ["shown", "base"])
+        self.observe(lambda _: self._still.draw_soon(), ["shown", "base"])
         self._list_runs()
         self.status = _READY if self.session.program else _LOADED
         self._say()
@@ -292,7 +292,7 @@ class Workbench(anywidget.AnyWidget):
         self.status = shown.words or _READY
         self._say()
         self._say_all()
-        self._draw_still()
+        self._still.draw_soon()
 
     def _regroup(self) -> None:
         """Refuses what the program's graphs, which a run has built, have no use for."""
@@ -341,9 +341,17 @@ class Workbench(anywidget.AnyWidget):
     def _show(self, message: dict[str, Any]) -> None:
         """Sends what a tab shows."""
         run, base = (self._run_numbered(int(message[name])) for name in ("run", "base"))
-        content = self._contents.of(run, base, str(message["tab"]))
+        tab = str(message["tab"])
+        content = self._contents.of(run, base, tab)
         answer = {"kind": "content", "id": message["id"], "run": run.number}
+        answer["figures"] = figures_of(self.session, run, tab)
         self.send(*self._sent(answer, run, content))
+
+    def _figure(self, message: dict[str, Any]) -> None:
+        """Sends a figure of a tab."""
+        run = self._run_numbered(int(message["run"]))
+        answer, script = figure_answer(self.session, run, message)
+        self.send({"kind": "figure", "id": message["id"], **answer}, script)
 
     def _sent(
         self, answer: dict[str, Any], run: Run, content: Content
@@ -390,19 +398,6 @@ class Workbench(anywidget.AnyWidget):
             for name in names:
                 setattr(self, name, getattr(setting, name))
 
-    def _draw_still(self) -> None:
-        """Draws the kept picture anew, soon, on a thread: it has every tab, which takes seconds."""
-        if self._still is None:
-            return
-        if self._drawing is not None:
-            self._drawing.cancel()
-        self._drawing = threading.Timer(_DRAW_AFTER_S, self._draw_still_now)
-        self._drawing.daemon = True
-        self._drawing.start()
-
-    def _draw_still_now(self) -> None:
-        self._still.update(self._still_bundle(), raw=True)
-
     def _still_bundle(self) -> dict[str, str]:
         numbers = (self.shown, self.base)
         run, base = (self._run_numbered(each) if each else None for each in numbers)
@@ -424,20 +419,19 @@ class Workbench(anywidget.AnyWidget):
 
     def _ipython_display_(self) -> None:
         self._say()  # The notebook may have a variable for it by now.
-        self._still = display(self._still_bundle(), raw=True, display_id=True)
+        self._still.display()
         made = self._repr_mimebundle_()
         data, metadata = made if isinstance(made, tuple) else (made, {})
         display(data, metadata=metadata, raw=True)
 
 
-# Seconds without a change until the kept picture is drawn anew.
-_DRAW_AFTER_S = 1.0
 _READY = "Ready. The kernel is free."
 _LOADED = "These runs were loaded; give the program to run more."
 _ACTS: dict[str, Callable[[Workbench, dict[str, Any]], Any]] = {
     "run": lambda panel, _: panel.run(),
     "cancel": lambda panel, _: panel.cancel(),
     "content": Workbench._show,
+    "figure": Workbench._figure,
     "cut": Workbench._cut,
     "moved": Workbench._moved,
     "toggle": Workbench._toggle,

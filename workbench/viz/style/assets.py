@@ -86,6 +86,7 @@ PANEL_PARTS = tuple(
             *LINKING_PARTS,
             "panel/setting.js",
             "panel/toggles.js",
+            "panel/figures.js",
             "panel/panes.js",
             "panel/mount.js",
             "panel/embed.js",

@@ -14,6 +14,7 @@ from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.core.what_if import what_if
 from workbench.errors import OptionError, RunError
 from workbench.experiments.session import session as engine
+from workbench.viz.panel import still
 from workbench.viz.panel import widget as module
 from workbench.viz.panel.contents import TABS
 from workbench.viz.panel.widget import Workbench
@@ -243,7 +244,8 @@ def test_a_panel_and_its_kept_picture_are_two_outputs(panel, monkeypatch):
         shown.append(data)
         return Handle() if options.get("display_id") else None
 
-    monkeypatch.setattr(module, "display", display)
+    for each in (module, still):
+        monkeypatch.setattr(each, "display", display)
     panel._ipython_display_()
     kept, live = shown
     assert kept.keys() == {"text/html", "text/plain"}

@@ -73,7 +73,7 @@ export function hostOfModel(model, signal) {
     state.status = words;
     host.tell(["status"]);
   };
-  host.content = (tab) =>
+  const ask = (kind, tab, rest) =>
     new Promise((resolve, reject) => {
       if (!host.live) {
         reject(new Error(NOT_FETCHED));
@@ -81,7 +81,7 @@ export function hostOfModel(model, signal) {
       }
       const id = ++question;
       waiting.set(id, { resolve, reject });
-      model.send({ kind: "content", id, tab, run: state.shown, base: state.base });
+      model.send({ kind, id, tab, run: state.shown, base: state.base, ...rest });
       const late = () => {
         if (waiting.has(id) && host.live) tellStatus(ANSWERS_LATE);
       };
@@ -91,6 +91,8 @@ export function hostOfModel(model, signal) {
         waiting.delete(id);
       });
     });
+  host.content = (tab) => ask("content", tab);
+  host.figure = (tab, wish) => ask("figure", tab, wish);
   // one question about a cut at a time, then the newest: a drag asks faster than a kernel answers
   host.cuts = (run) => {
     let asked = null;
@@ -119,7 +121,7 @@ export function hostOfModel(model, signal) {
     };
   };
   const onMessage = (message, buffers) => {
-    if (message.kind === "content" && waiting.has(message.id)) {
+    if (["content", "figure"].includes(message.kind) && waiting.has(message.id)) {
       const { resolve } = waiting.get(message.id);
       waiting.delete(message.id);
       if (state.status === ANSWERS_LATE) tellStatus(model.get("status"));

@@ -41,7 +41,7 @@ function paneElement(host, key, title, holder, stacked) {
 }
 
 // Fills a pane with a content; returns what can be selected in it, and ends with the signal.
-async function fillPane(holder, content, links, host, signal) {
+async function fillPane(holder, key, content, links, host, signal) {
   const root = element("div", {});
   holder.replaceChildren(root);
   if (content.timeline) {
@@ -75,6 +75,7 @@ async function fillPane(holder, content, links, host, signal) {
     root.querySelector(".wbr-legend").after(element("p", { class: "wbp-few" }, words));
   }
   if (host.live) root.querySelectorAll("[data-toggle], [data-capture]").forEach(makeButton);
+  if (content.figures?.length) root.append(figuresElement(host, key, content.figures, signal));
   return { select: (name) => markNode(root, name), table: (name) => markTable(root, name) };
 }
 
@@ -124,7 +125,7 @@ export function panesElement(host, links, stacked, signal) {
       const content = await host.content(key);
       clearTimeout(timer);
       if (life.signal.aborted) return;
-      each.selectable = await fillPane(each.holder, content, linksOf(key), host, life.signal);
+      each.selectable = await fillPane(each.holder, key, content, linksOf(key), host, life.signal);
       mark(each);
     } catch (error) {
       clearTimeout(timer);
