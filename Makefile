@@ -14,7 +14,7 @@ WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-search bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline bench-panel soak soak-exit soak-keras vitest clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-search bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -163,6 +163,9 @@ bench-trace: $(NATIVE) ## Traced over untraced steps of six models; tracers; a t
 
 bench-timeline: $(NATIVE) ## Open and zoom a million events in headless Chromium
 	@$(BIN)/python -m tests.bench.bench_timeline
+
+bench-memory: $(NATIVE) ## Steps with memory as glibc keeps it, and with wb.keep_freed_memory(); page faults
+	@$(BIN)/python -m tests.bench.bench_freed_memory
 
 bench-panel: $(NATIVE) ## Open a panel over a million events and zoom in headless Chromium
 	@$(BIN)/python -m tests.bench.bench_panel

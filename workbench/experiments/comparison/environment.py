@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.experiments.worker.wire.messages import Opened
+from workbench.freed_memory import has_own_settings
 
 
 def environment(opened: Opened) -> dict[str, Any]:
@@ -17,6 +18,7 @@ def environment(opened: Opened) -> dict[str, Any]:
         **machine(),
         "inter_op_threads": opened.inter_op_threads or "one per core",
         "intra_op_threads": opened.intra_op_threads or "one per core",
+        "freed memory": "as MALLOC_… says" if has_own_settings() else "kept in the process",
         "tf.data inject_prefetch": opened.inject_prefetch,
         "tf.data prefetch of its own": "yes" if opened.own_prefetch else "no",
     }

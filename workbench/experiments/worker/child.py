@@ -45,6 +45,7 @@ from workbench.experiments.worker.wire.messages import (
     Stop,
     TraceSteps,
 )
+from workbench.freed_memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from workbench.core.trace.trace import Trace
@@ -168,6 +169,8 @@ def main(descriptor: int) -> None:
 
 
 def _started(command: Start) -> _Sessions:
+    # Else how fast a variant is depends on which process it got.
+    keep_freed_memory()
     import_tensorflow()
     look_for_devices()
     linecache.cache.update(command.cells)
