@@ -27,6 +27,8 @@ class UntracedSteps:
       step_ns: mean time from the begin of one step to the begin of the next, in ns.
       cpu_ns: mean CPU time of the process in that time, in ns; None where it is not known.
       run_ns: median time from the begin of a step to its end, in ns; None where it is not known.
+      page_faults: mean number of pages a step that the kernel has to hand out, minor faults; None
+        where it is not known.
       while_traced: whether the steps counted are the traced ones, which a recording executor
         hardly lengthens.
     """
@@ -35,6 +37,7 @@ class UntracedSteps:
     step_ns: int | None = None
     cpu_ns: int | None = None
     run_ns: int | None = None
+    page_faults: int | None = None
     while_traced: bool = False
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -19,8 +20,10 @@ UNSTAGED = [("next", "IteratorGetNext", 10.0), ("dense", "MatMul", 5.0)]
 
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.wall, self.cpu = 0, 0
+        self.wall, self.cpu, self.faults = 0, 0, 0
         monkeypatch.setattr(cpu_time.time, "perf_counter_ns", lambda: self.wall)
+        usage = lambda _: types.SimpleNamespace(ru_minflt=self.faults)  # noqa: E731
+        monkeypatch.setattr(cpu_time.resource, "getrusage", usage)
         monkeypatch.setattr(cpu_time.time, "process_time_ns", lambda: self.cpu)
 
     def steps(self, clock: StepClock, count: int, wall: int = 100, cpu: int = 150) -> None:
@@ -28,12 +31,13 @@ class Clock:
             clock.begin()
             self.wall += wall
             self.cpu += cpu
+            self.faults += 7
 
 
 def test_the_time_of_untraced_steps(monkeypatch: pytest.MonkeyPatch):
     time, clock = Clock(monkeypatch), StepClock()
     time.steps(clock, 11)
-    assert clock.untraced() == UntracedSteps(steps=10, step_ns=100, cpu_ns=150)
+    assert clock.untraced() == UntracedSteps(steps=10, step_ns=100, cpu_ns=150, page_faults=7)
 
 
 def test_pauses_and_traced_steps_do_not_count(monkeypatch: pytest.MonkeyPatch):
@@ -45,14 +49,14 @@ def test_pauses_and_traced_steps_do_not_count(monkeypatch: pytest.MonkeyPatch):
     clock.interrupt()
     time.wall += 130  # traced, and slower
     time.steps(clock, 2)
-    assert clock.untraced() == UntracedSteps(steps=11, step_ns=100, cpu_ns=150)
+    assert clock.untraced() == UntracedSteps(steps=11, step_ns=100, cpu_ns=150, page_faults=7)
 
 
 def test_only_the_latest_steps_count(monkeypatch: pytest.MonkeyPatch):
     time, clock = Clock(monkeypatch), StepClock()
     time.steps(clock, 50, wall=140)
     time.steps(clock, 70, wall=100)
-    assert clock.untraced() == UntracedSteps(steps=63, step_ns=100, cpu_ns=150)
+    assert clock.untraced() == UntracedSteps(steps=63, step_ns=100, cpu_ns=150, page_faults=7)
 
 
 def test_the_time_of_a_step_is_the_median_from_its_begin_to_its_end(

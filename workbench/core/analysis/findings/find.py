@@ -12,6 +12,7 @@ from workbench.core.analysis.findings.cores import lone_op, oversubscribed, too_
 from workbench.core.analysis.findings.finding import Claim, Finding, Findings, Verdict
 from workbench.core.analysis.findings.front import batch_only, front_on_compute_side
 from workbench.core.analysis.findings.lookups import many_small_ops
+from workbench.core.analysis.findings.memory_pages import new_pages
 from workbench.core.analysis.findings.scheduling import busy_threads, order_of_ready_ops, small_ops
 from workbench.core.analysis.findings.step_account import StepAccount, step_account
 from workbench.core.analysis.findings.tables import copied_tables, dense_gradients
@@ -30,6 +31,7 @@ _KINDS: tuple[Callable[[StepAccount], Claim | None], ...] = (
     lone_op,
     oversubscribed,
     too_few_cores,
+    new_pages,
     client_time,
 )
 # What costs less of a step drowns in the noise of a measurement.

@@ -90,6 +90,23 @@ class TestCores:
             "calls and returns of steps take 0 ms more than they usually do."
         )
 
+    def test_pages_that_the_kernel_hands_out_in_every_step(self):
+        ops = (("a", "MatMul", 0, 0, 0, 80), ("b", "MatMul", 0, 80, 80, 100))
+        steps = UntracedSteps(steps=10, step_ns=100 * US, cpu_ns=100 * US, page_faults=25)
+        found = of(step_trace(ops, chain("a", "b"), step_us=100, untraced=steps), "new_pages")
+        assert found.cost_ns == found.gain_ns == 50 * US
+        assert found.mend.startswith("Call `wb.keep_freed_memory()` once")
+        assert plain(found.evidence).startswith(
+            "A step without the tracer has 25 page faults, about 50 µs of CPU time: "
+        )
+
+    @pytest.mark.parametrize("faults", [None, 0])
+    def test_without_page_faults_nothing_is_said_of_them(self, faults: int | None):
+        steps = UntracedSteps(steps=10, step_ns=100 * US, cpu_ns=100 * US, page_faults=faults)
+        ops = (("a", "MatMul", 0, 0, 0, 80), ("b", "MatMul", 0, 80, 80, 100))
+        trace = step_trace(ops, chain("a", "b"), step_us=100, untraced=steps)
+        assert "new_pages" not in keys(trace)
+
     @pytest.mark.parametrize("known", [untraced(90), None, UntracedSteps()])
     def test_it_needs_a_cpu_time_that_is_clearly_less(self, known: UntracedSteps | None):
         ops = (("a", "MatMul", 0, 0, 0, 100),)
