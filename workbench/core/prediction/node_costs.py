@@ -40,6 +40,7 @@ class Costs:
       packs: the machine keeps a process that mostly waits on few cores.
       runs: float64 [nodes], how often each runs in a step; None where it is not known.
       dispatch: how the executor hands nodes to threads.
+      between_ns: from one op of a thread to the next; part of the span of each node.
       wake_ns: until a thread that rests takes up a node.
       unevenness: how much longer steps take whose ops vary from step to step than one of their
         means: threads that share a step wait for the longer of two ops more often.
@@ -62,6 +63,7 @@ class Costs:
     packs: bool = False
     runs: np.ndarray | None = None
     dispatch: Dispatch = NORMAL
+    between_ns: float = NORMAL.op_ns
     wake_ns: float = 0.0
     unevenness: float = 1.0
     scale: float = 1.0

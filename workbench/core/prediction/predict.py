@@ -56,6 +56,7 @@ def node_costs(trace: Trace, view: GraphView, dispatch: Dispatch = NORMAL) -> Co
     op_ns = dispatch.op_ns if between_ns is None else between_ns
     costs = Costs(
         span_ns=wall_ns + op_ns * runs / lanes,
+        between_ns=op_ns,
         wake_ns=seen.handling.wake_ns or 0.0,
         lanes=lanes,
         inputs={each.node: input_cost(each, view, used, untraced.step_ns) for each in seen.inputs},

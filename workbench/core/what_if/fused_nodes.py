@@ -16,7 +16,7 @@ _OF_TABLE = "WorkbenchRowsApply"
 
 def fused_ns(
     view: GraphView, costs: FusedCosts, ids: Mapping[str, IdStatistics]
-) -> tuple[dict[int, float], set[str]]:
+) -> tuple[dict[int, float], set[str], set[str]]:
     """What the ops of fused lookups take in a step.
 
     Args:
@@ -25,19 +25,23 @@ def fused_ns(
       ids: what each table is asked for, by its name.
 
     Returns:
-      ns by number of the node; and the names of tables of which the ids or the size are not known.
+      ns by number of the node; the names of tables of which the ids or the size are not known; and
+      the types of ops whose costs are not.
     """
     tables = {table.name: table for table in find_tables(view)}
     found: dict[int, float] = {}
     unknown: set[str] = set()
+    unmeasured: set[str] = set()
     for node, name in _table_of(view, tables).items():
         load = _load(tables[name], ids.get(name), kind_of(view.ops[node]))
         ns = costs.ns(view.ops[node], load) if load else None
         if load is None:
             unknown.add(name)
-        elif ns is not None:
+        elif ns is None:
+            unmeasured.add(view.ops[node])
+        else:
             found[node] = ns
-    return found, unknown
+    return found, unknown, unmeasured
 
 
 def _load(table: EmbeddingTable, ids: IdStatistics | None, kind: str) -> LookupLoad | None:

@@ -32,7 +32,7 @@ def costs_in(
     span_ns = np.where(known, costs.span_ns[place], 0.0)
     runs = np.where(known, costs.runs[place], 0.0) if costs.runs is not None else None
     for node, ns in added_ns.items():
-        span_ns[node] = ns + costs.dispatch.op_ns
+        span_ns[node] = ns + costs.between_ns
         if runs is not None:
             runs[node] = 1.0
     splits = np.where(known, costs.splits[place], False) if costs.splits is not None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import platform
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench._native import library_path
 from workbench.atomic_file import make_directory, replacing
 from workbench.core.options import Optimizations
 from workbench.core.trace.trace import Trace
@@ -77,9 +79,10 @@ def _kept(path: Path) -> FusedCosts | None:
 
 
 def _path() -> Path:
-    """One file for each kind of machine, version of TensorFlow and of this library."""
+    """One file for each kind of machine, version of TensorFlow and build of this library."""
     facts = machine()
-    known = "-".join(str(facts.get(key, "")) for key in ("cpu", "tensorflow", "workbench"))
+    build = hashlib.sha256(library_path().read_bytes()).hexdigest()[:8]
+    known = "-".join([*(str(facts.get(key, "")) for key in ("cpu", "tensorflow")), build])
     name = "".join(c if c.isalnum() or c in "-." else "_" for c in known)
     return user_cache() / f"fused-costs-{name or platform.machine()}.json"
 

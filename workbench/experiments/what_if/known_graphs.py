@@ -121,11 +121,14 @@ def _with_costs(
     known: KnownGraph, costs: FusedCosts, ids: Mapping[str, IdStatistics]
 ) -> KnownGraph:
     assert known.boundary is not None
-    added_ns, unknown = fused_ns(known.boundary.view, costs, ids)
+    added_ns, unknown, unmeasured = fused_ns(known.boundary.view, costs, ids)
     if unknown:
         named = ", ".join(sorted(unknown)[:3])
         return KnownGraph(
             problem=f"how many ids the lookups of {named} have, or the size of the table, is not "
             "known, which say what a fused lookup takes"
         )
+    if unmeasured:
+        named = ", ".join(sorted(unmeasured)[:3])
+        return KnownGraph(problem=f"what {named} takes on this machine is not measured")
     return dataclasses.replace(known, added_ns=added_ns)

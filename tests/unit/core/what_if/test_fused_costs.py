@@ -91,8 +91,8 @@ def fused_graph() -> GraphView:
 
 def test_each_op_of_a_fused_lookup_costs_what_its_table_is_asked_for():
     view = fused_graph()
-    found, unknown = fused_ns(view, COSTS, {"table": ids(100)})
-    assert unknown == set()
+    found, unknown, unmeasured = fused_ns(view, COSTS, {"table": ids(100)})
+    assert unknown == unmeasured == set()
     assert {view.names[node].rpartition("/")[2]: ns for node, ns in found.items()} == {
         "pre": 100.0,
         "fused_embedding_lookup": 1600.0,
@@ -104,5 +104,12 @@ def test_each_op_of_a_fused_lookup_costs_what_its_table_is_asked_for():
 @pytest.mark.parametrize("known", [{}, {"table": ids(0.0, None)}])
 def test_a_table_whose_ids_are_not_known_is_named(known: dict[str, IdStatistics]):
     view = fused_graph()
-    found, unknown = fused_ns(view, COSTS, known)
-    assert (found, unknown) == ({}, {"table"})
+    assert fused_ns(view, COSTS, known) == ({}, {"table"}, set())
+
+
+def test_an_op_whose_cost_was_not_measured_is_named():
+    weights = {op: each for op, each in COSTS.weights.items() if op != "WorkbenchLocalLookUp"}
+    _, unknown, unmeasured = fused_ns(
+        fused_graph(), FusedCosts(weights=weights, error=0.0), {"table": ids(100)}
+    )
+    assert (unknown, unmeasured) == (set(), {"WorkbenchLocalLookUp"})
