@@ -3,6 +3,7 @@
 Each run generates others; `WORKBENCH_FUZZ_EXAMPLES` sets how many (`make test-slow`: 400).
 """
 
+import gc
 import os
 
 from hypothesis import settings
@@ -10,3 +11,9 @@ from hypothesis import settings
 EXAMPLES = int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "25"))
 settings.register_profile("unit", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("unit")
+
+
+def pytest_collection_finish() -> None:
+    """Spares the collector what is there before the first test."""
+    gc.collect()
+    gc.freeze()
