@@ -57,8 +57,8 @@ panel"""
 
 # tab, button, and what gives the same figure in a cell
 CHARTS = (
-    ("throughput", "Blocks in the order they ran", 'panel.runs[1].comparison.plot("blocks")'),
-    ("memory", "Memory over a step", "wb.memory(panel.runs[1].measured.trace).plot()"),
+    ("throughput", "Blocks in the order they ran", 'panel.runs[{}].comparison.plot("blocks")'),
+    ("memory", "Memory over a step", "wb.memory(panel.runs[{}].measured.trace).plot()"),
     ("what_if", "Predicted gains", "panel.predictions.plot()"),
 )
 
@@ -176,13 +176,14 @@ def test_a_setting_runs_while_the_kernel_is_free(live: Live) -> None:
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
 def test_charts_of_a_tab_are_plotly_figures_of_the_kernel(ran: Live) -> None:
+    place = int(ran.panel.locator(".wbp-context select").input_value()) - 1
     for key, title, code in CHARTS:
         pane = show_tab(ran.panel, key)
         button = pane.get_by_role("button", name=title)
         button.click()
         pane.locator(".wbp-figure .main-svg").first.wait_for(timeout=30_000)
         assert pane.locator(".wbp-figure .modebar-btn").count() > 1
-        assert pane.locator(".wbp-charts + div code").inner_text() == code
+        assert pane.locator(".wbp-charts + div code").inner_text() == code.format(place)
         button.click()
         assert pane.locator(".wbp-figure").count() == 0
     show_tab(ran.panel, "throughput")
