@@ -10,6 +10,8 @@ from workbench.experiments.comparison.results import Comparison, Ratio
 from workbench.viz.style import format
 
 _MOST_TICKS = 4
+# Letters of a tick's words that stand beside those of the next one.
+_SHORT_TICK = 3
 # height of a line of words in the chart of blocks, as a fraction of its axis
 _LINE = 0.12
 
@@ -53,6 +55,15 @@ def ticks_to(most: float) -> list[float]:
         if most / step <= _MOST_TICKS:
             break
     return [n * step for n in range(math.ceil(most / step - 1e-9) + 1)]
+
+
+def labeled_ticks(ticks: Sequence[float]) -> tuple[tuple[float, str], ...]:
+    """(fraction of the axis, words) of ticks from 0 on; "" where words would meet the next ones."""
+    texts, last = [f"{value:g}" for value in ticks], len(ticks) - 1
+    if max(map(len, texts)) > _SHORT_TICK and last > 1:
+        every = last if last % 2 else 2
+        texts = [text if place % every == 0 else "" for place, text in enumerate(texts)]
+    return tuple((value / ticks[-1], text) for value, text in zip(ticks, texts, strict=True))
 
 
 def predicted_rate(comparison: Comparison, ratio: Ratio | None) -> float | None:

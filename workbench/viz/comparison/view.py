@@ -20,6 +20,7 @@ from workbench.viz.comparison.answer import Pieces, answer, best_ratio
 from workbench.viz.comparison.chart import (
     Series,
     half_width,
+    labeled_ticks,
     predicted_rate,
     series_of,
     shown_label,
@@ -138,7 +139,7 @@ def compare_view(comparison: Comparison) -> CompareView:
         sentence=first.sentence,
         next_step=first.next_step,
         rows=rows,
-        ticks=tuple((value / axis, f"{value:g}") for value in ticks),
+        ticks=labeled_ticks(ticks),
         caption=_caption(comparison),
         limits=tuple(
             Limit(

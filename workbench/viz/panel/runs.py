@@ -12,6 +12,7 @@ from workbench.viz.comparison.answer import Pieces
 from workbench.viz.comparison.chart import (
     Series,
     half_width,
+    labeled_ticks,
     series_of,
     shown_label,
     ticks_to,
@@ -97,7 +98,7 @@ def runs_view(session: Session, shown: Run, base: Run) -> RunsView:
     return RunsView(
         sentence=_sentence(shown, base, ratio),
         rows=rows,
-        ticks=tuple((value / ticks[-1], f"{value:g}") for value in ticks),
+        ticks=labeled_ticks(ticks),
         caption=_caption(shown),
         receipt=receipt(shown.checks),
         series=series_of(shown.comparison, shown.comparison.ratio_of(shown.variant), ticks[-1]),
