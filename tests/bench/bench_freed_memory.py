@@ -27,7 +27,7 @@ from workbench.experiments.measurement.statistics import ratio_interval
 from workbench.experiments.program.program import Program
 from workbench.experiments.worker.process import Worker, started_workers
 from workbench.experiments.worker.wire.messages import Open, RunBlock
-from workbench.viz.style import format
+from workbench.number_words import decimal
 
 # glibc's own number, so that it changes nothing but that memory is left as it is.
 _AS_IT_IS = {"MALLOC_ARENA_TEST": "8"}
@@ -62,13 +62,13 @@ def row(model: str, program: Program, processes: int, rounds: int) -> str:
         workers = [*stock, *kept]
         steps = _steps_of_a_block(workers)
         times = np.zeros((len(workers), rounds))
-        faults = [_faults(each) for each in workers]
+        before = [_faults(each) for each in workers]
         for number in range(rounds):
             order = range(len(workers)) if number % 2 else reversed(range(len(workers)))
             for place in order:
                 times[place, number] = _block_ms(workers[place], steps)
         done = steps * rounds
-        faults = [(_faults(w) - before) / done for w, before in zip(workers, faults, strict=True)]
+        faults = [(_faults(w) - had) / done for w, had in zip(workers, before, strict=True)]
     cells = []
     for part in (slice(0, processes), slice(processes, None)):
         medians, own = np.median(times[part], axis=1), faults[part]
@@ -102,7 +102,7 @@ def _faults(worker: Worker) -> int:
 
 
 def _range(values: Sequence[float] | np.ndarray, decimals: int) -> str:
-    low, high = (format.decimal(float(each), decimals) for each in (min(values), max(values)))
+    low, high = (decimal(float(each), decimals) for each in (min(values), max(values)))
     return low if low == high else f"{low}–{high}"
 
 
