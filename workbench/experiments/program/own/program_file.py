@@ -87,10 +87,20 @@ def find_program(place: ProgramPlace) -> FoundProgram:
 
 
 @dataclasses.dataclass(frozen=True)
-class BuildAt:
-    """A part of a graph's program: what `Program.build` and its like are."""
+class _At:
+    """What a file has; the file runs where this arrives, while no graph is being built."""
 
     place: ProgramPlace
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        _loaded(self.place)
+
+
+@dataclasses.dataclass(frozen=True)
+class BuildAt(_At):
+    """A part of a graph's program: what `Program.build` and its like are."""
+
     part: str
 
     def __call__(self, optimizations: Optimizations) -> Built:
@@ -100,35 +110,22 @@ class BuildAt:
         )
         return built
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        _arrive(self, state)
-
 
 @dataclasses.dataclass(frozen=True)
-class MakeAt:
+class MakeAt(_At):
     """What `FunctionProgram.make` is."""
-
-    place: ProgramPlace
 
     def __call__(self) -> Any:
         return _make(self.place)()
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        _arrive(self, state)
-
 
 @dataclasses.dataclass(frozen=True)
-class SizedMakeAt:
+class SizedMakeAt(_At):
     """The same, where the size of a batch can be chosen."""
-
-    place: ProgramPlace
 
     def __call__(self, batch_size: int | None = None) -> Any:
         make = _make(self.place)
         return make() if batch_size is None else make(batch_size=batch_size)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        _arrive(self, state)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,12 +137,6 @@ class MakeObjectsAt:
     def __call__(self) -> Any:
         module = _run(self.place)
         return tuple(_named(module, name, self.place) for name in self.place.names)
-
-
-def _arrive(value: Any, state: dict[str, Any]) -> None:
-    """Arrives in a child process: the file is run now, while no graph is being built."""
-    vars(value).update(state)
-    _loaded(value.place)
 
 
 def _value(place: ProgramPlace) -> Any:
