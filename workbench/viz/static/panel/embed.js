@@ -73,7 +73,7 @@ export function hostOfModel(model, signal) {
     state.status = words;
     host.tell(["status"]);
   };
-  const ask = (kind, tab, rest) =>
+  const request = (kind, tab, rest) =>
     new Promise((resolve, reject) => {
       if (!host.live) {
         reject(new Error(NOT_FETCHED));
@@ -91,8 +91,8 @@ export function hostOfModel(model, signal) {
         waiting.delete(id);
       });
     });
-  host.content = (tab) => ask("content", tab);
-  host.figure = (tab, wish) => ask("figure", tab, wish);
+  host.content = (tab) => request("content", tab);
+  host.figure = (tab, wish) => request("figure", tab, wish);
   // one question about a cut at a time, then the newest: a drag asks faster than a kernel answers
   host.cuts = (run) => {
     let asked = null;

@@ -15,8 +15,8 @@ async function askFigure(host, key, name) {
   const theme = prefersDark() ? "dark" : "light";
   const answer = await host.figure(key, { name, theme, script: !globalThis[PLOTLY] });
   if (answer.error) throw new Error(answer.error);
-  if (answer.data) globalThis[PLOTLY] = moduleOf(answer.data);
-  return { ...answer, plotly: await globalThis[PLOTLY] };
+  if (answer.data) globalThis[PLOTLY] = await moduleOf(answer.data);
+  return { ...answer, plotly: globalThis[PLOTLY] };
 }
 
 async function drawFigure(holder, { plotly, figure, config, code }, signal) {
