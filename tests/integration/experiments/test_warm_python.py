@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -40,6 +41,16 @@ def leaves(code: str, pipe: int) -> None:
     """Ends with an exit code after a word through a pipe."""
     os.write(pipe, b"word")
     os._exit(int(code))
+
+
+def converts(where: str) -> None:
+    """Has AutoGraph convert a function and writes a file of its own; ends without Python's exit."""
+    import tensorflow as tf
+
+    tf.function(lambda x: x + 1 if x > 0 else x).get_concrete_function(tf.TensorSpec([]))
+    kept = Path(tempfile.mkstemp()[1])
+    Path(where).write_text(f"{kept}\n{len(list(kept.parent.glob('*.py')))}")
+    os._exit(0)
 
 
 def sleeps() -> None:
@@ -109,6 +120,20 @@ def test_what_goes_with_its_process_is_dead():
     warm.close()  # while it still imports
     assert asked.wait(10) == -signal.SIGKILL and not asked.pid and not warm.usable
     assert warm.fork(f"{HERE}:sleeps").wait(10) == -signal.SIGKILL
+
+
+def test_generated_code_of_children_goes_with_it_and_files_of_users_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    warm, told = WarmPython(), tmp_path / "told"
+    assert warm.fork(f"{HERE}:converts", [str(told)]).wait(60) == 0
+    kept, generated = told.read_text().split()
+    assert int(generated) > 0 and not list(tmp_path.glob("__autograph*"))
+    warm.close()
+    assert {str(each) for each in tmp_path.rglob("*") if each.is_file()} == {kept, str(told)}
+    warm = WarmPython()
+    (folder,) = set(tmp_path.iterdir()) - {told, Path(kept).parent}
+    warm.close()
+    assert not folder.exists()
 
 
 def test_variables_that_tensorflow_reads_need_a_new_one(warm, monkeypatch):

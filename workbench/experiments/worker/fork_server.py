@@ -19,8 +19,10 @@ import select
 import signal
 import socket
 import sys
-from typing import Any
+import tempfile
+from typing import Any, NoReturn
 
+from workbench.experiments.worker.generated_code import remove_folder
 from workbench.experiments.worker.tensorflow_import import import_tensorflow
 from workbench.experiments.worker.warm_python import NUMBER_WIDTH
 
@@ -35,8 +37,8 @@ _IDLE_S = 120.0
 class _Server:
     """Forks on request, and tells each child's number and exit code through a pipe of its own."""
 
-    def __init__(self, requests: socket.socket, parent: int) -> None:
-        self._requests, self._parent = requests, parent
+    def __init__(self, requests: socket.socket, parent: int, folder: str) -> None:
+        self._requests, self._parent, self._folder = requests, parent, folder
         self._statuses: dict[int, int] = {}  # by process id
         self._ended, wake = os.pipe()
         os.set_blocking(wake, False)
@@ -50,10 +52,10 @@ class _Server:
             sources: list[Any] = [self._requests, self._ended]
             ready, _, _ = select.select(sources, [], [], _LOOK_S)
             if os.getppid() != self._parent:
-                os._exit(1)
+                self._end(1)
             idle_s = idle_s + _LOOK_S if not ready and not self._statuses else 0.0
             if idle_s >= _IDLE_S:
-                os._exit(0)
+                self._end(0)
             if self._ended in ready:
                 os.read(self._ended, 512)
                 self._reap()
@@ -71,9 +73,13 @@ class _Server:
     def _received(self) -> tuple[dict[str, Any], list[int]]:
         message, fds, _, _ = socket.recv_fds(self._requests, 1, _MOST_FDS)
         if not message:
-            os._exit(0)
+            self._end(0)
         with open(fds[0], "rb") as request:
             return json.load(request), fds[1:]
+
+    def _end(self, code: int) -> NoReturn:
+        remove_folder(self._folder)
+        os._exit(code)
 
     def _reap(self) -> None:
         with contextlib.suppress(ChildProcessError):
@@ -108,6 +114,7 @@ class _Server:
         os.environ.update(told["env"])
         os.chdir(told["cwd"])
         sys.path[:] = told["path"]
+        tempfile.tempdir = self._folder
         # Two forks must not draw the same numbers.
         random.seed()
         if "numpy" in sys.modules:
@@ -134,13 +141,16 @@ def _import_all() -> None:
 
 
 def main() -> None:
-    """Serves the process whose number is the second argument, over the socket that is the first."""
+    """Serves a parent.
+
+    Arguments: the number of the socket to it, its process id, the folder for temporary files.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests = socket.socket(fileno=int(sys.argv[1]))
     _import_all()
     # What is there now stays in pages that parent and children share.
     gc.collect()
     gc.freeze()
-    told, fds = _Server(requests, int(sys.argv[2])).serve()
+    told, fds = _Server(requests, int(sys.argv[2]), sys.argv[3]).serve()
     module, _, function = told["function"].partition(":")
     getattr(importlib.import_module(module), function)(*told["arguments"], *fds)

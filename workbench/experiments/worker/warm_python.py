@@ -20,6 +20,8 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 
+from workbench.experiments.worker.generated_code import make_folder, remove_folder
+
 # Characters of each number that a pipe tells: a process id, an exit code, kB.
 NUMBER_WIDTH = 12
 # How names of environment variables begin that are read while a process starts or imports.
@@ -104,13 +106,14 @@ class WarmPython:
         self.largest_child_bytes = 0
         self._owner = os.getpid()
         self._inherited = _inherited()
+        folder = make_folder()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._server = subprocess.Popen(
                 [
                     *(sys.executable, "-P", "-c"),
                     "from workbench.experiments.worker.fork_server import main; main()",
-                    *(str(theirs.fileno()), str(os.getpid())),
+                    *(str(theirs.fileno()), str(os.getpid()), folder),
                 ],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(_path())},
                 pass_fds=[theirs.fileno()],
@@ -118,7 +121,9 @@ class WarmPython:
                 # Ctrl-C in a terminal reaches the parent alone, which then ends its children.
                 start_new_session=True,
             )
-        self._finish = weakref.finalize(self, _finish, self._socket, self._server, self._owner)
+        self._finish = weakref.finalize(
+            self, _finish, self._socket, self._server, self._owner, folder
+        )
 
     @property
     def usable(self) -> bool:
@@ -234,8 +239,9 @@ def _path() -> list[str]:
     return [os.getcwd() if path == "" else path for path in sys.path]
 
 
-def _finish(ours: socket.socket, server: subprocess.Popen[bytes], owner: int) -> None:
+def _finish(ours: socket.socket, server: subprocess.Popen[bytes], owner: int, folder: str) -> None:
     ours.close()
     if owner == os.getpid():
         server.kill()
         server.wait()
+        remove_folder(folder)
