@@ -218,6 +218,25 @@ def test_more_than_rounding_is_another_training(apart, said):
     assert check.detail.startswith(said)
 
 
+def test_what_rounding_does_to_the_baseline_it_may_do_to_others():
+    baseline, found = rounded(60, step_9=4e-6, step_10=9e-5, step_60=5e-2)
+    _, control = rounded(60, step_8=1e-6, step_9=1e-7, step_10=1e-5)
+    assert not equal_losses("fused", baseline, found).passed
+    check = equal_losses("fused", baseline, found, control)
+    assert check.passed and check.kind == "equal losses"
+    assert "from weights one rounding away the baseline is 1.0e-05 from itself" in check.detail
+    # ten times as far and no farther, nor before it was, and never a training of its own
+    for apart, said in (
+        ({"step_9": 2e-5}, "more than 1e-05 apart from step 9 on"),
+        ({"step_7": 2e-6}, "more than 1e-06 apart from step 7 on"),
+        ({"step_11": math.nan}, "more than 1e-04 apart from step 11 on"),
+    ):
+        wrong = equal_losses("fused", *rounded(60, **apart), control)
+        assert not wrong.passed and wrong.detail.startswith(said)
+    _, wild = rounded(60, step_1=0.5)
+    assert not equal_losses("fused", *rounded(60, step_2=0.2), wild).passed
+
+
 def ids(*values: int) -> np.ndarray:
     return np.array(values, np.int64)
 

@@ -18,6 +18,9 @@ Kind = Literal["bit-equal losses", "equal losses", "same batches"]
 TOLERANCE = 1e-6
 ROUNDED_STEPS = 50
 LATER_TOLERANCE = 0.1
+# Losses that are farther apart may be this many times as far as the baseline is from itself after
+# its weights were rounded otherwise.
+AMPLIFIED = 10.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,7 +66,9 @@ def bit_equal_losses(label: str, baseline: np.ndarray, losses: np.ndarray) -> Eq
     )
 
 
-def equal_losses(label: str, baseline: np.ndarray, losses: np.ndarray) -> Equivalence:
+def equal_losses(
+    label: str, baseline: np.ndarray, losses: np.ndarray, rounded: np.ndarray | None = None
+) -> Equivalence:
     """Compares losses where sums may have another order: bit by bit, else within TOLERANCE.
 
     From ROUNDED_STEPS on within LATER_TOLERANCE; how far apart they are is said.
@@ -71,21 +76,30 @@ def equal_losses(label: str, baseline: np.ndarray, losses: np.ndarray) -> Equiva
     Args:
       label: the variant.
       baseline, losses: float [steps], of one dtype.
+      rounded: the baseline's losses where its weights begin one rounding away. As far apart as
+        these, and AMPLIFIED times as far, is what rounding makes of this training.
     """
     exact = bit_equal_losses(label, baseline, losses)
     if exact.passed or len(baseline) != len(losses) or not len(losses):
         return exact
-    apart = np.abs(losses - baseline) / np.maximum(np.abs(baseline), np.finfo(losses.dtype).tiny)
+    apart = _apart(losses, baseline)
     # Not "above": a loss that is no number is no equal one.
     allowed = np.where(np.arange(len(apart)) < ROUNDED_STEPS, TOLERANCE, LATER_TOLERANCE)
+    by_itself = _apart(rounded, baseline) if rounded is not None else np.zeros(0)
+    if len(by_itself) == len(apart):
+        reached = np.fmax.accumulate(by_itself)
+        allowed = np.clip(AMPLIFIED * reached, allowed, LATER_TOLERANCE)
     beyond = np.flatnonzero(~(apart <= allowed))
     detail = f"at most {np.max(apart[:ROUNDED_STEPS]):.1e} apart"
+    if len(apart) > ROUNDED_STEPS and np.max(apart) > TOLERANCE:
+        detail += f" in the first {ROUNDED_STEPS}, {np.max(apart):.1e} later"
     if np.max(apart) > TOLERANCE:
-        detail += (
-            f" in the first {ROUNDED_STEPS}, {np.max(apart):.1e} later, as training amplifies what "
-            "is rounded otherwise"
-        )
+        detail += ", as training amplifies what is rounded otherwise"
     detail += ", from the same seed, one prefetch thread"
+    if len(by_itself):
+        detail += (
+            f"; from weights one rounding away the baseline is {np.max(by_itself):.1e} from itself"
+        )
     if len(beyond):
         at = int(beyond[0])
         detail = (
@@ -93,6 +107,13 @@ def equal_losses(label: str, baseline: np.ndarray, losses: np.ndarray) -> Equiva
             f"baseline has {baseline[at]!r}"
         )
     return dataclasses.replace(exact, kind="equal losses", passed=not len(beyond), detail=detail)
+
+
+def _apart(losses: np.ndarray, baseline: np.ndarray) -> np.ndarray:
+    """How far apart losses are, relative to the baseline's."""
+    least = np.finfo(losses.dtype).tiny
+    apart: np.ndarray = np.abs(losses - baseline) / np.maximum(np.abs(baseline), least)
+    return apart
 
 
 def same_batches(

@@ -73,11 +73,28 @@ def compare_losses(
         )
         for variant, own in zip(variants[1:], losses[1:], strict=True)
     ]
+    if any(check.kind == "equal losses" and not check.passed for check in checks):
+        rounded = _rounded_losses(variants[0], workers[0], len(losses[0]))
+        checks = [
+            equal_losses(check.label, losses[0], own, rounded)
+            if check.kind == "equal losses" and not check.passed
+            else check
+            for check, own in zip(checks, losses[1:], strict=True)
+        ]
     advised = map(_with_advice, checks, [losses[0]] * len(checks), losses[1:])
     return [
         _with_end(check) if opened.end_counts and variant.optimizations.smart_stage else check
         for variant, check in zip(variants[1:], advised, strict=True)
     ]
+
+
+def _rounded_losses(baseline: Variant, worker: Worker, steps: int) -> np.ndarray:
+    """Losses of the baseline's first steps where its weights begin one rounding away."""
+    _open(worker, "rounded", "build", baseline.with_threads(1), rounded=True)
+    worker.receive()
+    losses = worker.call(RunSteps(session="rounded", steps=steps, fetch="loss")).values
+    _close([worker], "rounded")
+    return losses
 
 
 def _with_advice(check: Equivalence, baseline: np.ndarray, losses: np.ndarray) -> Equivalence:
@@ -176,7 +193,10 @@ def _close(workers: Sequence[Worker], session: str) -> None:
         worker.receive()
 
 
-def _open(worker: Worker, session: str, part: str, variant: Variant) -> None:
+def _open(
+    worker: Worker, session: str, part: str, variant: Variant, *, rounded: bool = False
+) -> None:
     """With the plan of the measured session; another part is another graph, with its own plan."""
     plan = variant.plan.to_json() if variant.plan and part == "build" else None
-    worker.send(Open(session=session, part=part, optimizations=variant.optimizations, plan=plan))
+    on = variant.optimizations
+    worker.send(Open(session=session, part=part, optimizations=on, plan=plan, rounded=rounded))

@@ -94,7 +94,12 @@ class _Sessions:
             # It imports TensorFlow, which this module does on command alone.
             from workbench.experiments.worker.steps.function_session import FunctionSession
 
-            session = FunctionSession(program, command.optimizations, recorded=command.recorded)
+            session = FunctionSession(
+                program,
+                command.optimizations,
+                recorded=command.recorded,
+                rounded=command.rounded,
+            )
         else:
             session = ProgramSession(
                 program,
@@ -104,6 +109,7 @@ class _Sessions:
                 plan=command.plan,
                 recorded=command.recorded,
                 stub=self._stub(program, command.without) if command.without else None,
+                rounded=command.rounded,
             )
         self._by_name[command.session] = session
         return session.opened

@@ -26,7 +26,7 @@ from workbench.errors import RunError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.variant import LEARNING
 from workbench.experiments.worker.steps.function_step import TrainingStep, training_step
-from workbench.experiments.worker.steps.graph_session import fused_lookups
+from workbench.experiments.worker.steps.graph_session import fused_lookups, next_numbers
 from workbench.experiments.worker.steps.traced_steps import settling_steps
 from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
 from workbench.ops.lookup.fusion import fused_embeddings
@@ -39,7 +39,12 @@ class FunctionSession:
     """A step and its data, run element by element under an executor policy, staged or not."""
 
     def __init__(
-        self, program: FunctionProgram, optimizations: Optimizations, *, recorded: bool = False
+        self,
+        program: FunctionProgram,
+        optimizations: Optimizations,
+        *,
+        recorded: bool = False,
+        rounded: bool = False,
     ) -> None:
         """Makes the step and the data, and traces the step's function once.
 
@@ -48,6 +53,7 @@ class FunctionSession:
           optimizations: what it is run with. A smart stage is the widest legal one, or
             has the boundary that its options name.
           recorded: on an executor that records its ops: the normal one, where none is chosen.
+          rounded: with each trainable weight moved to the next number of its type.
         """
         self._name = program.name
         self._policy = optimizations.executor or (ExecutorPolicy.NORMAL if recorded else None)
@@ -59,6 +65,9 @@ class FunctionSession:
             # Traced for any element, and outside of an executor's context: what runs is the same
             # function with and without a stage, under each policy.
             function = training.concrete()
+        for variable in function.graph.trainable_variables if rounded else ():
+            if variable.dtype.is_floating:
+                variable.assign(next_numbers(variable.numpy()))
         self._training = training
         self._loss_of = training.reader("loss" if training.has_loss else "nothing")
         self._loop: _PlainLoop | _StagedLoop = _PlainLoop(training)

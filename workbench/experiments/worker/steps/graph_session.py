@@ -33,6 +33,11 @@ _FUSED_LOOKUPS = (
 )
 
 
+def next_numbers(values: np.ndarray) -> np.ndarray:
+    """Each value moved to the next one of its type."""
+    return np.nextafter(values, values.dtype.type(np.inf))
+
+
 class ProgramSession:
     """One program part, running in a MonitoredTrainingSession."""
 
@@ -45,6 +50,7 @@ class ProgramSession:
         plan: str | None = None,
         recorded: bool = False,
         stub: Callable[[], StubbedStep] | None = None,
+        rounded: bool = False,
     ) -> None:
         """Builds the part and starts its session.
 
@@ -56,6 +62,7 @@ class ProgramSession:
           recorded: on an executor that records its ops: the normal one, where neither the program
             nor the optimizations choose another.
           stub: builds the step without some work, in place of the part.
+          rounded: with each trainable weight moved to the next number of its type.
         """
         import tensorflow as tf
 
@@ -91,6 +98,8 @@ class ProgramSession:
                 **_pipeline_facts(graph),
             )
             self._session = v1.train.MonitoredTrainingSession(hooks=hooks, config=config)
+            if rounded:
+                _round_otherwise(self._session._tf_sess(), v1.trainable_variables())
 
     def run(self, steps: int, fetch: str) -> Steps:
         """Runs up to `steps` steps, fetching "loss", "fingerprint" or "nothing" with each."""
@@ -281,3 +290,10 @@ def _pipeline_facts(graph: Any) -> dict[str, Any]:
         "inject_prefetch": state,
         "own_prefetch": any(node.op.startswith("PrefetchDataset") for node in datasets),
     }
+
+
+def _round_otherwise(session: Any, variables: Sequence[Any]) -> None:
+    """Moves weights of a session whose graph is finished: their initializers are fed."""
+    floating = [each for each in variables if each.dtype.base_dtype.is_floating]
+    for variable, values in zip(floating, session.run(floating), strict=True):
+        variable.load(next_numbers(values), session)
