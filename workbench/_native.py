@@ -79,6 +79,19 @@ def library() -> Any:
         return _LOADED[0]
 
 
+def load_library() -> None:
+    """Loads the native library into this process, with TensorFlow, where that is not done yet.
+
+    All else of Workbench that needs it does so by itself. The process of a `tf.train.Server` needs
+    this call: a session elsewhere that has a stage there finds neither its ops nor its plan's pass
+    without.
+
+    Raises:
+      NativeError: the library is missing, or was built for another TensorFlow.
+    """
+    library()
+
+
 def calls() -> Any:
     """The native library's C functions as ctypes sees them, e.g. `calls().workbench_relearn()`.
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
+import sys
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -13,7 +17,7 @@ from workbench.core import smart_stage
 from workbench.core.options import SmartStageOptions
 from workbench.core.session.prefetch_hook import make_prefetch_hook, prefetching
 from workbench.core.staging import buffer
-from workbench.errors import OptionError
+from workbench.errors import NativeError, OptionError
 
 v1 = tf.compat.v1
 
@@ -143,6 +147,51 @@ def test_a_session_on_a_server_runs_the_plan(own):
             got = [session.run([built.loss, built.batch, built.train]) for _ in range(4)]
     assert [each[0] for each in got] == plain
     assert [each[1].tolist() for each in got] == [[0, 1], [1, 2], [2, 3], [3, 4]]
+
+
+SERVER = """
+import sys, tensorflow as tf
+if "with" in sys.argv:
+    import workbench
+    workbench.load_library()
+print(tf.compat.v1.train.Server.create_local_server().target, flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def server_elsewhere(library: str) -> Iterator[str]:
+    """Address of a server in a process of its own, "with" Workbench's library or "without"."""
+    command = [sys.executable, "-c", SERVER, library]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdin and process.stdout
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.stdin.close()
+
+
+def test_a_server_in_another_process_has_to_load_the_library():
+    data = tf.data.Dataset.range(20).batch(2)
+    batch = v1.data.make_one_shot_iterator(data).get_next()
+    total = v1.get_variable("total", [], tf.int64, initializer=v1.zeros_initializer())
+    train = total.assign_add(tf.reduce_sum(tf.square(batch)))
+    config, plan = smart_stage.prepare_config(
+        v1.get_default_graph(), None, SmartStageOptions(), targets=[train]
+    )
+    assert plan.stages
+    with server_elsewhere("with") as server, v1.Session(server, config=config) as session:
+        initialize(session)
+        with prefetching(session):
+            got = [session.run([batch, train])[0].tolist() for _ in range(3)]
+    assert got == [[0, 1], [2, 3], [4, 5]]
+    said = r"server grpc://.* has not loaded Workbench's library; call wb.load_library\(\) there"
+    with server_elsewhere("without") as server, v1.Session(server, config=config) as session:
+        initialize(session)
+        with pytest.raises(NativeError, match=said), prefetching(session):
+            pass
 
 
 def test_a_session_that_is_created_again_goes_on():

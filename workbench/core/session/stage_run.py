@@ -25,6 +25,7 @@ from workbench.core.staging import buffer
 from workbench.core.staging.end_at_exit import end_at_exit, is_of_this_process
 from workbench.core.staging.producer import Producers
 from workbench.core.staging.stage_record import StageRunRecord
+from workbench.errors import NativeError
 
 v1 = tf.compat.v1
 _LOG = logging.getLogger("workbench")
@@ -67,6 +68,7 @@ class StageRun:
 
         Raises:
           OptionError: the stage asks for a thread pool that the session does not have.
+          NativeError: the session's server has not loaded the library.
         """
         self.runner = runner
         self.sink: Callable[[StageRunRecord], None] | None = None
@@ -97,7 +99,16 @@ class StageRun:
             closed_codes=runner.closed_codes,
             ignored_codes=runner.ignored_codes,
         )
-        self._run(runner.resume, {runner.owner: [self._token, len(runner.puts)]})
+        try:
+            self._run(runner.resume, {runner.owner: [self._token, len(runner.puts)]})
+        except tf.errors.NotFoundError as error:
+            server = server_of(session)
+            if not server:
+                raise
+            raise NativeError(
+                f"the server {server} has no stage {runner.stage!r}: its process has not loaded "
+                "Workbench's library; call wb.load_library() there before sessions come"
+            ) from error
         _LIVE.setdefault(session, []).append(self)
         end_at_exit(self)
         self._producers.start()
