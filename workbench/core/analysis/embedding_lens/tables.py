@@ -32,7 +32,7 @@ class EmbeddingTable:
     Attributes:
       name: of the variable.
       rows, dim: its shape, further dimensions in `dim`; None where it is not known.
-      dtype: of an element.
+      dtype: of an element; "" where it is not known.
       slots: variables of the optimizer that have the shape of the table.
       lookups: scopes of the lookups in it.
       ids: names of the tensors that hold the ids of its lookups, invalid ones and repeated ones
@@ -105,19 +105,24 @@ def _table(
 def _shape(graph: GraphView, variable: int) -> tuple[int, ...] | None:
     """Of the variable; of a handle the graph knows that of what is read from it."""
     nodes = [variable]
-    if "ref" not in graph.outputs[variable][0]:
+    if "ref" not in _kind(graph, variable):
         of_handle = graph.consumers.of(variable).tolist()
         nodes = [node for node in of_handle if graph.ops[node] == "ReadVariableOp"]
     for node in nodes:
-        shape = graph.output_shapes(node)[0]
+        shape = next(iter(graph.output_shapes(node)), None)
         if shape and min(shape) >= 0:
             return shape
     return None
 
 
+def _kind(graph: GraphView, node: int) -> str:
+    """Of a node's first output; "" where only a trace is known of the graph."""
+    return next(iter(graph.outputs[node]), "")
+
+
 def _dtype(graph: GraphView, variable: int, reader: int) -> str:
-    kind = graph.outputs[variable][0]
-    return kind.removesuffix("_ref") if kind != "resource" else graph.outputs[reader][0]
+    kind = _kind(graph, variable)
+    return kind.removesuffix("_ref") if kind != "resource" else _kind(graph, reader)
 
 
 def _slots(graph: GraphView, variable: int) -> list[int]:

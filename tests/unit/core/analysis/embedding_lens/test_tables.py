@@ -22,6 +22,12 @@ def test_without_shapes_the_sizes_are_not_known():
     assert table.rows is table.dim is table.bytes is table.slot_bytes is table.row_bytes is None
 
 
+def test_of_a_graph_that_only_a_trace_knows_the_tables_are_found():
+    view = stock_graph()
+    (table,) = find_tables(dataclasses.replace(view, outputs=((),) * len(view), shapes={}))
+    assert (table.name, table.dtype, table.row_bytes) == ("table", "", None)
+
+
 def test_a_slot_whose_rows_are_read_is_no_table():
     (table,) = find_tables(
         stock_graph(
