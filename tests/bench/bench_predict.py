@@ -1,11 +1,12 @@
 """Predictions beside measurements: six models, every toggle alone and some together.
 
 Each model is traced once without optimizations, everything is predicted from that trace, and the
-same settings are then measured in interleaved blocks. Prints, as Markdown, a row for each setting,
-then the mean absolute error, the signs that are right where the measured interval excludes 1, and
-for how many models the setting predicted to be best measures within 2 % of the best one. The trace
-and the comparison of each model are kept below --out; with --again they are read from there and
-only predicted anew.
+same settings are then measured in interleaved blocks. Where another setting is predicted to be best
+than measured so, the two are measured beside each other alone: the best of many owes some of its
+lead to chance. Prints, as Markdown, a row for each setting, then the mean absolute error, the signs
+that are right where the measured interval excludes 1, and for how many models the setting predicted
+to be best is within 2 % of the best one. The trace and the comparison of each model are kept below
+--out; with --again they are read from there and only predicted anew.
 
 With --sizes, half and twice the batch, one inter-op thread and one core instead of the toggles.
 
@@ -21,10 +22,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.bench.duel import Duel, duel
 from tests.bench.model_jobs import MODELS
-from workbench.core.options import Optimizations
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.core.trace.trace import load_trace
-from workbench.core.what_if.calibration import Calibration, joined
+from workbench.core.what_if.calibration import AS_GOOD, Calibration, joined
 from workbench.core.what_if.scenario import Scenario, scenario_of
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.comparison.results import load_comparison
@@ -33,6 +35,7 @@ from workbench.experiments.measurement.blocks import TimedSession, run_blocks, r
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import ratio_interval
 from workbench.experiments.program.program import Program
+from workbench.experiments.program.toggles import optimizations_of
 from workbench.experiments.what_if.calibration import calibration
 from workbench.experiments.what_if.predict import predict, predicted
 from workbench.experiments.worker.process import started_workers
@@ -47,6 +50,7 @@ TOGGLES = (
     *("smart_stage+inline_executor", "fused_v1+cost_model_executor"),
     "smart_stage+fused_v2+cost_model_executor",
 )
+STAGES = (StageOptions(), SmartStageOptions())
 TRACED_STEPS = 40
 
 
@@ -63,11 +67,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for model in chosen.model or MODELS:
             print(sizes(model, chosen.out, chosen.budget), flush=True)
         return 0
-    parts = []
+    parts, duels = [], []
     for model in chosen.model or MODELS:
         parts.append(checked(model, chosen.out, chosen.budget, chosen.again))
         print(rows_of(parts[-1]), flush=True)
-    print(summary(joined(parts)))
+        duels += best_beside_chosen(parts[-1], model, chosen.out, chosen.budget / 3)
+    print(summary(joined(parts), duels))
     return 0
 
 
@@ -90,6 +95,21 @@ def checked(model: str, home: Path, budget_s: float, again: bool) -> Calibration
             compared
         )
     return calibration(predictions, load_comparison(compared))
+
+
+def best_beside_chosen(found: Calibration, model: str, home: Path, budget_s: float) -> list[Duel]:
+    """The setting predicted to be best of a model beside the one that measured best."""
+    settings = [Optimizations(), *(optimizations_of(each, *STAGES) for each in TOGGLES)]
+    named = {each.label(): each for each in settings}
+    best = found.best(model)
+    if best is None:
+        return []
+    chosen = named[best[0].label if best[0].predicted > 1 else "off"]
+    first = named[best[1].label if best[1].measured > 1 else "off"]
+    kept = home / f"{model}.duels.json"
+    measured = duel(program_of(model, home), chosen, first, budget_s=budget_s, kept=kept)
+    print(f"\n{model}: {measured.chosen} beside {measured.best}: {measured}", flush=True)
+    return [measured]
 
 
 def sizes(model: str, home: Path, budget_s: float) -> str:
@@ -161,15 +181,15 @@ def rows_of(found: Calibration) -> str:
     return "\n".join([*lines, *(f"\nWithheld: {reason}." for reason in reasons)])
 
 
-def summary(found: Calibration) -> str:
+def summary(found: Calibration, duels: Sequence[Duel]) -> str:
     """The figures over all models."""
     right, clear = found.signs
-    picked = [found.picks_best(program) for program in found.programs]
+    picked = [each.as_good(AS_GOOD) for each in duels]
     error = found.mean_error
     return (
         f"\nMean absolute error {100 * (error or 0):.1f} % over {len(found.checks)} settings "
         f"({len(found.missing)} withheld); sign right in {right} of {clear} that are clear; "
-        f"intervals meet in {found.inside}; best picked in {sum(map(bool, picked))} of "
+        f"intervals meet in {found.inside}; best picked in {sum(picked)} of "
         f"{len(picked)} models."
     )
 

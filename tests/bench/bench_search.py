@@ -2,10 +2,11 @@
 
 All settings of a model are measured in interleaved groups, each beside a baseline of its own, with
 as much time as that takes. Then `find_best` searches the same settings in a quarter of that time.
-Prints, as Markdown, a row for each model: the setting that measured best, the one that was chosen,
-how much slower than the best that one measured, and both times; then for how many models it is
-within 2 %. What was measured is kept below --out; with --again it is read from there, and the
-settings are only searched anew.
+Where it chose another one than measured best, the two are measured beside each other alone: the
+best of many owes some of its lead to chance. Prints, as Markdown, a row for each model: the setting
+that measured best, the one that was chosen, how much slower that one is, and both times; then for
+how many models it is within 2 %. What was measured is kept below --out; with --again it is read
+from there, and the settings are only searched anew.
 
     python -m tests.bench.bench_search [--quick] [--model dlrm] [--each 12] [--again]
 """
@@ -21,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench.bench_predict import program_of
+from tests.bench.duel import Duel, duel
 from tests.bench.model_jobs import MODELS
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.experiments.comparison.applicable_toggles import without_effect
@@ -36,6 +38,8 @@ STAGE, SMART = StageOptions(num_threads=2, capacity=2), SmartStageOptions(reorde
 # Settings that run beside each other, with their baseline.
 GROUP = 5
 WITHIN = 0.02
+# Seconds for the two settings beside each other.
+DUEL_S = 60.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,29 +48,22 @@ class Found:
 
     Attributes:
       model: its name.
-      best, chosen: names of the setting that measured best, and of the chosen one.
-      best_ratio, chosen_ratio: what they measured when everything was.
-      low, high: interval of the best one's ratio.
+      duel: the chosen setting beside the one that measured best.
+      best_ratio: steps/s of that one against the baseline's when everything was measured.
+      low, high: its interval.
       exhaustive_s, search_s: seconds.
       settings, raced: how many there are, and how many the search measured.
     """
 
     model: str
-    best: str
-    chosen: str
+    duel: Duel
     best_ratio: float
-    chosen_ratio: float
     low: float
     high: float
     exhaustive_s: float
     search_s: float
     settings: int
     raced: int
-
-    @property
-    def loss(self) -> float:
-        """How much slower the chosen one is, as a share."""
-        return 1 - self.chosen_ratio / self.best_ratio
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,7 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kept = chosen.out / f"{model}{'-quick' if chosen.quick else ''}.json"
         if not chosen.again:
             kept.write_text(json.dumps(measured(program, toggles, each_s)))
-        found.append(searched(model, program, json.loads(kept.read_text())))
+        duels = kept.with_suffix(".duels.json")
+        found.append(searched(model, program, json.loads(kept.read_text()), duels))
         print(markdown(found), flush=True)
     return 0
 
@@ -113,8 +111,8 @@ def measured(program: Program, toggles: Sequence[str], each_s: float) -> dict:
     return {"ratios": ratios, "seconds": time.monotonic() - begun_s, "toggles": kept}
 
 
-def searched(model: str, program: Program, known: dict) -> Found:
-    """What a search finds in a quarter of the time."""
+def searched(model: str, program: Program, known: dict, duels: Path | None = None) -> Found:
+    """What a search finds in a quarter of the time; `duels` keeps how good that is."""
     best = find_best(
         program,
         budget=known["seconds"] / 4,
@@ -127,12 +125,20 @@ def searched(model: str, program: Program, known: dict) -> Found:
     ratios = {label: tuple(each) for label, each in known["ratios"].items()}
     first = max(ratios, key=lambda label: ratios[label][0])
     ratio, low, high = ratios[first]
+    settings = [Optimizations(), *settings_of(known["toggles"], STAGE, SMART, Optimizations())]
+    named = {each.label(in_full=True): each for each in settings}
     return Found(
         model=model,
-        best=first,
-        chosen=best.label,
+        duel=duel(
+            program,
+            named[best.label],
+            named[first],
+            budget_s=DUEL_S,
+            stage=STAGE,
+            smart_stage=SMART,
+            kept=duels,
+        ),
         best_ratio=ratio,
-        chosen_ratio=ratios[best.label][0],
         low=low,
         high=high,
         exhaustive_s=known["seconds"],
@@ -146,16 +152,16 @@ def markdown(found: Sequence[Found]) -> str:
     """The table, and for how many models the chosen setting is good."""
     lines = [
         "",
-        "| model | best of all | ratio | chosen | loss | all measured | searched |",
+        "| model | best of all | ratio | chosen | beside the best | all measured | searched |",
         "|---|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {each.model} | {each.best} | {each.best_ratio:.2f} ({each.low:.2f}–{each.high:.2f}) | "
-        f"{each.chosen} | {100 * each.loss:.1f} % | {each.settings} in {each.exhaustive_s:.0f} s | "
-        f"{each.raced} in {each.search_s:.0f} s |"
+        f"| {each.model} | {each.duel.best} | {each.best_ratio:.2f} ({each.low:.2f}–"
+        f"{each.high:.2f}) | {each.duel.chosen} | {each.duel} | {each.settings} in "
+        f"{each.exhaustive_s:.0f} s | {each.raced} in {each.search_s:.0f} s |"
         for each in found
     ]
-    good = sum(each.loss <= WITHIN for each in found)
+    good = sum(each.duel.as_good(WITHIN) for each in found)
     lines.append(f"\nWithin {100 * WITHIN:.0f} % of the best in {good} of {len(found)} models.")
     return "\n".join(lines)
 

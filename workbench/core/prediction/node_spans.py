@@ -17,6 +17,8 @@ from workbench.core.trace.trace import Trace
 
 # A step this much longer than the median was disturbed and is left out.
 _DISTURBED = 1.5
+# Within this time of an op's end the executor finds the next one; later, it lacked a core.
+_FOUND_NS = 10_000
 # Steps of which each node's time is kept.
 _SOME_STEPS = 8
 
@@ -42,7 +44,8 @@ class SideSpans:
     Attributes:
       ns: float64 [nodes], time of each node, all its runs together; inputs left out.
       wall_ns: the same, but of a node that calls a function the time in which any of the
-        function's ops ran; less than `ns` where some ran side by side.
+        function's ops ran or the next one was found; less than `ns` where some ran side by side.
+      calls: the nodes that call a function of which the ops were seen.
       ran: the nodes that ran, inputs too.
       runs: float64 [nodes], how often each ran.
       unmatched_ns: time of ops that the graph lacks.
@@ -52,6 +55,7 @@ class SideSpans:
 
     ns: np.ndarray
     wall_ns: np.ndarray
+    calls: Bools
     ran: Bools
     runs: np.ndarray
     unmatched_ns: float
@@ -169,11 +173,14 @@ class _Count:
         for called_node in np.unique(node[inlined]).tolist():
             own = events[(inlined & (node == called_node))[row]]
             begin = own["start_ns"].to_numpy(np.int64)
-            covered = intervals.total(begin, begin + own["dur_ns"].to_numpy(np.int64))
-            wall_ns[called_node] = min(ns[called_node], covered / count)
+            first, last = intervals.union(
+                begin, begin + own["dur_ns"].to_numpy(np.int64) + _FOUND_NS
+            )
+            wall_ns[called_node] = (last - first - _FOUND_NS).sum() / count
         return SideSpans(
             ns=ns,
             wall_ns=wall_ns,
+            calls=self._view.mask(np.unique(node[inlined])),
             ran=self._view.mask(node[kept & seen]),
             runs=summed(often * self._counts),
             unmatched_ns=float(totals[node < 0].sum()) / count,

@@ -48,14 +48,15 @@ def node_costs(trace: Trace, view: GraphView, dispatch: Dispatch = NORMAL) -> Co
     sides = [seen.step, *seen.stages.values()]
     ns = np.sum([side.ns for side in sides], axis=0)
     wall_ns = np.sum([side.wall_ns for side in sides], axis=0)
-    lanes = np.divide(ns, wall_ns, out=np.ones_like(ns), where=wall_ns > 0)
+    lanes = np.maximum(1.0, np.divide(ns, wall_ns, out=np.ones_like(ns), where=wall_ns > 0))
+    calls = np.any([side.calls for side in sides], axis=0)
     runs = np.sum([side.runs for side in sides], axis=0)
     cores = meta.cores or 1
     used = min(max(meta.source_cores or 0.0, 0.0), float(cores))
     between_ns = seen.handling.between_ns
     op_ns = dispatch.op_ns if between_ns is None else between_ns
     costs = Costs(
-        span_ns=wall_ns + op_ns * runs / lanes,
+        span_ns=wall_ns + np.where(calls, 0.0, op_ns * runs / lanes),
         between_ns=op_ns,
         wake_ns=seen.handling.wake_ns or 0.0,
         lanes=lanes,

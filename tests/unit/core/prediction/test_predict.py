@@ -412,6 +412,23 @@ def test_ops_of_a_called_function_that_ran_side_by_side_take_the_time_of_the_cal
     assert serial.lanes is None
 
 
+def test_a_call_takes_what_passes_between_its_ops_and_no_wait_for_a_core():
+    view = graph("a = Neg\nloop = StatelessWhile(a)\nb = Neg(loop)", functions={"loop": ("f",)})
+    rounds = [(f"loop/body/op{number}", "Neg", 0.001) for number in range(100)]
+    trace = timed_trace([("a", "Neg", 1.0), *rounds, ("b", "Neg", 1.0)])
+    # 2 µs before each op but the first, and once half a millisecond
+    place = trace.events.groupby("step").cumcount().to_numpy()
+    late = 2_000 * place + np.where(place > 50, 500_000, 0)
+    spread = dataclasses.replace(
+        trace, events=trace.events.assign(start_ns=trace.events["start_ns"] + late)
+    )
+    packed, costs = node_costs(trace, view), node_costs(spread, view)
+    loop = view.number("loop")
+    assert packed.span_ns[loop] / 1e3 == pytest.approx(100, rel=0.01)
+    assert costs.span_ns[loop] / 1e3 == pytest.approx(100 + 98 * 2, rel=0.01)
+    assert costs.lanes is not None and costs.lanes[loop] == 1
+
+
 def test_steps_whose_ops_vary_take_longer_than_one_of_their_means():
     view = graph("a = Neg\nb = Neg\nend = AssignVariableOp(a, b)")
     # a and b stand side by side on two threads; in turn one of them is the longer
