@@ -23,8 +23,7 @@ from workbench.viz.panel.runs import run_name
 from workbench.viz.panel.settings.groups import groups_of, unfit_options
 from workbench.viz.panel.settings.known_settings import last_cut, stored_settings
 from workbench.viz.panel.settings.setting import setting_of
-from workbench.viz.panel.state import state_of
-from workbench.viz.panel.view import panel_view
+from workbench.viz.panel.view import panel_view, state_of
 from workbench.viz.style import assets
 
 # The whole stays below 5 MB: what timelines and files to take away may have, as they stand.

@@ -40,9 +40,8 @@ from workbench.viz.panel.settings.setting import (
     PanelSetting,
     setting_of,
 )
-from workbench.viz.panel.state import run_list, state_of
 from workbench.viz.panel.still import DisplayedStill, panel_still
-from workbench.viz.panel.view import TABS_OF_PANEL, panel_view
+from workbench.viz.panel.view import TABS_OF_PANEL, panel_view, run_list, state_of
 from workbench.viz.style import assets, format, still
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(PanelSetting))

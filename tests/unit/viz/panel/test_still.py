@@ -11,9 +11,8 @@ from workbench.viz.panel.contents import Contents
 from workbench.viz.panel.settings.groups import groups_of
 from workbench.viz.panel.settings.known_settings import stored_settings
 from workbench.viz.panel.settings.setting import PanelSetting
-from workbench.viz.panel.state import state_of
 from workbench.viz.panel.still import panel_still
-from workbench.viz.panel.view import panel_view
+from workbench.viz.panel.view import panel_view, state_of
 
 
 @pytest.fixture
