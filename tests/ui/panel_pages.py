@@ -16,8 +16,7 @@ from workbench.viz.panel.report import session_report_html
 from workbench.viz.panel.settings.groups import groups_of
 from workbench.viz.panel.settings.known_settings import stored_settings
 from workbench.viz.panel.settings.setting import setting_of
-from workbench.viz.panel.state import state_of
-from workbench.viz.panel.view import panel_view
+from workbench.viz.panel.view import panel_view, state_of
 from workbench.viz.style import assets
 
 READY_JS = "() => document.querySelector('.wbp[data-wb-ready]') !== null"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders.alignments import staged, unstaged
-from tests.ui.pages import rgb
+from tests.ui.pages import each_width, rgb
 from tests.ui.watched import Watched
 from workbench.core.analysis.alignment import align
 from workbench.viz.alignment.html import alignment_html
@@ -47,7 +47,7 @@ def test_what_the_stage_took_out_reaches_left_in_the_color_of_its_family(
     assert total["left"] == pytest.approx(bar["left"], abs=1)
 
 
-@pytest.mark.parametrize("width", [1280, 800, 390])
+@each_width
 def test_the_page_never_scrolls_sideways(watched: Watched, address: str, width: int) -> None:
     watched.page.set_viewport_size({"width": width, "height": 900})
     watched.page.goto(address)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.builders.plans import own_stage, predictions, stage_plan, towers, two_branches_planned
-from tests.ui.pages import open_page, write_boundary_page
+from tests.ui.pages import each_width, open_page, write_boundary_page
 from tests.ui.watched import Watched
 from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit
@@ -369,7 +369,7 @@ def test_predictions_are_hollow_and_the_chosen_one_is_named(boundary: Any) -> No
     assert bars[1] / bars[0] == pytest.approx(2 / 3, abs=0.02)
 
 
-@pytest.mark.parametrize("width", [1400, 800, 400])
+@each_width
 def test_it_never_scrolls_sideways(
     watched: Watched, view: BoundaryView, tmp_path: Path, width: int
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders.embedding_lenses import fused_trace, stock_trace
-from tests.ui.pages import rgb
+from tests.ui.pages import each_width, rgb
 from tests.ui.watched import Watched
 from workbench.core.analysis.embedding_lens.lens import make_lens
 from workbench.core.graph.op_families import GRADIENT, LOOKUP, UPDATE
@@ -48,7 +48,7 @@ def test_bars_have_the_colors_of_their_parts_and_one_scale(
     assert now[0][0] / now[2][0] == pytest.approx(2.5, abs=0.1)
 
 
-@pytest.mark.parametrize("width", [1280, 800, 390])
+@each_width
 def test_the_page_never_scrolls_sideways(watched: Watched, address: str, width: int) -> None:
     watched.page.set_viewport_size({"width": width, "height": 900})
     watched.page.goto(address)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders.views import FRAGMENTS, OUTLETS
-from tests.ui.pages import rgb
+from tests.ui.pages import each_width, rgb
 from tests.ui.watched import Watched
 from workbench.core.graph.op_families import COPY
 from workbench.viz.style import assets, colors
@@ -88,7 +88,7 @@ def shown(shared: Watched, tmp_path: Path) -> Any:
     return show
 
 
-@pytest.mark.parametrize("width", [1200, 800, 390])
+@each_width
 def test_no_view_is_wider_than_its_frame_in_a_wide_window(shown: Any, width: int) -> None:
     views = shown(*FRAGMENTS, width=width)
     found = {name: view.evaluate(OVER) for name, view in zip(FRAGMENTS, views, strict=True)}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders.memories import staged_trace
-from tests.ui.pages import rgb
+from tests.ui.pages import each_width, rgb
 from tests.ui.watched import Watched
 from workbench.core.analysis.memory.memory import memory
 from workbench.core.graph.op_families import COPY
@@ -44,7 +44,7 @@ def test_the_peak_and_what_lives_there(watched: Watched, address: str, theme: An
     assert watched.page.get_by_role("img").get_attribute("aria-label").startswith("Bytes that live")
 
 
-@pytest.mark.parametrize("width", [1280, 800, 390])
+@each_width
 def test_the_page_never_scrolls_sideways(watched: Watched, address: str, width: int) -> None:
     watched.page.set_viewport_size({"width": width, "height": 900})
     watched.page.goto(address)

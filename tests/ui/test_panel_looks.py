@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.ui.pages import each_width
 from tests.ui.panel_pages import (
     SIDEWAYS_JS,
     made_up_session,
@@ -73,7 +74,7 @@ def panel(watched: Watched, addresses: dict[str, str]) -> Any:
 
 
 @pytest.mark.parametrize("name", ["panel", "report"])
-@pytest.mark.parametrize("width", [1200, 800, 390])
+@each_width
 def test_nothing_scrolls_sideways(
     shared: Watched, addresses: dict[str, str], name: str, width: int
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders.predictions import check, every_toggle
+from tests.ui.pages import each_width
 from tests.ui.watched import Watched
 from workbench.core.what_if.calibration import Calibration
 from workbench.viz.predictions.html import calibration_html, predictions_page
@@ -69,7 +70,7 @@ def test_a_faster_setting_stands_right_of_what_was_measured(
     assert line == pytest.approx(one, abs=1)
 
 
-@pytest.mark.parametrize("width", [1280, 800, 390])
+@each_width
 @pytest.mark.parametrize("which", ["predicted", "calibrated"])
 def test_the_page_never_scrolls_sideways(
     watched: Watched, request: Any, which: str, width: int

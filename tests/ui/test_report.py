@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders.comparisons import SETTINGS, comparison, planned_comparison, variant
 from tests.builders.traces import staged_trace, unstaged_trace
-from tests.ui.pages import open_page
+from tests.ui.pages import each_width, open_page
 from tests.ui.synthetic import dlrm_trace
 from tests.ui.watched import Watched
 from workbench.viz.report import write_report
@@ -55,7 +55,7 @@ def test_it_opens_from_disk_without_a_network(watched: Watched, address: str) ->
     assert watched.requests == [address]
 
 
-@pytest.mark.parametrize("width", [1200, 800, 400])
+@each_width
 def test_it_never_scrolls_sideways(shared: Watched, address: str, width: int) -> None:
     page = opened(shared, address, width)
     assert page.evaluate("document.documentElement.scrollWidth") == width
@@ -88,7 +88,7 @@ def test_paper_is_light_and_has_every_table_in_full(watched: Watched, address: s
     assert not watched.page.locator(".wb-tools").first.is_visible()
 
 
-@pytest.mark.parametrize("width", [1200, 800, 400])
+@each_width
 def test_a_plan_is_drawn_in_it(watched: Watched, planned: str, width: int) -> None:
     watched.page.set_viewport_size({"width": width, "height": 800})
     open_page(watched.page, planned)

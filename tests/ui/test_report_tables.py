@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders.comparisons import every_toggle_comparison, planned_comparison
-from tests.ui.pages import open_page
+from tests.ui.pages import each_width, open_page
 from tests.ui.synthetic import dlrm_trace
 from tests.ui.watched import Watched
 from workbench.viz.report import write_report
@@ -53,7 +53,7 @@ def opened(watched: Watched, address: str, width: int) -> Any:
     return watched.page
 
 
-@pytest.mark.parametrize("width", [1280, 800, 390])
+@each_width
 def test_no_word_is_broken(shared: Watched, address: str, width: int) -> None:
     assert opened(shared, address, width).evaluate(BROKEN_WORDS) == []
 
@@ -62,7 +62,7 @@ def test_every_column_is_in_sight_on_a_laptop(shared: Watched, address: str) -> 
     assert opened(shared, address, 1280).evaluate(CUT_TABLES) == []
 
 
-@pytest.mark.parametrize("width", [1280, 800, 390])
+@each_width
 def test_every_ratio_and_verdict_is_on_the_screen(
     shared: Watched, address: str, width: int
 ) -> None:

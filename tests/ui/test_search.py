@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders.searches import search
+from tests.ui.pages import each_width
 from tests.ui.watched import Watched
 from workbench.viz.search.html import search_html
 
@@ -22,7 +23,7 @@ def searched(tmp_path_factory: Any) -> str:
     return page.as_uri()
 
 
-@pytest.mark.parametrize("width", [1280, 760, 390])
+@each_width
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_setting_is_there_and_nothing_runs_over_the_edge(
     watched: Watched, searched: str, width: int, theme: Any

@@ -11,6 +11,7 @@ from tests.ui.pages import (
     FIRST_LANE,
     STRIP,
     colors_of,
+    each_width,
     open_page,
     range_in_view,
     rgb,
@@ -332,7 +333,7 @@ def test_print_is_light_whatever_the_screen_shows(
     assert rgb(FAMILIES[COPY].dark) in colors_of(found, threads, threads + 120)
 
 
-@pytest.mark.parametrize("width", [1200, 800, 420])
+@each_width
 def test_the_page_never_scrolls_sideways(
     watched: Watched, view: TimelineView, tmp_path: Path, width: int
 ) -> None:

@@ -367,8 +367,10 @@ def timed_out(policy: str, fetches: Any, feeds: dict | None = None, **settings: 
 
 
 @each_policy
-@pytest.mark.parametrize("count", [1, 6])
-@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize(
+    ("count", "devices"),
+    [*(pytest.param(*less, marks=pytest.mark.slow) for less in ((1, 1), (1, 2), (6, 1))), (6, 2)],
+)
 def test_a_limit_of_time_ends_waiting_kernels(policy, count, devices):
     empty = v1.FIFOQueue(10, [tf.float32], shapes=[[]])
     made = []

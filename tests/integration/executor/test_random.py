@@ -28,7 +28,7 @@ from tests.builders.executors import (
 )
 
 v1 = tf.compat.v1
-GRAPHS = int(os.environ.get("WORKBENCH_RANDOM_EXECUTORS", "24"))
+GRAPHS = int(os.environ.get("WORKBENCH_RANDOM_EXECUTORS", "12"))
 PURE = (
     "add",
     "multiply",

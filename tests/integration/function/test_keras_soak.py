@@ -31,6 +31,7 @@ def rounds(kind: str, count: int = ROUNDS) -> dict:
     return found
 
 
+@pytest.mark.slow
 def test_staged_models_leave_no_graph_and_no_thread():
     rounds("staged", count=3)
 

@@ -50,6 +50,7 @@ def test_another_seed_trains_otherwise(data):
     assert one[0] != two[0]
 
 
+@pytest.mark.slow
 def test_it_learns(data):
     losses = values(dlrm.build, DlrmOptions(data=data, batch_size=256), OFF, steps=60)
     assert losses[-10:].mean() < 0.9 * losses[:3].mean()
@@ -97,6 +98,7 @@ def test_the_input_of_the_bound_only_waits_for_lines(data):
     assert first.tolist() != second.tolist()
 
 
+@pytest.mark.slow
 def test_the_compute_of_the_bound_trains_as_the_model_does(data):
     options = DlrmOptions(data=data, batch_size=64)
     whole, compute = (

@@ -56,9 +56,7 @@ def test_a_smart_stage_hashes_ahead_and_changes_no_loss(name, data):
     assert not [t for t in threading.enumerate() if t.name.startswith("smart_stage")]
 
 
-@pytest.mark.parametrize(
-    "name", ["dlrm", pytest.param("deepfm", marks=pytest.mark.slow)], indirect=True
-)
+@pytest.mark.slow
 def test_it_learns(name, data):
     found = losses(name, data, batch_size=128, learning_rate={"dlrm": 0.05, "deepfm": 0.002}[name])
     assert np.mean(found[-10:]) < 0.85 * np.mean(found[:5])

@@ -84,12 +84,6 @@ def case(request):
     return CASES[request.param]
 
 
-def only(name):
-    """One model shows it in `make test`, all do in `make test-models`."""
-    rest = (pytest.param(other, marks=pytest.mark.slow) for other in CASES if other != name)
-    return pytest.mark.parametrize("case", [name, *rest], indirect=True)
-
-
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory):
     """Gives a checked log for a model, of some rows and a seed; each is generated once."""
@@ -177,7 +171,7 @@ def test_fused_lookups_train_the_same(case, logs):
     np.testing.assert_allclose(two, plain, rtol=1e-5)
 
 
-@only("din")
+@pytest.mark.slow
 def test_it_learns_what_rows_it_has_not_seen_say(case, logs):
     options = case.options(data=logs(case, rows=40_000), batch_size=256)
     unseen = case.options(data=logs(case, rows=8192, seed=2), batch_size=2048)
@@ -216,7 +210,7 @@ def test_the_chances_it_scores_are_those_it_is_trained_on(case, logs):
     assert loss - entropy == pytest.approx(rest, rel=0.2, abs=1e-5)
 
 
-@only("dssm")
+@pytest.mark.slow
 def test_a_restored_checkpoint_goes_on_with_equal_losses(case, logs, tmp_path):
     # The log is one batch, so that every step sees the same rows, wherever the reading begins.
     options = case.options(data=logs(case, rows=128), batch_size=128)

@@ -36,7 +36,14 @@ def kernel() -> Iterator[KernelManager]:
 
 
 @pytest.mark.timeout(300)
-@each_notebook
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(pytest.param(path, marks=pytest.mark.slow) for path in NOTEBOOKS[:-1]),
+        NOTEBOOKS[-1],
+    ],
+    ids=lambda path: path.stem,
+)
 def test_it_runs_with_little_data(path, tmp_path, kernel):
     notebook = small_notebook(path)
     executed(notebook, tmp_path, kernel)

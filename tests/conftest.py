@@ -1,4 +1,4 @@
-"""Unit tests: no test fails because the machine was busy, and generated values are few at a time.
+"""All tests: no test fails because the machine was busy, and generated values are few at a time.
 
 Each run generates others; `WORKBENCH_FUZZ_EXAMPLES` sets how many (`make test-slow`: 400).
 """
@@ -9,11 +9,11 @@ import os
 from hypothesis import settings
 
 EXAMPLES = int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "25"))
-settings.register_profile("unit", deadline=None, max_examples=EXAMPLES)
-settings.load_profile("unit")
+settings.register_profile("workbench", deadline=None, max_examples=EXAMPLES)
+settings.load_profile("workbench")
 
 
 def pytest_collection_finish() -> None:
-    """Spares the collector what is there before the first test."""
+    """Spares the garbage collector what is there before the first test."""
     gc.collect()
     gc.freeze()
