@@ -164,9 +164,9 @@ class BufferRestOp : public AsyncOpKernel {
     tensorflow::tstring message;
     OP_REQUIRES_OK_ASYNC(context, ReadScalar(context, 1, "reason", &reason), done);
     OP_REQUIRES_OK_ASYNC(context, ReadScalar(context, 2, "message", &message), done);
-    OP_REQUIRES_ASYNC(context, reason >= 0 && reason <= 3,
+    OP_REQUIRES_ASYNC(context, reason >= 0 && reason <= 4,
                       absl::InvalidArgumentError(
-                          absl::StrCat("reason is ", reason, "; expected 0 to 3")),
+                          absl::StrCat("reason is ", reason, "; expected 0 to 4")),
                       done);
     ResourcePtr resource;
     OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);

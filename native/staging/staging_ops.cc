@@ -159,12 +159,13 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferRest")
     .Doc(R"doc(
 Declares that a producer has nothing to put for now; ends when the producer is to try again.
 
-Errors as of WorkbenchBufferPut, and INVALID_ARGUMENT for another reason than 0 to 3.
+Errors as of WorkbenchBufferPut, and INVALID_ARGUMENT for another reason than 0 to 4.
 
 owner: [2], the owner's token and the number of the producing thread.
 reason: scalar. 0: it may try as soon as a take waits. 1: its input has ended; waiting takes get
   OUT_OF_RANGE, and a later take lets it try again. 2: only a restart lets it try again. 3: it needs
-  a resource that is not initialized yet.
+  a resource that is not initialized yet. 4: its input is a stage whose restart was cut short; takes
+  fail with FAILED_PRECONDITION, and only a restart lets it try again.
 message: scalar; for reason 3, the resource.
 )doc");
 

@@ -22,6 +22,8 @@ enum class RestReason : int {
   kClosed = 2,    // A rule of the stage ended its input: only a restart wakes it.
   kNotReady = 3,  // It needs a resource that is not initialized yet: as kReady, but takes of other
                   // stages do not wake it.
+  kCutShort = 4,  // A stage that its input reads was to be restarted, which was cut short: so was
+                  // this stage.
 };
 
 // The resting producers of a buffer's owner, and the initializers of its input that wait for them.
@@ -42,7 +44,7 @@ struct ProducersAtRest {
   std::list<Resting> resting;
   std::list<Restarting> restarting;
   std::vector<int64_t> initializing;  // Steps between Restart and EndRestart.
-  bool cut_short = false;  // The last restart ended before all producers rested.
+  bool cut_short = false;  // The last restart, here or in a stage before, ended too early.
 
   bool All() const {
     return producers > 0 && static_cast<int64_t>(resting.size()) >= producers;

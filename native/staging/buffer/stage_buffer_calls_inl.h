@@ -82,6 +82,11 @@ void StageBuffer<Record>::Rest(const TicketPtr& ticket, int64_t token, RestReaso
     after.Call(std::move(done), std::move(refused));
     return;
   }
+  if (reason == RestReason::kCutShort) {
+    reason = RestReason::kReady;
+    rest_.cut_short = true;
+    if (rest_.restarting.empty()) EndTakesLocked(RestartCutShort(stage_), &after);
+  }
   rest_.resting.push_back({ticket, reason, std::move(message), std::move(done)});
   SettleLocked(&after);
 }

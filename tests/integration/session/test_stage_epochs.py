@@ -279,7 +279,8 @@ class TestRefusals:
                 ):
                     loop.run(session)
 
-    def test_an_initialization_that_was_cut_short_is_said_and_can_be_repeated(self):
+    @pytest.mark.parametrize("stages", [1, 2])
+    def test_an_initialization_that_was_cut_short_is_said_and_can_be_repeated(self, stages):
         reading, go_on = threading.Event(), threading.Event()
 
         def slow(number):
@@ -292,7 +293,9 @@ class TestRefusals:
         plain = tf.data.Options()
         plain.experimental_optimization.inject_prefetch = False
         iterator = v1.data.make_initializable_iterator(data.with_options(plain))
-        back = wb.staged(iterator.get_next(), name="clicks")
+        back = iterator.get_next()
+        for _ in range(stages):
+            back = wb.staged(back * 1, name="clicks")
         with v1.Session() as session, wb.prefetching(session):
             session.run(iterator.initializer)
             assert session.run(back) == 0
@@ -301,7 +304,7 @@ class TestRefusals:
             with pytest.raises(tf.errors.DeadlineExceededError):
                 session.run(iterator.initializer, options=limit)
             with pytest.raises(
-                tf.errors.FailedPreconditionError, match="'clicks' finds nothing.*initializer again"
+                tf.errors.FailedPreconditionError, match="'clicks.*finds nothing.*initializer again"
             ):
                 session.run(back)
             go_on.set()

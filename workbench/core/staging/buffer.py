@@ -29,9 +29,10 @@ EVENT_COLUMNS = ("kind", "item", "who", "start_ns", "end_ns", "size")
 _PARKED = "the batch stays in line"
 _SUPERSEDED = "a newer session owns the stage"
 _RESTARTED = "the stage begins again"
+_CUT_SHORT = "its input was to be initialized again, but"
 
 # Why a producer rests; RestReason in native/staging/buffer/producers_at_rest.h.
-READY, ENDED, CLOSED, NOT_READY = 0, 1, 2, 3
+READY, ENDED, CLOSED, NOT_READY, CUT_SHORT = range(5)
 
 # What went through a buffer was made by an earlier run: no gradient flows back through it.
 for _op in ("Put", "Flush", "Take", "Rest", "Resume", "Cancel", "Close", "Size", "Drain"):
@@ -159,7 +160,9 @@ class Buffer:
             has ended; when all threads rest waiting takes fail with OUT_OF_RANGE, and a later take
             lets them look again. CLOSED: likewise, but only a restart lets them look again.
             NOT_READY: it needs what is not initialized yet; as READY, but a take on the staged side
-            of another stage does not let it try, and fails with FAILED_PRECONDITION.
+            of another stage does not let it try, and fails with FAILED_PRECONDITION. CUT_SHORT: it
+            takes from a stage of which `is_cut_short` holds; takes fail with FAILED_PRECONDITION,
+            and only a restart lets it try again.
           message: string scalar; with NOT_READY, what that is.
           name: name of the op.
         """
@@ -232,6 +235,11 @@ def is_superseded(error: BaseException) -> bool:
 def is_restarted(error: BaseException) -> bool:
     """Whether a call ended because the input of its stage is initialized again."""
     return isinstance(error, tf.errors.CancelledError) and _RESTARTED in error.message
+
+
+def is_cut_short(error: BaseException) -> bool:
+    """Whether a take failed because its stage was to begin again, which was cut short."""
+    return isinstance(error, tf.errors.FailedPreconditionError) and _CUT_SHORT in error.message
 
 
 def prepared(

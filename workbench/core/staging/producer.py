@@ -34,7 +34,7 @@ class ProducerOps(Protocol):
 
         Args:
           thread: the producer.
-          reason: buffer.READY, ENDED, CLOSED or NOT_READY.
+          reason: buffer.READY, ENDED, CLOSED, NOT_READY or CUT_SHORT.
           message: with NOT_READY, what the producer lacks.
 
         Returns:
@@ -135,6 +135,8 @@ class Producers:
             return self._wait_for_room(thread, error)
         if buffer.is_restarted(error):
             return self._ops.rest(thread, buffer.READY, "")
+        if buffer.is_cut_short(error):
+            return self._ops.rest(thread, buffer.CUT_SHORT, "")
         if code != tf.errors.CANCELLED and code in self._closed_codes:
             asked_again = code == tf.errors.OUT_OF_RANGE
             return self._ops.rest(thread, buffer.ENDED if asked_again else buffer.CLOSED, "")

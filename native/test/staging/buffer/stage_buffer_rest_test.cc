@@ -178,6 +178,37 @@ TEST(ARestartThatIsCutShortMakesTakesFailUntilTheNext) {
   }
 }
 
+TEST(AStageThatReadsOneCutShortIsCutShortToo) {
+  auto buffer = OpenFor(2);
+  auto waiting = Take(*buffer);
+  auto rest = Rest(*buffer, RestReason::kCutShort);
+  for (const CallPtr& call : {waiting, Take(*buffer), TakeAhead(*buffer)}) {
+    CHECK(call->outcome.code == Code::kFailedPrecondition);
+    CHECK_HAS(call->outcome.message, "'clicks' finds nothing: its input was to be initialized");
+  }
+  auto other = Rest(*buffer, RestReason::kReady);
+  CHECK(Take(*buffer)->outcome.code == Code::kFailedPrecondition);
+  CHECK(rest->waits() && other->waits());
+  CHECK(Restart(*buffer)->ok());
+  auto take = Take(*buffer);
+  buffer->EndRestart(kInitializer);
+  CHECK(rest->ok() && other->ok());
+  Put(*buffer, 3);
+  CHECK_EQ(take->value, 3);
+}
+
+TEST(ACutShortStageOfTheEpochBeforeEndsWithTheRestart) {
+  auto buffer = OpenFor(1);
+  auto take = Take(*buffer);
+  auto restart = Restart(*buffer);
+  auto rest = Rest(*buffer, RestReason::kCutShort);
+  CHECK(restart->ok() && take->waits());
+  buffer->EndRestart(kInitializer);
+  CHECK(rest->ok());
+  Put(*buffer, 4);
+  CHECK_EQ(take->value, 4);
+}
+
 TEST(AProducerThatIsNotReadyIsWokenByAStepOnly) {
   auto buffer = OpenFor(1);
   auto early = TakeAhead(*buffer);
