@@ -180,6 +180,9 @@ def test_charts_of_a_tab_are_plotly_figures_of_the_kernel(ran: Live) -> None:
     for key, title, code in CHARTS:
         pane = show_tab(ran.panel, key)
         button = pane.get_by_role("button", name=title)
+        if key == "what_if" and "Nothing is predicted" in pane.inner_text():
+            assert button.count() == 0
+            continue
         button.click()
         pane.locator(".wbp-figure .main-svg").first.wait_for(timeout=30_000)
         assert pane.locator(".wbp-figure .modebar-btn").count() > 1

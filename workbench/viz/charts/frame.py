@@ -11,7 +11,8 @@ from workbench.viz.charts.chart import Chart
 from workbench.viz.charts.theme import Theme
 
 _LINE, _ROW, _WORDS_LINE = 20, 32, 14
-_LETTER = 6.4
+_LETTER, _TITLE_LETTER = 6.4, 8.4
+_NARROWEST = 24
 # Above the title, for plotly's buttons.
 _BUTTONS = 36
 # Axis, its title and the legend below a plot.
@@ -47,6 +48,16 @@ def framed(
         hovermode="closest",
     )
     return figure
+
+
+def fit_title(figure: Chart, width: int) -> None:
+    """Breaks the title of a figure that is shown `width` px wide, which plotly would cut."""
+    said = figure.layout.title.text
+    letters = max(_NARROWEST, int(width / _TITLE_LETTER))
+    figure.layout.title.text = words.narrower(said, letters) if letters < words.TITLE else said
+    more = figure.layout.title.text.count(words.BREAK) - said.count(words.BREAK)
+    figure.layout.margin.t += _LINE * more
+    figure.layout.height += _LINE * more
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from workbench.viz.style.plain_text import plain
 BREAK = "<br>"
 # They stand for the ends of strong words while lines are made, one character each.
 _OPEN, _CLOSE = "\ue000", "\ue001"
-_TITLE, _NAME = 72, 30
+TITLE, _NAME = 72, 30
 _JOINT = " + "
 
 
@@ -48,8 +48,18 @@ def headline(pieces: Iterable[tuple[str, bool]]) -> str:
     text = "".join(
         f"{_OPEN}{plain(text)}{_CLOSE}" if strong else plain(text) for text, strong in pieces
     )
+    return _in_strong_lines(text, TITLE)
+
+
+def narrower(headline: str, wide: int) -> str:
+    """The same headline in lines of at most `wide` letters."""
+    text = headline.replace(BREAK, " ").replace("<b>", _OPEN).replace("</b>", _CLOSE)
+    return _in_strong_lines(html.unescape(text), wide)
+
+
+def _in_strong_lines(text: str, wide: int) -> str:
     lines, strong = [], False
-    for line in textwrap.wrap(text, _TITLE, break_long_words=False, break_on_hyphens=False):
+    for line in textwrap.wrap(text, wide, break_long_words=False, break_on_hyphens=False):
         line = (_OPEN if strong else "") + line
         strong = line.rfind(_OPEN) > line.rfind(_CLOSE)
         lines.append(html.escape(line + (_CLOSE if strong else ""), quote=False))

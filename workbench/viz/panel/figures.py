@@ -74,7 +74,7 @@ _OFFERS: Mapping[str, Mapping[str, _Offer]] = {
             title="Predicted gains",
             plot=_predictions,
             code="panel.predictions.plot()",
-            there=lambda session, _: session.predictions is not None,
+            there=lambda session, _: bool(session.predictions and session.predictions.found),
         )
     },
 }
@@ -92,28 +92,32 @@ def figure_answer(
     """What the browser draws of a figure.
 
     Args:
-      wish: "tab" and "name" of the figure, "theme", and "script", whether the page has nothing yet
-        that draws figures.
+      wish: "tab" and "name" of the figure, "theme", "width", which it will have in px, and
+        "script", whether the page has nothing yet that draws figures.
 
     Returns:
       (plotly's JSON, its configuration and the code that gives it, or why there is none; the script
       where it is wanted).
     """
     try:
-        found = _figure(session, run, str(wish["tab"]), str(wish["name"]), str(wish["theme"]))
+        found = _figure(session, run, wish)
     except WorkbenchError as error:
         return {"error": sentence(str(error))}, []
     return found, [_plotly_script()] if wish["script"] else []
 
 
-def _figure(session: Session, run: Run, tab: str, name: str, theme: str) -> dict[str, Any]:
+def _figure(session: Session, run: Run, wish: Mapping[str, Any]) -> dict[str, Any]:
+    from workbench.viz.charts import frame
     from workbench.viz.charts.chart import private
 
+    tab, name = str(wish["tab"]), str(wish["name"])
     offer = _OFFERS.get(tab, {}).get(name)
     if offer is None or not offer.there(session, run):
         raise OptionError(f"run {run.number} has no chart {name!r} in this tab")
+    figure = offer.plot(session, run, str(wish["theme"]))
+    frame.fit_title(figure, int(wish["width"]))
     return {
-        "figure": json.loads(offer.plot(session, run, theme).to_json()),
+        "figure": json.loads(figure.to_json()),
         "config": private({"responsive": True}),
         "code": offer.code.format(place=run.number - 1),
     }

@@ -21,7 +21,7 @@ from workbench.core.what_if.calibration import Calibration
 from workbench.errors import OptionError
 from workbench.viz.charts.chart import CONFIG, Chart
 from workbench.viz.charts.theme import DARK, LIGHT, theme_of
-from workbench.viz.charts.words import headline, hover, in_lines, setting_lines
+from workbench.viz.charts.words import headline, hover, in_lines, narrower, setting_lines
 from workbench.viz.style import colors
 
 FIGURES = {
@@ -158,6 +158,12 @@ class TestWords:
         first, second = shown.split("<br>")
         assert first.startswith("so <b>a a") and first.endswith("</b>")
         assert second.startswith("<b>a") and second.endswith("</b>&lt;b&gt;")
+
+    def test_a_narrower_headline_says_the_same(self):
+        shown = headline([("so & ", False), ("a " * 60, True), ("<b>", False)])
+        narrow = narrower(shown, 20).split("<br>")
+        assert len(narrow) > 6 and narrow[0].startswith("so &amp; <b>a")
+        assert " ".join(narrow).replace("</b> <b>", " ") == shown.replace("</b><br><b>", " ")
 
     def test_a_setting_breaks_between_its_toggles(self):
         assert setting_lines("off") == "All off"

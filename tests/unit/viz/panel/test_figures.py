@@ -32,7 +32,7 @@ def test_a_run_offers_what_it_has(session):
 def test_each_is_the_figure_that_its_code_gives(session, theme):
     panel = wb.Workbench(session)
     for tab, name in offered(session, 2):
-        wish = {"tab": tab, "name": name, "theme": theme, "script": False}
+        wish = {"tab": tab, "name": name, "theme": theme, "width": 700, "script": False}
         answer, buffers = figure_answer(session, session.runs[1], wish)
         assert buffers == []
         again = eval(answer["code"], {"panel": panel, "wb": wb})
@@ -41,14 +41,25 @@ def test_each_is_the_figure_that_its_code_gives(session, theme):
         json.dumps(answer, allow_nan=False)
 
 
+def test_a_title_is_broken_where_its_figure_is_narrow(session):
+    wish = {"tab": "throughput", "name": "throughput", "theme": "light", "script": False}
+    wide, narrow = (
+        figure_answer(session, session.runs[1], {**wish, "width": width})[0]["figure"]["layout"]
+        for width in (900, 300)
+    )
+    breaks = [each["title"]["text"].count("<br>") for each in (wide, narrow)]
+    assert breaks[0] < breaks[1]
+    assert narrow["height"] - narrow["margin"]["t"] == wide["height"] - wide["margin"]["t"]
+
+
 def test_the_script_is_sent_where_it_is_missing(session):
-    wish = {"tab": "throughput", "name": "blocks", "theme": "light", "script": True}
+    wish = {"tab": "throughput", "name": "blocks", "theme": "light", "width": 700, "script": True}
     _, (script,) = figure_answer(session, session.runs[1], wish)
     assert script.startswith(b"const module") and script.endswith(b"module.exports;\n")
 
 
 def test_what_cannot_be_drawn_is_said(session):
-    wish = {"theme": "light", "script": True}
+    wish = {"theme": "light", "width": 700, "script": True}
     answer, buffers = figure_answer(
         session, session.runs[1], {**wish, "tab": "memory", "name": "memory"}
     )

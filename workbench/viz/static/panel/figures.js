@@ -11,9 +11,9 @@ async function moduleOf(bytes) {
 }
 
 // Whoever asks first is sent the script; a page has one, whatever the number of its panels.
-async function askFigure(host, key, name) {
+async function askFigure(host, key, name, width) {
   const theme = prefersDark() ? "dark" : "light";
-  const answer = await host.figure(key, { name, theme, script: !globalThis[PLOTLY] });
+  const answer = await host.figure(key, { name, theme, width, script: !globalThis[PLOTLY] });
   if (answer.error) throw new Error(answer.error);
   if (answer.data) globalThis[PLOTLY] = await moduleOf(answer.data);
   return { ...answer, plotly: globalThis[PLOTLY] };
@@ -43,7 +43,7 @@ export function figuresElement(host, key, figures, signal) {
     button.setAttribute("aria-expanded", "true");
     holder.replaceChildren(element("p", { class: "wb-quiet" }, "Drawing"));
     try {
-      const answer = await askFigure(host, key, name);
+      const answer = await askFigure(host, key, name, holder.clientWidth);
       if (!life.signal.aborted) await drawFigure(holder, answer, life.signal);
     } catch (error) {
       if (!life.signal.aborted) holder.replaceChildren(element("p", { class: "wb-sentence" }, error.message));
