@@ -296,6 +296,7 @@ class TestRefusals:
         back = iterator.get_next()
         for _ in range(stages):
             back = wb.staged(back * 1, name="clicks")
+        last = "clicks" if stages == 1 else "clicks_1"
         with v1.Session() as session, wb.prefetching(session):
             session.run(iterator.initializer)
             assert session.run(back) == 0
@@ -304,7 +305,8 @@ class TestRefusals:
             with pytest.raises(tf.errors.DeadlineExceededError):
                 session.run(iterator.initializer, options=limit)
             with pytest.raises(
-                tf.errors.FailedPreconditionError, match="'clicks.*finds nothing.*initializer again"
+                tf.errors.FailedPreconditionError,
+                match=f"'{last}' finds nothing.*initializer again",
             ):
                 session.run(back)
             go_on.set()

@@ -229,6 +229,7 @@ def traces(draw):
     return dataclasses.replace(trace, edges=pd.DataFrame(chain))
 
 
+@settings(max_examples=40)
 @given(traces(), traces())
 def test_differences_sum_and_the_way_back_is_the_negative(a, b):
     there, back = align(a, b), align(b, a)
