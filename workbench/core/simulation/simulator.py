@@ -24,6 +24,10 @@ _WARM_UP, _COUNTED, _MOST_COUNTED = 6, 30, 120
 # CPU time.
 _MEMORY_NS = 32e6 / math.log(2)
 _FULL, _CROWDED = 0.715, 1.2
+# Where several threads work for a millisecond or less and wait for one another in between, such a
+# kernel wakes them on cores that others use: 3 threads of a C program that worked for 1 ms and
+# slept for 0.3 ms used 1.38 to 1.55 of 2 cores, 4 of 0.2 and 0.1 ms 1.48, two that never slept 2.0.
+_SPREAD = 0.78
 _SETTLED_NS = 5 * _MEMORY_NS
 _MOST_WARM_UP = 300
 _NOTHING_NS = 1e-6
@@ -289,12 +293,14 @@ class _Machine:
                 beside += piece.cores
         pooled = min(1.0, self._pool / ops) if ops else 1.0
         wanted = in_pool * pooled + beside
-        cores = self._cores
+        awake = self._cores
         if self._packs:
-            cores = min(cores, 1 + int(self._used_lately / _FULL))
+            awake = min(awake, 1 + int(self._used_lately / _FULL))
+        spread = self._packs and awake > 1 and len(self._working) > 1
+        cores = awake * _SPREAD if spread else awake
         share = min(1.0, cores / wanted) if wanted else 1.0
         used = wanted * share
-        if share < 1.0 and cores < self._cores:
+        if share < 1.0 and awake < self._cores:
             share /= _CROWDED
         return pooled * share, share, used
 

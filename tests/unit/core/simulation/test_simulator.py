@@ -180,6 +180,16 @@ def test_after_a_wait_a_packing_machine_gives_one_core_for_a_while():
     assert lasts(after_wait, cores=1, packs=True) == pytest.approx(100 * ms)
 
 
+def test_where_threads_are_packed_those_that_wait_for_one_another_do_not_fill_the_cores():
+    ms = 1e6
+    made = pipeline(ops(20 * ms), stage(ops(15 * ms), waits(5 * ms)))
+    assert lasts(made) == pytest.approx(20 * ms)
+    assert lasts(made, packs=True) > 21 * ms
+    # threads of one step alone, which seldom wait, do
+    alone = pipeline(ops(20 * ms, cores=2, at_once=2))
+    assert lasts(alone, packs=True) == pytest.approx(20 * ms)
+
+
 def test_cpu_time_is_that_of_all_lines():
     made = pipeline(
         ops(10, cores=1.5, at_once=1.5),
