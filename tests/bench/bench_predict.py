@@ -26,7 +26,8 @@ from tests.bench.duel import Duel, duel
 from tests.bench.model_jobs import MODELS
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.core.trace.trace import load_trace
-from workbench.core.what_if.calibration import AS_GOOD, Calibration, joined
+from workbench.core.what_if.calibration import Calibration, joined
+from workbench.core.what_if.predictions import AS_GOOD
 from workbench.core.what_if.scenario import Scenario, scenario_of
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.comparison.results import load_comparison

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from workbench.core.what_if.predictions import Predictions
+from workbench.core.what_if.predictions import AS_GOOD, Predictions, simplest_of_best
 from workbench.display import Displayed, charts
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-
-# A setting that measures within this share of the best one is as good.
-AS_GOOD = 0.02
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,6 +35,7 @@ class Check:
       label: the setting.
       predicted, predicted_low, predicted_high: the ratio with its interval.
       measured, measured_low, measured_high: likewise.
+      effort: how much the setting asks for, as of `Scenario`.
     """
 
     program: str
@@ -48,6 +46,7 @@ class Check:
     measured: float
     measured_low: float
     measured_high: float
+    effort: int = 0
 
     @property
     def error(self) -> float:
@@ -105,12 +104,12 @@ class Calibration(Displayed):
     def best(self, program: str) -> tuple[Check, Check] | None:
         """What was predicted to be best of a program, and what was; None where nothing was checked.
 
-        What is predicted to be as fast as the traced setting at most leaves that one best.
+        Of settings that are predicted to be as good it is the simplest. What is predicted to be as
+        fast as the traced setting at most leaves that one best.
         """
         own = [check for check in self.checks if check.program == program]
-        if not own:
-            return None
-        return max(own, key=lambda c: c.predicted), max(own, key=lambda c: c.measured)
+        chosen = simplest_of_best(own, lambda c: c.predicted, lambda c: c.effort)
+        return (chosen, max(own, key=lambda c: c.measured)) if chosen else None
 
     def picks_best(self, program: str, *, within: float = AS_GOOD) -> bool | None:
         """Whether the setting predicted to be best measured within `within` of the best one.
@@ -170,6 +169,7 @@ def calibrated(
                 measured=each.ratio,
                 measured_low=each.low,
                 measured_high=each.high,
+                effort=found.scenario.effort,
             )
         )
     return Calibration(checks=tuple(checks), missing=tuple(missing))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
 
 import pandas as pd
 
@@ -12,6 +13,10 @@ from workbench.display import Displayed, charts
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+_T = TypeVar("_T")
+# A setting that measures, or is predicted, within this share of the best one is as good.
+AS_GOOD = 0.02
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,6 +89,20 @@ class Withheld:
         return self.scenario.label
 
 
+def simplest_of_best(
+    found: Iterable[_T], ratio: Callable[[_T], float], effort: Callable[[_T], int]
+) -> _T | None:
+    """The best of what is predicted; None where nothing is.
+
+    Predictions are not so exact that what is within `AS_GOOD` of the highest was worse: of those it
+    is the one that asks for least, of these the one with the highest ratio.
+    """
+    listed = list(found)
+    highest = max(map(ratio, listed), default=0.0)
+    as_good = [each for each in listed if ratio(each) >= (1 - AS_GOOD) * highest]
+    return min(as_good, key=lambda each: (effort(each), -ratio(each)), default=None)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Predictions(Displayed):
     """What other settings of a traced program would give.
@@ -108,8 +127,8 @@ class Predictions(Displayed):
 
     @property
     def best(self) -> Predicted | None:
-        """The setting predicted to train most samples a second."""
-        return max(self.found, key=lambda each: each.ratio, default=None)
+        """The simplest of the settings predicted to train most samples a second, or as many."""
+        return simplest_of_best(self.found, lambda each: each.ratio, lambda e: e.scenario.effort)
 
     def of(self, label: str) -> Predicted | None:
         """What is predicted of the setting of that name; None where nothing is."""

@@ -43,6 +43,13 @@ class Scenario:
         return GraphKey(staged=on.stage is not None, fused=on.fused_embeddings)
 
     @property
+    def effort(self) -> int:
+        """How much it asks for: a setting more than none, a plan more than a stage of one's own."""
+        on = self.optimizations
+        given = [getattr(on, field.name) is not None for field in dataclasses.fields(on)]
+        return 2 * sum(given) + (on.smart_stage is not None)
+
+    @property
     def label(self) -> str:
         """A short name, as tables show it."""
         others = [

@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from workbench.core.what_if.calibration import AS_GOOD, Calibration, Check
+from workbench.core.what_if.calibration import Calibration, Check
+from workbench.core.what_if.predictions import AS_GOOD
 from workbench.viz.comparison.chart import shown_label
 from workbench.viz.predictions.scatter import Scatter, scatter_of
 from workbench.viz.predictions.withheld import Reason, reasons

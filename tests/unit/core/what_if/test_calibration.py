@@ -77,6 +77,18 @@ def test_the_best_is_picked_where_it_measures_as_the_best(stage: float, smart: f
     assert found.picks_best("tiny") is picks
 
 
+def test_of_settings_predicted_to_be_as_good_the_simplest_is_picked():
+    found = predictions(stage=1.39, smart=1.4)
+    assert found.best is not None and found.best.label == "stage"
+    checks = calibrated("tiny", found, [measured("stage", 1.4), measured("smart stage", 1.3)])
+    assert checks.picks_best("tiny") is True
+    found = predictions(stage=1.36, smart=1.4)
+    assert found.best is not None and found.best.label == "smart stage"
+    # nor is anything switched on for next to nothing
+    found = predictions(off=1.0, stage=1.01)
+    assert found.best is not None and found.best.label == "off"
+
+
 def test_to_leave_all_as_it_is_can_be_the_best():
     found = calibrated("tiny", predictions(stage=0.9), [measured("stage", 0.8)])
     assert found.picks_best("tiny") is True
