@@ -19,6 +19,7 @@ template <typename T>
 struct LookedUp {
   const T* const* shards = nullptr;  // of each shard its vectors, [n, dim]
   int64_t dim = 0;
+  int64_t stride = 0;  // from one combined row to the next; 0 is dim
   int64_t rows = 0;
   const int32_t* splits = nullptr;       // [rows + 1], ids of each row
   const int32_t* index = nullptr;        // [ids], of each its unique id; null if they are not unique
@@ -51,7 +52,8 @@ std::string Misfit(const Sizes& sizes, int64_t rows, const int32_t* splits, cons
 // if the permutation, which fits, gives each its own.
 std::string Shared(const Sizes& sizes, const int32_t* permutation);
 
-// out: [rows, dim]; a row without ids, or whose weights cancel out, is 0. Sets rows [begin, end).
+// out: [rows, dim], rows `stride` apart; a row without ids, or whose weights cancel out, is 0. Sets
+// rows [begin, end).
 template <typename T>
 void Combine(const LookedUp<T>& in, int64_t begin, int64_t end, T* out);
 
@@ -73,6 +75,23 @@ void GatherGradient(const LookedUp<T>& in, const T* grad, int64_t begin, int64_t
 // The gradient of each id's weight, [ids], for rows [begin, end).
 template <typename T>
 void WeightGradient(const LookedUp<T>& in, const T* grad, int64_t begin, int64_t end, float* out);
+
+// Who asked for which row of a table, in order of the rows.
+template <typename T>
+struct AskedRows {
+  int64_t dim = 0;
+  const int32_t* firsts = nullptr;         // [unique + 1], of each row its part of `order`
+  const int32_t* order = nullptr;          // [ids]
+  const int32_t* example = nullptr;        // [ids], who asked
+  const T* const* gradients = nullptr;     // [examples], each [dim]
+  const float* factors = nullptr;          // [examples]
+};
+
+// The gradients of rows [begin, end) of `in`: sums over all who asked, in the order of their ids.
+//
+//   out: [end - begin, dim].
+template <typename T>
+void SumGradients(const AskedRows<T>& in, int64_t begin, int64_t end, T* out);
 
 }  // namespace workbench
 

@@ -168,16 +168,79 @@ WORKBENCH_INLINE void CombineRow(const LookedUp<T>& in, int64_t row, T* out) {
   if (c < in.dim) SumColumns<Sum>(in, row, divisor, c, static_cast<int>(in.dim - c), out);
 }
 
+// kLanes floats that lie anywhere; a processor with narrower registers takes several.
+template <int kLanes>
+struct Lanes {
+  typedef float Type __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+};
+
+// Rows of a table of kVectors * kLanes columns, neither weighted nor shortened. The loop that all
+// time goes into: nothing in it depends on what kind of lookup this is.
+template <int kLanes, int kVectors>
+WORKBENCH_INLINE void CombineTable(const LookedUp<float>& in, int64_t begin, int64_t end,
+                                   float* out) {
+  using Vector = typename Lanes<kLanes>::Type;
+  constexpr int64_t kDim = kLanes * kVectors;
+  const float* table = in.shards[0];
+  const int64_t* rows = in.table_row;
+  const int32_t last = in.splits[in.rows] - 1;
+  const int64_t stride = in.stride == 0 ? kDim : in.stride;
+  for (int64_t row = begin; row < end; ++row) {
+    const int32_t first = in.splits[row], until = in.splits[row + 1];
+    Vector* to = reinterpret_cast<Vector*>(out + row * stride);
+    if (IsLong(in, row)) {
+      CombineRow<double>(in, row, out + row * stride);
+      continue;
+    }
+    Vector sums[kVectors] = {};
+    for (int32_t id = first; id < until; ++id) {
+      const float* far = table + rows[std::min(id + kFarAhead, last)] * kDim;
+      for (int64_t c = 0; c < kDim; c += 16) __builtin_prefetch(far + c, 0, 2);
+      const float* near = table + rows[std::min(id + kAhead, last)] * kDim;
+      for (int64_t c = 0; c < kDim; c += 16) __builtin_prefetch(near + c, 0, 3);
+      const Vector* vector = reinterpret_cast<const Vector*>(table + rows[id] * kDim);
+      for (int v = 0; v < kVectors; ++v) sums[v] += vector[v];
+    }
+    const float divisor = Divisor(in, row);
+    if (divisor == 1 || first == until) {
+      for (int v = 0; v < kVectors; ++v) to[v] = sums[v];
+    } else {
+      for (int v = 0; v < kVectors; ++v) to[v] = sums[v] / divisor;
+    }
+  }
+}
+
+// Whether rows lie in a table of usual width, and were combined.
+template <typename T>
+WORKBENCH_INLINE bool CombinedTable(const LookedUp<T>& in, int64_t begin, int64_t end, T* out) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (in.table_row == nullptr || in.index != nullptr || in.weights != nullptr ||
+        in.max_norm >= 0) {
+      return false;
+    }
+    switch (in.dim) {
+      case 8: CombineTable<8, 1>(in, begin, end, out); return true;
+      case 16: CombineTable<16, 1>(in, begin, end, out); return true;
+      case 32: CombineTable<16, 2>(in, begin, end, out); return true;
+      case 64: CombineTable<16, 4>(in, begin, end, out); return true;
+      case 128: CombineTable<16, 8>(in, begin, end, out); return true;
+    }
+  }
+  return false;
+}
+
 template <typename T>
 WORKBENCH_INLINE void Combine(const LookedUp<T>& in, int64_t begin, int64_t end, T* out) {
+  if (CombinedTable(in, begin, end, out)) return;
   const int32_t last = in.splits[in.rows];
+  const int64_t stride = in.stride == 0 ? in.dim : in.stride;
   for (int64_t row = begin; row < end; ++row) {
     if (IsLong(in, row)) {
-      CombineRow<double>(in, row, out + row * in.dim);
+      CombineRow<double>(in, row, out + row * stride);
       continue;
     }
     for (int32_t id = in.splits[row]; id < in.splits[row + 1]; ++id) FetchAhead(in, id, last);
-    CombineRow<float>(in, row, out + row * in.dim);
+    CombineRow<float>(in, row, out + row * stride);
   }
 }
 
@@ -269,6 +332,35 @@ WORKBENCH_INLINE void WeightGradient(const LookedUp<T>& in, const T* grad, int64
   }
 }
 
+// Columns [from, from + count) of one row's gradient; count is a constant or at most kBlock.
+template <typename T>
+WORKBENCH_INLINE void SumAsked(const AskedRows<T>& in, int64_t row, int64_t from, int count, T* out) {
+  float sums[kBlock] = {0};
+  for (int32_t at = in.firsts[row]; at < in.firsts[row + 1]; ++at) {
+    const int32_t example = in.example[in.order[at]];
+    const T* gradient = in.gradients[example] + from;
+    const float factor = in.factors[example];
+    for (int c = 0; c < count; ++c) sums[c] += static_cast<float>(gradient[c]) * factor;
+  }
+  for (int c = 0; c < count; ++c) out[from + c] = static_cast<T>(sums[c]);
+}
+
+template <typename T>
+WORKBENCH_INLINE void SumGradients(const AskedRows<T>& in, int64_t begin, int64_t end, T* out) {
+  const int32_t last = in.firsts[end];
+  const int64_t bytes = in.dim * static_cast<int64_t>(sizeof(T));
+  for (int64_t row = begin; row < end; ++row, out += in.dim) {
+    for (int32_t at = in.firsts[row] + kAhead; at < in.firsts[row + 1] + kAhead && at < last; ++at) {
+      const char* from = reinterpret_cast<const char*>(in.gradients[in.example[in.order[at]]]);
+      for (int64_t line = 0; line < bytes; line += kLine) __builtin_prefetch(from + line, 0, 3);
+    }
+    int64_t c = 0;
+    for (; c + kBlock <= in.dim; c += kBlock) SumAsked(in, row, c, kBlock, out);
+    for (; c + kNarrow <= in.dim; c += kNarrow) SumAsked(in, row, c, kNarrow, out);
+    if (c < in.dim) SumAsked(in, row, c, static_cast<int>(in.dim - c), out);
+  }
+}
+
 }  // namespace workbench::combine
 
 // Defines the functions of combine.h for one T.
@@ -291,6 +383,11 @@ WORKBENCH_INLINE void WeightGradient(const LookedUp<T>& in, const T* grad, int64
   WORKBENCH_CLONES void WeightGradient<T>(const LookedUp<T>& in, const T* grad, int64_t begin,   \
                                           int64_t end, float* out) {                             \
     combine::WeightGradient(in, grad, begin, end, out);                                          \
+  }                                                                                              \
+  template <>                                                                                    \
+  WORKBENCH_CLONES void SumGradients<T>(const AskedRows<T>& in, int64_t begin, int64_t end,      \
+                                        T* out) {                                                \
+    combine::SumGradients(in, begin, end, out);                                                  \
   }
 
 #endif  // WORKBENCH_COMBINE_COMBINE_INL_H_

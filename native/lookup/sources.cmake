@@ -1,17 +1,25 @@
 # Fused lookups: which rows a batch of ids needs.
 
 plain_sources(
+  grouped/feature_rows.cc
+  grouped/huge_pages.cc
+  grouped/table_rows.cc
   row_ids.cc
   shards.cc
   unique/id_order.cc
   unique/unique_ids.cc)
 
 library_sources(
+  grouped/grouped_grad_kernels.cc
+  grouped/grouped_inputs.cc
+  grouped/grouped_kernels.cc
+  grouped/grouped_ops.cc
   local_kernels.cc
   local_ops.cc
   lookup_kernels.cc
   lookup_ops.cc)
 
 plain_tests(
+  grouped_rows
   hostile_ids
   lookup_ids)

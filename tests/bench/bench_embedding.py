@@ -4,7 +4,9 @@
 1 + Poisson(10.1) ids, 1 % of ids are -1. Ids are uniform over the table. Batches lie in memory and
 rotate over at least 120 MB of rows, so that no row is in a cache from the batch before. Each cell
 has a process of its own, where stock's safe_embedding_lookup_sparse, V1 and V2 take turns on the
-same tables. Stock lookups train by stock's optimizers, fused ones by Workbench's.
+same tables. The limit is a plain loop with two stages of prefetch, in huge pages, compiled for the
+processor at hand (native/bench/lookup_limit.cc). Stock lookups train by stock's optimizers, fused
+ones by Workbench's.
 
 Prints for each cell the time of a step, ratios to stock with 95 % intervals, and executed nodes per
 feature (of lookup and gradient; the optimizer's own come on top); then whether the goals are
@@ -28,11 +30,13 @@ from typing import Any
 
 import numpy as np
 
+from tests.bench.lookup_limit import limit
 from workbench.experiments.measurement.statistics import ratio_interval
 
 FEATURES = 26
 BATCH = 2048
-STOCK, FUSED = "stock", ("v1", "v2")
+STOCK, FUSED = "stock", ("v1", "v2", "grouped")
+LIMIT = "limit"
 WAYS = ("forward", "SGD", "Adagrad")
 CELLS = tuple(
     f"{rows}x{dim}x{kind}"
@@ -92,7 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     reached = True
     for way in chosen.way or WAYS:
         print(f"\n{way}, {chosen.variables} variables, {chosen.threads} threads")
-        print(f"  {'cell':<14} {'stock ms':>9} {'v1':>22} {'v2':>22}   nodes per feature")
+        heads = "".join(f" {name:>22}" for name in FUSED)
+        print(f"  {'cell':<14} {'stock ms':>9}{heads}   grouped to limit   nodes per feature")
         for cell in cells:
             if way != "forward" and cell.startswith("1e6") and not cell.startswith("1e6x16"):
                 continue
@@ -127,6 +132,7 @@ def show(cell: str, found: dict[str, Any]) -> bool:
         said = f"{ratio.value:.2f}× ({ratio.low:.2f}–{ratio.high:.2f}){'!' if missed else ' '}"
         line += f" {said:>22}"
         reached &= not missed
+    line += f" {_to_limit(found['seconds']):>18}"
     nodes = found["nodes"]
     line += f"   {nodes[STOCK]:.1f}"
     for name in FUSED:
@@ -135,6 +141,14 @@ def show(cell: str, found: dict[str, Any]) -> bool:
         reached &= fewer >= GOAL_NODES
     print(line, flush=True)
     return reached
+
+
+def _to_limit(seconds: dict[str, list[float]]) -> str:
+    """How many times as long as the limit the grouped lookup takes."""
+    if LIMIT not in seconds:
+        return ""
+    ratio = ratio_interval([1 / s for s in seconds[LIMIT]], [1 / s for s in seconds["grouped"]], 0)
+    return f"{ratio.value:.2f} ({ratio.low:.2f}–{ratio.high:.2f})"
 
 
 def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
@@ -157,6 +171,11 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
         for _ in range(count):
             runs[STOCK]()
         nodes = {name: _nodes(tf, session, op) for name, op in steps.items()}
+        if way == "forward":
+            batches = [_batch(np.random.default_rng(seed), cell) for seed in range(count)]
+            runs[LIMIT] = limit(
+                batches, cell.tables, cell.rows, cell.dim, BATCH, threads=chosen.threads
+            )
         return {
             "nodes": {name: found / FEATURES for name, found in nodes.items()},
             "seconds": _timed(runs, chosen.seconds),
@@ -241,10 +260,13 @@ def _tables(tf: Any, cell: Cell, *, resource: bool) -> list[Any]:
 
 def _step(tf: Any, name: str, features: list[Any], tables: list[Any], way: str, cell: Cell) -> Any:
     from workbench.ops.lookup.fused import fused_safe_embedding_lookup_sparse
+    from workbench.ops.lookup.grouped import grouped_embedding_lookup
 
     v1 = tf.compat.v1
-    found = []
+    found = grouped_embedding_lookup(tables, features) if name == "grouped" else []
     for table, ids in zip(tables, features, strict=True):
+        if name == "grouped":
+            break
         if name == STOCK:
             found.append(v1.nn.safe_embedding_lookup_sparse(table, ids, combiner="mean"))
         else:

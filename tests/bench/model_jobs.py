@@ -16,6 +16,7 @@ from workbench.experiments.program.toggles import (
     COST_MODEL_EXECUTOR,
     FUSED_V1,
     FUSED_V2,
+    GROUPED,
     INLINE_EXECUTOR,
     SMART_STAGE,
     STAGE,
@@ -24,7 +25,7 @@ from workbench.experiments.program.toggles import (
 
 COMPUTE, LATENCY = "compute-bound", "latency-bound"
 STAGES = (STAGE, SMART_STAGE)
-FUSIONS = (FUSED_V1, FUSED_V2)
+FUSIONS = (FUSED_V1, FUSED_V2, GROUPED)
 EXECUTORS = (INLINE_EXECUTOR, COST_MODEL_EXECUTOR)
 # The models of DeepRec's SmartStage table; its fusion pages have WDL besides.
 STAGED_MODELS = ("dlrm", "deepfm", "din", "dssm", "dien")

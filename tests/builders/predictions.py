@@ -29,7 +29,7 @@ FUSED_COSTS = FusedCosts(
         f"Workbench{op}": (1000.0, 1.0, 0.0, 0.0, 0.0, 0.0)
         for op in (
             *("PreLookUp", "PruneInvalidAndFillEmptyRows", "UniqueWithCounts", "LocalLookUp"),
-            *("LocalLookUpGrad", "RowsApplyAdagrad"),
+            *("LocalLookUpGrad", "GroupedLookUp", "GroupedLookUpGrad", "RowsApplyAdagrad"),
         )
     },
     error=0.1,

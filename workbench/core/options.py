@@ -11,6 +11,9 @@ from workbench.errors import OptionError
 from workbench.named_fields import named_fields
 from workbench.number_words import counted
 
+# How embedding lookups may be fused.
+FUSIONS = ("v1", "v2", "grouped")
+
 
 def require_at_least(name: str, value: object, least: int) -> None:
     """Requires an integer of at least `least`; bool is not an integer here.
@@ -240,7 +243,7 @@ class Optimizations:
       stage: put the user's own stage in, with these options; None leaves it out.
       smart_stage: let a plan run ahead what may, with these options; None leaves the graph as the
         program builds it. Together with `stage` the plan starts from the user's own stage.
-      fused_embeddings: "v1" or "v2" fuses every embedding lookup that the program builds through
+      fused_embeddings: one of FUSIONS fuses every embedding lookup that the program builds through
         Workbench; None builds stock ones.
       executor: the executor policy of the program's session, or its name; None takes TensorFlow's
         own executor.
@@ -262,10 +265,10 @@ class Optimizations:
         for name in ("inter_op_threads", "intra_op_threads", "batch_size"):
             if getattr(self, name) is not None:
                 _at_least(self, name, 1)
-        if self.fused_embeddings not in (None, "v1", "v2"):
+        if self.fused_embeddings not in (None, *FUSIONS):
             raise OptionError(
-                f"Optimizations.fused_embeddings is {self.fused_embeddings!r}; expected 'v1', "
-                "'v2' or None"
+                f"Optimizations.fused_embeddings is {self.fused_embeddings!r}; expected one of "
+                f"{', '.join(map(repr, FUSIONS))}, or None"
             )
         if self.executor is not None:
             object.__setattr__(self, "executor", ExecutorPolicy(self.executor))

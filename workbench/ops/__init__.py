@@ -37,6 +37,7 @@ from workbench.ops.lookup.fusion import (
     fused_embeddings,
     safe_embedding_lookup_sparse,
 )
+from workbench.ops.lookup.grouped import grouped_embedding_lookup
 
 __all__ = [
     "AdagradOptimizer",
@@ -60,6 +61,7 @@ __all__ = [
     "fused_embeddings",
     "fused_safe_embedding_lookup_sparse",
     "get_embedding_variable",
+    "grouped_embedding_lookup",
     "read_embedding_variable",
     "safe_embedding_lookup_sparse",
     "sequence_categorical_column_with_embedding",

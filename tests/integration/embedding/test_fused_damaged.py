@@ -58,6 +58,51 @@ class TestDamagedInputs:
 
     @FUZZED
     @given(data=st.data())
+    def test_of_a_grouped_lookup_and_its_gradient(self, data: Any) -> None:
+        number = st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 5)
+        near = st.integers(-1, 4)
+
+        def vector(length: int, of: Any = number) -> np.ndarray:
+            return np.array([data.draw(of) for _ in range(length)], np.int64)
+
+        features = data.draw(st.integers(1, 3))
+        ids, rows, shapes = [], [], []
+        for _ in range(features):
+            count, rank = data.draw(st.integers(0, 4)), data.draw(st.integers(1, 3))
+            ids.append(vector(count, data.draw(st.sampled_from((number, near)))))
+            of = data.draw(st.sampled_from((number, near)))
+            at = vector(count * rank, of).reshape(count, rank)
+            rows.append(at if rank > 1 else np.sort(at[:, 0]) if data.draw(near) else at[:, 0])
+            shapes.append(vector(data.draw(st.sampled_from((rank, 2))), near))
+        some = st.sampled_from((features, features, features, 2))
+        attributes = {
+            "table_of": [data.draw(st.integers(0, 1)) for _ in range(data.draw(some))],
+            "combiners": ["mean", "sum", "sqrtn"][:features],
+            "prune_invalid_ids": [data.draw(st.booleans()) for _ in range(features)],
+            "fill_empty_rows": [data.draw(st.booleans()) for _ in range(features)],
+            "default_ids": [int(each) for each in vector(features)],
+            "dims": [data.draw(st.sampled_from((3, 3, 3, 2, 0))) for _ in range(2)],
+            "features": ["a", "b", "c"][:features],
+            "concatenated": data.draw(st.booleans()),
+        }
+        outputs = 1 if attributes["concatenated"] else features
+        library = _native.library()
+        refused = contextlib.suppress(tf.errors.InvalidArgumentError)
+        with context.eager_mode():
+            tables = [tf.ones([5, 3]), tf.ones([4, 3])]
+            found = None
+            with refused:
+                found = library.workbench_grouped_look_up(
+                    tables, ids, rows, shapes, M=outputs, **attributes
+                )
+            gradients = found or [np.ones([2, 3], np.float32)] * outputs
+            with refused:
+                library.workbench_grouped_look_up_grad(
+                    gradients, ids, rows, shapes, N=2, **attributes
+                )
+
+    @FUZZED
+    @given(data=st.data())
     def test_after_the_lookup(self, data: Any) -> None:
         def integers(dtype: Any, *shape: int) -> np.ndarray:
             size = int(np.prod(shape))

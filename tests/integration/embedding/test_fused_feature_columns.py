@@ -390,7 +390,9 @@ def test_a_column_is_stocks_with_one_more_field():
 
 @pytest.mark.parametrize("wrong", ["v3", "V1", 1, 0, b"v1"])
 def test_unknown_versions_are_refused_by_name(wrong):
-    expected = rf"do_fusion is {wrong!r}; expected 'v1' or 'v2', True .* None \(= the context\)"
+    expected = (
+        rf"do_fusion is {wrong!r}; expected 'v1', 'v2', 'grouped', True .* None \(= the context\)"
+    )
     for make in (
         lambda: wb.embedding_column(identity(), 3, do_fusion=wrong),
         lambda: wb.shared_embedding_columns([identity()], 3, do_fusion=wrong),
@@ -402,7 +404,7 @@ def test_unknown_versions_are_refused_by_name(wrong):
 
 @pytest.mark.parametrize("wrong", ["v3", True, False, 2])
 def test_a_context_of_an_unknown_version_is_refused(wrong):
-    expected = rf"fused_embeddings\(version\) is {wrong!r}; expected 'v1' or 'v2', or None"
+    expected = rf"fused_embeddings\(version\) is {wrong!r}; expected 'v1', 'v2', 'grouped', or None"
     with pytest.raises(OptionError, match=expected), fused_embeddings(wrong):
         pass
 

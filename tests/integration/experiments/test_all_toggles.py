@@ -52,6 +52,7 @@ def test_all_measures_what_a_program_has():
         "stage was left out: the program builds no stage when optimizations.stage is set.",
         "fused_v1 was left out: the program builds no embedding lookup through Workbench.",
         "fused_v2 was left out: the program builds no embedding lookup through Workbench.",
+        "grouped was left out: the program builds no embedding lookup through Workbench.",
     )
     assert "Trying which optimizations plain has a use for" in said
     assert "Starting 5 child processes" in said

@@ -32,7 +32,12 @@ from workbench.ops.lookup.fusion import fused_embeddings
 v1 = tf.compat.v1
 OFF = Optimizations()
 STAGED = Optimizations(stage=StageOptions())
-FUSED_LOOKUPS = ("WorkbenchLocalLookUp", "WorkbenchPostLookUp", "WorkbenchPostLookUpV2")
+FUSED_LOOKUPS = (
+    "WorkbenchGroupedLookUp",
+    "WorkbenchLocalLookUp",
+    "WorkbenchPostLookUp",
+    "WorkbenchPostLookUpV2",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -322,5 +322,5 @@ def test_the_bench_prints_its_tables_and_says_by_its_exit_what_failed(
     assert bench_models.main(["--quick", "--model", "dlrm", "--out", str(tmp_path)]) == 1
     shown = capsys.readouterr()
     assert "not measured: no" in shown.out and "dlrm, latency-bound: no" in shown.err
-    assert len(pd.read_parquet(tmp_path / "models-quick.parquet")) == 7 + 3
+    assert len(pd.read_parquet(tmp_path / "models-quick.parquet")) == 8 + 3
     assert len((tmp_path / "models-environment.jsonl").read_text().splitlines()) == 2

@@ -20,7 +20,7 @@ from workbench.experiments.measurement.blocks import MeasuredBlocks
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.program.program import Built, Program
-from workbench.experiments.program.toggles import TOGGLES, every_toggle, optimizations_of
+from workbench.experiments.program.toggles import FUSED, TOGGLES, every_toggle, optimizations_of
 from workbench.experiments.program.variant import variants_of
 from workbench.experiments.worker.wire.messages import Close
 
@@ -36,7 +36,7 @@ def test_all_is_each_alone_and_then_those_that_suit_each_other():
 
 def test_what_is_left_out_is_not_in_the_sum_either():
     executors = ("inline_executor", "cost_model_executor")
-    assert every_toggle({"stage", "fused_v1", "fused_v2"}) == (
+    assert every_toggle({"stage", *FUSED}) == (
         "smart_stage", *executors, "smart_stage+cost_model_executor",
     )  # fmt: skip
     # a sum of one is that one, which is measured already
@@ -92,6 +92,7 @@ def test_a_program_without_stage_and_lookups_leaves_them_out(tried):
         "stage": "the program builds no stage when optimizations.stage is set",
         "fused_v1": "the program builds no embedding lookup through Workbench",
         "fused_v2": "the program builds no embedding lookup through Workbench",
+        "grouped": "the program builds no embedding lookup through Workbench",
     }
 
 
@@ -120,13 +121,13 @@ GB = 1 << 30
 @pytest.mark.parametrize(
     ("free", "sizes"),
     [
-        (math.inf, [8]),
-        # of nine tenths: eight variants, and the session in which one of them is traced
-        (10 * GB, [8]),
-        (9 * GB, [5, 4]),
-        (5 * GB, [3, 3, 3, 2]),
+        (math.inf, [9]),
+        # of nine tenths: nine variants, and the session in which one of them is traced
+        (12 * GB, [9]),
+        (10 * GB, [5, 5]),
+        (5 * GB, [3, 3, 3, 3]),
         # two at a time is what a ratio needs
-        (0, [2] * 7),
+        (0, [2] * 8),
     ],
 )
 def test_variants_that_do_not_fit_into_memory_form_groups_with_the_baseline(free, sizes):
@@ -188,5 +189,5 @@ def test_groups_are_one_comparison_with_ratios_to_their_own_baselines(monkeypatc
     assert found.settings["steps_per_block"] == {"off": 10, "stage": 10, "inline executor": 20}
     assert found.command == "workbench.compare(mine, all=True, budget_s=40)"
     *reasons, groups = found.variants[0].notes
-    assert "fused_v1 was left out: it has none." in reasons and len(reasons) == 4
+    assert "fused_v1 was left out: it has none." in reasons and len(reasons) == 5
     assert "were measured in 2 groups, each beside a baseline of its own" in groups

@@ -276,8 +276,10 @@ def test_all_is_left_to_compare_which_knows_what_a_program_has(asked):
 def test_help_says_what_all_costs(capsys):
     assert run("compare", "--help") == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "--all measures each of the six alone, and stage+smart_stage+fused_v2+cost_model" in said
-    assert "eight processes are in memory at the same time" in said
+    assert (
+        "--all measures each of the seven alone, and stage+smart_stage+fused_v2+cost_model" in said
+    )
+    assert "nine processes are in memory at the same time" in said
 
 
 def test_threads_say_whether_batches_may_change_their_order(asked):

@@ -42,7 +42,7 @@ _LATER_RULES = tuple(
         (IDS, r"String|AsString|Substr|Unicode|(Static)?Regex|DynamicPartition|FloorMod|Mod$"),
         (IDS, r"Sparse(FillEmpty|Reshape|ToDense|Cross|Concat|Slice|Split)|Ragged"),
         (IDS, r"Workbench(PreLookUp|Prune|Unique|Partition)"),
-        (LOOKUP, r"Workbench(PostLookUp|(Resource)?LocalLookUp|Embedding)"),
+        (LOOKUP, r"Workbench(PostLookUp|(Resource)?(Local|Grouped)LookUp|Embedding)"),
         (LOOKUP, r"(Resource)?Gather|(Unsorted|Sparse)?Segment|\w*(Embedding|Lookup)|KvResource"),
         (LOOKUP, r"(Parallel)?DynamicStitch"),
         # what multiplies matrices; what works on one number at a time, such as an activation, a

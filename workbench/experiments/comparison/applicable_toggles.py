@@ -6,7 +6,7 @@ from workbench.core.options import Optimizations, SmartStageOptions, StageOption
 from workbench.errors import OptionError, PlanError, UnsupportedError
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import AnyProgram
-from workbench.experiments.program.toggles import FUSED_V1, FUSED_V2, SMART_STAGE, STAGE
+from workbench.experiments.program.toggles import FUSED, SMART_STAGE, STAGE
 from workbench.experiments.worker.process import Worker, started_workers
 from workbench.experiments.worker.wire.messages import Close, Open, Opened
 
@@ -38,7 +38,7 @@ def without_effect(
         opened = _tried(workers[0], Optimizations(fused_embeddings="v2"))
         if isinstance(opened, str) or not opened.fused_lookups:
             why = opened if isinstance(opened, str) else NO_LOOKUP
-            found |= dict.fromkeys((FUSED_V1, FUSED_V2), why)
+            found |= dict.fromkeys(FUSED, why)
     return found
 
 

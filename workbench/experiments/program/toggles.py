@@ -12,9 +12,12 @@ from workbench.core.options import (
 )
 from workbench.errors import OptionError
 
-STAGE, SMART_STAGE, FUSED_V1, FUSED_V2 = "stage", "smart_stage", "fused_v1", "fused_v2"
+STAGE, SMART_STAGE = "stage", "smart_stage"
+FUSED_V1, FUSED_V2, GROUPED = "fused_v1", "fused_v2", "grouped"
 INLINE_EXECUTOR, COST_MODEL_EXECUTOR = "inline_executor", "cost_model_executor"
-TOGGLES = (STAGE, SMART_STAGE, FUSED_V1, FUSED_V2, INLINE_EXECUTOR, COST_MODEL_EXECUTOR)
+# What fuses lookups, and as which version.
+FUSED = {FUSED_V1: "v1", FUSED_V2: "v2", GROUPED: "grouped"}
+TOGGLES = (STAGE, SMART_STAGE, *FUSED, INLINE_EXECUTOR, COST_MODEL_EXECUTOR)
 # What is measured where nobody says what.
 USUAL = (STAGE, SMART_STAGE)
 # Of those that exclude each other, what suits most models together with all others.
@@ -42,7 +45,7 @@ def optimizations_of(
       stage, smart_stage: options of these two, if they are switched on.
 
     Raises:
-      OptionError: an unknown name, one twice, both versions of fused lookups, or two executors.
+      OptionError: an unknown name, one twice, two ways to fuse lookups, or two executors.
     """
     names = toggle.split("+")
     unknown = [name for name in names if name not in TOGGLES]
@@ -53,13 +56,12 @@ def optimizations_of(
         )
     if len(set(names)) < len(names):
         raise OptionError(f"toggle {toggle!r} names one optimization twice; name each once")
-    if FUSED_V1 in names and FUSED_V2 in names:
-        raise OptionError(f"toggle {toggle!r} has both versions of fused lookups; expected one")
+    if sum(name in FUSED for name in names) > 1:
+        raise OptionError(f"toggle {toggle!r} fuses lookups in two ways; expected one")
     if INLINE_EXECUTOR in names and COST_MODEL_EXECUTOR in names:
         raise OptionError(
             f"toggle {toggle!r} has two executors; a session has one, so expected one of them"
         )
-    fused = {FUSED_V1: "v1", FUSED_V2: "v2"}
     executors = {
         INLINE_EXECUTOR: ExecutorPolicy.INLINE,
         COST_MODEL_EXECUTOR: ExecutorPolicy.COST_MODEL,
@@ -67,6 +69,6 @@ def optimizations_of(
     return Optimizations(
         stage=stage if STAGE in names else None,
         smart_stage=smart_stage if SMART_STAGE in names else None,
-        fused_embeddings=next((fused[name] for name in names if name in fused), None),
+        fused_embeddings=next((FUSED[name] for name in names if name in FUSED), None),
         executor=next((executors[name] for name in names if name in executors), None),
     )

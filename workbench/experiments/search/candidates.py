@@ -18,8 +18,7 @@ from workbench.core.what_if.predictions import Predicted
 from workbench.errors import OptionError
 from workbench.experiments.program.toggles import (
     COST_MODEL_EXECUTOR,
-    FUSED_V1,
-    FUSED_V2,
+    FUSED,
     INLINE_EXECUTOR,
     SMART_STAGE,
     STAGE,
@@ -104,7 +103,7 @@ def _combinations(
         optimizations_of(name, stage, smart_stage)  # refuses what is no toggle
     axes = (
         [None, *(name for name in (STAGE, SMART_STAGE) if name in names)],
-        [None, *(name for name in (FUSED_V1, FUSED_V2) if name in names)],
+        [None, *(name for name in FUSED if name in names)],
         [None, *(name for name in (INLINE_EXECUTOR, COST_MODEL_EXECUTOR) if name in names)],
     )
     for chosen in itertools.product(*axes):

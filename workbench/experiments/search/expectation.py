@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from workbench.core.options import ExecutorPolicy, Optimizations
+from workbench.core.options import FUSIONS, ExecutorPolicy, Optimizations
 
 # What each of `_toggles` usually gives, as a logarithm: medians of the six models on 2 cores. It
 # orders settings of which nothing is predicted, and says nothing of any of them.
-_USUAL = np.array([0.03, 0.04, 0.08, 0.13, -0.25, 0.005])
+_USUAL = np.array([0.03, 0.04, 0.08, 0.13, 0.13, -0.25, 0.005])
 # How much a toggle's effect is drawn towards 0: to fill gaps of the predictions, and to correct
 # them by what was measured, which is one sum of effects seen through noise.
 _FILL, _CORRECT = 1e-3, 0.5
@@ -73,8 +73,7 @@ def _toggles(setting: Optimizations) -> list[bool]:
     return [
         setting.stage is not None,
         setting.smart_stage is not None,
-        setting.fused_embeddings == "v1",
-        setting.fused_embeddings == "v2",
+        *(setting.fused_embeddings == version for version in FUSIONS),
         setting.executor == ExecutorPolicy.INLINE,
         setting.executor == ExecutorPolicy.COST_MODEL,
     ]

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Mapping
 
 from workbench.core.boundary.boundary import Boundary
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.options import FUSIONS, Optimizations, SmartStageOptions, StageOptions
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.scenario import GraphKey
 from workbench.core.what_if.what_if import KnownGraph, Predictor, predictor
@@ -109,7 +109,7 @@ def _keys(*, staged: bool = True) -> list[GraphKey]:
     stages = (False, True) if staged else (False,)
     return [
         GraphKey(staged=on, fused=fused)
-        for on, fused in itertools.product(stages, (None, "v1", "v2"))
+        for on, fused in itertools.product(stages, (None, *FUSIONS))
     ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench._native import library_path
 from workbench.atomic_file import make_directory, replacing
-from workbench.core.options import Optimizations
+from workbench.core.options import FUSIONS, Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.fused_costs import FusedCosts, LookupLoad, Sample, fitted
 from workbench.errors import OutputError
@@ -26,7 +26,7 @@ from workbench.user_cache import user_cache
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_FORMAT = 1
+_FORMAT = 2
 # Sizes of a lookup: ids in a batch and for each row of it, rows and width of the table, and the
 # part of the table that the ids come from.
 _SIZES = tuple(
@@ -55,7 +55,7 @@ def fused_costs(*, again: bool = False) -> FusedCosts:
     known = None if again else _kept(path)
     if known is not None:
         return known
-    measured = fitted([sample for version in ("v1", "v2") for sample in _samples(version)])
+    measured = fitted([sample for version in FUSIONS for sample in _samples(version)])
     # Where nothing can be kept, the next call measures again.
     with contextlib.suppress(OutputError):
         make_directory(path.parent)

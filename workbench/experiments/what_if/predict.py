@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from workbench.core.options import (
+    FUSIONS,
     ExecutorPolicy,
     Optimizations,
     SmartStageOptions,
@@ -160,7 +161,7 @@ def every_setting(
         Optimizations(stage=own, smart_stage=smart, fused_embeddings=fused, executor=executor)
         for (own, smart), fused, executor in itertools.product(
             stages,
-            (None, "v1", "v2"),
+            (None, *FUSIONS),
             (None, ExecutorPolicy.INLINE, ExecutorPolicy.COST_MODEL),
         )
     ]

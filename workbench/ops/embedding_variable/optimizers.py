@@ -19,6 +19,9 @@ from workbench import _native
 from workbench.ops.embedding_variable.slots import Slot
 from workbench.ops.embedding_variable.table import EmbeddingVariable
 
+# Ops whose gradients have each row of a table once.
+_EACH_ROW_ONCE = ("WorkbenchLocalLookUpGrad", "WorkbenchGroupedLookUpGrad")
+
 
 class GradientDescentOptimizer(tf.compat.v1.train.GradientDescentOptimizer):
     """`tf.compat.v1.train.GradientDescentOptimizer` that also trains EmbeddingVariables.
@@ -203,7 +206,7 @@ class FtrlOptimizer(_DifferentRows, tf.compat.v1.train.FtrlOptimizer):
 def _are_different(indices: tf.Tensor) -> bool:
     # Eager tensors know no op.
     made_by = getattr(indices, "op", None)
-    return made_by is not None and made_by.type == "WorkbenchLocalLookUpGrad"
+    return made_by is not None and made_by.type in _EACH_ROW_ONCE
 
 
 def _are_rows(indices: tf.Tensor, var: Any) -> bool:

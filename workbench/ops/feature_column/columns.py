@@ -49,8 +49,8 @@ def embedding_column(
         `categorical_column_with_embedding`.
       dimension, combiner, initializer, ckpt_to_load_from, tensor_name_in_ckpt, max_norm,
         trainable, use_safe_embedding_lookup: as in TensorFlow.
-      do_fusion: "v1" or "v2" fuses the lookup, False keeps it TensorFlow's, True means "v2";
-        None leaves it to the `fused_embeddings` around the building of the layer.
+      do_fusion: "v1", "v2" or "grouped" fuses the lookup, False keeps it TensorFlow's, True
+        means "v2"; None leaves it to the `fused_embeddings` around the building of the layer.
 
     Raises:
       OptionError: another do_fusion. ValueError: as TensorFlow's.

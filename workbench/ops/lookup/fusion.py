@@ -9,14 +9,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import tensorflow as tf
 
 from workbench.errors import OptionError
 from workbench.ops.lookup import fused, stock
+from workbench.ops.lookup.grouped import grouped_embedding_lookup
 
-FusionVersion = Literal["v1", "v2"]
+FusionVersion = Literal["v1", "v2", "grouped"]
+_VERSIONS = get_args(FusionVersion)
 
 # Kept per context, so that a graph built in another thread has a choice of its own.
 _chosen: ContextVar[FusionVersion | None] = ContextVar("workbench_fusion", default=None)
@@ -30,7 +32,8 @@ def fused_embeddings(version: str | None) -> Iterator[None]:
     nest, the innermost counts; threads started inside do not inherit it.
 
     Args:
-      version: "v1" or "v2", the generation of the fused ops; None builds stock lookups inside.
+      version: "v1", "v2" or "grouped", which ops take the place of stock ones; None builds stock
+        lookups inside.
 
     Raises:
       OptionError: another version.
@@ -94,6 +97,19 @@ def safe_embedding_lookup_sparse(
         `fused_safe_embedding_lookup_sparse`. ValueError: as TensorFlow's.
     """
     version = chosen_fusion(do_fusion)
+    if version == "grouped":
+        (found,) = grouped_embedding_lookup(
+            [embedding_weights],
+            [sparse_ids],
+            [sparse_weights],
+            combiner,
+            max_norm,
+            default_id,
+            partition_strategy=partition_strategy,
+            names=[name],
+            name=name,
+        )
+        return found
     if version is None:
         return stock.safe_embedding_lookup_sparse(
             embedding_weights,
@@ -149,6 +165,19 @@ def embedding_lookup_sparse(
         `fused_embedding_lookup_sparse`. ValueError: as TensorFlow's.
     """
     version = chosen_fusion(do_fusion)
+    if version == "grouped":
+        (found,) = grouped_embedding_lookup(
+            [params],
+            [sp_ids],
+            [sp_weights],
+            combiner,
+            max_norm,
+            prune=False,
+            partition_strategy=partition_strategy,
+            names=[name],
+            name=name,
+        )
+        return found
     if version is None:
         return stock.embedding_lookup_sparse(
             params,
@@ -177,6 +206,8 @@ def embedding_lookup_sparse(
 
 
 def _check(what: str, version: Any, otherwise: str) -> FusionVersion:
-    if isinstance(version, str) and version in ("v1", "v2"):
+    if isinstance(version, str) and version in _VERSIONS:
         return version  # type: ignore[return-value]
-    raise OptionError(f"{what} is {version!r}; expected 'v1' or 'v2', {otherwise}")
+    raise OptionError(
+        f"{what} is {version!r}; expected {', '.join(map(repr, _VERSIONS))}, {otherwise}"
+    )

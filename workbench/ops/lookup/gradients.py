@@ -11,6 +11,12 @@ from tensorflow.python.ops import resource_variable_ops
 from workbench import _native
 from workbench.errors import UnsupportedError
 
+# Attributes that a grouped lookup and its gradient share.
+_GROUPED = (
+    *("table_of", "combiners", "prune_invalid_ids", "fill_empty_rows", "default_ids"),
+    *("dims", "features", "concatenated"),
+)
+
 
 @ops.RegisterGradient("WorkbenchPostLookUp")
 def _post_look_up_grad(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
@@ -36,6 +42,30 @@ def _local_look_up_grad(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
     )
     slices = tf.IndexedSlices(made.row_gradients, made.table_rows, _shape_of(table))
     return [slices, None, None, None, None]
+
+
+@ops.RegisterGradient("WorkbenchGroupedLookUp")
+@ops.RegisterGradient("WorkbenchResourceGroupedLookUp")
+def _grouped_look_up_grad(op: tf.Operation, *gradients: Any) -> list[Any]:
+    tables, features = op.get_attr("N"), op.get_attr("F")
+    shapes = [_shape_of(table) for table in op.inputs[:tables]]
+    ids = op.inputs[tables:]
+    made = _native.library().workbench_grouped_look_up_grad(
+        gradients=[
+            tf.zeros_like(output) if gradient is None else tf.convert_to_tensor(gradient)
+            for gradient, output in zip(gradients, op.outputs, strict=True)
+        ],
+        ids=ids[:features],
+        rows=ids[features : 2 * features],
+        dense_shapes=ids[2 * features :],
+        N=tables,
+        **{name: op.get_attr(name) for name in _GROUPED},
+    )
+    slices = [
+        tf.IndexedSlices(*each)
+        for each in zip(made.row_gradients, made.table_rows, shapes, strict=True)
+    ]
+    return [*slices, *[None] * len(ids)]
 
 
 @ops.RegisterGradient("WorkbenchPreLookUp")
@@ -65,6 +95,7 @@ def _shape_of(table: tf.Tensor) -> tf.Tensor:
     return tf.raw_ops.VariableShape(input=table, out_type=tf.int64)
 
 
+@ops.RegisterGradient("WorkbenchGroupedLookUpGrad")
 @ops.RegisterGradient("WorkbenchLocalLookUpGrad")
 @ops.RegisterGradient("WorkbenchPostLookUpGrad")
 @ops.RegisterGradient("WorkbenchPostLookUpV2Grad")

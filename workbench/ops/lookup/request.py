@@ -19,7 +19,7 @@ class Lookup:
 
     Attributes:
       table: what is looked up in.
-      ids: int32 or int64 [d_0, …, d_n].
+      ids: int32 or int64 [d_0, …, d_n]; ragged only where `checked_lookup` was told to keep it so.
       weights: float32, one for each id, or None.
       combiner: "mean", "sum" or "sqrtn".
       max_norm: longest l2 norm, or None.
@@ -29,7 +29,7 @@ class Lookup:
     """
 
     table: Table
-    ids: tf.SparseTensor
+    ids: Any
     weights: tf.Tensor | None
     combiner: str
     max_norm: float | None
@@ -96,8 +96,11 @@ def checked_lookup(
     default_id: int | None,
     prune: bool,
     blocknums: Any,
+    keeps_ragged: bool = False,
 ) -> Lookup:
     """The lookup that the arguments of `fused_embedding_lookup_sparse` ask for.
+
+    With `keeps_ragged`, ids of a RaggedTensor of rank 2 are not made a SparseTensor.
 
     Raises:
       OptionError: a value outside its range. UnsupportedError: blocknums.
@@ -115,7 +118,7 @@ def checked_lookup(
         raise OptionError(f"max_norm is {max_norm!r}; expected a length of at least 0, or None")
     return Lookup(
         table=table,
-        ids=_sparse(ids),
+        ids=_checked_ids(ids, keeps_ragged),
         weights=_weight_values(weights),
         combiner=combiner or "mean",
         max_norm=None if max_norm is None else float(max_norm),
@@ -125,17 +128,17 @@ def checked_lookup(
     )
 
 
-def _sparse(ids: Any) -> tf.SparseTensor:
+def _checked_ids(ids: Any, keeps_ragged: bool) -> Any:
     """The SparseTensor that is given, possibly as a RaggedTensor.
 
     Raises:
       OptionError: something else, or ids that are no integers.
     """
-    if isinstance(ids, tf.RaggedTensor):
+    if isinstance(ids, tf.RaggedTensor) and not (keeps_ragged and ids.shape.rank == 2):
         ids = ids.to_sparse()
     if isinstance(ids, tf.compat.v1.SparseTensorValue):
         ids = tf.SparseTensor.from_value(ids)
-    if not isinstance(ids, tf.SparseTensor):
+    if not isinstance(ids, (tf.SparseTensor, tf.RaggedTensor)):
         raise OptionError(
             f"ids are {ids!r} of type {type(ids).__name__}; expected a SparseTensor of rank 2 "
             "or more, or a RaggedTensor"

@@ -65,19 +65,21 @@ class Table:
     def is_local(self, ids: tf.Tensor) -> bool:
         """Whether the table is one variable or tensor on the device of the ids, as far as said."""
         (first, *others) = self.shards
-        return not others and not _is_keyed(first) and first.device == ids.device
+        if others or _is_keyed(first):
+            return False
+        return first.device == ids.device or (not ids.device and _is_here(first.device))
 
     def look_up_here(self, **ids: Any) -> tf.Tensor:
         """Combines rows of a local table where they lie; `ids` are the op's other inputs."""
         (shard,) = self.shards
         library = _native.library()
-        if _is_resource(shard):
+        if is_resource(shard):
             # A gradient tape watches variables, not handles.
             resource_variable_ops.variable_accessed(shard)
             return library.workbench_resource_local_look_up(
                 table=shard.handle, T=shard.dtype.base_dtype, **ids
             )
-        return library.workbench_local_look_up(table=_value(shard), **ids)
+        return library.workbench_local_look_up(table=value_of(shard), **ids)
 
     def read(self, part: int, ids: tf.Tensor, counts: tf.Tensor | None = None) -> tf.Tensor:
         """Reads rows of one shard, on its device.
@@ -94,10 +96,10 @@ class Table:
         if _is_keyed(shard):
             return shard.sparse_read(ids, counts=counts)
         with ops.colocate_with(shard), _plain_gradient():
-            if _is_resource(shard):
+            if is_resource(shard):
                 return shard.sparse_read(ids)
             # Without GatherV2's axis, and without a read: each would be a node for each feature.
-            return tf.raw_ops.Gather(params=_value(shard), indices=ids)
+            return tf.raw_ops.Gather(params=value_of(shard), indices=ids)
 
 
 def table_of(params: Any, partition_strategy: str | None) -> Table:
@@ -140,7 +142,8 @@ def _plain_gradient() -> contextlib.AbstractContextManager[Any]:
     )
 
 
-def _value(shard: Any) -> tf.Tensor:
+def value_of(shard: Any) -> tf.Tensor:
+    """A tensor, or a variable without a handle, as the input of an op; nothing is read."""
     return shard._ref() if isinstance(shard, tf.compat.v1.Variable) else shard
 
 
@@ -165,11 +168,18 @@ def _shard(given: Any) -> Any:
     return tf.convert_to_tensor(given)
 
 
+def _is_here(device: str) -> bool:
+    """Whether a device is this process's CPU, on which ops of a function end up with its tables."""
+    spec = tf.DeviceSpec.from_string(device)
+    return spec.job == "localhost" and spec.device_type == "CPU"
+
+
 def _is_keyed(shard: Any) -> bool:
     return bool(getattr(shard, "is_embedding_variable", False))
 
 
-def _is_resource(shard: Any) -> bool:
+def is_resource(shard: Any) -> bool:
+    """Whether a shard is a variable behind a handle."""
     return hasattr(shard, "sparse_read") and hasattr(shard, "handle")
 
 
@@ -199,7 +209,7 @@ def _static_rows(shard: Any) -> int | None:
 
 def _dynamic_rows(shard: Any) -> tf.Tensor:
     with ops.colocate_with(shard):
-        if _is_resource(shard):
+        if is_resource(shard):
             # The shape alone: reading the value could copy the table.
             return tf.raw_ops.VariableShape(input=shard.handle, out_type=tf.int64)[0]
         return tf.shape(shard, out_type=tf.int64)[0]

@@ -36,7 +36,7 @@ def test_threads_and_batches_of_the_baseline_are_those_of_every_combination():
     ("toggles", "said"),
     [
         (["stages"], "there is no toggle 'stages'"),
-        (["stage", "fused_v1+fused_v2"], "both versions of fused lookups"),
+        (["stage", "fused_v1+fused_v2"], "fuses lookups in two ways"),
         ([], "there is no setting to search among beside the baseline; expected toggles out of"),
         ([OFF], "there is no setting to search among"),
         ([Optimizations(batch_size=9)], "setting 'batch 9' has another size of a batch than the"),

@@ -18,7 +18,13 @@ from workbench.experiments.search.search import TIME_UP, UNDECIDED, Search
 
 OFF = Optimizations()
 ALL = settings_of(None, StageOptions(), SmartStageOptions(), OFF)
-EFFECTS = {"stage": 1.1, "smart stage": 1.3, "fused V1": 1.12, "fused V2": 1.16}
+EFFECTS = {
+    "stage": 1.1,
+    "smart stage": 1.3,
+    "fused V1": 1.12,
+    "fused V2": 1.16,
+    "fused grouped": 1.1,
+}
 EFFECTS |= {"inline executor": 0.7, "cost model executor": 1.02}
 
 
@@ -70,9 +76,9 @@ def test_without_predictions_each_toggle_alone_comes_first_then_combinations_of_
     field = SimulatedField(rates, most=3)
     found = searched(Search(OFF, unpredicted()), field, budget_s=400.0)
     # one of them alone is usually slower, and comes later
-    alone = {"stage", "smart stage", "fused V1", "fused V2", "cost model executor"}
-    assert set(field.order[:5]) == alone
-    assert set(field.order[5:7]) <= {
+    fused = {"fused V1", "fused V2", "fused grouped"}
+    assert set(field.order[:6]) == {"stage", "smart stage", "cost model executor"} | fused
+    assert set(field.order[6:8]) <= {
         "smart stage + fused V2",
         "smart stage + fused V1",
         "smart stage + fused V2 + cost model executor",
@@ -93,7 +99,7 @@ def test_losers_are_dropped_after_few_rounds():
 
 
 def test_effects_that_were_measured_correct_what_is_predicted_of_combinations():
-    effects = EFFECTS | {"fused V1": 0.8, "fused V2": 0.82}
+    effects = EFFECTS | {"fused V1": 0.8, "fused V2": 0.82, "fused grouped": 0.81}
     rates = true_rates(effects)
     # predicted as good, measured bad: those with fused lookups that wait move to the end
     candidates = with_predictions(
@@ -130,7 +136,7 @@ def test_memory_decides_how_many_race():
     assert field.most_seen == 2
     assert loss(found, rates) <= 0.02
     crowded = SimulatedField(rates, too_much=True)
-    found = searched(Search(OFF, unpredicted()), crowded, budget_s=60.0)
+    found = searched(Search(OFF, unpredicted()), crowded, budget_s=90.0)
     assert "too much memory" in found.dropped.values()
     assert len(crowded.running) == 1
 
@@ -239,9 +245,9 @@ def _normal(seed: int, count: int):
 
 
 def test_all_combinations_are_searched():
-    assert len(ALL) == 26
+    assert len(ALL) == 35
     labels = {each.label(in_full=True) for each in ALL}
-    stages, fused = ("", "stage", "smart stage"), ("", "fused V1", "fused V2")
+    stages, fused = ("", "stage", "smart stage"), ("", "fused V1", "fused V2", "fused grouped")
     executors = ("", "inline executor", "cost model executor")
     expected = {
         " + ".join(filter(None, parts)) for parts in itertools.product(stages, fused, executors)

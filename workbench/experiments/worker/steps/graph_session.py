@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 # The last op of each.
 _FUSED_LOOKUPS = (
+    "WorkbenchGroupedLookUp",
     "WorkbenchLocalLookUp",
     "WorkbenchPostLookUp",
     "WorkbenchPostLookUpV2",
+    "WorkbenchResourceGroupedLookUp",
     "WorkbenchResourceLocalLookUp",
 )
 

@@ -11,7 +11,7 @@ from workbench.experiments.program.function_program import (
     own_batch_size,
 )
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.settings.setting import CHOICES, MOVED, OWN, V1, V2
+from workbench.viz.panel.settings.setting import CHOICES, GROUPED, MOVED, OWN, V1, V2
 
 _WORDS = {
     "off": "Off",
@@ -20,6 +20,7 @@ _WORDS = {
     "moved": "Moved",
     "v1": "V1",
     "v2": "V2",
+    "grouped": "Grouped",
     "normal": "Normal",
     "inline": "Inline",
     "cost_model": "Cost model",
@@ -168,7 +169,7 @@ def unfit_options(session: Session) -> dict[str, str]:
     """Options that the program's graph has no use for, each with the reason, as far as is known."""
     stage = session.no_use(Optimizations(stage=StageOptions()))
     lookups = session.no_use(Optimizations(fused_embeddings=V2))
-    reasons = {OWN: stage, V1: lookups, V2: lookups}
+    reasons = {OWN: stage, V1: lookups, V2: lookups, GROUPED: lookups}
     return {option: f"{_WORDS[option]}: {why}." for option, why in reasons.items() if why}
 
 

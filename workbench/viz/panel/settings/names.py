@@ -5,6 +5,7 @@ from __future__ import annotations
 from workbench.core.options import SmartStageOptions
 from workbench.viz.panel.settings.setting import (
     COST_MODEL,
+    GROUPED,
     INLINE,
     MOVED,
     OFF,
@@ -17,7 +18,7 @@ from workbench.viz.panel.settings.setting import (
 )
 
 _STAGES = {OWN: "my stage", SMART: "SmartStage", MOVED: "moved boundary"}
-_FUSIONS = {V1: "fused V1", V2: "fused V2"}
+_FUSIONS = {V1: "fused V1", V2: "fused V2", GROUPED: "fused grouped"}
 _EXECUTORS = {INLINE: "inline executor", COST_MODEL: "cost model executor"}
 ALL_OFF = "All off"
 

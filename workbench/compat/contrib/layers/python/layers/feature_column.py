@@ -63,7 +63,8 @@ def embedding_column(
       initializer: of the variable; None takes contrib's, a truncated normal of deviation
         1/sqrt(number of buckets), or 1/sqrt(dimension) where the embedding is an
         EmbeddingVariable.
-      do_fusion: "v1" or "v2" fuses the lookup; see `workbench.ops.feature_column.columns`.
+      do_fusion: "v1", "v2" or "grouped" fuses the lookup; see
+        `workbench.ops.feature_column.columns`.
       dimension, combiner, ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable: as of
         `tf.feature_column.embedding_column`.
     """

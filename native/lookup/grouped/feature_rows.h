@@ -1,0 +1,57 @@
+#ifndef WORKBENCH_LOOKUP_GROUPED_FEATURE_ROWS_H_
+#define WORKBENCH_LOOKUP_GROUPED_FEATURE_ROWS_H_
+
+// The ids of one feature of many, read block by block: which rows of the table each example asks
+// for. Blocks are read in any order and on any thread, and together they see every id once, or one
+// of them says that the ids do not come in order of their examples.
+
+#include <cstdint>
+#include <vector>
+
+namespace workbench {
+
+// A feature's ids as they came. An example is a row of the batch.
+template <typename Id>
+struct FeatureIds {
+  const Id* ids = nullptr;
+  int64_t count = 0;
+  int64_t examples = 0;
+  const int64_t* indices = nullptr;  // [count, 2], of a SparseTensor; or
+  const int64_t* splits = nullptr;   // [examples + 1], ids of each example
+  int64_t table_rows = 0;
+  bool prune = false;   // drop ids below 0
+  bool fills = false;   // an example without ids gets fill_id
+  int64_t fill_id = 0;  // a row of the table
+};
+
+// Ids of a block: with their vectors they fit into the cache nearest to a core but one.
+constexpr int64_t kBlockIds = 2048;
+
+// How many blocks a feature has, at least one.
+template <typename Id>
+int64_t CountBlocks(const FeatureIds<Id>& in);
+
+// What a block of a feature asks for.
+struct BlockRows {
+  int64_t begin = 0, end = 0;     // the examples
+  std::vector<int64_t> rows;      // of the table; the first splits.back() count
+  std::vector<int32_t> splits;    // [end - begin + 1], those of each example
+};
+
+enum class BlockState {
+  kRead,
+  kUnordered,  // ids do not come in order of their examples, or splits fall
+  kNoSuchRow   // one of `rows`, as far as they are set, is not in the table
+};
+
+// Reads a block; what `out` held before is lost, its memory is used again.
+template <typename Id>
+BlockState ReadBlock(const FeatureIds<Id>& in, int64_t block, BlockRows* out);
+
+// The example, and the first id, of which ReadBlock says kNoSuchRow.
+template <typename Id>
+int64_t FirstOutside(const FeatureIds<Id>& in, const BlockRows& block, int64_t* id);
+
+}  // namespace workbench
+
+#endif  // WORKBENCH_LOOKUP_GROUPED_FEATURE_ROWS_H_

@@ -1,0 +1,119 @@
+#ifndef WORKBENCH_LOOKUP_GROUPED_GROUPED_INPUTS_H_
+#define WORKBENCH_LOOKUP_GROUPED_GROUPED_INPUTS_H_
+
+// What all kernels of grouped lookups read: attributes and ids of the features.
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "combine/combine.h"
+#include "lookup/grouped/feature_rows.h"
+#include "lookup/row_ids.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace workbench::grouped {
+
+// One feature as the attributes describe it.
+struct Feature {
+  std::string name;
+  int table = 0;
+  Combiner combiner = Combiner::kSum;
+  KeepRules rules;
+};
+
+class Attributes {
+ public:
+  absl::Status Read(tensorflow::OpKernelConstruction* c);
+
+  const std::vector<Feature>& features() const { return features_; }
+  int count() const { return static_cast<int>(features_.size()); }
+  const std::vector<int64_t>& dims() const { return dims_; }  // of each table
+  bool concatenated() const { return concatenated_; }
+
+ private:
+  std::vector<int64_t> dims_;
+  std::vector<Feature> features_;
+  bool concatenated_ = false;
+};
+
+// The error of a feature.
+absl::Status Wrong(const Feature& feature, const std::string& what);
+
+// The ids of all features.
+template <typename Id>
+class Ids {
+ public:
+  // Reads inputs "ids", "rows" and "dense_shapes"; `table_rows` of each table.
+  absl::Status Read(tensorflow::OpKernelContext* c, const Attributes& attributes,
+                    const std::vector<int64_t>& table_rows);
+
+  // The ids of a feature whose ids ReadBlock found unordered, brought into order.
+  absl::Status Order(tensorflow::OpKernelContext* c, const Attributes& attributes, int feature);
+
+  const FeatureIds<Id>& operator[](int feature) const { return features_[feature]; }
+
+  // All but the last dimension of a feature.
+  const tensorflow::TensorShape& examples(int feature) const { return shapes_[feature]; }
+
+ private:
+  absl::Status ReadOne(const Feature& feature, const tensorflow::Tensor& ids,
+                       const tensorflow::Tensor& rows, const tensorflow::Tensor& dense_shape,
+                       FeatureIds<Id>* in, tensorflow::TensorShape* examples, bool* flat) const;
+
+  std::vector<FeatureIds<Id>> features_;
+  std::vector<tensorflow::TensorShape> shapes_;
+  std::vector<tensorflow::Tensor> ordered_;  // what Order made
+};
+
+// A part of a feature's examples.
+struct Block {
+  int feature = 0;
+  int64_t number = 0;
+};
+
+template <typename Id>
+std::vector<Block> AllBlocks(const Ids<Id>& ids, int features);
+
+// Says what is wrong with a block of which ReadBlock said kNoSuchRow.
+template <typename Id>
+absl::Status NoSuchRow(const Feature& feature, const FeatureIds<Id>& in, const BlockRows& block);
+
+// Where each feature's part of an example begins, and how far examples are apart.
+template <typename T>
+struct Layout {
+  std::vector<T*> begins;
+  std::vector<int64_t> strides;
+};
+
+// Checks that features which are to be one tensor have as many examples; says how many.
+template <typename Id>
+absl::Status Together(const Attributes& attributes, const Ids<Id>& ids, int64_t* examples);
+
+// The first error that any thread finds, in the order of the blocks.
+class FirstError {
+ public:
+  void Found(int64_t block, absl::Status error) {
+    const std::lock_guard<std::mutex> hold(mu_);
+    if (!error_.ok() && block_ < block) return;
+    block_ = block;
+    error_ = std::move(error);
+  }
+  const absl::Status& status() const { return error_; }
+
+ private:
+  std::mutex mu_;
+  int64_t block_ = 0;
+  absl::Status error_;
+};
+
+// Nanoseconds that an id takes: reading it, and adding its row.
+inline int64_t CostOfId(int64_t row_bytes) { return 3 + row_bytes / 16; }
+
+}  // namespace workbench::grouped
+
+#endif  // WORKBENCH_LOOKUP_GROUPED_GROUPED_INPUTS_H_

@@ -1,0 +1,177 @@
+// The ops of a grouped lookup: all features of a model in one op, straight from their tables.
+//
+//   (Resource)GroupedLookUp; GroupedLookUpGrad for the gradient of all tables.
+//
+// They have neither weights nor max_norm, and each table is one variable on the op's own device.
+
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace workbench {
+namespace {
+
+using tensorflow::shape_inference::DimensionHandle;
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+
+struct Counts {
+  int tables = 0, features = 0;
+  bool concatenated = false;
+  std::vector<int64_t> table_of, dims;
+};
+
+absl::Status Read(InferenceContext* c, Counts* counts) {
+  TF_RETURN_IF_ERROR(c->GetAttr("N", &counts->tables));
+  TF_RETURN_IF_ERROR(c->GetAttr("F", &counts->features));
+  TF_RETURN_IF_ERROR(c->GetAttr("concatenated", &counts->concatenated));
+  TF_RETURN_IF_ERROR(c->GetAttr("table_of", &counts->table_of));
+  int outputs = 0;
+  TF_RETURN_IF_ERROR(c->GetAttr("M", &outputs));
+  if (outputs != (counts->concatenated ? 1 : counts->features)) {
+    return absl::InvalidArgumentError("M must be F, or 1 where the output is concatenated");
+  }
+  if (counts->table_of.size() != static_cast<size_t>(counts->features)) {
+    return absl::InvalidArgumentError("table_of must name a table for each feature");
+  }
+  TF_RETURN_IF_ERROR(c->GetAttr("dims", &counts->dims));
+  if (counts->dims.size() != static_cast<size_t>(counts->tables)) {
+    return absl::InvalidArgumentError("dims must say how wide each table is");
+  }
+  for (int64_t table : counts->table_of) {
+    if (table < 0 || table >= counts->tables) {
+      return absl::InvalidArgumentError("table_of names a table that is not given");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// All but the last dimension of feature f's ids, where its inputs begin at `first`.
+absl::Status Examples(InferenceContext* c, const Counts& counts, int first, int f,
+                      ShapeHandle* examples) {
+  const ShapeHandle rows = c->input(first + counts.features + f);
+  if (c->RankKnown(rows) && c->Rank(rows) == 1) {
+    DimensionHandle count = c->UnknownDim();
+    if (c->ValueKnown(c->Dim(rows, 0))) {
+      TF_RETURN_IF_ERROR(c->Subtract(c->Dim(rows, 0), 1, &count));
+    }
+    *examples = c->Vector(count);
+    return absl::OkStatus();
+  }
+  ShapeHandle shape;
+  TF_RETURN_IF_ERROR(c->MakeShapeFromShapeTensor(first + 2 * counts.features + f, &shape));
+  if (!c->RankKnown(rows) || !c->RankKnown(shape)) {
+    *examples = c->UnknownShape();
+    return absl::OkStatus();
+  }
+  TF_RETURN_IF_ERROR(c->WithRankAtLeast(shape, 2, &shape));
+  return c->Subshape(shape, 0, -1, examples);
+}
+
+absl::Status GroupedShape(InferenceContext* c) {
+  Counts counts;
+  TF_RETURN_IF_ERROR(Read(c, &counts));
+  int64_t width = 0;
+  ShapeHandle together = c->Vector(InferenceContext::kUnknownDim);
+  for (int f = 0; f < counts.features; ++f) {
+    const int64_t dim = counts.dims[counts.table_of[f]];
+    ShapeHandle examples, out;
+    TF_RETURN_IF_ERROR(Examples(c, counts, counts.tables, f, &examples));
+    width += dim;
+    if (counts.concatenated) {
+      TF_RETURN_IF_ERROR(c->Merge(together, examples, &together));
+    } else {
+      TF_RETURN_IF_ERROR(c->Concatenate(examples, c->Vector(dim), &out));
+      c->set_output(f, out);
+    }
+  }
+  if (counts.concatenated) c->set_output(0, c->Matrix(c->Dim(together, 0), width));
+  return absl::OkStatus();
+}
+
+absl::Status GroupedGradShape(InferenceContext* c) {
+  Counts counts;
+  TF_RETURN_IF_ERROR(Read(c, &counts));
+  for (int t = 0; t < counts.tables; ++t) {
+    const DimensionHandle count = c->UnknownDim();
+    c->set_output(t, c->Vector(count));
+    c->set_output(counts.tables + t, c->Matrix(count, c->MakeDim(counts.dims[t])));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+#define WORKBENCH_GROUPED_IDS(op)                                        \
+  op.Input("ids: F * Tid")                                               \
+      .Input("rows: F * int64")                                          \
+      .Input("dense_shapes: F * int64")                                  \
+      .Attr("T: {float, half, bfloat16}")                                \
+      .Attr("Tid: {int32, int64}")                                       \
+      .Attr("N: int >= 1")                                               \
+      .Attr("F: int >= 1")                                               \
+      .Attr("M: int >= 1")                                               \
+      .Attr("table_of: list(int)")                                       \
+      .Attr("combiners: list({'sum', 'mean', 'sqrtn'})")                 \
+      .Attr("prune_invalid_ids: list(bool)")                             \
+      .Attr("fill_empty_rows: list(bool)")                               \
+      .Attr("default_ids: list(int)")                                    \
+      .Attr("dims: list(int)")                                           \
+      .Attr("features: list(string)")                                    \
+      .Attr("concatenated: bool = false")
+
+WORKBENCH_GROUPED_IDS(REGISTER_OP("WorkbenchGroupedLookUp").Input("tables: N * T"))
+    .Output("vectors: M * T")
+    .SetShapeFn(GroupedShape)
+    .Doc(R"doc(
+Looks up the embeddings of many features, and combines those of each example.
+
+Errors are INVALID_ARGUMENT and name the feature: an id outside its table, indices outside
+dense_shape, shapes that do not fit.
+
+tables: each [table rows, dim].
+ids: of each feature [n] ids.
+rows: of each feature indices [n, rank] of a SparseTensor, or row_splits [examples + 1] of a
+  RaggedTensor. Indices may come in any order; those in order of their rows take less time.
+dense_shapes: of each feature [rank], at least 2; not read where row_splits are given.
+table_of: the table of each feature.
+combiners: sum; mean: divided by the number of ids; sqrtn: by its square root.
+prune_invalid_ids: drop ids below 0.
+fill_empty_rows: give default_id to an example that has no id, or none left.
+default_ids: the id of such examples.
+dims: columns of each table.
+features: names, for errors.
+concatenated: one output of all features beside each other instead of one each.
+vectors: of each feature dense_shape without its last dimension + [dim]; an example without an id is
+  0. Concatenated [examples, sum of dims].
+)doc");
+
+WORKBENCH_GROUPED_IDS(REGISTER_OP("WorkbenchResourceGroupedLookUp").Input("tables: N * resource"))
+    .Output("vectors: M * T")
+    .SetIsStateful()
+    .SetShapeFn(GroupedShape)
+    .Doc(R"doc(
+WorkbenchGroupedLookUp of resource variables, which it reads under their locks, without a copy.
+
+tables: handles of variables, each [table rows, dim].
+)doc");
+
+WORKBENCH_GROUPED_IDS(REGISTER_OP("WorkbenchGroupedLookUpGrad").Input("gradients: M * T"))
+    .Output("table_rows: N * int64")
+    .Output("row_gradients: N * T")
+    .SetShapeFn(GroupedGradShape)
+    .Doc(R"doc(
+The gradient of a grouped lookup: of each row of each table that was read, once.
+
+gradients: of its outputs.
+ids, rows, dense_shapes: as its inputs.
+table_rows: of each table [m], the rows in ascending order.
+row_gradients: of each table [m, dim].
+)doc");
+
+#undef WORKBENCH_GROUPED_IDS
+
+}  // namespace workbench

@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "lookup/grouped/feature_rows.h"
+#include "lookup/grouped/huge_pages.h"
+#include "lookup/grouped/table_rows.h"
+#include "lookup/row_ids.h"
+#include "test/support/check.h"
+
+namespace workbench {
+namespace {
+
+using Numbers = std::vector<int64_t>;
+
+// Ids of examples, as a SparseTensor and as row splits.
+struct Batch {
+  Numbers ids, indices, splits{0};
+  int64_t examples = 0;
+
+  void Add(int64_t length, std::mt19937* random, int64_t table_rows) {
+    for (int64_t i = 0; i < length; ++i) {
+      ids.push_back(static_cast<int64_t>((*random)() % (table_rows + 1)) - 1);
+      indices.insert(indices.end(), {examples, i});
+    }
+    splits.push_back(static_cast<int64_t>(ids.size()));
+    ++examples;
+  }
+
+  FeatureIds<int64_t> Read(bool split) const {
+    FeatureIds<int64_t> in;
+    in.ids = ids.data();
+    in.count = static_cast<int64_t>(ids.size());
+    in.examples = examples;
+    (split ? in.splits : in.indices) = split ? splits.data() : indices.data();
+    return in;
+  }
+};
+
+// What all blocks say together; empty where one is not read.
+struct Whole {
+  Numbers rows, splits{0};
+  BlockState state = BlockState::kRead;
+
+  explicit Whole(const FeatureIds<int64_t>& in) {
+    BlockRows block;
+    int64_t next = 0;
+    for (int64_t b = 0; b < CountBlocks(in); ++b) {
+      state = ReadBlock(in, b, &block);
+      if (state != BlockState::kRead) return;
+      CHECK_EQ(block.begin, next);
+      next = block.end;
+      for (int64_t e = 0; e < block.end - block.begin; ++e) {
+        rows.insert(rows.end(), block.rows.begin() + block.splits[e],
+                    block.rows.begin() + block.splits[e + 1]);
+        splits.push_back(static_cast<int64_t>(rows.size()));
+      }
+    }
+    CHECK_EQ(next, in.examples);
+  }
+};
+
+TEST(BlocksTogetherKeepWhatTheOpsBeforeKeepTest) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    Batch batch;
+    const int64_t examples = random() % 4 == 0 ? random() % 9000 : random() % 12;
+    const int longest = 1 + random() % 12;
+    for (int64_t e = 0; e < examples; ++e) {
+      batch.Add(random() % 500 == 0 ? 3 * kBlockIds : random() % longest, &random, 50);
+    }
+    FeatureIds<int64_t> in = batch.Read(round % 2);
+    in.table_rows = 50;
+    in.prune = true;
+    in.fills = round % 3 == 0;
+    in.fill_id = 7;
+    const Whole found(in);
+    CHECK(found.state == BlockState::kRead);
+
+    const int64_t shape[] = {examples, 1 << 20};
+    const SparseIds<int64_t> sparse{batch.ids.data(), batch.indices.data(), nullptr,
+                                    in.count,         shape,                2};
+    KeepRules rules;
+    rules.prune_ids = true;
+    rules.fill_empty_rows = in.fills;
+    rules.fill_id = 7;
+    std::vector<int32_t> splits(examples + 1), cursors(examples);
+    CHECK_EQ(SplitRows(sparse, rules, examples, splits.data()), "");
+    Numbers kept(splits.back());
+    KeepIds<int64_t>(sparse, rules, examples, splits.data(), cursors.data(), kept.data(), nullptr,
+                     nullptr);
+    CHECK(found.rows == kept);
+    CHECK(found.splits == Numbers(splits.begin(), splits.end()));
+  }
+}
+
+TEST(IdsThatDoNotComeInOrderAreNoticedTest) {
+  std::mt19937 random(8);
+  for (int round = 0; round < 300; ++round) {
+    Batch batch;
+    const int64_t examples = 2 + random() % 6000;
+    for (int64_t e = 0; e < examples; ++e) batch.Add(1 + random() % 3, &random, 50);
+    FeatureIds<int64_t> in = batch.Read(false);
+    in.table_rows = 50;
+    in.prune = true;
+    const int64_t at = random() % in.count;
+    const int64_t before = batch.indices[2 * at];
+    const int64_t wrong[] = {-1, examples, INT64_MIN, INT64_MAX, before + 1, before - 1};
+    batch.indices[2 * at] = wrong[random() % 6];
+    bool ordered = true;
+    for (int64_t i = 0; i < in.count; ++i) {
+      const int64_t example = batch.indices[2 * i];
+      ordered &= example >= 0 && example < examples;
+      ordered &= i == 0 || batch.indices[2 * (i - 1)] <= example;
+    }
+    CHECK((Whole(in).state == BlockState::kRead) == ordered);
+  }
+}
+
+TEST(SplitsThatFallAreNoticedTest) {
+  const Numbers ids(10, 1);
+  for (const Numbers& splits : {Numbers{0, 7, 4, 10}, {0, 11, 11, 10}, {0, -1, 3, 10},
+                                {0, INT64_MAX, INT64_MIN, 10}}) {
+    FeatureIds<int64_t> in;
+    in.ids = ids.data();
+    in.count = 10;
+    in.examples = 3;
+    in.splits = splits.data();
+    in.table_rows = 5;
+    CHECK(Whole(in).state == BlockState::kUnordered);
+  }
+}
+
+TEST(AnIdOutsideTheTableIsNamedTest) {
+  const Numbers ids{0, 4, 5, -1}, splits{0, 1, 1, 4};
+  FeatureIds<int64_t> in;
+  in.ids = ids.data();
+  in.count = 4;
+  in.examples = 3;
+  in.splits = splits.data();
+  in.table_rows = 5;
+  BlockRows block;
+  int64_t id = 0;
+  CHECK(ReadBlock(in, 0, &block) == BlockState::kNoSuchRow);
+  CHECK_EQ(FirstOutside(in, block, &id), 2);
+  CHECK_EQ(id, 5);
+  in.prune = true;
+  in.table_rows = 6;
+  CHECK(ReadBlock(in, 0, &block) == BlockState::kRead);
+  // A fill counts only where it is needed.
+  in.fills = true;
+  in.fill_id = 6;
+  CHECK(ReadBlock(in, 0, &block) == BlockState::kNoSuchRow);
+  CHECK_EQ(FirstOutside(in, block, &id), 1);
+  CHECK_EQ(id, 6);
+}
+
+TEST(RowsOfATableComeOnceInOrderTest) {
+  std::mt19937_64 random(9);
+  for (int round = 0; round < 100; ++round) {
+    // Keys that spread over all 64 bits have no quick order.
+    const int shift = round % 3 == 0 ? 0 : 56;
+    TableRows rows;
+    for (int i = static_cast<int>(random() % 3000); i > 0; --i) {
+      rows.asked.push_back(static_cast<int64_t>(random()) >> shift);
+    }
+    OrderRows(&rows);
+    Numbers sorted = rows.asked, once = rows.asked;
+    std::sort(sorted.begin(), sorted.end());
+    once = sorted;
+    once.erase(std::unique(once.begin(), once.end()), once.end());
+    CHECK(rows.unique == once);
+    CHECK_EQ(rows.firsts.size(), once.size() + 1);
+    for (size_t u = 0; u < once.size(); ++u) {
+      for (int32_t at = rows.firsts[u]; at < rows.firsts[u + 1]; ++at) {
+        CHECK_EQ(rows.asked[rows.order[at]], once[u]);
+        if (at > rows.firsts[u]) CHECK(rows.order[at - 1] < rows.order[at]);
+      }
+    }
+  }
+}
+
+TEST(HugePagesHoldWhatWasThereTest) {
+  std::vector<int64_t> table(5 << 17);
+  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int64_t>(i);
+  HugePages pages;
+  for (int round = 0; round < 2; ++round) pages.Ask(table.data(), 8 * table.size());
+  pages.Ask(table.data(), 100);
+  for (size_t i = 0; i < table.size(); ++i) CHECK_EQ(table[i], static_cast<int64_t>(i));
+}
+
+}  // namespace
+}  // namespace workbench

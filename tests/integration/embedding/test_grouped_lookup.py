@@ -1,0 +1,324 @@
+"""Grouped lookups against stock tf.nn.safe_embedding_lookup_sparse, feature by feature."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tensorflow.python.eager import context
+
+from tests.builders.sparse_ids import GOLDEN_TABLE, golden, run, sparse
+from workbench import ops
+from workbench.errors import OptionError
+from workbench.ops.lookup.grouped import grouped_embedding_lookup
+
+v1 = tf.compat.v1
+ROWS = 12
+# More of them under AddressSanitizer: make native-fuzz.
+EXAMPLES = settings(
+    max_examples=120 if "WORKBENCH_FUZZ_EXAMPLES" in os.environ else 40, deadline=None
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Feature:
+    """One feature of a drawn group."""
+
+    shape: tuple[int, ...]
+    at: tuple[tuple[int, ...], ...]
+    ids: tuple[int, ...]
+    combiner: str
+    default_id: int | None
+    max_norm: float | None
+    weighted: bool
+    table: int
+    id_dtype: tf.DType
+
+    def sparse_ids(self) -> tf.SparseTensor:
+        return sparse(self.at, self.ids, self.shape, self.id_dtype.as_numpy_dtype)
+
+    def weights(self) -> tf.SparseTensor | None:
+        if not self.weighted:
+            return None
+        return sparse(self.at, [0.5 + i % 3 for i in range(len(self.at))], self.shape, np.float32)
+
+
+@st.composite
+def features(draw: Any, rows: int | None = None) -> Feature:
+    rank = 2 if rows else draw(st.sampled_from((2, 2, 3)))
+    shape = tuple(draw(st.integers(1, 4)) for _ in range(rank))
+    shape = (rows or shape[0], *shape[1:])
+    every = [tuple(int(i) for i in at) for at in np.ndindex(shape)]
+    at = [each for each in every if draw(st.integers(0, 2))]
+    if draw(st.integers(0, 3)) == 0:
+        at = draw(st.permutations(at))
+    return Feature(
+        shape=shape,
+        at=tuple(at),
+        ids=tuple(draw(st.integers(-1, ROWS - 1)) for _ in at),
+        combiner=draw(st.sampled_from(("sum", "mean", "sqrtn"))),
+        default_id=draw(st.sampled_from((None, None, 0, 7))),
+        max_norm=None if draw(st.integers(0, 4)) else 0.7,
+        weighted=draw(st.integers(0, 4)) == 0,
+        table=draw(st.integers(0, 2)),
+        id_dtype=draw(st.sampled_from((tf.int64, tf.int64, tf.int32))),
+    )
+
+
+def made_tables(kind: str, dims: tuple[int, ...], dtype: tf.DType, seed: int) -> list[Any]:
+    random = np.random.default_rng(seed)
+    values = [tf.constant(random.normal(size=(ROWS, dim)), dtype) for dim in dims]
+    if kind == "tensor":
+        return values
+    return [
+        v1.get_variable(f"table_{i}", initializer=value, use_resource=kind == "resource")
+        for i, value in enumerate(values)
+    ]
+
+
+class TestEqualsStock:
+    @EXAMPLES
+    @given(
+        drawn=st.lists(features(), min_size=1, max_size=5),
+        kind=st.sampled_from(("tensor", "ref", "resource")),
+        dims=st.tuples(*[st.sampled_from((1, 5, 16, 40, 64, 131))] * 3),
+        dtype=st.sampled_from((tf.float32, tf.float32, tf.float16, tf.bfloat16)),
+        seed=st.integers(0, 99),
+    )
+    def test_in_values_and_gradients(
+        self, drawn: list[Feature], kind: str, dims: Any, dtype: tf.DType, seed: int
+    ) -> None:
+        random = np.random.default_rng(seed)
+        with tf.Graph().as_default():
+            tables = made_tables(kind, dims, dtype, seed)
+            wide = [tf.cast(table, tf.float32) for table in tables]
+            ours = grouped_embedding_lookup(
+                [tables[each.table] for each in drawn],
+                [each.sparse_ids() for each in drawn],
+                [each.weights() for each in drawn],
+                [each.combiner for each in drawn],
+                [each.max_norm for each in drawn],
+                [each.default_id for each in drawn],
+            )
+            stock = [
+                v1.nn.safe_embedding_lookup_sparse(
+                    wide[each.table],
+                    each.sparse_ids(),
+                    each.weights(),
+                    each.combiner,
+                    each.default_id,
+                    max_norm=each.max_norm,
+                )
+                for each in drawn
+            ]
+            upstream = [random.normal(size=(*f.shape[:-1], dims[f.table])) for f in drawn]
+            grads = tf.gradients(
+                ours,
+                tables,
+                [tf.constant(g, dtype) for g in upstream],
+                unconnected_gradients="zero",
+            )
+            stock_grads = tf.gradients(
+                stock,
+                tables if kind == "tensor" else wide,
+                [tf.constant(g, tf.float32) for g in upstream],
+                unconnected_gradients="zero",
+            )
+            dense = [tf.cast(tf.convert_to_tensor(g), tf.float32) for g in grads]
+            expected_dense = [tf.cast(tf.convert_to_tensor(g), tf.float32) for g in stock_grads]
+            found, expected, mine, theirs = run([ours, stock, dense, expected_dense])
+        rough = {tf.float32: 3e-5, tf.float16: 4e-3, tf.bfloat16: 3e-2}[dtype]
+        for one, other in zip(found, expected, strict=True):
+            assert one.shape == other.shape
+            np.testing.assert_allclose(one.astype(np.float32), other, rtol=rough, atol=rough * 9)
+        for one, other in zip(mine, theirs, strict=True):
+            np.testing.assert_allclose(one, other, rtol=3 * rough, atol=rough * 40)
+
+    @pytest.mark.parametrize("kind", ["ref", "resource"])
+    @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
+    def test_with_many_blocks_on_all_threads_and_every_time_to_the_bit(
+        self, kind: str, combiner: str
+    ) -> None:
+        random = np.random.default_rng(3)
+        ids = []
+        for longest in (1, 9, 60):
+            lengths = random.integers(0, longest + 1, 3000)
+            rows = np.repeat(np.arange(3000), lengths)
+            at = np.stack([rows, np.arange(len(rows))], 1)
+            ids.append(sparse(at, random.integers(-1, ROWS, len(rows)), [3000, len(rows)]))
+        tables = made_tables(kind, (8, 64, 33), tf.float32, 3)
+        ours = grouped_embedding_lookup(tables, ids, combiners=combiner)
+        stock = [
+            v1.nn.safe_embedding_lookup_sparse(table, each, combiner=combiner)
+            for table, each in zip(tables, ids, strict=True)
+        ]
+        upstream = [tf.random.stateless_normal(each.shape, (1, 2)) for each in ours]
+        mine, theirs = (
+            [tf.convert_to_tensor(g) for g in tf.gradients(each, tables, upstream)]
+            for each in (ours, stock)
+        )
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            found, expected, gradients, stock_gradients = session.run([ours, stock, mine, theirs])
+            for _ in range(5):
+                again, gradients_again = session.run([ours, mine])
+                for one, other in zip(found + gradients, again + gradients_again, strict=True):
+                    np.testing.assert_array_equal(one, other)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+        for one, other in zip(gradients, stock_gradients, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
+
+    def test_of_ragged_ids(self) -> None:
+        ids = tf.RaggedTensor.from_row_splits(
+            tf.constant([1, 1, -1, 3, 4], tf.int64), tf.constant([0, 2, 3, 4, 5, 5])
+        )
+        table = tf.constant(GOLDEN_TABLE)
+        ours = grouped_embedding_lookup([table, table], [ids, golden()[0]], default_id=2)
+        found = run(ours)
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(found[0][[0, 1, 4]], [[3, 4], [5, 6], [5, 6]])
+
+    def test_as_one_tensor(self) -> None:
+        tables = made_tables("resource", (3, 16, 3), tf.float32, 1)
+        ids = [golden()[0]] * 3
+        apart = grouped_embedding_lookup(tables, ids)
+        together = grouped_embedding_lookup(tables, ids, concatenate=True)
+        assert together.shape[1] == 22
+        factors = tf.constant(np.arange(22.0), tf.float32)
+        gradients = [
+            tf.gradients(each * factors, tables) for each in (tf.concat(apart, 1), together)
+        ]
+        found, expected, (mine, theirs) = run([together, tf.concat(apart, 1), gradients])
+        np.testing.assert_array_equal(found, expected)
+        for one, other in zip(mine, theirs, strict=True):
+            np.testing.assert_array_equal(one.values, other.values)
+            np.testing.assert_array_equal(one.indices, other.indices)
+
+    @pytest.mark.parametrize("compiled", [False, True])
+    def test_eagerly_and_in_functions(self, compiled: bool) -> None:
+        with context.eager_mode():
+            table = tf.Variable(GOLDEN_TABLE)
+
+            def step() -> tuple[tf.Tensor, tf.IndexedSlices]:
+                with tf.GradientTape() as tape:
+                    (found,) = grouped_embedding_lookup([table], [golden()[0]])
+                return found, tape.gradient(found, table)
+
+            found, slices = (tf.function(step) if compiled else step)()
+            np.testing.assert_array_equal(found, [[3, 4], [0, 0], [7, 8], [9, 10], [0, 0]])
+            np.testing.assert_array_equal(slices.indices, [1, 3, 4])
+            np.testing.assert_array_equal(slices.values, np.ones([3, 2]))
+
+
+class TestTraining:
+    @pytest.mark.parametrize("kind", ["ref", "resource"])
+    @pytest.mark.parametrize("optimizer", ["GradientDescentOptimizer", "AdagradOptimizer"])
+    def test_equals_stock_after_100_steps_of_ids_that_repeat(
+        self, kind: str, optimizer: str
+    ) -> None:
+        random = np.random.default_rng(5)
+        drawn = random.zipf(1.5, size=(100, 3, 64)) % ROWS
+        step = v1.placeholder(tf.int32, [])
+        at = np.stack([np.arange(64) // 4, np.arange(64) % 4], 1)
+        ids = [
+            tf.SparseTensor(at, tf.gather(tf.constant(drawn[:, f], tf.int64), step), [16, 4])
+            for f in range(3)
+        ]
+        trained = []
+        for name, home in (("ours", ops), ("stock", v1.train)):
+            with v1.variable_scope(name):
+                tables = made_tables(kind, (16, 40), tf.float32, 5)
+            read = [tables[0], tables[1], tables[0]]
+            if name == "ours":
+                found = grouped_embedding_lookup(read, ids)
+            else:
+                found = [
+                    v1.nn.safe_embedding_lookup_sparse(table, each, combiner="mean")
+                    for table, each in zip(read, ids, strict=True)
+                ]
+            loss = tf.add_n([tf.reduce_sum(tf.square(each - 1.0)) for each in found])
+            trained.append((getattr(home, optimizer)(0.02).minimize(loss), tables))
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            for number in range(100):
+                session.run([train_op for train_op, _ in trained], {step: number})
+            (ours, stock) = session.run([tables for _, tables in trained])
+        for one, other in zip(ours, stock, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=2e-6)
+
+
+class TestOneOp:
+    def test_reads_all_features_and_makes_all_gradients(self) -> None:
+        with tf.Graph().as_default() as graph:
+            tables = made_tables("ref", (4, 4, 8), tf.float32, 0)
+            found = grouped_embedding_lookup([*tables, tables[0]], [golden()[0]] * 4)
+            tf.gradients(found, tables)
+            kinds = [op.type for op in graph.get_operations()]
+        assert kinds.count("WorkbenchGroupedLookUp") == 1
+        assert kinds.count("WorkbenchGroupedLookUpGrad") == 1
+        assert not {"Unique", "GatherV2", "SparseSegmentMean"} & set(kinds)
+
+
+class TestErrors:
+    @pytest.mark.parametrize("kind", ["ref", "resource", "tensor"])
+    def test_name_feature_row_id_and_size(self, kind: str) -> None:
+        tables = made_tables(kind, (4, 4), tf.float32, 0)
+        right, wrong = sparse([[0, 0]], [0], [3, 2]), sparse([[0, 0], [2, 1]], [0, ROWS], [3, 2])
+        (_, found) = grouped_embedding_lookup(
+            tables, [right, wrong], combiners="sum", names=["clicks", "orders"]
+        )
+        said = f"feature 'orders': row 2: id {ROWS} is not in \\[0, {ROWS}\\)"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=said):
+            run(found)
+
+    def test_an_id_below_0_without_pruning(self) -> None:
+        (found,) = grouped_embedding_lookup([tf.constant(GOLDEN_TABLE)], [golden()[0]], prune=False)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="row 1: id -1"):
+            run(found)
+
+    def test_an_index_outside_the_shape(self) -> None:
+        ids = sparse([[0, 0], [7, 0]], [1, 2], [3, 2])
+        (found,) = grouped_embedding_lookup([tf.constant(GOLDEN_TABLE)], [ids], names=["clicks"])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="'clicks'.*outside dense_shape"):
+            run(found)
+
+    def test_a_table_without_values(self) -> None:
+        table = v1.get_variable("table", [4, 4], use_resource=True)
+        (found,) = grouped_embedding_lookup([table], [golden()[0]])
+        with (
+            v1.Session() as session,
+            pytest.raises(tf.errors.FailedPreconditionError, match="initializer"),
+        ):
+            session.run(found)
+
+    def test_rows_that_are_not_as_many(self) -> None:
+        table = tf.constant(GOLDEN_TABLE)
+        shape = v1.placeholder(tf.int64, [2])
+        other = tf.SparseTensor([[0, 0]], tf.constant([1], tf.int64), shape)
+        found = grouped_embedding_lookup([table, table], [golden()[0], other], concatenate=True)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="4 rows.*has 5; expected as many"):
+            run(found, {shape: [4, 1]})
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            ({"combiners": ["sum"]}, "combiners has 1 values for 2 features"),
+            ({"combiners": "max"}, "combiner is 'max'"),
+            ({"default_id": "0"}, "default_id is '0'"),
+            ({"weights": [None]}, "weights has 1 values"),
+        ],
+    )
+    def test_wrong_arguments(self, arguments: dict[str, Any], said: str) -> None:
+        with pytest.raises(OptionError, match=said):
+            grouped_embedding_lookup(tf.constant(GOLDEN_TABLE), [golden()[0]] * 2, **arguments)
+
+    def test_no_feature(self) -> None:
+        with pytest.raises(OptionError, match="ids is empty"):
+            grouped_embedding_lookup(tf.constant(GOLDEN_TABLE), [])

@@ -1,0 +1,205 @@
+"""Grouped embedding lookups: all features of a model in one op, straight from their tables.
+
+One op forward and one backward, for any number of features: ids are read as they come, of
+SparseTensors or RaggedTensors, and rows are summed where they lie; nothing is gathered, sorted or
+made unique on the way. The gradient of each table has each row once, in ascending order.
+
+What the op does not take is looked up by V1 beside it: features with weights or `max_norm`, tables
+of several shards, EmbeddingVariables, and tables on another device than the ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.ops import resource_variable_ops
+
+from workbench import _native
+from workbench.errors import OptionError
+from workbench.ops.lookup import gradients  # noqa: F401 (registers them)
+from workbench.ops.lookup.fused import fused_safe_embedding_lookup_sparse
+from workbench.ops.lookup.request import Lookup, checked_lookup
+from workbench.ops.lookup.tables import is_resource, table_of, value_of
+
+
+def grouped_embedding_lookup(
+    tables: Any,
+    ids: Sequence[Any],
+    weights: Sequence[Any] | None = None,
+    combiners: str | Sequence[str | None] | None = "mean",
+    max_norm: float | Sequence[float | None] | None = None,
+    default_id: int | Sequence[int | None] | None = None,
+    *,
+    prune: bool = True,
+    partition_strategy: str = "div",
+    concatenate: bool = False,
+    names: Sequence[str | None] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Looks up the embeddings of many features at once.
+
+    Each is what `tf.compat.v1.nn.safe_embedding_lookup_sparse` computes of it, gradients included.
+
+    Args:
+      tables: of each feature its table, as `embedding_weights` of
+        `fused_safe_embedding_lookup_sparse`; features may have the same one.
+      ids: of each feature int32 or int64 ids, a SparseTensor [d_0, …, d_n] with n at least 1, or a
+        RaggedTensor of rank 2. Ids are combined along the last dimension; those in order of their
+        rows take less time.
+      weights: of each feature the weights of its ids, or None; None weighs all 1.
+      combiners: "mean" (also None), "sum" or "sqrtn"; one for all or a list.
+      max_norm: shorten longer embeddings to this l2 norm; one for all or a list.
+      default_id: the id that a row without ids gets; None makes it 0. One for all or a list.
+      prune: drop ids below 0 and, unless combiner is "sum", ids whose weight is not above 0; False
+        makes an id below 0 an error.
+      partition_strategy: "div" or "mod", of tables that have several shards.
+      concatenate: one tensor with the features beside each other instead of one each.
+      names: of the features in messages; None takes the tables'.
+      name: of the ops.
+
+    Returns:
+      Of each feature [d_0, …, d_(n-1), dim], of its table's dtype. With `concatenate`
+      [rows, sum of dims] of features that all have as many rows; ids then are of rank 2. Running it
+      fails with INVALID_ARGUMENT, naming feature, row, id and size, where an id is beyond a table.
+
+    Raises:
+      ValueError: a table is missing.
+      OptionError: a value outside its range, or lists of different lengths.
+      UnsupportedError: another dtype.
+    """
+    count = len(ids)
+    if not count:
+        raise OptionError("ids is empty; expected those of at least one feature")
+    tables = _for_each("tables", list(tables) if _is_list(tables) else tables, count)
+    weights = _for_each("weights", weights, count)
+    combiners = _for_each("combiners", combiners, count)
+    norms = _for_each("max_norm", max_norm, count)
+    defaults = _for_each("default_id", default_id, count)
+    named = _for_each("names", names, count)
+    with tf.name_scope(name or "grouped_embedding_lookup") as scope:
+        lookups = [
+            checked_lookup(
+                table_of(tables[i], partition_strategy),
+                ids[i],
+                weights[i],
+                name=named[i],
+                combiner=combiners[i],
+                max_norm=norms[i],
+                default_id=defaults[i],
+                prune=prune,
+                blocknums=None,
+                keeps_ragged=True,
+            )
+            for i in range(count)
+        ]
+        together = [i for i, each in enumerate(lookups) if _fits(each)]
+        as_one = concatenate and len(together) == count and _alike(lookups)
+        if as_one:
+            (found,) = _looked_up(lookups, concatenated=True, name=scope)
+            return found
+        found = [None] * count
+        groups = _groups(lookups, together)
+        for group in groups:
+            # The whole of a lookup has its name.
+            own = scope if len(groups) == 1 and len(together) == count else None
+            made = _looked_up([lookups[i] for i in group], concatenated=False, name=own)
+            for i, each in zip(group, made, strict=True):
+                found[i] = each
+        for i in set(range(count)) - set(together):
+            found[i] = fused_safe_embedding_lookup_sparse(
+                tables[i],
+                ids[i],
+                weights[i],
+                combiner=combiners[i],
+                default_id=defaults[i],
+                name=named[i],
+                partition_strategy=partition_strategy,
+                max_norm=norms[i],
+                prune=prune,
+                fusion_version="v1",
+            )
+        return tf.concat(found, -1) if concatenate else found
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _for_each(what: str, given: Any, count: int) -> list[Any]:
+    """One value for each feature."""
+    if not _is_list(given):
+        return [given] * count
+    if len(given) != count:
+        raise OptionError(f"{what} has {len(given)} values for {count} features; expected one each")
+    return list(given)
+
+
+def _fits(lookup: Lookup) -> bool:
+    """Whether the op can take a feature."""
+    (first, *_) = lookup.table.shards
+    return lookup.is_local and bool(tf.compat.dimension_value(first.shape[1]))
+
+
+def _kind(lookup: Lookup) -> tuple[Any, bool]:
+    (shard,) = lookup.table.shards
+    return shard.dtype.base_dtype, is_resource(shard)
+
+
+def _alike(lookups: Sequence[Lookup]) -> bool:
+    return len(set(map(_kind, lookups))) == 1
+
+
+def _groups(lookups: Sequence[Lookup], together: Sequence[int]) -> list[list[int]]:
+    """Positions of the features of each op."""
+    groups: dict[Any, list[int]] = {}
+    for i in together:
+        groups.setdefault(_kind(lookups[i]), []).append(i)
+    return list(groups.values())
+
+
+def _looked_up(
+    lookups: Sequence[Lookup], *, concatenated: bool, name: str | None
+) -> list[tf.Tensor]:
+    """The outputs of one op."""
+    # By identity: a variable is no key of a dict.
+    shards = {id(each.table.shards[0]): each.table.shards[0] for each in lookups}
+    numbers = {key: number for number, key in enumerate(shards)}
+    wide = len({each.ids.dtype for each in lookups}) > 1
+    values, rows, shapes = zip(*(_ids_of(each, wide=wide) for each in lookups), strict=True)
+    arguments = {
+        "ids": list(values),
+        "rows": list(rows),
+        "dense_shapes": list(shapes),
+        "M": 1 if concatenated else len(lookups),
+        "table_of": [numbers[id(each.table.shards[0])] for each in lookups],
+        "combiners": [each.combiner for each in lookups],
+        "prune_invalid_ids": [each.prune for each in lookups],
+        "fill_empty_rows": [each.default_id is not None for each in lookups],
+        "default_ids": [each.default_id or 0 for each in lookups],
+        "dims": [int(each.shape[1]) for each in shards.values()],
+        "features": [each.feature for each in lookups],
+        "concatenated": concatenated,
+        "name": name,
+    }
+    library = _native.library()
+    if not is_resource(next(iter(shards.values()))):
+        return library.workbench_grouped_look_up(
+            tables=[value_of(each) for each in shards.values()], **arguments
+        )
+    for each in shards.values():
+        # A gradient tape watches variables, not handles.
+        resource_variable_ops.variable_accessed(each)
+    handles = [each.handle for each in shards.values()]
+    dtype, _ = _kind(lookups[0])
+    return library.workbench_resource_grouped_look_up(tables=handles, T=dtype, **arguments)
+
+
+def _ids_of(lookup: Lookup, *, wide: bool) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Ids, rows and dense shape of a feature, as the op takes them."""
+    ids = lookup.ids
+    values = tf.cast(ids.values, tf.int64) if wide else ids.values
+    if isinstance(ids, tf.RaggedTensor):
+        return values, tf.cast(ids.row_splits, tf.int64), tf.zeros([0], tf.int64)
+    return values, ids.indices, ids.dense_shape
