@@ -80,11 +80,10 @@ void WeightGradient(const LookedUp<T>& in, const T* grad, int64_t begin, int64_t
 template <typename T>
 struct AskedRows {
   int64_t dim = 0;
-  const int32_t* firsts = nullptr;         // [unique + 1], of each row its part of `order`
-  const int32_t* order = nullptr;          // [ids]
-  const int32_t* example = nullptr;        // [ids], who asked
-  const T* const* gradients = nullptr;     // [examples], each [dim]
-  const float* factors = nullptr;          // [examples]
+  const int32_t* firsts = nullptr;      // [rows + 1], of each row its part of `examples`
+  const int32_t* examples = nullptr;    // [ids], who asked
+  const T* const* gradients = nullptr;  // of each example [dim]
+  const float* factors = nullptr;       // of each example
 };
 
 // The gradients of rows [begin, end) of `in`: sums over all who asked, in the order of their ids.

@@ -337,7 +337,7 @@ template <typename T>
 WORKBENCH_INLINE void SumAsked(const AskedRows<T>& in, int64_t row, int64_t from, int count, T* out) {
   float sums[kBlock] = {0};
   for (int32_t at = in.firsts[row]; at < in.firsts[row + 1]; ++at) {
-    const int32_t example = in.example[in.order[at]];
+    const int32_t example = in.examples[at];
     const T* gradient = in.gradients[example] + from;
     const float factor = in.factors[example];
     for (int c = 0; c < count; ++c) sums[c] += static_cast<float>(gradient[c]) * factor;
@@ -351,7 +351,7 @@ WORKBENCH_INLINE void SumGradients(const AskedRows<T>& in, int64_t begin, int64_
   const int64_t bytes = in.dim * static_cast<int64_t>(sizeof(T));
   for (int64_t row = begin; row < end; ++row, out += in.dim) {
     for (int32_t at = in.firsts[row] + kAhead; at < in.firsts[row + 1] + kAhead && at < last; ++at) {
-      const char* from = reinterpret_cast<const char*>(in.gradients[in.example[in.order[at]]]);
+      const char* from = reinterpret_cast<const char*>(in.gradients[in.examples[at]]);
       for (int64_t line = 0; line < bytes; line += kLine) __builtin_prefetch(from + line, 0, 3);
     }
     int64_t c = 0;

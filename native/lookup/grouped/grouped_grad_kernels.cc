@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -54,8 +55,9 @@ class LookUpGradOp : public OpKernel {
   // Who asked for rows of one table.
   struct Asked {
     TableRows rows;
-    std::vector<const T*> gradients;  // [examples of all features of the table]
-    std::vector<float> factors;
+    int64_t examples = 0;                  // of all features of the table
+    std::unique_ptr<const T*[]> gradients;  // [examples]
+    std::unique_ptr<float[]> factors;
   };
 
   absl::Status ReadGradients(OpKernelContext* c, const Ids<Id>& ids, Layout<const T>* out) const {
@@ -108,6 +110,14 @@ class LookUpGradOp : public OpKernel {
     const auto part = [&](int64_t begin, int64_t end) {
       BlockRows rows;
       for (int64_t t = begin; t < end; ++t) {
+        int64_t most = 0, examples = 0;
+        for (int f : features[t]) {
+          examples += (*ids)[f].examples;
+          most += (*ids)[f].count + ((*ids)[f].fills ? (*ids)[f].examples : 0);
+        }
+        (*asked)[t].rows = TableRows(most);
+        (*asked)[t].gradients = Unset<const T*>(examples);
+        (*asked)[t].factors = Unset<float>(examples);
         for (int f : features[t]) {
           if (!AddFeature(*ids, f, gradients, &rows, &(*asked)[t])) {
             // Once more, in order; the temporary memory is the context's.
@@ -133,39 +143,28 @@ class LookUpGradOp : public OpKernel {
                   Asked* to) const {
     const Combiner combiner = attributes_.features()[f].combiner;
     const int64_t blocks = CountBlocks(ids[f]);
-    const size_t asked = to->rows.asked.size(), examples = to->factors.size();
-    const int64_t most = ids[f].count + (ids[f].fills ? ids[f].examples : 0);
-    to->rows.asked.resize(asked + most);
-    to->rows.example.resize(asked + most);
-    to->factors.resize(examples + ids[f].examples);
-    to->gradients.resize(examples + ids[f].examples);
-    int64_t at = asked;
+    int64_t at = to->rows.ids;
     for (int64_t b = 0; b < blocks; ++b) {
-      if (ReadBlock(ids[f], b, rows) != BlockState::kRead) {
-        to->rows.asked.resize(asked);
-        to->rows.example.resize(asked);
-        to->factors.resize(examples);
-        to->gradients.resize(examples);
-        return false;
-      }
+      if (ReadBlock(ids[f], b, rows) != BlockState::kRead) return false;
       for (int64_t e = 0; e < rows->end - rows->begin; ++e) {
         const int32_t first = rows->splits[e], last = rows->splits[e + 1];
-        const float length = static_cast<float>(last - first);
-        const int64_t example = examples + rows->begin + e;
-        to->factors[example] = combiner == Combiner::kSum ? 1.0f
-                               : combiner == Combiner::kMean
-                                   ? 1.0f / length
-                                   : 1.0f / std::sqrt(length);
+        const int64_t example = to->examples + rows->begin + e;
+        to->factors[example] = Factor(combiner, static_cast<float>(last - first));
         to->gradients[example] = gradients.begins[f] + (rows->begin + e) * gradients.strides[f];
         for (int32_t i = first; i < last; ++i, ++at) {
-          to->rows.asked[at] = rows->rows[i];
-          to->rows.example[at] = static_cast<int32_t>(example);
+          to->rows.rows[at] = rows->rows[i];
+          to->rows.examples[at] = static_cast<int32_t>(example);
         }
       }
     }
-    to->rows.asked.resize(at);
-    to->rows.example.resize(at);
+    to->rows.ids = at;
+    to->examples += ids[f].examples;
     return true;
+  }
+
+  static float Factor(Combiner combiner, float length) {
+    if (combiner == Combiner::kSum) return 1.0f;
+    return 1.0f / (combiner == Combiner::kMean ? length : std::sqrt(length));
   }
 
   absl::Status Allocate(OpKernelContext* c, const std::vector<Asked>& asked,
@@ -174,12 +173,11 @@ class LookUpGradOp : public OpKernel {
     TF_RETURN_IF_ERROR(c->output_list("table_rows", &rows));
     TF_RETURN_IF_ERROR(c->output_list("row_gradients", &gradients));
     for (size_t t = 0; t < asked.size(); ++t) {
-      const std::vector<int64_t>& unique = asked[t].rows.unique;
-      const int64_t count = static_cast<int64_t>(unique.size());
+      const int64_t count = asked[t].rows.unique;
       Tensor *at = nullptr, *to = nullptr;
       TF_RETURN_IF_ERROR(rows.allocate(t, TensorShape({count}), &at));
       TF_RETURN_IF_ERROR(gradients.allocate(t, TensorShape({count, dims_[t]}), &to));
-      std::copy(unique.begin(), unique.end(), at->flat<int64_t>().data());
+      std::copy_n(asked[t].rows.rows.get(), count, at->flat<int64_t>().data());
       out->push_back(to->flat<T>().data());
     }
     return absl::OkStatus();
@@ -195,8 +193,8 @@ class LookUpGradOp : public OpKernel {
     std::vector<Range> ranges;
     int64_t cost = 0;
     for (size_t t = 0; t < asked.size(); ++t) {
-      const int64_t count = static_cast<int64_t>(asked[t].rows.unique.size());
-      cost += asked[t].rows.asked.size() * CostOfId(dims_[t] * sizeof(T));
+      const int64_t count = asked[t].rows.unique;
+      cost += asked[t].rows.ids * CostOfId(dims_[t] * sizeof(T));
       for (int64_t r = 0; r < count; r += kRows) ranges.push_back({t, r, std::min(r + kRows, count)});
     }
     const auto part = [&](int64_t begin, int64_t end) {
@@ -204,11 +202,10 @@ class LookUpGradOp : public OpKernel {
         const auto& [t, first, last] = ranges[i];
         AskedRows<T> in;
         in.dim = dims_[t];
-        in.firsts = asked[t].rows.firsts.data();
-        in.order = asked[t].rows.order.data();
-        in.example = asked[t].rows.example.data();
-        in.gradients = asked[t].gradients.data();
-        in.factors = asked[t].factors.data();
+        in.firsts = asked[t].rows.firsts.get();
+        in.examples = asked[t].rows.examples.get();
+        in.gradients = asked[t].gradients.get();
+        in.factors = asked[t].factors.get();
         SumGradients(in, first, last, out[t] + first * in.dim);
       }
     };

@@ -20,15 +20,17 @@ int BitsOf(uint64_t value) {
 }  // namespace
 
 template <typename Id>
-bool OrderIds(const Id* ids, int64_t count, uint64_t* scratch, int32_t* order) {
-  if (count == 0) return true;
-  Id least = ids[0], most = ids[0];
+const uint64_t* SortTagged(const Id* ids, const int32_t* tags, int64_t count, uint64_t* scratch,
+                           Id* least) {
+  if (count == 0) return scratch;
+  Id most = *least = ids[0];
   for (int64_t i = 1; i < count; ++i) {
-    least = std::min(least, ids[i]);
+    *least = std::min(*least, ids[i]);
     most = std::max(most, ids[i]);
   }
-  const uint64_t range = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
-  if (range >> kIdBits != 0) return false;
+  const uint64_t base = static_cast<uint64_t>(*least);
+  const uint64_t range = static_cast<uint64_t>(most) - base;
+  if (range >> kIdBits != 0) return nullptr;
 
   // Least digit first; the passes' counts are taken in one go.
   const int bits = BitsOf(range);
@@ -39,8 +41,8 @@ bool OrderIds(const Id* ids, int64_t count, uint64_t* scratch, int32_t* order) {
   for (int p = 0; p < passes; ++p) std::fill_n(next[p].begin(), mask + 1, 0);
   uint64_t *from = scratch, *to = scratch + count;
   for (int64_t i = 0; i < count; ++i) {
-    const uint64_t offset = static_cast<uint64_t>(ids[i]) - static_cast<uint64_t>(least);
-    from[i] = offset << kIdBits | static_cast<uint64_t>(i);
+    const uint64_t offset = static_cast<uint64_t>(ids[i]) - base;
+    from[i] = offset << kIdBits | static_cast<uint64_t>(tags == nullptr ? i : tags[i]);
     for (int p = 0; p < passes; ++p) ++next[p][offset >> (p * digit) & mask];
   }
   for (int p = 0; p < passes; ++p) {
@@ -50,10 +52,21 @@ bool OrderIds(const Id* ids, int64_t count, uint64_t* scratch, int32_t* order) {
     for (int64_t i = 0; i < count; ++i) to[next[p][from[i] >> shift & mask]++] = from[i];
     std::swap(from, to);
   }
-  for (int64_t i = 0; i < count; ++i) order[i] = static_cast<int32_t>(from[i]);
+  return from;
+}
+
+template <typename Id>
+bool OrderIds(const Id* ids, int64_t count, uint64_t* scratch, int32_t* order) {
+  if (count == 0) return true;
+  Id least = 0;
+  const uint64_t* sorted = SortTagged(ids, nullptr, count, scratch, &least);
+  if (sorted == nullptr) return false;
+  for (int64_t i = 0; i < count; ++i) order[i] = static_cast<int32_t>(sorted[i]);
   return true;
 }
 
+template const uint64_t* SortTagged(const int32_t*, const int32_t*, int64_t, uint64_t*, int32_t*);
+template const uint64_t* SortTagged(const int64_t*, const int32_t*, int64_t, uint64_t*, int64_t*);
 template bool OrderIds(const int32_t*, int64_t, uint64_t*, int32_t*);
 template bool OrderIds(const int64_t*, int64_t, uint64_t*, int32_t*);
 

@@ -9,6 +9,16 @@
 
 namespace workbench {
 
+// Sorts ids, each with a tag of its own; equal ids keep their order.
+//
+//   tags: [count], 0 or above; null: the positions. scratch: [2 * count].
+//
+// Returns words in `scratch`: the distance to the least id in the upper 32 bits, the tag below. Null
+// where ids spread too widely for a few passes.
+template <typename Id>
+const uint64_t* SortTagged(const Id* ids, const int32_t* tags, int64_t count, uint64_t* scratch,
+                           Id* least);
+
 // Finds the positions of ids in ascending order; equal ids keep theirs.
 //
 //   scratch: [2 * count]. order: [count].

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lookup/grouped/feature_rows.h"
@@ -161,23 +162,28 @@ TEST(RowsOfATableComeOnceInOrderTest) {
   for (int round = 0; round < 100; ++round) {
     // Keys that spread over all 64 bits have no quick order.
     const int shift = round % 3 == 0 ? 0 : 56;
-    TableRows rows;
-    for (int i = static_cast<int>(random() % 3000); i > 0; --i) {
-      rows.asked.push_back(static_cast<int64_t>(random()) >> shift);
+    const int64_t ids = static_cast<int64_t>(random() % 3000);
+    TableRows rows(ids);
+    std::vector<std::pair<int64_t, int32_t>> expected;
+    for (int32_t i = 0; i < ids; ++i) {
+      rows.rows[i] = static_cast<int64_t>(random()) >> shift;
+      rows.examples[i] = i / 3;
+      expected.emplace_back(rows.rows[i], rows.examples[i]);
     }
+    rows.ids = ids;
     OrderRows(&rows);
-    Numbers sorted = rows.asked, once = rows.asked;
-    std::sort(sorted.begin(), sorted.end());
-    once = sorted;
-    once.erase(std::unique(once.begin(), once.end()), once.end());
-    CHECK(rows.unique == once);
-    CHECK_EQ(rows.firsts.size(), once.size() + 1);
-    for (size_t u = 0; u < once.size(); ++u) {
-      for (int32_t at = rows.firsts[u]; at < rows.firsts[u + 1]; ++at) {
-        CHECK_EQ(rows.asked[rows.order[at]], once[u]);
-        if (at > rows.firsts[u]) CHECK(rows.order[at - 1] < rows.order[at]);
+    std::stable_sort(expected.begin(), expected.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    int64_t at = 0;
+    for (int64_t u = 0; u < rows.unique; ++u) {
+      CHECK_EQ(rows.firsts[u], at);
+      if (u > 0) CHECK(rows.rows[u - 1] < rows.rows[u]);
+      for (; at < rows.firsts[u + 1]; ++at) {
+        CHECK_EQ(rows.rows[u], expected[at].first);
+        CHECK_EQ(rows.examples[at], expected[at].second);
       }
     }
+    CHECK_EQ(at, ids);
   }
 }
 

@@ -107,7 +107,7 @@ def grouped_embedding_lookup(
             made = _looked_up([lookups[i] for i in group], concatenated=False, name=own)
             for i, each in zip(group, made, strict=True):
                 found[i] = each
-        for i in set(range(count)) - set(together):
+        for i in sorted(set(range(count)) - set(together)):
             found[i] = fused_safe_embedding_lookup_sparse(
                 tables[i],
                 ids[i],
