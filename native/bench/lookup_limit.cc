@@ -45,7 +45,7 @@ void LookUp(const float* table, const int64_t* ids, const int64_t* offsets, int6
 
 extern "C" {
 
-// Memory in huge pages, zero; null where there is none.
+// A table of small numbers in huge pages; null where there is no memory.
 float* limit_table(int64_t rows, int64_t dim) {
   constexpr int64_t kHuge = 2 << 20;
   const int64_t bytes = (rows * dim * 4 + kHuge - 1) / kHuge * kHuge;

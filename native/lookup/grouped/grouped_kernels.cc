@@ -163,11 +163,10 @@ class LookUpOp : public OpKernel {
     const std::vector<Block> blocks = AllBlocks(ids, attributes_.count());
     FirstError error;
     std::mutex mu;
-    int64_t all_ids = 0, bytes = 0;
+    int64_t cost = 0;
     for (int f = 0; f < attributes_.count(); ++f) {
       const int64_t dim = tables[attributes_.features()[f].table].dim_size(1);
-      all_ids += ids[f].count;
-      bytes += ids[f].count * CostOfId(dim * sizeof(T));
+      cost += ids[f].count * CostOfId(dim * sizeof(T));
     }
     const int64_t number = static_cast<int64_t>(blocks.size());
     const auto part = [&](int64_t begin, int64_t end) {
@@ -200,7 +199,7 @@ class LookUpOp : public OpKernel {
       }
     };
     c->device()->tensorflow_cpu_worker_threads()->workers->ParallelFor(
-        number, bytes / std::max<int64_t>(1, number), part);
+        number, cost / std::max<int64_t>(1, number), part);
     return error.status();
   }
 
