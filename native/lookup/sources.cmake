@@ -10,6 +10,8 @@ plain_sources(
   unique/unique_ids.cc)
 
 library_sources(
+  grouped/asked_tables.cc
+  grouped/grouped_apply_kernels.cc
   grouped/grouped_grad_kernels.cc
   grouped/grouped_inputs.cc
   grouped/grouped_kernels.cc

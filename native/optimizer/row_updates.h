@@ -11,13 +11,17 @@ namespace workbench {
 
 constexpr int kMostRowSlots = 2;
 
-// A table, and what an optimizer keeps beside it: each [rows, dim].
+// A table [rows, dim], and what an optimizer keeps beside each of its rows.
 struct DenseTable {
   float* values = nullptr;
-  float* slots[kMostRowSlots] = {};
-  int slot_count = 0;
   int64_t dim = 0;
+  float* slots[kMostRowSlots] = {};  // [rows, slot_dims]
+  int64_t slot_dims[kMostRowSlots] = {};
+  int slot_count = 0;
 };
+
+// Asks the memory for rows that UpdateRows will change soon.
+void FetchRows(const DenseTable& table, const int64_t* rows, int64_t count);
 
 // Changes table row rows[i] by gradient i, for i in [begin, end). Ranges may run at a time where no
 // row comes twice.

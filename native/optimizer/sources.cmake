@@ -6,7 +6,8 @@ plain_sources(
 
 library_sources(
   row_update_kernels.cc
-  row_update_ops.cc)
+  row_update_ops.cc
+  rule_inputs.cc)
 
 plain_tests(
   row_updates)

@@ -37,8 +37,17 @@ void AdagradRule::Update(int64_t dim, const float* __restrict grad, float* __res
   float* __restrict accum = slots[0];
   for (int64_t i = 0; i < dim; ++i) {
     accum[i] += grad[i] * grad[i];
-    row[i] -= learning_rate * grad[i] / std::sqrt(accum[i]);
+    row[i] -= learning_rate * grad[i] / std::sqrt(accum[i] + epsilon);
   }
+}
+
+void RowWiseAdagradRule::Update(int64_t dim, const float* __restrict grad, float* __restrict row,
+                                float* const* slots) const {
+  float squares = 0;
+  for (int64_t i = 0; i < dim; ++i) squares += grad[i] * grad[i];
+  slots[0][0] += squares / static_cast<float>(dim);
+  const float rate = learning_rate / (std::sqrt(slots[0][0]) + epsilon);
+  for (int64_t i = 0; i < dim; ++i) row[i] -= rate * grad[i];
 }
 
 void AdamRule::Update(int64_t dim, const float* __restrict grad, float* __restrict row,
@@ -47,8 +56,8 @@ void AdamRule::Update(int64_t dim, const float* __restrict grad, float* __restri
   float* __restrict v = slots[1];
   const float rate = learning_rate * std::sqrt(1 - beta2_power) / (1 - beta1_power);
   for (int64_t i = 0; i < dim; ++i) {
-    m[i] = beta1 * m[i] + (1 - beta1) * grad[i];
-    v[i] = beta2 * v[i] + (1 - beta2) * (grad[i] * grad[i]);
+    m[i] = beta1 * m[i] + share1 * grad[i];
+    v[i] = beta2 * v[i] + share2 * (grad[i] * grad[i]);
     row[i] -= rate * m[i] / (std::sqrt(v[i]) + epsilon);
   }
 }

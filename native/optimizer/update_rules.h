@@ -11,7 +11,7 @@ class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
 
-  // row, grad and each of slots: [dim]; which slots there are is the rule's own matter.
+  // row and grad: [dim]; which slots there are, and how long, is the rule's own matter.
   virtual void Update(int64_t dim, const float* grad, float* row, float* const* slots) const = 0;
 };
 
@@ -21,13 +21,21 @@ struct GradientDescentRule : UpdateRule {
   void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
 };
 
-// Slot: the sum of squared gradients.
+// Slot [dim]: the sum of squared gradients.
 struct AdagradRule : UpdateRule {
   float learning_rate = 0;
+  float epsilon = 0;  // beneath the root
   void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
 };
 
-// Slots: first and second moment, which decay only when their row has a gradient.
+// Slot [1]: the sum of the means of squared gradients (FBGEMM's "exact row-wise Adagrad").
+struct RowWiseAdagradRule : UpdateRule {
+  float learning_rate = 0;
+  float epsilon = 0;  // beside the root
+  void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
+};
+
+// Slots [dim]: first and second moment, which decay only when their row has a gradient.
 struct AdamRule : UpdateRule {
   float beta1_power = 0;
   float beta2_power = 0;
@@ -35,10 +43,13 @@ struct AdamRule : UpdateRule {
   float beta1 = 0;
   float beta2 = 0;
   float epsilon = 0;
+  // 1 - beta1 and 1 - beta2, which Keras and TensorFlow round differently.
+  float share1 = 0;
+  float share2 = 0;
   void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
 };
 
-// Slots: the sum of squared gradients, and the linear term.
+// Slots [dim]: the sum of squared gradients, and the linear term.
 struct FtrlRule : UpdateRule {
   float learning_rate = 0;
   float l1 = 0;

@@ -23,6 +23,8 @@ void Take(const float* in, AdamRule* rule) {
   rule->beta1 = in[3];
   rule->beta2 = in[4];
   rule->epsilon = in[5];
+  rule->share1 = 1 - rule->beta1;
+  rule->share2 = 1 - rule->beta2;
 }
 void Take(const float* in, FtrlRule* rule) {
   rule->learning_rate = in[0];

@@ -66,7 +66,7 @@ def fused_trace() -> Trace:
         (scope, "WorkbenchLocalLookUp", 0, 10, 10, 25),
         ("top", "MatMul", 0, 25, 25, 45),
         (f"gradients/{scope}_grad/Grad", "WorkbenchLocalLookUpGrad", 0, 45, 45, 50),
-        ("Adagrad/update_table/Apply", "WorkbenchRowsApplyAdagrad", 0, 50, 50, 60),
+        ("Adagrad/update_table/Apply", "WorkbenchRowsApply", 0, 50, 50, 60),
     )
     fed = [(one[0], next_[0]) for one, next_ in itertools.pairwise(ops)]
     fed += [("table", ops[1][0]), ("table", ops[-1][0])]

@@ -29,7 +29,7 @@ FUSED_COSTS = FusedCosts(
         f"Workbench{op}": (1000.0, 1.0, 0.0, 0.0, 0.0, 0.0)
         for op in (
             *("PreLookUp", "PruneInvalidAndFillEmptyRows", "UniqueWithCounts", "LocalLookUp"),
-            *("LocalLookUpGrad", "GroupedLookUp", "GroupedLookUpGrad", "RowsApplyAdagrad"),
+            *("LocalLookUpGrad", "GroupedLookUp", "GroupedLookUpGrad", "RowsApply", "GroupedApply"),
         )
     },
     error=0.1,

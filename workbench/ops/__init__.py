@@ -38,6 +38,9 @@ from workbench.ops.lookup.fusion import (
     safe_embedding_lookup_sparse,
 )
 from workbench.ops.lookup.grouped import grouped_embedding_lookup
+from workbench.ops.lookup.grouped_embedding import GroupedEmbedding
+from workbench.ops.optimizer.fused_update import fused_update
+from workbench.ops.optimizer.row_wise_adagrad import RowWiseAdagrad, RowWiseAdagradOptimizer
 
 __all__ = [
     "AdagradOptimizer",
@@ -49,9 +52,12 @@ __all__ = [
     "FtrlOptimizer",
     "GlobalStepEvict",
     "GradientDescentOptimizer",
+    "GroupedEmbedding",
     "InitializerOption",
     "L2WeightEvict",
     "PartitionedEmbeddingVariable",
+    "RowWiseAdagrad",
+    "RowWiseAdagradOptimizer",
     "StorageOption",
     "categorical_column_with_embedding",
     "embedding_column",
@@ -60,6 +66,7 @@ __all__ = [
     "fused_embedding_lookup_sparse_v2",
     "fused_embeddings",
     "fused_safe_embedding_lookup_sparse",
+    "fused_update",
     "get_embedding_variable",
     "grouped_embedding_lookup",
     "read_embedding_variable",

@@ -116,4 +116,20 @@ inline int64_t CostOfId(int64_t row_bytes) { return 3 + row_bytes / 16; }
 
 }  // namespace workbench::grouped
 
+#define WORKBENCH_GROUPED_KERNEL(op, T, Id, ...)              \
+  REGISTER_KERNEL_BUILDER(Name(op)                            \
+                              .Device(tensorflow::DEVICE_CPU) \
+                              .TypeConstraint<T>("T")         \
+                              .TypeConstraint<Id>("Tid"),     \
+                          __VA_ARGS__)
+#define WORKBENCH_GROUPED_KERNELS_OF(op, T, Kernel)               \
+  WORKBENCH_GROUPED_KERNEL(op, T, int32_t, Kernel<T, int32_t>);   \
+  WORKBENCH_GROUPED_KERNEL(op, T, int64_t, Kernel<T, int64_t>)
+
+// Registers a kernel template for all types of tables and ids.
+#define WORKBENCH_GROUPED_KERNELS(op, Kernel)                     \
+  WORKBENCH_GROUPED_KERNELS_OF(op, float, Kernel);                \
+  WORKBENCH_GROUPED_KERNELS_OF(op, Eigen::half, Kernel);          \
+  WORKBENCH_GROUPED_KERNELS_OF(op, tensorflow::bfloat16, Kernel)
+
 #endif  // WORKBENCH_LOOKUP_GROUPED_GROUPED_INPUTS_H_

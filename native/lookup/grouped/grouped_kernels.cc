@@ -206,25 +206,12 @@ class LookUpOp : public OpKernel {
   Attributes attributes_;
 };
 
-#define WORKBENCH_REGISTER(T, Id)                                          \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchGroupedLookUp")                   \
-                              .Device(tensorflow::DEVICE_CPU)              \
-                              .TypeConstraint<T>("T")                      \
-                              .TypeConstraint<Id>("Tid"),                  \
-                          LookUpOp<T, Id, false>);                         \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchResourceGroupedLookUp")           \
-                              .Device(tensorflow::DEVICE_CPU)              \
-                              .TypeConstraint<T>("T")                      \
-                              .TypeConstraint<Id>("Tid"),                  \
-                          LookUpOp<T, Id, true>)
-#define WORKBENCH_REGISTER_IDS(T) \
-  WORKBENCH_REGISTER(T, int32_t); \
-  WORKBENCH_REGISTER(T, int64_t)
-WORKBENCH_REGISTER_IDS(float);
-WORKBENCH_REGISTER_IDS(Eigen::half);
-WORKBENCH_REGISTER_IDS(tensorflow::bfloat16);
-#undef WORKBENCH_REGISTER_IDS
-#undef WORKBENCH_REGISTER
+template <typename T, typename Id>
+using TensorLookUpOp = LookUpOp<T, Id, false>;
+template <typename T, typename Id>
+using ResourceLookUpOp = LookUpOp<T, Id, true>;
+WORKBENCH_GROUPED_KERNELS("WorkbenchGroupedLookUp", TensorLookUpOp);
+WORKBENCH_GROUPED_KERNELS("WorkbenchResourceGroupedLookUp", ResourceLookUpOp);
 
 }  // namespace
 }  // namespace workbench::grouped

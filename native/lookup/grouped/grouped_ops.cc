@@ -1,6 +1,7 @@
 // The ops of a grouped lookup: all features of a model in one op, straight from their tables.
 //
-//   (Resource)GroupedLookUp; GroupedLookUpGrad for the gradient of all tables.
+//   (Resource)GroupedLookUp; GroupedLookUpGrad for the gradient of all tables;
+//   (Resource)GroupedApply for the gradient and an optimizer's update in one.
 //
 // They have neither weights nor max_norm, and each table is one variable on the op's own device.
 
@@ -172,6 +173,43 @@ table_rows: of each table [m], the rows in ascending order.
 row_gradients: of each table [m, dim].
 )doc");
 
+#define WORKBENCH_GROUPED_APPLY(op)                                                        \
+  WORKBENCH_GROUPED_IDS(op.Input("scalars: K * float").Input("gradients: M * T"))          \
+      .Attr("rule: {'gradient_descent', 'adagrad', 'row_wise_adagrad', 'adam', 'ftrl'}")   \
+      .Attr("S: int >= 0")                                                                 \
+      .Attr("K: int >= 1")                                                                 \
+      .Attr("columns: list(int)")                                                          \
+      .Attr("use_locking: bool = false")                                                   \
+      .SetShapeFn(tensorflow::shape_inference::NoOutputs)
+
+WORKBENCH_GROUPED_APPLY(REGISTER_OP("WorkbenchGroupedApply")
+                            .Input("tables: Ref(N * float)")
+                            .Input("slots: Ref(S * float)"))
+    .Doc(R"doc(
+WorkbenchGroupedLookUpGrad and WorkbenchRowsApply in one: the gradient of each row that was read is
+applied as soon as it is summed.
+
+tables: each [table rows, dim].
+slots: the optimizer's, of one table after the other.
+scalars: as of WorkbenchRowsApply.
+gradients: of the outputs of the lookup.
+ids, rows, dense_shapes: as inputs of the lookup; those of some of its features will do.
+columns: where in a concatenated gradient each feature begins.
+use_locking: hold the variables' locks against other updates meanwhile.
+)doc");
+
+WORKBENCH_GROUPED_APPLY(REGISTER_OP("WorkbenchResourceGroupedApply")
+                            .Input("tables: N * resource")
+                            .Input("slots: S * resource"))
+    .SetIsStateful()
+    .Doc(R"doc(
+WorkbenchGroupedApply of resource variables.
+
+tables: handles of float32 variables, each [table rows, dim].
+slots: handles of the optimizer's slots.
+)doc");
+
+#undef WORKBENCH_GROUPED_APPLY
 #undef WORKBENCH_GROUPED_IDS
 
 }  // namespace workbench

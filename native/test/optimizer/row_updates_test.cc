@@ -28,6 +28,7 @@ TEST(RowsOfABatchChangeAndNoOthers) {
     DenseTable table;
     table.values = values.data();
     table.slots[0] = sums.data();
+    table.slot_dims[0] = dim;
     table.slot_count = 1;
     table.dim = dim;
     const int64_t all = rows.size(), half = all / 2;

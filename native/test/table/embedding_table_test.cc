@@ -342,6 +342,7 @@ TEST(OptimizersFormulas) {
   AdamRule adam;
   adam.beta1_power = 0.9f, adam.beta2_power = 0.999f, adam.learning_rate = 0.1f;
   adam.beta1 = 0.9f, adam.beta2 = 0.999f, adam.epsilon = 1e-8f;
+  adam.share1 = 1 - adam.beta1, adam.share2 = 1 - adam.beta2;
   adam.Update(1, grad, row, slots);
   CHECK(std::abs(m[0] - 0.65f) < 1e-6f && std::abs(v[0] - 0.25375f) < 1e-6f);
   CHECK(std::abs(row[0] - (1 - 0.0316227766f * 0.65f / 0.50373604f)) < 1e-5f);

@@ -51,8 +51,10 @@ def exported(handle: tf.Tensor, **given: Any) -> Any:
 
 
 def update_rows(table: tf.Tensor, width: int) -> None:
-    _native.library().workbench_resource_rows_apply_gradient_descent(
-        tf.Variable(table).handle, 0.1, tf.zeros([0, width]), keys(1, 2)
+    _native.library().workbench_resource_rows_apply(
+        *(tf.Variable(table).handle, [], [0.1]),
+        *(tf.zeros([0, width]), keys(1, 2)),
+        rule="gradient_descent",
     )
 
 
@@ -85,7 +87,10 @@ def pre_look_up(table_rows: list[int]) -> Any:
             ),
             "slot_names has 1 entries; expected num_slots = 0",
         ),
-        (lambda: update_rows(tf.zeros([0, HUGE]), HUGE), rf"expected \[\], \[n, {HUGE}\] and"),
+        (
+            lambda: update_rows(tf.zeros([0, HUGE]), HUGE),
+            rf"rows \[2\] of a table \[0,{HUGE}\]; expected",
+        ),
         (lambda: update_rows(tf.zeros([3, 2], tf.float64), 2), "the table is of type double"),
         (lambda: pre_look_up([HUGE] * 2), "no more rows together than int64 counts"),
         (

@@ -147,8 +147,8 @@ class TestDamagedInputs:
                 library.workbench_local_look_up(shards[0], shape, rows_of, index, splits, **local)
             handle = tf.Variable(shards[0]).handle
             with refused:
-                library.workbench_resource_rows_apply_adagrad(
-                    handle, handle, 0.1, gradient, rows_of
+                library.workbench_resource_rows_apply(
+                    handle, [handle], [0.1, 0.0], gradient, rows_of, rule="adagrad"
                 )
             with refused:
                 library.workbench_local_look_up_grad(gradient, rows_of, index, splits, **local)
@@ -289,7 +289,8 @@ class TestUndamagedInputs:
         table, sums = tf.Variable(TABLE), tf.Variable(np.full_like(TABLE, 16.0))
         rows = np.array([7, 3], np.int64)
         gradient = np.array([[3.0, 0.0], [0.0, 3.0]], np.float32)
-        call("resource_rows_apply_adagrad", table.handle, sums.handle, 0.5, gradient, rows)
+        given = (table.handle, [sums.handle], [0.5, 0.0], gradient, rows)
+        call("resource_rows_apply", *given, rule="adagrad")
         wanted = TABLE.copy()
         wanted[7, 0] -= 0.5 * 3 / 5
         wanted[3, 1] -= 0.5 * 3 / 5

@@ -15,8 +15,8 @@ _OUTWARD = 2
 # TensorFlow numbers the bodies of the functions that it inlines, anew for every graph.
 _NUMBERED = re.compile(r"(?<=/)_\d+(?=[/_]|$)")
 _FUSED_OP = re.compile(
-    r"Workbench((Pre|Post|(Resource)?Local)LookUp|PruneInvalid|UniqueWithCounts"
-    r"|PartitionWithPermutation|Gather|(Resource)?RowsApply)"
+    r"Workbench((Pre|Post|(Resource)?(Local|Grouped))LookUp|PruneInvalid|UniqueWithCounts"
+    r"|PartitionWithPermutation|Gather|(Resource)?(Rows|Grouped)Apply)"
 )
 _FUSED_SCOPE = re.compile(r"^fused_(?=embedding_lookup(_\d+)?$)")
 

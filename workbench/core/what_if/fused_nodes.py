@@ -11,7 +11,7 @@ from workbench.core.what_if.fused_costs import FusedCosts, LookupLoad, kind_of
 
 _PREFIX = "Workbench"
 # They work for all lookups of a table at once.
-_OF_TABLE = "WorkbenchRowsApply"
+_OF_TABLE = ("WorkbenchRowsApply", "WorkbenchGroupedApply")
 
 
 def fused_ns(
@@ -76,7 +76,7 @@ def _table_of(view: GraphView, tables: Mapping[str, EmbeddingTable]) -> dict[int
     while last:
         node = last.pop()
         for other in beside[node]:
-            if other not in found and not view.ops[other].startswith(_OF_TABLE):
+            if other not in found and not kind_of(view.ops[other]).startswith(_OF_TABLE):
                 found[other] = found[node]
                 last.append(other)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import platform
@@ -37,13 +38,16 @@ _SIZES = tuple(
 )
 _BATCHES = 16
 _STEPS = 20
+# Versions of fusion, and whether the optimizer's updates are fused too: a grouped lookup has
+# another gradient op then.
+_CASES = (*((version, True) for version in FUSIONS), ("grouped", False))
 
 
 def fused_costs(*, again: bool = False) -> FusedCosts:
     """What ops of fused lookups cost on this machine.
 
-    Measured the first time, in about half a minute, on an otherwise idle machine at best; then
-    read from a file in the user's cache directory.
+    Measured the first time, in about a minute, on an otherwise idle machine at best; then read
+    from a file in the user's cache directory. Updates of rows are measured with Adagrad.
 
     Args:
       again: measures once more.
@@ -55,7 +59,7 @@ def fused_costs(*, again: bool = False) -> FusedCosts:
     known = None if again else _kept(path)
     if known is not None:
         return known
-    measured = fitted([sample for version in FUSIONS for sample in _samples(version)])
+    measured = fitted([sample for case in _CASES for sample in _samples(*case)])
     # Where nothing can be kept, the next call measures again.
     with contextlib.suppress(OutputError):
         make_directory(path.parent)
@@ -87,8 +91,8 @@ def _path() -> Path:
     return user_cache() / f"fused-costs-{name or platform.machine()}.json"
 
 
-def _samples(version: str) -> Iterator[Sample]:
-    program = Program(name="lookups", build=_build)
+def _samples(version: str, fused_update: bool) -> Iterator[Sample]:
+    program = Program(name="lookups", build=functools.partial(_build, fused_update))
     found = trace(
         program,
         Optimizations(fused_embeddings=version),
@@ -134,7 +138,7 @@ def _ids(number: int, ids: int, rows: int, part: float) -> np.ndarray:
     return drawn
 
 
-def _build(_: Optimizations) -> Built:
+def _build(fused_update: bool, _: Optimizations) -> Built:
     """One lookup of each size and its update, all in one step, one op after the other."""
     import tensorflow as tf
 
@@ -145,7 +149,8 @@ def _build(_: Optimizations) -> Built:
     dataset = tf.data.Dataset.from_tensor_slices(batches).repeat()
     drawn = v1.data.make_one_shot_iterator(dataset).get_next()
     losses = [_loss(number, drawn[f"{number}"]) for number in range(len(_SIZES))]
-    train_op = AdagradOptimizer(0.01).minimize(tf.add_n(losses))
+    optimizer = AdagradOptimizer if fused_update else v1.train.AdagradOptimizer
+    train_op = optimizer(0.01).minimize(tf.add_n(losses))
     config = v1.ConfigProto(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
     return Built(train_op=train_op, config=config)
 

@@ -5,7 +5,8 @@ gradients of each key, in the order in which the keys come, and then change the 
 of other keys stay as they are, and so do their slots. A key without a row is left out.
 
 Gradients of fused lookups name each row of a table once; these optimizers don't search them for
-duplicates again, as the stock ones do, and SGD and Adagrad update such rows of float32 natively.
+duplicates again, as the stock ones do, and SGD and Adagrad update such rows of float32 natively, as
+`fused_update` has it for all.
 """
 
 from __future__ import annotations
@@ -18,59 +19,49 @@ import tensorflow as tf
 from workbench import _native
 from workbench.ops.embedding_variable.slots import Slot
 from workbench.ops.embedding_variable.table import EmbeddingVariable
+from workbench.ops.optimizer import v1_rules
+from workbench.ops.optimizer.row_updates import are_different, can_update
 
-# Ops whose gradients have each row of a table once.
-_EACH_ROW_ONCE = ("WorkbenchLocalLookUpGrad", "WorkbenchGroupedLookUpGrad")
+
+class _DifferentRows:
+    """Applies gradients whose rows are known to be different as they are."""
+
+    # How rows of float32 change natively; None: as TensorFlow changes them.
+    _native_rule: Any = None
+
+    def _apply_sparse_duplicate_indices(self, grad: tf.IndexedSlices, var: Any) -> Any:
+        if not are_different(grad.indices):
+            return super()._apply_sparse_duplicate_indices(grad, var)  # type: ignore[misc]
+        if self._native_rule is not None and can_update(var, grad):
+            return self._native_rule(var).apply(var, grad.values, grad.indices)
+        return self._apply_sparse(grad, var)  # type: ignore[attr-defined]
+
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: tf.Tensor, handle: Any, indices: tf.Tensor
+    ) -> Any:
+        if not are_different(indices):
+            return super()._resource_apply_sparse_duplicate_indices(  # type: ignore[misc]
+                grad, handle, indices
+            )
+        if self._native_rule is not None and can_update(handle, tf.IndexedSlices(grad, indices)):
+            return self._native_rule(handle).apply(handle, grad, indices)
+        return self._resource_apply_sparse(grad, handle, indices)  # type: ignore[attr-defined]
 
 
-class GradientDescentOptimizer(tf.compat.v1.train.GradientDescentOptimizer):
+class GradientDescentOptimizer(_DifferentRows, tf.compat.v1.train.GradientDescentOptimizer):
     """`tf.compat.v1.train.GradientDescentOptimizer` that also trains EmbeddingVariables.
 
     row −= learning_rate · g, where g is the sum of the key's gradients in the batch. Arguments as
     in TensorFlow; no slots.
     """
 
-    def _apply_sparse_duplicate_indices(self, grad: tf.IndexedSlices, var: Any) -> Any:
-        library, rate = _native.library(), self._learning_rate_tensor
-        if isinstance(var, EmbeddingVariable):
-            return library.workbench_embedding_apply_gradient_descent(
-                var.handle, _float(rate), *_slices(grad)
-            )
-        if _are_rows(grad.indices, var):
-            return library.workbench_rows_apply_gradient_descent(
-                var._ref(), _float(rate), grad.values, grad.indices, use_locking=self._use_locking
-            )
-        return super()._apply_sparse_duplicate_indices(grad, var)
-
-    def _resource_apply_sparse_duplicate_indices(
-        self, grad: tf.Tensor, handle: Any, indices: tf.Tensor
-    ) -> Any:
-        if _are_rows(indices, handle):
-            return _native.library().workbench_resource_rows_apply_gradient_descent(
-                handle.handle,
-                _float(self._learning_rate_tensor),
-                grad,
-                indices,
-                use_locking=self._use_locking,
-            )
-        return super()._resource_apply_sparse_duplicate_indices(grad, handle, indices)
-
-
-class _DifferentRows:
-    """Applies gradients whose rows are known to be different as they are."""
+    _native_rule = v1_rules.gradient_descent
 
     def _apply_sparse_duplicate_indices(self, grad: tf.IndexedSlices, var: Any) -> Any:
-        if _are_different(grad.indices):
-            return self._apply_sparse(grad, var)  # type: ignore[attr-defined]
-        return super()._apply_sparse_duplicate_indices(grad, var)  # type: ignore[misc]
-
-    def _resource_apply_sparse_duplicate_indices(
-        self, grad: tf.Tensor, handle: Any, indices: tf.Tensor
-    ) -> Any:
-        if _are_different(indices):
-            return self._resource_apply_sparse(grad, handle, indices)  # type: ignore[attr-defined]
-        return super()._resource_apply_sparse_duplicate_indices(  # type: ignore[misc]
-            grad, handle, indices
+        if not isinstance(var, EmbeddingVariable):
+            return super()._apply_sparse_duplicate_indices(grad, var)
+        return _native.library().workbench_embedding_apply_gradient_descent(
+            var.handle, _float(self._learning_rate_tensor), *_slices(grad)
         )
 
 
@@ -81,6 +72,8 @@ class AdagradOptimizer(_DifferentRows, tf.compat.v1.train.AdagradOptimizer):
     gradients in the batch (Duchi et al., 2011). Arguments as in TensorFlow. Slot "accumulator",
     [rows, dim] float32, starts at `initial_accumulator_value`.
     """
+
+    _native_rule = v1_rules.adagrad
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         tables, others = _split(var_list)
@@ -100,30 +93,6 @@ class AdagradOptimizer(_DifferentRows, tf.compat.v1.train.AdagradOptimizer):
             _float(self._learning_rate_tensor),
             *_slices(grad),
             **_named(self.get_slot(var, "accumulator")),
-        )
-
-    def _apply_sparse(self, grad: tf.IndexedSlices, var: Any) -> Any:
-        if not _are_rows(grad.indices, var):
-            return super()._apply_sparse(grad, var)
-        return _native.library().workbench_rows_apply_adagrad(
-            var._ref(),
-            self.get_slot(var, "accumulator")._ref(),
-            _float(self._learning_rate_tensor),
-            grad.values,
-            grad.indices,
-            use_locking=self._use_locking,
-        )
-
-    def _resource_apply_sparse(self, grad: tf.Tensor, var: Any, indices: tf.Tensor) -> Any:
-        if not _are_rows(indices, var):
-            return super()._resource_apply_sparse(grad, var, indices)
-        return _native.library().workbench_resource_rows_apply_adagrad(
-            var.handle,
-            self.get_slot(var, "accumulator").handle,
-            _float(self._learning_rate_tensor),
-            grad,
-            indices,
-            use_locking=self._use_locking,
         )
 
 
@@ -201,17 +170,6 @@ class FtrlOptimizer(_DifferentRows, tf.compat.v1.train.FtrlOptimizer):
             *_slices(grad),
             **_named(self.get_slot(var, "accum"), self.get_slot(var, "linear")),
         )
-
-
-def _are_different(indices: tf.Tensor) -> bool:
-    # Eager tensors know no op.
-    made_by = getattr(indices, "op", None)
-    return made_by is not None and made_by.type in _EACH_ROW_ONCE
-
-
-def _are_rows(indices: tf.Tensor, var: Any) -> bool:
-    """Whether they are different rows of a table that the native updates take."""
-    return _are_different(indices) and var.dtype.base_dtype == tf.float32
 
 
 def _is_table(var: Any) -> bool:

@@ -99,7 +99,7 @@ V2 = nodes(
     f"{LOOKUP}/Const",
     LOOKUP,
     f"gradients/{LOOKUP}_grad/WorkbenchLocalLookUpGrad",
-    "Adagrad/update_m/C1_table/WorkbenchRowsApplyAdagrad",
+    "Adagrad/update_m/C1_table/WorkbenchRowsApply",
     ops={LOOKUP: "WorkbenchLocalLookUp"},
 )
 

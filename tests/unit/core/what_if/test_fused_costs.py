@@ -57,7 +57,7 @@ ids = Placeholder int64
 c/fused_embedding_lookup/pre = WorkbenchPreLookUp(ids)
 c/fused_embedding_lookup = WorkbenchLocalLookUp(table, c/fused_embedding_lookup/pre) float32
 gradients/grad = WorkbenchLocalLookUpGrad(c/fused_embedding_lookup/pre)
-update = WorkbenchRowsApplyAdagrad(table, gradients/grad)
+update = WorkbenchRowsApply(table, gradients/grad)
 """
 
 
@@ -78,7 +78,7 @@ COSTS = FusedCosts(
         "WorkbenchPreLookUp": (0.0, 1.0, 0.0, 0.0, 0.0, 0.0),
         "WorkbenchLocalLookUp": (0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
         "WorkbenchLocalLookUpGrad": (7.0, 0.0, 0.0, 0.0, 0.0, 0.0),
-        "WorkbenchRowsApplyAdagrad": (0.0, 0.0, 0.0, 1.0, 0.0, 0.0),
+        "WorkbenchRowsApply": (0.0, 0.0, 0.0, 1.0, 0.0, 0.0),
     },
     error=0.0,
 )

@@ -1,0 +1,49 @@
+#ifndef WORKBENCH_LOOKUP_GROUPED_ASKED_TABLES_H_
+#define WORKBENCH_LOOKUP_GROUPED_ASKED_TABLES_H_
+
+// What the gradient of a grouped lookup begins with: which rows of each table were asked for, by
+// which examples, and where those examples' gradients lie.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "combine/combine.h"
+#include "lookup/grouped/grouped_inputs.h"
+#include "lookup/grouped/table_rows.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace workbench::grouped {
+
+// Who asked for rows of one table.
+template <typename T>
+struct AskedTable {
+  TableRows rows;
+  int64_t dim = 0;
+  int64_t examples = 0;                   // of all features of the table
+  std::unique_ptr<const T*[]> gradients;  // [examples]
+  std::unique_ptr<float[]> factors;
+
+  AskedRows<T> ToSum() const {
+    return {dim, rows.firsts.get(), rows.examples.get(), gradients.get(), factors.get()};
+  }
+};
+
+// Reads the ids, and input list "gradients", which must outlive what is made.
+//
+//   columns: where in a concatenated gradient each feature begins; null: beside each other, and
+//     nothing else is there.
+template <typename T, typename Id>
+absl::Status ReadAsked(tensorflow::OpKernelContext* c, const Attributes& attributes,
+                       const std::vector<int64_t>* columns, std::vector<AskedTable<T>>* out);
+
+// Calls `part` with ranges of rows of tables [first, last), on the intra-op threads.
+template <typename T>
+void ByRowsOfTables(tensorflow::OpKernelContext* c, const std::vector<AskedTable<T>>& asked,
+                    size_t first, size_t last,
+                    const std::function<void(size_t table, int64_t begin, int64_t end)>& part);
+
+}  // namespace workbench::grouped
+
+#endif  // WORKBENCH_LOOKUP_GROUPED_ASKED_TABLES_H_

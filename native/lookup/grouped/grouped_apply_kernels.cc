@@ -1,0 +1,102 @@
+// The kernel of the gradient of grouped lookups with an optimizer's update in it, see
+// grouped_ops.cc.
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "combine/combine.h"
+#include "lookup/grouped/asked_tables.h"
+#include "lookup/grouped/grouped_inputs.h"
+#include "optimizer/row_updates.h"
+#include "optimizer/rule_inputs.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/tensor.h"
+
+namespace workbench::grouped {
+namespace {
+
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+
+// Sums stay in the nearest cache until they are applied.
+constexpr int64_t kSumBytes = 16 << 10;
+constexpr int64_t kMostRows = 64;
+
+template <typename Id>
+class ApplyOp : public OpKernel {
+ public:
+  explicit ApplyOp(OpKernelConstruction* c) : OpKernel(c) {
+    OP_REQUIRES_OK(c, attributes_.Read(c));
+    OP_REQUIRES_OK(c, RuleOf(c, Tables(), &kind_));
+    OP_REQUIRES_OK(c, c->GetAttr("use_locking", &use_locking_));
+    OP_REQUIRES_OK(c, c->GetAttr("columns", &columns_));
+    OP_REQUIRES(c, columns_.size() == static_cast<size_t>(attributes_.count()),
+                absl::InvalidArgumentError(absl::StrCat(
+                    "columns has ", columns_.size(), " values; expected ", attributes_.count())));
+  }
+
+  void Compute(OpKernelContext* c) override {
+    std::unique_ptr<UpdateRule> rule;
+    OP_REQUIRES_OK(c, ReadRule(c, *kind_, &rule));
+    std::vector<AskedTable<float>> asked;
+    OP_REQUIRES_OK(c, (ReadAsked<float, Id>(c, attributes_, &columns_, &asked)));
+    // One after the other: whoever waits for a lock holds no other table's.
+    for (int t = 0; t < Tables(); ++t) {
+      HeldTable held;
+      OP_REQUIRES_OK(c, held.Hold(c, *kind_, t, Tables() + t * kind_->slots, use_locking_));
+      OP_REQUIRES_OK(c, Check(asked[t], held));
+      Apply(c, asked, t, *rule, held.table());
+    }
+  }
+
+ private:
+  int Tables() const { return static_cast<int>(attributes_.dims().size()); }
+
+  static absl::Status Check(const AskedTable<float>& asked, const HeldTable& held) {
+    if (held.shape().dims() != 2 || held.shape().dim_size(1) != asked.dim) {
+      return absl::InvalidArgumentError(absl::StrCat("a table has shape ",
+                                                     held.shape().DebugString(),
+                                                     "; expected [rows, ", asked.dim, "]"));
+    }
+    const int64_t count = asked.rows.unique;
+    if (count > 0 && asked.rows.rows[count - 1] >= held.rows()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "row ", asked.rows.rows[count - 1], " is not in a table of ", held.rows(), " rows"));
+    }
+    return absl::OkStatus();
+  }
+
+  static void Apply(OpKernelContext* c, const std::vector<AskedTable<float>>& asked, int t,
+                    const UpdateRule& rule, const DenseTable& table) {
+    const int64_t at_once = std::clamp<int64_t>(
+        kSumBytes / static_cast<int64_t>((table.dim + 1) * sizeof(float)), 1, kMostRows);
+    const AskedRows<float> in = asked[t].ToSum();
+    const int64_t* rows = asked[t].rows.rows.get();
+    ByRowsOfTables(c, asked, t, t + 1, [&](size_t, int64_t begin, int64_t end) {
+      const std::unique_ptr<float[]> sums = Unset<float>(at_once * table.dim);
+      for (int64_t first = begin; first < end; first += at_once) {
+        const int64_t count = std::min(at_once, end - first);
+        FetchRows(table, rows + first, count);
+        SumGradients(in, first, first + count, sums.get());
+        UpdateRows(rule, table, rows + first, sums.get(), 0, count);
+      }
+    });
+  }
+
+  Attributes attributes_;
+  const RuleKind* kind_ = nullptr;
+  std::vector<int64_t> columns_;
+  bool use_locking_ = false;
+};
+
+WORKBENCH_GROUPED_KERNEL("WorkbenchGroupedApply", float, int32_t, ApplyOp<int32_t>);
+WORKBENCH_GROUPED_KERNEL("WorkbenchGroupedApply", float, int64_t, ApplyOp<int64_t>);
+WORKBENCH_GROUPED_KERNEL("WorkbenchResourceGroupedApply", float, int32_t, ApplyOp<int32_t>);
+WORKBENCH_GROUPED_KERNEL("WorkbenchResourceGroupedApply", float, int64_t, ApplyOp<int64_t>);
+
+}  // namespace
+}  // namespace workbench::grouped

@@ -1,0 +1,184 @@
+// TensorFlow's helpers compute on its thread pool.
+#define EIGEN_USE_THREADS
+
+#include "optimizer/rule_inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace workbench {
+namespace {
+
+using tensorflow::OpInputList;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using Device = Eigen::ThreadPoolDevice;
+
+// As stock's SparseApplyAdagrad computes it, to the bit: 1 / √x and the reciprocal root of Eigen
+// round differently, and training would drift apart.
+struct StockAdagradRule : UpdateRule {
+  float learning_rate = 0;
+  void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override {
+    // Whole packets of TensorFlow's build have the reciprocal root, what is left of a row has not.
+    const int64_t packed = dim - dim % kStockPacket;
+    const Eigen::Map<const Eigen::ArrayXf> g(grad, packed);
+    Eigen::Map<Eigen::ArrayXf> a(slots[0], packed), v(row, packed);
+    a += g.square();
+    v -= learning_rate * g * a.rsqrt();
+    for (int64_t c = packed; c < dim; ++c) {
+      slots[0][c] += grad[c] * grad[c];
+      const float root = std::sqrt(slots[0][c]);
+      // Stock has code of its own for tables of one column.
+      const float step = learning_rate * grad[c];
+      row[c] -= dim == 1 ? step / root : step * (1.0f / root);
+    }
+  }
+
+  static constexpr int64_t kStockPacket = 8;
+};
+
+constexpr RuleKind kKinds[] = {
+    {"gradient_descent", 0, false, 1}, {"adagrad", 1, false, 2}, {"row_wise_adagrad", 1, true, 2},
+    {"adam", 2, false, 8},             {"ftrl", 2, false, 5},
+};
+
+std::unique_ptr<UpdateRule> MadeRule(const std::string& name, const std::vector<float>& numbers) {
+  auto next = numbers.begin();
+  if (name == "gradient_descent") {
+    auto rule = std::make_unique<GradientDescentRule>();
+    rule->learning_rate = *next;
+    return rule;
+  }
+  if (name == "adagrad" && numbers[1] == 0) {
+    auto rule = std::make_unique<StockAdagradRule>();
+    rule->learning_rate = *next;
+    return rule;
+  }
+  if (name == "adagrad") {
+    auto rule = std::make_unique<AdagradRule>();
+    for (float* each : {&rule->learning_rate, &rule->epsilon}) *each = *next++;
+    return rule;
+  }
+  if (name == "row_wise_adagrad") {
+    auto rule = std::make_unique<RowWiseAdagradRule>();
+    for (float* each : {&rule->learning_rate, &rule->epsilon}) *each = *next++;
+    return rule;
+  }
+  if (name == "adam") {
+    auto rule = std::make_unique<AdamRule>();
+    for (float* each : {&rule->beta1_power, &rule->beta2_power, &rule->learning_rate, &rule->beta1,
+                        &rule->beta2, &rule->epsilon, &rule->share1, &rule->share2}) {
+      *each = *next++;
+    }
+    return rule;
+  }
+  auto rule = std::make_unique<FtrlRule>();
+  for (float* each : {&rule->learning_rate, &rule->l1, &rule->l2, &rule->l2_shrinkage,
+                      &rule->learning_rate_power}) {
+    *each = *next++;
+  }
+  return rule;
+}
+
+const char* Called(int i) { return i == 0 ? "the table" : "a slot of the table"; }
+
+// Before TensorFlow's helpers take a variable for one of floats.
+absl::Status CheckTypes(OpKernelContext* c, const std::vector<int>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (c->input_dtype(inputs[i]) != tensorflow::DT_RESOURCE) continue;
+    for (const auto& held : HandleFromInput(c, inputs[i]).dtypes_and_shapes()) {
+      if (held.dtype == tensorflow::DT_FLOAT) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          Called(i), " is of type ", tensorflow::DataTypeString(held.dtype),
+          "; expected float32 of all"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckHeld(const RuleKind& kind, const std::vector<Tensor>& held) {
+  const TensorShape& shape = held[0].shape();
+  for (size_t i = 0; i < held.size(); ++i) {
+    if (!held[i].IsInitialized()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(Called(i), " is not initialized; run its initializer first"));
+    }
+    const bool by_row = i > 0 && kind.slots_by_row;
+    if (held[i].dtype() != tensorflow::DT_FLOAT || shape.dims() < 1 ||
+        held[i].shape() != (by_row ? TensorShape({shape.dim_size(0)}) : shape)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "table and slots have shapes ", shape.DebugString(), " and ",
+          held[i].shape().DebugString(), "; expected float32 [rows, …] of the table",
+          kind.slots_by_row ? " and [rows] of slots" : " and as many of slots"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RuleOf(OpKernelConstruction* c, int64_t tables, const RuleKind** kind) {
+  std::string name;
+  int slots = 0, scalars = 0;
+  TF_RETURN_IF_ERROR(c->GetAttr("rule", &name));
+  TF_RETURN_IF_ERROR(c->GetAttr("S", &slots));
+  TF_RETURN_IF_ERROR(c->GetAttr("K", &scalars));
+  const auto* found = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                   [&](const RuleKind& each) { return name == each.name; });
+  if (found == std::end(kKinds)) {
+    return absl::InvalidArgumentError(absl::StrCat("rule is '", name, "', which is none"));
+  }
+  if (slots != found->slots * tables || scalars != found->scalars) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "rule '", name, "' is given ", slots, " slots and ", scalars, " scalars; expected ",
+        found->slots * tables, " and ", found->scalars));
+  }
+  *kind = found;
+  return absl::OkStatus();
+}
+
+absl::Status ReadRule(OpKernelContext* c, const RuleKind& kind, std::unique_ptr<UpdateRule>* rule) {
+  OpInputList scalars;
+  TF_RETURN_IF_ERROR(c->input_list("scalars", &scalars));
+  std::vector<float> numbers;
+  for (const Tensor& each : scalars) {
+    if (each.dims() != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "one of scalars has shape ", each.shape().DebugString(), "; expected []"));
+    }
+    numbers.push_back(each.scalar<float>()());
+  }
+  *rule = MadeRule(kind.name, numbers);
+  return absl::OkStatus();
+}
+
+absl::Status HeldTable::Hold(OpKernelContext* c, const RuleKind& kind, int table_input,
+                             int first_slot_input, bool use_locking) {
+  std::vector<int> inputs = {table_input};
+  for (int s = 0; s < kind.slots; ++s) inputs.push_back(first_slot_input + s);
+  TF_RETURN_IF_ERROR(CheckTypes(c, inputs));
+  // Sparse: a variable that others read by value is copied once, not at every step.
+  locks_.emplace(tensorflow::MaybeLockVariableInputMutexesInOrder<Device, float>(
+      c, use_locking, /*sparse=*/true, inputs));
+  held_.resize(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    TF_RETURN_IF_ERROR((tensorflow::GetInputTensorFromVariable<Device, float>(
+        c, inputs[i], use_locking, /*sparse=*/true, &held_[i])));
+  }
+  TF_RETURN_IF_ERROR(CheckHeld(kind, held_));
+  table_.values = held_[0].flat<float>().data();
+  table_.dim = rows() == 0 ? 0 : held_[0].NumElements() / rows();
+  table_.slot_count = kind.slots;
+  for (int s = 0; s < kind.slots; ++s) {
+    table_.slots[s] = held_[s + 1].flat<float>().data();
+    table_.slot_dims[s] = kind.slots_by_row ? 1 : table_.dim;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace workbench

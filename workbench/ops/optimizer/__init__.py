@@ -1,0 +1,1 @@
+"""Updates of the rows of a table that a batch asked for."""
