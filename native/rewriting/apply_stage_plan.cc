@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "rewriting/fuse_lookups.h"
 #include "rewriting/graph/copy_nodes.h"
 #include "rewriting/graph/cycle_check.h"
 #include "rewriting/graph/identity_device.h"
@@ -173,6 +174,19 @@ absl::Status ApplyStage(const PlannedStage& stage, const tensorflow::DeviceSet* 
   return absl::OkStatus();
 }
 
+absl::Status ApplyStages(const StagePlan& plan, const tensorflow::DeviceSet* devices,
+                         NamedGraph* graph) {
+  History history;
+  for (const PlannedStage& stage : plan.stages) {
+    const absl::Status status = ApplyStage(stage, devices, graph, &history);
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("stage plan, stage '", stage.name, "': ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // By name, because a later stage may have replaced a node of an earlier one.
 std::vector<StageWait> Waits(const StagePlan& plan, const NamedGraph& graph) {
   std::vector<StageWait> waits;
@@ -192,17 +206,13 @@ std::vector<StageWait> Waits(const StagePlan& plan, const NamedGraph& graph) {
 absl::Status ApplyStagePlan(const StagePlan& plan, const tensorflow::DeviceSet* devices,
                             tensorflow::Graph* graph) {
   TF_RETURN_IF_ERROR(CheckStagePlan(plan));
+  if (plan.stages.empty() && plan.fusion.replaced.node().empty()) return absl::OkStatus();
   NamedGraph named(graph);
-  if (!HasAnyMovedNode(plan, named)) return absl::OkStatus();
-  History history;
-  for (const PlannedStage& stage : plan.stages) {
-    const absl::Status status = ApplyStage(stage, devices, &named, &history);
-    if (!status.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("stage plan, stage '", stage.name, "': ", status.message()));
-    }
-  }
-  TF_RETURN_IF_ERROR(CheckNoCycle(*graph, Waits(plan, named)));
+  TF_RETURN_IF_ERROR(FuseLookups(plan.fusion, &named));
+  const bool staged = HasAnyMovedNode(plan, named);
+  if (staged) TF_RETURN_IF_ERROR(ApplyStages(plan, devices, &named));
+  TF_RETURN_IF_ERROR(
+      CheckNoCycle(*graph, staged ? Waits(plan, named) : std::vector<StageWait>()));
   tensorflow::FixupSourceAndSinkEdges(graph);
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 
 library_sources(
   apply_stage_plan.cc
+  fuse_lookups.cc
   graph/copy_nodes.cc
   graph/cycle_check.cc
   graph/identity_device.cc

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.experiments.program.toggles import (
+    AUTO_FUSED,
     COST_MODEL_EXECUTOR,
     FUSED_V1,
     FUSED_V2,
@@ -25,7 +26,7 @@ from workbench.experiments.program.toggles import (
 
 COMPUTE, LATENCY = "compute-bound", "latency-bound"
 STAGES = (STAGE, SMART_STAGE)
-FUSIONS = (FUSED_V1, FUSED_V2, GROUPED)
+FUSIONS = (FUSED_V1, FUSED_V2, GROUPED, AUTO_FUSED)
 EXECUTORS = (INLINE_EXECUTOR, COST_MODEL_EXECUTOR)
 # The models of DeepRec's SmartStage table; its fusion pages have WDL besides.
 STAGED_MODELS = ("dlrm", "deepfm", "din", "dssm", "dien")

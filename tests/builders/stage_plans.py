@@ -112,7 +112,12 @@ def config_of(*stages: Stage, **parameters: Any) -> config_pb2.ConfigProto:
     config = config_pb2.ConfigProto(operation_timeout_in_ms=30_000)
     optimizer = config.graph_options.rewrite_options.custom_optimizers.add()
     optimizer.name = "WorkbenchStagePlan"
-    given = {"format": 1, "stages": [function(s.name, s.parameters) for s in stages], **parameters}
+    given = {
+        "format": 2,
+        "fusion": [],
+        "stages": [function(s.name, s.parameters) for s in stages],
+        **parameters,
+    }
     for key, value in given.items():
         if value is not None:
             optimizer.parameter_map[key].CopyFrom(attr(value))

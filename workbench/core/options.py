@@ -11,8 +11,9 @@ from workbench.errors import OptionError
 from workbench.named_fields import named_fields
 from workbench.number_words import counted
 
-# How embedding lookups may be fused.
-FUSIONS = ("v1", "v2", "grouped")
+# How embedding lookups may be fused: as they are built, and AUTO in the finished graph.
+AUTO = "auto"
+FUSIONS = ("v1", "v2", "grouped", AUTO)
 
 
 def require_at_least(name: str, value: object, least: int) -> None:
@@ -243,8 +244,9 @@ class Optimizations:
       stage: put the user's own stage in, with these options; None leaves it out.
       smart_stage: let a plan run ahead what may, with these options; None leaves the graph as the
         program builds it. Together with `stage` the plan starts from the user's own stage.
-      fused_embeddings: one of FUSIONS fuses every embedding lookup that the program builds through
-        Workbench; None builds stock ones.
+      fused_embeddings: "v1", "v2" or "grouped" fuses every embedding lookup that the program builds
+        through Workbench; "auto" finds stock lookups in the graph that it built, and fuses them
+        there; None leaves stock ones.
       executor: the executor policy of the program's session, or its name; None takes TensorFlow's
         own executor.
       inter_op_threads, intra_op_threads: threads that run ops, and threads inside one op; None
@@ -273,6 +275,16 @@ class Optimizations:
         if self.executor is not None:
             object.__setattr__(self, "executor", ExecutorPolicy(self.executor))
 
+    @property
+    def built_fusion(self) -> str | None:
+        """How lookups are fused while they are built; None builds stock ones."""
+        return None if self.fused_embeddings == AUTO else self.fused_embeddings
+
+    @property
+    def fuses_graph(self) -> bool:
+        """Whether stock lookups are fused in the finished graph."""
+        return self.fused_embeddings == AUTO
+
     def label(self, *, in_full: bool = False) -> str:
         """A short name of this setting, as tables and lanes show it.
 
@@ -280,6 +292,7 @@ class Optimizations:
           in_full: with the capacities and threads of its stages, where they are not the default.
         """
         fused = f"fused {self.fused_embeddings}".replace("v", "V")
+        fused = "auto fused" if self.fuses_graph else fused
         executor = f"{self.executor} executor".replace("_", " ")
         own, smart = "", ""
         if in_full:

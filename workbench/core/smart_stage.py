@@ -10,10 +10,11 @@ import tensorflow as tf
 
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
+from workbench.core.lookup_fusion.plan import FusionPlan, fused_definition
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import StagePlan
-from workbench.core.session.rewrite import apply
+from workbench.core.session.rewrite import applied_in, apply
 from workbench.core.session.runner_registry import stage_options
 from workbench.core.staging.error_codes import with_codes
 from workbench.core.tf_graph.import_graph import graph_view
@@ -28,6 +29,8 @@ def find_boundary(
     graph: Any,
     targets: Iterable[Any] = (),
     options: SmartStageOptions | None = None,
+    *,
+    fusion: FusionPlan | None = None,
 ) -> Boundary:
     """Finds what may run ahead of a step of `graph`.
 
@@ -38,6 +41,8 @@ def find_boundary(
         the step is what they depend on. None: what `mark_target_node` marked stays, and
         everything in the graph counts as part of the step.
       options: where to start, what to keep, what to move; None means the defaults.
+      fusion: lookups of a `tf.Graph` that the session's config fuses; the boundary is one of the
+        fused graph.
 
     Returns:
       The boundary; `refusals()` and `explain(node)` say why nodes stay.
@@ -52,8 +57,11 @@ def find_boundary(
         return function_boundary(graph, wishes)
     built = isinstance(graph, tf.Graph)
     marked = target_nodes(graph) if built else ()
+    stages = stage_options(graph) if built else {}
+    if fusion is not None:
+        graph = fused_definition(graph.as_graph_def(add_shapes=True), fusion)
     return boundary_of(
-        graph_view(graph, stage_options(graph) if built else {}),
+        graph_view(graph, stages),
         targets=_names(targets),
         marked=marked,
         starts=wishes.starts,
@@ -128,7 +136,9 @@ def prepare_config(
     prepared = tf.compat.v1.ConfigProto()
     if config is not None:
         prepared.CopyFrom(config)
-    decided = plan(find_boundary(graph, targets, options), options, trace=trace)
+    applied = applied_in(config)
+    fusion = applied.fusion if applied else None
+    decided = plan(find_boundary(graph, targets, options, fusion=fusion), options, trace=trace)
     return apply(decided, prepared), decided
 
 

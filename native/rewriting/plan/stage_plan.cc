@@ -17,7 +17,7 @@ using tensorflow::NameAttrList;
 using Parameters = google::protobuf::Map<std::string, AttrValue>;
 using Functions = google::protobuf::RepeatedPtrField<NameAttrList>;
 
-constexpr int64_t kFormat = 1;
+constexpr int64_t kFormat = 2;
 
 std::string KindOfList(const AttrValue::ListValue& list) {
   if (list.s_size() > 0) return "a list of strings";
@@ -107,6 +107,30 @@ class ParameterReader {
   const Parameters& parameters_;
 };
 
+absl::Status ParseNodes(const ParameterReader& reader, const std::string& key,
+                        tensorflow::GraphDef* nodes) {
+  std::string bytes;
+  TF_RETURN_IF_ERROR(reader.String(key, &bytes));
+  if (!nodes->ParseFromString(bytes)) {
+    return reader.Error(absl::StrCat("parameter '", key, "' (", bytes.size(),
+                                     " bytes) is no serialized GraphDef"));
+  }
+  if (!nodes->has_library()) return absl::OkStatus();
+  return reader.Error(
+      absl::StrCat("parameter '", key, "' has functions; the nodes of a plan call none"));
+}
+
+absl::Status ParseFusion(const NameAttrList& from, PlannedFusion* fusion) {
+  const ParameterReader reader("fusion", from.attr());
+  TF_RETURN_IF_ERROR(ParseNodes(reader, "added", &fusion->added));
+  TF_RETURN_IF_ERROR(ParseNodes(reader, "replaced", &fusion->replaced));
+  TF_RETURN_IF_ERROR(reader.Strings("replaced_ops", &fusion->replaced_ops));
+  const size_t replaced = fusion->replaced.node_size();
+  if (replaced == fusion->replaced_ops.size()) return absl::OkStatus();
+  return reader.Error(absl::StrCat("'replaced' has ", replaced, " nodes, 'replaced_ops' ",
+                                   fusion->replaced_ops.size(), "; expected as many"));
+}
+
 absl::Status ParseCopySet(const std::string& stage, const NameAttrList& from, CopySet* copy) {
   copy->prefix = from.name();
   const ParameterReader reader(absl::StrCat(stage, ", copy '", copy->prefix, "'"), from.attr());
@@ -137,15 +161,7 @@ absl::Status ParseStage(const NameAttrList& from, PlannedStage* stage) {
     return reader.Error(absl::StrCat("parameter 'device' is '", stage->device,
                                      "'; expected a device's name such as '/device:CPU:0'"));
   }
-  std::string nodes;
-  TF_RETURN_IF_ERROR(reader.String("nodes", &nodes));
-  if (!stage->nodes.ParseFromString(nodes)) {
-    return reader.Error(absl::StrCat("parameter 'nodes' (", nodes.size(),
-                                     " bytes) is no serialized GraphDef"));
-  }
-  if (stage->nodes.has_library()) {
-    return reader.Error("parameter 'nodes' has functions; a stage's own nodes call none");
-  }
+  TF_RETURN_IF_ERROR(ParseNodes(reader, "nodes", &stage->nodes));
   const Functions* copies = nullptr;
   TF_RETURN_IF_ERROR(reader.FunctionList("copies", &copies));
   for (const NameAttrList& copy : *copies) {
@@ -165,6 +181,12 @@ absl::Status ParseStagePlan(const tensorflow::RewriterConfig::CustomGraphOptimiz
   if (format != kFormat) {
     return reader.Error(absl::StrCat("the plan has format ", format, ", this library reads format ",
                                      kFormat));
+  }
+  const Functions* fusions = nullptr;
+  TF_RETURN_IF_ERROR(reader.FunctionList("fusion", &fusions));
+  if (fusions->size() > 1) return reader.Error("parameter 'fusion' has more than one function");
+  for (const NameAttrList& fusion : *fusions) {
+    TF_RETURN_IF_ERROR(ParseFusion(fusion, &plan->fusion));
   }
   const Functions* stages = nullptr;
   TF_RETURN_IF_ERROR(reader.FunctionList("stages", &stages));

@@ -30,7 +30,15 @@ struct PlannedStage {
   std::string device;          // Of every copy; empty leaves each its own.
 };
 
+// What is done to a graph, before any stage, so that grouped ops do its embedding lookups.
+struct PlannedFusion {
+  tensorflow::GraphDef added;
+  tensorflow::GraphDef replaced;           // Each in the place of the node of that name.
+  std::vector<std::string> replaced_ops;  // Their types in the user's graph.
+};
+
 struct StagePlan {
+  PlannedFusion fusion;
   std::vector<PlannedStage> stages;  // Applied in this order.
 };
 

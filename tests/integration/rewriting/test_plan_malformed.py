@@ -29,7 +29,7 @@ class TestMalformedPlans:
         [
             ({"format": None}, "optimizer 'WorkbenchStagePlan': parameter 'format' is missing"),
             ({"format": "1"}, "parameter 'format' is a string; expected an integer"),
-            ({"format": 2}, "the plan has format 2, this library reads format 1; a plan is"),
+            ({"format": 1}, "the plan has format 1, this library reads format 2; a plan is"),
             ({"stages": None}, "optimizer 'WorkbenchStagePlan': parameter 'stages' is missing"),
             ({"stages": ["s"]}, "'stages' is a list of strings; expected a list of functions"),
         ],
@@ -69,7 +69,7 @@ class TestMalformedPlans:
                         library=function_pb2.FunctionDefLibrary()
                     ).SerializeToString()
                 },
-                "parameter 'nodes' has functions; a stage's own nodes call none",
+                "parameter 'nodes' has functions; the nodes of a plan call none",
             ),
             ({"copies": [copy_set("")]}, "stage 'auto', copy '': the prefix is empty"),
             ({"copies": [copy_set("_c")]}, "copy '_c': the prefix cannot begin the name of a node"),

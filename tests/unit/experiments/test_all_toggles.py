@@ -93,7 +93,13 @@ def test_a_program_without_stage_and_lookups_leaves_them_out(tried):
         "fused_v1": "the program builds no embedding lookup through Workbench",
         "fused_v2": "the program builds no embedding lookup through Workbench",
         "grouped": "the program builds no embedding lookup through Workbench",
+        "auto_fused": applicable_toggles.NO_STOCK_LOOKUP,
     }
+
+
+def test_stock_lookups_and_those_built_through_workbench_are_tried_apart(tried):
+    found = tried(lambda wish: SimpleNamespace(stages=1, fused_lookups=3 * wish.fuses_graph))
+    assert set(found) == {"fused_v1", "fused_v2", "grouped"}
 
 
 def test_a_refusal_is_the_reason(tried):
@@ -121,13 +127,13 @@ GB = 1 << 30
 @pytest.mark.parametrize(
     ("free", "sizes"),
     [
-        (math.inf, [9]),
-        # of nine tenths: nine variants, and the session in which one of them is traced
-        (12 * GB, [9]),
-        (10 * GB, [5, 5]),
-        (5 * GB, [3, 3, 3, 3]),
+        (math.inf, [10]),
+        # of nine tenths: ten variants, and the session in which one of them is traced
+        (13 * GB, [10]),
+        (10 * GB, [6, 5]),
+        (5 * GB, [3, 3, 3, 3, 2]),
         # two at a time is what a ratio needs
-        (0, [2] * 8),
+        (0, [2] * 9),
     ],
 )
 def test_variants_that_do_not_fit_into_memory_form_groups_with_the_baseline(free, sizes):
@@ -189,5 +195,5 @@ def test_groups_are_one_comparison_with_ratios_to_their_own_baselines(monkeypatc
     assert found.settings["steps_per_block"] == {"off": 10, "stage": 10, "inline executor": 20}
     assert found.command == "workbench.compare(mine, all=True, budget_s=40)"
     *reasons, groups = found.variants[0].notes
-    assert "fused_v1 was left out: it has none." in reasons and len(reasons) == 5
+    assert "fused_v1 was left out: it has none." in reasons and len(reasons) == 6
     assert "were measured in 2 groups, each beside a baseline of its own" in groups

@@ -55,13 +55,13 @@ def test_a_program_is_made_of_functions():
         (
             {"toggles": ["turbo"]},
             "there is no toggle 'turbo'; expected one of stage, smart_stage, fused_v1, fused_v2, "
-            "grouped, "
+            "grouped, auto_fused, "
             "inline_executor, cost_model_executor, or several joined by '+'",
         ),
         (
             {"toggles": []},
             "no toggle was given; expected one of stage, smart_stage, fused_v1, fused_v2, "
-            "grouped, "
+            "grouped, auto_fused, "
             "inline_executor, cost_model_executor",
         ),
         ({"budget_s": 0}, "budget_s is 0; expected seconds above 0"),

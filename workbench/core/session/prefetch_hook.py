@@ -82,8 +82,8 @@ def _start(session: Any, on_error: Any) -> list[StageRun]:
     runs: list[StageRun] = []
     stages: Sequence[PrefetchRunner] = runners(session.graph)
     applied = applied_in(getattr(session, "_config", None))
-    if applied:
-        require_graph(applied.plan, session.graph)
+    if applied and applied.plan:
+        require_graph(applied.plan, session.graph, applied.fusion)
         stages = runners_with(applied, stages)
     running = {run.runner.stage for run in live_runs(session) if not run.stops}
     try:

@@ -1,7 +1,9 @@
-"""StagePlan + a session's config → a config whose sessions run rewritten graphs.
+"""Plans + a session's config → a config whose sessions run rewritten graphs.
 
-The plan travels as a named parameter of the config, also to a server. There a graph pass of the
-native library applies it to the session's own copy of the graph; the user's graph stays as it is.
+A FusionPlan and a StagePlan may be in one config: lookups are fused first, and the stages are made
+for the fused graph. Plans travel as named parameters of the config, also to a server. There a graph
+pass of the native library applies them to the session's own copy of the graph; the user's graph
+stays as it is.
 
 requires: the plan fits the graph (fingerprint; the pass checks every node that it touches).
 ensures: every fetch and feed by name means what it meant; each run that needs the input takes
@@ -19,22 +21,25 @@ import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2
 
 from workbench import _native
+from workbench.core.lookup_fusion.plan import FusionPlan, fused_definition
 from workbench.core.planning.stage_plan import PlannedStage, StagePlan
 from workbench.core.session.prefetch_runner import PrefetchRunner, build_runner, runner_in
 from workbench.core.staging.buffer import Buffer
 from workbench.core.tf_graph.import_graph import graph_view
-from workbench.errors import OptionError
+from workbench.errors import OptionError, PlanError
 
 v1 = tf.compat.v1
 # In native/rewriting/plan/stage_plan.cc.
-_NAME, _FORMAT = "WorkbenchStagePlan", 1
+_NAME, _FORMAT = "WorkbenchStagePlan", 2
 _LIST = attr_value_pb2.AttrValue.ListValue
 
 
-def apply(plan: StagePlan, config: Any = None, *, graph: Any = None) -> Any:
+def apply(plan: StagePlan | FusionPlan, config: Any = None, *, graph: Any = None) -> Any:
     """Puts a plan into a ConfigProto; sessions made with it run the rewritten graph.
 
-    An earlier plan in it is replaced. A plan without stages leaves the graph as it is.
+    An earlier plan of the kind in it is replaced. A plan without stages or lookups leaves the graph
+    as it is. Where lookups are fused and stages run ahead, the FusionPlan is applied first, and the
+    StagePlan made for the graph as it leaves it: `find_boundary(graph, …, fusion=plan)`.
 
     Args:
       plan: what to apply.
@@ -46,7 +51,8 @@ def apply(plan: StagePlan, config: Any = None, *, graph: Any = None) -> Any:
       The config.
 
     Raises:
-      PlanError: the plan was made for another graph.
+      PlanError: the plan was made for another graph; or it fuses lookups of a graph for which the
+        config has stages already.
       OptionError: `config` is no ConfigProto.
     """
     if config is None:
@@ -55,25 +61,55 @@ def apply(plan: StagePlan, config: Any = None, *, graph: Any = None) -> Any:
         raise OptionError(
             f"config is {config!r} of type {type(config).__name__}; expected a ConfigProto"
         )
-    if graph is not None:
-        require_graph(plan, graph)
+    applied = applied_in(config)
+    stages, fusion = (applied.plan, applied.fusion) if applied else (None, None)
+    if isinstance(plan, FusionPlan):
+        if stages is not None:
+            raise PlanError(
+                "the config has a plan of stages already, made for the graph with its lookups as "
+                "they are; apply the FusionPlan first, then a StagePlan for the fused graph"
+            )
+        if graph is not None:
+            fused_definition(graph.as_graph_def(), plan)
+        fusion = plan
+    else:
+        if graph is not None:
+            require_graph(plan, graph, fusion)
+        stages = plan
     remove(config)
-    if not plan.stages:
-        return config
+    _put_in(config, stages, fusion)
+    return config
+
+
+def _put_in(config: Any, stages: StagePlan | None, fusion: FusionPlan | None) -> None:
+    if not (stages and stages.stages) and not (fusion and fusion.lookups):
+        return
     # The pass is in the library; a session without it would run the graph as it is.
     _native.library()
     entry = config.graph_options.rewrite_options.custom_optimizers.add()
     entry.name = _NAME
     token = secrets.token_hex(8)
-    entry.parameter_map["format"].i = _FORMAT
-    entry.parameter_map["plan"].s = plan.to_json().encode()
-    entry.parameter_map["token"].s = token.encode()
-    entry.parameter_map["stages"].list.func.extend(_spec(stage, token) for stage in plan.stages)
-    return config
+    parameters = entry.parameter_map
+    parameters["format"].i = _FORMAT
+    parameters["plan"].s = stages.to_json().encode() if stages else b""
+    parameters["token"].s = token.encode()
+    planned = stages.stages if stages else ()
+    parameters["stages"].list.func.extend(_spec(stage, token) for stage in planned)
+    parameters["fusion"].list.func.extend([_fusion_spec(fusion)] if fusion else [])
+
+
+def _fusion_spec(fusion: FusionPlan) -> attr_value_pb2.NameAttrList:
+    """A fusion as the pass reads it, and what only Python does."""
+    spec = attr_value_pb2.NameAttrList(name="fusion")
+    spec.attr["added"].s = fusion.added
+    spec.attr["replaced"].s = fusion.replaced
+    spec.attr["replaced_ops"].CopyFrom(_texts(fusion.replaced_ops))
+    spec.attr["described"].s = fusion.described().encode()
+    return spec
 
 
 def remove(config: Any) -> None:
-    """Takes the plan, if there is one, out of a ConfigProto, in place."""
+    """Takes the plans, if there are any, out of a ConfigProto, in place."""
     optimizers = config.graph_options.rewrite_options.custom_optimizers
     for i in reversed(range(len(optimizers))):
         if optimizers[i].name == _NAME:
@@ -82,38 +118,52 @@ def remove(config: Any) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Applied:
-    """A plan in a config.
+    """Plans in a config.
 
     Attributes:
-      plan: the plan.
+      plan: the stages; None where there are none.
+      fusion: of lookups; None where none is fused.
       token: tells the buffers of this config from those of any other.
     """
 
-    plan: StagePlan
+    plan: StagePlan | None
+    fusion: FusionPlan | None
     token: str
 
 
 def applied_in(config: Any) -> Applied | None:
-    """The plan in a ConfigProto, None without one."""
+    """The plans in a ConfigProto, None without any."""
     if config is None:
         return None
     for entry in config.graph_options.rewrite_options.custom_optimizers:
         if entry.name == _NAME:
             parameters = entry.parameter_map
+            text = parameters["plan"].s.decode()
+            fusions = parameters["fusion"].list.func
             return Applied(
-                plan=StagePlan.from_json(parameters["plan"].s.decode()),
+                plan=StagePlan.from_json(text) if text else None,
+                fusion=_fusion_of(fusions[0].attr) if fusions else None,
                 token=parameters["token"].s.decode(),
             )
     return None
 
 
-def require_graph(plan: StagePlan, graph: Any) -> None:
-    """Requires that `graph` is the one that the plan was made for.
+def _fusion_of(attributes: Any) -> FusionPlan:
+    return FusionPlan.of(
+        attributes["described"].s.decode(),
+        added=attributes["added"].s,
+        replaced=attributes["replaced"].s,
+        replaced_ops=tuple(text.decode() for text in attributes["replaced_ops"].list.s),
+    )
+
+
+def require_graph(plan: StagePlan, graph: Any, fusion: FusionPlan | None = None) -> None:
+    """Requires that `graph` is the one that the plan was made for, once its lookups are fused.
 
     Raises:
       PlanError: it is another, or lacks a node of the plan.
     """
-    view = graph_view(graph)
+    view = graph_view(fused_definition(graph.as_graph_def(), fusion) if fusion else graph)
     roots = view.mask(view.number(name) for name in plan.roots)
     plan.require_graph(view.fingerprint(view.ancestors(roots)))
 
@@ -126,7 +176,7 @@ def runners_with(applied: Applied, own: Sequence[PrefetchRunner]) -> list[Prefet
       own: the stages that the user built.
     """
     stages = list(own)
-    for stage in applied.plan.stages:
+    for stage in applied.plan.stages if applied.plan else ():
         puts = {each.put for each in stage.widens}
         if not puts:
             stages.append(runner_in(_scope(stage), stage.name, stage.options))

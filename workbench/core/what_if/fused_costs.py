@@ -62,6 +62,14 @@ class FusedCosts:
         weights = self.weights.get(kind_of(op))
         return None if weights is None else float(np.dot(weights, load.terms))
 
+    def ns_together(self, op: str, loads: Sequence[LookupLoad]) -> float | None:
+        """Time of an op that looks up several features: what each run takes counts once."""
+        weights = self.weights.get(kind_of(op))
+        if weights is None:
+            return None
+        each = [float(np.dot(weights[1:], load.terms[1:])) for load in loads]
+        return weights[0] + sum(each)
+
     def to_json(self) -> dict[str, Any]:
         """JSON-ready."""
         return {

@@ -10,6 +10,7 @@ from workbench.core.graph.graph_view import GraphView
 from workbench.core.what_if.fused_costs import FusedCosts, LookupLoad, kind_of
 
 _PREFIX = "Workbench"
+_HANDS_ON = ("Identity", "ReadVariableOp")
 # They work for all lookups of a table at once.
 _OF_TABLE = ("WorkbenchRowsApply", "WorkbenchGroupedApply")
 
@@ -32,11 +33,13 @@ def fused_ns(
     found: dict[int, float] = {}
     unknown: set[str] = set()
     unmeasured: set[str] = set()
-    for node, name in _table_of(view, tables).items():
-        load = _load(tables[name], ids.get(name), kind_of(view.ops[node]))
-        ns = costs.ns(view.ops[node], load) if load else None
-        if load is None:
-            unknown.add(name)
+    for node, names in _tables_of(view, tables).items():
+        kind = kind_of(view.ops[node])
+        loads = {name: _load(tables[name], ids.get(name), kind) for name in names}
+        known = [load for load in loads.values() if load]
+        ns = costs.ns_together(view.ops[node], known)
+        if len(known) < len(loads):
+            unknown |= {name for name, load in loads.items() if load is None}
         elif ns is None:
             unmeasured.add(view.ops[node])
         else:
@@ -54,18 +57,19 @@ def _load(table: EmbeddingTable, ids: IdStatistics | None, kind: str) -> LookupL
     )
 
 
-def _table_of(view: GraphView, tables: Mapping[str, EmbeddingTable]) -> dict[int, str]:
-    """The table that each op of a fused lookup works for: what it is connected with reads it."""
+def _tables_of(view: GraphView, tables: Mapping[str, EmbeddingTable]) -> dict[int, tuple[str, ...]]:
+    """The tables that each op of a fused lookup works for: what it is connected with reads them."""
     ours = {node for node, op in enumerate(view.ops) if op.startswith(_PREFIX)}
     scopes = {scope: table.name for table in tables.values() for scope in table.lookups}
-    found: dict[int, str] = {}
+    found: dict[int, tuple[str, ...]] = {}
     for node in ours:
         scope = scopes.get(view.names[node])
-        reads = [view.names[source] for source, _ in view.inputs(node)[:1]]
-        if scope:
-            found[node] = scope
-        elif reads and reads[0] in tables:
-            found[node] = reads[0]
+        reads = [_read(view, source) for source, _ in view.inputs(node)]
+        read = tuple(dict.fromkeys(name for name in reads if name in tables))
+        if scope and len(read) < 2:
+            found[node] = (scope,)
+        elif read:
+            found[node] = read
     # By data from op to op: ids to the lookup, and from there to its gradient.
     beside: dict[int, set[int]] = {node: set() for node in ours}
     for source, _, target, _ in view.data.tolist():
@@ -80,3 +84,10 @@ def _table_of(view: GraphView, tables: Mapping[str, EmbeddingTable]) -> dict[int
                 found[other] = found[node]
                 last.append(other)
     return found
+
+
+def _read(view: GraphView, node: int) -> str:
+    """The name of a variable, of which a node may only hand on the value."""
+    while view.ops[node] in _HANDS_ON and (inputs := view.inputs(node)):
+        node = inputs[0][0]
+    return view.names[node]

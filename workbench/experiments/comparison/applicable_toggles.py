@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.options import AUTO, Optimizations, SmartStageOptions, StageOptions
 from workbench.errors import OptionError, PlanError, UnsupportedError
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import AnyProgram
-from workbench.experiments.program.toggles import FUSED, SMART_STAGE, STAGE
+from workbench.experiments.program.toggles import AUTO_FUSED, FUSED, SMART_STAGE, STAGE
 from workbench.experiments.worker.process import Worker, started_workers
 from workbench.experiments.worker.wire.messages import Close, Open, Opened
 
 # Why a program has no use for a toggle.
 NO_STAGE = "the program builds no stage when optimizations.stage is set"
 NO_LOOKUP = "the program builds no embedding lookup through Workbench"
+NO_STOCK_LOOKUP = (
+    "the program's graph has no stock lookup of sparse ids that a grouped op can do; "
+    "wb.plan_fusion(graph).describe() says why not"
+)
+
+
+def no_lookup(wish: Optimizations) -> str:
+    """Why a program has no use for this way to fuse lookups, where none are fused: a clause."""
+    return NO_STOCK_LOOKUP if wish.fuses_graph else NO_LOOKUP
 
 
 def without_effect(
@@ -35,10 +44,15 @@ def without_effect(
         opened = _tried(workers[0], Optimizations(smart_stage=smart_stage))
         if isinstance(opened, str):
             found[SMART_STAGE] = opened
-        opened = _tried(workers[0], Optimizations(fused_embeddings="v2"))
-        if isinstance(opened, str) or not opened.fused_lookups:
-            why = opened if isinstance(opened, str) else NO_LOOKUP
-            found |= dict.fromkeys(FUSED, why)
+        built = [name for name in FUSED if name != AUTO_FUSED]
+        for wish, toggles in (
+            (Optimizations(fused_embeddings="v2"), built),
+            (Optimizations(fused_embeddings=AUTO), [AUTO_FUSED]),
+        ):
+            opened = _tried(workers[0], wish)
+            if isinstance(opened, str) or not opened.fused_lookups:
+                why = opened if isinstance(opened, str) else no_lookup(wish)
+                found |= dict.fromkeys(toggles, why)
     return found
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from workbench.core.options import Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
+from workbench.experiments.comparison.applicable_toggles import no_lookup
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import steps_within, warm_step_s
 from workbench.experiments.program.function_program import (
@@ -109,18 +110,26 @@ def _opened(
         )
     opened = {variant.label: worker.receive() for variant, worker in pairs}
     for variant, _ in pairs:
-        if variant.optimizations.stage and not opened[variant.label].stages:
-            raise OptionError(
-                f"program {program.name!r} builds no stage when optimizations.stage is set, so "
-                "there is nothing to compare; hand it to workbench.staged(…) in the build function"
-            )
-        if variant.optimizations.fused_embeddings and not opened[variant.label].fused_lookups:
-            raise OptionError(
-                f"program {program.name!r} builds no embedding lookup through Workbench, so there "
-                "is nothing to fuse; call workbench.safe_embedding_lookup_sparse(…), or import "
-                "workbench.compat.v1 as tf, in the build function"
-            )
+        _require_effect(program, variant.optimizations, opened[variant.label])
     return opened
+
+
+def _require_effect(program: AnyProgram, wish: Optimizations, opened: Opened) -> None:
+    if wish.stage and not opened.stages:
+        raise OptionError(
+            f"program {program.name!r} builds no stage when optimizations.stage is set, so "
+            "there is nothing to compare; hand it to workbench.staged(…) in the build function"
+        )
+    if not wish.fused_embeddings or opened.fused_lookups:
+        return
+    if wish.fuses_graph:
+        raise OptionError(f"program {program.name!r}: {no_lookup(wish)}")
+    raise OptionError(
+        f"program {program.name!r} builds no embedding lookup through Workbench, so there "
+        "is nothing to fuse; call workbench.safe_embedding_lookup_sparse(…), or import "
+        "workbench.compat.v1 as tf, in the build function; fused_embeddings='auto' (toggle "
+        "auto_fused) fuses stock ones"
+    )
 
 
 def sample_trace(worker: Worker, setting: Optimizations, steps: int, seconds: float) -> Trace:

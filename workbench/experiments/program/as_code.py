@@ -100,8 +100,19 @@ def _of_function(setting: Optimizations) -> list[str]:
     if setting.batch_size:
         lines.append(f"train_step, dataset = make(batch_size={setting.batch_size})")
     around = []
-    if setting.fused_embeddings:
-        around.append(f"wb.fused_embeddings({_text(setting.fused_embeddings)})")
+    if setting.built_fusion:
+        around.append(f"wb.fused_embeddings({_text(setting.built_fusion)})")
+    if setting.fuses_graph:
+        lines += [
+            "function = train_step.get_concrete_function(*dataset.element_spec)",
+            "fused = wb.fuse_function(function)",
+            "",
+            "",
+            "def train_step(*element):",
+            "    return fused(*tf.nest.flatten(element, expand_composites=True))",
+            "",
+            "",
+        ]
     if setting.executor:
         around.append(f"wb.executor({_value(setting.executor)})")
     loop = "for element in dataset:\n    train_step(*element)"
@@ -121,8 +132,8 @@ def _of_graph(setting: Optimizations) -> list[str]:
     if setting.stage is not None:
         lines.append(f"batch = wb.staged(batch, {options_code(setting.stage)})")
     build = "loss, train_op = build_my_model(batch)"
-    if setting.fused_embeddings:
-        lines += [f"with wb.fused_embeddings({_text(setting.fused_embeddings)}):", f"    {build}"]
+    if setting.built_fusion:
+        lines += [f"with wb.fused_embeddings({_text(setting.built_fusion)}):", f"    {build}"]
     else:
         lines.append(build)
     lines.append(f"config = {config}")
@@ -130,6 +141,11 @@ def _of_graph(setting: Optimizations) -> list[str]:
         count = getattr(setting, f"{name}_threads")
         if count:
             lines.append(f"config.{name}_parallelism_threads = {count}")
+    if setting.fuses_graph:
+        lines += [
+            "fusion = wb.plan_fusion(tf.compat.v1.get_default_graph())",
+            "wb.apply(fusion, config)",
+        ]
     if setting.smart_stage is not None:
         chosen = setting.smart_stage
         options = "" if chosen == SmartStageOptions() else f", {options_code(chosen)}"

@@ -10,7 +10,7 @@ from workbench.core.options import FUSIONS, ExecutorPolicy, Optimizations
 
 # What each of `_toggles` usually gives, as a logarithm: medians of the six models on 2 cores. It
 # orders settings of which nothing is predicted, and says nothing of any of them.
-_USUAL = np.array([0.03, 0.04, 0.08, 0.13, 0.13, -0.25, 0.005])
+_USUAL = np.array([0.03, 0.04, 0.08, 0.13, 0.13, 0.13, -0.25, 0.005])
 # How much a toggle's effect is drawn towards 0: to fill gaps of the predictions, and to correct
 # them by what was measured, which is one sum of effects seen through noise.
 _FILL, _CORRECT = 1e-3, 0.5

@@ -13,7 +13,7 @@ from workbench.core.options import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError, RunError
-from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_STAGE
+from workbench.experiments.comparison.applicable_toggles import NO_STAGE, no_lookup
 from workbench.experiments.comparison.open_sessions import sample_trace
 from workbench.experiments.measurement.blocks import TimedSession, run_block, run_pilots
 from workbench.experiments.measurement.progress import Progress
@@ -287,8 +287,10 @@ class Racers:
         if wish.fused_embeddings and not opened.fused_lookups:
             return Refused(
                 label=variant.label,
-                reason=NO_LOOKUP,
-                holds_for=lambda other: bool(other.fused_embeddings),
+                reason=no_lookup(wish),
+                holds_for=lambda other: (
+                    bool(other.fused_embeddings) and other.fuses_graph == wish.fuses_graph
+                ),
             )
         if variant.plan and not variant.plan.stages:
             return moves_nothing(variant)

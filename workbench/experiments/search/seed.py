@@ -10,7 +10,7 @@ from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predictions
 from workbench.core.what_if.scenario import Scenario, scenario_of
 from workbench.errors import OptionError, WorkbenchError
-from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_STAGE
+from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_STAGE, NO_STOCK_LOOKUP
 from workbench.experiments.program.function_program import AnyProgram, require_possible
 from workbench.experiments.search.candidates import Candidate
 from workbench.experiments.what_if.fused_calibration import costs_are_known
@@ -104,7 +104,7 @@ def _seed(
     without_effect |= {
         each.label(in_full=True): reason
         for each, scenario in scenarios.items()
-        if (reason := withheld.get(scenario)) in (NO_STAGE, NO_LOOKUP)
+        if (reason := withheld.get(scenario)) in (NO_STAGE, NO_LOOKUP, NO_STOCK_LOOKUP)
     }
     candidates = []
     for each in settings:

@@ -16,7 +16,7 @@ from workbench.core.what_if.fused_nodes import fused_ns
 from workbench.core.what_if.scenario import GraphKey
 from workbench.core.what_if.traced_graph import traced_graph
 from workbench.core.what_if.what_if import KnownGraph
-from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_STAGE
+from workbench.experiments.comparison.applicable_toggles import NO_STAGE, no_lookup
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.what_if.fused_calibration import fused_costs
@@ -87,7 +87,7 @@ def _known(
     if key.staged and not found.stages:
         return KnownGraph(problem=NO_STAGE)
     if key.fused and not found.fused_lookups:
-        return KnownGraph(problem=NO_LOOKUP)
+        return KnownGraph(problem=no_lookup(wish))
     return KnownGraph(boundary=found.boundary, problem=found.problem)
 
 

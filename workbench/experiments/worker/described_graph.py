@@ -35,27 +35,38 @@ def _of_graph(
 ) -> DescribedGraph:
     import tensorflow as tf
 
+    from workbench.core.lookup_fusion.plan import fused_definition, plan_fusion
     from workbench.core.session.prefetch_hook import runners
     from workbench.core.smart_stage import find_boundary
 
     with tf.Graph().as_default() as graph:
         built = build_part(program, "build", optimizations)
         targets = [t for t in (built.train_op, built.loss, built.fingerprint) if t is not None]
-        stages = len(runners(graph))
-        return _described(lambda: find_boundary(graph, targets, options), graph, stages)
+        fusion = plan_fusion(graph) if optimizations.fuses_graph else None
+        described: Any = graph
+        if fusion is not None:
+            described = fused_definition(graph.as_graph_def(add_shapes=True), fusion)
+        return _described(
+            lambda: find_boundary(graph, targets, options, fusion=fusion),
+            described,
+            len(runners(graph)),
+        )
 
 
 def _of_function(
     program: FunctionProgram, optimizations: Optimizations, options: SmartStageOptions
 ) -> DescribedGraph:
+    from workbench.core.function.fused_lookups import fuse_function
     from workbench.core.function.plan import function_boundary
     from workbench.experiments.worker.steps.function_step import training_step
     from workbench.ops.lookup.fusion import fused_embeddings
 
-    with fused_embeddings(optimizations.fused_embeddings):
+    with fused_embeddings(optimizations.built_fusion):
         # Held until the end: with the step go the variables that its function refers to.
         step = training_step(program)
         function = step.concrete()
+    if optimizations.fuses_graph:
+        function = fuse_function(function)
     return _described(lambda: function_boundary(function, options), function.graph, 0)
 
 
@@ -63,6 +74,7 @@ def _described(find: Callable[[], Boundary], graph: Any, stages: int) -> Describ
     """A graph without anything that may run ahead is described all the same."""
     from workbench.core.tf_graph.import_graph import graph_view
 
+    is_definition = not hasattr(graph, "as_graph_def")
     try:
         boundary, problem = find(), ""
     except (PlanError, UnsupportedError) as refusal:
@@ -70,6 +82,6 @@ def _described(find: Callable[[], Boundary], graph: Any, stages: int) -> Describ
     return DescribedGraph(
         boundary=boundary,
         problem=problem,
-        fused_lookups=fused_lookups(graph.as_graph_def()),
+        fused_lookups=fused_lookups(graph if is_definition else graph.as_graph_def()),
         stages=stages,
     )

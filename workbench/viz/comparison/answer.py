@@ -21,6 +21,7 @@ _SWITCHES = {
     "fused V1": 'wb.fused_embeddings("v1")',
     "fused V2": 'wb.fused_embeddings("v2")',
     "fused grouped": 'wb.fused_embeddings("grouped")',
+    "auto fused": "wb.apply(wb.plan_fusion(graph), config), or wb.fuse_function(…) for a function",
     "inline executor": 'wb.executor("inline"), or wb.executor_options("inline") for a session',
     "cost model executor": (
         'wb.executor("cost_model"), or wb.executor_options("cost_model") for a session'

@@ -24,6 +24,7 @@ EFFECTS = {
     "fused V1": 1.12,
     "fused V2": 1.16,
     "fused grouped": 1.1,
+    "auto fused": 1.1,
 }
 EFFECTS |= {"inline executor": 0.7, "cost model executor": 1.02}
 
@@ -76,9 +77,9 @@ def test_without_predictions_each_toggle_alone_comes_first_then_combinations_of_
     field = SimulatedField(rates, most=3)
     found = searched(Search(OFF, unpredicted()), field, budget_s=400.0)
     # one of them alone is usually slower, and comes later
-    fused = {"fused V1", "fused V2", "fused grouped"}
-    assert set(field.order[:6]) == {"stage", "smart stage", "cost model executor"} | fused
-    assert set(field.order[6:8]) <= {
+    fused = {"fused V1", "fused V2", "fused grouped", "auto fused"}
+    assert set(field.order[:7]) == {"stage", "smart stage", "cost model executor"} | fused
+    assert set(field.order[7:9]) <= {
         "smart stage + fused V2",
         "smart stage + fused V1",
         "smart stage + fused V2 + cost model executor",
@@ -99,7 +100,12 @@ def test_losers_are_dropped_after_few_rounds():
 
 
 def test_effects_that_were_measured_correct_what_is_predicted_of_combinations():
-    effects = EFFECTS | {"fused V1": 0.8, "fused V2": 0.82, "fused grouped": 0.81}
+    effects = EFFECTS | {
+        "fused V1": 0.8,
+        "fused V2": 0.82,
+        "fused grouped": 0.81,
+        "auto fused": 0.81,
+    }
     rates = true_rates(effects)
     # predicted as good, measured bad: those with fused lookups that wait move to the end
     candidates = with_predictions(
@@ -245,9 +251,10 @@ def _normal(seed: int, count: int):
 
 
 def test_all_combinations_are_searched():
-    assert len(ALL) == 35
+    assert len(ALL) == 44
     labels = {each.label(in_full=True) for each in ALL}
-    stages, fused = ("", "stage", "smart stage"), ("", "fused V1", "fused V2", "fused grouped")
+    stages = ("", "stage", "smart stage")
+    fused = ("", "fused V1", "fused V2", "fused grouped", "auto fused")
     executors = ("", "inline executor", "cost model executor")
     expected = {
         " + ".join(filter(None, parts)) for parts in itertools.product(stages, fused, executors)

@@ -277,7 +277,7 @@ def test_the_first_run_learns_the_graphs_and_the_next_does_not(traced: list[str]
     assert session.predict(STAGE) is session.predict(STAGE)
     every = session.predictions
     assert every is not None and every.of("stage") == session.predict(STAGE)
-    assert len(every.found) + len(every.withheld) == 36
+    assert len(every.found) + len(every.withheld) == 45
     assert {each.label for each in every.found} >= {"off", "stage", "smart stage"}
     assert every.traced.label == "off"
 
@@ -325,7 +325,7 @@ def test_a_function_has_no_stage_of_the_users_own():
     assert isinstance(found, Withheld) and found.reason == (
         "a tf.function is staged as a whole, so it has no stage of your own"
     )
-    assert every is not None and len(every.found) + len(every.withheld) == 24
+    assert every is not None and len(every.found) + len(every.withheld) == 30
 
 
 @pytest.mark.usefixtures("traced")

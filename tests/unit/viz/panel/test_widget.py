@@ -49,7 +49,7 @@ def test_toggles_are_traits_to_set_and_observe(panel):
 
 
 def test_a_value_that_is_none_is_refused(panel):
-    with pytest.raises(Exception, match="any of \\['off', 'v1', 'v2', 'grouped'\\]"):
+    with pytest.raises(Exception, match="any of \\['off', 'v1', 'v2', 'grouped', 'auto'\\]"):
         panel.fusion = "v9"
 
 

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
-from workbench.core.analysis.embedding_lens.lookup_times import PartTime, TableTimes, lookup_times
+from workbench.core.analysis.embedding_lens.lookup_times import (
+    NO_TIMES,
+    PartTime,
+    TableTimes,
+    lookup_times,
+)
 from workbench.core.analysis.embedding_lens.tables import EmbeddingTable
 from workbench.core.trace.trace import Trace
 from workbench.display import Displayed, charts
@@ -27,8 +32,8 @@ class LensTable:
       name: of its variable.
       facts: its size and slots; None where no program was given.
       ids: what it is asked for; None where no ids were sampled.
-      times: what it takes in a step of the first trace. fused: in one of the second, if any; None
-        where that trace does not read it.
+      times: what it takes in a step of the first trace; 0 where only the other one reads it.
+        fused: in one of the second, if any; None where that trace does not read it.
     """
 
     name: str
@@ -107,10 +112,10 @@ def make_lens(
             name=name,
             facts=facts.get(name),
             ids=ids.get(name),
-            times=own,
+            times=times.get(name, NO_TIMES),
             fused=in_fused.get(name),
         )
-        for name, own in times.items()
+        for name in dict.fromkeys([*times, *in_fused])
         if name not in slots
     ]
     tables.sort(key=lambda table: (-total_ns(table.times), table.name))

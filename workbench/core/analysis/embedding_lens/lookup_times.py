@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Collection
 
 import numpy as np
@@ -58,12 +59,16 @@ class TableTimes:
     update: PartTime
 
 
+_NOTHING = PartTime(ops=0, ns=0.0, interval_ns=None)
+NO_TIMES = TableTimes(lookups=0, lookup=_NOTHING, gradient=_NOTHING, update=_NOTHING)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TableNodes:
     """Which nodes of a trace work for which embedding table.
 
     Attributes:
-      names: of the tables.
+      names: of the tables, and one for what works for several at once, if anything does.
       lookups: int64 [tables], how many lookups read each.
       table: int64 [nodes], the table that each node works for; -1 for none.
       part: int64 [nodes], LOOKUP, GRADIENT or UPDATING; of a node of no table -1.
@@ -78,7 +83,8 @@ class TableNodes:
 def lookup_times(trace: Trace) -> dict[str, TableTimes]:
     """What the tables of which rows were read took, by name of their variable.
 
-    A variable that a function gets as an argument is called by the scope that reads it.
+    A variable that a function gets as an argument is called by the scope that reads it. Ops that
+    work for several tables at once are listed as if they had a table of their own.
 
     Args:
       trace: with edges; without them no op is known to read a variable.
@@ -109,26 +115,37 @@ def table_nodes(trace: Trace) -> TableNodes:
     consumers = _consumers(trace)
     readers = row_readers(ops, consumers)
     tables = sorted(readers, key=lambda variable: names[variable])
+    reads = Counter(node for variable in tables for node in readers[variable])
+    together = {node for node, count in reads.items() if count > 1}
     scopes: dict[str, int] = {}
     for number, variable in enumerate(tables):
         for node in readers[variable]:
-            scopes[lookup_of(names[node], ops[node])] = number
+            if node not in together:
+                scopes[lookup_of(names[node], ops[node])] = number
     table = np.full(len(names), _NONE, np.int64)
     part = table.copy()
     for node, (name, op) in enumerate(zip(names, ops, strict=True)):
         found = lookup_part(name, scopes) if op not in _NO_WORK else None
         if found:
             table[node], part[node] = found
+    updated: Counter[int] = Counter()
     for number, variable in enumerate(tables):
         for node in _update_nodes(names, ops, consumers.get(variable, [])):
+            updated[node] += 1
             table[node], part[node] = number, UPDATING
-    called = _table_names(names, ops, {variable: readers[variable] for variable in tables})
-    return TableNodes(
-        names=tuple(called[variable] for variable in tables),
-        lookups=np.bincount(list(scopes.values()), minlength=len(tables)),
-        table=table,
-        part=part,
-    )
+    of_own = {variable: readers[variable] for variable in tables}
+    called = [_table_names(names, ops, of_own)[variable] for variable in tables]
+    lookups = np.bincount(list(scopes.values()), minlength=len(tables))
+    if together:
+        # What several tables share is none's.
+        called.append(f"{max(reads.values())} tables in one op")
+        lookups = np.append(lookups, len(together))
+        for node in together:
+            table[node], part[node] = len(tables), LOOKUP
+        for node, count in updated.items():
+            if count > 1:
+                table[node] = len(tables)
+    return TableNodes(names=tuple(called), lookups=lookups, table=table, part=part)
 
 
 def _table_names(

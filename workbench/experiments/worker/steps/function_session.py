@@ -60,11 +60,13 @@ class FunctionSession:
         self._plan: StagePlan | None = None
         _set_threads(optimizations)
         tf.keras.utils.set_random_seed(_SEED)
-        with fused_embeddings(optimizations.fused_embeddings):
+        with fused_embeddings(optimizations.built_fusion):
             training = training_step(program, optimizations.batch_size)
             # Traced for any element, and outside of an executor's context: what runs is the same
             # function with and without a stage, under each policy.
             function = training.concrete()
+        if optimizations.fuses_graph:
+            function = training.fused(function)
         for variable in function.graph.trainable_variables if rounded else ():
             if variable.dtype.is_floating:
                 variable.assign(next_numbers(variable.numpy()))

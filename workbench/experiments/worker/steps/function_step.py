@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.core.function.first_trace import trace
+from workbench.core.function.fused_lookups import fuse_function
 from workbench.core.function.stage import takes_components
 from workbench.errors import OptionError
 from workbench.experiments.program.function_program import FunctionProgram
@@ -97,6 +98,7 @@ class TrainingStep:
         self._step = step
         self._spread = spread
         self._in_dict = False
+        self._fused: Any = None
 
     def concrete(self) -> Any:
         """The step's function, traced for any element; later calls run this trace as well.
@@ -126,8 +128,16 @@ class TrainingStep:
             )
         return function
 
+    def fused(self, function: Any) -> Any:
+        """The function with its stock lookups fused, which later calls run."""
+        fused = fuse_function(function)
+        self._fused = None if fused is function else fused
+        return fused
+
     def call(self, element: Any) -> Any:
         """Runs the step on an element."""
+        if self._fused is not None:
+            return self._fused(*tf.nest.flatten(element, expand_composites=True))
         return self._step(*element) if self._spread else self._step(element)
 
     def reader(self, fetch: str) -> Callable[[Any], Any] | None:

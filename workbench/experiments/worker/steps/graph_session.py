@@ -69,7 +69,9 @@ class ProgramSession:
         import tensorflow as tf
 
         from workbench.core.capture.session_capture import CaptureHook
+        from workbench.core.lookup_fusion.plan import plan_fusion
         from workbench.core.session.prefetch_hook import make_prefetch_hook, runners
+        from workbench.core.session.rewrite import apply
 
         v1 = tf.compat.v1
         self._out_of_range = tf.errors.OutOfRangeError
@@ -78,6 +80,10 @@ class ProgramSession:
             self._built = stubbed.built if stubbed else build_part(program, part, optimizations)
             config = _with_threads(stock_config(self._built), optimizations)
             config = _on_executor(config, optimizations.executor, recorded)
+            fusion = None
+            if optimizations.fuses_graph:
+                fusion = plan_fusion(graph)
+                config = apply(fusion, config)
             config, self._plan = _with_plan(
                 graph, self._built, config, optimizations.smart_stage, sample=sample, plan=plan
             )
@@ -89,7 +95,8 @@ class ProgramSession:
             self._settling = settling_steps(stages)
             self.opened = Opened(
                 stages=len(runners(graph)),
-                fused_lookups=fused_lookups(graph.as_graph_def()),
+                fused_lookups=fused_lookups(graph.as_graph_def())
+                + (len(fusion.lookups) if fusion else 0),
                 threads=_most_threads(runners(graph), self._plan),
                 has_loss=self._built.loss is not None,
                 has_fingerprint=self._built.fingerprint is not None,
@@ -180,7 +187,7 @@ def build_part(program: Program, part: str, optimizations: Optimizations) -> Bui
     random.seed(DEFAULT_GRAPH_SEED)
     np.random.seed(DEFAULT_GRAPH_SEED)
     v1.set_random_seed(DEFAULT_GRAPH_SEED)
-    with fused_embeddings(optimizations.fused_embeddings):
+    with fused_embeddings(optimizations.built_fusion):
         built = _require_built(getattr(program, part)(optimizations), program, part)
     v1.train.get_or_create_global_step()
     return built

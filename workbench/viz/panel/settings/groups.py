@@ -11,7 +11,7 @@ from workbench.experiments.program.function_program import (
     own_batch_size,
 )
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.settings.setting import CHOICES, GROUPED, MOVED, OWN, V1, V2
+from workbench.viz.panel.settings.setting import AUTO, CHOICES, GROUPED, MOVED, OWN, V1, V2
 
 _WORDS = {
     "off": "Off",
@@ -21,6 +21,7 @@ _WORDS = {
     "v1": "V1",
     "v2": "V2",
     "grouped": "Grouped",
+    "auto": "Auto",
     "normal": "Normal",
     "inline": "Inline",
     "cost_model": "Cost model",
@@ -127,7 +128,8 @@ def groups_of(
         Group(
             key="fusion",
             title="Fused lookups",
-            help="Replaces the many ops of an embedding lookup by one or two.",
+            help="Replaces the many ops of an embedding lookup by one or two; Auto does so in the "
+            "finished graph.",
             options=_options("fusion", refused),
         ),
         Group(
@@ -169,7 +171,8 @@ def unfit_options(session: Session) -> dict[str, str]:
     """Options that the program's graph has no use for, each with the reason, as far as is known."""
     stage = session.no_use(Optimizations(stage=StageOptions()))
     lookups = session.no_use(Optimizations(fused_embeddings=V2))
-    reasons = {OWN: stage, V1: lookups, V2: lookups, GROUPED: lookups}
+    stock = session.no_use(Optimizations(fused_embeddings=AUTO))
+    reasons = {OWN: stage, V1: lookups, V2: lookups, GROUPED: lookups, AUTO: stock}
     return {option: f"{_WORDS[option]}: {why}." for option, why in reasons.items() if why}
 
 

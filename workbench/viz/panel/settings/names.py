@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.core.options import SmartStageOptions
 from workbench.viz.panel.settings.setting import (
+    AUTO,
     COST_MODEL,
     GROUPED,
     INLINE,
@@ -18,7 +19,7 @@ from workbench.viz.panel.settings.setting import (
 )
 
 _STAGES = {OWN: "my stage", SMART: "SmartStage", MOVED: "moved boundary"}
-_FUSIONS = {V1: "fused V1", V2: "fused V2", GROUPED: "fused grouped"}
+_FUSIONS = {V1: "fused V1", V2: "fused V2", GROUPED: "fused grouped", AUTO: "auto fused"}
 _EXECUTORS = {INLINE: "inline executor", COST_MODEL: "cost model executor"}
 ALL_OFF = "All off"
 

@@ -9,11 +9,11 @@ from workbench.core.options import Optimizations, SmartStageOptions, StageOption
 from workbench.errors import OptionError
 
 OFF, OWN, SMART, MOVED = "off", "own", "smart", "moved"
-V1, V2, GROUPED = "v1", "v2", "grouped"
+V1, V2, GROUPED, AUTO = "v1", "v2", "grouped", "auto"
 NORMAL, INLINE, COST_MODEL = "normal", "inline", "cost_model"
 CHOICES = {
     "stage": (OFF, OWN, SMART, MOVED),
-    "fusion": (OFF, V1, V2, GROUPED),
+    "fusion": (OFF, V1, V2, GROUPED, AUTO),
     "executor": (NORMAL, INLINE, COST_MODEL),
 }
 NOT_MOVED = (
@@ -31,7 +31,7 @@ class PanelSetting:
       stage: OFF, OWN for the program's own stage, SMART, or MOVED for a boundary moved by hand.
       capacity, threads: of the stage.
       thread_pool: the staged side runs on a thread pool of its own.
-      fusion: OFF, V1, V2 or GROUPED.
+      fusion: OFF, V1, V2, GROUPED or AUTO.
       executor: NORMAL, which is TensorFlow's own, INLINE or COST_MODEL.
       inter_op_threads, intra_op_threads, batch_size: as of `Optimizations`.
       cut: where the boundary was moved to, as `cut_text` writes it; "" unless the stage is MOVED.

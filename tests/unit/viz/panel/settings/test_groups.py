@@ -54,7 +54,7 @@ def test_every_toggle_has_a_sentence_of_help():
 def test_what_the_graph_has_no_use_for_is_refused():
     found = groups_of(PROGRAM, {"v1": "V1: nothing to fuse."})
     fusion = next(each for each in found if each.key == "fusion")
-    assert [option.refused for option in fusion.options] == ["", "V1: nothing to fuse.", "", ""]
+    assert [option.refused for option in fusion.options] == ["", "V1: nothing to fuse.", "", "", ""]
 
 
 def test_what_the_programs_graphs_have_no_use_for_is_known_after_a_run(monkeypatch):

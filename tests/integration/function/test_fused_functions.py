@@ -1,0 +1,110 @@
+"""Stock lookups that are fused in a step's function: it trains as it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import workbench as wb
+from workbench.errors import UnsupportedError
+
+v1 = tf.compat.v1
+ROWS = 12
+OPTIMIZERS: dict[str, Callable[[], Any]] = {
+    "adagrad": lambda: v1.train.AdagradOptimizer(0.1),
+    "descent": lambda: v1.train.GradientDescentOptimizer(0.1),
+}
+
+
+def training_step(optimizer: str, variables: list[tf.Variable]) -> Any:
+    """A step of TF2 over two features, and its optimizer's own variables in `variables`."""
+    tables = [tf.Variable(tf.random.stateless_normal([ROWS, dim], (1, dim))) for dim in (8, 16)]
+    variables += tables
+    if optimizer == "keras":
+        keras = tf.keras.optimizers.Adagrad(0.1)
+        keras.build(tables)
+        apply = keras.apply_gradients
+        variables += [each.value for each in keras.variables]
+    else:
+        v1_optimizer = OPTIMIZERS[optimizer]()
+        v1_optimizer._create_slots(tables)
+        apply = v1_optimizer.apply_gradients
+        variables += v1_optimizer.variables()
+
+    @tf.function(autograph=False)
+    def train_step(ids: tf.SparseTensor, dense: tf.Tensor) -> dict[str, tf.Tensor]:
+        with tf.GradientTape() as tape:
+            found = [
+                v1.nn.safe_embedding_lookup_sparse(table, ids, combiner=combiner)
+                for table, combiner in zip(tables, ("mean", "sum"), strict=True)
+            ]
+            loss = tf.add_n([tf.reduce_sum(tf.sin(each) * each) for each in found]) + tf.reduce_sum(
+                dense
+            )
+        apply(zip(tape.gradient(loss, tables), tables, strict=True))
+        # Read again, after the update.
+        return {"loss": loss, "after": tf.reduce_sum(tables[0])}
+
+    return train_step
+
+
+class TestFunctions:
+    @pytest.mark.parametrize("optimizer", ["adagrad", "descent", "keras"])
+    def test_train_as_stock_ones_do(self, optimizer: str) -> None:
+        random = np.random.default_rng(1)
+        batches = [
+            (
+                tf.sparse.from_dense(random.integers(0, ROWS, (6, 3))),
+                tf.constant(random.normal(size=[4]), tf.float32),
+            )
+            for _ in range(5)
+        ]
+        results = []
+        for fused in (False, True):
+            variables: list[tf.Variable] = []
+            step = training_step(optimizer, variables)
+            spec = [tf.SparseTensorSpec([None, None], tf.int64), tf.TensorSpec([4])]
+            function = step.get_concrete_function(*spec)
+            if fused:
+                function = wb.fuse_function(function)
+                ops = [op.type for op in function.graph.get_operations()]
+                assert ops.count("WorkbenchResourceGroupedLookUp") == 1
+                assert ops.count("WorkbenchResourceGroupedApply") == (optimizer == "adagrad")
+                assert not [op for op in ops if op.startswith(("SparseSegment", "SparseFill"))]
+            returned = [
+                {
+                    name: value.numpy()
+                    for name, value in function(
+                        *tf.nest.flatten(batch, expand_composites=True)
+                    ).items()
+                }
+                if fused
+                else {name: value.numpy() for name, value in step(*batch).items()}
+                for batch in batches
+            ]
+            results.append((returned, [each.numpy() for each in variables]))
+        (stock, variables), (ours, fused_variables) = results
+        for one, other in zip(ours, stock, strict=True):
+            for name in other:
+                np.testing.assert_allclose(one[name], other[name], rtol=2e-5)
+        for one, other in zip(fused_variables, variables, strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+
+    def test_one_without_stock_lookups_stays(self) -> None:
+        function = tf.function(lambda x: x + 1).get_concrete_function(tf.TensorSpec([2]))
+        assert wb.fuse_function(function) is function
+
+    def test_one_that_xla_compiles_is_refused(self) -> None:
+        table = tf.Variable(tf.ones([ROWS, 4]))
+
+        @tf.function(jit_compile=True)
+        def looked_up(ids: tf.SparseTensor) -> tf.Tensor:
+            return v1.nn.safe_embedding_lookup_sparse(table, ids)
+
+        function = looked_up.get_concrete_function(tf.SparseTensorSpec([None, None], tf.int64))
+        with pytest.raises(UnsupportedError, match="XLA compiles .* has no fused lookups"):
+            wb.fuse_function(function)

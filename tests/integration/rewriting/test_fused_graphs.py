@@ -1,0 +1,322 @@
+"""Stock lookups that are fused in a finished graph: its sessions train as they did."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import workbench as wb
+from tests.builders.lookup_features import ROWS, Feature, features, made_tables
+from workbench.errors import PlanError
+
+v1 = tf.compat.v1
+EXAMPLES = settings(
+    max_examples=120 if "WORKBENCH_FUZZ_EXAMPLES" in os.environ else 25, deadline=None
+)
+OPTIMIZERS: dict[str, Callable[[], Any]] = {
+    "adagrad": lambda: v1.train.AdagradOptimizer(0.1),
+    "descent": lambda: v1.train.GradientDescentOptimizer(0.1),
+    "adam": lambda: v1.train.AdamOptimizer(0.01),
+}
+STOCK = ("SparseSegmentMean", "SparseSegmentSum", "SparseSegmentSqrtN", "SparseFillEmptyRows")
+
+
+def fed(ids: tf.SparseTensor) -> tf.SparseTensor:
+    """The same ids, which nothing can fold into constants."""
+    parts = [(ids.indices, [None, ids.shape.rank]), (ids.values, [None])]
+    indices, values = (v1.placeholder_with_default(part, shape) for part, shape in parts)
+    shape = v1.placeholder_with_default(ids.dense_shape, [ids.shape.rank])
+    return tf.SparseTensor(indices, values, shape)
+
+
+def looked_up(drawn: Sequence[Feature], tables: Sequence[Any]) -> list[tf.Tensor]:
+    return [
+        v1.nn.safe_embedding_lookup_sparse(
+            tables[each.table],
+            fed(each.sparse_ids()),
+            each.weights() if each.weighted else None,
+            each.combiner,
+            each.default_id,
+            max_norm=each.max_norm,
+        )
+        for each in drawn
+    ]
+
+
+def loss_of(embeddings: Sequence[tf.Tensor]) -> tf.Tensor:
+    parts = []
+    for number, each in enumerate(embeddings):
+        wide = tf.cast(each, tf.float32)
+        parts.append(tf.reduce_sum(wide * tf.sin(wide + number)))
+    return tf.add_n(parts)
+
+
+def trained(graph: tf.Graph, fetches: Any, train_op: Any, config: Any, steps: int = 3) -> Any:
+    with v1.Session(graph=graph, config=config) as session:
+        session.run(graph.get_operation_by_name("begin"))
+        values = [session.run([fetches, train_op])[0] for _ in range(steps)]
+        variables = session.run(graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES))
+    return values, variables
+
+
+def ran(graph: tf.Graph, fetches: Any, config: Any) -> list[str]:
+    """Types of the ops of a step, after all of TensorFlow's own rewriting."""
+    metadata = v1.RunMetadata()
+    with v1.Session(graph=graph, config=config) as session:
+        session.run(graph.get_operation_by_name("begin"))
+        options = v1.RunOptions(output_partition_graphs=True)
+        session.run(fetches, options=options, run_metadata=metadata)
+    return [node.op for part in metadata.partition_graphs for node in part.node]
+
+
+def is_fused(feature: Feature) -> bool:
+    return not feature.weighted and feature.max_norm is None
+
+
+class TestSessions:
+    @EXAMPLES
+    @given(
+        drawn=st.lists(features(), min_size=1, max_size=5),
+        kind=st.sampled_from(("ref", "resource")),
+        dims=st.tuples(*[st.sampled_from((1, 5, 16, 64))] * 3),
+        optimizer=st.sampled_from(sorted(OPTIMIZERS)),
+        seed=st.integers(0, 99),
+    )
+    def test_train_as_stock_ones_do(
+        self, drawn: list[Feature], kind: str, dims: Any, optimizer: str, seed: int
+    ) -> None:
+        with tf.Graph().as_default() as graph:
+            tables = made_tables(kind, dims, tf.float32, seed)
+            embeddings = looked_up(drawn, tables)
+            loss = loss_of(embeddings)
+            train_op = OPTIMIZERS[optimizer]().minimize(loss)
+            tf.group(v1.global_variables_initializer(), name="begin")
+        before = graph.as_graph_def().SerializeToString(deterministic=True)
+        plan = wb.plan_fusion(graph)
+        assert len(plan.lookups) == sum(map(is_fused, drawn))
+        assert len(plan.refusals) == len(drawn) - len(plan.lookups)
+        fetches = [loss, *embeddings]
+        expected, variables = trained(graph, fetches, train_op, None)
+        found, ours = trained(graph, fetches, train_op, wb.apply(plan))
+        assert graph.as_graph_def().SerializeToString(deterministic=True) == before
+        for one, other in zip(found, expected, strict=True):
+            for value, stock in zip(one, other, strict=True):
+                np.testing.assert_allclose(value, stock, rtol=3e-5, atol=3e-5)
+        for value, stock in zip(ours, variables, strict=True):
+            np.testing.assert_allclose(value, stock, rtol=3e-5, atol=3e-5)
+
+    @pytest.mark.parametrize("kind", ["ref", "resource"])
+    def test_run_one_op_forward_and_one_back(self, kind: str) -> None:
+        graph, loss, train_op = two_tables(kind, "adagrad")
+        ops = ran(graph, [loss, train_op], wb.apply(wb.plan_fusion(graph)))
+        assert sum(op.endswith("GroupedLookUp") for op in ops) == 1
+        applies = [op for op in ops if op.endswith("GroupedApply")]
+        assert applies == [
+            "WorkbenchResourceGroupedApply" if kind == "resource" else "WorkbenchGroupedApply"
+        ]
+        stock = [op for op in ops if op.startswith(STOCK) or op in ("Unique", "Where")]
+        assert not stock
+        plain = ran(graph, [loss, train_op], None)
+        assert len(ops) < len(plain) / 2
+
+    def test_gradients_that_another_optimizer_reads_are_made_together(self) -> None:
+        graph, loss, train_op = two_tables("resource", "adam")
+        plan = wb.plan_fusion(graph)
+        assert [each.gradients for each in plan.lookups] == [1, 1]
+        assert not any(each.updates for each in plan.lookups)
+        ops = ran(graph, [loss, train_op], wb.apply(plan))
+        assert ops.count("WorkbenchGroupedLookUpGrad") == 1
+        assert not [op for op in ops if op.startswith(STOCK)]
+
+    def test_of_a_server_as_well(self) -> None:
+        graph, loss, train_op = two_tables("resource", "adagrad")
+        target = v1.train.Server.create_local_server().target
+        with v1.Session(target, graph=graph, config=wb.apply(wb.plan_fusion(graph))) as session:
+            session.run(graph.get_operation_by_name("begin"))
+            found = [session.run([loss, train_op])[0] for _ in range(3)]
+        expected, _ = trained(graph, loss, train_op, None)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+    def test_lookups_that_depend_on_one_another_are_no_one_op(self) -> None:
+        with tf.Graph().as_default() as graph:
+            (table,) = made_tables("resource", (4,), tf.float32, 1)
+            first = Feature((3, 2), ((0, 0), (1, 0)), (1, 2), "sum", None, None, False, 0, tf.int64)
+            (above,) = looked_up([first], [table])
+            ids = tf.cast(tf.abs(above[:, :2]) * 3, tf.int64) % ROWS
+            behind = v1.nn.safe_embedding_lookup_sparse(
+                table, tf.sparse.from_dense(ids), combiner="sum"
+            )
+            loss = tf.reduce_sum(behind) + tf.reduce_sum(above)
+            train_op = OPTIMIZERS["descent"]().minimize(loss)
+            tf.group(v1.global_variables_initializer(), name="begin")
+        plan = wb.plan_fusion(graph)
+        assert len({each.op for each in plan.lookups}) == 2
+        found, ours = trained(graph, loss, train_op, wb.apply(plan))
+        expected, variables = trained(graph, loss, train_op, None)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        np.testing.assert_allclose(ours[0], variables[0], rtol=1e-5, atol=1e-6)
+
+    def test_with_a_smart_stage_of_the_fused_graph(self) -> None:
+        graph, loss, train_op = fed_by_data()
+        losses = {}
+        for fused in (False, True):
+            config = wb.apply(wb.plan_fusion(graph)) if fused else None
+            config, plan = wb.prepare_config(graph, config, targets=[train_op])
+            assert plan.stages
+            hooks = [wb.make_prefetch_hook()]
+            with (
+                graph.as_default(),
+                v1.train.MonitoredTrainingSession(config=config, hooks=hooks) as session,
+            ):
+                losses[fused] = [session.run([loss, train_op])[0] for _ in range(20)]
+            # Of a fused lookup the ids travel as they come.
+            moved = [op for stage in plan.stages for op in stage.moved_ops]
+            assert ("SparseFillEmptyRows" in moved) is not fused
+        np.testing.assert_allclose(losses[True], losses[False], rtol=1e-5)
+
+
+def fed_by_data() -> tuple[tf.Graph, tf.Tensor, tf.Operation]:
+    with tf.Graph().as_default() as graph:
+        dataset = tf.data.Dataset.range(200).map(lambda i: tf.stack([i % ROWS, 3 * i % ROWS]))
+        numbers = v1.data.make_one_shot_iterator(dataset.batch(4)).get_next()
+        tables = made_tables("resource", (8, 8), tf.float32, 2)
+        embeddings = [
+            v1.nn.safe_embedding_lookup_sparse(
+                table, tf.sparse.from_dense(numbers[:, i : i + 1] + 1 - 1), combiner="mean"
+            )
+            for i, table in enumerate(tables)
+        ]
+        loss = loss_of(embeddings)
+        train_op = OPTIMIZERS["adagrad"]().minimize(loss)
+        tf.group(v1.global_variables_initializer(), name="begin")
+    return graph, loss, train_op
+
+
+def two_tables(kind: str, optimizer: str) -> tuple[tf.Graph, tf.Tensor, tf.Operation]:
+    at = ((0, 0), (0, 1), (2, 0), (3, 1))
+    drawn = [
+        Feature((4, 2), at, (1, 1, 3, -1), combiner, None, None, False, i, tf.int64)
+        for i, combiner in enumerate(("mean", "sum"))
+    ]
+    with tf.Graph().as_default() as graph:
+        loss = loss_of(looked_up(drawn, made_tables(kind, (8, 16), tf.float32, 5)))
+        train_op = OPTIMIZERS[optimizer]().minimize(loss)
+        tf.group(v1.global_variables_initializer(), name="begin")
+    return graph, loss, train_op
+
+
+def refused(build: Callable[[tf.SparseTensor, Any], Any]) -> str:
+    """Why the one lookup of a graph stays."""
+    with tf.Graph().as_default() as graph:
+        (table,) = made_tables("resource", (4,), tf.float32, 1)
+        build(fed(tf.sparse.from_dense([[1, 2], [0, 3]])), table)
+    plan = wb.plan_fusion(graph)
+    assert not plan.lookups
+    (refusal,) = plan.refusals
+    assert plan.describe() == f"{refusal.name} stays: {refusal.reason}"
+    return refusal.reason
+
+
+def in_a_branch(ids: tf.SparseTensor, table: Any) -> Any:
+    v1.disable_control_flow_v2()
+    try:
+        is_on = v1.placeholder_with_default(True, [])
+        return tf.cond(
+            is_on,
+            lambda: v1.nn.safe_embedding_lookup_sparse(table, ids, combiner="sum"),
+            lambda: tf.zeros([2, 4]),
+        )
+    finally:
+        v1.enable_control_flow_v2()
+
+
+def sharded(ids: tf.SparseTensor, table: Any) -> Any:
+    return v1.nn.safe_embedding_lookup_sparse([table, table], ids, combiner="sum")
+
+
+def weighted(ids: tf.SparseTensor, table: Any) -> Any:
+    weights = tf.SparseTensor(ids.indices, tf.ones_like(ids.values, tf.float32), ids.dense_shape)
+    return v1.nn.safe_embedding_lookup_sparse(table, ids, weights)
+
+
+def of_doubles(ids: tf.SparseTensor, table: Any) -> Any:
+    return v1.nn.safe_embedding_lookup_sparse(tf.cast(table, tf.float64), ids, combiner="sum")
+
+
+def on_another_device(ids: tf.SparseTensor, table: Any) -> Any:
+    with tf.device("/device:CPU:1"):
+        other = v1.get_variable("other", [9, 4], use_resource=True)
+    return v1.nn.safe_embedding_lookup_sparse(other, ids, combiner="sum")
+
+
+def of_a_computed_default(ids: tf.SparseTensor, table: Any) -> Any:
+    default = tf.cast(v1.placeholder_with_default(1, []), ids.dtype)
+    filled, _ = tf.sparse.fill_empty_rows(ids, default)
+    return v1.nn.embedding_lookup_sparse(table, filled, None, combiner="sum")
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("build", "reason"),
+        [
+            (in_a_branch, "it is in a branch or a loop"),
+            (sharded, "its table has several shards, or max_norm"),
+            (weighted, "its ids have weights"),
+            (of_doubles, "its table is neither float32, half nor bfloat16"),
+            (on_another_device, "its table is on another device than the ids"),
+            (of_a_computed_default, "the id that empty rows get is computed by the graph"),
+            (
+                lambda ids, table: v1.nn.embedding_lookup_sparse(table, ids, None, combiner="sum"),
+                "rows may be without ids, since no safe lookup fills them",
+            ),
+        ],
+    )
+    def test_says_why_a_lookup_stays(self, build: Any, reason: str) -> None:
+        assert reason in refused(build)
+
+    def test_several_gradients_of_one_lookup_are_made_apart(self) -> None:
+        with tf.Graph().as_default() as graph:
+            (table,) = made_tables("resource", (4,), tf.float32, 1)
+            found = v1.nn.safe_embedding_lookup_sparse(
+                table, fed(tf.sparse.from_dense([[1, 2], [0, 3]])), combiner="sum"
+            )
+            gradients = [
+                tf.convert_to_tensor(tf.gradients(scale * tf.sin(found), table)[0])
+                for scale in (1.0, 2.0)
+            ]
+            tf.group(v1.global_variables_initializer(), name="begin")
+        plan = wb.plan_fusion(graph)
+        assert [each.gradients for each in plan.lookups] == [2]
+        begin = graph.get_operation_by_name("begin")
+        found, _ = trained(graph, gradients, begin, wb.apply(plan), steps=1)
+        expected, _ = trained(graph, gradients, begin, None, steps=1)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+    def test_what_is_no_graph(self) -> None:
+        with pytest.raises(PlanError, match="7 of type int is no graph; expected a tf.Graph"):
+            wb.plan_fusion(7)
+
+    def test_a_graph_without_lookups_has_an_empty_plan(self) -> None:
+        plan = wb.plan_fusion(tf.Graph())
+        assert plan.describe() == "the graph has no stock lookup of sparse ids"
+        assert not wb.apply(plan).graph_options.rewrite_options.custom_optimizers
+
+    def test_a_plan_for_another_graph_is_refused_when_it_is_applied(self) -> None:
+        graph, _, _ = two_tables("resource", "adagrad")
+        plan = wb.plan_fusion(graph)
+        with pytest.raises(PlanError, match="the graph has no node .* which the plan replaces"):
+            wb.apply(plan, graph=tf.Graph())
+
+    def test_one_over_stages_is_refused(self) -> None:
+        graph, _, train_op = fed_by_data()
+        config, plan = wb.prepare_config(graph, targets=[train_op])
+        assert plan.stages
+        with pytest.raises(PlanError, match="apply the FusionPlan first, then a StagePlan"):
+            wb.apply(wb.plan_fusion(graph), config)

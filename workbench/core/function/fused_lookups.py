@@ -1,0 +1,93 @@
+"""Concrete function of a step → one whose stock lookups grouped ops do, at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
+
+from workbench.core.graph.graph_view import node_name
+from workbench.core.lookup_fusion.plan import FusionPlan, fused_definition, plan_fusion
+from workbench.core.tf_graph.concrete_function import arguments_of, is_compiled
+from workbench.errors import UnsupportedError
+
+
+def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
+    """A function that does what another one does, with its stock lookups fused.
+
+    Args:
+      function: a `tf.types.experimental.ConcreteFunction`; it is not changed, and what it captures
+        is captured by the new one.
+      plan: as made by `plan_fusion`, for this function; None makes it.
+
+    Returns:
+      A concrete function of the flat tensors of the other one's arguments, which returns what that
+      one does; the function itself where nothing is to be fused.
+
+    Raises:
+      UnsupportedError: XLA compiles the function as one piece, or it captures anew at each call.
+      PlanError: the plan was made for another function.
+    """
+    plan = plan_fusion(function) if plan is None else plan
+    if not plan.lookups:
+        return function
+    _require_supported(function)
+    definition = fused_definition(function.graph.as_graph_def(), plan)
+    runs = {tensor.op.name for tensor in function.outputs}
+    runs |= {op.name for op in function.graph.control_outputs} - set(plan.bypassed)
+    part = _needed(definition, runs, {tensor.op.name for tensor in function.inputs})
+    arguments = [tensor.name for tensor in arguments_of(function)]
+    wanted = [tensor.name for tensor in function.outputs]
+
+    def step(*batch: tf.Tensor) -> Any:
+        graph = tf.compat.v1.get_default_graph()
+        for nested in function.graph._functions.values():
+            graph._add_function_recursive(nested)
+        given = dict(zip(arguments, batch, strict=True))
+        given |= {own.name: graph.capture(outer) for outer, own in function.graph.captures}
+        computed = [name for name in dict.fromkeys(wanted) if name not in given]
+        built = tf.graph_util.import_graph_def(
+            part, input_map=given, return_elements=computed, name=""
+        )
+        given |= dict(zip(computed, built, strict=True))
+        return function.function_type.pack_output([given[name] for name in wanted])
+
+    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in arguments_of(function)]
+    fused = tf.function(step, autograph=False).get_concrete_function(*specs)
+    # A variable is gone with the last function that holds it.
+    fused.fused_from = function
+    return fused
+
+
+def _require_supported(function: Any) -> None:
+    if is_compiled(function):
+        raise UnsupportedError(
+            f"XLA compiles {function.graph.name!r} as one piece (jit_compile=True), and has no "
+            "fused lookups; compile it without"
+        )
+    if function.graph.deferred_external_captures:
+        raise UnsupportedError(
+            f"{function.graph.name!r} captures values that are looked up at each call, as under a "
+            "distribution strategy; expected a step that runs on one device"
+        )
+
+
+def _needed(definition: graph_pb2.GraphDef, runs: set[str], inputs: set[str]) -> graph_pb2.GraphDef:
+    """The nodes that run and what they depend on, without the inputs."""
+    nodes = {node.name: node for node in definition.node}
+    kept: set[str] = set()
+    waiting = list(runs)
+    while waiting:
+        name = waiting.pop()
+        if name not in kept and name not in inputs:
+            kept.add(name)
+            waiting += map(node_name, nodes[name].input)
+    part = graph_pb2.GraphDef(versions=definition.versions)
+    for node in definition.node:
+        if node.name in kept:
+            copy = part.node.add()
+            copy.CopyFrom(node)
+            # Colocation is a hint in a function, and its inputs are no longer there.
+            copy.attr.pop("_class", None)
+    return part

@@ -1,0 +1,146 @@
+"""Definition: the nodes of a GraphDef, found by what they read and by what reads them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from workbench.core.graph.graph_view import Shape, node_name
+
+# What follows these may not run in a step, or run more than once; after the others it runs once.
+_ENTERS = frozenset({"Enter", "RefEnter"})
+_MAY_NOT_RUN = frozenset({*_ENTERS, "Switch", "RefSwitch", "_SwitchN"})
+_RUNS_ONCE = frozenset({"Exit", "RefExit", "Merge", "RefMerge"})
+_LOOPS_BACK = frozenset({"NextIteration", "RefNextIteration"})
+
+
+def tensor_name(text: str) -> str:
+    """A node's input as "node:output"."""
+    return text if ":" in text else f"{text}:0"
+
+
+# Where several gradients of an op wait for one another, which changes none of them.
+_GATE = re.compile(r"/tuple/control_dependency(_\d+)?$")
+
+
+class Definition:
+    """The nodes of a GraphDef that was made with shapes, and how they hang together."""
+
+    def __init__(self, nodes: Iterable[Any]) -> None:
+        self.nodes = {node.name: node for node in nodes}
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def inputs(self, node: Any) -> list[str]:
+        """The tensors that a node reads, as "node:output"."""
+        return [tensor_name(text) for text in node.input if not text.startswith("^")]
+
+    def source(self, tensor: str) -> Any:
+        """The node whose output a tensor is."""
+        return self.nodes[node_name(tensor)]
+
+    def same(self, tensor: str) -> str:
+        """What Identities only hand on."""
+        while _hands_on(self.source(tensor)):
+            (tensor,) = self.inputs(self.source(tensor))
+        return tensor
+
+    def made_by(self, tensor: str, *ops: str, output: int = 0) -> Any | None:
+        """The node behind Identities that makes a tensor, where it is of one of these ops."""
+        found = self.same(tensor)
+        node = self.source(found)
+        return node if node.op in ops and found.endswith(f":{output}") else None
+
+    def value(self, tensor: str) -> np.ndarray | None:
+        """The value of a constant; None of anything else."""
+        node = self.made_by(tensor, "Const")
+        return None if node is None else tf.make_ndarray(node.attr["value"].tensor)
+
+    def is_value(self, tensor: str, expected: Any) -> bool:
+        """Whether a tensor is a constant of that value."""
+        found = self.value(tensor)
+        return found is not None and np.array_equal(found, np.asarray(expected, found.dtype))
+
+    def is_zeros(self, tensor: str) -> bool:
+        """Whether all values of a tensor are known to be 0."""
+        if self.made_by(tensor, "ZerosLike") is not None:
+            return True
+        fill = self.made_by(tensor, "Fill")
+        found = self.value(tensor if fill is None else self.inputs(fill)[1])
+        return found is not None and not found.any()
+
+    def shape(self, tensor: str) -> Shape:
+        """Static shape of a tensor, -1 for a size that is not known; None where the rank is not."""
+        node, output = self.source(tensor), int(tensor.rpartition(":")[2])
+        shapes = node.attr["_output_shapes"].list.shape
+        if output >= len(shapes) or shapes[output].unknown_rank:
+            return None
+        return tuple(each.size for each in shapes[output].dim)
+
+    def readers(self, tensor: str, *ops: str) -> list[Any]:
+        """The nodes that read a tensor, through Identities too; with `ops` those of these types."""
+        found, waiting = [], [tensor]
+        while waiting:
+            for node in self._readers.get(waiting.pop(), ()):
+                found.append(node)
+                if _hands_on(node):
+                    waiting.append(f"{node.name}:0")
+        return [node for node in found if not ops or node.op in ops]
+
+    @functools.cached_property
+    def _readers(self) -> dict[str, list[Any]]:
+        readers: dict[str, list[Any]] = {}
+        for node in self.nodes.values():
+            for tensor in dict.fromkeys(self.inputs(node)):
+                readers.setdefault(tensor, []).append(node)
+        return readers
+
+    @functools.cached_property
+    def ordered(self) -> Sequence[Any]:
+        """The nodes so that each comes after those that it depends on, but for loops' way back."""
+        before = {
+            name: {
+                node_name(text)
+                for text in node.input
+                if self.nodes[node_name(text)].op not in _LOOPS_BACK
+            }
+            for name, node in self.nodes.items()
+        }
+        behind: dict[str, list[str]] = {}
+        for name, sources in before.items():
+            for source in sources:
+                behind.setdefault(source, []).append(name)
+        left = {name: len(sources) for name, sources in before.items()}
+        order = [name for name, count in left.items() if not count]
+        for name in order:
+            for reader in behind.get(name, ()):
+                left[reader] -= 1
+                if not left[reader]:
+                    order.append(reader)
+        return [self.nodes[name] for name in order]
+
+    @functools.cached_property
+    def conditional(self) -> frozenset[str]:
+        """Nodes of branches and loops, which may not run in a step, or run more than once."""
+        found: set[str] = set()
+        for node in self.ordered:
+            sources = [node_name(text) for text in node.input]
+            loops = any(self.nodes[source].op in _ENTERS for source in sources)
+            if node.op in _RUNS_ONCE and not loops:
+                continue
+            inside = any(source in found for source in sources)
+            if inside or node.op in _MAY_NOT_RUN:
+                found.add(node.name)
+        return frozenset(found)
+
+
+def _hands_on(node: Any) -> bool:
+    """Whether a node is an Identity in which nothing is waited for that matters."""
+    waits = len(node.input) > 1 and not _GATE.search(node.name)
+    return bool(node.op == "Identity" and not waits)
