@@ -28,7 +28,9 @@ from typing import Any
 
 from tests.bench.model_jobs import (
     COMPUTE,
+    FUSIONS,
     MODELS,
+    QUICK_FUSIONS,
     QUICK_MODELS,
     Job,
     Outcome,
@@ -79,7 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     effort = QUICK if chosen.quick else FULL
     minutes = chosen.minutes or (QUICK_MINUTES if chosen.quick else FULL_MINUTES)
-    jobs = planned_jobs(chosen.model or (QUICK_MODELS if chosen.quick else MODELS))
+    jobs = planned_jobs(
+        chosen.model or (QUICK_MODELS if chosen.quick else MODELS),
+        QUICK_FUSIONS if chosen.quick else FUSIONS,
+    )
     run = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     load = os.getloadavg()[0]
 

@@ -32,6 +32,7 @@ EXECUTORS = (INLINE_EXECUTOR, COST_MODEL_EXECUTOR)
 STAGED_MODELS = ("dlrm", "deepfm", "din", "dssm", "dien")
 MODELS = ("dlrm", "deepfm", "wdl", "din", "dssm", "dien")
 QUICK_MODELS = ("dlrm", "din")
+QUICK_FUSIONS = (FUSED_V1, FUSED_V2, AUTO_FUSED)
 # A step on 2 cores, about; only how the time is divided hangs on it.
 STEP_S = {"dlrm": 0.03, "deepfm": 0.03, "wdl": 0.07, "din": 0.05, "dssm": 0.09, "dien": 0.08}
 # For each variant: starting its process and building its graph, and steps before and after blocks.
@@ -111,12 +112,12 @@ class Measure(Protocol):
     def __call__(self, job: Job, *, budget_s: float, limit_s: float, latency_ms: float) -> Any: ...
 
 
-def planned_jobs(models: Sequence[str]) -> list[Job]:
+def planned_jobs(models: Sequence[str], fusions: Sequence[str] = FUSIONS) -> list[Job]:
     """Each model once with all toggles, and the staged ones again with a latency."""
     made = []
     for model in models:
         stages = STAGES if model in STAGED_MODELS else ()
-        all_toggles = (*stages, *FUSIONS, *EXECUTORS)
+        all_toggles = (*stages, *fusions, *EXECUTORS)
         made.append(Job(model=model, input_kind=COMPUTE, toggles=all_toggles))
         if stages:
             made.append(Job(model=model, input_kind=LATENCY, toggles=STAGES))

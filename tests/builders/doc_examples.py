@@ -185,6 +185,16 @@ ids = tf.sparse.from_dense(tf.constant([[1, 2], [3, 0]], tf.int64))
 table = v1.get_variable("table", [9, 4])
 """
 )
+_LOOKUP_FUNCTION = """
+import tensorflow as tf
+import workbench as wb
+ids = tf.sparse.from_dense(tf.constant([[1, 2], [3, 0]], tf.int64))
+table = tf.Variable(tf.ones([9, 4]))
+
+@tf.function
+def train_step(ids):
+    return tf.reduce_sum(tf.nn.safe_embedding_lookup_sparse(table, ids))
+"""
 _LEARNED = (
     _MODEL_GRAPH
     + """
@@ -292,6 +302,7 @@ CONTEXTS = {
     "own function": _MY_MODEL + _COMPARE,
     "function": _FUNCTION,
     "sparse ids": _IDS,
+    "lookup function": _LOOKUP_FUNCTION,
     "learned": _LEARNED,
     "path": _PATH,
     "predicted": _PREDICTED,
@@ -307,7 +318,7 @@ CONTEXTS = {
     "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
     "none": "",
 }
-_EAGER = ("own function", "function")
+_EAGER = ("own function", "function", "lookup function")
 
 
 @dataclasses.dataclass(frozen=True)

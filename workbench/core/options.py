@@ -196,8 +196,8 @@ class CostModelOptions:
     Attributes:
       start_step: step at which it begins to measure nodes.
       stop_step: first step that is not measured; its costs are known from there on. In the next
-        `TRIAL_STEPS` steps the order by costs and that of stock TensorFlow take turns; the faster
-        one is kept, as `learned_costs` tells.
+        `TRIAL_STEPS` steps the order by costs and that of stock TensorFlow take turns; the first
+        is kept where it is clearly faster, as `learned_costs` tells.
       batch_ns: how much work, in ns, a thread takes on with cheap nodes at a time.
       batch_ops: most cheap nodes that one task holds.
 

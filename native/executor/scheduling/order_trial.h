@@ -14,7 +14,8 @@
 namespace workbench {
 
 // Whether scheduling by learned costs is worth its overhead: a step that leaves no core idle gains
-// nothing. The first steps alternate between both orders; then the faster order stays.
+// nothing. The first steps alternate between both orders; then that of stock TensorFlow stays unless
+// the other one was clearly faster.
 //
 // All methods are safe for any thread.
 class OrderTrial {
@@ -29,8 +30,8 @@ class OrderTrial {
 
   static constexpr uint32_t kSettling = 4;  // First steps of a session are like no others.
   static constexpr size_t kSteps = 20;      // Of each order.
-  // kAsReady wins only if its time is below this share of the other's; less is noise.
-  static constexpr double kWorthChange = 0.99;
+  // kByCost wins only if its time is below this share of the other's; less is noise.
+  static constexpr double kWorthIt = 0.99;
 
   // How the step that begins now runs.
   Step Next() {
@@ -54,8 +55,8 @@ class OrderTrial {
     }
     const double by_cost = Median(&ticks_[int(Order::kByCost)]);
     const double as_ready = Median(&ticks_[int(Order::kAsReady)]);
-    const bool change = as_ready < kWorthChange * by_cost;
-    verdict_.store(change ? Verdict::kAsReady : Verdict::kByCost, std::memory_order_relaxed);
+    const bool worth_it = by_cost < kWorthIt * as_ready;
+    verdict_.store(worth_it ? Verdict::kByCost : Verdict::kAsReady, std::memory_order_relaxed);
   }
 
   Verdict verdict() const { return verdict_.load(std::memory_order_relaxed); }

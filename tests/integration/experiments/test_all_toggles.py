@@ -7,6 +7,7 @@ import sys
 import cloudpickle
 
 from workbench.experiments.comparison import process_groups
+from workbench.experiments.comparison.applicable_toggles import NO_STOCK_LOOKUP
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.program.program import Built, Program
 
@@ -53,6 +54,7 @@ def test_all_measures_what_a_program_has():
         "fused_v1 was left out: the program builds no embedding lookup through Workbench.",
         "fused_v2 was left out: the program builds no embedding lookup through Workbench.",
         "grouped was left out: the program builds no embedding lookup through Workbench.",
+        f"auto_fused was left out: {NO_STOCK_LOOKUP}.",
     )
     assert "Trying which optimizations plain has a use for" in said
     assert "Starting 5 child processes" in said

@@ -52,7 +52,7 @@ def held(monkeypatch):
 def test_every_toggle_and_combination_is_predicted_from_one_trace(trace):
     said = []
     found = wb.predict(trace, PROGRAM, progress=said.append)
-    assert len(found.found) == 36 and found.withheld == ()
+    assert len(found.found) == 45 and found.withheld == ()
     labels = {each.label for each in found.found}
     assert {
         "off",

@@ -16,6 +16,7 @@ v1 = tf.compat.v1
 ROWS = 12
 OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "adagrad": lambda: v1.train.AdagradOptimizer(0.1),
+    "adam": lambda: v1.train.AdamOptimizer(0.01),
     "descent": lambda: v1.train.GradientDescentOptimizer(0.1),
 }
 
@@ -53,7 +54,7 @@ def training_step(optimizer: str, variables: list[tf.Variable]) -> Any:
 
 
 class TestFunctions:
-    @pytest.mark.parametrize("optimizer", ["adagrad", "descent", "keras"])
+    @pytest.mark.parametrize("optimizer", ["adagrad", "adam", "descent", "keras"])
     def test_train_as_stock_ones_do(self, optimizer: str) -> None:
         random = np.random.default_rng(1)
         batches = [

@@ -31,12 +31,16 @@ class LookupGradient:
       rows: the node that says which rows of the table they are of, in output 1 where it is the
         same one.
       given: the tensor of the gradient of the embeddings.
+      summed, unique: nodes that alone read both, and sum the gradients of a row; "" where none do.
+        Of a grouped op each row has one gradient.
       update: the op that applies it to the table, where a grouped op can do that too.
     """
 
     values: str
     rows: str
     given: str
+    summed: str = ""
+    unique: str = ""
     update: TableUpdate | None = None
 
 
@@ -98,8 +102,18 @@ def _gradient(
     made = _made(graph, lookup, node)
     if given is None or made is None:
         return None
+    values, rows = made
+    sums = _sums(graph, values, rows)
+    if sums is None:
+        return LookupGradient(values=values, rows=rows, given=given)
+    summed, unique = sums
     return LookupGradient(
-        values=made[0], rows=made[1], given=given, update=_update(graph, lookup, *made)
+        values=values,
+        rows=rows,
+        given=given,
+        summed=summed.name,
+        unique=unique.name,
+        update=_update(graph, lookup, summed, unique),
     )
 
 
@@ -141,14 +155,21 @@ def _before_reshape(graph: Definition, lookup: StockLookup, given: str) -> str |
     return gradient if known is not None and tuple(known) == graph.shape(reshaped) else None
 
 
-def _update(graph: Definition, lookup: StockLookup, values: str, rows: str) -> TableUpdate | None:
-    """The update that alone reads a gradient; None where another op does, or one not known."""
+def _sums(graph: Definition, values: str, rows: str) -> tuple[Any, Any] | None:
+    """The nodes that alone read a gradient and its rows, to sum what each row has."""
     summed = _only(graph, f"{values}:0", "UnsortedSegmentSum")
     unique = _only(graph, f"{rows}:{int(rows == values)}", "Unique")
-    if summed is None or unique is None:
+    if summed is None or unique is None or {summed.name, unique.name} & graph.conditional:
         return None
-    if graph.same(graph.inputs(summed)[1]) != f"{unique.name}:1":
+    if _only(graph, f"{unique.name}:1", "UnsortedSegmentSum") is not summed:
         return None
+    return summed, unique
+
+
+def _update(
+    graph: Definition, lookup: StockLookup, summed: Any, unique: Any
+) -> TableUpdate | None:
+    """The update that alone reads a gradient; None where another op does, or one not known."""
     apply = _only(graph, f"{summed.name}:0", *_ADAGRAD)
     if apply is None or apply.name in graph.conditional:
         return None

@@ -208,6 +208,10 @@ class _Planned:
                 else:
                     self._stand_in(gradient.values, [values], [lookup.dtype])
                     self._stand_in(gradient.rows, [rows], [lookup.id_dtype])
+                if gradient.summed:
+                    # First what reads both outputs of the other one.
+                    self._stand_in(gradient.summed, [values], [lookup.dtype])
+                    self._stand_in(gradient.unique, [rows], [lookup.id_dtype])
 
     def _add_updates(
         self, triples: Sequence[tuple[StockLookup, LookupGradient, TableUpdate]]
