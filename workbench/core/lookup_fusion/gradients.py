@@ -166,9 +166,7 @@ def _sums(graph: Definition, values: str, rows: str) -> tuple[Any, Any] | None:
     return summed, unique
 
 
-def _update(
-    graph: Definition, lookup: StockLookup, summed: Any, unique: Any
-) -> TableUpdate | None:
+def _update(graph: Definition, lookup: StockLookup, summed: Any, unique: Any) -> TableUpdate | None:
     """The update that alone reads a gradient; None where another op does, or one not known."""
     apply = _only(graph, f"{summed.name}:0", *_ADAGRAD)
     if apply is None or apply.name in graph.conditional:
