@@ -53,8 +53,8 @@ class LearnedCosts(Displayed):
         from it to an end), slack_ns (how much longer it could take before the longest path does),
         batch (which dispatched task, from 0, it ran in in the last step scheduled by costs; -1 is
         unknown), order (by which its executor runs nodes once it has learned: "by cost"; "as
-        ready", as stock TensorFlow, where that was about as fast; "trying" while both take turns; ""
-        before).
+        ready", as stock TensorFlow, where that was about as fast; "trying" while both take turns;
+        "" before).
 
     Raises:
       DataError: a column is missing, or holds what it cannot hold.
