@@ -151,8 +151,15 @@ bench-boundary: $(NATIVE) ## How fast the prediction of a moved boundary follows
 bench-plan: $(NATIVE) ## What the graph pass costs that applies a plan to 10,000 nodes
 	@$(BIN)/python -m tests.bench.bench_plan_pass
 
-bench-embedding: $(NATIVE) ## Fused lookups beside stock TensorFlow, forward and with training
-	@$(BIN)/python -m tests.bench.bench_embedding
+# torch does not load beside TensorFlow everywhere, and neither is needed for anything else.
+PEERS := build/peers
+$(PEERS)/.installed:
+	@echo "Installing torch and FBGEMM into $(PEERS) (once; they are large)"
+	@$(PYTHON) -m venv $(PEERS) && $(PEERS)/bin/pip install --quiet numpy torch==2.13.0 fbgemm-gpu-cpu==1.8.0 && touch $@ \
+		|| echo "they cannot be installed: the bench goes without them"
+
+bench-embedding: $(NATIVE) $(PEERS)/.installed ## Fused lookups beside stock TensorFlow, torch and FBGEMM, forward and with training
+	@$(BIN)/python -m tests.bench.bench_embedding $(if $(wildcard $(PEERS)/.installed),--peers $(PEERS)/bin/python) $(ARGS)
 
 bench-predict: $(NATIVE) ## Predictions of all toggles beside what is measured: errors, signs, the best
 	@$(BIN)/python -m tests.bench.bench_predict

@@ -1,12 +1,15 @@
 """Fused embedding lookups beside stock TensorFlow, in one run.
 
 26 features, batch 2048, combiner mean, float32. m1: one id a row. m10: 10 % of rows are empty, else
-1 + Poisson(10.1) ids, 1 % of ids are -1. Ids are uniform over the table. Batches lie in memory and
-rotate over at least 120 MB of rows, so that no row is in a cache from the batch before. Each cell
-has a process of its own, where stock's safe_embedding_lookup_sparse, V1 and V2 take turns on the
-same tables. The limit is a plain loop with two stages of prefetch, in huge pages, compiled for the
-processor at hand (native/bench/lookup_limit.cc). Stock lookups train by stock's optimizers, fused
-ones by Workbench's.
+1 + Poisson(10.1) ids, 1 % of ids are -1. Ids are uniform over the table; z1 and z10 are the same by
+Zipf's law. Batches lie in memory and rotate over at least 120 MB of rows, so that no row is in a
+cache from the batch before. Each cell has a process of its own, where stock's
+safe_embedding_lookup_sparse, V1, V2 and the grouped lookup take turns on the same tables, with the
+stock graph whose lookups are fused when it is finished ("auto"), in a session of its own. The limit
+is a plain loop with two stages of prefetch, in huge pages, compiled for the processor at hand
+(native/bench/lookup_limit.cc). Stock and auto train by stock's optimizers, fused ones by
+Workbench's. With --peers PYTHON, torch's EmbeddingBag and FBGEMM take turns too, on the same ids in
+a process of that Python; `make bench-embedding` makes one where they can be installed.
 
 Prints for each cell the time of a step, ratios to stock with 95 % intervals, and executed nodes per
 feature (of lookup and gradient; the optimizer's own come on top); then whether the goals are
@@ -18,25 +21,27 @@ reached: 3 times fewer nodes, faster in every cell, twice as fast with one id a 
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import contextlib
+import functools
 import json
 import os
 import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from tests.bench.embedding_batches import BATCH, FEATURES, Cell, batch
 from tests.bench.lookup_limit import limit
 from workbench.experiments.measurement.statistics import ratio_interval
 
-FEATURES = 26
-BATCH = 2048
-STOCK, FUSED = "stock", ("v1", "v2", "grouped")
+STOCK, FUSED, AUTO = "stock", ("v1", "v2", "grouped"), "auto"
+OURS = (*FUSED, AUTO)
 LIMIT = "limit"
+PEERS = ("torch", "FBGEMM")
 WAYS = ("forward", "SGD", "Adagrad")
 CELLS = tuple(
     f"{rows}x{dim}x{kind}"
@@ -46,9 +51,6 @@ CELLS = tuple(
 )
 QUICK = ("1e5x16xm1", "1e5x16xm10", "1e5x64xm1", "1e5x64xm10")
 GOAL_NODES, GOAL_ANY, GOAL_ONE_ID = 3.0, 1.0, 2.0
-ROTATED_BYTES = 120e6
-TABLE_BYTES = 1.75e9
-MOST_IDS = 60_000_000
 # glibc gives freed memory back and takes it again at every step, until a program has once freed
 # something large; then faults of pages, not lookups, are measured.
 KEPT_MEMORY = {
@@ -56,25 +58,6 @@ KEPT_MEMORY = {
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
     "MALLOC_TOP_PAD_": str(1 << 26),
 }
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One size of table and kind of batch."""
-
-    rows: int
-    dim: int
-    kind: str
-
-    @classmethod
-    def named(cls, name: str) -> Cell:
-        rows, dim, kind = name.split("x")
-        return cls(rows=int(float(rows)), dim=int(dim), kind=kind)
-
-    @property
-    def tables(self) -> int:
-        """Different tables that fit into memory; features beyond share them."""
-        return max(1, min(FEATURES, int(TABLE_BYTES / (4 * self.rows * self.dim))))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -87,6 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--variables", choices=("ref", "resource"), default="ref")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--peers", help="a Python that has torch and fbgemm_gpu")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.child:
@@ -96,8 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     reached = True
     for way in chosen.way or WAYS:
         print(f"\n{way}, {chosen.variables} variables, {chosen.threads} threads")
-        heads = "".join(f" {name:>22}" for name in FUSED)
-        print(f"  {'cell':<14} {'stock ms':>9}{heads}   grouped to limit   nodes per feature")
+        heads = "".join(f" {name:>22}" for name in OURS)
+        peers = "   grouped beside peers" if chosen.peers else ""
+        print(f"  {'cell':<14} {'stock ms':>9}{heads}   grouped to limit   nodes{peers}")
         for cell in cells:
             if way != "forward" and cell.startswith("1e6") and not cell.startswith("1e6x16"):
                 continue
@@ -111,6 +96,7 @@ def in_child(cell: str, way: str, chosen: argparse.Namespace) -> dict[str, Any]:
     command = [sys.executable, "-m", "tests.bench.bench_embedding", "--child", cell, "--way", way]
     command += ["--seconds", str(chosen.seconds), "--variables", chosen.variables]
     command += ["--threads", str(chosen.threads)]
+    command += ["--peers", chosen.peers] if chosen.peers else []
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **KEPT_MEMORY}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
@@ -121,10 +107,10 @@ def in_child(cell: str, way: str, chosen: argparse.Namespace) -> dict[str, Any]:
 
 def show(cell: str, found: dict[str, Any]) -> bool:
     """Prints the row of a cell; whether it reaches the goals."""
-    goal = GOAL_ONE_ID if cell.endswith("m1") else GOAL_ANY
+    goal = GOAL_ONE_ID if Cell.named(cell).one_id else GOAL_ANY
     stock = found["seconds"][STOCK]
     line, reached = f"  {cell:<14} {1000 * float(np.median(stock)):9.2f}", True
-    for name in FUSED:
+    for name in OURS:
         # Rates, so that above 1 is faster than stock.
         rates = [1 / s for s in found["seconds"][name]]
         ratio = ratio_interval(rates, [1 / s for s in stock], 0)
@@ -135,12 +121,26 @@ def show(cell: str, found: dict[str, Any]) -> bool:
     line += f" {_to_limit(found['seconds']):>18}"
     nodes = found["nodes"]
     line += f"   {nodes[STOCK]:.1f}"
-    for name in FUSED:
+    for name in OURS:
         fewer = nodes[STOCK] / nodes[name]
         line += f", {nodes[name]:.1f} ({fewer:.1f}× fewer{'' if fewer >= GOAL_NODES else '!'})"
         reached &= fewer >= GOAL_NODES
+    for name in PEERS:
+        if name in found["seconds"]:
+            ratio, ahead = _beside(found["seconds"], name)
+            line += f"   {name} {ratio}{'' if ahead else '!'}"
+            reached &= ahead
     print(line, flush=True)
+    for name, problem in found["problems"].items():
+        print(f"    {name} was left out: {problem}")
     return reached
+
+
+def _beside(seconds: dict[str, list[float]], peer: str) -> tuple[str, bool]:
+    """How many times as fast as a peer the grouped lookup is, and whether it is ahead."""
+    rates = [[1 / s for s in seconds[name]] for name in ("grouped", peer)]
+    ratio = ratio_interval(*rates, 0)
+    return f"{ratio.value:.2f}× ({ratio.low:.2f}–{ratio.high:.2f})", ratio.value > 1
 
 
 def _to_limit(seconds: dict[str, list[float]]) -> str:
@@ -158,61 +158,126 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
     tf.compat.v1.disable_v2_behavior()
     v1 = tf.compat.v1
     (way,) = chosen.way
-    features, count = _features(tf, cell)
+    features = _features(tf, cell)
     tables = _tables(tf, cell, resource=chosen.variables == "resource")
     steps = {name: _step(tf, name, features, tables, way, cell) for name in (STOCK, *FUSED)}
     config = v1.ConfigProto(
         intra_op_parallelism_threads=chosen.threads, inter_op_parallelism_threads=chosen.threads
     )
-    with v1.Session(config=config) as session:
+    with contextlib.ExitStack() as stack:
+        session = stack.enter_context(v1.Session(config=config))
         session.run(v1.global_variables_initializer())
         session.run(v1.get_collection("batches"))
-        runs = {name: session.make_callable(op) for name, op in steps.items()}
-        for _ in range(count):
-            runs[STOCK]()
+        callables = {name: session.make_callable(op) for name, op in steps.items()}
+        callables[AUTO] = stack.enter_context(_auto(tf, steps[STOCK], config))
+        for _ in range(cell.batches()):
+            callables[STOCK]()
         nodes = {name: _nodes(tf, session, op) for name, op in steps.items()}
+        with _auto(tf, steps[STOCK], config, counted=True) as count:
+            nodes[AUTO] = count()
         if way == "forward":
-            batches = [_batch(np.random.default_rng(seed), cell) for seed in range(count)]
-            runs[LIMIT] = limit(
+            batches = [batch(seed, cell) for seed in range(cell.batches())]
+            callables[LIMIT] = limit(
                 batches, cell.tables, cell.rows, cell.dim, BATCH, threads=chosen.threads
             )
+        blocks = {name: _block(run) for name, run in callables.items()}
+        problems: dict[str, str] = {}
+        if chosen.peers:
+            served = _Peers(chosen.peers, chosen.child, way, chosen.threads)
+            stack.callback(served.end)
+            blocks |= served.blocks
+            problems = served.problems
         return {
             "nodes": {name: found / FEATURES for name, found in nodes.items()},
-            "seconds": _timed(runs, chosen.seconds),
+            "seconds": _timed(blocks, chosen.seconds),
+            "problems": problems,
         }
 
 
-def _timed(runs: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[float]]:
+@contextlib.contextmanager
+def _auto(tf: Any, stock: Any, config: Any, *, counted: bool = False) -> Iterator[Any]:
+    """A run of stock's step in a session that fuses its lookups; or what counts its nodes."""
+    import workbench as wb
+
+    v1 = tf.compat.v1
+    fused = v1.ConfigProto()
+    fused.CopyFrom(config)
+    wb.apply(wb.plan_fusion(v1.get_default_graph()), fused)
+    with v1.Session(config=fused) as session:
+        session.run(v1.global_variables_initializer())
+        session.run(v1.get_collection("batches"))
+        if counted:
+            yield lambda: _nodes(tf, session, stock)
+        else:
+            yield session.make_callable(stock)
+
+
+class _Peers:
+    """A process of another Python, in which peers run the same cell."""
+
+    def __init__(self, python: str, cell: str, way: str, threads: int) -> None:
+        command = [python, "-m", "tests.bench.embedding_peers", cell, way, str(threads)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        found = json.loads(self._read())
+        self.problems: dict[str, str] = found["problems"]
+        self.blocks = {name: functools.partial(self._run, name) for name in found["peers"]}
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"the process of the peers ended: {self._process.wait()}")
+        return line
+
+    def _run(self, name: str, steps: int) -> float:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{name} {steps}\n")
+        self._process.stdin.flush()
+        return float(self._read())
+
+    def end(self) -> None:
+        """Ends the process."""
+        with contextlib.suppress(BrokenPipeError):
+            self._process.communicate("-\n", timeout=30)
+
+
+def _block(run: Callable[[], Any]) -> Callable[[int], float]:
+    """What runs so many steps and returns the seconds that they took."""
+
+    def timed(steps: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(steps):
+            run()
+        return time.perf_counter() - begin
+
+    return timed
+
+
+def _timed(blocks: dict[str, Callable[[int], float]], seconds: float) -> dict[str, list[float]]:
     """Means of short blocks of each, in turns and changing order."""
     shuffled = random.Random(0)
-    pilot = {}
-    for name, run in runs.items():
-        run()
-        begin = time.perf_counter()
-        run()
-        pilot[name] = time.perf_counter() - begin
-    steps = {name: max(1, round(0.05 / taken)) for name, taken in pilot.items()}
-    found: dict[str, list[float]] = {name: [] for name in runs}
+    steps = {}
+    for name, block in blocks.items():
+        block(1)
+        steps[name] = max(1, round(0.05 / block(1)))
+    found: dict[str, list[float]] = {name: [] for name in blocks}
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(found[STOCK]) < 8:
-        order = list(runs)
+        order = list(blocks)
         shuffled.shuffle(order)
         for name in order:
-            begin = time.perf_counter()
-            for _ in range(steps[name]):
-                runs[name]()
-            found[name].append((time.perf_counter() - begin) / steps[name])
+            found[name].append(blocks[name](steps[name]) / steps[name])
     return found
 
 
-def _features(tf: Any, cell: Cell) -> tuple[list[Any], int]:
-    """SparseTensors of the next batch, and how many batches there are before they repeat."""
-    ids = sum(len(values) for values, _ in _batch(np.random.default_rng(0), cell))
-    count = int(np.clip(ROTATED_BYTES / (ids * cell.dim * 4), 2, MOST_IDS / ids / 3)) + 1
+def _features(tf: Any, cell: Cell) -> list[Any]:
+    """SparseTensors of the next batch."""
 
     def batches() -> Any:
-        for seed in range(count):
-            yield tuple(_batch(np.random.default_rng(seed), cell))
+        for seed in range(cell.batches()):
+            yield tuple(batch(seed, cell))
 
     feature = (tf.TensorSpec([None], tf.int64), tf.TensorSpec([None, 2], tf.int64))
     spec = (feature,) * FEATURES
@@ -223,25 +288,7 @@ def _features(tf: Any, cell: Cell) -> tuple[list[Any], int]:
     iterator = tf.compat.v1.data.make_initializable_iterator(dataset.with_options(plain))
     tf.compat.v1.add_to_collection("batches", iterator.initializer)
     shape = tf.constant([BATCH, 64], tf.int64)
-    return [tf.SparseTensor(at, values, shape) for values, at in iterator.get_next()], count
-
-
-def _batch(random_: np.random.Generator, cell: Cell) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Values and indices of each feature."""
-    features = []
-    for _ in range(FEATURES):
-        if cell.kind == "m1":
-            lengths = np.ones(BATCH, np.int64)
-        else:
-            lengths = np.minimum(1 + random_.poisson(10.1, BATCH), 64)
-            lengths[random_.random(BATCH) < 0.1] = 0
-        values = random_.integers(0, cell.rows, lengths.sum(), dtype=np.int64)
-        if cell.kind == "m10":
-            values[random_.random(values.size) < 0.01] = -1
-        row = np.repeat(np.arange(BATCH), lengths)
-        column = np.arange(values.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        features.append((values, np.stack([row, column], 1)))
-    return features
+    return [tf.SparseTensor(at, values, shape) for values, at in iterator.get_next()]
 
 
 def _tables(tf: Any, cell: Cell, *, resource: bool) -> list[Any]:

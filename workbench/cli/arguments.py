@@ -149,8 +149,15 @@ def _model(text: str) -> str:
     return text
 
 
-def chosen_program(chosen: argparse.Namespace, home: Path) -> AnyProgram:
+def chosen_program(
+    chosen: argparse.Namespace, home: Path, shard: tuple[int, int] = (0, 1)
+) -> AnyProgram:
     """The program that the arguments name; a model's generated data is written to `home`.
+
+    Args:
+      chosen: the arguments.
+      home: a directory.
+      shard: of a model, which rows it reads, as of `CheckedTable`.
 
     Raises:
       OptionError: there is no such program, or an option that it has no use for.
@@ -159,7 +166,7 @@ def chosen_program(chosen: argparse.Namespace, home: Path) -> AnyProgram:
     """
     if chosen.model in MODELS:
         model = MODELS[chosen.model]()
-        program: AnyProgram = model.program(model_options(chosen, model, home))
+        program: AnyProgram = model.program(model_options(chosen, model, home, shard))
         return program
     from workbench.experiments.worker.found_program import found_program
 
@@ -183,10 +190,12 @@ def _require_fitting(chosen: argparse.Namespace) -> None:
             )
 
 
-def model_options(chosen: argparse.Namespace, model: Model, home: Path) -> ModelOptions:
+def model_options(
+    chosen: argparse.Namespace, model: Model, home: Path, shard: tuple[int, int] = (0, 1)
+) -> ModelOptions:
     from workbench.experiments.measurement.blocks import step_time_ms
 
-    data = _data(chosen, model, home)
+    data = dataclasses.replace(_data(chosen, model, home), shard=shard)
     options: ModelOptions = model.options(data=data, seed=chosen.seed)
     if chosen.batch_size is not None:
         options = dataclasses.replace(options, batch_size=chosen.batch_size)

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 
 import workbench
+from workbench.cli.cluster import add_cluster, add_cluster_demo
 from workbench.cli.compare import add_compare
 from workbench.cli.demo import add_demo
 from workbench.cli.find_best import add_find_best
@@ -43,6 +44,7 @@ _EXAMPLES = """examples:
   workbench report results
   workbench gate results --fail-if-slower 3%
   workbench rerun results/report.html
+  workbench cluster-demo dlrm --workers 2 --toggle smart_stage
 """
 
 
@@ -103,4 +105,6 @@ def _parser() -> argparse.ArgumentParser:
     add_gate(commands)
     add_rerun(commands)
     add_demo(commands)
+    add_cluster(commands)
+    add_cluster_demo(commands)
     return parser

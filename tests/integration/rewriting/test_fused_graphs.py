@@ -112,9 +112,10 @@ class TestSessions:
         for value, stock in zip(ours, variables, strict=True):
             np.testing.assert_allclose(value, stock, rtol=3e-5, atol=3e-5)
 
+    @pytest.mark.parametrize("optimizer", ["adagrad", "descent"])
     @pytest.mark.parametrize("kind", ["ref", "resource"])
-    def test_run_one_op_forward_and_one_back(self, kind: str) -> None:
-        graph, loss, train_op = two_tables(kind, "adagrad")
+    def test_run_one_op_forward_and_one_back(self, kind: str, optimizer: str) -> None:
+        graph, loss, train_op = two_tables(kind, optimizer)
         ops = ran(graph, [loss, train_op], wb.apply(wb.plan_fusion(graph)))
         assert sum(op.endswith("GroupedLookUp") for op in ops) == 1
         applies = [op for op in ops if op.endswith("GroupedApply")]
@@ -211,6 +212,58 @@ def two_tables(kind: str, optimizer: str) -> tuple[tf.Graph, tf.Tensor, tf.Opera
         train_op = OPTIMIZERS[optimizer]().minimize(loss)
         tf.group(v1.global_variables_initializer(), name="begin")
     return graph, loss, train_op
+
+
+class TestRuns:
+    def test_each_input_is_taken_by_its_own_steps_alone(self) -> None:
+        with tf.Graph().as_default() as graph:
+            (table,) = made_tables("resource", (4,), tf.float32, 1)
+            losses = []
+            for _ in range(2):
+                numbers = tf.data.Dataset.range(9).map(lambda i: tf.stack([i % ROWS, 3])).batch(2)
+                batch = v1.data.make_one_shot_iterator(numbers).get_next()
+                found = v1.nn.safe_embedding_lookup_sparse(
+                    table, tf.sparse.from_dense(batch), combiner="sum"
+                )
+                losses.append(tf.reduce_sum(found))
+            tf.group(v1.global_variables_initializer(), name="begin")
+        plan = wb.plan_fusion(graph)
+        assert len({each.op for each in plan.lookups}) == 2
+        with v1.Session(graph=graph, config=wb.apply(plan)) as session:
+            session.run(graph.get_operation_by_name("begin"))
+            for _ in range(4):
+                session.run(losses[0])
+            # The other one is at its first batch still.
+            assert [session.run(losses[1]) for _ in range(4)]
+
+    def test_each_train_op_updates_its_own_tables(self) -> None:
+        with tf.Graph().as_default() as graph:
+            tables = made_tables("resource", (4, 4), tf.float32, 1)
+            ids = fed(tf.sparse.from_dense([[1, 2], [0, 3]]))
+            found = [v1.nn.safe_embedding_lookup_sparse(each, ids) for each in tables]
+            loss = loss_of(found)
+            train = [OPTIMIZERS["adagrad"]().minimize(loss, var_list=[table]) for table in tables]
+            tf.group(v1.global_variables_initializer(), name="begin")
+        plan = wb.plan_fusion(graph)
+        assert all(each.updates for each in plan.lookups)
+        with v1.Session(graph=graph, config=wb.apply(plan)) as session:
+            session.run(graph.get_operation_by_name("begin"))
+            before = session.run(tables)
+            session.run(train[0])
+            after = session.run(tables)
+        assert not np.array_equal(before[0], after[0])
+        np.testing.assert_array_equal(before[1], after[1])
+
+    def test_lookups_of_what_is_fed_apart_are_apart(self) -> None:
+        with tf.Graph().as_default() as graph:
+            (table,) = made_tables("resource", (4,), tf.float32, 1)
+            given = [v1.sparse_placeholder(tf.int64, [None, 2]) for _ in range(2)]
+            found = [v1.nn.safe_embedding_lookup_sparse(table, ids) for ids in given]
+            tf.group(v1.global_variables_initializer(), name="begin")
+        with v1.Session(graph=graph, config=wb.apply(wb.plan_fusion(graph))) as session:
+            session.run(graph.get_operation_by_name("begin"))
+            value = v1.SparseTensorValue([[0, 0]], np.int64([3]), [1, 2])
+            assert session.run(found[1], {given[1]: value}).shape == (1, 4)
 
 
 def refused(build: Callable[[tf.SparseTensor, Any], Any]) -> str:

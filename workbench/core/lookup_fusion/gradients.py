@@ -5,7 +5,8 @@ How TensorFlow builds one, from the gradient of the embeddings to the table:
     ─ [Reshape to rows] ─ [Select: zeros where the row was empty]
       ─ SparseSegment{Sum,Mean,SqrtN}GradV2(·, ids, rows, table rows) → gradients, rows of the table
         or, where ids were made unique, SparseSegment{Sum,Mean,SqrtN}Grad and two Reshapes
-      ─ [Unique and UnsortedSegmentSum: each row once] ─ SparseApplyAdagrad and its like
+      ─ Unique and UnsortedSegmentSum: each row once ─ SparseApplyAdagrad and its like
+        or times the learning rate ─ ScatterSub, of a resource variable ResourceScatterAdd
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class TableUpdate:
       node: its name.
       rule: attribute of op WorkbenchGroupedApply.
       table, slots: tensors of the variables, or of their handles.
-      scalars: tensors of the rule's numbers; 0.0 where the op has none.
+      scalars: tensors of the rule's numbers; a number where the op has it in itself.
       is_resource: whether the variables are handles.
       use_locking: as of the op.
       device: of the op.
@@ -105,7 +106,8 @@ def _gradient(
     values, rows = made
     sums = _sums(graph, values, rows)
     if sums is None:
-        return LookupGradient(values=values, rows=rows, given=given)
+        update = _descent(graph, lookup, values, rows)
+        return LookupGradient(values=values, rows=rows, given=given, update=update)
     summed, unique = sums
     return LookupGradient(
         values=values,
@@ -113,7 +115,7 @@ def _gradient(
         given=given,
         summed=summed.name,
         unique=unique.name,
-        update=_update(graph, lookup, summed, unique),
+        update=_adagrad(graph, lookup, summed, unique),
     )
 
 
@@ -166,30 +168,64 @@ def _sums(graph: Definition, values: str, rows: str) -> tuple[Any, Any] | None:
     return summed, unique
 
 
-def _update(graph: Definition, lookup: StockLookup, summed: Any, unique: Any) -> TableUpdate | None:
-    """The update that alone reads a gradient; None where another op does, or one not known."""
+def _adagrad(
+    graph: Definition, lookup: StockLookup, summed: Any, unique: Any
+) -> TableUpdate | None:
+    """Adagrad's update, where it alone reads a gradient."""
     apply = _only(graph, f"{summed.name}:0", *_ADAGRAD)
-    if apply is None or apply.name in graph.conditional:
+    if apply is None or not _fits(graph, lookup, apply):
         return None
-    table, slot, rate, gradients, updated = graph.inputs(apply)
-    fits = (
-        graph.same(gradients) == f"{summed.name}:0"
-        and graph.same(updated) == f"{unique.name}:0"
-        and ("update_slots" not in apply.attr or apply.attr["update_slots"].b)
-        and apply.attr["T"].type == lookup.dtype == _FLOAT
-        and _is_table(graph, lookup.table, table)
+    table, slot, rate, gradients, rows = graph.inputs(apply)
+    own = [graph.same(each) for each in (gradients, rows)]
+    if own != [f"{summed.name}:0", f"{unique.name}:0"]:
+        return None
+    if "update_slots" in apply.attr and not apply.attr["update_slots"].b:
+        return None
+    return _table_update(apply, "adagrad", (table, slot), (rate, 0.0))
+
+
+def _descent(graph: Definition, lookup: StockLookup, values: str, rows: str) -> TableUpdate | None:
+    """Gradient descent's update, where it alone reads a gradient."""
+    given = f"{rows}:{int(rows == values)}"
+    negated = _only(graph, f"{values}:0", "Neg")
+    scaled = _only(graph, f"{(negated.name if negated else values)}:0", "Mul")
+    op = "ScatterSub" if negated is None else "ResourceScatterAdd"
+    apply = _only(graph, f"{scaled.name}:0", op) if scaled else None
+    if scaled is None or apply is None or _only(graph, given, op) is not apply:
+        return None
+    table, updated, changes = graph.inputs(apply)
+    own = [graph.same(each) for each in (updated, changes)]
+    if own != [graph.same(given), f"{scaled.name}:0"] or not _fits(graph, lookup, apply):
+        return None
+    gradient = f"{(negated.name if negated else values)}:0"
+    rates = [each for each in graph.inputs(scaled) if graph.same(each) != graph.same(gradient)]
+    if len(rates) != 1 or graph.shape(rates[0]) != ():
+        return None
+    return _table_update(apply, "gradient_descent", (table,), (rates[0],))
+
+
+def _fits(graph: Definition, lookup: StockLookup, apply: Any) -> bool:
+    """Whether an update is one of the lookup's table, in float32, and nothing reads its result."""
+    kind = apply.attr["T" if "T" in apply.attr else "dtype"].type
+    return bool(
+        apply.name not in graph.conditional
+        and kind == lookup.dtype == _FLOAT
+        and _is_table(graph, lookup.table, graph.inputs(apply)[0])
         and not graph.readers(f"{apply.name}:0")
     )
-    if not fits:
-        return None
+
+
+def _table_update(
+    apply: Any, rule: str, variables: tuple[str, ...], scalars: tuple[str | float, ...]
+) -> TableUpdate:
     return TableUpdate(
         node=apply.name,
-        rule="adagrad",
-        table=table,
-        slots=(slot,),
-        scalars=(rate, 0.0),
+        rule=rule,
+        table=variables[0],
+        slots=variables[1:],
+        scalars=scalars,
         is_resource=apply.op.startswith("Resource"),
-        use_locking=apply.attr["use_locking"].b,
+        use_locking="use_locking" in apply.attr and apply.attr["use_locking"].b,
         device=apply.device,
     )
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
+from tensorflow.python.framework.func_graph import FuncGraph
 
 from workbench import _native
 from workbench.core.lookup_fusion import grouped_nodes
 from workbench.core.lookup_fusion.definition import Definition
 from workbench.core.lookup_fusion.gradients import LookupGradient, TableUpdate, gradients_of
-from workbench.core.lookup_fusion.groups import grouped, levels
+from workbench.core.lookup_fusion.groups import grouped, levels, run_together
 from workbench.core.lookup_fusion.stock_lookups import LookupRefusal, StockLookup, find_lookups
 from workbench.errors import PlanError
 from workbench.number_words import counted
@@ -103,10 +104,10 @@ class FusionPlan:
 def plan_fusion(graph: Any) -> FusionPlan:
     """Finds the stock lookups of a graph, and plans grouped ops in their place.
 
-    A grouped op does all lookups that do not depend on one another, of one dtype and on one
-    device; where TensorFlow's Adagrad alone reads a gradient, the update of the table is part of
-    it. Results are those of stock TensorFlow, but for the order in which the rows of one example
-    are summed.
+    A grouped op does all lookups that do not depend on one another and are in the same runs, of one
+    dtype and on one device; where TensorFlow's Adagrad or gradient descent alone reads a gradient,
+    the update of the table is part of it. Results are those of stock TensorFlow, but for the order
+    in which the rows of one example are summed.
 
     Args:
       graph: a `tf.Graph`, a FuncGraph or concrete function, or a GraphDef that was made with
@@ -117,7 +118,7 @@ def plan_fusion(graph: Any) -> FusionPlan:
     """
     definition = _definition_of(graph)
     nodes = Definition(definition.node)
-    found, refusals = find_lookups(nodes)
+    found, refusals = find_lookups(nodes, gpu=bool(tf.config.list_physical_devices("GPU")))
     kept: list[tuple[StockLookup, list[LookupGradient]]] = []
     for lookup in found:
         gradients = gradients_of(nodes, lookup)
@@ -126,17 +127,23 @@ def plan_fusion(graph: Any) -> FusionPlan:
             refusals.append(LookupRefusal(name=lookup.name, reason=reason))
         else:
             kept.append((lookup, gradients))
-    return _Planned(nodes, kept).plan(tuple(refusals))
+    # A function always runs as a whole.
+    whole = isinstance(getattr(graph, "graph", graph), FuncGraph)
+    return _Planned(nodes, kept, {} if whole else run_together(nodes)).plan(tuple(refusals))
 
 
 class _Planned:
     """The nodes of a plan, while it is made."""
 
     def __init__(
-        self, graph: Definition, lookups: Sequence[tuple[StockLookup, list[LookupGradient]]]
+        self,
+        graph: Definition,
+        lookups: Sequence[tuple[StockLookup, list[LookupGradient]]],
+        runs: Mapping[str, tuple[int, int]],
     ) -> None:
         self._graph = graph
         self._lookups = lookups
+        self._runs = runs
         self._added = graph_pb2.GraphDef()
         self._replaced = graph_pb2.GraphDef()
         self._scope = _free_scope(graph)
@@ -218,7 +225,8 @@ class _Planned:
     ) -> None:
         def key(triple: tuple[StockLookup, LookupGradient, TableUpdate]) -> Any:
             lookup, _, update = triple
-            rule = (update.rule, update.scalars, update.is_resource, update.use_locking)
+            scalars = tuple(map(self._known, update.scalars))
+            rule = (update.rule, scalars, update.is_resource, update.use_locking)
             return (*self._alike(lookup, update.node), *rule, update.device)
 
         for number, group in enumerate(grouped(triples, key)):
@@ -257,7 +265,7 @@ class _Planned:
     def _alike(self, lookup: StockLookup, node: str) -> Any:
         """What nodes that one op stands for have in common."""
         kinds = lookup.dtype, lookup.id_dtype, lookup.is_resource
-        return self._level[node], lookup.device, *kinds
+        return self._level[node], self._runs.get(node), lookup.device, *kinds
 
     def _waits_for(self, name: str) -> list[str]:
         """The nodes that run before another one by a control edge."""
@@ -274,6 +282,11 @@ class _Planned:
         node = grouped_nodes.cast_node(name, rows, lookup.id_dtype, lookup.device)
         self._added.node.append(node)
         return f"{name}:0"
+
+    def _known(self, scalar: str | float) -> str | float:
+        """A rule's number, as far as the graph says it; each table may have a tensor of its own."""
+        value = self._graph.value(scalar) if isinstance(scalar, str) else None
+        return scalar if value is None else float(value)
 
     def _scalar(self, value: str | float, device: str) -> str:
         """The tensor of a rule's number."""

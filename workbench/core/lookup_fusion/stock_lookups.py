@@ -88,18 +88,25 @@ class _RefusedError(Exception):
     """A lookup stays; the text is the reason."""
 
 
-def find_lookups(graph: Definition) -> tuple[list[StockLookup], list[LookupRefusal]]:
-    """The stock lookups of a graph that a grouped op can do, in its order, and the others."""
+def find_lookups(
+    graph: Definition, *, gpu: bool = False
+) -> tuple[list[StockLookup], list[LookupRefusal]]:
+    """The stock lookups of a graph that a grouped op can do, in its order, and the others.
+
+    Args:
+      graph: the graph.
+      gpu: whether what names no device may run on a GPU, which has no grouped op.
+    """
     found: list[StockLookup] = []
     refused: list[LookupRefusal] = []
     for node in graph.ordered:
         try:
             if node.op in COMBINERS:
+                if gpu and "CPU" not in node.device.upper():
+                    raise _RefusedError("it may run on a GPU, which has no grouped lookup")
                 found.append(_lookup(graph, node))
             elif node.op.removesuffix("WithNumSegments") in COMBINERS:
-                raise _RefusedError(
-                    "the number of its rows is given, which no embedding lookup does"
-                )
+                raise _RefusedError("the number of its rows is given")
             elif node.op in _WEIGHTED and _rows_of(graph, graph.inputs(node)[1]):
                 raise _RefusedError("its ids have weights")
         except _RefusedError as refusal:
@@ -130,6 +137,8 @@ def _lookup(graph: Definition, node: Any) -> StockLookup:
         shapes = _shapes(graph, result, given[1])
         if shapes is not None:
             (indices, dense_shape), result = given, shapes
+    if shapes is None and graph.shape(dense_shape) != (2,):
+        raise _RefusedError("its ids are not known to be a matrix")
     shape = graph.shape(graph.inputs(node)[0])
     if shape is None or len(shape) != 2 or shape[1] < 1:
         raise _RefusedError("the number of columns of its table is not known")

@@ -26,6 +26,12 @@ _TEXT_BLOCK_BYTES = 1 << 20
 
 def row_dataset(data: CheckedTable) -> Any:
     """The checked rows, each a scalar string: a line, or a serialized example of a TFRecord."""
+    index, count = data.shard
+    rows = _all_rows(data)
+    return rows.shard(count, index) if count > 1 else rows
+
+
+def _all_rows(data: CheckedTable) -> Any:
     # As bytes, since a name may be no text in the encoding of this process.
     path = os.fsencode(data.path)
     if data.container == "tfrecord":

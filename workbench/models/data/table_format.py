@@ -61,6 +61,7 @@ class CheckedTable:
       container: how the rows lie in the file.
       compression: of a text file, how it is compressed; "" for plain text.
       generated: whether its rows and a seed make it again.
+      shard: which of its rows are read: of every so many, the one at the index: (index, count).
     """
 
     path: Path
@@ -70,6 +71,7 @@ class CheckedTable:
     container: Container = "text"
     compression: str = ""
     generated: bool = False
+    shard: tuple[int, int] = (0, 1)
 
 
 def require_columns(data: CheckedTable, layout: TableFormat, model: str) -> None:

@@ -173,7 +173,10 @@ def unfit_options(session: Session) -> dict[str, str]:
     lookups = session.no_use(Optimizations(fused_embeddings=V2))
     stock = session.no_use(Optimizations(fused_embeddings=AUTO))
     reasons = {OWN: stage, V1: lookups, V2: lookups, GROUPED: lookups, AUTO: stock}
-    return {option: f"{_WORDS[option]}: {why}." for option, why in reasons.items() if why}
+    alike: dict[str, list[str]] = {}
+    for option, why in reasons.items():
+        alike.setdefault(why, []).append(_WORDS[option])
+    return {option: f"{', '.join(alike[why])}: {why}." for option, why in reasons.items() if why}
 
 
 def _options(key: str, refused: dict[str, str]) -> tuple[Option, ...]:

@@ -4,8 +4,10 @@ function chipElement({ kind, text, title }) {
   return element("span", { class: "wbp-chip", title: title || null }, mark, text);
 }
 
-function refusedId(name, option) {
-  return `${name}-${option.value}-refused`;
+// Options that are refused for one reason share the sentence that says so.
+function refusedId(name, options, option) {
+  const first = options.find((one) => one.refused === option.refused);
+  return `${name}-${first.value}-refused`;
 }
 
 function choiceElement(group, name, host, signal) {
@@ -16,7 +18,7 @@ function choiceElement(group, name, host, signal) {
       name,
       value: option.value,
       disabled: option.refused ? "" : null,
-      "aria-describedby": option.refused ? refusedId(name, option) : null,
+      "aria-describedby": option.refused ? refusedId(name, group.options, option) : null,
     });
     input.addEventListener("change", () => host.set(group.key, option.value), { signal });
     row.append(element("label", { title: option.refused || null }, input, option.label));
@@ -54,10 +56,9 @@ function groupElement(group, number, host, signal) {
     root.append(made.choice);
   } else head.append(...made.numbers.map((one) => one.row));
   root.append(element("p", { class: "wbp-help" }, group.help));
-  for (const option of group.options) {
-    if (!option.refused) continue;
-    root.append(element("p", { class: "wbp-help", id: refusedId(name, option) }, option.refused));
-  }
+  const reasons = new Map(group.options.map((one) => [one.refused, refusedId(name, group.options, one)]));
+  reasons.delete("");
+  for (const [reason, id] of reasons) root.append(element("p", { class: "wbp-help", id }, reason));
   if (group.options.length && made.numbers.length) {
     root.append(element("div", { class: "wbp-two" }, ...made.numbers.map((one) => one.row)));
   }

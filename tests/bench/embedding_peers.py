@@ -1,0 +1,146 @@
+"""Peers of the bench of lookups, in a Python that has torch and FBGEMM: the same ids and tables.
+
+They are given cleaned ids and offsets, without those below 0, which TensorFlow sorts out itself:
+less work. Prints as JSON the names of those that are there, then waits for lines "name steps" and
+answers each with the seconds that so many steps took; "-" ends it.
+
+    python -m tests.bench.embedding_peers 1e5x16xm1 forward 2
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tests.bench.embedding_batches import BATCH, FEATURES, Cell, batch
+
+RATE = 0.01
+
+
+def main(name: str, way: str, threads: int) -> None:
+    """Serves one cell until its input ends."""
+    import torch
+
+    torch.set_num_threads(threads)
+    cell = Cell.named(name)
+    batches = [_clean(seed, cell) for seed in range(cell.batches())]
+    runs, problems = {}, {}
+    for peer, make in (("torch", of_torch), ("FBGEMM", of_fbgemm)):
+        try:
+            runs[peer] = make(cell, way, batches)
+            runs[peer]()
+        except Exception as error:  # whatever it is, the other one is measured
+            runs.pop(peer, None)
+            problems[peer] = f"{type(error).__name__}: {error}"
+    print(json.dumps({"peers": list(runs), "problems": problems}), flush=True)
+    for line in sys.stdin:
+        if line.strip() == "-":
+            break
+        peer, steps = line.split()
+        begin = time.perf_counter()
+        for _ in range(int(steps)):
+            runs[peer]()
+        print(time.perf_counter() - begin, flush=True)
+
+
+def _clean(seed: int, cell: Cell) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Ids and offsets [BATCH + 1] of each feature, without ids below 0."""
+    ids, offsets = [], []
+    for values, indices in batch(seed, cell):
+        keep = values >= 0
+        lengths = np.bincount(indices[keep, 0], minlength=BATCH)
+        ids.append(values[keep])
+        offsets.append(np.concatenate([[0], np.cumsum(lengths)]))
+    return ids, offsets
+
+
+def of_torch(cell: Cell, way: str, batches: list[Any]) -> Callable[[], None]:
+    """`torch.nn.EmbeddingBag`, one for each feature, with sparse gradients."""
+    import torch
+
+    bags = [
+        torch.nn.EmbeddingBag(
+            cell.rows, cell.dim, mode="mean", sparse=True, include_last_offset=True
+        )
+        for _ in range(cell.tables)
+    ]
+    parameters = [parameter for bag in bags for parameter in bag.parameters()]
+    optimizers = {"SGD": torch.optim.SGD, "Adagrad": torch.optim.Adagrad}
+    optimizer = optimizers[way](parameters, lr=RATE) if way in optimizers else None
+    given = _cycle(
+        [
+            [(torch.from_numpy(i), torch.from_numpy(o)) for i, o in zip(*each, strict=True)]
+            for each in batches
+        ]
+    )
+    upstream = torch.full([BATCH, cell.dim], 1e-3)
+
+    def step() -> None:
+        features = next(given)
+        with torch.set_grad_enabled(optimizer is not None):
+            found = [
+                bags[number % len(bags)](ids, offsets)
+                for number, (ids, offsets) in enumerate(features)
+            ]
+        if optimizer is not None:
+            optimizer.zero_grad()
+            torch.autograd.backward(found, [upstream] * FEATURES)
+            optimizer.step()
+
+    return step
+
+
+def of_fbgemm(cell: Cell, way: str, batches: list[Any]) -> Callable[[], None]:
+    """FBGEMM's table-batched embeddings: all features in one op, updated in its backward."""
+    import torch
+    from fbgemm_gpu.split_embedding_configs import EmbOptimType
+    from fbgemm_gpu.split_table_batched_embeddings_ops_common import EmbeddingLocation, PoolingMode
+    from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
+        ComputeDevice,
+        SplitTableBatchedEmbeddingBagsCodegen,
+    )
+
+    optimizer = {"Adagrad": EmbOptimType.EXACT_ADAGRAD}.get(way, EmbOptimType.EXACT_SGD)
+    tables = SplitTableBatchedEmbeddingBagsCodegen(
+        embedding_specs=[
+            (cell.rows, cell.dim, EmbeddingLocation.HOST, ComputeDevice.CPU)
+            for _ in range(cell.tables)
+        ],
+        feature_table_map=[number % cell.tables for number in range(FEATURES)],
+        optimizer=optimizer,
+        learning_rate=RATE,
+        pooling_mode=PoolingMode.MEAN,
+    )
+    tables.init_embedding_weights_uniform(-0.05, 0.05)
+    given = _cycle([_joined(torch, *each) for each in batches])
+    upstream = torch.full([BATCH, FEATURES * cell.dim], 1e-3)
+
+    def step() -> None:
+        ids, offsets = next(given)
+        with torch.set_grad_enabled(way != "forward"):
+            found = tables(ids, offsets)
+        if way != "forward":
+            found.backward(upstream)
+
+    return step
+
+
+def _joined(torch: Any, ids: list[np.ndarray], offsets: list[np.ndarray]) -> tuple[Any, Any]:
+    """All features' ids behind each other, and where each example of each feature begins."""
+    lengths = np.concatenate([np.diff(each) for each in offsets])
+    begins = np.concatenate([[0], np.cumsum(lengths)])
+    return torch.from_numpy(np.concatenate(ids)), torch.from_numpy(begins)
+
+
+def _cycle(values: list[Any]) -> Iterator[Any]:
+    while True:
+        yield from values
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,150 @@
+"""`workbench cluster` and `workbench cluster-demo`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.cli.arguments import (
+    AUTO,
+    add_model,
+    chosen_program,
+    count,
+    joined,
+    seconds,
+    smart_stage_options,
+    stage_options,
+)
+from workbench.cli.results import print_line
+from workbench.cli.signals import loaded
+from workbench.errors import OptionError
+
+if TYPE_CHECKING:
+    from workbench.experiments.cluster.run_task import TaskResult
+
+_STEPS = 200
+
+
+def add_cluster(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    cluster = commands.add_parser(
+        "cluster",
+        help="run this host's task of a TensorFlow cluster, as TF_CONFIG says",
+        description="Run the task that TF_CONFIG names: a parameter server, which serves until\n"
+        "all workers have ended, or a worker, which trains a program. Start the same command on\n"
+        "every host, each with its own TF_CONFIG; a model's workers read a part of the data each.",
+        epilog="example:\n  TF_CONFIG='{…}' workbench cluster dlrm --toggle smart_stage "
+        "--data my_clicks.tsv",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_training(cluster)
+    cluster.set_defaults(run=_cluster)
+
+
+def add_cluster_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    demo = commands.add_parser(
+        "cluster-demo",
+        help="a cluster of local processes: parameter servers and workers",
+        description="Start parameter servers and workers as processes of this machine, each the\n"
+        "task of `workbench cluster`, and wait until the workers have trained.",
+        epilog="example:\n  workbench cluster-demo dlrm --workers 2 --toggle smart_stage",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_training(demo)
+    demo.add_argument("--ps", type=count, default=1, metavar="N", help="(default 1)")
+    demo.add_argument("--workers", type=count, default=2, metavar="N", help="(default 2)")
+    demo.add_argument(
+        "--timeout",
+        type=seconds,
+        default=600.0,
+        metavar="TIME",
+        help="after which all processes are ended (default 10min)",
+    )
+    demo.set_defaults(run=_demo)
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
+    add_model(parser, parser, "an optimization to switch on (none, if none is given)")
+    parser.add_argument(
+        "--steps",
+        type=count,
+        default=_STEPS,
+        metavar="N",
+        help=f"steps of each worker (default {_STEPS})",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="DIR",
+        help="where the chief saves, and from where tasks that are started again go on",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("results"),
+        metavar="DIR",
+        help="where generated data goes (default results)",
+    )
+
+
+def _cluster(chosen: argparse.Namespace) -> int:
+    from workbench.experiments.cluster.run_task import run_task
+    from workbench.experiments.cluster.task import task_from_environment
+    from workbench.experiments.program.program import Program
+
+    task = task_from_environment()
+    loaded()
+    program = chosen_program(chosen, chosen.out, shard=task.shard)
+    if not isinstance(program, Program):
+        raise OptionError(
+            f"{chosen.model!r} is a step or a Keras model; expected a program that builds a graph, "
+            "as parameter servers train it"
+        )
+    found = run_task(
+        program,
+        joined(chosen.toggle, stage_options(chosen), smart_stage_options(chosen.threads)),
+        task=task,
+        steps=chosen.steps,
+        checkpoint=None if chosen.checkpoint is None else str(chosen.checkpoint),
+        say=print_line,
+    )
+    if found is not None:
+        print_line(_sentence(found))
+    return 0
+
+
+def _sentence(found: TaskResult) -> str:
+    losses = ""
+    if found.losses:
+        losses = f", loss {found.losses[0]:.4f} at first, {found.losses[-1]:.4f} at last"
+    ended = "; its data ended" if found.ended else ""
+    return f"{found.task}: {found.steps} steps, {found.steps_per_s:.1f} steps/s{losses}{ended}"
+
+
+def _demo(chosen: argparse.Namespace) -> int:
+    from workbench.experiments.cluster.local_cluster import run_local_cluster
+
+    loaded()
+    # Data is written once, not by all tasks at a time.
+    chosen_program(chosen, chosen.out)
+    run_local_cluster(
+        [sys.executable, "-m", "workbench", "cluster", *_again(chosen)],
+        ps=chosen.ps,
+        workers=chosen.workers,
+        timeout_s=chosen.timeout,
+        say=print_line,
+    )
+    return 0
+
+
+def _again(chosen: argparse.Namespace) -> list[str]:
+    """The arguments of a task's command."""
+    given: list[tuple[str, Any]] = [("--toggle", each) for each in chosen.toggle or ()]
+    names = ("data", "generate", "rows", "batch_size", "threads", "capacity", "seed", "steps")
+    given += [(f"--{name.replace('_', '-')}", getattr(chosen, name)) for name in names]
+    given += [("--checkpoint", chosen.checkpoint), ("--out", chosen.out)]
+    latency = chosen.input_latency
+    given.append(("--input-latency", "auto" if latency == AUTO else latency))
+    texts = [str(part) for name, value in given if value is not None for part in (name, value)]
+    return [chosen.model, *texts, *(["--traceback"] if chosen.traceback else [])]
