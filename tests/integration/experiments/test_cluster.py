@@ -31,15 +31,15 @@ def cluster_demo(home: Path, capsys: pytest.CaptureFixture[str], *arguments: str
     return capsys.readouterr().out
 
 
+EACH = ("stage", "smart_stage", "fused_v1", "fused_v2", "grouped")
+
+
 @pytest.mark.parametrize(
     "toggle",
     [
         None,
-        "stage",
-        "smart_stage",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("fused_v1", "fused_v2")),
-        "grouped",
-        "smart_stage+fused_v2",
+        "smart_stage+grouped",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in EACH),
     ],
 )
 def test_both_workers_train(
@@ -52,6 +52,7 @@ def test_both_workers_train(
     assert "[ps 0] ps 0 serves at localhost:" in said
 
 
+@pytest.mark.slow
 def test_lookups_of_a_table_on_another_task_stay(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,6 +73,7 @@ def test_each_row_is_one_workers(tmp_path: Path) -> None:
     assert sorted(rows) == sorted(data.path.read_bytes().splitlines())
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_where_the_next_cluster_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,7 +67,7 @@ class _Running:
         self.lines: list[str] = []
         self.process = subprocess.Popen(
             list(command),
-            env={**os.environ, "TF_CONFIG": task.to_config()},
+            env={"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ, "TF_CONFIG": task.to_config()},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Steps before those that are timed: buffers fill, and grappler has done its work.
 _WARM_STEPS = 10
+_POLL_S = 0.2
 # Variables of Workbench's own, which belong on a parameter server as others do.
 _OWN_VARIABLES = ("WorkbenchEmbeddingVariable",)
 
@@ -108,7 +109,8 @@ def _done(tf: Any, task: Task, ps: int) -> Any:
 def _serve(tf: Any, server: Any, task: Task) -> None:
     with tf.Graph().as_default():
         token = _done(tf, task, task.index).dequeue()
-        with tf.compat.v1.Session(server.target) as session:
+        own = tf.compat.v1.ConfigProto(device_filters=[f"/job:{PS}/task:{task.index}"])
+        with tf.compat.v1.Session(server.target, config=own) as session:
             for _ in task.cluster[WORKER]:
                 session.run(token)
 
@@ -126,10 +128,13 @@ def _train(
     from workbench.core.session.prefetch_hook import make_prefetch_hook
 
     with tf.Graph().as_default() as graph:
-        with tf.device(_placed(tf, task)):
+        with graph.device(_placed(tf, task)):
             built = _built(program, wishes)
             tf.compat.v1.train.get_or_create_global_step()
         config = _config(graph, built, wishes, say)
+        config.device_filters.extend(_filters(task))
+        if not task.is_chief:
+            _wait_for_chief(tf, server, task)
         with tf.compat.v1.train.MonitoredTrainingSession(
             master=server.target,
             is_chief=task.is_chief,
@@ -141,6 +146,20 @@ def _train(
             found = _steps(task, session, built, steps)
     _tell(tf, server, task)
     return found
+
+
+def _filters(task: Task) -> list[str]:
+    """What a worker's session asks: a session that asked other workers would wait for dead ones."""
+    return [f"/job:{PS}", f"/job:{WORKER}/task:{task.index}"]
+
+
+def _wait_for_chief(tf: Any, server: Any, task: Task) -> None:
+    """Waits until the chief has initialized the variables; TensorFlow looks every 30 s only."""
+    missing = tf.compat.v1.report_uninitialized_variables()
+    config = tf.compat.v1.ConfigProto(device_filters=_filters(task))
+    with tf.compat.v1.Session(server.target, config=config) as session:
+        while len(session.run(missing)):
+            time.sleep(_POLL_S)
 
 
 def _placed(tf: Any, task: Task) -> Any:
@@ -205,5 +224,6 @@ def _tell(tf: Any, server: Any, task: Task) -> None:
     """Tells every parameter server that this worker has ended."""
     with tf.Graph().as_default():
         tokens = [_done(tf, task, ps).enqueue(task.index) for ps in range(len(task.cluster[PS]))]
-        with tf.compat.v1.Session(server.target) as session:
+        config = tf.compat.v1.ConfigProto(device_filters=_filters(task))
+        with tf.compat.v1.Session(server.target, config=config) as session:
             session.run(tokens)
