@@ -170,8 +170,10 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
         session.run(v1.get_collection("batches"))
         callables = {name: session.make_callable(op) for name, op in steps.items()}
         callables[AUTO] = stack.enter_context(_auto(tf, steps[STOCK], config))
+        # Through the data once, which is in memory then.
         for _ in range(cell.batches()):
             callables[STOCK]()
+            callables[AUTO]()
         nodes = {name: _nodes(tf, session, op) for name, op in steps.items()}
         with _auto(tf, steps[STOCK], config, counted=True) as count:
             nodes[AUTO] = count()

@@ -189,7 +189,7 @@ WORKBENCH_GROUPED_APPLY(REGISTER_OP("WorkbenchGroupedApply")
 WorkbenchGroupedLookUpGrad and WorkbenchRowsApply in one: the gradient of each row that was read is
 applied as soon as it is summed.
 
-tables: each [table rows, dim].
+tables: each [table rows, dim], and each another one.
 slots: the optimizer's, of one table after the other.
 scalars: as of WorkbenchRowsApply.
 gradients: of the outputs of the lookup.
