@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -47,53 +46,18 @@ class ApplyOp : public OpKernel {
     OP_REQUIRES_OK(c, ReadRule(c, *kind_, &rule));
     std::vector<AskedTable<float>> asked;
     OP_REQUIRES_OK(c, (ReadAsked<float, Id>(c, attributes_, &columns_, &asked)));
-    const auto* threads = c->device()->tensorflow_cpu_worker_threads();
-    if (Tables() < 2 * threads->num_threads) {
-      for (int t = 0; t < Tables(); ++t) {
-        OP_REQUIRES_OK(c, Update(c, asked, t, *rule, /*on_threads=*/true));
-      }
-      return;
+    // One after the other, and never on a pool's thread: what waits for a lock there would keep the
+    // lookup that holds it from the threads that it needs to end.
+    for (int t = 0; t < Tables(); ++t) {
+      HeldTable held;
+      OP_REQUIRES_OK(c, held.Hold(c, *kind_, t, Tables() + t * kind_->slots, use_locking_));
+      OP_REQUIRES_OK(c, Check(asked[t], held));
+      Apply(c, asked, t, *rule, held.table());
     }
-    // Many tables keep all threads busy, each with one at a time.
-    FirstError error;
-    threads->workers->ParallelFor(Tables(), CostOfTable(asked), [&](int64_t begin, int64_t end) {
-      for (int64_t t = begin; t < end; ++t) {
-        absl::Status status = Update(c, asked, t, *rule, /*on_threads=*/false);
-        if (!status.ok()) error.Found(t, std::move(status));
-      }
-    });
-    OP_REQUIRES_OK(c, error.status());
   }
 
  private:
   int Tables() const { return static_cast<int>(attributes_.dims().size()); }
-
-  // A thread that waits for a table's lock holds no other one's.
-  absl::Status Update(OpKernelContext* c, const std::vector<AskedTable<float>>& asked, int t,
-                      const UpdateRule& rule, bool on_threads) const {
-    HeldTable held;
-    TF_RETURN_IF_ERROR(held.Hold(c, *kind_, t, Tables() + t * kind_->slots, use_locking_));
-    TF_RETURN_IF_ERROR(Check(asked[t], held));
-    const auto part = [&](size_t, int64_t begin, int64_t end) {
-      Apply(asked[t], rule, held.table(), begin, end);
-    };
-    if (on_threads) {
-      ByRowsOfTables(c, asked, t, t + 1, part);
-    } else {
-      part(t, 0, asked[t].rows.unique);
-    }
-    return absl::OkStatus();
-  }
-
-  // Nanoseconds, on average: the rows of table and slots are far away.
-  int64_t CostOfTable(const std::vector<AskedTable<float>>& asked) const {
-    int64_t cost = 0;
-    for (const AskedTable<float>& each : asked) {
-      cost += each.rows.ids * CostOfId(each.dim * sizeof(float)) +
-              each.rows.unique * (kind_->slots + 1) * kFarRow;
-    }
-    return cost / Tables();
-  }
 
   static absl::Status Check(const AskedTable<float>& asked, const HeldTable& held) {
     if (held.shape().dims() != 2 || held.shape().dim_size(1) != asked.dim) {
@@ -109,19 +73,22 @@ class ApplyOp : public OpKernel {
     return absl::OkStatus();
   }
 
-  static void Apply(const AskedTable<float>& asked, const UpdateRule& rule,
-                    const DenseTable& table, int64_t begin, int64_t end) {
+  static void Apply(OpKernelContext* c, const std::vector<AskedTable<float>>& asked, int t,
+                    const UpdateRule& rule, const DenseTable& table) {
     const int64_t at_once = std::clamp<int64_t>(
         kSumBytes / static_cast<int64_t>((table.dim + 1) * sizeof(float)), 1, kMostRows);
-    const AskedRows<float> in = asked.ToSum();
-    const int64_t* rows = asked.rows.rows.get();
-    const std::unique_ptr<float[]> sums = Unset<float>(at_once * table.dim);
-    for (int64_t first = begin; first < end; first += at_once) {
-      const int64_t count = std::min(at_once, end - first);
-      FetchRows(table, rows + first, count);
-      SumGradients(in, first, first + count, sums.get());
-      UpdateRows(rule, table, rows + first, sums.get(), 0, count);
-    }
+    const AskedRows<float> in = asked[t].ToSum();
+    const int64_t* rows = asked[t].rows.rows.get();
+    const int64_t row_ns = (table.slot_count + 1) * kFarRow;
+    ByRowsOfTables(c, asked, t, t + 1, row_ns, [&](size_t, int64_t begin, int64_t end) {
+      const std::unique_ptr<float[]> sums = Unset<float>(at_once * table.dim);
+      for (int64_t first = begin; first < end; first += at_once) {
+        const int64_t count = std::min(at_once, end - first);
+        FetchRows(table, rows + first, count);
+        SumGradients(in, first, first + count, sums.get());
+        UpdateRows(rule, table, rows + first, sums.get(), 0, count);
+      }
+    });
   }
 
   Attributes attributes_;

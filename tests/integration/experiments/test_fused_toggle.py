@@ -1,4 +1,4 @@
-"""The toggles "fused_v1" and "fused_v2" in real child processes: built, checked, joined."""
+"""The toggles that fuse lookups in real child processes: built, found, checked, joined."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from workbench.core.options import SmartStageOptions
 from workbench.errors import OptionError
 from workbench.experiments.comparison.compare import compare
+from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.program import Built, Program
 
 # The child cannot import a test module by name.
@@ -48,6 +49,14 @@ def build_stock(optimizations):
     return build(optimizations, through_workbench=False)
 
 
+def build_own(optimizations):
+    """Lookups that are grouped as they are built, so that none is left to find."""
+    import workbench as wb
+
+    with wb.fused_embeddings("grouped"):
+        return build(optimizations)
+
+
 def test_fused_lookups_train_the_same_alone_and_behind_a_smart_stage():
     found = compare(
         Program(name="looked up", build=build),
@@ -77,3 +86,76 @@ def test_fused_lookups_train_the_same_alone_and_behind_a_smart_stage():
 def test_a_program_without_lookups_through_workbench_has_nothing_to_fuse():
     with pytest.raises(OptionError, match="builds no embedding lookup through Workbench, so there"):
         compare(Program(name="stock", build=build_stock), "fused_v1", budget_s=0.5, progress=False)
+
+
+def test_stock_lookups_are_fused_in_the_finished_graph_and_behind_a_smart_stage():
+    found = compare(
+        Program(name="stock", build=build_stock),
+        ("auto_fused", "smart_stage+auto_fused"),
+        smart_stage=SmartStageOptions(),
+        budget_s=0.5,
+        trace_steps=5,
+        equivalence_steps=40,
+        progress=False,
+    )
+    assert [variant.label for variant in found.variants[1:]] == [
+        "auto fused",
+        "smart stage + auto fused",
+    ]
+    assert all(check.passed for check in found.equivalence), found.equivalence
+    off, *fused = (set(variant.trace.to_pandas()["op"]) for variant in found.variants)
+    assert {"SparseSegmentMean", "SparseApplyAdagrad"} <= off
+    for ops in fused:
+        assert {"WorkbenchGroupedLookUp", "WorkbenchGroupedApply"} <= ops
+        assert not {"SparseSegmentMean", "SparseApplyAdagrad", "SparseFillEmptyRows"} & ops
+
+
+def make():
+    """A step of TF2 that looks rows up as stock TensorFlow does, and its data."""
+    import tensorflow as tf
+
+    table = tf.Variable(tf.random.stateless_normal([50, 4], (1, 2)))
+    optimizer = tf.compat.v1.train.AdagradOptimizer(0.1)
+    optimizer._create_slots([table])
+
+    @tf.function
+    def train_step(numbers):
+        values = (numbers * 7 + 3) % 50
+        at = tf.stack([tf.range(8, dtype=tf.int64), tf.zeros([8], tf.int64)], axis=1)
+        ids = tf.SparseTensor(at, tf.ensure_shape(values, [8]), [8, 1])
+        with tf.GradientTape() as tape:
+            vectors = tf.compat.v1.nn.safe_embedding_lookup_sparse(table, ids)
+            wanted = tf.sin(tf.cast(values, tf.float32))
+            loss = tf.reduce_mean(tf.square(tf.reduce_sum(vectors, axis=1) - wanted))
+        optimizer.apply_gradients(zip(tape.gradient(loss, [table]), [table], strict=True))
+        return loss
+
+    data = tf.data.Dataset.range(10_000_000).batch(8, drop_remainder=True)
+    return train_step, data
+
+
+def test_those_of_a_function_are_fused_too_and_behind_a_smart_stage():
+    found = compare(
+        FunctionProgram(name="function", make=make),
+        ("auto_fused", "smart_stage+auto_fused"),
+        budget_s=0.5,
+        trace_steps=5,
+        equivalence_steps=40,
+        progress=False,
+    )
+    assert all(check.passed for check in found.equivalence), found.equivalence
+    off, *fused = (set(variant.trace.to_pandas()["op"]) for variant in found.variants)
+    assert "ResourceSparseApplyAdagrad" in off
+    for ops in fused:
+        assert {"WorkbenchResourceGroupedLookUp", "WorkbenchResourceGroupedApply"} <= ops
+        assert not {"ResourceGather", "ResourceSparseApplyAdagrad"} & ops
+
+
+def test_a_program_without_stock_lookups_is_told_what_says_why():
+    with pytest.raises(OptionError, match="'looked up': the program's graph has no stock lookup"):
+        compare(
+            Program(name="looked up", build=build_own),
+            "auto_fused",
+            budget_s=0.5,
+            progress=False,
+        )

@@ -64,7 +64,7 @@ def apply(plan: StagePlan | FusionPlan, config: Any = None, *, graph: Any = None
     applied = applied_in(config)
     stages, fusion = (applied.plan, applied.fusion) if applied else (None, None)
     if isinstance(plan, FusionPlan):
-        if stages is not None:
+        if stages is not None and stages.stages:
             raise PlanError(
                 "the config has a plan of stages already, made for the graph with its lookups as "
                 "they are; apply the FusionPlan first, then a StagePlan for the fused graph"

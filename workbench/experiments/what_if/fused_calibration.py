@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench._native import library_path
 from workbench.atomic_file import make_directory, replacing
-from workbench.core.options import FUSIONS, Optimizations
+from workbench.core.options import AUTO, FUSIONS, Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.fused_costs import FusedCosts, LookupLoad, Sample, fitted
 from workbench.errors import OutputError
@@ -39,8 +39,8 @@ _SIZES = tuple(
 _BATCHES = 16
 _STEPS = 20
 # Versions of fusion, and whether the optimizer's updates are fused too: a grouped lookup has
-# another gradient op then.
-_CASES = (*((version, True) for version in FUSIONS), ("grouped", False))
+# another gradient op then. What is fused in a finished graph is the grouped lookup's ops.
+_CASES = (*((version, True) for version in FUSIONS if version != AUTO), ("grouped", False))
 
 
 def fused_costs(*, again: bool = False) -> FusedCosts:

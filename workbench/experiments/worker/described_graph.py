@@ -43,13 +43,14 @@ def _of_graph(
         built = build_part(program, "build", optimizations)
         targets = [t for t in (built.train_op, built.loss, built.fingerprint) if t is not None]
         fusion = plan_fusion(graph) if optimizations.fuses_graph else None
-        described: Any = graph
+        definition = graph.as_graph_def(add_shapes=True)
         if fusion is not None:
-            described = fused_definition(graph.as_graph_def(add_shapes=True), fusion)
+            definition = fused_definition(definition, fusion)
         return _described(
             lambda: find_boundary(graph, targets, options, fusion=fusion),
-            described,
-            len(runners(graph)),
+            definition,
+            fused=len(fusion.lookups) if fusion else fused_lookups(definition),
+            stages=len(runners(graph)),
         )
 
 
@@ -65,16 +66,22 @@ def _of_function(
         # Held until the end: with the step go the variables that its function refers to.
         step = training_step(program)
         function = step.concrete()
-    if optimizations.fuses_graph:
-        function = fuse_function(function)
-    return _described(lambda: function_boundary(function, options), function.graph, 0)
+    fused = fuse_function(function) if optimizations.fuses_graph else function
+    found = fused_lookups(fused.graph.as_graph_def())
+    return _described(
+        lambda: function_boundary(fused, options),
+        fused.graph,
+        fused=0 if optimizations.fuses_graph and fused is function else found,
+        stages=0,
+    )
 
 
-def _described(find: Callable[[], Boundary], graph: Any, stages: int) -> DescribedGraph:
+def _described(
+    find: Callable[[], Boundary], graph: Any, *, fused: int, stages: int
+) -> DescribedGraph:
     """A graph without anything that may run ahead is described all the same."""
     from workbench.core.tf_graph.import_graph import graph_view
 
-    is_definition = not hasattr(graph, "as_graph_def")
     try:
         boundary, problem = find(), ""
     except (PlanError, UnsupportedError) as refusal:
@@ -82,6 +89,6 @@ def _described(find: Callable[[], Boundary], graph: Any, stages: int) -> Describ
     return DescribedGraph(
         boundary=boundary,
         problem=problem,
-        fused_lookups=fused_lookups(graph if is_definition else graph.as_graph_def()),
+        fused_lookups=fused,
         stages=stages,
     )

@@ -65,8 +65,11 @@ class FunctionSession:
             # Traced for any element, and outside of an executor's context: what runs is the same
             # function with and without a stage, under each policy.
             function = training.concrete()
+        found = fused_lookups(function.graph.as_graph_def())
         if optimizations.fuses_graph:
-            function = training.fused(function)
+            plain, function = function, training.fused(function)
+            fused = fused_lookups(function.graph.as_graph_def())
+            found = 0 if function is plain else fused
         for variable in function.graph.trainable_variables if rounded else ():
             if variable.dtype.is_floating:
                 variable.assign(next_numbers(variable.numpy()))
@@ -81,7 +84,7 @@ class FunctionSession:
         self._settling = settling_steps([stage.options for stage in stages])
         self.opened = Opened(
             stages=0,
-            fused_lookups=fused_lookups(function.graph.as_graph_def()),
+            fused_lookups=found,
             threads=self._plan.stages[0].options.num_threads if self._plan else 0,
             has_loss=training.has_loss,
             has_fingerprint=training.has_fingerprint,

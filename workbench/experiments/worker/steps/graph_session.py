@@ -95,8 +95,9 @@ class ProgramSession:
             self._settling = settling_steps(stages)
             self.opened = Opened(
                 stages=len(runners(graph)),
-                fused_lookups=fused_lookups(graph.as_graph_def())
-                + (len(fusion.lookups) if fusion else 0),
+                fused_lookups=len(fusion.lookups)
+                if fusion
+                else fused_lookups(graph.as_graph_def()),
                 threads=_most_threads(runners(graph), self._plan),
                 has_loss=self._built.loss is not None,
                 has_fingerprint=self._built.fingerprint is not None,
