@@ -9,7 +9,11 @@ from tensorflow.core.framework import graph_pb2
 
 from workbench.core.graph.graph_view import node_name
 from workbench.core.lookup_fusion.plan import FusionPlan, fused_definition, plan_fusion
-from workbench.core.tf_graph.concrete_function import arguments_of, is_compiled
+from workbench.core.tf_graph.concrete_function import (
+    arguments_of,
+    is_compiled,
+    require_own_captures,
+)
 from workbench.errors import UnsupportedError
 
 
@@ -66,11 +70,7 @@ def _require_supported(function: Any) -> None:
             f"XLA compiles {function.graph.name!r} as one piece (jit_compile=True), and has no "
             "fused lookups; compile it without"
         )
-    if function.graph.deferred_external_captures:
-        raise UnsupportedError(
-            f"{function.graph.name!r} captures values that are looked up at each call, as under a "
-            "distribution strategy; expected a step that runs on one device"
-        )
+    require_own_captures(function)
 
 
 def _needed(definition: graph_pb2.GraphDef, runs: set[str], inputs: set[str]) -> graph_pb2.GraphDef:

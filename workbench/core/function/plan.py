@@ -19,7 +19,11 @@ from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan
 from workbench.core.staging.error_codes import with_codes
-from workbench.core.tf_graph.concrete_function import arguments_of, is_compiled
+from workbench.core.tf_graph.concrete_function import (
+    arguments_of,
+    is_compiled,
+    require_own_captures,
+)
 from workbench.core.tf_graph.import_graph import graph_view
 from workbench.errors import OptionError, UnsupportedError
 
@@ -152,11 +156,7 @@ def _require_supported(function: Any, options: SmartStageOptions) -> None:
             "use_stage_subgraph_thread_pool=True: a tf.function has no inter-op pool of its own; "
             "leave the option out, or stage a graph that runs in a session"
         )
-    if function.graph.deferred_external_captures:
-        raise UnsupportedError(
-            f"the step {function.graph.name!r} captures values that are looked up at each call, "
-            "as under a distribution strategy; expected a step that runs on one device"
-        )
+    require_own_captures(function)
     if not arguments_of(function):
         raise OptionError(
             f"the step {function.graph.name!r} takes no tensors; expected a function of a batch"

@@ -34,9 +34,6 @@ class Definition:
     def __init__(self, nodes: Iterable[Any]) -> None:
         self.nodes = {node.name: node for node in nodes}
 
-    def __len__(self) -> int:
-        return len(self.nodes)
-
     def inputs(self, node: Any) -> list[str]:
         """The tensors that a node reads, as "node:output"."""
         return [tensor_name(text) for text in node.input if not text.startswith("^")]

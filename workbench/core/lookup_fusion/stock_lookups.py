@@ -42,7 +42,6 @@ class StockLookup:
       ids, indices, dense_shape: of the ids as they come, a SparseTensor.
       prune: whether ids below 0 are dropped.
       default_id: the id of rows without ids; None makes them 0.
-      filled: the node that fills them, and what tells which they are.
       result: the node whose output is the embeddings.
       selects, shapes: the nodes that make rows without ids 0, and give the ids' shape; "" where
         there is none.
@@ -64,7 +63,6 @@ class StockLookup:
     dense_shape: str
     prune: bool
     default_id: int | None
-    filled: str
     result: str
     selects: str = ""
     shapes: str = ""
@@ -158,7 +156,6 @@ def _lookup(graph: Definition, node: Any) -> StockLookup:
         dense_shape=dense_shape,
         prune=prune,
         default_id=None if selects is not None else int(default),
-        filled=filled.name,
         result=result.name,
         selects="" if selects is None else selects.name,
         shapes="" if shapes is None else shapes.name,

@@ -6,6 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from workbench.errors import UnsupportedError
+
 
 def arguments_of(function: Any) -> list[tf.Tensor]:
     """The function's inputs without those through which it reads what it captures."""
@@ -16,3 +18,16 @@ def arguments_of(function: Any) -> list[tf.Tensor]:
 def is_compiled(function: Any) -> bool:
     """Whether XLA compiles the function as one piece."""
     return bool(function.function_def.attr["_XlaMustCompile"].b)
+
+
+def require_own_captures(function: Any) -> None:
+    """Requires that a step's function captures the same values at each call.
+
+    Raises:
+      UnsupportedError: it looks some up anew.
+    """
+    if function.graph.deferred_external_captures:
+        raise UnsupportedError(
+            f"the step {function.graph.name!r} captures values that are looked up at each call, "
+            "as under a distribution strategy; expected a step that runs on one device"
+        )
