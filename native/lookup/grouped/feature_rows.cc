@@ -125,6 +125,30 @@ BlockState ReadSplit(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
   return outside ? BlockState::kNoSuchRow : BlockState::kRead;
 }
 
+// Ids of which each is an example of its own.
+template <typename Id>
+BlockState ReadDense(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
+  out->begin = std::min(block * kBlockIds, in.count);
+  out->end = std::min(out->begin + kBlockIds, in.count);
+  const int64_t examples = out->end - out->begin;
+  out->rows.resize(std::max<int64_t>(out->rows.size(), examples + 1));
+  out->splits.resize(examples + 1);
+  int64_t* rows = out->rows.data();
+  int32_t* splits = out->splits.data();
+  int64_t kept = 0;
+  uint64_t outside = 0;
+  splits[0] = 0;
+  for (int64_t e = 0; e < examples; ++e) {
+    const int64_t row = static_cast<int64_t>(in.ids[out->begin + e]);
+    const bool stays = !in.prune || row >= 0;
+    rows[kept] = row;
+    outside |= static_cast<uint64_t>(stays && Outside(in, row));
+    kept += stays;
+    splits[e + 1] = static_cast<int32_t>(kept);
+  }
+  return outside ? BlockState::kNoSuchRow : BlockState::kRead;
+}
+
 // Puts fill_id into examples that have none, from the last one on.
 void Fill(int64_t fill_id, BlockRows* out) {
   int32_t* splits = out->splits.data();
@@ -154,8 +178,9 @@ int64_t CountBlocks(const FeatureIds<Id>& in) {
 
 template <typename Id>
 BlockState ReadBlock(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
-  const BlockState state =
-      in.splits == nullptr ? ReadIndexed(in, block, out) : ReadSplit(in, block, out);
+  const BlockState state = in.dense               ? ReadDense(in, block, out)
+                           : in.splits != nullptr ? ReadSplit(in, block, out)
+                                                  : ReadIndexed(in, block, out);
   if (state == BlockState::kRead && in.fills) {
     Fill(in.fill_id, out);
     if (Outside(in, in.fill_id) && out->splits.back() > 0) {

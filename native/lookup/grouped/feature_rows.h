@@ -16,6 +16,7 @@ struct FeatureIds {
   const Id* ids = nullptr;
   int64_t count = 0;
   int64_t examples = 0;
+  bool dense = false;                // each id is an example of its own; or
   const int64_t* indices = nullptr;  // [count, 2], of a SparseTensor; or
   const int64_t* splits = nullptr;   // [examples + 1], ids of each example
   int64_t table_rows = 0;

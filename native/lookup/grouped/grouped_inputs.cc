@@ -16,7 +16,7 @@ using tensorflow::TensorShape;
 absl::Status Attributes::Read(OpKernelConstruction* c) {
   std::vector<std::string> names, combiners;
   std::vector<int64_t> tables, default_ids;
-  std::vector<bool> prunes, fills;
+  std::vector<bool> prunes, fills, ends;
   int count = 0;
   TF_RETURN_IF_ERROR(c->GetAttr("F", &count));
   TF_RETURN_IF_ERROR(c->GetAttr("features", &names));
@@ -25,6 +25,7 @@ absl::Status Attributes::Read(OpKernelConstruction* c) {
   TF_RETURN_IF_ERROR(c->GetAttr("default_ids", &default_ids));
   TF_RETURN_IF_ERROR(c->GetAttr("prune_invalid_ids", &prunes));
   TF_RETURN_IF_ERROR(c->GetAttr("fill_empty_rows", &fills));
+  TF_RETURN_IF_ERROR(c->GetAttr("ends_with_ids", &ends));
   TF_RETURN_IF_ERROR(c->GetAttr("concatenated", &concatenated_));
   int number_of_tables = 0;
   TF_RETURN_IF_ERROR(c->GetAttr("N", &number_of_tables));
@@ -41,6 +42,10 @@ absl::Status Attributes::Read(OpKernelConstruction* c) {
         names.size(), ", ", combiners.size(), ", ", tables.size(), ", ", default_ids.size(), ", ",
         prunes.size(), " and ", fills.size(), " values; expected ", expected, " of each"));
   }
+  if (!ends.empty() && ends.size() != expected) {
+    return absl::InvalidArgumentError(absl::StrCat("ends_with_ids has ", ends.size(),
+                                                   " values; expected none or ", expected));
+  }
   for (int64_t dim : dims_) {
     if (dim < 1) return absl::InvalidArgumentError("dims has one below 1; expected columns");
   }
@@ -54,6 +59,7 @@ absl::Status Attributes::Read(OpKernelConstruction* c) {
     each.rules.prune_ids = prunes[f];
     each.rules.fill_empty_rows = fills[f];
     each.rules.fill_id = default_ids[f];
+    each.ends_with_ids = !ends.empty() && ends[f];
     if (tables[f] < 0 || tables[f] >= number_of_tables) {
       return Wrong(each, absl::StrCat("table_of is ", tables[f], ", not one of ",
                                       number_of_tables, " tables"));
@@ -96,39 +102,19 @@ template <typename Id>
 absl::Status Ids<Id>::ReadOne(const Feature& feature, const Tensor& ids, const Tensor& rows,
                               const Tensor& dense_shape, FeatureIds<Id>* in,
                               TensorShape* examples, bool* flat) const {
-  const bool split = rows.dims() == 1;
-  const int64_t rank = split ? 2 : dense_shape.NumElements();
-  if (ids.dims() != 1 || dense_shape.dims() != 1 ||
-      (split ? rows.NumElements() < 1
-             : rows.dims() != 2 || rank < 2 || rows.dim_size(1) != rank ||
-                   rows.dim_size(0) != ids.NumElements())) {
-    return Wrong(feature, absl::StrCat("ids ", ids.shape().DebugString(), ", rows ",
-                                       rows.shape().DebugString(), ", dense_shape ",
-                                       dense_shape.shape().DebugString(),
-                                       "; expected [n], row_splits [examples + 1] or indices "
-                                       "[n, rank], and [rank], rank at least 2"));
-  }
   in->ids = ids.flat<Id>().data();
   in->count = ids.NumElements();
-  if (split) {
-    in->splits = rows.flat<int64_t>().data();
-    in->examples = rows.NumElements() - 1;
-    if (in->splits[0] != 0 || in->splits[in->examples] != in->count) {
-      return Wrong(feature, absl::StrCat("row_splits go from ", in->splits[0], " to ",
-                                         in->splits[in->examples], "; expected 0 to ", in->count,
-                                         ", the number of ids"));
-    }
+  *flat = true;
+  if (rows.dims() == 0) {
+    in->dense = true;
+    in->examples = in->count;
+    *examples = ids.shape();
+  } else if (rows.dims() == 1) {
+    TF_RETURN_IF_ERROR(ReadSplits(feature, ids, rows, in));
     TF_RETURN_IF_ERROR(examples->AddDimWithStatus(in->examples));
   } else {
-    const auto sizes = dense_shape.flat<int64_t>();
-    in->indices = rows.flat<int64_t>().data();
-    in->examples = RowCount(sizes.data(), static_cast<int>(rank));
-    if (in->examples < 0) {
-      return Wrong(feature, absl::StrCat("dense_shape is ", dense_shape.SummarizeValue(8),
-                                         "; expected no negative size, and rows that int32 counts"));
-    }
-    for (int64_t d = 0; d + 1 < rank; ++d) TF_RETURN_IF_ERROR(examples->AddDimWithStatus(sizes(d)));
-    *flat = rank == 2;
+    TF_RETURN_IF_ERROR(ReadIndices(feature, ids, rows, dense_shape, in, examples));
+    *flat = rows.dim_size(1) == 2;
   }
   if (in->count + in->examples >= std::numeric_limits<int32_t>::max()) {
     return Wrong(feature, absl::StrCat(in->count, " ids of ", in->examples,
@@ -138,10 +124,60 @@ absl::Status Ids<Id>::ReadOne(const Feature& feature, const Tensor& ids, const T
 }
 
 template <typename Id>
+absl::Status Ids<Id>::ReadSplits(const Feature& feature, const Tensor& ids, const Tensor& splits,
+                                 FeatureIds<Id>* in) const {
+  if (ids.dims() != 1 || splits.NumElements() < 1) {
+    return Wrong(feature, absl::StrCat("ids ", ids.shape().DebugString(), ", row_splits ",
+                                       splits.shape().DebugString(),
+                                       "; expected [n] and [examples + 1]"));
+  }
+  in->splits = splits.flat<int64_t>().data();
+  in->examples = splits.NumElements() - 1;
+  if (in->splits[0] == 0 && in->splits[in->examples] == in->count) return absl::OkStatus();
+  return Wrong(feature, absl::StrCat("row_splits go from ", in->splits[0], " to ",
+                                     in->splits[in->examples], "; expected 0 to ", in->count,
+                                     ", the number of ids"));
+}
+
+template <typename Id>
+absl::Status Ids<Id>::ReadIndices(const Feature& feature, const Tensor& ids, const Tensor& indices,
+                                  const Tensor& dense_shape, FeatureIds<Id>* in,
+                                  TensorShape* examples) const {
+  const int64_t rank = feature.ends_with_ids ? 2 : dense_shape.NumElements();
+  if (ids.dims() != 1 || dense_shape.dims() != 1 || rank < 2 || indices.dims() != 2 ||
+      indices.dim_size(1) != rank || indices.dim_size(0) != in->count) {
+    return Wrong(feature, absl::StrCat("ids ", ids.shape().DebugString(), ", rows ",
+                                       indices.shape().DebugString(), ", dense_shape ",
+                                       dense_shape.shape().DebugString(),
+                                       "; expected [n], row_splits [examples + 1] or indices "
+                                       "[n, rank], and [rank], rank at least 2"));
+  }
+  in->indices = indices.flat<int64_t>().data();
+  if (feature.ends_with_ids) {
+    const int64_t last = in->count == 0 ? -1 : in->indices[2 * (in->count - 1)];
+    if (last < -1 || last >= std::numeric_limits<int32_t>::max()) {
+      return Wrong(feature, absl::StrCat("the last id is in row ", last,
+                                         "; expected a row that int32 counts"));
+    }
+    in->examples = last + 1;
+    return examples->AddDimWithStatus(in->examples);
+  }
+  const auto sizes = dense_shape.flat<int64_t>();
+  in->examples = RowCount(sizes.data(), static_cast<int>(rank));
+  if (in->examples < 0) {
+    return Wrong(feature, absl::StrCat("dense_shape is ", dense_shape.SummarizeValue(8),
+                                       "; expected no negative size, and rows that int32 counts"));
+  }
+  for (int64_t d = 0; d + 1 < rank; ++d) TF_RETURN_IF_ERROR(examples->AddDimWithStatus(sizes(d)));
+  return absl::OkStatus();
+}
+
+template <typename Id>
 absl::Status Ids<Id>::Order(OpKernelContext* c, const Attributes& attributes, int feature) {
   FeatureIds<Id>& in = features_[feature];
   const Feature& of = attributes.features()[feature];
   if (in.splits != nullptr) return Wrong(of, "row_splits fall; expected each at or above the last");
+  if (of.ends_with_ids) return Wrong(of, "ids do not come in order of their rows");
   OpInputList dense_shapes;
   TF_RETURN_IF_ERROR(c->input_list("dense_shapes", &dense_shapes));
   SparseIds<Id> sparse;

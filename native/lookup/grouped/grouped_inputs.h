@@ -24,6 +24,7 @@ struct Feature {
   int table = 0;
   Combiner combiner = Combiner::kSum;
   KeepRules rules;
+  bool ends_with_ids = false;  // its last example is the last one that has an id
 };
 
 class Attributes {
@@ -64,6 +65,11 @@ class Ids {
   absl::Status ReadOne(const Feature& feature, const tensorflow::Tensor& ids,
                        const tensorflow::Tensor& rows, const tensorflow::Tensor& dense_shape,
                        FeatureIds<Id>* in, tensorflow::TensorShape* examples, bool* flat) const;
+  absl::Status ReadSplits(const Feature& feature, const tensorflow::Tensor& ids,
+                          const tensorflow::Tensor& splits, FeatureIds<Id>* in) const;
+  absl::Status ReadIndices(const Feature& feature, const tensorflow::Tensor& ids,
+                           const tensorflow::Tensor& indices, const tensorflow::Tensor& dense_shape,
+                           FeatureIds<Id>* in, tensorflow::TensorShape* examples) const;
 
   std::vector<FeatureIds<Id>> features_;
   std::vector<tensorflow::TensorShape> shapes_;

@@ -23,6 +23,7 @@ struct Counts {
   int tables = 0, features = 0;
   bool concatenated = false;
   std::vector<int64_t> table_of, dims;
+  std::vector<bool> ends_with_ids;
 };
 
 absl::Status Read(InferenceContext* c, Counts* counts) {
@@ -38,6 +39,7 @@ absl::Status Read(InferenceContext* c, Counts* counts) {
   if (counts->table_of.size() != static_cast<size_t>(counts->features)) {
     return absl::InvalidArgumentError("table_of must name a table for each feature");
   }
+  TF_RETURN_IF_ERROR(c->GetAttr("ends_with_ids", &counts->ends_with_ids));
   TF_RETURN_IF_ERROR(c->GetAttr("dims", &counts->dims));
   if (counts->dims.size() != static_cast<size_t>(counts->tables)) {
     return absl::InvalidArgumentError("dims must say how wide each table is");
@@ -54,12 +56,20 @@ absl::Status Read(InferenceContext* c, Counts* counts) {
 absl::Status Examples(InferenceContext* c, const Counts& counts, int first, int f,
                       ShapeHandle* examples) {
   const ShapeHandle rows = c->input(first + counts.features + f);
+  if (c->RankKnown(rows) && c->Rank(rows) == 0) {
+    *examples = c->input(first + f);
+    return absl::OkStatus();
+  }
   if (c->RankKnown(rows) && c->Rank(rows) == 1) {
     DimensionHandle count = c->UnknownDim();
     if (c->ValueKnown(c->Dim(rows, 0))) {
       TF_RETURN_IF_ERROR(c->Subtract(c->Dim(rows, 0), 1, &count));
     }
     *examples = c->Vector(count);
+    return absl::OkStatus();
+  }
+  if (static_cast<size_t>(f) < counts.ends_with_ids.size() && counts.ends_with_ids[f]) {
+    *examples = c->RankKnown(rows) ? c->Vector(c->UnknownDim()) : c->UnknownShape();
     return absl::OkStatus();
   }
   ShapeHandle shape;
@@ -120,6 +130,7 @@ absl::Status GroupedGradShape(InferenceContext* c) {
       .Attr("prune_invalid_ids: list(bool)")                             \
       .Attr("fill_empty_rows: list(bool)")                               \
       .Attr("default_ids: list(int)")                                    \
+      .Attr("ends_with_ids: list(bool) = []")                            \
       .Attr("dims: list(int)")                                           \
       .Attr("features: list(string)")                                    \
       .Attr("concatenated: bool = false")
@@ -136,18 +147,22 @@ dense_shape, shapes that do not fit.
 tables: each [table rows, dim].
 ids: of each feature [n] ids.
 rows: of each feature indices [n, rank] of a SparseTensor, or row_splits [examples + 1] of a
-  RaggedTensor. Indices may come in any order; those in order of their rows take less time.
-dense_shapes: of each feature [rank], at least 2; not read where row_splits are given.
+  RaggedTensor, or a scalar: ids, then of any shape, are one for each example. Indices may come in
+  any order; those in order of their rows take less time.
+dense_shapes: of each feature [rank], at least 2; read of SparseTensors alone, which do not end with
+  their ids.
 table_of: the table of each feature.
 combiners: sum; mean: divided by the number of ids; sqrtn: by its square root.
 prune_invalid_ids: drop ids below 0.
 fill_empty_rows: give default_id to an example that has no id, or none left.
 default_ids: the id of such examples.
+ends_with_ids: the examples of a SparseTensor of rank 2, whose ids come in order, end with the last one
+  that has an id. An empty list: of no feature.
 dims: columns of each table.
 features: names, for errors.
 concatenated: one output of all features beside each other instead of one each.
-vectors: of each feature dense_shape without its last dimension + [dim]; an example without an id is
-  0. Concatenated [examples, sum of dims].
+vectors: of each feature dense_shape without its last dimension, or the shape of its dense ids,
+  + [dim]; an example without an id is 0. Concatenated [examples, sum of dims].
 )doc");
 
 WORKBENCH_GROUPED_IDS(REGISTER_OP("WorkbenchResourceGroupedLookUp").Input("tables: N * resource"))

@@ -96,6 +96,37 @@ TEST(BlocksTogetherKeepWhatTheOpsBeforeKeepTest) {
   }
 }
 
+TEST(DenseIdsAreOneForEachExampleTest) {
+  std::mt19937 random(9);
+  for (int round = 0; round < 100; ++round) {
+    Batch batch;
+    const int64_t examples = random() % 4 == 0 ? random() % (3 * kBlockIds) : random() % 9;
+    for (int64_t e = 0; e < examples; ++e) batch.Add(1, &random, 50);
+    FeatureIds<int64_t> dense;
+    dense.ids = batch.ids.data();
+    dense.count = dense.examples = examples;
+    dense.dense = true;
+    for (FeatureIds<int64_t> in : {dense, batch.Read(false)}) {
+      in.table_rows = 50;
+      in.prune = round % 2;
+      in.fills = round % 3 == 0;
+      in.fill_id = 7;
+      const Whole found(in);
+      bool below = false;
+      Numbers rows, splits{0};
+      for (int64_t id : batch.ids) {
+        below |= id < 0;
+        if (id >= 0 || in.fills) rows.push_back(id < 0 ? 7 : id);
+        splits.push_back(static_cast<int64_t>(rows.size()));
+      }
+      CHECK((found.state == BlockState::kNoSuchRow) == (below && !in.prune));
+      if (found.state != BlockState::kRead) continue;
+      CHECK(found.rows == rows);
+      CHECK(found.splits == splits);
+    }
+  }
+}
+
 TEST(IdsThatDoNotComeInOrderAreNoticedTest) {
   std::mt19937 random(8);
   for (int round = 0; round < 300; ++round) {

@@ -8,11 +8,11 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
-from workbench.core.lookup_fusion.gradients import LookupGradient, TableUpdate
+from workbench.core.lookup_fusion.gradients import LookupGradient
 from workbench.core.lookup_fusion.stock_lookups import StockLookup
+from workbench.core.lookup_fusion.updates import TableUpdate
 
 _INT64 = tf.int64.as_datatype_enum
-_FLOAT = tf.float32.as_datatype_enum
 
 
 def lookup_node(name: str, lookups: Sequence[StockLookup]) -> node_def_pb2.NodeDef:
@@ -76,11 +76,12 @@ def update_node(
     return node
 
 
-def number_node(name: str, value: float, device: str) -> node_def_pb2.NodeDef:
-    """A float32 constant."""
+def constant_node(name: str, value: Any, device: str) -> node_def_pb2.NodeDef:
+    """A constant, of the dtype of a NumPy value."""
     node = _node(name, "Const", device)
-    node.attr["dtype"].type = _FLOAT
-    node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, tf.float32))
+    tensor = tf.make_tensor_proto(value)
+    node.attr["dtype"].type = tensor.dtype
+    node.attr["value"].tensor.CopyFrom(tensor)
     return node
 
 
@@ -150,6 +151,7 @@ def _describe(
     _set(node, "prune_invalid_ids", [each.prune for each in lookups])
     _set(node, "fill_empty_rows", [each.default_id is not None for each in lookups])
     _set(node, "default_ids", [each.default_id or 0 for each in lookups])
+    _set(node, "ends_with_ids", [each.ends_with_ids for each in lookups])
     _set(node, "dims", list(dims))
     _set(node, "features", [each.name for each in lookups])
     _set(node, "concatenated", False)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 from tensorflow.python.framework.func_graph import FuncGraph
@@ -14,9 +15,12 @@ from tensorflow.python.framework.func_graph import FuncGraph
 from workbench import _native
 from workbench.core.lookup_fusion import grouped_nodes
 from workbench.core.lookup_fusion.definition import Definition
-from workbench.core.lookup_fusion.gradients import LookupGradient, TableUpdate, gradients_of
+from workbench.core.lookup_fusion.dense_gradients import dense_gradients_of
+from workbench.core.lookup_fusion.dense_lookups import find_dense_lookups
+from workbench.core.lookup_fusion.gradients import LookupGradient, gradients_of
 from workbench.core.lookup_fusion.groups import grouped, levels, run_together
 from workbench.core.lookup_fusion.stock_lookups import LookupRefusal, StockLookup, find_lookups
+from workbench.core.lookup_fusion.updates import TableUpdate
 from workbench.errors import PlanError
 from workbench.number_words import counted
 
@@ -78,7 +82,7 @@ class FusionPlan:
             lines.append("; ".join(parts))
             lines += [f"  {each.name}" for each in own]
         lines += [f"{each.name} stays: {each.reason}" for each in self.refusals]
-        return "\n".join(lines) or "the graph has no stock lookup of sparse ids"
+        return "\n".join(lines) or "the graph has no stock lookup"
 
     def described(self) -> str:
         """Its lookups and refusals as JSON, for `of`."""
@@ -118,7 +122,8 @@ def plan_fusion(graph: Any) -> FusionPlan:
     """
     definition = _definition_of(graph)
     nodes = Definition(definition.node)
-    found, refusals = find_lookups(nodes, gpu=bool(tf.config.list_physical_devices("GPU")))
+    gpu = bool(tf.config.list_physical_devices("GPU"))
+    found, refusals = find_lookups(nodes, gpu=gpu)
     kept: list[tuple[StockLookup, list[LookupGradient]]] = []
     for lookup in found:
         gradients = gradients_of(nodes, lookup)
@@ -127,6 +132,9 @@ def plan_fusion(graph: Any) -> FusionPlan:
             refusals.append(LookupRefusal(name=lookup.name, reason=reason))
         else:
             kept.append((lookup, gradients))
+    dense, others = find_dense_lookups(nodes, gpu=gpu)
+    kept += [(lookup, dense_gradients_of(nodes, lookup)) for lookup in dense]
+    refusals += others
     # A function always runs as a whole.
     whole = isinstance(getattr(graph, "graph", graph), FuncGraph)
     return _Planned(nodes, kept, {} if whole else run_together(nodes)).plan(tuple(refusals))
@@ -142,7 +150,6 @@ class _Planned:
         runs: Mapping[str, tuple[int, int]],
     ) -> None:
         self._graph = graph
-        self._lookups = lookups
         self._runs = runs
         self._added = graph_pb2.GraphDef()
         self._replaced = graph_pb2.GraphDef()
@@ -150,7 +157,8 @@ class _Planned:
         # By the node whose place it takes, the grouped op: of a result, and of what read the table.
         self._ops: dict[str, str] = {}
         self._bypassed: dict[str, str] = {}
-        self._numbers: dict[tuple[float, str], str] = {}
+        self._constants: dict[Any, str] = {}
+        self._lookups = [(self._with_all_inputs(lookup), found) for lookup, found in lookups]
         replaced = {lookup.result for lookup, _ in lookups}
         after = {}
         for gradient in (each for _, gradients in lookups for each in gradients):
@@ -290,13 +298,24 @@ class _Planned:
 
     def _scalar(self, value: str | float, device: str) -> str:
         """The tensor of a rule's number."""
-        if isinstance(value, str):
-            return value
-        known = self._numbers.get((value, device))
+        return value if isinstance(value, str) else self._constant(np.float32(value), device)
+
+    def _with_all_inputs(self, lookup: StockLookup) -> StockLookup:
+        """The lookup with something in place of the inputs that it lacks."""
+        one_each, no_shape = np.int64(0), np.zeros(0, np.int64)
+        return dataclasses.replace(
+            lookup,
+            indices=lookup.indices or self._constant(one_each, lookup.device),
+            dense_shape=lookup.dense_shape or self._constant(no_shape, lookup.device),
+        )
+
+    def _constant(self, value: Any, device: str) -> str:
+        """The tensor of a constant; the same one for equal values."""
+        key = value.dtype.name, value.shape, value.tobytes(), device
+        known = self._constants.get(key)
         if known is None:
-            known = f"{self._scope}/number_{len(self._numbers)}"
-            self._added.node.append(grouped_nodes.number_node(known, value, device))
-            self._numbers[value, device] = known
+            known = self._constants[key] = f"{self._scope}/constant_{len(self._constants)}"
+            self._added.node.append(grouped_nodes.constant_node(known, value, device))
         return f"{known}:0"
 
 

@@ -1,14 +1,16 @@
-"""Stock lookups: TensorFlow's `safe_embedding_lookup_sparse` in a finished graph.
+"""Stock lookups of sparse ids: TensorFlow's `embedding_lookup_sparse` in a finished graph.
 
-How TensorFlow builds one, from ids [d_0, …, d_n] to embeddings [d_0, …, d_(n-1), dim]; parts in
-brackets are there or not:
+How TensorFlow builds a safe one, from ids [d_0, …, d_n] to embeddings [d_0, …, d_(n-1), dim];
+parts in brackets are there or not:
 
     ids ─ [SparseReshape to 2-D] ─ [GatherV2 where id ≥ 0] ─ SparseFillEmptyRows ─┐
     table ─ [gathered at Unique(ids)] ── SparseSegment{Sum,Mean,SqrtN}(table, ids, rows)
         ─ [Select: zeros where the row was empty] ─ [Reshape to the shape of the ids]
 
 Ids are made unique and rows gathered where TensorFlow takes the table to be on another device,
-which it does with resource variables. Lookups with weights or of several shards are refused.
+which it does with resource variables. One that is not safe lacks SparseFillEmptyRows, and its
+embeddings end with the last row that has an id. Lookups with weights or of several shards are
+refused.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ from workbench.core.lookup_fusion.definition import Definition
 COMBINERS = {"SparseSegmentSum": "sum", "SparseSegmentMean": "mean", "SparseSegmentSqrtN": "sqrtn"}
 _WEIGHTED = ("SegmentSum", "SegmentSumV2")
 _GATHERS = ("GatherV2", "ResourceGather")
-_DTYPES = {1: "float32", 19: "half", 14: "bfloat16"}
-_ID_DTYPES = {3: "int32", 9: "int64"}
+# TensorFlow's numbers of float32, half and bfloat16, and of int32 and int64.
+FLOATS = (1, 19, 14)
+_ID_DTYPES = (3, 9)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,20 +35,22 @@ class StockLookup:
 
     Attributes:
       name: what users call it: the scope that it was built in.
-      combines: the node that combines rows.
+      combines: the node that combines rows, or gathers those of dense ids.
       table: the tensor of the table, [rows, dim], or of the variable's handle.
       is_resource: whether it is a handle.
       unique, gather: the nodes that make the ids unique, and gather their rows; "" where none do.
       dtype, id_dtype: numbers of TensorFlow's data types.
       dim: columns of the table.
       combiner: "sum", "mean" or "sqrtn".
-      ids, indices, dense_shape: of the ids as they come, a SparseTensor.
+      ids, indices, dense_shape: of the ids as they come, a SparseTensor. Of dense ids there are
+        no indices and no shape, of ids that its rows end with no shape: "".
       prune: whether ids below 0 are dropped.
       default_id: the id of rows without ids; None makes them 0.
       result: the node whose output is the embeddings.
       selects, shapes: the nodes that make rows without ids 0, and give the ids' shape; "" where
         there is none.
       device: where the rows are combined.
+      ends_with_ids: whether the embeddings end with the last row that has an id.
     """
 
     name: str
@@ -67,6 +72,7 @@ class StockLookup:
     selects: str = ""
     shapes: str = ""
     device: str = ""
+    ends_with_ids: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,7 +88,7 @@ class LookupRefusal:
     reason: str
 
 
-class _RefusedError(Exception):
+class RefusedError(Exception):
     """A lookup stays; the text is the reason."""
 
 
@@ -101,13 +107,13 @@ def find_lookups(
         try:
             if node.op in COMBINERS:
                 if gpu and "CPU" not in node.device.upper():
-                    raise _RefusedError("it may run on a GPU, which has no grouped lookup")
+                    raise RefusedError("it may run on a GPU, which has no grouped lookup")
                 found.append(_lookup(graph, node))
             elif node.op.removesuffix("WithNumSegments") in COMBINERS:
-                raise _RefusedError("the number of its rows is given")
+                raise RefusedError("the number of its rows is given")
             elif node.op in _WEIGHTED and _rows_of(graph, graph.inputs(node)[1]):
-                raise _RefusedError("its ids have weights")
-        except _RefusedError as refusal:
+                raise RefusedError("its ids have weights")
+        except RefusedError as refusal:
             refused.append(LookupRefusal(name=_scope(node.name), reason=str(refusal)))
     return found, _once(refused)
 
@@ -119,12 +125,59 @@ def _once(refused: list[LookupRefusal]) -> list[LookupRefusal]:
 
 def _lookup(graph: Definition, node: Any) -> StockLookup:
     read = _read(graph, node)
-    ids, rows = read.ids, graph.inputs(node)[2]
-    _require_plain(graph, node, read)
-    filled = _filled(graph, ids, rows)
+    require_plain(graph, node, dtype=node.attr["T"].type, id_dtype=read.id_dtype)
+    if read.device != node.device:
+        raise RefusedError("its table is on another device than the ids")
+    indices = _rows_of(graph, graph.inputs(node)[2])
+    if indices is None:
+        raise RefusedError("its rows are not the first column of indices")
+    shape = graph.shape(graph.inputs(node)[0])
+    if shape is None or len(shape) != 2 or shape[1] < 1:
+        raise RefusedError("the number of columns of its table is not known")
+    filled = graph.made_by(read.ids, "SparseFillEmptyRows", output=1)
+    if filled is None:
+        asked = _plain_ids(graph, node, read.ids, indices)
+    else:
+        if graph.same(indices) != f"{filled.name}:0":
+            raise RefusedError("its rows are not those of its ids")
+        asked = _safe_ids(graph, node, filled)
+    return StockLookup(
+        combines=node.name,
+        table=read.table,
+        is_resource=read.is_resource,
+        unique=read.unique,
+        gather=read.gather,
+        dtype=node.attr["T"].type,
+        id_dtype=read.id_dtype,
+        dim=shape[1],
+        combiner=COMBINERS[node.op],
+        device=node.device,
+        **asked,
+    )
+
+
+def _plain_ids(graph: Definition, node: Any, ids: str, indices: str) -> dict[str, Any]:
+    """What a lookup that is not safe asks for, and its result: fields of `StockLookup`."""
+    shape = graph.shape(indices)
+    if shape is None or len(shape) != 2 or shape[1] != 2:
+        raise RefusedError("its ids are not known to be a matrix")
+    return {
+        "name": _scope(node.name),
+        "ids": graph.same(ids),
+        "indices": graph.same(indices),
+        "dense_shape": "",
+        "prune": False,
+        "default_id": None,
+        "result": node.name,
+        "ends_with_ids": True,
+    }
+
+
+def _safe_ids(graph: Definition, node: Any, filled: Any) -> dict[str, Any]:
+    """What a safe lookup asks for, and its result: fields of `StockLookup`."""
     default = graph.value(graph.inputs(filled)[3])
     if default is None:
-        raise _RefusedError("the id that empty rows get is computed by the graph")
+        raise RefusedError("the id that empty rows get is computed by the graph")
     selects = _selects(graph, node, filled)
     result = selects or node
     indices, values, dense_shape = graph.inputs(filled)[:3]
@@ -136,31 +189,18 @@ def _lookup(graph: Definition, node: Any) -> StockLookup:
         if shapes is not None:
             (indices, dense_shape), result = given, shapes
     if shapes is None and graph.shape(dense_shape) != (2,):
-        raise _RefusedError("its ids are not known to be a matrix")
-    shape = graph.shape(graph.inputs(node)[0])
-    if shape is None or len(shape) != 2 or shape[1] < 1:
-        raise _RefusedError("the number of columns of its table is not known")
-    return StockLookup(
-        name=_scope(result.name),
-        combines=node.name,
-        table=read.table,
-        is_resource=read.is_resource,
-        unique=read.unique,
-        gather=read.gather,
-        dtype=node.attr["T"].type,
-        id_dtype=read.id_dtype,
-        dim=shape[1],
-        combiner=COMBINERS[node.op],
-        ids=graph.same(values),
-        indices=indices,
-        dense_shape=dense_shape,
-        prune=prune,
-        default_id=None if selects is not None else int(default),
-        result=result.name,
-        selects="" if selects is None else selects.name,
-        shapes="" if shapes is None else shapes.name,
-        device=node.device,
-    )
+        raise RefusedError("its ids are not known to be a matrix")
+    return {
+        "name": _scope(result.name),
+        "ids": graph.same(values),
+        "indices": indices,
+        "dense_shape": dense_shape,
+        "prune": prune,
+        "default_id": None if selects is not None else int(default),
+        "result": result.name,
+        "selects": "" if selects is None else selects.name,
+        "shapes": "" if shapes is None else shapes.name,
+    }
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -181,7 +221,7 @@ def _read(graph: Definition, node: Any) -> _Read:
     unique = graph.made_by(ids, "Unique", output=1)
     if unique is None:
         if graph.made_by(rows, *_GATHERS) is not None:
-            raise _RefusedError("its rows are gathered in a way that is not TensorFlow's own")
+            raise RefusedError("its rows are gathered in a way that is not TensorFlow's own")
         return _Read(
             table=rows,
             is_resource=False,
@@ -192,8 +232,8 @@ def _read(graph: Definition, node: Any) -> _Read:
             device=graph.source(rows).device,
         )
     gather = graph.made_by(rows, *_GATHERS)
-    if gather is None or not _gathers_rows(graph, gather, f"{unique.name}:0"):
-        raise _RefusedError("its table has several shards, or max_norm")
+    if gather is None or not gathers_rows(graph, gather, f"{unique.name}:0"):
+        raise RefusedError("its table has several shards, or max_norm")
     return _Read(
         table=graph.inputs(gather)[0],
         is_resource=gather.op == "ResourceGather",
@@ -205,7 +245,7 @@ def _read(graph: Definition, node: Any) -> _Read:
     )
 
 
-def _gathers_rows(graph: Definition, gather: Any, ids: str) -> bool:
+def gathers_rows(graph: Definition, gather: Any, ids: str) -> bool:
     """Whether a node gathers whole rows of its first input at these ids, and waits for nothing."""
     inputs = graph.inputs(gather)
     by_row = gather.op == "ResourceGather" or graph.is_value(inputs[2], 0)
@@ -215,31 +255,16 @@ def _gathers_rows(graph: Definition, gather: Any, ids: str) -> bool:
     )
 
 
-def _require_plain(graph: Definition, node: Any, read: _Read) -> None:
-    if node.attr["T"].type not in _DTYPES:
-        raise _RefusedError("its table is neither float32, half nor bfloat16")
-    if read.id_dtype not in _ID_DTYPES:
-        raise _RefusedError("its ids are neither int32 nor int64")
+def require_plain(graph: Definition, node: Any, *, dtype: int, id_dtype: int) -> None:
+    """Raises RefusedError where a lookup's types or place in the graph are no grouped op's."""
+    if dtype not in FLOATS:
+        raise RefusedError("its table is neither float32, half nor bfloat16")
+    if id_dtype not in _ID_DTYPES:
+        raise RefusedError("its ids are neither int32 nor int64")
     if node.name in graph.conditional:
-        raise _RefusedError("it is in a branch or a loop")
+        raise RefusedError("it is in a branch or a loop")
     if any(text.startswith("^") for text in node.input):
-        raise _RefusedError("it waits for other ops")
-    if read.device != node.device:
-        raise _RefusedError("its table is on another device than the ids")
-
-
-def _filled(graph: Definition, ids: str, rows: str) -> Any:
-    """The node that fills rows without ids, where ids and rows come from one."""
-    filled = graph.made_by(ids, "SparseFillEmptyRows", output=1)
-    indices = _rows_of(graph, rows)
-    if filled is None or indices is None:
-        raise _RefusedError(
-            "rows may be without ids, since no safe lookup fills them, and stock leaves out those "
-            "at the end"
-        )
-    if graph.same(indices) != f"{filled.name}:0":
-        raise _RefusedError("its rows are not those of its ids")
-    return filled
+        raise RefusedError("it waits for other ops")
 
 
 def _rows_of(graph: Definition, rows: str) -> str | None:

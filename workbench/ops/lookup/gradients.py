@@ -14,7 +14,7 @@ from workbench.errors import UnsupportedError
 # Attributes that a grouped lookup and its gradient share.
 _GROUPED = (
     *("table_of", "combiners", "prune_invalid_ids", "fill_empty_rows", "default_ids"),
-    *("dims", "features", "concatenated"),
+    *("ends_with_ids", "dims", "features", "concatenated"),
 )
 
 

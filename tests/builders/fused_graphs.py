@@ -1,0 +1,54 @@
+"""Graphs whose stock lookups are fused, and sessions that train with them and without."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+from hypothesis import settings
+
+v1 = tf.compat.v1
+EXAMPLES = settings(
+    max_examples=120 if "WORKBENCH_FUZZ_EXAMPLES" in os.environ else 25, deadline=None
+)
+OPTIMIZERS: dict[str, Callable[[], Any]] = {
+    "adagrad": lambda: v1.train.AdagradOptimizer(0.1),
+    "descent": lambda: v1.train.GradientDescentOptimizer(0.1),
+    "adam": lambda: v1.train.AdamOptimizer(0.01),
+}
+
+
+def fed(ids: tf.SparseTensor) -> tf.SparseTensor:
+    """The same ids, which nothing can fold into constants."""
+    parts = [(ids.indices, [None, ids.shape.rank]), (ids.values, [None])]
+    indices, values = (v1.placeholder_with_default(part, shape) for part, shape in parts)
+    shape = v1.placeholder_with_default(ids.dense_shape, [ids.shape.rank])
+    return tf.SparseTensor(indices, values, shape)
+
+
+def loss_of(embeddings: Sequence[tf.Tensor]) -> tf.Tensor:
+    parts = []
+    for number, each in enumerate(embeddings):
+        wide = tf.cast(each, tf.float32)
+        parts.append(tf.reduce_sum(wide * tf.sin(wide + number)))
+    return tf.add_n(parts)
+
+
+def trained(graph: tf.Graph, fetches: Any, train_op: Any, config: Any, steps: int = 3) -> Any:
+    with v1.Session(graph=graph, config=config) as session:
+        session.run(graph.get_operation_by_name("begin"))
+        values = [session.run([fetches, train_op])[0] for _ in range(steps)]
+        variables = session.run(graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES))
+    return values, variables
+
+
+def ran(graph: tf.Graph, fetches: Any, config: Any) -> list[str]:
+    """Types of the ops of a step, after all of TensorFlow's own rewriting."""
+    metadata = v1.RunMetadata()
+    with v1.Session(graph=graph, config=config) as session:
+        session.run(graph.get_operation_by_name("begin"))
+        options = v1.RunOptions(output_partition_graphs=True)
+        session.run(fetches, options=options, run_metadata=metadata)
+    return [node.op for part in metadata.partition_graphs for node in part.node]
