@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -11,44 +12,84 @@ from workbench.core.options import FUSIONS, ExecutorPolicy, Optimizations
 # What each of `_toggles` usually gives, as a logarithm: medians of the six models on 2 cores. It
 # orders settings of which nothing is predicted, and says nothing of any of them.
 _USUAL = np.array([0.03, 0.04, 0.08, 0.13, 0.13, 0.13, -0.25, 0.005])
-# How much a toggle's effect is drawn towards 0: to fill gaps of the predictions, and to correct
-# them by what was measured, which is one sum of effects seen through noise.
-_FILL, _CORRECT = 1e-3, 0.5
+# How much a toggle's effect is drawn towards 0 to fill gaps of the predictions.
+_FILL = 1e-3
+# Standard deviations, as logarithms: of a toggle's effect from what is predicted, and from what is
+# usual; of a setting from what the effects of its toggles add up to.
+_PREDICTED_EFFECT, _USUAL_EFFECT, _OWN = 0.05, 0.12, 0.02
+# That of a block's ratio to the baseline's where nothing is known yet, and how many rounds that
+# belief is worth.
+_SCATTER, _SCATTER_ROUNDS = 0.02, 2
+# Draws of which each setting's share of firsts is its chance; the same ones at every look.
+_DRAWS = 500
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Expectations:
+    """What is expected of settings: normal, of the logarithms of their ratios to the baseline.
+
+    Attributes:
+      labels: the settings.
+      means: [settings].
+      covariance: [settings, settings]. Settings that share toggles are right or wrong together.
+    """
+
+    labels: Sequence[str]
+    means: np.ndarray
+    covariance: np.ndarray
+
+    def of(self) -> dict[str, float]:
+        """The means by label."""
+        return dict(zip(self.labels, self.means.tolist(), strict=True))
+
+    def chances(self, among: Collection[str]) -> dict[str, float]:
+        """How likely each of these settings is the fastest of them."""
+        rows = [number for number, label in enumerate(self.labels) if label in among]
+        spread = self.covariance[np.ix_(rows, rows)] + 1e-12 * np.eye(len(rows))
+        normal = np.random.default_rng(0).normal(size=(len(rows), _DRAWS))
+        drawn = self.means[rows, None] + np.linalg.cholesky(spread) @ normal
+        firsts = np.bincount(drawn.argmax(axis=0), minlength=len(rows)) if rows else np.zeros(0)
+        return {self.labels[row]: n / _DRAWS for row, n in zip(rows, firsts.tolist(), strict=True)}
 
 
 def expectations(
     settings: Mapping[str, Optimizations],
     baseline: Optimizations,
     predicted: Mapping[str, float],
-    measured: Mapping[str, float],
-) -> dict[str, float]:
-    """The logarithm of the ratio to expect of each setting.
+    measured: Mapping[str, Sequence[float]],
+) -> Expectations:
+    """What to expect of each setting.
 
-    The effects of toggles are taken to add up, as logarithms. A setting of which nothing is
-    predicted is expected to give what the predicted ones add up to, or what toggles usually give
-    where none is. All are then corrected by how far the measured ones were from what was expected
-    of them, toggle by toggle: where fused lookups give less than predicted, they will so together
-    with others.
+    The effects of toggles are taken to add up, as logarithms, and a setting to be a little off
+    their sum. One of which nothing is predicted is expected to give what the predicted ones add up
+    to, or what toggles usually give where none is. What was measured then corrects all (the
+    posterior of a normal prior), toggle by toggle and as far as blocks scatter: where fused lookups
+    give less than predicted, they will so together with others.
 
     Args:
-      settings: by label.
+      settings: by label, without the baseline.
       baseline: what the ratios are to.
       predicted: logarithms of ratios to the baseline, of some.
-      measured: the same, of some.
+      measured: the same of blocks, of some.
     """
     labels = list(settings)
     rows = [_toggles(baseline), *(_toggles(setting) for setting in settings.values())]
     on = np.array(rows, np.float64)[1:] - rows[0]
-    expected = _fitted(on, labels, predicted, _FILL) if predicted else on @ _USUAL
+    means = _filled(on, labels, predicted) if predicted else on @ _USUAL
     for number, label in enumerate(labels):
-        expected[number] = predicted.get(label, expected[number])
-    missed = {
-        label: measured[label] - expected[number]
-        for number, label in enumerate(labels)
-        if label in measured
-    }
-    corrected = expected + _fitted(on, labels, missed, _CORRECT)
-    return dict(zip(labels, corrected.tolist(), strict=True))
+        means[number] = predicted.get(label, means[number])
+    effect = _PREDICTED_EFFECT if predicted else _USUAL_EFFECT
+    covariance = effect**2 * on @ on.T + _OWN**2 * np.eye(len(labels))
+    seen = [number for number, label in enumerate(labels) if len(measured.get(label, ()))]
+    if not seen:
+        return Expectations(labels, means, covariance)
+    blocks = [np.asarray(measured[labels[number]], np.float64) for number in seen]
+    found = np.array([each.mean() for each in blocks])
+    noise = _scatter(blocks) / np.array([len(each) for each in blocks])
+    gain = np.linalg.solve(covariance[np.ix_(seen, seen)] + np.diag(noise), covariance[seen]).T
+    return Expectations(
+        labels, means + gain @ (found - means[seen]), covariance - gain @ covariance[seen]
+    )
 
 
 def toggle_count(setting: Optimizations) -> int:
@@ -56,16 +97,19 @@ def toggle_count(setting: Optimizations) -> int:
     return int(sum(_toggles(setting)))
 
 
-def _fitted(
-    on: np.ndarray, labels: list[str], known: Mapping[str, float], ridge: float
-) -> np.ndarray:
+def _scatter(blocks: Sequence[np.ndarray]) -> float:
+    """Variance of a block, pooled over settings."""
+    squares = sum(float(((each - each.mean()) ** 2).sum()) for each in blocks)
+    free = sum(len(each) - 1 for each in blocks)
+    return (_SCATTER_ROUNDS * _SCATTER**2 + squares) / (_SCATTER_ROUNDS + free)
+
+
+def _filled(on: np.ndarray, labels: list[str], known: Mapping[str, float]) -> np.ndarray:
     """What effects of toggles that fit the known ones add up to, for all."""
     rows = [number for number, label in enumerate(labels) if label in known]
-    if not rows:
-        return np.zeros(len(labels))
     seen = on[rows]
     values = np.array([known[labels[number]] for number in rows])
-    effects = np.linalg.solve(seen.T @ seen + ridge * np.eye(on.shape[1]), seen.T @ values)
+    effects = np.linalg.solve(seen.T @ seen + _FILL * np.eye(on.shape[1]), seen.T @ values)
     return on @ effects
 
 

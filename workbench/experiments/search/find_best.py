@@ -65,7 +65,8 @@ def find_best(
     The baseline is traced and every setting predicted from it. Then they race: the most promising
     ones run blocks of steps beside the baseline and the best so far, each in a child process; one
     whose interval shows that it is slower than the best, or no more than 1 % faster, is out, and
-    the next one takes its place. Settings whose prediction, corrected by what was measured, cannot
+    the next one takes its place; so does one that, by its prediction as corrected by what was
+    measured, has become far likelier to be the fastest. Settings whose corrected prediction cannot
     reach the best are not run. Where nothing is predicted, each toggle alone comes first, then
     combinations of those that gave most. The best then varies the capacity of its stage and its
     inter-op threads, if there is time; whether it trains the same is checked before it is named.

@@ -87,10 +87,10 @@ def chosen_winner(
 
 
 def _by_speed(search: Search) -> list[str]:
-    """Settings that may be the best, the fastest first."""
-    race = search.race
+    """Settings that may be the best, the one that is expected to be first."""
+    race, best = search.race, search.best
     measured = [each for each in race.entered if len(race.rates(each)[0]) >= FEWEST_VALUES]
-    return sorted(measured, key=lambda each: (each != race.best, -race.mean_log(each)))
+    return sorted(measured, key=lambda each: (each != best, -race.mean_log(each)))
 
 
 def _check(

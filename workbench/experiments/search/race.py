@@ -127,8 +127,12 @@ class Race:
 
     def mean_log(self, label: str) -> float:
         """Mean logarithm of its ratio to the baseline; NaN before its first round."""
-        logs = self._apart(label, self.baseline)
+        logs = self.logs(label)
         return float(np.mean(logs)) if logs else math.nan
+
+    def logs(self, label: str) -> list[float]:
+        """Logarithms of its ratio to the baseline, of each round that it has run."""
+        return self._apart(label, self.baseline)
 
     def interval(self, label: str, to: str, error: float = SHOWN_ERROR) -> Interval:
         """Its ratio to another one over the rounds that both have run.
@@ -136,10 +140,6 @@ class Race:
         The interval holds at whichever round one looks.
         """
         return anytime_interval(self._apart(label, to), error)
-
-    def shared_rounds(self, label: str, to: str) -> int:
-        """How many rounds both have run."""
-        return len(self._apart(label, to))
 
     def _apart(self, label: str, to: str) -> list[float]:
         own, other = self._logs[label], self._logs[to]

@@ -13,7 +13,7 @@ from workbench.core.options import Optimizations
 from workbench.experiments.measurement.anytime_interval import FEWEST_VALUES
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.search.candidates import Candidate
-from workbench.experiments.search.expectation import expectations, toggle_count
+from workbench.experiments.search.expectation import Expectations, expectations, toggle_count
 from workbench.experiments.search.race import TOLERANCE, Dropped, Race
 
 # Where nothing is predicted, a toggle alone that is expected to give less than this, as a
@@ -21,10 +21,12 @@ from workbench.experiments.search.race import TOLERANCE, Dropped, Race
 _HARMS = -0.1
 # How much further than its interval a prediction may be off: what is left out is never seen.
 _WIDER = 1.5
-# Rounds beside the best after which a racer that came out slower, though not clearly so, gives its
-# place to others.
-_PATIENCE = 12
-UNDECIDED = f"undecided after {_PATIENCE} rounds, it gave its place to others"
+# How much likelier to be the fastest one that waits must be than a racer, to take its place: it has
+# to be started, and knows nothing of itself.
+_LIKELIER = 2.0
+# Places that are given to others at a time: two cores start as many at once.
+_AT_ONCE = 2
+UNLIKELY = "undecided when it gave its place to a setting that was more likely to be the fastest"
 # Of the time that is left, for starting what takes the free places.
 _START_SHARE = 1 / 3
 TIME_UP = "the time was up before it was its turn"
@@ -73,16 +75,33 @@ class Search:
         """The candidate of that name, the baseline too."""
         return self._known[label]
 
+    @property
+    def best(self) -> str:
+        """The racer that is expected to be the fastest, of those with enough rounds.
+
+        Not simply the one that has run fastest, which owes a part of it to chance.
+        """
+        race, expected = self.race, self._expected().of()
+        known = [
+            label
+            for label in race.racing
+            if label == race.baseline or len(race.logs(label)) >= FEWEST_VALUES
+        ]
+        return max(known, key=lambda label: expected.get(label, 0.0))
+
     def next_in(self, places: int) -> list[str]:
         """Those that take the free places, which are `places`: they race from the next round on."""
         self._leave_out_hopeless()
-        expected = self._expected()
+        expectation = self._expected()
+        expected = expectation.of()
+        chances = expectation.chances({*self._waiting, *self.race.racing})
         # Where nothing is predicted, what each toggle gives alone says which to join.
         blind = not any(candidate.predicted for candidate in self._known.values())
         order = sorted(
             self._waiting,
             key=lambda label: (
                 blind and not (self._is_alone(label) and expected[label] > _HARMS),
+                -chances[label],
                 -expected[label],
             ),
         )
@@ -116,17 +135,20 @@ class Search:
         self.race.leave(label)
         self.dropped[label] = reason
 
-    def undecided(self) -> str:
-        """The slowest of those undecided after many rounds beside the best; "" where none is."""
-        race = self.race
-        slower = [
+    def unlikely(self, most: int) -> list[str]:
+        """Racers, at most so many, that should give their places to those that wait."""
+        race, best = self.race, self.best
+        tried = [
             label
             for label in race.racing
-            if label not in (race.best, race.baseline)
-            and race.shared_rounds(label, race.best) >= _PATIENCE
-            and race.interval(label, race.best).value < 1
+            if label not in (best, race.best, race.baseline)
+            and len(race.logs(label)) >= FEWEST_VALUES
         ]
-        return min(slower, key=race.mean_log, default="")
+        chances = self._expected().chances({*self._waiting, *race.racing})
+        tried.sort(key=lambda label: (chances[label], race.mean_log(label)))
+        waiting = sorted((chances[label] for label in self._waiting), reverse=True)
+        pairs = zip(tried[:most], waiting, strict=False)
+        return [label for label, chance in pairs if chance > _LIKELIER * chances[label]]
 
     def feed(self, rates: Mapping[str, float]) -> list[Dropped]:
         """Adds a round; returns who is out after it."""
@@ -138,25 +160,26 @@ class Search:
         """The time is up: nobody enters any more."""
         self.left_out |= dict.fromkeys(self._waiting, TIME_UP)
         self._waiting.clear()
+        best = self.best
         for label in self.race.racing:
-            if label not in (self.race.best, self.race.baseline):
+            if label not in (best, self.race.baseline):
                 self.dropped.setdefault(label, _TIME_UP_RACING)
 
     def _is_alone(self, label: str) -> bool:
         return toggle_count(self._known[label].optimizations) == 1
 
-    def _expected(self) -> dict[str, float]:
+    def _expected(self) -> Expectations:
+        baseline = self.baseline.label
+        others = {label: each for label, each in self._known.items() if label != baseline}
         predicted = {
             label: each.predicted_log
-            for label, each in self._known.items()
+            for label, each in others.items()
             if each.predicted_log is not None
         }
         measured = {
-            label: log
-            for label in self.race.entered
-            if not math.isnan(log := self.race.mean_log(label))
+            label: self.race.logs(label) for label in self.race.entered if label != baseline
         }
-        settings = {label: each.optimizations for label, each in self._known.items()}
+        settings = {label: each.optimizations for label, each in others.items()}
         return expectations(settings, self.baseline.optimizations, predicted, measured)
 
     def _leave_out_hopeless(self) -> None:
@@ -164,7 +187,7 @@ class Search:
         best = self.race.interval(self.race.best, self.race.baseline)
         if self.race.best == self.race.baseline or not best.low > 0:
             return
-        expected = self._expected()
+        expected = self._expected().of()
         for label in tuple(self._waiting):
             most = expected[label] + _WIDER * self._known[label].predicted_half
             if most < math.log(best.low) + math.log1p(TOLERANCE):
@@ -242,7 +265,7 @@ def run_search(
         if search.finished:
             if refined or budget.left_s() - reserve_s < field.start_s(1):
                 break
-            search.add(refine(search.candidate(search.race.best).optimizations))
+            search.add(refine(search.candidate(search.best).optimizations))
             refined = True
             continue
         left_s = budget.left_s() - reserve_s
@@ -271,11 +294,12 @@ def _fill(search: Search, field: Field, budget: TimeBudget, kept_s: float) -> No
         if field.start_s(max(1, places)) > share * left_s and not first:
             return
         if places < 1:
-            undecided = search.undecided()
-            if not undecided:
+            unlikely = search.unlikely(_AT_ONCE)
+            if not unlikely:
                 return
-            search.take_out(undecided, UNDECIDED)
-            field.leave([undecided])
+            for label in unlikely:
+                search.take_out(label, UNLIKELY)
+            field.leave(unlikely)
             continue
         labels = search.next_in(places)
         settings = {label: search.candidate(label).optimizations for label in labels}

@@ -85,20 +85,40 @@ ALL = {"off": OFF, "stage": STAGED, "fused V1": FUSED, "stage + fused V1": BOTH}
 
 
 def test_gaps_of_predictions_are_what_the_others_add_up_to():
-    found = expectations(ALL, OFF, {"stage": 0.1, "fused V1": 0.2}, {})
+    found = expectations(ALL, OFF, {"stage": 0.1, "fused V1": 0.2}, {}).of()
     assert found["stage + fused V1"] == pytest.approx(0.3, abs=0.001)
     assert found["off"] == 0
 
 
+PREDICTED = {"stage": 0.1, "fused V1": 0.2, "stage + fused V1": 0.3}
+
+
 def test_what_was_measured_corrects_what_shares_its_toggles():
-    predicted = {"stage": 0.1, "fused V1": 0.2, "stage + fused V1": 0.3}
-    found = expectations(ALL, OFF, predicted, {"fused V1": -0.1})
+    found = expectations(ALL, OFF, PREDICTED, {"fused V1": [-0.1] * 20}).of()
+    assert found["fused V1"] == pytest.approx(-0.1, abs=0.01)
     assert found["stage"] == pytest.approx(0.1)
-    assert found["stage + fused V1"] == pytest.approx(0.1, abs=0.01)
+    # The setting itself may be off, not its toggle.
+    assert found["stage + fused V1"] == pytest.approx(0.04, abs=0.02)
+
+
+def test_what_scatters_corrects_little_and_less_of_the_others():
+    few = expectations(ALL, OFF, PREDICTED, {"fused V1": [0.5, -0.7]})
+    many = expectations(ALL, OFF, PREDICTED, {"fused V1": [-0.09, -0.11] * 10})
+    assert 0.15 < few.of()["fused V1"] < 0.2
+    assert few.covariance[2, 2] > 5 * many.covariance[2, 2]
+
+
+def test_chances_say_who_is_the_fastest_of_some():
+    found = expectations(ALL, OFF, PREDICTED, {"fused V1": [0.2] * 20, "stage": [0.1] * 20})
+    chances = found.chances(["stage", "fused V1", "stage + fused V1"])
+    assert sum(chances.values()) == pytest.approx(1.0)
+    assert chances["stage + fused V1"] > 0.95
+    assert found.chances(["stage"]) == {"stage": 1.0}
+    assert found.chances([]) == {}
 
 
 def test_effects_are_those_against_the_baseline():
-    found = expectations(ALL, FUSED, {}, {})
+    found = expectations(ALL, FUSED, {}, {}).of()
     assert found["fused V1"] == 0
     assert found["off"] < 0 < found["stage + fused V1"]
     assert [toggle_count(each) for each in ALL.values()] == [0, 1, 1, 2]
