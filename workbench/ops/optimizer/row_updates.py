@@ -75,6 +75,8 @@ def can_update(table: Any, gradient: Any) -> bool:
     """Whether the native updates take a table, and a gradient of some of its rows."""
     return (
         isinstance(table, tf.Variable)
+        # Its rows have an op of their own.
+        and not getattr(table, "is_embedding_variable", False)
         and table.dtype.base_dtype == tf.float32
         and isinstance(gradient, tf.IndexedSlices)
         and gradient.dtype == tf.float32
