@@ -251,12 +251,3 @@ def test_what_does_not_fit_is_an_error(changed: dict[str, Any], message: str) ->
             session.run(v1.global_variables_initializer())
             with pytest.raises(tf.errors.InvalidArgumentError, match=message):
                 session.run(found)
-
-
-def test_a_table_that_is_gone_is_named() -> None:
-    with tf.Graph().as_default():
-        (table,) = made_tables("gone", (4,))
-        (found,) = lookup_of([table])
-        with v1.Session() as session:
-            with pytest.raises(tf.errors.OpError, match="default_rows|expected the handle of an"):
-                session.run(found)

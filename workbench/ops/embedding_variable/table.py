@@ -231,7 +231,7 @@ class EmbeddingVariable(resource_variable_ops.BaseResourceVariable):
         return self.name.removesuffix(":0")
 
     def step(self) -> list[tf.Tensor]:
-        """The number of this step, an int64 scalar, where old rows are to be known; else nothing."""
+        """The number of this step, an int64 scalar, where rows are evicted by it; else nothing."""
         return [] if self._global_step is None else [tf.cast(self._global_step, tf.int64)]
 
     @contextlib.contextmanager
