@@ -265,3 +265,50 @@ class TestErrors:
     def test_no_feature(self) -> None:
         with pytest.raises(OptionError, match="ids is empty"):
             grouped_embedding_lookup(tf.constant(GOLDEN_TABLE), [])
+
+
+def one_a_row(ids: np.ndarray) -> tf.SparseTensor:
+    """The same ids, sparse."""
+    wide = ids[..., np.newaxis]
+    return sparse(list(np.ndindex(wide.shape)), wide.ravel(), wide.shape, ids.dtype.type)
+
+
+class TestDenseIds:
+    @pytest.mark.parametrize("dtype", [np.int32, np.int64])
+    @pytest.mark.parametrize("shape", [(7,), (2, 3), (0,), (2, 1, 2)])
+    @pytest.mark.parametrize("kind", ["tensor", "ref", "resource"])
+    def test_are_each_a_row(self, kind: str, shape: tuple[int, ...], dtype: Any) -> None:
+        ids = np.random.default_rng(3).integers(-1, ROWS, shape).astype(dtype)
+        with tf.Graph().as_default():
+            tables = made_tables(kind, (4, 16), tf.float32, 1)
+            given = [*tables, *tables]
+            options: Any = {"default_id": [None, 3, None, None], "max_norm": [None] * 3 + [0.5]}
+            ours = grouped_embedding_lookup(given, [ids] * 4, **options)
+            stock = grouped_embedding_lookup(given, [one_a_row(ids)] * 4, **options)
+            assert [each.shape.as_list() for each in ours] == [
+                [*shape, table.shape[1]] for table in given
+            ]
+            gradients = [
+                tf.gradients([tf.sin(each) for each in found], tables) for found in (ours, stock)
+            ]
+            dense = [[tf.convert_to_tensor(each) for each in every] for every in gradients]
+            found = run([ours, dense[0]])
+            expected = run([stock, dense[1]])
+        for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+    def test_take_no_op_beside_the_lookup(self) -> None:
+        with tf.Graph().as_default() as graph:
+            tables = made_tables("resource", (4, 16), tf.float32, 1)
+            ids = v1.placeholder(tf.int64, [None])
+            before = len(graph.get_operations())
+            grouped_embedding_lookup(tables, [ids, ids], concatenate=True)
+            added = {op.type for op in graph.get_operations()[before:]}
+        assert added == {"Const", "WorkbenchResourceGroupedLookUp"}
+
+    def test_need_a_dimension_and_integers(self) -> None:
+        table = tf.constant(GOLDEN_TABLE)
+        with pytest.raises(OptionError, match=r"dense ids have shape \(\); expected at least one"):
+            grouped_embedding_lookup(table, [tf.constant(3)])
+        with pytest.raises(OptionError, match="ids have dtype float32; expected int32 or int64"):
+            grouped_embedding_lookup(table, [tf.constant([3.0])])

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.python.ops import resource_variable_ops
 
@@ -48,7 +49,7 @@ def grouped_embedding_lookup(
         `fused_safe_embedding_lookup_sparse`; features may have the same one.
       ids: of each feature int32 or int64 ids, a SparseTensor [d_0, …, d_n] with n at least 1, or a
         RaggedTensor of rank 2. Ids are combined along the last dimension; those in order of their
-        rows take less time.
+        rows take less time. Of a tensor [d_0, …, d_(n-1)] each id is a row of its own.
       weights: of each feature the weights of its ids, or None; None weighs all 1.
       combiners: "mean" (also None), "sum" or "sqrtn"; one for all or a list.
       max_norm: shorten longer embeddings to this l2 norm; one for all or a list.
@@ -91,7 +92,7 @@ def grouped_embedding_lookup(
                 default_id=defaults[i],
                 prune=prune,
                 blocknums=None,
-                keeps_ragged=True,
+                as_given=True,
             )
             for i in range(count)
         ]
@@ -111,7 +112,7 @@ def grouped_embedding_lookup(
         for i in sorted(set(range(count)) - set(together)):
             found[i] = fused_safe_embedding_lookup_sparse(
                 tables[i],
-                ids[i],
+                _one_a_row(ids[i]),
                 weights[i],
                 combiner=combiners[i],
                 default_id=defaults[i],
@@ -137,6 +138,17 @@ def _for_each(what: str, given: Any, count: int) -> list[Any]:
     return list(given)
 
 
+def _one_a_row(ids: Any) -> Any:
+    """Dense ids as those of rows that have one each; others as they are."""
+    if not isinstance(ids, (tf.Tensor, np.ndarray)):
+        return ids
+    dense = tf.convert_to_tensor(ids)[..., tf.newaxis]
+    # Not from_dense, which takes ids of 0 for missing ones.
+    shape = tf.shape(dense, out_type=tf.int64)
+    places = tf.where(tf.ones_like(dense, tf.bool))
+    return tf.SparseTensor(places, tf.reshape(dense, [-1]), shape)
+
+
 def _fits(lookup: Lookup) -> bool:
     """Whether the op can take a feature."""
     if lookup.weights is not None or lookup.max_norm is not None:
@@ -145,9 +157,9 @@ def _fits(lookup: Lookup) -> bool:
     if lookup.table.is_keyed:
         # Of keys below 0 the op only knows that they are dropped.
         takes = lookup.prune and (lookup.default_id or 0) >= 0 and _has_graph(first)
-        return takes and lookup.table.is_beside(lookup.ids.values)
+        return takes and lookup.table.is_beside(lookup.id_values)
     wide = bool(tf.compat.dimension_value(first.shape[1]))
-    return wide and lookup.table.is_local(lookup.ids.values)
+    return wide and lookup.table.is_local(lookup.id_values)
 
 
 def _has_graph(variable: Any) -> bool:
@@ -225,7 +237,9 @@ def _looked_up(
 def _ids_of(lookup: Lookup, *, wide: bool) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Ids, rows and dense shape of a feature, as the op takes them."""
     ids = lookup.ids
-    values = tf.cast(ids.values, tf.int64) if wide else ids.values
+    values = tf.cast(lookup.id_values, tf.int64) if wide else lookup.id_values
+    if isinstance(ids, tf.Tensor):
+        return values, tf.zeros([], tf.int64), tf.zeros([0], tf.int64)
     if isinstance(ids, tf.RaggedTensor):
         return values, tf.cast(ids.row_splits, tf.int64), tf.zeros([0], tf.int64)
     return values, ids.indices, ids.dense_shape

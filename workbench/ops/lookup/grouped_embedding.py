@@ -85,7 +85,7 @@ class GroupedEmbedding(tf.keras.layers.Layer):
             )
         found = grouped_embedding_lookup(
             [self.embeddings[table].value for table in self.features.values()],
-            [_sparse(name, inputs[name]) for name in self.features],
+            [_ids(name, inputs[name]) for name in self.features],
             combiners=[_of(self.combiners, name, "mean") for name in self.features],
             default_id=[_of(self.default_id, name, None) for name in self.features],
             concatenate=self.concatenate,
@@ -139,12 +139,13 @@ def _size(table: str, size: Sequence[int]) -> tuple[int, int]:
     return known[0], known[1]
 
 
-def _sparse(feature: str, ids: Any) -> tf.SparseTensor | tf.RaggedTensor:
+def _ids(feature: str, ids: Any) -> tf.SparseTensor | tf.RaggedTensor | tf.Tensor:
+    """Ids as the lookup takes them; dense ones of rank 1 as they are."""
     if isinstance(ids, (tf.SparseTensor, tf.RaggedTensor)):
         return ids
     dense = tf.convert_to_tensor(ids)
     if dense.shape.rank == 1:
-        dense = dense[:, tf.newaxis]
+        return dense
     if dense.shape.rank != 2:
         raise OptionError(f"ids of {feature!r} have shape {dense.shape}; expected [batch, n]")
     return tf.RaggedTensor.from_tensor(dense)

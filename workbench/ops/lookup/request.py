@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from workbench.errors import OptionError, UnsupportedError
@@ -19,7 +20,7 @@ class Lookup:
 
     Attributes:
       table: what is looked up in.
-      ids: int32 or int64 [d_0, …, d_n]; ragged only where `checked_lookup` was told to keep it so.
+      ids: int32 or int64 [d_0, …, d_n]; ragged or dense only where `checked_lookup` keeps them so.
       weights: float32, one for each id, or None.
       combiner: "mean", "sum" or "sqrtn".
       max_norm: longest l2 norm, or None.
@@ -36,6 +37,11 @@ class Lookup:
     default_id: int | None
     prune: bool
     feature: str
+
+    @property
+    def id_values(self) -> tf.Tensor:
+        """The ids alone."""
+        return self.ids if isinstance(self.ids, tf.Tensor) else self.ids.values
 
     @property
     def sparse_arguments(self) -> dict[str, Any]:
@@ -58,7 +64,7 @@ class Lookup:
     def is_local(self) -> bool:
         """Whether rows can be combined where they lie, instead of being gathered first."""
         plain = self.weights is None and self.max_norm is None
-        return plain and self.table.is_local(self.ids.values)
+        return plain and self.table.is_local(self.id_values)
 
     def look_up_here(
         self, values: tf.Tensor, index: tf.Tensor | None, row_splits: tf.Tensor, name: str
@@ -96,11 +102,12 @@ def checked_lookup(
     default_id: int | None,
     prune: bool,
     blocknums: Any,
-    keeps_ragged: bool = False,
+    as_given: bool = False,
 ) -> Lookup:
     """The lookup that the arguments of `fused_embedding_lookup_sparse` ask for.
 
-    With `keeps_ragged`, ids of a RaggedTensor of rank 2 are not made a SparseTensor.
+    With `as_given` ids of a RaggedTensor of rank 2 are not made a SparseTensor, and those of a tensor
+    are allowed, each of which is a row of its own.
 
     Raises:
       OptionError: a value outside its range. UnsupportedError: blocknums.
@@ -118,7 +125,7 @@ def checked_lookup(
         raise OptionError(f"max_norm is {max_norm!r}; expected a length of at least 0, or None")
     return Lookup(
         table=table,
-        ids=_checked_ids(ids, keeps_ragged),
+        ids=_checked_ids(ids, as_given),
         weights=_weight_values(weights),
         combiner=combiner or "mean",
         max_norm=None if max_norm is None else float(max_norm),
@@ -128,13 +135,18 @@ def checked_lookup(
     )
 
 
-def _checked_ids(ids: Any, keeps_ragged: bool) -> Any:
-    """The SparseTensor that is given, possibly as a RaggedTensor.
+def _checked_ids(ids: Any, as_given: bool) -> Any:
+    """The SparseTensor that is given, possibly as a RaggedTensor; a tensor where it may be one.
 
     Raises:
       OptionError: something else, or ids that are no integers.
     """
-    if isinstance(ids, tf.RaggedTensor) and not (keeps_ragged and ids.shape.rank == 2):
+    if as_given and isinstance(ids, (tf.Tensor, np.ndarray)):
+        ids = tf.convert_to_tensor(ids)
+        if not ids.shape.rank:
+            raise OptionError(f"dense ids have shape {ids.shape}; expected at least one dimension")
+        return _of_integers(ids)
+    if isinstance(ids, tf.RaggedTensor) and not (as_given and ids.shape.rank == 2):
         ids = ids.to_sparse()
     if isinstance(ids, tf.compat.v1.SparseTensorValue):
         ids = tf.SparseTensor.from_value(ids)
@@ -143,6 +155,10 @@ def _checked_ids(ids: Any, keeps_ragged: bool) -> Any:
             f"ids are {ids!r} of type {type(ids).__name__}; expected a SparseTensor of rank 2 "
             "or more, or a RaggedTensor"
         )
+    return _of_integers(ids)
+
+
+def _of_integers(ids: Any) -> Any:
     if ids.dtype not in (tf.int32, tf.int64):
         raise OptionError(f"ids have dtype {ids.dtype.name}; expected int32 or int64")
     return ids
