@@ -106,8 +106,8 @@ def checked_lookup(
 ) -> Lookup:
     """The lookup that the arguments of `fused_embedding_lookup_sparse` ask for.
 
-    With `as_given` ids of a RaggedTensor of rank 2 are not made a SparseTensor, and those of a tensor
-    are allowed, each of which is a row of its own.
+    With `as_given` ids of a RaggedTensor of rank 2 are not made a SparseTensor, and those of a
+    tensor are allowed, each of which is a row of its own.
 
     Raises:
       OptionError: a value outside its range. UnsupportedError: blocknums.
