@@ -35,8 +35,9 @@ class RowUpdateOp : public OpKernel {
   void Compute(OpKernelContext* c) override {
     std::unique_ptr<UpdateRule> rule;
     OP_REQUIRES_OK(c, ReadRule(c, *kind_, &rule));
-    HeldTable held;
-    OP_REQUIRES_OK(c, held.Hold(c, *kind_, 0, 1, use_locking_));
+    HeldTables tables;
+    OP_REQUIRES_OK(c, tables.Hold(c, *kind_, 1, use_locking_));
+    const HeldTable& held = tables[0];
     const int last = c->num_inputs() - 1;
     const Tensor &grads = c->input(last - 1), &rows = c->input(last);
     OP_REQUIRES_OK(c, Check(held, grads, rows));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -88,13 +89,13 @@ std::unique_ptr<UpdateRule> MadeRule(const std::string& name, const std::vector<
 const char* Called(int i) { return i == 0 ? "the table" : "a slot of the table"; }
 
 // Before TensorFlow's helpers take a variable for one of floats.
-absl::Status CheckTypes(OpKernelContext* c, const std::vector<int>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (c->input_dtype(inputs[i]) != tensorflow::DT_RESOURCE) continue;
-    for (const auto& held : HandleFromInput(c, inputs[i]).dtypes_and_shapes()) {
+absl::Status CheckTypes(OpKernelContext* c, const std::vector<int>& inputs, int tables) {
+  for (int input : inputs) {
+    if (c->input_dtype(input) != tensorflow::DT_RESOURCE) continue;
+    for (const auto& held : HandleFromInput(c, input).dtypes_and_shapes()) {
       if (held.dtype == tensorflow::DT_FLOAT) continue;
       return absl::InvalidArgumentError(absl::StrCat(
-          Called(i), " is of type ", tensorflow::DataTypeString(held.dtype),
+          Called(input < tables ? 0 : 1), " is of type ", tensorflow::DataTypeString(held.dtype),
           "; expected float32 of all"));
     }
   }
@@ -157,14 +158,25 @@ absl::Status ReadRule(OpKernelContext* c, const RuleKind& kind, std::unique_ptr<
   return absl::OkStatus();
 }
 
-absl::Status HeldTable::Hold(OpKernelContext* c, const RuleKind& kind, int table_input,
-                             int first_slot_input, bool use_locking) {
-  std::vector<int> inputs = {table_input};
-  for (int s = 0; s < kind.slots; ++s) inputs.push_back(first_slot_input + s);
-  TF_RETURN_IF_ERROR(CheckTypes(c, inputs));
+absl::Status HeldTables::Hold(OpKernelContext* c, const RuleKind& kind, int tables,
+                              bool use_locking) {
+  std::vector<int> all((1 + kind.slots) * tables);
+  std::iota(all.begin(), all.end(), 0);
+  TF_RETURN_IF_ERROR(CheckTypes(c, all, tables));
   // Sparse: a variable that others read by value is copied once, not at every step.
   locks_.emplace(tensorflow::MaybeLockVariableInputMutexesInOrder<Device, float>(
-      c, use_locking, /*sparse=*/true, inputs));
+      c, use_locking, /*sparse=*/true, all));
+  tables_.resize(tables);
+  for (int t = 0; t < tables; ++t) {
+    std::vector<int> own = {t};
+    for (int s = 0; s < kind.slots; ++s) own.push_back(tables + t * kind.slots + s);
+    TF_RETURN_IF_ERROR(tables_[t].Read(c, kind, own, use_locking));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HeldTable::Read(OpKernelContext* c, const RuleKind& kind,
+                             const std::vector<int>& inputs, bool use_locking) {
   held_.resize(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     TF_RETURN_IF_ERROR((tensorflow::GetInputTensorFromVariable<Device, float>(

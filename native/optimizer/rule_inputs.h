@@ -32,21 +32,36 @@ absl::Status RuleOf(tensorflow::OpKernelConstruction* c, int64_t tables, const R
 absl::Status ReadRule(tensorflow::OpKernelContext* c, const RuleKind& kind,
                       std::unique_ptr<UpdateRule>* rule);
 
-// A float32 variable and its slots, which stay locked and in place as long as this lives.
+// A float32 variable and its slots.
 class HeldTable {
  public:
-  // `slots` begin at an input and are as many as `kind` has.
-  absl::Status Hold(tensorflow::OpKernelContext* c, const RuleKind& kind, int table_input,
-                    int first_slot_input, bool use_locking);
+  // Of variables that are locked; `inputs`: the table and its slots.
+  absl::Status Read(tensorflow::OpKernelContext* c, const RuleKind& kind,
+                    const std::vector<int>& inputs, bool use_locking);
 
   const DenseTable& table() const { return table_; }
   int64_t rows() const { return held_[0].dim_size(0); }
   const tensorflow::TensorShape& shape() const { return held_[0].shape(); }
 
  private:
-  std::optional<tensorflow::VariableInputLockHolder> locks_;
   std::vector<tensorflow::Tensor> held_;
   DenseTable table_;
+};
+
+// Tables and their slots, which stay locked and in place as long as this lives. All locks are taken
+// on the op's own thread, in the order of their addresses: what waits for one on a pool's thread
+// would keep the lookup that holds it from the threads that it needs to end.
+class HeldTables {
+ public:
+  // The first inputs are the tables, those behind them the slots of one after the other.
+  absl::Status Hold(tensorflow::OpKernelContext* c, const RuleKind& kind, int tables,
+                    bool use_locking);
+
+  const HeldTable& operator[](int table) const { return tables_[table]; }
+
+ private:
+  std::optional<tensorflow::VariableInputLockHolder> locks_;
+  std::vector<HeldTable> tables_;
 };
 
 // Nanoseconds that changing a row takes.

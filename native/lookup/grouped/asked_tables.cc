@@ -157,8 +157,7 @@ absl::Status ReadAsked(OpKernelContext* c, const Attributes& attributes,
 }
 
 template <typename T>
-void ByRowsOfTables(OpKernelContext* c, const std::vector<AskedTable<T>>& asked, size_t first,
-                    size_t last, int64_t row_ns,
+void ByRowsOfTables(OpKernelContext* c, const std::vector<AskedTable<T>>& asked, int64_t row_ns,
                     const std::function<void(size_t, int64_t, int64_t)>& part) {
   // Ranges small enough to be shared out evenly.
   constexpr int64_t kRows = 512;
@@ -168,7 +167,7 @@ void ByRowsOfTables(OpKernelContext* c, const std::vector<AskedTable<T>>& asked,
   };
   std::vector<Range> ranges;
   int64_t cost = 0;
-  for (size_t t = first; t < last; ++t) {
+  for (size_t t = 0; t < asked.size(); ++t) {
     const int64_t count = asked[t].rows.unique;
     cost += asked[t].rows.ids * CostOfId(asked[t].dim * sizeof(T)) + count * row_ns;
     for (int64_t r = 0; r < count; r += kRows) ranges.push_back({t, r, std::min(r + kRows, count)});
@@ -187,8 +186,7 @@ void ByRowsOfTables(OpKernelContext* c, const std::vector<AskedTable<T>>& asked,
 #define WORKBENCH_INSTANTIATE(T)                                                    \
   WORKBENCH_INSTANTIATE_IDS(T, int32_t);                                            \
   WORKBENCH_INSTANTIATE_IDS(T, int64_t);                                            \
-  template void ByRowsOfTables(OpKernelContext*, const std::vector<AskedTable<T>>&, size_t, \
-                               size_t, int64_t,                                     \
+  template void ByRowsOfTables(OpKernelContext*, const std::vector<AskedTable<T>>&, int64_t, \
                                const std::function<void(size_t, int64_t, int64_t)>&)
 WORKBENCH_INSTANTIATE(float);
 WORKBENCH_INSTANTIATE(Eigen::half);

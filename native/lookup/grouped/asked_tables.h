@@ -38,11 +38,11 @@ template <typename T, typename Id>
 absl::Status ReadAsked(tensorflow::OpKernelContext* c, const Attributes& attributes,
                        const std::vector<int64_t>* columns, std::vector<AskedTable<T>>* out);
 
-// Calls `part` with ranges of rows of tables [first, last), on the intra-op threads. A row takes
-// `row_ns` besides summing its gradients.
+// Calls `part` with ranges of rows of all tables, on the intra-op threads. A row takes `row_ns`
+// besides summing its gradients.
 template <typename T>
 void ByRowsOfTables(tensorflow::OpKernelContext* c, const std::vector<AskedTable<T>>& asked,
-                    size_t first, size_t last, int64_t row_ns,
+                    int64_t row_ns,
                     const std::function<void(size_t table, int64_t begin, int64_t end)>& part);
 
 }  // namespace workbench::grouped

@@ -46,14 +46,13 @@ class ApplyOp : public OpKernel {
     OP_REQUIRES_OK(c, ReadRule(c, *kind_, &rule));
     std::vector<AskedTable<float>> asked;
     OP_REQUIRES_OK(c, (ReadAsked<float, Id>(c, attributes_, &columns_, &asked)));
-    // One after the other, and never on a pool's thread: what waits for a lock there would keep the
-    // lookup that holds it from the threads that it needs to end.
-    for (int t = 0; t < Tables(); ++t) {
-      HeldTable held;
-      OP_REQUIRES_OK(c, held.Hold(c, *kind_, t, Tables() + t * kind_->slots, use_locking_));
-      OP_REQUIRES_OK(c, Check(asked[t], held));
-      Apply(c, asked, t, *rule, held.table());
-    }
+    HeldTables held;
+    OP_REQUIRES_OK(c, held.Hold(c, *kind_, Tables(), use_locking_));
+    for (int t = 0; t < Tables(); ++t) OP_REQUIRES_OK(c, Check(asked[t], held[t]));
+    const int64_t row_ns = (kind_->slots + 1) * kFarRow;
+    ByRowsOfTables(c, asked, row_ns, [&](size_t t, int64_t begin, int64_t end) {
+      Apply(asked[t], *rule, held[static_cast<int>(t)].table(), begin, end);
+    });
   }
 
  private:
@@ -73,22 +72,20 @@ class ApplyOp : public OpKernel {
     return absl::OkStatus();
   }
 
-  static void Apply(OpKernelContext* c, const std::vector<AskedTable<float>>& asked, int t,
-                    const UpdateRule& rule, const DenseTable& table) {
+  // Changes the rows [begin, end) of those that were asked for.
+  static void Apply(const AskedTable<float>& asked, const UpdateRule& rule,
+                    const DenseTable& table, int64_t begin, int64_t end) {
     const int64_t at_once = std::clamp<int64_t>(
         kSumBytes / static_cast<int64_t>((table.dim + 1) * sizeof(float)), 1, kMostRows);
-    const AskedRows<float> in = asked[t].ToSum();
-    const int64_t* rows = asked[t].rows.rows.get();
-    const int64_t row_ns = (table.slot_count + 1) * kFarRow;
-    ByRowsOfTables(c, asked, t, t + 1, row_ns, [&](size_t, int64_t begin, int64_t end) {
-      const std::unique_ptr<float[]> sums = Unset<float>(at_once * table.dim);
-      for (int64_t first = begin; first < end; first += at_once) {
-        const int64_t count = std::min(at_once, end - first);
-        FetchRows(table, rows + first, count);
-        SumGradients(in, first, first + count, sums.get());
-        UpdateRows(rule, table, rows + first, sums.get(), 0, count);
-      }
-    });
+    const AskedRows<float> in = asked.ToSum();
+    const int64_t* rows = asked.rows.rows.get();
+    const std::unique_ptr<float[]> sums = Unset<float>(at_once * table.dim);
+    for (int64_t first = begin; first < end; first += at_once) {
+      const int64_t count = std::min(at_once, end - first);
+      FetchRows(table, rows + first, count);
+      SumGradients(in, first, first + count, sums.get());
+      UpdateRows(rule, table, rows + first, sums.get(), 0, count);
+    }
   }
 
   Attributes attributes_;

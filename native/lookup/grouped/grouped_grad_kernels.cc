@@ -32,7 +32,7 @@ class LookUpGradOp : public OpKernel {
     OP_REQUIRES_OK(c, (ReadAsked<T, Id>(c, attributes_, nullptr, &asked)));
     std::vector<T*> out;
     OP_REQUIRES_OK(c, Allocate(c, asked, &out));
-    ByRowsOfTables(c, asked, 0, asked.size(), 0, [&](size_t t, int64_t begin, int64_t end) {
+    ByRowsOfTables(c, asked, 0, [&](size_t t, int64_t begin, int64_t end) {
       SumGradients(asked[t].ToSum(), begin, end, out[t] + begin * asked[t].dim);
     });
   }
