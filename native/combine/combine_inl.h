@@ -30,7 +30,6 @@ WORKBENCH_INLINE bool IsLong(const LookedUp<T>& in, int64_t row) {
 
 template <typename T>
 WORKBENCH_INLINE const T* VectorOf(const LookedUp<T>& in, int64_t id) {
-  if (in.vectors != nullptr) return in.vectors[in.Unique(id)];
   if (in.table_row != nullptr) return in.shards[0] + in.table_row[in.Unique(id)] * in.dim;
   int shard = 0;
   const int64_t at = in.Place(in.Unique(id), &shard);
@@ -121,8 +120,7 @@ WORKBENCH_INLINE void FetchFar(const LookedUp<T>& in, int64_t id) {
 // Vectors in another order lie anywhere; the processor does not guess the next one.
 template <typename T>
 WORKBENCH_INLINE void FetchAhead(const LookedUp<T>& in, int32_t id, int32_t last) {
-  const bool anywhere = in.table_row != nullptr || in.vectors != nullptr;
-  if (!anywhere && in.index == nullptr && in.permutation == nullptr) return;
+  if (in.table_row == nullptr && in.index == nullptr && in.permutation == nullptr) return;
   if (in.table_row != nullptr && id + kFarAhead < last) FetchFar(in, id + kFarAhead);
   if (id + kAhead < last) FetchNear(in, id + kAhead);
 }

@@ -70,20 +70,6 @@ EmbeddingTable::EmbeddingTable(const TableOptions& options, uint64_t seed) : opt
 
 void EmbeddingTable::Lookup(const LookupBatch& batch, const ForShards& threads) {
   std::shared_lock<TableLock> shared(lock_);
-  LookupHeld(batch, threads);
-}
-
-void EmbeddingTable::Rows::Lookup(const LookupBatch& batch) const {
-  table_->LookupHeld(batch, OnThisThread);
-}
-
-void EmbeddingTable::Rows::Read(const std::function<void()>& read) const {
-  std::array<std::shared_lock<std::shared_mutex>, kTableShards> held;
-  for (int s = 0; s < kTableShards; ++s) held[s] = table_->shards_[s]->HoldRows();
-  read();
-}
-
-void EmbeddingTable::LookupHeld(const LookupBatch& batch, const ForShards& threads) {
   const KeysByShard keys(batch.keys, batch.count);
   threads([&](int begin, int end) {
     for (int s = begin; s < end; ++s) {

@@ -6,14 +6,13 @@
 // An export, and its order, depends on the calls alone: the random seed of a table's hash chooses
 // no shard.
 //
-// Lock order: the table's lock, then one shard's, or those of all shards in their order. A batch shares the table's lock and locks one
+// Lock order: the table's lock, then one shard's. A batch shares the table's lock and locks one
 // shard after another; a call that changes the table as a whole holds the table's lock exclusively.
 
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -58,24 +57,6 @@ class EmbeddingTable {
   // result does not depend on the threads.
   void Lookup(const LookupBatch& batch, const ForShards& threads);
 
-  // The rows of a table, which stay where they are while this lives. It holds the table's lock,
-  // shared: a thread has at most one of a table, and takes those of several in the order of their
-  // addresses.
-  class Rows {
-   public:
-    explicit Rows(EmbeddingTable* table) : table_(table), shared_(table->lock_) {}
-
-    // Lookup, on this thread.
-    void Lookup(const LookupBatch& batch) const;
-
-    // Calls `read` while no row changes. It must not wait for another thread.
-    void Read(const std::function<void()>& read) const;
-
-   private:
-    EmbeddingTable* table_;
-    std::shared_lock<TableLock> shared_;
-  };
-
   // Finds slots by name, and adds those that are missing, with their initial value in every row.
   // Returns an error if a slot has another initial value, else an empty text.
   std::string FindSlots(const std::vector<Slot>& wanted, std::vector<int>* numbers);
@@ -102,8 +83,6 @@ class EmbeddingTable {
   TableSizes Sizes();
 
  private:
-  // With lock_ held.
-  void LookupHeld(const LookupBatch& batch, const ForShards& threads);
   // With lock_ held exclusively.
   void ClearAlone();
   int64_t BytesAlone();

@@ -1,7 +1,6 @@
 #include "table/embedding_table_shard.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 namespace workbench {
@@ -23,35 +22,21 @@ TableShard::TableShard(const TableOptions& options, uint64_t seed)
       values_(options.dim),
       freqs_(1),
       versions_(1),
-      no_permission_(options.dim, options.no_permission),
       waiting_(seed, (options.most_waiting + kTableShards - 1) / kTableShards,
                options.keep_versions),
       bloom_((options.bloom_counters + kTableShards - 1) / kTableShards,
              static_cast<int>(options.bloom_hashes), static_cast<int>(options.bloom_bytes)) {}
 
 void TableShard::Lookup(const LookupBatch& batch, const int32_t* at, int64_t count) {
-  std::unique_lock<std::shared_mutex> alone(mu_, std::defer_lock);
-  std::shared_lock<std::shared_mutex> shared(mu_, std::defer_lock);
-  if (options_.filter_freq > 0 && !batch.read_only) {
-    alone.lock();
-    // First all counting: a key that comes often enough in this batch has its row for all of it.
-    Count(batch, at, count);
-  } else {
-    shared.lock();
-  }
-  std::vector<int32_t> missing;
+  std::lock_guard<std::mutex> lock(mu_);
+  // First all counting: a key that comes often enough in this batch has its row for all of it.
+  if (options_.filter_freq > 0 && !batch.read_only) Count(batch, at, count);
   uint64_t hashes[kBlock];
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t block = std::min(kBlock, count - begin);
     Prefetch(batch.keys, at + begin, block, hashes);
-    for (int64_t i = 0; i < block; ++i) {
-      if (!ReadRow(batch, at[begin + i], hashes[i])) missing.push_back(at[begin + i]);
-    }
+    for (int64_t i = 0; i < block; ++i) ReadRow(batch, at[begin + i], hashes[i]);
   }
-  if (missing.empty()) return;
-  shared.unlock();
-  alone.lock();
-  for (int32_t each : missing) AddRow(batch, each);
 }
 
 void TableShard::Prefetch(const int64_t* keys, const int32_t* at, int64_t count,
@@ -71,37 +56,24 @@ void TableShard::Prefetch(const int64_t* keys, const int32_t* at, int64_t count,
   }
 }
 
-void TableShard::Give(const LookupBatch& batch, int32_t at, const float* values) const {
-  if (batch.out != nullptr) std::copy_n(values, options_.dim, batch.out + at * options_.dim);
-  if (batch.rows != nullptr) batch.rows[at] = values;
-}
-
-// Reads a row; false where there is none and one is to be added.
-bool TableShard::ReadRow(const LookupBatch& batch, int32_t at, uint64_t hash) {
+void TableShard::ReadRow(const LookupBatch& batch, int32_t at, uint64_t hash) {
   const int64_t key = batch.keys[at];
-  const int64_t row = index_.Find(hash, key, KeyOf());
+  const int64_t dim = options_.dim;
+  float* out = batch.out + at * dim;
+  int64_t row = index_.Find(hash, key, KeyOf());
   if (row == KeyIndex::kNone) {
-    const bool filtered = options_.filter_freq > 0;
-    if (!filtered && !batch.read_only) return false;
-    Give(batch, at, filtered ? no_permission_.data() : DefaultRow(batch, key, options_.dim));
-    return true;
+    if (options_.filter_freq > 0) {
+      std::fill_n(out, dim, options_.no_permission);
+      return;
+    }
+    const float* values = DefaultRow(batch, key, dim);
+    std::copy_n(values, dim, out);
+    if (batch.read_only) return;
+    row = Append(hash, key, values);
+  } else {
+    std::copy_n(values_.At(row), dim, out);
   }
-  Give(batch, at, values_.At(row));
-  if (options_.keep_versions && !batch.read_only) {
-    // Others that read do so too.
-    __atomic_store_n(versions_.At(row), Version(batch.step), __ATOMIC_RELAXED);
-  }
-  return true;
-}
-
-void TableShard::AddRow(const LookupBatch& batch, int32_t at) {
-  const int64_t key = batch.keys[at];
-  const uint64_t hash = index_.Hash(key);
-  // Added meanwhile, by this batch or another one.
-  if (ReadRow(batch, at, hash)) return;
-  const int64_t row = Append(hash, key, DefaultRow(batch, key, options_.dim));
-  Give(batch, at, values_.At(row));
-  if (options_.keep_versions) *versions_.At(row) = Version(batch.step);
+  if (options_.keep_versions && !batch.read_only) *versions_.At(row) = Version(batch.step);
 }
 
 void TableShard::Count(const LookupBatch& batch, const int32_t* at, int64_t count) {
@@ -177,7 +149,7 @@ void TableShard::SumByRow(const UpdateBatch& batch, const int32_t* at, int64_t c
 void TableShard::Update(const UpdateBatch& batch, const std::vector<int>& slots,
                         const UpdateRule& rule, const int32_t* at, int64_t count,
                         UpdateScratch* scratch) {
-  const std::lock_guard<std::shared_mutex> lock(mu_);
+  std::lock_guard<std::mutex> lock(mu_);
   SumByRow(batch, at, count, scratch);
   constexpr size_t kMostSlots = 4;
   float* of_row[kMostSlots] = {};
@@ -284,17 +256,17 @@ void TableShard::ImportFiltered(const RowSources& from, int64_t i) {
 }
 
 int64_t TableShard::rows() {
-  const std::shared_lock<std::shared_mutex> lock(mu_);
+  std::lock_guard<std::mutex> lock(mu_);
   return index_.size();
 }
 
 int64_t TableShard::filtered() {
-  const std::shared_lock<std::shared_mutex> lock(mu_);
+  std::lock_guard<std::mutex> lock(mu_);
   return waiting_.size();
 }
 
 int64_t TableShard::bytes() {
-  const std::shared_lock<std::shared_mutex> lock(mu_);
+  std::lock_guard<std::mutex> lock(mu_);
   int64_t total = index_.bytes() + keys_.bytes() + values_.bytes() + freqs_.bytes() +
                   versions_.bytes() + waiting_.bytes() + bloom_.bytes();
   for (const RowColumn<float>& slot : slots_) total += slot.bytes();

@@ -4,7 +4,7 @@
 // One shard of an embedding table: the rows of the keys whose hash chooses it.
 
 #include <cstdint>
-#include <shared_mutex>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -47,9 +47,7 @@ struct LookupBatch {
   int64_t default_count = 0;
   int64_t step = kNoVersion;
   bool read_only = false;  // make no rows, count nothing
-  // What is set of these: copies of the rows, [count, dim]; where they lie, [count].
-  float* out = nullptr;
-  const float** rows = nullptr;
+  float* out = nullptr;    // [count, dim]
 };
 
 struct UpdateBatch {
@@ -90,14 +88,12 @@ struct UpdateScratch {
   std::vector<float> sums;
 };
 
-// Lookup and Update take the shard's lock, Lookup shared where no row is new; other calls need the
-// table's lock, held exclusively.
+// Lookup and Update take the shard's lock; other calls need the table's lock, held exclusively.
 class TableShard {
  public:
   TableShard(const TableOptions& options, uint64_t seed);
 
-  // `at` are the positions in the batch that belong to this shard. Where rows lie is right until
-  // the table's lock is held exclusively; they change under the shard's lock.
+  // `at` are the positions in the batch that belong to this shard.
   void Lookup(const LookupBatch& batch, const int32_t* at, int64_t count);
 
   // Changes each key's row once. Keys without a row are skipped.
@@ -122,9 +118,6 @@ class TableShard {
   void ExportBloom(int64_t* to) const { bloom_.Export(to); }
   void ImportBloom(const int64_t* from) { bloom_.Import(from); }
 
-  // While it is held no row changes.
-  std::shared_lock<std::shared_mutex> HoldRows() { return std::shared_lock(mu_); }
-
   // These take the lock.
   int64_t rows();
   int64_t filtered();
@@ -137,16 +130,14 @@ class TableShard {
   int64_t Append(uint64_t hash, int64_t key, const float* values);
   void Count(const LookupBatch& batch, const int32_t* at, int64_t count);
   void Prefetch(const int64_t* keys, const int32_t* at, int64_t count, uint64_t* hashes) const;
-  bool ReadRow(const LookupBatch& batch, int32_t at, uint64_t hash);
-  void AddRow(const LookupBatch& batch, int32_t at);
-  void Give(const LookupBatch& batch, int32_t at, const float* values) const;
+  void ReadRow(const LookupBatch& batch, int32_t at, uint64_t hash);
   void SumByRow(const UpdateBatch& batch, const int32_t* at, int64_t count,
                 UpdateScratch* scratch);
 
   const TableOptions options_;
   // The innermost lock; taken with the table's lock held, shared. Guards all below, as does the
   // table's lock held exclusively.
-  std::shared_mutex mu_;
+  std::mutex mu_;
   KeyIndex index_;
   RowColumn<int64_t> keys_;
   RowColumn<float> values_;
@@ -154,7 +145,6 @@ class TableShard {
   RowColumn<int64_t> versions_;    // likewise
   std::vector<RowColumn<float>> slots_;
   std::vector<float> slot_initials_;
-  const std::vector<float> no_permission_;  // [dim]
   WaitingKeys waiting_;
   BloomCounts bloom_;
 };

@@ -16,11 +16,7 @@ std::string EmbeddingResource::DebugString() const {
 }
 
 absl::Status FindTable(OpKernelContext* context, EmbeddingPtr* resource) {
-  return FindTable(context, HandleFromInput(context, 0), resource);
-}
-
-absl::Status FindTable(OpKernelContext* context, const tensorflow::ResourceHandle& handle,
-                       EmbeddingPtr* resource) {
+  const tensorflow::ResourceHandle& handle = HandleFromInput(context, 0);
   EmbeddingResource* found = nullptr;
   const absl::Status status = LookupResource(context, handle, &found);
   if (!status.ok()) {
@@ -31,15 +27,6 @@ absl::Status FindTable(OpKernelContext* context, const tensorflow::ResourceHandl
   }
   resource->reset(found);
   return absl::OkStatus();
-}
-
-absl::Status CheckDefaultRows(const EmbeddingResource& resource, const tensorflow::Tensor& rows) {
-  const int64_t dim = resource.table_options().dim;
-  if (rows.dims() == 2 && rows.dim_size(0) > 0 && rows.dim_size(1) == dim) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("EmbeddingVariable '", resource.name(),
-                                                 "': shape of default_rows is ",
-                                                 rows.shape().DebugString(), "; expected [n > 0, ",
-                                                 dim, "]"));
 }
 
 ForShards OnWorkers(OpKernelContext* context, int64_t keys, int64_t cost) {

@@ -31,12 +31,6 @@ using EmbeddingPtr = tensorflow::core::RefCountPtr<EmbeddingResource>;
 
 // The table that input 0 is the handle of.
 absl::Status FindTable(tensorflow::OpKernelContext* context, EmbeddingPtr* resource);
-// The table of a handle.
-absl::Status FindTable(tensorflow::OpKernelContext* context,
-                       const tensorflow::ResourceHandle& handle, EmbeddingPtr* resource);
-
-// Default rows are [n > 0, dim].
-absl::Status CheckDefaultRows(const EmbeddingResource& resource, const tensorflow::Tensor& rows);
 
 // Spreads a batch over the intra-op threads, if it is worth it; `cost` is in cycles of one key.
 ForShards OnWorkers(tensorflow::OpKernelContext* context, int64_t keys, int64_t cost);

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "lookup/grouped/grouped_ops.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
@@ -83,19 +82,6 @@ absl::Status Examples(InferenceContext* c, const Counts& counts, int first, int 
   return c->Subshape(shape, 0, -1, examples);
 }
 
-absl::Status GroupedGradShape(InferenceContext* c) {
-  Counts counts;
-  TF_RETURN_IF_ERROR(Read(c, &counts));
-  for (int t = 0; t < counts.tables; ++t) {
-    const DimensionHandle count = c->UnknownDim();
-    c->set_output(t, c->Vector(count));
-    c->set_output(counts.tables + t, c->Matrix(count, c->MakeDim(counts.dims[t])));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 absl::Status GroupedShape(InferenceContext* c) {
   Counts counts;
   TF_RETURN_IF_ERROR(Read(c, &counts));
@@ -116,6 +102,38 @@ absl::Status GroupedShape(InferenceContext* c) {
   if (counts.concatenated) c->set_output(0, c->Matrix(c->Dim(together, 0), width));
   return absl::OkStatus();
 }
+
+absl::Status GroupedGradShape(InferenceContext* c) {
+  Counts counts;
+  TF_RETURN_IF_ERROR(Read(c, &counts));
+  for (int t = 0; t < counts.tables; ++t) {
+    const DimensionHandle count = c->UnknownDim();
+    c->set_output(t, c->Vector(count));
+    c->set_output(counts.tables + t, c->Matrix(count, c->MakeDim(counts.dims[t])));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+#define WORKBENCH_GROUPED_IDS(op)                                        \
+  op.Input("ids: F * Tid")                                               \
+      .Input("rows: F * int64")                                          \
+      .Input("dense_shapes: F * int64")                                  \
+      .Attr("T: {float, half, bfloat16}")                                \
+      .Attr("Tid: {int32, int64}")                                       \
+      .Attr("N: int >= 1")                                               \
+      .Attr("F: int >= 1")                                               \
+      .Attr("M: int >= 1")                                               \
+      .Attr("table_of: list(int)")                                       \
+      .Attr("combiners: list({'sum', 'mean', 'sqrtn'})")                 \
+      .Attr("prune_invalid_ids: list(bool)")                             \
+      .Attr("fill_empty_rows: list(bool)")                               \
+      .Attr("default_ids: list(int)")                                    \
+      .Attr("ends_with_ids: list(bool) = []")                            \
+      .Attr("dims: list(int)")                                           \
+      .Attr("features: list(string)")                                    \
+      .Attr("concatenated: bool = false")
 
 WORKBENCH_GROUPED_IDS(REGISTER_OP("WorkbenchGroupedLookUp").Input("tables: N * T"))
     .Output("vectors: M * T")
@@ -207,5 +225,6 @@ slots: handles of the optimizer's slots.
 )doc");
 
 #undef WORKBENCH_GROUPED_APPLY
+#undef WORKBENCH_GROUPED_IDS
 
 }  // namespace workbench

@@ -53,25 +53,6 @@ std::vector<int64_t> Keys(EmbeddingTable* table, std::vector<float>* values) {
   return keys;
 }
 
-// Where rows lie is asked for first; then nobody changes them while they are read.
-void ReadInPlace(EmbeddingTable* table, const std::vector<int64_t>& keys) {
-  const std::vector<float> defaults(kDim, 0.0f);
-  std::vector<const float*> rows(keys.size());
-  LookupBatch batch;
-  batch.keys = keys.data();
-  batch.count = static_cast<int64_t>(keys.size());
-  batch.default_rows = defaults.data();
-  batch.default_count = 1;
-  batch.rows = rows.data();
-  const EmbeddingTable::Rows held(table);
-  held.Lookup(batch);
-  held.Read([&] {
-    for (const float* row : rows) {
-      for (int64_t d = 1; d < kDim; ++d) CHECK_EQ(row[d], row[0]);
-    }
-  });
-}
-
 template <typename Work>
 void OnThreads(const Work& work) {
   std::vector<std::thread> threads;
@@ -150,8 +131,6 @@ TEST(EverythingAtOnce) {
       } else if (t == 1) {
         table.Sizes();
         if (round % 10 == 9) table.Clear();
-      } else if (t == 2 || t == 3) {
-        ReadInPlace(&table, keys);
       } else {
         std::vector<int> slots;
         CHECK_EQ(table.FindSlots({{"slot " + std::to_string(round / 10), 0.1f}}, &slots), "");

@@ -335,61 +335,6 @@ TEST(MemoryIsGivenBack) {
 #endif
 }
 
-TEST(RowsInPlaceAreWhatALookupCopies) {
-  EmbeddingTable table(Plain());
-  const std::vector<float> defaults = DefaultRows();
-  const std::vector<int64_t> keys = {7, -3, 7, 100, 8};
-  const std::vector<float> copied = Look(&table, {7, 100});
-  std::vector<const float*> rows(keys.size());
-  LookupBatch batch;
-  batch.keys = keys.data();
-  batch.count = static_cast<int64_t>(keys.size());
-  batch.default_rows = defaults.data();
-  batch.default_count = kDefaults;
-  batch.rows = rows.data();
-  const EmbeddingTable::Rows held(&table);
-  held.Lookup(batch);
-  CHECK_EQ(rows[0], rows[2]);
-  held.Read([&] {
-    CHECK(std::equal(rows[0], rows[0] + kDim, copied.begin()));
-    CHECK(std::equal(rows[3], rows[3] + kDim, copied.begin() + kDim));
-    CHECK(std::equal(rows[1], rows[1] + kDim, DefaultOf(-3).begin()));
-  });
-  // More rows move none.
-  const std::vector<const float*> before = rows;
-  std::vector<int64_t> more(3000);
-  for (size_t i = 0; i < more.size(); ++i) more[i] = static_cast<int64_t>(1000 + i);
-  std::vector<const float*> others(more.size());
-  LookupBatch next = batch;
-  next.keys = more.data();
-  next.count = static_cast<int64_t>(more.size());
-  next.rows = others.data();
-  held.Lookup(next);
-  held.Lookup(batch);
-  CHECK(rows == before);
-}
-
-TEST(ARowInPlaceOfAKeyWithoutPermissionIsNobodys) {
-  TableOptions options = Plain();
-  options.filter_freq = 3;
-  options.no_permission = 0.5f;
-  EmbeddingTable table(options);
-  const std::vector<float> defaults = DefaultRows();
-  const int64_t keys[] = {1, 1, 2};
-  const float* rows[3] = {};
-  LookupBatch batch;
-  batch.keys = keys;
-  batch.count = 3;
-  batch.default_rows = defaults.data();
-  batch.default_count = kDefaults;
-  batch.rows = rows;
-  const EmbeddingTable::Rows held(&table);
-  held.Lookup(batch);
-  held.Read([&] { CHECK(rows[0][0] == 0.5f && rows[2][kDim - 1] == 0.5f); });
-  held.Lookup(batch);
-  held.Read([&] { CHECK(rows[0][0] == DefaultOf(1)[0] && rows[2][0] == 0.5f); });
-}
-
 TEST(OptimizersFormulas) {
   const float grad[1] = {2};
   float row[1] = {1}, m[1] = {0.5f}, v[1] = {0.25f};

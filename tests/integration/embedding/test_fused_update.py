@@ -315,3 +315,23 @@ class TestRowWiseAdagrad:
             optimizer.apply([tf.constant(4.0), tf.constant([3.0, -3.0])], [scale, bias])
             np.testing.assert_allclose(scale, 1.9)
             np.testing.assert_allclose(bias, [0.9, 2.1])
+
+
+def test_embedding_variables_keep_their_own_update() -> None:
+    found = {}
+    for fused in (False, True):
+        with tf.Graph().as_default():
+            v1.set_random_seed(4)
+            table = ops.get_embedding_variable("keys", 4)
+            ids = tf.sparse.from_dense(tf.constant([[1, 2], [1, 7]], tf.int64))
+            (vectors,) = grouped_embedding_lookup([table], [ids])
+            optimizer = ops.AdagradOptimizer(0.1)
+            if fused:
+                optimizer = fused_update(optimizer)
+            train_op = optimizer.minimize(tf.reduce_sum(tf.square(vectors)))
+            with v1.Session() as session:
+                session.run(v1.global_variables_initializer())
+                for _ in range(3):
+                    session.run(train_op)
+                found[fused] = table.to_pandas(session)
+    assert found[True].equals(found[False])

@@ -10,7 +10,6 @@ from tensorflow.python.ops import resource_variable_ops
 
 from workbench import _native
 from workbench.errors import UnsupportedError
-from workbench.ops.embedding_variable.table import is_plain
 
 # Attributes that a grouped lookup and its gradient share.
 _GROUPED = (
@@ -48,31 +47,10 @@ def _local_look_up_grad(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
 @ops.RegisterGradient("WorkbenchGroupedLookUp")
 @ops.RegisterGradient("WorkbenchResourceGroupedLookUp")
 def _grouped_look_up_grad(op: tf.Operation, *gradients: Any) -> list[Any]:
-    shapes = [_shape_of(table) for table in op.inputs[: op.get_attr("N")]]
-    made = _of_tables(op, gradients)
-    slices = [
-        tf.IndexedSlices(*each)
-        for each in zip(made.row_gradients, made.table_rows, shapes, strict=True)
-    ]
-    return [*slices, *[None] * (len(op.inputs) - len(slices))]
-
-
-@ops.RegisterGradient("WorkbenchEmbeddingGroupedLookUp")
-def _embedding_grouped_look_up_grad(op: tf.Operation, *gradients: Any) -> list[Any]:
-    # The rows must be there before they are trained, even if the loss needs no value of them.
-    with tf.control_dependencies([op] if is_plain(op) else []):
-        made = _of_tables(op, gradients)
-    slices = [
-        tf.IndexedSlices(*each) for each in zip(made.row_gradients, made.table_rows, strict=True)
-    ]
-    return [*slices, *[None] * (len(op.inputs) - len(slices))]
-
-
-def _of_tables(op: tf.Operation, gradients: tuple[Any, ...]) -> Any:
-    """The gradients of rows of all tables of a grouped lookup."""
     tables, features = op.get_attr("N"), op.get_attr("F")
-    ids = op.inputs[tables : tables + 3 * features]
-    return _native.library().workbench_grouped_look_up_grad(
+    shapes = [_shape_of(table) for table in op.inputs[:tables]]
+    ids = op.inputs[tables:]
+    made = _native.library().workbench_grouped_look_up_grad(
         gradients=[
             tf.zeros_like(output) if gradient is None else tf.convert_to_tensor(gradient)
             for gradient, output in zip(gradients, op.outputs, strict=True)
@@ -83,6 +61,11 @@ def _of_tables(op: tf.Operation, gradients: tuple[Any, ...]) -> Any:
         N=tables,
         **{name: op.get_attr(name) for name in _GROUPED},
     )
+    slices = [
+        tf.IndexedSlices(*each)
+        for each in zip(made.row_gradients, made.table_rows, shapes, strict=True)
+    ]
+    return [*slices, *[None] * len(ids)]
 
 
 @ops.RegisterGradient("WorkbenchPreLookUp")

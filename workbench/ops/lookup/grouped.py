@@ -4,9 +4,8 @@ One op forward and one backward, for any number of features: ids are read as the
 SparseTensors or RaggedTensors, and rows are summed where they lie; nothing is gathered, sorted or
 made unique on the way. The gradient of each table has each row once, in ascending order.
 
-EmbeddingVariables have an op of their own, in which rows of keys are combined where they lie. What
-no op takes is looked up by V1 beside it: features with weights or `max_norm`, tables of several
-shards, and tables on another device than the ids.
+What the op does not take is looked up by V1 beside it: features with weights or `max_norm`, tables
+of several shards, EmbeddingVariables, and tables on another device than the ids.
 """
 
 from __future__ import annotations
@@ -151,27 +150,12 @@ def _one_a_row(ids: Any) -> Any:
 
 def _fits(lookup: Lookup) -> bool:
     """Whether the op can take a feature."""
-    if lookup.weights is not None or lookup.max_norm is not None:
-        return False
     (first, *_) = lookup.table.shards
-    if lookup.table.is_keyed:
-        # Of keys below 0 the op only knows that they are dropped.
-        takes = lookup.prune and (lookup.default_id or 0) >= 0 and _has_graph(first)
-        return takes and lookup.table.is_beside(lookup.id_values)
-    wide = bool(tf.compat.dimension_value(first.shape[1]))
-    return wide and lookup.table.is_local(lookup.id_values)
+    return lookup.is_local and bool(tf.compat.dimension_value(first.shape[1]))
 
 
-def _has_graph(variable: Any) -> bool:
-    """Whether an EmbeddingVariable is of the graph that is built, not of one around it."""
-    return bool(variable.graph is tf.compat.v1.get_default_graph())
-
-
-def _kind(lookup: Lookup) -> Any:
-    """What the features of one op have in common."""
+def _kind(lookup: Lookup) -> tuple[Any, bool]:
     (shard,) = lookup.table.shards
-    if lookup.table.is_keyed:
-        return "keys", shard.trainable, bool(shard.option.steps_to_live)
     return shard.dtype.base_dtype, is_resource(shard)
 
 
@@ -212,16 +196,6 @@ def _looked_up(
         "name": name,
     }
     library = _native.library()
-    if lookups[0].table.is_keyed:
-        tables = list(shards.values())
-        return library.workbench_embedding_grouped_look_up(
-            tables=[each.handle for each in tables],
-            default_rows=[each.default_rows.value() for each in tables],
-            step=tables[0].step(),
-            read_only=not tables[0].trainable,
-            T=tf.float32,
-            **arguments,
-        )
     if not is_resource(next(iter(shards.values()))):
         return library.workbench_grouped_look_up(
             tables=[value_of(each) for each in shards.values()], **arguments

@@ -39,7 +39,7 @@ class Table:
     @property
     def counts_ids(self) -> bool:
         """Whether `read` asks how often each id came."""
-        return self.is_keyed
+        return self.strategy == _BY_KEY
 
     def rows(self) -> tf.Tensor:
         """Rows of each shard, int64 [shards]; -1 where any key may be asked for."""
@@ -64,17 +64,8 @@ class Table:
 
     def is_local(self, ids: tf.Tensor) -> bool:
         """Whether the table is one variable or tensor on the device of the ids, as far as said."""
-        return not self.is_keyed and self.is_beside(ids)
-
-    @property
-    def is_keyed(self) -> bool:
-        """Whether the shards are EmbeddingVariables."""
-        return self.strategy == _BY_KEY
-
-    def is_beside(self, ids: tf.Tensor) -> bool:
-        """Whether the table has one shard, on the device of the ids, as far as said."""
         (first, *others) = self.shards
-        if others:
+        if others or _is_keyed(first):
             return False
         return first.device == ids.device or (not ids.device and _is_here(first.device))
 
@@ -178,9 +169,9 @@ def _shard(given: Any) -> Any:
 
 
 def _is_here(device: str) -> bool:
-    """Whether a device is this process's CPU, where ops end up that are placed nowhere."""
+    """Whether a device is this process's CPU, on which ops of a function end up with its tables."""
     spec = tf.DeviceSpec.from_string(device)
-    return spec.job in (None, "localhost") and spec.device_type == "CPU"
+    return spec.job == "localhost" and spec.device_type == "CPU"
 
 
 def _is_keyed(shard: Any) -> bool:
