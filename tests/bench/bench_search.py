@@ -38,7 +38,7 @@ STAGE, SMART = StageOptions(num_threads=2, capacity=2), SmartStageOptions(reorde
 # Settings that run beside each other, with their baseline.
 GROUP = 5
 WITHIN = 0.02
-# Seconds for the two settings beside each other: with fewer the interval is wider than what is asked.
+# Seconds for the two settings beside each other; with fewer the interval is too wide to tell.
 DUEL_S = 150.0
 
 
