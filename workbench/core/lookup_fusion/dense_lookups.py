@@ -15,6 +15,7 @@ from workbench.core.lookup_fusion.stock_lookups import (
     RefusedError,
     StockLookup,
     gathers_rows,
+    require_cpu,
     require_plain,
 )
 
@@ -40,8 +41,7 @@ def find_dense_lookups(
         if not _is_lookup(graph, node):
             continue
         try:
-            if gpu and "CPU" not in node.device.upper():
-                raise RefusedError("it may run on a GPU, which has no grouped lookup")
+            require_cpu(node, gpu=gpu)
             found.append(_lookup(graph, node))
         except RefusedError as refusal:
             refused.append(LookupRefusal(name=node.name, reason=str(refusal)))

@@ -34,7 +34,7 @@ class StockLookup:
     """A lookup that a grouped op can do. Tensors are named "node:output".
 
     Attributes:
-      name: what users call it: the scope that it was built in.
+      name: what users call it: the scope that it was built in; of dense ids the node itself.
       combines: the node that combines rows, or gathers those of dense ids.
       table: the tensor of the table, [rows, dim], or of the variable's handle.
       is_resource: whether it is a handle.
@@ -80,7 +80,7 @@ class LookupRefusal:
     """A lookup that stays as it is.
 
     Attributes:
-      name: the scope that it was built in.
+      name: as of `StockLookup`.
       reason: why, a clause.
     """
 
@@ -106,8 +106,7 @@ def find_lookups(
     for node in graph.ordered:
         try:
             if node.op in COMBINERS:
-                if gpu and "CPU" not in node.device.upper():
-                    raise RefusedError("it may run on a GPU, which has no grouped lookup")
+                require_cpu(node, gpu=gpu)
                 found.append(_lookup(graph, node))
             elif node.op.removesuffix("WithNumSegments") in COMBINERS:
                 raise RefusedError("the number of its rows is given")
@@ -253,6 +252,12 @@ def gathers_rows(graph: Definition, gather: Any, ids: str) -> bool:
     return bool(
         graph.same(inputs[1]) == ids and by_row and not waits and not gather.attr["batch_dims"].i
     )
+
+
+def require_cpu(node: Any, *, gpu: bool) -> None:
+    """Raises RefusedError where a lookup may run on a GPU; `gpu` as of `find_lookups`."""
+    if gpu and "CPU" not in node.device.upper():
+        raise RefusedError("it may run on a GPU, which has no grouped lookup")
 
 
 def require_plain(graph: Definition, node: Any, *, dtype: int, id_dtype: int) -> None:

@@ -1,7 +1,7 @@
 """Grouped embedding lookups: all features of a model in one op, straight from their tables.
 
-One op forward and one backward, for any number of features: ids are read as they come, of
-SparseTensors or RaggedTensors, and rows are summed where they lie; nothing is gathered, sorted or
+One op forward and one backward, for any number of features: ids are read as they come,
+sparse, ragged or dense, and rows are summed where they lie; nothing is gathered, sorted or
 made unique on the way. The gradient of each table has each row once, in ascending order.
 
 What the op does not take is looked up by V1 beside it: features with weights or `max_norm`, tables
