@@ -65,6 +65,10 @@ std::string Shared(const Sizes& sizes, const int32_t* permutation) {
   return "";
 }
 
+void RowFactors(const LookedUp<float>& in, int64_t begin, int64_t end, float* out) {
+  for (int64_t row = begin; row < end; ++row) out[row - begin] = combine::Factor(in, row);
+}
+
 WORKBENCH_COMBINE_FOR(float)
 
 }  // namespace workbench

@@ -72,9 +72,16 @@ template <typename T>
 void GatherGradient(const LookedUp<T>& in, const T* grad, int64_t begin, int64_t end, float* sums,
                     T* const* out);
 
-// The gradient of each id's weight, [ids], for rows [begin, end).
+// The gradient of each id's weight, [ids], for rows [begin, end). Rows of `grad` are `in.stride`
+// apart.
 template <typename T>
 void WeightGradient(const LookedUp<T>& in, const T* grad, int64_t begin, int64_t end, float* out);
+
+// What the gradient of each combined row is multiplied with on its way to a vector of weight 1, for
+// rows [begin, end) of `in`, of which splits, weights and combiner are read.
+//
+//   out: [end - begin].
+void RowFactors(const LookedUp<float>& in, int64_t begin, int64_t end, float* out);
 
 // Who asked for which row of a table, in order of the rows.
 template <typename T>

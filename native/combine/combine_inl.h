@@ -314,9 +314,10 @@ WORKBENCH_INLINE void GatherGradient(const LookedUp<T>& in, const T* grad, int64
 template <typename T>
 WORKBENCH_INLINE void WeightGradient(const LookedUp<T>& in, const T* grad, int64_t begin,
                                      int64_t end, float* out) {
+  const int64_t stride = in.stride == 0 ? in.dim : in.stride;
   for (int64_t row = begin; row < end; ++row) {
     const float factor = Factor(in, row);
-    const T* from = grad + row * in.dim;
+    const T* from = grad + row * stride;
     double whole = 0;  // o·g
     for (int32_t id = in.splits[row]; id < in.splits[row + 1]; ++id) {
       const T* vector = VectorOf(in, id);

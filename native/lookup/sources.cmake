@@ -13,9 +13,11 @@ library_sources(
   grouped/asked_tables.cc
   grouped/grouped_apply_kernels.cc
   grouped/grouped_grad_kernels.cc
+  grouped/grouped_gradients.cc
   grouped/grouped_inputs.cc
   grouped/grouped_kernels.cc
   grouped/grouped_ops.cc
+  grouped/grouped_weight_grad_kernels.cc
   local_kernels.cc
   local_ops.cc
   lookup_kernels.cc

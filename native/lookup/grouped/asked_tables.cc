@@ -1,105 +1,60 @@
 #include "lookup/grouped/asked_tables.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <mutex>
 
-#include "absl/strings/str_cat.h"
-#include "combine/combine_calls.h"
-#include "tensorflow/core/framework/tensor.h"
+#include "lookup/grouped/grouped_gradients.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/lib/core/threadpool.h"
 
 namespace workbench::grouped {
 namespace {
 
-using tensorflow::OpInputList;
 using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
 
-template <typename T, typename Id>
-absl::Status ReadConcatenated(const OpInputList& inputs, const Attributes& attributes,
-                              const std::vector<int64_t>* columns, const Ids<Id>& ids,
-                              Layout<const T>* out) {
-  int64_t examples = 0, width = 0;
-  TF_RETURN_IF_ERROR(Together(attributes, ids, &examples));
-  std::vector<int64_t> begins;
-  for (const Feature& feature : attributes.features()) {
-    begins.push_back(width);
-    width += attributes.dims()[feature.table];
-  }
-  if (columns != nullptr) begins = *columns;
-  const bool fits = inputs.size() == 1 && inputs[0].dims() == 2 &&
-                    inputs[0].dim_size(0) == examples &&
-                    (columns != nullptr || inputs[0].dim_size(1) == width);
-  if (!fits) return WrongShape("gradients", inputs[0], absl::StrCat("[", examples, ", ", width, "]"));
-  for (int f = 0; f < attributes.count(); ++f) {
-    const int64_t end = inputs[0].dim_size(1) - attributes.dims()[attributes.features()[f].table];
-    if (begins[f] < 0 || begins[f] > end) {
-      return Wrong(attributes.features()[f],
-                   absl::StrCat("columns from ", begins[f], " are not in gradient ",
-                                inputs[0].shape().DebugString()));
-    }
-    out->begins.push_back(inputs[0].flat<T>().data() + begins[f]);
-  }
-  out->strides.assign(attributes.count(), inputs[0].dim_size(1));
-  return absl::OkStatus();
-}
-
-template <typename T, typename Id>
-absl::Status ReadGradients(OpKernelContext* c, const Attributes& attributes,
-                           const std::vector<int64_t>* columns, const Ids<Id>& ids,
-                           Layout<const T>* out) {
-  OpInputList inputs;
-  TF_RETURN_IF_ERROR(c->input_list("gradients", &inputs));
-  if (attributes.concatenated()) return ReadConcatenated(inputs, attributes, columns, ids, out);
-  if (inputs.size() != attributes.count()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(inputs.size(), " gradients; expected ", attributes.count()));
-  }
-  for (int f = 0; f < attributes.count(); ++f) {
-    const int64_t dim = attributes.dims()[attributes.features()[f].table];
-    const Tensor& each = inputs[f];
-    if (each.dims() < 2 || each.dim_size(each.dims() - 1) != dim ||
-        each.NumElements() != ids[f].examples * dim) {
-      return Wrong(attributes.features()[f],
-                   absl::StrCat("gradient ", each.shape().DebugString(), "; expected […, ", dim,
-                                "] of ", ids[f].examples, " rows"));
-    }
-    out->begins.push_back(each.flat<T>().data());
-    out->strides.push_back(dim);
-  }
-  return absl::OkStatus();
-}
-
-float Factor(Combiner combiner, float length) {
-  if (combiner == Combiner::kSum) return 1.0f;
-  return 1.0f / (combiner == Combiner::kMean ? length : std::sqrt(length));
+// Ids that a feature has at most, those that are filled in among them.
+template <typename Id>
+int64_t MostIds(const FeatureIds<Id>& in) {
+  return in.count + (in.fills ? in.examples : 0);
 }
 
 // Adds what a feature asked for; false, and nothing is added, where its ids are unordered.
 template <typename T, typename Id>
 bool AddFeature(const Attributes& attributes, const Ids<Id>& ids, int f,
                 const Layout<const T>& gradients, BlockRows* rows, AskedTable<T>* to) {
-  const Combiner combiner = attributes.features()[f].combiner;
+  const bool weighted = ids[f].weights != nullptr;
   const int64_t blocks = CountBlocks(ids[f]);
-  int64_t at = to->rows.ids;
+  std::vector<float> factors;
+  int64_t at = to->rows.ids, example = to->examples;
   for (int64_t b = 0; b < blocks; ++b) {
     if (ReadBlock(ids[f], b, rows) != BlockState::kRead) return false;
-    for (int64_t e = 0; e < rows->end - rows->begin; ++e) {
-      const int32_t first = rows->splits[e], last = rows->splits[e + 1];
-      const int64_t example = to->examples + rows->begin + e;
-      to->factors[example] = Factor(combiner, static_cast<float>(last - first));
-      to->gradients[example] = gradients.begins[f] + (rows->begin + e) * gradients.strides[f];
-      for (int32_t i = first; i < last; ++i, ++at) {
+    LookedUp<float> combined;
+    combined.splits = rows->splits.data();
+    combined.weights = weighted ? rows->weights.data() : nullptr;
+    combined.combiner = attributes.features()[f].combiner;
+    const int64_t count = rows->end - rows->begin;
+    factors.resize(count);
+    RowFactors(combined, 0, count, factors.data());
+    for (int64_t e = 0; e < count; ++e) {
+      const T* gradient = gradients.begins[f] + (rows->begin + e) * gradients.strides[f];
+      if (!weighted) {
+        to->factors[example] = factors[e];
+        to->gradients[example] = gradient;
+      }
+      for (int32_t i = rows->splits[e]; i < rows->splits[e + 1]; ++i, ++at) {
         to->rows.rows[at] = rows->rows[i];
         to->rows.examples[at] = static_cast<int32_t>(example);
+        if (weighted) {
+          to->factors[example] = factors[e] * rows->weights[i];
+          to->gradients[example++] = gradient;
+        }
       }
+      if (!weighted) ++example;
     }
   }
   to->rows.ids = at;
-  to->examples += ids[f].examples;
+  to->examples = example;
   return true;
 }
 
@@ -131,8 +86,8 @@ absl::Status ReadAsked(OpKernelContext* c, const Attributes& attributes,
       AskedTable<T>& asked = (*out)[t];
       int64_t most = 0, examples = 0;
       for (int f : features[t]) {
-        examples += ids[f].examples;
-        most += ids[f].count + (ids[f].fills ? ids[f].examples : 0);
+        most += MostIds(ids[f]);
+        examples += ids[f].weights == nullptr ? ids[f].examples : MostIds(ids[f]);
       }
       asked.dim = attributes.dims()[t];
       asked.rows = TableRows(most);

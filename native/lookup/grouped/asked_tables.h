@@ -21,7 +21,8 @@ template <typename T>
 struct AskedTable {
   TableRows rows;
   int64_t dim = 0;
-  int64_t examples = 0;                   // of all features of the table
+  // Examples of all features of the table; of a weighted one each id is one.
+  int64_t examples = 0;
   std::unique_ptr<const T*[]> gradients;  // [examples]
   std::unique_ptr<float[]> factors;
 

@@ -54,8 +54,47 @@ WORKBENCH_CLONES bool OneEach(const int64_t* ids, const int64_t* indices, int64_
   return ReadOneEach(ids, indices, count, begin, table_rows, rows);
 }
 
+// Where the ids of a block go that stay.
+template <bool kWeighted, typename Id>
+struct Kept {
+  // Makes room for `ids`, and an id to fill in for each of `examples`.
+  Kept(const FeatureIds<Id>& in, int64_t ids, int64_t examples, BlockRows* out) : in(in) {
+    out->rows.resize(std::max<int64_t>(out->rows.size(), ids + examples + 1));
+    rows = out->rows.data();
+    if constexpr (kWeighted) {
+      out->weights.resize(out->rows.size());
+      out->places.resize(out->rows.size());
+      weights = out->weights.data();
+      places = out->places.data();
+    }
+  }
+
+  WORKBENCH_INLINE void Add(int64_t at) {
+    const int64_t row = static_cast<int64_t>(in.ids[at]);
+    bool stays = !in.prune || row >= 0;
+    rows[count] = row;
+    if constexpr (kWeighted) {
+      // Not "<= 0": a weight that is no number goes too.
+      stays = stays && (!in.prune_weights || in.weights[at] > 0);
+      weights[count] = in.weights[at];
+      places[count] = in.places == nullptr ? static_cast<int32_t>(at) : in.places[at];
+    }
+    outside |= static_cast<uint64_t>(stays && Outside(in, row));
+    count += stays;
+  }
+
+  BlockState state() const { return outside ? BlockState::kNoSuchRow : BlockState::kRead; }
+
+  const FeatureIds<Id>& in;
+  int64_t* rows;
+  float* weights = nullptr;
+  int32_t* places = nullptr;
+  int64_t count = 0;
+  uint64_t outside = 0;
+};
+
 // Ids of a SparseTensor: no branch depends on one, for lengths of examples are not to be guessed.
-template <typename Id>
+template <bool kWeighted, typename Id>
 BlockState ReadIndexed(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
   const int64_t from = NextExample(in, block * kBlockIds);
   const int64_t to = NextExample(in, (block + 1) * kBlockIds);
@@ -65,39 +104,29 @@ BlockState ReadIndexed(const FeatureIds<Id>& in, int64_t block, BlockRows* out) 
     return BlockState::kUnordered;
   }
   const int64_t examples = out->end - out->begin;
-  out->rows.resize(std::max<int64_t>(out->rows.size(), to - from + examples + 1));
+  Kept<kWeighted, Id> kept(in, to - from, examples, out);
   out->splits.assign(examples + 1, 0);
-  int64_t* rows = out->rows.data();
   int32_t* splits = out->splits.data();
-  if (to - from == examples && OneEach(in.ids + from, in.indices + 2 * from, examples, out->begin,
-                                       in.table_rows, rows)) {
+  if (!kWeighted && to - from == examples &&
+      OneEach(in.ids + from, in.indices + 2 * from, examples, out->begin, in.table_rows,
+              kept.rows)) {
     std::iota(out->splits.begin(), out->splits.end(), 0);
     return BlockState::kRead;
   }
-  int64_t before = out->begin, kept = 0;
-  bool ordered = true;
-  uint64_t outside = 0;
+  int64_t before = out->begin;
   for (int64_t i = from; i < to; ++i) {
     const int64_t example = in.indices[2 * i];
     // Before it is used: what comes from a graph may not be believed.
-    if (example < before || example >= out->end) {
-      ordered = false;
-      break;
-    }
+    if (example < before || example >= out->end) return BlockState::kUnordered;
     before = example;
-    const int64_t row = static_cast<int64_t>(in.ids[i]);
-    const bool stays = !in.prune || row >= 0;
-    rows[kept] = row;
-    outside |= static_cast<uint64_t>(stays && Outside(in, row));
-    kept += stays;
-    splits[example - out->begin + 1] = static_cast<int32_t>(kept);
+    kept.Add(i);
+    splits[example - out->begin + 1] = static_cast<int32_t>(kept.count);
   }
-  if (!ordered) return BlockState::kUnordered;
   for (int64_t e = 0; e < examples; ++e) splits[e + 1] = std::max(splits[e + 1], splits[e]);
-  return outside ? BlockState::kNoSuchRow : BlockState::kRead;
+  return kept.state();
 }
 
-template <typename Id>
+template <bool kWeighted, typename Id>
 BlockState ReadSplit(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
   const int64_t size = ExamplesOfBlock(in);
   out->begin = std::min(block * size, in.examples);
@@ -105,66 +134,82 @@ BlockState ReadSplit(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
   const int64_t from = in.splits[out->begin], to = in.splits[out->end];
   if (from < 0 || from > to || to > in.count) return BlockState::kUnordered;
   const int64_t examples = out->end - out->begin;
-  out->rows.resize(std::max<int64_t>(out->rows.size(), to - from + examples + 1));
+  Kept<kWeighted, Id> kept(in, to - from, examples, out);
   out->splits.assign(examples + 1, 0);
-  int64_t* rows = out->rows.data();
-  int64_t at = from, kept = 0;
-  uint64_t outside = 0;
+  int64_t at = from;
   for (int64_t e = 0; e < examples; ++e) {
     const int64_t last = in.splits[out->begin + e + 1];
     if (last < at || last > to) return BlockState::kUnordered;
-    for (; at < last; ++at) {
-      const int64_t row = static_cast<int64_t>(in.ids[at]);
-      const bool stays = !in.prune || row >= 0;
-      rows[kept] = row;
-      outside |= static_cast<uint64_t>(stays && Outside(in, row));
-      kept += stays;
-    }
-    out->splits[e + 1] = static_cast<int32_t>(kept);
+    for (; at < last; ++at) kept.Add(at);
+    out->splits[e + 1] = static_cast<int32_t>(kept.count);
   }
-  return outside ? BlockState::kNoSuchRow : BlockState::kRead;
+  return kept.state();
 }
 
 // Ids of which each is an example of its own.
-template <typename Id>
+template <bool kWeighted, typename Id>
 BlockState ReadDense(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
   out->begin = std::min(block * kBlockIds, in.count);
   out->end = std::min(out->begin + kBlockIds, in.count);
   const int64_t examples = out->end - out->begin;
-  out->rows.resize(std::max<int64_t>(out->rows.size(), examples + 1));
+  Kept<kWeighted, Id> kept(in, 0, examples, out);
   out->splits.resize(examples + 1);
-  int64_t* rows = out->rows.data();
   int32_t* splits = out->splits.data();
-  int64_t kept = 0;
-  uint64_t outside = 0;
   splits[0] = 0;
   for (int64_t e = 0; e < examples; ++e) {
-    const int64_t row = static_cast<int64_t>(in.ids[out->begin + e]);
-    const bool stays = !in.prune || row >= 0;
-    rows[kept] = row;
-    outside |= static_cast<uint64_t>(stays && Outside(in, row));
-    kept += stays;
-    splits[e + 1] = static_cast<int32_t>(kept);
+    kept.Add(out->begin + e);
+    splits[e + 1] = static_cast<int32_t>(kept.count);
   }
-  return outside ? BlockState::kNoSuchRow : BlockState::kRead;
+  return kept.state();
+}
+
+// Moves what stands at [from, to) further back by `by`.
+template <typename V>
+void MoveBack(std::vector<V>* values, int32_t from, int32_t to, int32_t by) {
+  const auto begin = values->begin();
+  std::copy_backward(begin + from, begin + to, begin + to + by);
 }
 
 // Puts fill_id into examples that have none, from the last one on.
+template <bool kWeighted>
 void Fill(int64_t fill_id, BlockRows* out) {
   int32_t* splits = out->splits.data();
   const int64_t examples = out->end - out->begin;
   int32_t empty = 0;
   for (int64_t e = 0; e < examples; ++e) empty += splits[e] == splits[e + 1];
-  int64_t* rows = out->rows.data();
   for (int64_t e = examples; e > 0 && empty > 0; --e) {
     const int32_t from = splits[e - 1], to = splits[e];
     splits[e] += empty;
     if (from == to) {
-      rows[to + --empty] = fill_id;
-    } else {
-      std::copy_backward(rows + from, rows + to, rows + to + empty);
+      const int32_t at = to + --empty;
+      out->rows[at] = fill_id;
+      if constexpr (kWeighted) {
+        out->weights[at] = 1.0f;
+        out->places[at] = -1;
+      }
+      continue;
+    }
+    MoveBack(&out->rows, from, to, empty);
+    if constexpr (kWeighted) {
+      MoveBack(&out->weights, from, to, empty);
+      MoveBack(&out->places, from, to, empty);
     }
   }
+}
+
+template <bool kWeighted, typename Id>
+BlockState ReadAndFill(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
+  const BlockState state = in.dense               ? ReadDense<kWeighted>(in, block, out)
+                           : in.splits != nullptr ? ReadSplit<kWeighted>(in, block, out)
+                                                  : ReadIndexed<kWeighted>(in, block, out);
+  if (state == BlockState::kRead && in.fills) {
+    Fill<kWeighted>(in.fill_id, out);
+    if (Outside(in, in.fill_id) && out->splits.back() > 0) {
+      const auto last = out->rows.begin() + out->splits.back();
+      if (std::find(out->rows.begin(), last, in.fill_id) != last) return BlockState::kNoSuchRow;
+    }
+  }
+  return state;
 }
 
 }  // namespace
@@ -178,17 +223,8 @@ int64_t CountBlocks(const FeatureIds<Id>& in) {
 
 template <typename Id>
 BlockState ReadBlock(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
-  const BlockState state = in.dense               ? ReadDense(in, block, out)
-                           : in.splits != nullptr ? ReadSplit(in, block, out)
-                                                  : ReadIndexed(in, block, out);
-  if (state == BlockState::kRead && in.fills) {
-    Fill(in.fill_id, out);
-    if (Outside(in, in.fill_id) && out->splits.back() > 0) {
-      const auto last = out->rows.begin() + out->splits.back();
-      if (std::find(out->rows.begin(), last, in.fill_id) != last) return BlockState::kNoSuchRow;
-    }
-  }
-  return state;
+  return in.weights == nullptr ? ReadAndFill<false>(in, block, out)
+                               : ReadAndFill<true>(in, block, out);
 }
 
 template <typename Id>

@@ -20,9 +20,12 @@ struct FeatureIds {
   const int64_t* indices = nullptr;  // [count, 2], of a SparseTensor; or
   const int64_t* splits = nullptr;   // [examples + 1], ids of each example
   int64_t table_rows = 0;
-  bool prune = false;   // drop ids below 0
-  bool fills = false;   // an example without ids gets fill_id
-  int64_t fill_id = 0;  // a row of the table
+  const float* weights = nullptr;    // [count], or null
+  const int32_t* places = nullptr;   // [count], where weighted ids stood before they were ordered
+  bool prune = false;                // drop ids below 0
+  bool prune_weights = false;        // drop ids whose weight is not above 0
+  bool fills = false;                // an example without ids gets fill_id
+  int64_t fill_id = 0;               // a row of the table
 };
 
 // Ids of a block: with their vectors they fit into the cache nearest to a core but one.
@@ -37,6 +40,9 @@ struct BlockRows {
   int64_t begin = 0, end = 0;     // the examples
   std::vector<int64_t> rows;      // of the table; the first splits.back() count
   std::vector<int32_t> splits;    // [end - begin + 1], those of each example
+  // Of weighted ids, beside `rows`; a filled one has weight 1, and place -1.
+  std::vector<float> weights;
+  std::vector<int32_t> places;    // where in the input
 };
 
 enum class BlockState {

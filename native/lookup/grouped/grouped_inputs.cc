@@ -17,6 +17,7 @@ absl::Status Attributes::Read(OpKernelConstruction* c) {
   std::vector<std::string> names, combiners;
   std::vector<int64_t> tables, default_ids;
   std::vector<bool> prunes, fills, ends;
+  std::vector<float> norms;
   int count = 0;
   TF_RETURN_IF_ERROR(c->GetAttr("F", &count));
   TF_RETURN_IF_ERROR(c->GetAttr("features", &names));
@@ -26,6 +27,7 @@ absl::Status Attributes::Read(OpKernelConstruction* c) {
   TF_RETURN_IF_ERROR(c->GetAttr("prune_invalid_ids", &prunes));
   TF_RETURN_IF_ERROR(c->GetAttr("fill_empty_rows", &fills));
   TF_RETURN_IF_ERROR(c->GetAttr("ends_with_ids", &ends));
+  TF_RETURN_IF_ERROR(c->GetAttr("max_norms", &norms));
   TF_RETURN_IF_ERROR(c->GetAttr("concatenated", &concatenated_));
   int number_of_tables = 0;
   TF_RETURN_IF_ERROR(c->GetAttr("N", &number_of_tables));
@@ -46,6 +48,10 @@ absl::Status Attributes::Read(OpKernelConstruction* c) {
     return absl::InvalidArgumentError(absl::StrCat("ends_with_ids has ", ends.size(),
                                                    " values; expected none or ", expected));
   }
+  if (!norms.empty() && norms.size() != expected) {
+    return absl::InvalidArgumentError(absl::StrCat("max_norms has ", norms.size(),
+                                                   " values; expected none or ", expected));
+  }
   for (int64_t dim : dims_) {
     if (dim < 1) return absl::InvalidArgumentError("dims has one below 1; expected columns");
   }
@@ -60,11 +66,36 @@ absl::Status Attributes::Read(OpKernelConstruction* c) {
     each.rules.fill_empty_rows = fills[f];
     each.rules.fill_id = default_ids[f];
     each.ends_with_ids = !ends.empty() && ends[f];
+    if (!norms.empty()) each.max_norm = norms[f];
     if (tables[f] < 0 || tables[f] >= number_of_tables) {
       return Wrong(each, absl::StrCat("table_of is ", tables[f], ", not one of ",
                                       number_of_tables, " tables"));
     }
     features_.push_back(each);
+  }
+  return ReadWeighted(c);
+}
+
+absl::Status Attributes::ReadWeighted(OpKernelConstruction* c) {
+  std::vector<int64_t> weights_of;
+  TF_RETURN_IF_ERROR(c->GetAttr("weights_of", &weights_of));
+  int given = 0;
+  TF_RETURN_IF_ERROR(c->GetAttr("W", &given));
+  if (weights_of.size() != static_cast<size_t>(given)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("weights_of has ", weights_of.size(), " values; expected ", given));
+  }
+  for (int w = 0; w < given; ++w) {
+    const int64_t f = weights_of[w];
+    if (f < 0 || f >= count() || features_[f].weights >= 0) {
+      return absl::InvalidArgumentError(absl::StrCat("weights_of[", w, "] is ", f,
+                                                     "; expected each feature once at most, of ",
+                                                     count()));
+    }
+    Feature& feature = features_[f];
+    feature.weights = w;
+    // A sum keeps what its weights take off.
+    feature.rules.prune_weights = feature.rules.prune_ids && feature.combiner != Combiner::kSum;
   }
   return absl::OkStatus();
 }
@@ -77,13 +108,14 @@ absl::Status Wrong(const Feature& feature, const std::string& what) {
 template <typename Id>
 absl::Status Ids<Id>::Read(OpKernelContext* c, const Attributes& attributes,
                            const std::vector<int64_t>& table_rows) {
-  OpInputList ids, rows, dense_shapes;
+  OpInputList ids, rows, dense_shapes, weights;
   TF_RETURN_IF_ERROR(c->input_list("ids", &ids));
   TF_RETURN_IF_ERROR(c->input_list("rows", &rows));
   TF_RETURN_IF_ERROR(c->input_list("dense_shapes", &dense_shapes));
+  TF_RETURN_IF_ERROR(c->input_list("weights", &weights));
   features_.resize(attributes.count());
   shapes_.resize(attributes.count());
-  ordered_.reserve(2 * attributes.count());
+  ordered_.reserve(4 * attributes.count());
   for (int f = 0; f < attributes.count(); ++f) {
     const Feature& feature = attributes.features()[f];
     FeatureIds<Id>& in = features_[f];
@@ -91,6 +123,15 @@ absl::Status Ids<Id>::Read(OpKernelContext* c, const Attributes& attributes,
     in.prune = feature.rules.prune_ids;
     in.fills = feature.rules.fill_empty_rows;
     in.fill_id = feature.rules.fill_id;
+    in.prune_weights = feature.rules.prune_weights;
+    if (feature.weights >= 0) {
+      const Tensor& given = weights[feature.weights];
+      if (given.NumElements() != ids[f].NumElements()) {
+        return Wrong(feature, absl::StrCat(given.NumElements(), " weights for ",
+                                           ids[f].NumElements(), " ids; expected one each"));
+      }
+      in.weights = given.flat<float>().data();
+    }
     bool flat = true;
     TF_RETURN_IF_ERROR(ReadOne(feature, ids[f], rows[f], dense_shapes[f], &in, &shapes_[f], &flat));
     if (!flat) TF_RETURN_IF_ERROR(Order(c, attributes, f));
@@ -183,6 +224,7 @@ absl::Status Ids<Id>::Order(OpKernelContext* c, const Attributes& attributes, in
   SparseIds<Id> sparse;
   sparse.ids = in.ids;
   sparse.indices = in.indices;
+  sparse.weights = in.weights;
   sparse.count = in.count;
   sparse.dense_shape = dense_shapes[feature].template flat<int64_t>().data();
   sparse.rank = static_cast<int>(dense_shapes[feature].NumElements());
@@ -199,14 +241,23 @@ absl::Status Ids<Id>::Order(OpKernelContext* c, const Attributes& attributes, in
                                       &values));
   TF_RETURN_IF_ERROR(
       c->allocate_temp(tensorflow::DT_INT64, TensorShape({in.examples + 1}), &wide));
+  Tensor weights, places;
+  float* ordered_weights = nullptr;
+  int32_t* ordered_places = nullptr;
+  if (in.weights != nullptr) {
+    const TensorShape shape({in.count});
+    TF_RETURN_IF_ERROR(c->allocate_temp(tensorflow::DT_FLOAT, shape, &weights));
+    TF_RETURN_IF_ERROR(c->allocate_temp(tensorflow::DT_INT32, shape, &places));
+    in.weights = ordered_weights = weights.flat<float>().data();
+    in.places = ordered_places = places.flat<int32_t>().data();
+  }
   KeepIds<Id>(sparse, KeepRules{}, in.examples, splits, cursors.flat<int32_t>().data(),
-              values.flat<Id>().data(), nullptr, nullptr);
+              values.flat<Id>().data(), ordered_weights, ordered_places);
   std::copy(splits, splits + in.examples + 1, wide.flat<int64_t>().data());
   in.ids = values.flat<Id>().data();
   in.indices = nullptr;
   in.splits = wide.flat<int64_t>().data();
-  ordered_.push_back(values);
-  ordered_.push_back(wide);
+  for (const Tensor& each : {values, wide, weights, places}) ordered_.push_back(each);
   return absl::OkStatus();
 }
 

@@ -24,6 +24,8 @@ struct Feature {
   int table = 0;
   Combiner combiner = Combiner::kSum;
   KeepRules rules;
+  int weights = -1;  // which of inputs "weights" is the feature's; below 0 none
+  float max_norm = -1;  // longer embeddings are shortened to it; below 0 none
   bool ends_with_ids = false;  // its last example is the last one that has an id
 };
 
@@ -37,6 +39,9 @@ class Attributes {
   bool concatenated() const { return concatenated_; }
 
  private:
+  // Says of features which of the inputs "weights" is theirs.
+  absl::Status ReadWeighted(tensorflow::OpKernelConstruction* c);
+
   std::vector<int64_t> dims_;
   std::vector<Feature> features_;
   bool concatenated_ = false;
@@ -49,7 +54,7 @@ absl::Status Wrong(const Feature& feature, const std::string& what);
 template <typename Id>
 class Ids {
  public:
-  // Reads inputs "ids", "rows" and "dense_shapes"; `table_rows` of each table.
+  // Reads inputs "ids", "rows", "dense_shapes" and "weights"; `table_rows` of each table.
   absl::Status Read(tensorflow::OpKernelContext* c, const Attributes& attributes,
                     const std::vector<int64_t>& table_rows);
 

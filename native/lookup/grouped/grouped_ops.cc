@@ -1,9 +1,10 @@
 // The ops of a grouped lookup: all features of a model in one op, straight from their tables.
 //
-//   (Resource)GroupedLookUp; GroupedLookUpGrad for the gradient of all tables;
-//   (Resource)GroupedApply for the gradient and an optimizer's update in one.
+//   (Resource)GroupedLookUp; GroupedLookUpGrad for the gradient of all tables, and
+//   (Resource)GroupedLookUpWeightGrad for that of the ids' weights;
+//   (Resource)GroupedApply for the gradient of tables and an optimizer's update in one.
 //
-// They have neither weights nor max_norm, and each table is one variable on the op's own device.
+// Each table is one variable on the op's own device.
 
 #include <string>
 #include <vector>
@@ -114,23 +115,33 @@ absl::Status GroupedGradShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
+absl::Status WeightGradShape(InferenceContext* c) {
+  std::vector<ShapeHandle> weights;
+  TF_RETURN_IF_ERROR(c->input("weights", &weights));
+  return c->set_output("weight_gradients", weights);
+}
+
 }  // namespace
 
 #define WORKBENCH_GROUPED_IDS(op)                                        \
   op.Input("ids: F * Tid")                                               \
       .Input("rows: F * int64")                                          \
       .Input("dense_shapes: F * int64")                                  \
+      .Input("weights: W * float")                                       \
       .Attr("T: {float, half, bfloat16}")                                \
       .Attr("Tid: {int32, int64}")                                       \
       .Attr("N: int >= 1")                                               \
       .Attr("F: int >= 1")                                               \
       .Attr("M: int >= 1")                                               \
+      .Attr("W: int >= 0 = 0")                                           \
+      .Attr("weights_of: list(int) = []")                                \
       .Attr("table_of: list(int)")                                       \
       .Attr("combiners: list({'sum', 'mean', 'sqrtn'})")                 \
       .Attr("prune_invalid_ids: list(bool)")                             \
       .Attr("fill_empty_rows: list(bool)")                               \
       .Attr("default_ids: list(int)")                                    \
       .Attr("ends_with_ids: list(bool) = []")                            \
+      .Attr("max_norms: list(float) = []")                               \
       .Attr("dims: list(int)")                                           \
       .Attr("features: list(string)")                                    \
       .Attr("concatenated: bool = false")
@@ -151,13 +162,19 @@ rows: of each feature indices [n, rank] of a SparseTensor, or row_splits [exampl
   any order; those in order of their rows take less time.
 dense_shapes: of each feature [rank], at least 2; read of SparseTensors alone, which do not end with
   their ids.
+weights: of some features [n], what the embedding of each id is multiplied with.
+weights_of: which features those are, each once.
 table_of: the table of each feature.
-combiners: sum; mean: divided by the number of ids; sqrtn: by its square root.
-prune_invalid_ids: drop ids below 0.
+combiners: sum; mean: divided by the number of ids; sqrtn: by its square root. Of weighted ids by
+  the sum of the weights, and by the root of that of their squares.
+prune_invalid_ids: drop ids below 0, and, unless they are summed, those with a weight that is not
+  above 0.
 fill_empty_rows: give default_id to an example that has no id, or none left.
 default_ids: the id of such examples.
-ends_with_ids: the examples of a SparseTensor of rank 2, whose ids come in order, end with the last one
-  that has an id. An empty list: of no feature.
+ends_with_ids: the examples of a SparseTensor of rank 2, whose ids come in order, end with the last
+  one that has an id. An empty list: of no feature.
+max_norms: longer embeddings of a feature are shortened to this length; below 0 none. An empty list:
+  of no feature. Gradients are those by the shortened embeddings.
 dims: columns of each table.
 features: names, for errors.
 concatenated: one output of all features beside each other instead of one each.
@@ -183,9 +200,33 @@ WORKBENCH_GROUPED_IDS(REGISTER_OP("WorkbenchGroupedLookUpGrad").Input("gradients
 The gradient of a grouped lookup: of each row of each table that was read, once.
 
 gradients: of its outputs.
-ids, rows, dense_shapes: as its inputs.
+ids, rows, dense_shapes, weights: as its inputs.
 table_rows: of each table [m], the rows in ascending order.
 row_gradients: of each table [m, dim].
+)doc");
+
+#define WORKBENCH_GROUPED_WEIGHT_GRAD(op)              \
+  WORKBENCH_GROUPED_IDS(op.Input("gradients: M * T"))  \
+      .Output("weight_gradients: W * float")           \
+      .SetShapeFn(WeightGradShape)
+
+WORKBENCH_GROUPED_WEIGHT_GRAD(
+    REGISTER_OP("WorkbenchGroupedLookUpWeightGrad").Input("tables: N * T"))
+    .Doc(R"doc(
+The gradient of a grouped lookup by the weights of its ids.
+
+tables, ids, rows, dense_shapes, weights: as its inputs.
+gradients: of its outputs.
+weight_gradients: of the shapes of weights; 0 of an id that was dropped.
+)doc");
+
+WORKBENCH_GROUPED_WEIGHT_GRAD(
+    REGISTER_OP("WorkbenchResourceGroupedLookUpWeightGrad").Input("tables: N * resource"))
+    .SetIsStateful()
+    .Doc(R"doc(
+WorkbenchGroupedLookUpWeightGrad of resource variables.
+
+tables: handles of variables, each [table rows, dim].
 )doc");
 
 #define WORKBENCH_GROUPED_APPLY(op)                                                        \
@@ -208,7 +249,7 @@ tables: each [table rows, dim], and each another one.
 slots: the optimizer's, of one table after the other.
 scalars: as of WorkbenchRowsApply.
 gradients: of the outputs of the lookup.
-ids, rows, dense_shapes: as inputs of the lookup; those of some of its features will do.
+ids, rows, dense_shapes, weights: as inputs of the lookup; those of some of its features will do.
 columns: where in a concatenated gradient each feature begins.
 use_locking: hold the variables' locks against other updates meanwhile.
 )doc");
@@ -225,6 +266,7 @@ slots: handles of the optimizer's slots.
 )doc");
 
 #undef WORKBENCH_GROUPED_APPLY
+#undef WORKBENCH_GROUPED_WEIGHT_GRAD
 #undef WORKBENCH_GROUPED_IDS
 
 }  // namespace workbench

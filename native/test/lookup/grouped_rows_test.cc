@@ -18,12 +18,14 @@ using Numbers = std::vector<int64_t>;
 // Ids of examples, as a SparseTensor and as row splits.
 struct Batch {
   Numbers ids, indices, splits{0};
+  std::vector<float> weights;
   int64_t examples = 0;
 
   void Add(int64_t length, std::mt19937* random, int64_t table_rows) {
     for (int64_t i = 0; i < length; ++i) {
       ids.push_back(static_cast<int64_t>((*random)() % (table_rows + 1)) - 1);
       indices.insert(indices.end(), {examples, i});
+      weights.push_back(static_cast<float>((*random)() % 5) - 1.0f);
     }
     splits.push_back(static_cast<int64_t>(ids.size()));
     ++examples;
@@ -42,6 +44,8 @@ struct Batch {
 // What all blocks say together; empty where one is not read.
 struct Whole {
   Numbers rows, splits{0};
+  std::vector<float> weights;
+  std::vector<int32_t> places;
   BlockState state = BlockState::kRead;
 
   explicit Whole(const FeatureIds<int64_t>& in) {
@@ -55,6 +59,10 @@ struct Whole {
       for (int64_t e = 0; e < block.end - block.begin; ++e) {
         rows.insert(rows.end(), block.rows.begin() + block.splits[e],
                     block.rows.begin() + block.splits[e + 1]);
+        for (int32_t i = block.splits[e]; in.weights != nullptr && i < block.splits[e + 1]; ++i) {
+          weights.push_back(block.weights[i]);
+          places.push_back(block.places[i]);
+        }
         splits.push_back(static_cast<int64_t>(rows.size()));
       }
     }
@@ -76,22 +84,30 @@ TEST(BlocksTogetherKeepWhatTheOpsBeforeKeepTest) {
     in.prune = true;
     in.fills = round % 3 == 0;
     in.fill_id = 7;
+    in.weights = round % 5 < 2 ? batch.weights.data() : nullptr;
+    in.prune_weights = round % 5 == 0;
     const Whole found(in);
     CHECK(found.state == BlockState::kRead);
 
     const int64_t shape[] = {examples, 1 << 20};
-    const SparseIds<int64_t> sparse{batch.ids.data(), batch.indices.data(), nullptr,
+    const SparseIds<int64_t> sparse{batch.ids.data(), batch.indices.data(), in.weights,
                                     in.count,         shape,                2};
     KeepRules rules;
     rules.prune_ids = true;
+    rules.prune_weights = in.prune_weights;
     rules.fill_empty_rows = in.fills;
     rules.fill_id = 7;
     std::vector<int32_t> splits(examples + 1), cursors(examples);
     CHECK_EQ(SplitRows(sparse, rules, examples, splits.data()), "");
     Numbers kept(splits.back());
-    KeepIds<int64_t>(sparse, rules, examples, splits.data(), cursors.data(), kept.data(), nullptr,
-                     nullptr);
+    const int64_t weighted = in.weights == nullptr ? 0 : splits.back();
+    std::vector<float> weights(weighted);
+    std::vector<int32_t> places(weighted);
+    KeepIds<int64_t>(sparse, rules, examples, splits.data(), cursors.data(), kept.data(),
+                     weighted ? weights.data() : nullptr, weighted ? places.data() : nullptr);
     CHECK(found.rows == kept);
+    CHECK(found.weights == weights);
+    CHECK(found.places == places);
     CHECK(found.splits == Numbers(splits.begin(), splits.end()));
   }
 }

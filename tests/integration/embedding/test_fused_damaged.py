@@ -83,6 +83,11 @@ class TestDamagedInputs:
             "default_ids": [int(each) for each in vector(features)],
             "dims": [data.draw(st.sampled_from((3, 3, 3, 2, 0))) for _ in range(2)],
             "features": ["a", "b", "c"][:features],
+            "weights": [
+                np.full(data.draw(st.sampled_from((len(each), len(each), 2))), 0.5, np.float32)
+                for each in ids[: data.draw(st.integers(0, features))]
+            ],
+            "weights_of": data.draw(st.sampled_from(([], [0], [0, 1], [0, 1, 2], [1, 1], [-1]))),
             "concatenated": data.draw(st.booleans()),
         }
         outputs = 1 if attributes["concatenated"] else features
@@ -99,6 +104,10 @@ class TestDamagedInputs:
             with refused:
                 library.workbench_grouped_look_up_grad(
                     gradients, ids, rows, shapes, N=2, **attributes
+                )
+            with refused:
+                library.workbench_grouped_look_up_weight_grad(
+                    tables, gradients, ids, rows, shapes, **attributes
                 )
 
     @FUZZED

@@ -18,6 +18,7 @@ from workbench.ops import fused_update, grouped_embedding_lookup
 v1 = tf.compat.v1
 ROWS, STEPS, EXAMPLES, EACH = 24, 100, 16, 4
 DIMS = (16, 40)
+WEIGHTS = np.array([0.1, 0.4, 0.3, 0.2], np.float32)
 V1 = {
     "GradientDescent": lambda: v1.train.GradientDescentOptimizer(0.02),
     "Adagrad": lambda: v1.train.AdagradOptimizer(0.05),
@@ -56,13 +57,16 @@ def look_up(how: str, tables: list[Any], ids: list[tf.Tensor]) -> tf.Tensor:
     at = np.stack([np.arange(EXAMPLES * EACH) // EACH, np.arange(EXAMPLES * EACH) % EACH], 1)
     sparse = [tf.SparseTensor(at, each, [EXAMPLES, EACH]) for each in ids]
     read = [tables[0], tables[1], tables[0]]
+    # The last feature is weighted; WEIGHTS sum to 1.
+    weights = tf.SparseTensor(at, tf.tile(WEIGHTS, [EXAMPLES]), [EXAMPLES, EACH])
     if how != "gathered":
         joined = how == "concatenated"
-        found = grouped_embedding_lookup(read, sparse, concatenate=joined)
+        found = grouped_embedding_lookup(read, sparse, [None, None, weights], concatenate=joined)
         return found if joined else tf.concat(found, 1)
     by_row = [tf.reshape(each, [EXAMPLES, EACH]) for each in ids]
     found = [tf.gather(table, each) for table, each in zip(read, by_row, strict=True)]
-    return tf.concat([tf.reduce_mean(each, 1) for each in found], 1)
+    means = [tf.reduce_mean(each, 1) for each in found[:2]]
+    return tf.concat([*means, tf.einsum("bed,e->bd", found[2], tf.constant(WEIGHTS))], 1)
 
 
 def loss_of(found: tf.Tensor) -> tf.Tensor:

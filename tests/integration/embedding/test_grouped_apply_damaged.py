@@ -32,6 +32,7 @@ def arguments() -> dict[str, Any]:
         "ids": [tf.constant(each, tf.int64) for each in ([1, 5, 1], [2])],
         "rows": [tf.constant(each, tf.int64) for each in ([0, 1, 3], [0, 1, 1])],
         "dense_shapes": [tf.zeros([0], tf.int64)] * 2,
+        "weights": [],
         "table_of": [0, 1],
         "combiners": ["sum", "mean"],
         "prune_invalid_ids": [True, True],
@@ -60,9 +61,21 @@ def test_as_a_lookup_gives_them() -> None:
         np.testing.assert_allclose(second[2], 1 - 0.5 / np.sqrt(2), rtol=1e-6)
 
 
+def test_with_weights() -> None:
+    with context.eager_mode():
+        made = {**arguments(), "weights": [tf.constant([1.0, 3.0, 2.0])], "weights_of": [0]}
+        apply(made)
+        sums = made["slots"][0]
+        np.testing.assert_allclose(sums[:, 0], [1, 10, 1, 1, 1, 10])
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
+        ({"weights": [[1.0]], "weights_of": [0]}, "'clicks': 1 weights for 3 ids"),
+        ({"weights": [[1.0]]}, "weights_of has 0 values; expected 1"),
+        ({"weights": [[1.0]], "weights_of": [2]}, r"weights_of\[0\] is 2; expected each feature"),
+        ({"weights": [[1.0]] * 2, "weights_of": [1, 1]}, r"weights_of\[1\] is 1; expected each"),
         ({"tables": [tf.float32, [ROWS, DIM + 1]]}, "expected \\[rows, 3\\]|shapes"),
         ({"slots": [tf.float32, [ROWS + 1, DIM]]}, "table and slots have shapes"),
         ({"tables": [tf.float64, [ROWS, DIM]]}, "the table is of type double"),

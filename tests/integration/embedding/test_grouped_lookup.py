@@ -41,10 +41,11 @@ class TestEqualsStock:
         with tf.Graph().as_default():
             tables = made_tables(kind, dims, dtype, seed)
             wide = [tf.cast(table, tf.float32) for table in tables]
+            weights = [each.weights() for each in drawn]
             ours = grouped_embedding_lookup(
                 [tables[each.table] for each in drawn],
                 [each.sparse_ids() for each in drawn],
-                [each.weights() for each in drawn],
+                weights,
                 [each.combiner for each in drawn],
                 [each.max_norm for each in drawn],
                 [each.default_id for each in drawn],
@@ -53,23 +54,24 @@ class TestEqualsStock:
                 v1.nn.safe_embedding_lookup_sparse(
                     wide[each.table],
                     each.sparse_ids(),
-                    each.weights(),
+                    own,
                     each.combiner,
                     each.default_id,
                     max_norm=each.max_norm,
                 )
-                for each in drawn
+                for each, own in zip(drawn, weights, strict=True)
             ]
             upstream = [random.normal(size=(*f.shape[:-1], dims[f.table])) for f in drawn]
+            values = [each.values for each in weights if each is not None]
             grads = tf.gradients(
                 ours,
-                tables,
+                [*tables, *values],
                 [tf.constant(g, dtype) for g in upstream],
                 unconnected_gradients="zero",
             )
             stock_grads = tf.gradients(
                 stock,
-                tables if kind == "tensor" else wide,
+                [*(tables if kind == "tensor" else wide), *values],
                 [tf.constant(g, tf.float32) for g in upstream],
                 unconnected_gradients="zero",
             )
@@ -82,6 +84,35 @@ class TestEqualsStock:
             np.testing.assert_allclose(one.astype(np.float32), other, rtol=rough, atol=rough * 9)
         for one, other in zip(mine, theirs, strict=True):
             np.testing.assert_allclose(one, other, rtol=3 * rough, atol=rough * 40)
+
+    @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
+    def test_with_weights_in_many_blocks(self, combiner: str) -> None:
+        random = np.random.default_rng(4)
+        lengths = random.integers(0, 9, 2000)
+        rows = np.repeat(np.arange(2000), lengths)
+        at = np.stack([rows, np.arange(len(rows))], 1)
+        shape = [2000, len(rows)]
+        shuffled = random.permutation(len(rows))
+        weights = tf.constant(random.normal(size=len(rows)) + 1, tf.float32)
+        ids = [
+            sparse(order, random.integers(-1, ROWS, len(rows)), shape)
+            for order in (at, at[shuffled])
+        ]
+        tables = made_tables("resource", (16, 33), tf.float32, 3)
+        given = [tf.SparseTensor(each.indices, weights, each.dense_shape) for each in ids]
+        ours = grouped_embedding_lookup(tables, ids, given, combiner, default_id=[3, None])
+        stock = [
+            v1.nn.safe_embedding_lookup_sparse(table, each, own, combiner, default)
+            for table, each, own, default in zip(tables, ids, given, (3, None), strict=True)
+        ]
+        upstream = [tf.random.stateless_normal(each.shape, (1, 2)) for each in ours]
+        mine, theirs = (
+            [tf.convert_to_tensor(g) for g in tf.gradients(each, [*tables, weights], upstream)]
+            for each in (ours, stock)
+        )
+        found, expected = run([[*ours, *mine], [*stock, *theirs]])
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
 
     @pytest.mark.parametrize("kind", ["ref", "resource"])
     @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
@@ -206,10 +237,33 @@ class TestOneOp:
             kinds = [op.type for op in graph.get_operations()]
         assert kinds.count("WorkbenchGroupedLookUp") == 1
         assert kinds.count("WorkbenchGroupedLookUpGrad") == 1
+        assert "WorkbenchGroupedLookUpWeightGrad" not in kinds
         assert not {"Unique", "GatherV2", "SparseSegmentMean"} & set(kinds)
+
+    def test_takes_weights_and_max_norm(self) -> None:
+        with tf.Graph().as_default() as graph:
+            (table,) = made_tables("resource", (4,), tf.float32, 0)
+            ids, weights = golden(weighted=True)
+            grouped_embedding_lookup(
+                table, [ids] * 3, [weights, None, None], max_norm=[None, None, 1.0]
+            )
+            ops = graph.get_operations()
+        (op,) = (op for op in ops if op.type.startswith("Workbench"))
+        assert op.get_attr("weights_of") == [0]
+        # What is shortened has gradients of its own.
+        assert op.get_attr("table_of") == [0, 0, 1]
 
 
 class TestErrors:
+    def test_weights_that_are_not_as_many(self) -> None:
+        ids, _ = golden()
+        (found,) = grouped_embedding_lookup(
+            [tf.constant(GOLDEN_TABLE)], [ids], [tf.constant([1.0, 2.0])], names=["clicks"]
+        )
+        said = r"feature 'clicks': 2 weights for \d+ ids; expected one each"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=said):
+            run(found)
+
     @pytest.mark.parametrize("kind", ["ref", "resource", "tensor"])
     def test_name_feature_row_id_and_size(self, kind: str) -> None:
         tables = made_tables(kind, (4, 4), tf.float32, 0)

@@ -14,7 +14,7 @@ from workbench.errors import UnsupportedError
 # Attributes that a grouped lookup and its gradient share.
 _GROUPED = (
     *("table_of", "combiners", "prune_invalid_ids", "fill_empty_rows", "default_ids"),
-    *("ends_with_ids", "dims", "features", "concatenated"),
+    *("ends_with_ids", "max_norms", "weights_of", "dims", "features", "concatenated"),
 )
 
 
@@ -47,25 +47,52 @@ def _local_look_up_grad(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
 @ops.RegisterGradient("WorkbenchGroupedLookUp")
 @ops.RegisterGradient("WorkbenchResourceGroupedLookUp")
 def _grouped_look_up_grad(op: tf.Operation, *gradients: Any) -> list[Any]:
-    tables, features = op.get_attr("N"), op.get_attr("F")
-    shapes = [_shape_of(table) for table in op.inputs[:tables]]
-    ids = op.inputs[tables:]
-    made = _native.library().workbench_grouped_look_up_grad(
-        gradients=[
+    count, features = op.get_attr("N"), op.get_attr("F")
+    tables, ids = op.inputs[:count], op.inputs[count:]
+    given = {
+        "gradients": [
             tf.zeros_like(output) if gradient is None else tf.convert_to_tensor(gradient)
             for gradient, output in zip(gradients, op.outputs, strict=True)
         ],
-        ids=ids[:features],
-        rows=ids[features : 2 * features],
-        dense_shapes=ids[2 * features :],
-        N=tables,
+        "ids": ids[:features],
+        "rows": ids[features : 2 * features],
+        "dense_shapes": ids[2 * features : 3 * features],
+        "weights": ids[3 * features :],
         **{name: op.get_attr(name) for name in _GROUPED},
-    )
+    }
+    library = _native.library()
+    made = library.workbench_grouped_look_up_grad(N=count, **given)
+    shapes = [_shape_of(table) for table in tables]
+    norms = dict(zip(op.get_attr("table_of"), op.get_attr("max_norms"), strict=False))
     slices = [
-        tf.IndexedSlices(*each)
-        for each in zip(made.row_gradients, made.table_rows, shapes, strict=True)
+        tf.IndexedSlices(_through_norm(gradient, table, rows, norms.get(i, -1.0)), rows, shape)
+        for i, (gradient, table, rows, shape) in enumerate(
+            zip(made.row_gradients, tables, made.table_rows, shapes, strict=True)
+        )
     ]
-    return [*slices, *[None] * len(ids)]
+    of_weights: Any = []
+    if given["weights"]:
+        grad = (
+            library.workbench_grouped_look_up_weight_grad
+            if op.type == "WorkbenchGroupedLookUp"
+            else library.workbench_resource_grouped_look_up_weight_grad
+        )
+        of_weights = grad(tables=tables, **given)
+    return [*slices, *[None] * (3 * features), *of_weights]
+
+
+def _through_norm(gradient: tf.Tensor, table: Any, rows: tf.Tensor, max_norm: float) -> tf.Tensor:
+    """The gradient of rows of a table, from that of the same rows shortened to `max_norm`."""
+    if max_norm < 0:
+        return gradient
+    if table.dtype == tf.resource:
+        table = tf.raw_ops.ResourceGather(resource=table, indices=rows, dtype=gradient.dtype)
+    else:
+        table = tf.gather(table, rows)
+    with tf.GradientTape() as tape:
+        tape.watch(table)
+        shortened = tf.clip_by_norm(table, max_norm, axes=1)
+    return tape.gradient(shortened, table, gradient)
 
 
 @ops.RegisterGradient("WorkbenchPreLookUp")
@@ -96,6 +123,8 @@ def _shape_of(table: tf.Tensor) -> tf.Tensor:
 
 
 @ops.RegisterGradient("WorkbenchGroupedLookUpGrad")
+@ops.RegisterGradient("WorkbenchGroupedLookUpWeightGrad")
+@ops.RegisterGradient("WorkbenchResourceGroupedLookUpWeightGrad")
 @ops.RegisterGradient("WorkbenchLocalLookUpGrad")
 @ops.RegisterGradient("WorkbenchPostLookUpGrad")
 @ops.RegisterGradient("WorkbenchPostLookUpV2Grad")

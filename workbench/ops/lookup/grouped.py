@@ -4,8 +4,8 @@ One op forward and one backward, for any number of features: ids are read as the
 sparse, ragged or dense, and rows are summed where they lie; nothing is gathered, sorted or
 made unique on the way. The gradient of each table has each row once, in ascending order.
 
-What the op does not take is looked up by V1 beside it: features with weights or `max_norm`, tables
-of several shards, EmbeddingVariables, and tables on another device than the ids.
+What the op does not take is looked up by V1 beside it: tables of several shards,
+EmbeddingVariables, and tables on another device than the ids.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def grouped_embedding_lookup(
       ids: of each feature int32 or int64 ids, a SparseTensor [d_0, …, d_n] with n at least 1, or a
         RaggedTensor of rank 2. Ids are combined along the last dimension; those in order of their
         rows take less time. Of a tensor [d_0, …, d_(n-1)] each id is a row of its own.
-      weights: of each feature the weights of its ids, or None; None weighs all 1.
+      weights: of each feature the weights of its ids, one each, which have gradients, or None;
+        None weighs all 1.
       combiners: "mean" (also None), "sum" or "sqrtn"; one for all or a list.
       max_norm: shorten longer embeddings to this l2 norm; one for all or a list.
       default_id: the id that a row without ids gets; None makes it 0. One for all or a list.
@@ -151,7 +152,8 @@ def _one_a_row(ids: Any) -> Any:
 def _fits(lookup: Lookup) -> bool:
     """Whether the op can take a feature."""
     (first, *_) = lookup.table.shards
-    return lookup.is_local and bool(tf.compat.dimension_value(first.shape[1]))
+    local = lookup.table.is_local(lookup.id_values)
+    return local and bool(tf.compat.dimension_value(first.shape[1]))
 
 
 def _kind(lookup: Lookup) -> tuple[Any, bool]:
@@ -175,21 +177,24 @@ def _looked_up(
     lookups: Sequence[Lookup], *, concatenated: bool, name: str | None
 ) -> list[tf.Tensor]:
     """The outputs of one op."""
-    # By identity: a variable is no key of a dict.
-    shards = {id(each.table.shards[0]): each.table.shards[0] for each in lookups}
+    shards = {_table_key(each): each.table.shards[0] for each in lookups}
     numbers = {key: number for number, key in enumerate(shards)}
     wide = len({each.ids.dtype for each in lookups}) > 1
     values, rows, shapes = zip(*(_ids_of(each, wide=wide) for each in lookups), strict=True)
+    weighted = [i for i, each in enumerate(lookups) if each.weights is not None]
     arguments = {
         "ids": list(values),
         "rows": list(rows),
         "dense_shapes": list(shapes),
+        "weights": [lookups[i].weights for i in weighted],
+        "weights_of": weighted,
         "M": 1 if concatenated else len(lookups),
-        "table_of": [numbers[id(each.table.shards[0])] for each in lookups],
+        "table_of": [numbers[_table_key(each)] for each in lookups],
         "combiners": [each.combiner for each in lookups],
         "prune_invalid_ids": [each.prune for each in lookups],
         "fill_empty_rows": [each.default_id is not None for each in lookups],
         "default_ids": [each.default_id or 0 for each in lookups],
+        "max_norms": [-1.0 if each.max_norm is None else each.max_norm for each in lookups],
         "dims": [int(each.shape[1]) for each in shards.values()],
         "features": [each.feature for each in lookups],
         "concatenated": concatenated,
@@ -206,6 +211,14 @@ def _looked_up(
     handles = [each.handle for each in shards.values()]
     dtype, _ = _kind(lookups[0])
     return library.workbench_resource_grouped_look_up(tables=handles, T=dtype, **arguments)
+
+
+def _table_key(lookup: Lookup) -> tuple[int, float | None]:
+    """What tells tables of an op apart; the gradients of one are shortened alike.
+
+    By identity: a variable is no key of a dict.
+    """
+    return id(lookup.table.shards[0]), lookup.max_norm
 
 
 def _ids_of(lookup: Lookup, *, wide: bool) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:

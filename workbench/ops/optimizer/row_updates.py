@@ -129,7 +129,9 @@ def _of_one_table(gradient: tf.Operation, table: int) -> dict[str, Any]:
         width += dims[each]
     own = [feature for feature in range(count) if table_of[feature] == table]
     gradients, ids = list(gradient.inputs[:outputs]), list(gradient.inputs[outputs:])
-    parts = (ids[:count], ids[count : 2 * count], ids[2 * count :])
+    parts = (ids[:count], ids[count : 2 * count], ids[2 * count : 3 * count])
+    weights = dict(zip(gradient.get_attr("weights_of"), ids[3 * count :], strict=True))
+    weighted = [feature for feature in own if feature in weights]
     given = {
         name: [part[feature] for feature in own]
         for name, part in zip(("ids", "rows", "dense_shapes"), parts, strict=True)
@@ -140,6 +142,8 @@ def _of_one_table(gradient: tf.Operation, table: int) -> dict[str, Any]:
     return {
         **given,
         **attributes,
+        "weights": [weights[feature] for feature in weighted],
+        "weights_of": [own.index(feature) for feature in weighted],
         "gradients": gradients if concatenated else [gradients[feature] for feature in own],
         "columns": [begins[feature] for feature in own],
         "table_of": [0] * len(own),
