@@ -10,15 +10,16 @@ import dataclasses
 import importlib.metadata
 import json
 import pathlib
+import re
 import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from workbench.errors import NativeError
+from workbench.errors import NativeError, UnsupportedError
 
 _LIBRARY = "_workbench.so"
 _STAMP = "_workbench.json"
-_STAMP_FORMAT = 1
+_STAMP_FORMAT = 2
 _DISTRIBUTION = "recsys-workbench"
 _PACKAGE = pathlib.Path(__file__).parent
 _LOCK = threading.Lock()
@@ -29,15 +30,17 @@ _TEXT, _NUMBER = ctypes.c_char_p, ctypes.c_int64
 _NUMBERS, _INTS = ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int32)
 # Text that the caller must free, so that ctypes may not turn it into bytes: see `taken_text`.
 _OWN_TEXT = ctypes.c_void_p
-# What native/capi exports: result, then arguments.
-_SIGNATURES: Mapping[str, tuple[Any, ...]] = {
+# What native/capi exports: result, then arguments. The first are there with the executors alone.
+_OF_EXECUTORS: Mapping[str, tuple[Any, ...]] = {
     "workbench_cost_model_type": (_TEXT, _NUMBER, _NUMBER, _NUMBER, _NUMBER),
     "workbench_learned_costs": (_OWN_TEXT,),
-    "workbench_free": (None, _OWN_TEXT),
     "workbench_preload_costs": (None, _TEXT),
     "workbench_relearn": (None,),
     "workbench_turns_asked": (_NUMBER,),
     "workbench_turns_kept": (_NUMBER,),
+}
+_SIGNATURES: Mapping[str, tuple[Any, ...]] = {
+    "workbench_free": (None, _OWN_TEXT),
     "workbench_trace_ops": (None, ctypes.c_int),
     "workbench_traced_ops": (_NUMBER,),
     "workbench_take_ops": (_NUMBER, _NUMBER, *[_NUMBERS] * 6, *[_INTS] * 2),
@@ -55,13 +58,16 @@ class Stamp:
     """What a native library was built for, read from the file beside it.
 
     Attributes:
-      tensorflow: version of TensorFlow, e.g. "2.21.0".
+      tensorflow: version of TensorFlow that it was compiled against, e.g. "2.21.0".
       cxx11_abi: TensorFlow's _GLIBCXX_USE_CXX11_ABI, 0 or 1.
+      executors: whether the library has them: not for TensorFlow 2.18 and 2.19, whose packages lack
+        headers that they are built with.
       workbench: version of this package.
     """
 
     tensorflow: str
     cxx11_abi: int
+    executors: bool
     workbench: str
 
 
@@ -103,8 +109,38 @@ def calls() -> Any:
     library()
     with _LOCK:
         if not _CALLS:
-            _CALLS.append(_declared(ctypes.CDLL(str(library_path()))))
+            path = library_path()
+            executors = read_stamp(path).executors
+            _CALLS.append(_declared(ctypes.CDLL(str(path)), executors=executors))
         return _CALLS[0]
+
+
+def has_executors() -> bool:
+    """Whether the native library has Workbench's executors; loads neither it nor TensorFlow.
+
+    Raises:
+      NativeError: as `library_path` and `read_stamp`.
+    """
+    return read_stamp(library_path()).executors
+
+
+def require_executors(wanted: str) -> None:
+    """Refuses what only Workbench's executors can do, where the library has none.
+
+    Args:
+      wanted: what that is, the subject of a sentence.
+
+    Raises:
+      UnsupportedError: says since which TensorFlow they are there. NativeError: as
+        `has_executors`.
+    """
+    stamp = read_stamp(library_path())
+    if not stamp.executors:
+        raise UnsupportedError(
+            f"{wanted} needs Workbench's executors, which this build for TensorFlow "
+            f"{stamp.tensorflow} lacks: TensorFlow's package has had the headers for them only "
+            "since 2.20; install Workbench for TensorFlow 2.20 or newer"
+        )
 
 
 def taken_text(call: str) -> str:
@@ -149,6 +185,7 @@ def read_stamp(library_file: pathlib.Path) -> Stamp:
         return Stamp(
             tensorflow=found["tensorflow"],
             cxx11_abi=found["cxx11_abi"],
+            executors=bool(found["executors"]),
             workbench=found["workbench"],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -161,20 +198,36 @@ def read_stamp(library_file: pathlib.Path) -> Stamp:
 def check(stamp: Stamp, *, tensorflow: str, cxx11_abi: int) -> None:
     """Refuses a library that was built for another TensorFlow than the running one.
 
+    Releases of one minor version are alike to the library; a release candidate is alike to itself.
+
     Raises:
-      NativeError: names both versions, or both ABIs, and the command that rebuilds.
+      NativeError: names both versions, or both ABIs, and the commands that make them fit.
     """
-    # A release candidate is 2.22.0-rc1 to itself and 2.22.0rc1 to pip.
-    if stamp.tensorflow.replace("-", "") != tensorflow.replace("-", ""):
+    if _interface(stamp.tensorflow) != _interface(tensorflow):
         raise NativeError(
             f"the native library was built for TensorFlow {stamp.tensorflow}, but TensorFlow "
-            f"{tensorflow} is running; rebuild it: {rebuild()}"
+            f"{tensorflow} is running; rebuild it: {rebuild()}, or install the one that it fits: "
+            f"pip install 'tensorflow{_fitting(stamp.tensorflow)}'"
         )
     if stamp.cxx11_abi != cxx11_abi:
         raise NativeError(
             f"the native library was built with C++11 ABI {stamp.cxx11_abi}, but TensorFlow "
             f"{tensorflow} has ABI {cxx11_abi}; rebuild it: {rebuild()}"
         )
+
+
+def _interface(tensorflow: str) -> str:
+    """What a library may rely on: "2.20" of a release, the whole version of a candidate."""
+    # A release candidate is 2.22.0-rc1 to itself and 2.22.0rc1 to pip.
+    version = tensorflow.replace("-", "")
+    final = re.fullmatch(r"(\d+\.\d+)\.\d+", version)
+    return final[1] if final else version
+
+
+def _fitting(tensorflow: str) -> str:
+    """What pip is asked for to get a TensorFlow with this interface."""
+    interface = _interface(tensorflow)
+    return f"=={interface}.*" if re.fullmatch(r"\d+\.\d+", interface) else f"=={interface}"
 
 
 def rebuild() -> str:
@@ -215,9 +268,10 @@ def _load() -> Any:
         ) from error
 
 
-def _declared(loaded: Any) -> Any:
+def _declared(loaded: Any, *, executors: bool) -> Any:
     """The loaded library, each of its C functions with result and arguments declared."""
-    for name, (result, *arguments) in _SIGNATURES.items():
+    signatures = {**_SIGNATURES, **(_OF_EXECUTORS if executors else {})}
+    for name, (result, *arguments) in signatures.items():
         try:
             function = getattr(loaded, name)
         except AttributeError as error:

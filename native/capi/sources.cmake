@@ -4,7 +4,7 @@ library_sources(
   layouts.cc
   stamp.cc)
 
-if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/executor")
+if(WORKBENCH_HAS_EXECUTORS)
   library_sources(executors.cc)
 endif()
 if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/tracing")

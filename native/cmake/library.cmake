@@ -4,17 +4,28 @@ if(NOT Python_EXECUTABLE)
   find_package(Python 3.11 REQUIRED COMPONENTS Interpreter)
 endif()
 
-# Importing TensorFlow takes seconds; finding its folder doesn't.
+# TensorFlow's own sysconfig tells how it was compiled; the library must be compiled alike.
 execute_process(
-  COMMAND "${Python_EXECUTABLE}" "${CMAKE_CURRENT_LIST_DIR}/find_tensorflow.py"
-  OUTPUT_VARIABLE TENSORFLOW_FOUND
+  COMMAND "${CMAKE_COMMAND}" -E env TF_CPP_MIN_LOG_LEVEL=3
+    "${Python_EXECUTABLE}" "${CMAKE_CURRENT_LIST_DIR}/find_tensorflow.py"
+  OUTPUT_VARIABLE facts
   OUTPUT_STRIP_TRAILING_WHITESPACE
   COMMAND_ERROR_IS_FATAL ANY)
-list(GET TENSORFLOW_FOUND 0 TENSORFLOW_DIR)
-list(GET TENSORFLOW_FOUND 1 TENSORFLOW_VERSION)
-# TensorFlow's wheels for Linux are all built with the C++11 ABI since 2.9.
-set(TENSORFLOW_CXX11_ABI 1)
-message(STATUS "TensorFlow ${TENSORFLOW_VERSION} in ${TENSORFLOW_DIR}")
+string(REPLACE "\n" ";" facts "${facts}")
+foreach(fact ${facts})
+  string(REGEX MATCH "^(TENSORFLOW_[A-Z0-9_]+)=(.*)$" fact "${fact}")
+  set(${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
+endforeach()
+message(STATUS "TensorFlow ${TENSORFLOW_VERSION} in ${TENSORFLOW_INCLUDE}: C++${TENSORFLOW_CXX_STANDARD}, "
+  "C++11 ABI ${TENSORFLOW_CXX11_ABI}, aligned to ${TENSORFLOW_ALIGNMENT} bytes")
+
+# An executor is made of parts of TensorFlow's own. Its package exports them in every version, but has
+# had their headers only since 2.20.
+set(WORKBENCH_HAS_EXECUTORS 0)
+if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/executor" AND
+   EXISTS "${TENSORFLOW_INCLUDE}/tensorflow/core/common_runtime/immutable_executor_state.h")
+  set(WORKBENCH_HAS_EXECUTORS 1)
+endif()
 
 set(WORKBENCH_VERSION "${SKBUILD_PROJECT_VERSION}")
 if(NOT WORKBENCH_VERSION)
@@ -23,8 +34,9 @@ endif()
 
 # The stamp is in the library and beside it: the file is read before the library is loaded.
 string(CONCAT WORKBENCH_STAMP
-  "{\"format_version\": 1, \"tensorflow\": \"${TENSORFLOW_VERSION}\", "
-  "\"cxx11_abi\": ${TENSORFLOW_CXX11_ABI}, \"workbench\": \"${WORKBENCH_VERSION}\"}")
+  "{\"format_version\": 2, \"tensorflow\": \"${TENSORFLOW_VERSION}\", "
+  "\"cxx11_abi\": ${TENSORFLOW_CXX11_ABI}, \"executors\": ${WORKBENCH_HAS_EXECUTORS}, "
+  "\"workbench\": \"${WORKBENCH_VERSION}\"}")
 file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/_workbench.json" "${WORKBENCH_STAMP}\n")
 string(REPLACE "\"" "\\\"" WORKBENCH_STAMP_TEXT "${WORKBENCH_STAMP}")
 set_source_files_properties(
@@ -34,9 +46,9 @@ set_source_files_properties(
 add_library(workbench MODULE $<TARGET_OBJECTS:workbench_plain>)
 set_target_properties(workbench PROPERTIES PREFIX "" OUTPUT_NAME _workbench SUFFIX ".so")
 target_include_directories(workbench PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_include_directories(workbench SYSTEM PRIVATE "${TENSORFLOW_DIR}/include")
-# As TensorFlow itself was compiled; its classes differ in layout otherwise.
-target_compile_definitions(workbench PRIVATE EIGEN_MAX_ALIGN_BYTES=64)
+target_include_directories(workbench SYSTEM PRIVATE "${TENSORFLOW_INCLUDE}")
+# Classes differ in layout otherwise.
+target_compile_definitions(workbench PRIVATE EIGEN_MAX_ALIGN_BYTES=${TENSORFLOW_ALIGNMENT})
 foreach(target workbench workbench_plain)
   target_compile_definitions(${target} PRIVATE _GLIBCXX_USE_CXX11_ABI=${TENSORFLOW_CXX11_ABI})
 endforeach()
@@ -44,6 +56,7 @@ target_compile_options(workbench PRIVATE -Wall -Wno-sign-compare)
 # Python calls the functions of capi/ alone; TensorFlow finds ops, passes and executors by their
 # registration when the library is loaded.
 set_target_properties(workbench workbench_plain PROPERTIES
+  CXX_STANDARD ${TENSORFLOW_CXX_STANDARD}
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 if(WORKBENCH_SANITIZE STREQUAL "address")
   # Else the sanitizer gives Abseil's containers another layout than they have in TensorFlow.
@@ -54,7 +67,7 @@ if(WORKBENCH_SANITIZE STREQUAL "address")
   target_link_options(workbench PRIVATE -fsanitize=address)
 endif()
 target_link_libraries(workbench PRIVATE
-  Threads::Threads "${TENSORFLOW_DIR}/libtensorflow_framework.so.2")
+  Threads::Threads "${TENSORFLOW_LIBRARY}")
 # TensorFlow is in the process before this library is loaded; no path of the build goes into it.
 set_target_properties(workbench PROPERTIES SKIP_BUILD_RPATH ON INSTALL_RPATH "")
 

@@ -3,15 +3,14 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "tensorflow/core/lib/core/threadpool.h"
 #include "tensorflow/core/util/work_sharder.h"
+#include "versions/fixed_blocks.h"
 
 namespace workbench {
 namespace {
 
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
-using Scheduling = tensorflow::thread::ThreadPool::SchedulingParams;
 
 // Work that is worth another thread, in nanoseconds.
 constexpr int64_t kWorthAThread = 50'000;
@@ -74,7 +73,7 @@ void ByUniqueRanges(OpKernelContext* c, int64_t ids, int64_t unique, int64_t dim
   const int64_t cost = ids * (4 + dim / 2);
   const int64_t parts = std::min<int64_t>(threads->num_threads, 1 + cost / kWorthAThread);
   const int64_t size = std::max<int64_t>(1, (unique + parts - 1) / parts);
-  threads->workers->ParallelFor(unique, Scheduling::Fixed(size), part);
+  threads->workers->ParallelFor(unique, FixedBlocks(size), part);
 }
 
 }  // namespace workbench

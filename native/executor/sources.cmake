@@ -7,21 +7,23 @@ plain_sources(
   scheduling/cost_model.cc
   scheduling/dag.cc)
 
-library_sources(
-  memory/caching_device.cc
-  policies/executor.cc
-  policies/executor_type_pass.cc
-  policies/ordered/ordered_plan.cc
-  policies/ordered/ordered_step.cc
-  policies/ordered/ordered_values.cc
-  policies/propagated/propagated_step.cc
-  step/async_kernel.cc
-  step/executor_state.cc
-  step/node_io.cc
-  step/observed_node.cc
-  step/output_bytes.cc
-  step/step_frame.cc
-  step/waiting_ops.cc)
+if(WORKBENCH_HAS_EXECUTORS)
+  library_sources(
+    memory/caching_device.cc
+    policies/executor.cc
+    policies/executor_type_pass.cc
+    policies/ordered/ordered_plan.cc
+    policies/ordered/ordered_step.cc
+    policies/ordered/ordered_values.cc
+    policies/propagated/propagated_step.cc
+    step/async_kernel.cc
+    step/executor_state.cc
+    step/node_io.cc
+    step/observed_node.cc
+    step/output_bytes.cc
+    step/step_frame.cc
+    step/waiting_ops.cc)
+endif()
 
 plain_tests(
   memory/block_cache

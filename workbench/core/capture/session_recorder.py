@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from workbench import _native
 from workbench.core.capture.cpu_time import CpuSampler, StepClock, cores_while_waiting
 from workbench.core.capture.idle_cores import packs_when_idle
 from workbench.core.capture.op_events import Recording, op_columns
@@ -210,6 +211,11 @@ def _why_step_stats(session: Any) -> str:
         )
     if traced_by_executor(session):
         return ""
+    if not _native.has_executors():
+        return (
+            "Workbench's executors, which record their ops, are there for TensorFlow 2.20 and "
+            "newer alone"
+        )
     return (
         "the session does not run on one of Workbench's executors, which record their ops; make it "
         'with config=wb.executor_options("normal", config=…)'

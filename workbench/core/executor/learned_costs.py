@@ -118,6 +118,7 @@ def learned_costs() -> LearnedCosts:
     Raises:
       NativeError: the native library is missing or was built for another TensorFlow.
     """
+    _native.require_executors("learned_costs")
     text = _native.taken_text("workbench_learned_costs")
     # Names are never quoted, and none is a missing value.
     options: dict[str, Any] = {"sep": "\t", "quoting": csv.QUOTE_NONE, "keep_default_na": False}
@@ -189,6 +190,7 @@ def relearn_costs() -> None:
     Raises:
       NativeError: the native library is missing or was built for another TensorFlow.
     """
+    _native.require_executors("relearn_costs")
     _native.calls().workbench_relearn()
 
 

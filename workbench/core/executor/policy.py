@@ -54,6 +54,7 @@ def executor_options(
 
     Raises:
       OptionError: an unknown policy, steps that never let it learn, or no ConfigProto.
+      UnsupportedError: the native library has no executors, as for TensorFlow 2.18 and 2.19.
       NativeError: the native library is missing or was built for another TensorFlow.
     """
     if config is not None and not isinstance(config, _StockConfig):
@@ -91,7 +92,7 @@ def executor(
       start_step, stop_step, batch_ns, batch_ops: of COST_MODEL, see `CostModelOptions`.
 
     Raises:
-      OptionError, NativeError: as `executor_options`.
+      OptionError, UnsupportedError, NativeError: as `executor_options`.
     """
     learning = CostModelOptions(
         start_step=start_step, stop_step=stop_step, batch_ns=batch_ns, batch_ops=batch_ops
@@ -105,9 +106,11 @@ def executor_type(policy: ExecutorPolicy | str, learning: CostModelOptions) -> s
 
     Raises:
       OptionError: an unknown policy.
+      UnsupportedError: the native library has no executors, as for TensorFlow 2.18 and 2.19.
       NativeError: the native library is missing or was built for another TensorFlow.
     """
     chosen = ExecutorPolicy(policy)
+    _native.require_executors(f"the executor policy {chosen.value!r}")
     if chosen is not ExecutorPolicy.COST_MODEL:
         _native.library()
         return _TYPES[chosen]

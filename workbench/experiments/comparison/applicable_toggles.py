@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from workbench import _native
 from workbench.core.options import AUTO, Optimizations, SmartStageOptions, StageOptions
 from workbench.errors import OptionError, PlanError, UnsupportedError
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import AnyProgram
-from workbench.experiments.program.toggles import AUTO_FUSED, FUSED, SMART_STAGE, STAGE
+from workbench.experiments.program.toggles import (
+    AUTO_FUSED,
+    COST_MODEL_EXECUTOR,
+    FUSED,
+    INLINE_EXECUTOR,
+    SMART_STAGE,
+    STAGE,
+)
 from workbench.experiments.worker.process import Worker, started_workers
 from workbench.experiments.worker.wire.messages import Close, Open, Opened
 
@@ -29,14 +37,19 @@ def without_effect(
 ) -> dict[str, str]:
     """The toggles that a program has no use for, each with the reason.
 
-    Executors run every program, so they are not tried. The child process that tries is gone
-    before this returns.
+    Executors run every program, so they are not tried; a library for an older TensorFlow has none.
+    The child process that tries is gone before this returns.
 
     Raises:
       RunError: the program's own code failed.
     """
     progress.phase(f"Trying which optimizations {program.name} has a use for")
     found: dict[str, str] = {}
+    for toggle in (INLINE_EXECUTOR, COST_MODEL_EXECUTOR):
+        try:
+            _native.require_executors("it")
+        except UnsupportedError as refusal:
+            found[toggle] = str(refusal)
     with started_workers([(program.name, program)]) as workers:
         opened = _tried(workers[0], Optimizations(stage=stage))
         if isinstance(opened, str) or not opened.stages:

@@ -24,6 +24,7 @@ from workbench.experiments.program.function_program import (
     AnyProgram,
     require_program,
     require_step_stats,
+    untraced,
     usual_toggles,
 )
 from workbench.experiments.program.toggles import every_toggle
@@ -151,7 +152,11 @@ def compare(
             "took_s": round(budget.spent_s(), 1),
             "configuration": configuration.to_json(),
         },
-        notes=[*_left_out_words(left_out), *_group_words(len(groups))],
+        notes=[
+            *_left_out_words(left_out),
+            *_group_words(len(groups)),
+            *filter(None, [untraced(program) if trace_steps else ""]),
+        ],
     )
 
 

@@ -23,7 +23,7 @@ from workbench.experiments.measurement.equivalence_runs import compare_batches, 
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.measurement.time_budget import TimeBudget, steps_within
-from workbench.experiments.program.function_program import AnyProgram
+from workbench.experiments.program.function_program import AnyProgram, untraced
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.worker.process import Worker, started_workers
 from workbench.experiments.worker.wire.messages import Close, Open, Opened, RunBlock, TraceSteps
@@ -201,7 +201,7 @@ def traced_variants(
     TensorFlow's own executor records no ops, so a variant on it is traced in a second session, on
     the normal executor, interleaved with the measured one.
     """
-    if not steps:
+    if not steps or untraced(program):
         return {}
     progress.phase(f"Tracing {steps} steps")
     traces = {}

@@ -11,8 +11,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from workbench import _native
 from workbench.core.options import Optimizations
-from workbench.errors import OptionError
+from workbench.errors import OptionError, UnsupportedError
 from workbench.experiments.program.origin import Origin
 from workbench.experiments.program.own.graph_program import is_graph
 from workbench.experiments.program.program import Program
@@ -102,6 +103,19 @@ def require_step_stats(program: AnyProgram, step_stats: bool) -> None:
         )
 
 
+def untraced(program: AnyProgram) -> str:
+    """Why no step of a program can be traced, as a sentence; else empty.
+
+    A session has TensorFlow's step stats where nothing else traces it; a function has nothing.
+    """
+    if isinstance(program, FunctionProgram):
+        try:
+            _native.require_executors("a trace of a tf.function")
+        except UnsupportedError as error:
+            return f"Nothing is traced: {error}."
+    return ""
+
+
 def usual_toggles(program: AnyProgram) -> tuple[str, ...]:
     """What is measured of a program where nobody says what."""
     possible = (each for each in USUAL if each != STAGE)
@@ -137,7 +151,10 @@ def require_possible(program: AnyProgram, optimizations: Optimizations) -> None:
     Raises:
       OptionError: a stage of the user's own in a function, or another size of a batch where the
         program does not say its own.
+      UnsupportedError: an executor, and the native library has none.
     """
+    if optimizations.executor is not None:
+        _native.require_executors(f"the executor policy {str(optimizations.executor)!r}")
     if optimizations.batch_size and own_batch_size(program) is None:
         raise OptionError(f"program {program.name!r} {_NO_BATCH_SIZE[type(program)]}")
     if isinstance(program, FunctionProgram) and optimizations.stage:

@@ -9,7 +9,7 @@ from workbench.core.options import Optimizations, SmartStageOptions, StageOption
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predictions
 from workbench.core.what_if.scenario import Scenario, scenario_of
-from workbench.errors import OptionError, WorkbenchError
+from workbench.errors import OptionError, UnsupportedError, WorkbenchError
 from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_STAGE, NO_STOCK_LOOKUP
 from workbench.experiments.program.function_program import AnyProgram, require_possible
 from workbench.experiments.search.candidates import Candidate
@@ -117,7 +117,7 @@ def _seed(
 def _impossible(program: AnyProgram, setting: Optimizations) -> str | None:
     try:
         require_possible(program, setting)
-    except OptionError as error:
+    except (OptionError, UnsupportedError) as error:
         return str(error)
     return None
 

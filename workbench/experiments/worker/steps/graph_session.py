@@ -62,7 +62,7 @@ class ProgramSession:
           sample: a trace for a smart stage to be planned on.
           plan: the smart stage's plan as JSON; None makes one.
           recorded: on an executor that records its ops: the normal one, where neither the program
-            nor the optimizations choose another.
+            nor the optimizations choose another; without any, step stats do.
           stub: builds the step without some work, in place of the part.
           rounded: with each trainable weight moved to the next number of its type.
         """
@@ -216,11 +216,12 @@ def _with_threads(config: Any, optimizations: Optimizations) -> Any:
 
 
 def _on_executor(config: Any, policy: ExecutorPolicy | str | None, recorded: bool) -> Any:
-    """The session's config with an executor policy, where one is wanted or must record ops."""
+    """The session's config with an executor policy, where one is wanted or can record ops."""
+    from workbench import _native
     from workbench.core.executor.policy import executor_options
     from workbench.core.session.session_facts import records_ops
 
-    if policy is None and recorded and not records_ops(config):
+    if policy is None and recorded and not records_ops(config) and _native.has_executors():
         policy = ExecutorPolicy.NORMAL
     if policy is None:
         return config
