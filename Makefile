@@ -14,7 +14,7 @@ WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-search bench-executor test-graphs test-models test-notebooks test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-search bench-executor test-graphs test-models test-notebooks test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest wheel test-versions clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -196,6 +196,51 @@ soak-exit: $(NATIVE) ## 200 scripts that end without closing anything: no abort
 
 soak-keras: $(NATIVE) ## 100 Keras models staged, trained and dropped: no more memory than plain ones
 	@WORKBENCH_SOAK_KERAS=100 $(BIN)/python -m pytest -q -s --timeout 3600 tests/integration/function/test_keras_soak.py
+
+# Minor versions of TensorFlow; a candidate where there is no release yet.
+TF ?= 2.18 2.19 2.20 2.21
+VERSIONS := build/versions
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' workbench/__init__.py)
+SDIST := dist/recsys_workbench-$(VERSION).tar.gz
+# What a version is tested with, where that was written down: older TensorFlow takes older packages.
+locked = $(wildcard tests/versions/locked/$(1).txt)
+constrained = $(addprefix --constraint ,$(call locked,$(1)))
+TESTS ?= tests/integration
+
+.PRECIOUS: $(VERSIONS)/%/.tensorflow $(VERSIONS)/%/.wheel
+
+$(SDIST): $(INSTALLED) $(NATIVE_SOURCES) $(shell find workbench -type f -not -name '*.pyc')
+	@rm -rf $@ && $(BIN)/python -c 'from scikit_build_core.build import build_sdist; build_sdist("dist")' >/dev/null
+
+$(VERSIONS)/%/.tensorflow:
+	@echo "Installing TensorFlow $* into $(@D) (once; some minutes)"
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/pip install --quiet $(call constrained,$*) 'tensorflow~=$*.0rc0' scikit-build-core cmake ninja
+	@touch $@
+
+$(VERSIONS)/%/.wheel: $(VERSIONS)/%/.tensorflow $(SDIST)
+	@echo "Building the wheel for TensorFlow $* (some minutes)"
+	@rm -f dist/recsys_workbench-$(VERSION)+tf$*-*.whl
+	@WORKBENCH_WHEEL_NAMES_TENSORFLOW=1 PATH="$(CURDIR)/$(@D)/bin:$$PATH" \
+		$(@D)/bin/pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist $(SDIST)
+	@touch $@
+
+wheel: $(TF:%=$(VERSIONS)/%/.wheel) ## A wheel for each TensorFlow into dist/, all from one sdist (TF=2.20 for one)
+	@ls dist/recsys_workbench-$(VERSION)*
+
+# The tests are copied, so that they import what is installed and not this checkout.
+test-version-%: $(VERSIONS)/%/.wheel
+	@echo "Tests of the wheel for TensorFlow $*"
+	@$(VERSIONS)/$*/bin/pip install --quiet $(call constrained,$*) dist/recsys_workbench-$(VERSION)+tf$*-*.whl \
+		pytest pytest-timeout pytest-xdist hypothesis nbclient keras-rs psutil
+	@$(VERSIONS)/$*/bin/pip install --quiet --no-deps --force-reinstall dist/recsys_workbench-$(VERSION)+tf$*-*.whl
+	@rm -rf $(VERSIONS)/$*/home && mkdir $(VERSIONS)/$*/home
+	@tar -c --exclude=node_modules tests docs notebooks README.md Makefile pyproject.toml | tar -x -C $(VERSIONS)/$*/home
+	@cd $(VERSIONS)/$*/home && ../bin/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" $(TESTS)
+	@cd $(VERSIONS)/$*/home && WORKBENCH_WHEEL="$$(ls $(CURDIR)/dist/recsys_workbench-$(VERSION)+tf$*-*.whl)" \
+		WORKBENCH_CONSTRAINTS="$(abspath $(call locked,$*))" ../bin/python -m pytest -q tests/versions
+
+test-versions: $(TF:%=test-version-%) ## Each of those wheels under the integration tests, and in an empty environment
 
 clean: ## Remove builds and demo output; keeps .venv
 	@rm -rf build demo $(NATIVE)

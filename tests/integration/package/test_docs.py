@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 
@@ -36,7 +38,16 @@ def test_its_commands_exist(page, capsys):
     lines += re.findall(r"`((?:make|workbench) [^`]+)`", page.read_text())
     for line in lines:
         program, *arguments = shlex.split(line, comments=True)
-        if program == "make":
+        if program == "pip":
+            shown = subprocess.run(
+                [sys.executable, "-m", "pip", arguments[0], "--help"],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            known = re.findall(r"--[a-z-]+", shown.stdout)
+            assert {word for word in arguments if word.startswith("--")} <= set(known), line
+        elif program == "make":
             assert {word for word in arguments if "=" not in word} <= TARGETS, line
         else:
             assert program.endswith("workbench"), line
