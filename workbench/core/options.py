@@ -8,6 +8,7 @@ import re
 from typing import Any, ClassVar
 
 from workbench.errors import OptionError
+from workbench.ignored import warn_ignored
 from workbench.named_fields import named_fields
 from workbench.number_words import counted
 
@@ -48,7 +49,8 @@ class StageOptions:
       ignored_exception_types: exception classes or integer codes that skip one batch.
       use_stage_subgraph_thread_pool: run the staged side on an independent inter-op pool.
       stage_subgraph_thread_pool_id: which one, counted from 0.
-      stage_subgraph_stream_id: GPU stream of the staged side; 0 shares the main stream.
+      stage_subgraph_stream_id: GPU stream of the staged side in DeepRec; here another than 0 warns,
+        as stock TensorFlow has one compute stream for each GPU.
     """
 
     capacity: int = 1
@@ -66,6 +68,7 @@ class StageOptions:
             _at_least(self, name, 1)
         for name in ("stage_subgraph_thread_pool_id", "stage_subgraph_stream_id"):
             _at_least(self, name, 0)
+        _warn_of_stream(self.stage_subgraph_stream_id)
 
 
 @named_fields
@@ -120,6 +123,7 @@ class SmartStageOptions:
         _at_least(self, "timeout_millis", 1)
         for name in ("stage_subgraph_thread_pool_id", "stage_subgraph_stream_id"):
             _at_least(self, name, 0)
+        _warn_of_stream(self.stage_subgraph_stream_id)
         for name in ("starts", "keep", "move", "fed", "include", "exclude"):
             names = getattr(self, name)
             if name == "include" and names is None:
@@ -140,6 +144,15 @@ class SmartStageOptions:
         words = [] if self.include is None else [f"up to {_names(self.include) or 'the input'}"]
         words += [f"without {_names(self.exclude)}"] if self.exclude else []
         return ", ".join(words)
+
+
+def _warn_of_stream(stream: int) -> None:
+    if stream:
+        warn_ignored(
+            "stage_subgraph_stream_id",
+            stream,
+            "stock TensorFlow has one compute stream for each GPU, which the stage shares",
+        )
 
 
 @named_fields

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from workbench import _native
 from workbench.errors import OptionError
+from workbench.ignored import warn_ignored
 from workbench.ops.embedding_variable.arguments import check, partitions_of, refuse
 from workbench.ops.embedding_variable.filters import CBFFilter, CounterFilter
 from workbench.ops.embedding_variable.keys import string_keys
@@ -82,7 +83,7 @@ def get_embedding_variable(
         `<name>/default_rows`, [default_value_dim, embedding_dim].
       partitioner: e.g. `tf.fixed_size_partitioner(n)`; None means one table. A scope's own
         partitioner does not count.
-      validate_shape: without effect.
+      validate_shape: False warns; default rows have one shape.
       ev_option: what becomes of new, rare and old keys; None means `EmbeddingVariableOption()`.
       regularizer, caching_device, custom_getter, constraint, init_data_source: only None.
 
@@ -94,7 +95,12 @@ def get_embedding_variable(
         is not there, or is another than the one to reuse.
       UnsupportedError: what this names is not implemented, or there is no session's graph.
     """
-    del validate_shape
+    if not validate_shape:
+        warn_ignored(
+            "get_embedding_variable(validate_shape)",
+            validate_shape,
+            "default rows have the shape that default_value_dim and embedding_dim say",
+        )
     refuse(
         name,
         regularizer=regularizer,

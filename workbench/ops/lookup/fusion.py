@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 import tensorflow as tf
 
 from workbench.errors import OptionError
+from workbench.ignored import warn_ignored
 from workbench.ops.lookup import fused, stock
 from workbench.ops.lookup.grouped import grouped_embedding_lookup
 
@@ -86,7 +87,7 @@ def safe_embedding_lookup_sparse(
     Args:
       embedding_weights: as in TensorFlow, or an EmbeddingVariable.
       sparse_ids, sparse_weights, combiner, default_id, name, partition_strategy, max_norm,
-        allow_fast_lookup: as in TensorFlow. The last one has no effect where fused.
+        allow_fast_lookup: as in TensorFlow. The last one has no effect where fused, and warns.
       do_fusion: see `chosen_fusion`.
 
     Returns:
@@ -97,6 +98,7 @@ def safe_embedding_lookup_sparse(
         `fused_safe_embedding_lookup_sparse`. ValueError: as TensorFlow's.
     """
     version = chosen_fusion(do_fusion)
+    _warn_of_fast_lookup("safe_embedding_lookup_sparse", allow_fast_lookup, version)
     if version == "grouped":
         (found,) = grouped_embedding_lookup(
             [embedding_weights],
@@ -152,7 +154,7 @@ def embedding_lookup_sparse(
     Args:
       params: as in TensorFlow, or an EmbeddingVariable.
       sp_ids, sp_weights, partition_strategy, name, combiner, max_norm, allow_fast_lookup: as in
-        TensorFlow. The last one has no effect where fused.
+        TensorFlow. The last one has no effect where fused, and warns.
       do_fusion: see `chosen_fusion`.
 
     Returns:
@@ -165,6 +167,7 @@ def embedding_lookup_sparse(
         `fused_embedding_lookup_sparse`. ValueError: as TensorFlow's.
     """
     version = chosen_fusion(do_fusion)
+    _warn_of_fast_lookup("embedding_lookup_sparse", allow_fast_lookup, version)
     if version == "grouped":
         (found,) = grouped_embedding_lookup(
             [params],
@@ -211,3 +214,10 @@ def _check(what: str, version: Any, otherwise: str) -> FusionVersion:
     raise OptionError(
         f"{what} is {version!r}; expected {', '.join(map(repr, _VERSIONS))}, {otherwise}"
     )
+
+
+def _warn_of_fast_lookup(function: str, wished: bool, version: FusionVersion | None) -> None:
+    if wished and version is not None:
+        warn_ignored(
+            f"{function}(allow_fast_lookup)", wished, f"the fused lookup {version!r} is another one"
+        )

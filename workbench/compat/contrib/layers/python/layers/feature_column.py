@@ -1,7 +1,7 @@
 """`tf.contrib.layers.feature_column` over TensorFlow's feature columns.
 
-A `combiner` of a sparse column counts in contrib's linear models alone, which are not here;
-`embedding_column` has its own.
+A `combiner` of a sparse column counts in contrib's linear models alone, which are not here, so
+another than the default warns; `embedding_column` has its own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tensorflow.python.feature_column import feature_column_v2 as fc
 
 from workbench.compat.absent import absent as _absent
 from workbench.errors import OptionError, UnsupportedError
+from workbench.ignored import warn_ignored
 from workbench.ops.embedding_variable.variable import EmbeddingVariableOption
 from workbench.ops.feature_column import columns
 from workbench.ops.feature_column.key_column import key_column
@@ -30,6 +31,8 @@ __all__ = [
 __getattr__ = _absent("tf.contrib.layers.feature_column", __all__)
 
 _stock = tf.compat.v1.feature_column
+# Contrib's defaults of what has no effect here.
+_COMBINER, _PARTITIONS = "sum", 1000
 
 
 class _Integerized(fc.IdentityCategoricalColumn):
@@ -91,7 +94,7 @@ def sparse_column_with_embedding(
     partition_num: int | None = None,
     steps_to_live: int | None = None,
     init_data_source: Any = None,
-    ht_partition_num: int = 1000,
+    ht_partition_num: int = _PARTITIONS,
     ev_option: EmbeddingVariableOption | None = None,
 ) -> Any:
     """`tf.feature_column.categorical_column_with_embedding` by contrib's name.
@@ -100,12 +103,18 @@ def sparse_column_with_embedding(
       column_name: name of the feature.
       dtype, partition_num, ev_option: as there.
       steps_to_live, init_data_source: only None; rows are evicted by `ev_option`.
-      ht_partition_num: without effect; the table divides itself.
+      ht_partition_num: has no effect, and another than the default warns; the table divides
+        itself.
 
     Raises:
       UnsupportedError: steps_to_live or init_data_source is given.
     """
-    del ht_partition_num
+    if ht_partition_num != _PARTITIONS:
+        warn_ignored(
+            "sparse_column_with_embedding(ht_partition_num)",
+            ht_partition_num,
+            "the table divides itself",
+        )
     for name, value in (("steps_to_live", steps_to_live), ("init_data_source", init_data_source)):
         if value is not None:
             raise UnsupportedError(
@@ -118,7 +127,7 @@ def sparse_column_with_embedding(
 def sparse_column_with_hash_bucket(
     column_name: str,
     hash_bucket_size: int,
-    combiner: str = "sum",
+    combiner: str = _COMBINER,
     dtype: Any = tf.string,
     hash_keys: Any = None,
 ) -> Any:
@@ -127,7 +136,7 @@ def sparse_column_with_hash_bucket(
     Raises:
       UnsupportedError: hash_keys is given.
     """
-    del combiner
+    _warn_of_combiner("sparse_column_with_hash_bucket", combiner)
     if hash_keys is not None:
         raise UnsupportedError(
             f"sparse_column_with_hash_bucket({column_name!r}, hash_keys={hash_keys!r}) is not "
@@ -137,14 +146,14 @@ def sparse_column_with_hash_bucket(
 
 
 def sparse_column_with_integerized_feature(
-    column_name: str, bucket_size: int, combiner: str = "sum", dtype: Any = tf.int64
+    column_name: str, bucket_size: int, combiner: str = _COMBINER, dtype: Any = tf.int64
 ) -> Any:
     """Integers as ids, modulo `bucket_size` as in contrib.
 
     Raises:
       OptionError: dtype is no integer type. ValueError: bucket_size below 1.
     """
-    del combiner
+    _warn_of_combiner("sparse_column_with_integerized_feature", combiner)
     if not tf.as_dtype(dtype).is_integer:
         raise OptionError(
             f"sparse_column_with_integerized_feature({column_name!r}): dtype is "
@@ -158,6 +167,15 @@ def weighted_sparse_column(
 ) -> Any:
     """`tf.feature_column.weighted_categorical_column` by contrib's name."""
     return _stock.weighted_categorical_column(sparse_id_column, weight_column_name, dtype)
+
+
+def _warn_of_combiner(function: str, combiner: str) -> None:
+    if combiner != _COMBINER:
+        warn_ignored(
+            f"{function}(combiner)",
+            combiner,
+            "it counts in contrib's linear models alone; embedding_column has its own",
+        )
 
 
 def real_valued_column(
