@@ -30,12 +30,16 @@ _TEXT, _NUMBER = ctypes.c_char_p, ctypes.c_int64
 _NUMBERS, _INTS = ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int32)
 # Text that the caller must free, so that ctypes may not turn it into bytes: see `taken_text`.
 _OWN_TEXT = ctypes.c_void_p
+_POOL = ctypes.c_void_p
 # What native/capi exports: result, then arguments. The first are there with the executors alone.
 _OF_EXECUTORS: Mapping[str, tuple[Any, ...]] = {
     "workbench_cost_model_type": (_TEXT, _NUMBER, _NUMBER, _NUMBER, _NUMBER),
     "workbench_learned_costs": (_OWN_TEXT,),
     "workbench_preload_costs": (None, _TEXT),
     "workbench_relearn": (None,),
+    "workbench_new_intra_op_pool": (_POOL, _TEXT, ctypes.c_int),
+    "workbench_delete_intra_op_pool": (None, _POOL),
+    "workbench_use_intra_op_pool": (None, _POOL),
     "workbench_turns_asked": (_NUMBER,),
     "workbench_turns_kept": (_NUMBER,),
 }

@@ -5,7 +5,7 @@ library_sources(
   stamp.cc)
 
 if(WORKBENCH_HAS_EXECUTORS)
-  library_sources(executors.cc)
+  library_sources(executors.cc intra_op_pools.cc)
 endif()
 if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/tracing")
   library_sources(tracing.cc)

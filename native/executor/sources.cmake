@@ -16,8 +16,10 @@ if(WORKBENCH_HAS_EXECUTORS)
     policies/ordered/ordered_step.cc
     policies/ordered/ordered_values.cc
     policies/propagated/propagated_step.cc
+    policies/stock_executor.cc
     step/async_kernel.cc
     step/executor_state.cc
+    step/intra_op_pool.cc
     step/node_io.cc
     step/observed_node.cc
     step/output_bytes.cc

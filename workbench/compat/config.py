@@ -234,11 +234,13 @@ class ConfigProto(_Message):
         object.__setattr__(self, "_executor_policy", policy)
         self.session_stage_subgraph_thread_pool._pools[:] = pools
 
-    def to_stock(self, graph: Any = None) -> Any:
+    def to_stock(self, graph: Any = None, target: Any = "") -> Any:
         """A new stock ConfigProto that asks for the same.
 
         Args:
           graph: the finished graph that sessions will run; None leaves SmartStage out.
+          target: of these sessions; a server refuses configs with thread pools, so they are left
+            out for one, and stages that ask for them warn.
 
         Raises:
           OptionError: executor_policy and the stock field executor_type differ, or an environment
@@ -248,9 +250,9 @@ class ConfigProto(_Message):
         config = _StockConfig()
         config.CopyFrom(self._message)
         set_executor_type(config, vars(self)["_executor_policy"])
-        add_stage_pools(
-            config, [pool.options() for pool in self.session_stage_subgraph_thread_pool]
-        )
+        pools = [pool.options() for pool in self.session_stage_subgraph_thread_pool]
+        if not target:
+            add_stage_pools(config, pools)
         return with_smart_stage(config, self.smart_stage(), graph)
 
     def smart_stage(self) -> SmartStageOptions | None:
@@ -259,15 +261,16 @@ class ConfigProto(_Message):
         return wishes(stage.do_smart_stage, stage.do_smart_stage_gpu, stage.smart_stage_options)
 
 
-def stock_config(config: Any, graph: Any = None) -> Any:
+def stock_config(config: Any, graph: Any = None, target: Any = "") -> Any:
     """`config` as stock TensorFlow takes it: translated if it is ours, else as it is.
 
     Args:
       config: any ConfigProto, or None.
       graph: the finished graph that sessions will run, for SmartStage.
+      target: of these sessions.
     """
     wished = wished_config(config)
-    return wished.to_stock(graph) if isinstance(wished, ConfigProto) else wished
+    return wished.to_stock(graph, target) if isinstance(wished, ConfigProto) else wished
 
 
 def wished_config(config: Any) -> Any:

@@ -75,7 +75,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self, master: str = "", config: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
         """As in TensorFlow; `managed_session` comes through here too."""
-        stock = stock_config(config, tf.compat.v1.get_default_graph())
+        stock = stock_config(config, tf.compat.v1.get_default_graph(), master)
         warn_of_server(master, stock)
         return super().prepare_or_wait_for_session(master, stock, *args, **kwargs)
 
@@ -91,21 +91,22 @@ def _planned_when_final(
     given = _arguments(build, args, kwargs)
     config = wished_config(given.get("config"))
     if isinstance(config, ConfigProto):
-        given["config"] = config.to_stock()
+        master = given.get("master")
+        given["config"] = config.to_stock(target=master)
         if config.smart_stage():
             scaffold = given.get("scaffold") or _train.Scaffold()
-            given["scaffold"] = _planning(scaffold, config, given["config"])
+            given["scaffold"] = _planning(scaffold, config, given["config"], master)
     warn_of_server(given.get("master"), given.get("config"))
     return build(**given)
 
 
-def _planning(scaffold: Any, wished: ConfigProto, stock: Any) -> Any:
+def _planning(scaffold: Any, wished: ConfigProto, stock: Any, master: Any) -> Any:
     """The scaffold, which from now on plans for `stock` when it has finished the graph."""
     plain = getattr(scaffold.finalize, "plain", scaffold.finalize)
 
     def finalize() -> Any:
         finished = plain()
-        stock.CopyFrom(wished.to_stock(tf.compat.v1.get_default_graph()))
+        stock.CopyFrom(wished.to_stock(tf.compat.v1.get_default_graph(), master))
         return finished
 
     finalize.plain = plain  # type: ignore[attr-defined]

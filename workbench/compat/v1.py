@@ -76,7 +76,7 @@ class Session(_tensorflow.compat.v1.Session):
     _session = None
 
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
-        stock = stock_config(config, graph or _v1.get_default_graph())
+        stock = stock_config(config, graph or _v1.get_default_graph(), target)
         warn_of_server(target, stock)
         super().__init__(target, graph, stock)
 
@@ -87,7 +87,7 @@ class InteractiveSession(_tensorflow.compat.v1.InteractiveSession):
     _session = None
 
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
-        stock = stock_config(config, graph or _v1.get_default_graph())
+        stock = stock_config(config, graph or _v1.get_default_graph(), target)
         warn_of_server(target, stock)
         super().__init__(target, graph, stock)
 

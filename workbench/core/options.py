@@ -47,7 +47,7 @@ class StageOptions:
       closed_exception_types: exception classes or integer codes that end the epoch; None means
         OUT_OF_RANGE alone.
       ignored_exception_types: exception classes or integer codes that skip one batch.
-      use_stage_subgraph_thread_pool: run the staged side on an independent inter-op pool.
+      use_stage_subgraph_thread_pool: run the staged side on an independent thread pool.
       stage_subgraph_thread_pool_id: which one, counted from 0.
       stage_subgraph_stream_id: GPU stream of the staged side in DeepRec; here another than 0 warns,
         as stock TensorFlow has one compute stream for each GPU.
@@ -162,9 +162,9 @@ class ThreadPoolOptions:
 
     Attributes:
       inter_op_threads_num: threads that run ops; 0 takes the session's own number.
-      intra_op_threads_num: threads inside one op. Stock TensorFlow has no such pool per run:
-        the session's intra-op pool is used, and a value here only warns.
-      global_name: name of the pool in messages; pools are never shared between sessions.
+      intra_op_threads_num: threads inside one op; 0 takes the session's own threads.
+      global_name: what the names of the intra-op threads begin with, before "_<id>_intra"; pools
+        are never shared between sessions.
     """
 
     inter_op_threads_num: int = 0

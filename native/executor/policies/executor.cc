@@ -10,6 +10,7 @@
 #include "executor/policies/ordered/ordered_step.h"
 #include "executor/policies/propagated/propagated_step.h"
 #include "executor/step/executor_state.h"
+#include "executor/step/intra_op_pool.h"
 #include "tensorflow/core/common_runtime/executor.h"
 #include "tensorflow/core/common_runtime/executor_factory.h"
 
@@ -37,14 +38,19 @@ class PolicyExecutor : public Executor {
     return absl::OkStatus();
   }
 
-  absl::Status Run(const Args& args) override {
+  absl::Status Run(const Args& given) override {
+    const std::optional<Args> own = ArgsOnOwnPool(given);
+    const Args& args = own ? *own : given;
     if (state_.policy() != ExecutorPolicy::kInline) return RunPropagated(state_, args, nullptr);
     Admission admission;
     return ordered_ ? ordered_->Run(args, &admission) : RunPropagated(state_, args, &admission);
   }
 
  private:
-  void RunAsyncInternal(const Args& args, DoneCallback done) override {
+  // Both keep a copy of the args.
+  void RunAsyncInternal(const Args& given, DoneCallback done) override {
+    const std::optional<Args> own = ArgsOnOwnPool(given);
+    const Args& args = own ? *own : given;
     if (ordered_) {
       ordered_->RunAsync(args, std::move(done));
     } else {

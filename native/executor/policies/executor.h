@@ -11,6 +11,8 @@ namespace workbench {
 constexpr char kNormalExecutor[] = "WORKBENCH_NORMAL";
 constexpr char kInlineExecutor[] = "WORKBENCH_INLINE";
 constexpr char kCostModelExecutor[] = "WORKBENCH_COST_MODEL";
+// TensorFlow's own executor, with the intra-op pool of the thread that starts a step.
+constexpr char kStockExecutor[] = "WORKBENCH_STOCK";
 
 // The name of the cost-model type with these settings; registers the type if it is new.
 const std::string& CostModelExecutorType(const CostModel::Settings& settings);

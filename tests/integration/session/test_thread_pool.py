@@ -82,13 +82,3 @@ class TestThreadPools:
             for _ in range(20):
                 session.run(step)
         assert not seen[0] & seen[1]
-
-    def test_the_intra_op_part_warns_once(self, caplog):
-        thread_pool._warned.clear()
-        for _ in range(2):
-            config = v1.ConfigProto()
-            options = wb.ThreadPoolOptions(intra_op_threads_num=4, global_name="mine")
-            thread_pool.add_stage_pools(config, [options])
-        warned = [r.getMessage() for r in caplog.records if "intra-op" in r.getMessage()]
-        assert len(warned) == 1
-        assert "'mine'" in warned[0]

@@ -19,6 +19,7 @@ from tensorflow.python.eager import context
 from workbench import _native
 from workbench.core.options import CostModelOptions
 from workbench.core.options import ExecutorPolicy as ExecutorPolicy
+from workbench.core.session.session_facts import OWN_EXECUTORS, STOCK_EXECUTOR
 from workbench.errors import OptionError
 
 _LOG = logging.getLogger("workbench")
@@ -128,13 +129,14 @@ def warn_of_server(target: Any, config: Any) -> None:
       config: its stock ConfigProto, or None.
     """
     asked = config.experimental.executor_type if config is not None else ""
-    if not target or not asked.startswith("WORKBENCH_") or asked in _warned:
+    is_policy = asked.startswith(OWN_EXECUTORS) and asked != STOCK_EXECUTOR
+    if not target or not is_policy or asked in _warned:
         return
     _warned.add(asked)
     _LOG.warning(
         "executor policy %s: a session on a server (%s) runs on TensorFlow's own executor, because "
         "a server's workers make executors without the session's config; steps are right, but no "
         "faster. Run the session without a server to have the policy.",
-        asked.split("(", 1)[0].removeprefix("WORKBENCH_"),
+        asked.split("(", 1)[0].removeprefix(OWN_EXECUTORS),
         target if isinstance(target, str) else target.decode(),
     )

@@ -153,7 +153,7 @@ def _read_on(boundary: Boundary, function: Any, stage: PlannedStage, moved: Bool
 def _require_supported(function: Any, options: SmartStageOptions) -> None:
     if options.use_stage_subgraph_thread_pool:
         raise UnsupportedError(
-            "use_stage_subgraph_thread_pool=True: a tf.function has no inter-op pool of its own; "
+            "use_stage_subgraph_thread_pool=True: a tf.function has no thread pools of its own; "
             "leave the option out, or stage a graph that runs in a session"
         )
     require_own_captures(function)

@@ -7,7 +7,10 @@ from typing import Any
 # RunOptions.TraceLevel. A server collects step stats for the highest level only; in a local session
 # that level would start TensorFlow's profiler as well.
 _SOFTWARE_TRACE, _FULL_TRACE = 1, 3
-_OWN_EXECUTORS = "WORKBENCH_"
+# What the names of Workbench's executor types begin with, and TensorFlow's own executor as one of
+# them, in native/executor/policies/executor.h.
+OWN_EXECUTORS = "WORKBENCH_"
+STOCK_EXECUTOR = "WORKBENCH_STOCK"
 
 
 def trace_level(session: Any) -> int:
@@ -23,7 +26,7 @@ def traced_by_executor(session: Any) -> bool:
 def records_ops(config: Any) -> bool:
     """Whether the executor of a local session with this ConfigProto, or None, records its ops."""
     kind = config.experimental.executor_type if config is not None else ""
-    return kind.startswith(_OWN_EXECUTORS)
+    return kind.startswith(OWN_EXECUTORS) and kind != STOCK_EXECUTOR
 
 
 def server_of(session: Any) -> str:

@@ -6,6 +6,7 @@ delivered to this one.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 import threading
@@ -20,7 +21,7 @@ import tensorflow as tf
 from workbench.core.session.prefetch_runner import PrefetchRunner
 from workbench.core.session.put_call import PutCall
 from workbench.core.session.session_facts import server_of
-from workbench.core.session.thread_pool import inter_op_pool
+from workbench.core.session.thread_pool import inter_op_pool, intra_op_pool
 from workbench.core.staging import buffer
 from workbench.core.staging.end_at_exit import end_at_exit, is_of_this_process
 from workbench.core.staging.producer import Producers
@@ -79,6 +80,7 @@ class StageRun:
         self._lock = threading.Lock()
         self._number = 0
         pool = inter_op_pool(session, runner.stage, runner.options)
+        self._intra_op = intra_op_pool(session, runner.stage, runner.options)
         bounded = getattr(getattr(session, "_config", None), "operation_timeout_in_ms", 0)
         self._timeout_ms = _NO_STEP_TIMEOUT_MS if bounded else 0
         self._puts = [
@@ -160,6 +162,10 @@ class StageRun:
 
     def put(self, thread: int) -> None:
         """Runs the staged side once and puts its item; tells the sink of it."""
+        with self._intra_op.used() if self._intra_op else contextlib.nullcontext():
+            self._put(thread)
+
+    def _put(self, thread: int) -> None:
         owner, call = [self._token, thread], self._puts[thread]
         sink, step_stats = self.sink, self.step_stats
         if sink is None:
@@ -216,7 +222,8 @@ class StageRun:
         )
 
     def leave(self) -> None:
-        """Notes that the stage no longer runs in this session."""
+        """Notes that the stage no longer runs in this session, and gives its threads up."""
+        self._intra_op = None
         runs = _LIVE.get(self._session, [])
         if self in runs:
             runs.remove(self)
