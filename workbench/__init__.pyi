@@ -44,6 +44,7 @@ from workbench.core.what_if.calibration import Calibration as Calibration
 from workbench.core.what_if.ceilings import Ceilings as Ceilings
 from workbench.core.what_if.predictions import Predictions as Predictions
 from workbench.errors import WorkbenchError as WorkbenchError
+from workbench.experiments.cluster.synchronous import synchronous as synchronous
 from workbench.experiments.comparison.compare import compare as compare
 from workbench.experiments.comparison.embedding_lens import embedding_lens as embedding_lens
 from workbench.experiments.comparison.findings import findings as findings

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from workbench.experiments.cluster.run_task import TaskResult
 
 _STEPS = 200
+_CHECKPOINT_S = 600.0
 
 
 def add_cluster(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -61,6 +62,13 @@ def add_cluster_demo(commands: argparse._SubParsersAction[argparse.ArgumentParse
         metavar="TIME",
         help="after which all processes are ended (default 10min)",
     )
+    demo.add_argument(
+        "--restarts",
+        type=count,
+        default=0,
+        metavar="N",
+        help="start tasks that were killed again, N times in all (default 0)",
+    )
     demo.set_defaults(run=_demo)
 
 
@@ -74,10 +82,23 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         help=f"steps of each worker (default {_STEPS})",
     )
     parser.add_argument(
+        "--sync",
+        action="store_true",
+        help="average the workers' gradients of each step and apply them once; the worker whose "
+        "data ends first ends the training of all",
+    )
+    parser.add_argument(
         "--checkpoint",
         type=Path,
         metavar="DIR",
         help="where the chief saves, and from where tasks that are started again go on",
+    )
+    parser.add_argument(
+        "--checkpoint-every",
+        type=seconds,
+        default=_CHECKPOINT_S,
+        metavar="TIME",
+        help="from one checkpoint to the next (default 10min)",
     )
     parser.add_argument(
         "--out",
@@ -106,6 +127,8 @@ def _cluster(chosen: argparse.Namespace) -> int:
         joined(chosen.toggle, stage_options(chosen), smart_stage_options(chosen.threads)),
         task=task,
         steps=chosen.steps,
+        sync=chosen.sync,
+        checkpoint_s=chosen.checkpoint_every,
         checkpoint=None if chosen.checkpoint is None else str(chosen.checkpoint),
         say=print_line,
     )
@@ -133,6 +156,7 @@ def _demo(chosen: argparse.Namespace) -> int:
         ps=chosen.ps,
         workers=chosen.workers,
         timeout_s=chosen.timeout,
+        restarts=chosen.restarts,
         say=print_line,
     )
     return 0
@@ -144,7 +168,9 @@ def _again(chosen: argparse.Namespace) -> list[str]:
     names = ("data", "generate", "rows", "batch_size", "threads", "capacity", "seed", "steps")
     given += [(f"--{name.replace('_', '-')}", getattr(chosen, name)) for name in names]
     given += [("--checkpoint", chosen.checkpoint), ("--out", chosen.out)]
+    given.append(("--checkpoint-every", f"{chosen.checkpoint_every}s"))
     latency = chosen.input_latency
     given.append(("--input-latency", "auto" if latency == AUTO else latency))
     texts = [str(part) for name, value in given if value is not None for part in (name, value)]
-    return [chosen.model, *texts, *(["--traceback"] if chosen.traceback else [])]
+    flags = [f"--{name}" for name in ("sync", "traceback") if getattr(chosen, name)]
+    return [chosen.model, *texts, *flags]

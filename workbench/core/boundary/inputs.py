@@ -57,6 +57,7 @@ def find_starts(
     inputs = [n for n in _of_type(view, op_types.INPUTS) if step[n]]
     if not bounded:
         inputs = _read_by_a_step(view, inputs)
+    inputs = _first(view, inputs)
     if not inputs:
         raise NoInputError(
             "no stage and no input was found: the step reads no tf.data iterator, queue or reader; "
@@ -133,3 +134,18 @@ def _read_by_a_step(view: GraphView, sources: list[int]) -> list[int]:
     ends = leads_on & (np.diff(view.consumers.begin) == 0)
     step = view.ancestors(ends)
     return [node for node in sources if step[node]]
+
+
+def _first(view: GraphView, inputs: list[int]) -> list[int]:
+    """Without those that wait for another one: no step begins with the token that a synchronous
+    optimizer takes once its gradients are on their way."""
+    if len(inputs) < 2:
+        return inputs
+    first = []
+    for node in inputs:
+        only = np.zeros(len(view), bool)
+        only[node] = True
+        before = view.ancestors(only)
+        if not any(before[other] for other in inputs if other != node):
+            first.append(node)
+    return first or inputs

@@ -8,13 +8,16 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from workbench.errors import RunError
 from workbench.experiments.cluster.task import PS, WORKER, Task
 
 # Lines of a task that failed, which its error shows.
 _LAST_LINES = 15
+_POLL_S = 0.05
+# How long parameter servers may take to end after the last worker.
+_SERVERS_S = 10.0
 
 
 def run_local_cluster(
@@ -23,6 +26,7 @@ def run_local_cluster(
     ps: int = 1,
     workers: int = 2,
     timeout_s: float = 600.0,
+    restarts: int = 0,
     say: Callable[[str], None] = print,
 ) -> dict[str, list[str]]:
     """Starts a process for each task and waits until the workers have ended.
@@ -31,6 +35,7 @@ def run_local_cluster(
       command: of every task; TF_CONFIG in its environment says which one it is.
       ps, workers: how many of each.
       timeout_s: after which all are ended.
+      restarts: how often, of all together, a task that was killed is started again.
       say: gets each line that a task prints, with the task's name before it.
 
     Returns:
@@ -39,48 +44,78 @@ def run_local_cluster(
     Raises:
       RunError: a task failed, or the time was up; all others have been ended then.
     """
-    with _started(command, _tasks(ps, workers), say) as running:
-        ends_s = time.monotonic() + timeout_s
-        while any(each.process.poll() is None for each in running):
-            failed = [each for each in running if each.process.poll()]
-            if failed:
-                raise RunError(_failure(failed[0]))
-            if time.monotonic() > ends_s:
-                waiting = [each.name for each in running if each.process.poll() is None]
-                raise RunError(
-                    f"the cluster took more than {timeout_s:.0f} s; still running: "
-                    f"{', '.join(waiting)}"
-                )
-            time.sleep(0.05)
+    with _started(command, local_tasks(ps, workers), say) as running:
+        servers = _watch(running, timeout_s, restarts, say)
+        _end_servers(servers)
         for each in running:
             each.join()
-            if each.process.returncode:
-                raise RunError(_failure(each))
         return {each.name: each.lines for each in running}
+
+
+def _watch(
+    running: Sequence[_Running], timeout_s: float, restarts: int, say: Callable[[str], None]
+) -> list[_Running]:
+    """Waits until the workers have ended; returns the parameter servers that run on."""
+    ends_s = time.monotonic() + timeout_s
+    while True:
+        ended = [each for each in running if each.process.poll() is not None]
+        waiting = [each for each in running if each not in ended]
+        for each in ended:
+            if each.process.returncode < 0 and restarts:
+                say(f"[{each.name}] killed by signal {-each.process.returncode}: starts again")
+                each.start()
+                waiting.append(each)
+                restarts -= 1
+            elif each.process.returncode:
+                raise RunError(_failure(each))
+        if all(each.job == PS for each in waiting):
+            return waiting
+        if time.monotonic() > ends_s:
+            raise RunError(
+                f"the cluster took more than {timeout_s:.0f} s; still running: "
+                f"{', '.join(each.name for each in waiting)}"
+            )
+        time.sleep(_POLL_S)
+
+
+def _end_servers(servers: Sequence[_Running]) -> None:
+    """Waits for parameter servers whose workers have all ended; one that was started again after
+    that is told by no worker, and is ended."""
+    ends_s = time.monotonic() + _SERVERS_S
+    while any(each.process.poll() is None for each in servers) and time.monotonic() < ends_s:
+        time.sleep(_POLL_S)
+    for each in servers:
+        each.end()
 
 
 class _Running:
     """A task's process, and what it prints."""
 
     def __init__(self, command: Sequence[str], task: Task, say: Callable[[str], None]) -> None:
-        self.name = task.name
+        self.name, self.job = task.name, task.job
         self.lines: list[str] = []
+        self._command = list(command)
+        self._config = task.to_config()
+        self._say = say
+        self.start()
+
+    def start(self) -> None:
+        """Starts the process, again if it has ended."""
         self.process = subprocess.Popen(
-            list(command),
-            env={"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ, "TF_CONFIG": task.to_config()},
+            self._command,
+            env={"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ, "TF_CONFIG": self._config},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        self._reader = threading.Thread(target=self._read, args=(say,), daemon=True)
+        self._reader = threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True)
         self._reader.start()
 
-    def _read(self, say: Callable[[str], None]) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+    def _read(self, printed: Iterable[str]) -> None:
+        for line in printed:
             self.lines.append(line.rstrip("\n"))
-            say(f"[{self.name}] {self.lines[-1]}")
+            self._say(f"[{self.name}] {self.lines[-1]}")
 
     def join(self) -> None:
         """Waits until all that it printed is read."""
@@ -107,7 +142,7 @@ def _started(
             each.end()
 
 
-def _tasks(ps: int, workers: int) -> list[Task]:
+def local_tasks(ps: int, workers: int) -> list[Task]:
     ports = [f"localhost:{port}" for port in _free_ports(ps + workers)]
     cluster = {PS: tuple(ports[:ps]), WORKER: tuple(ports[ps:])}
     return [

@@ -3,7 +3,9 @@ trains a program."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -16,11 +18,12 @@ from workbench.experiments.cluster.task import PS, WORKER, Task
 from workbench.experiments.program.program import Program
 
 if TYPE_CHECKING:
+    from workbench.experiments.cluster.cluster_session import RawRuns
+    from workbench.experiments.cluster.endings import Endings
     from workbench.experiments.program.program import Built
 
 # Steps before those that are timed: buffers fill, and grappler has done its work.
 _WARM_STEPS = 10
-_POLL_S = 0.2
 # Variables of Workbench's own, which belong on a parameter server as others do.
 _OWN_VARIABLES = ("WorkbenchEmbeddingVariable",)
 
@@ -50,21 +53,27 @@ def run_task(
     *,
     task: Task,
     steps: int,
+    sync: bool = False,
     checkpoint: str | None = None,
+    checkpoint_s: float = 600.0,
     say: Callable[[str], None] = lambda text: None,
 ) -> TaskResult | None:
     """Runs this process's task of a cluster to its end.
 
     Variables are on the parameter servers, in turns, and everything else is on the worker. Workers
-    train without waiting for one another. A parameter server ends when every worker has.
+    train without waiting for one another, or in step with `sync`. A worker that is done stays until
+    all are; then the parameter servers end, too.
 
     Args:
       program: what each worker trains.
       optimizations: toggles; executor policies have no effect on servers.
       task: as of `task_from_environment`.
       steps: that each worker runs.
+      sync: whether the workers' gradients of a step are averaged and applied once. The first worker
+        that is done, or whose data ends, then ends the training of all.
       checkpoint: a directory that all tasks see, where the chief saves, and from where a worker or
         parameter server that was started again goes on.
+      checkpoint_s: seconds from one checkpoint to the next.
       say: is told what is done.
 
     Returns:
@@ -72,6 +81,7 @@ def run_task(
 
     Raises:
       UnsupportedError: an executor policy, which sessions on servers do not obey.
+      OptionError: synchronous training of a program that does not use `wb.synchronous`.
     """
     wishes = optimizations or Optimizations()
     if wishes.executor is not None:
@@ -91,75 +101,100 @@ def run_task(
         task_index=task.index,
     )
     if task.job == PS:
-        say(f"{task.name} serves at {task.cluster[PS][task.index]}")
-        _serve(tf, server, task)
+        from workbench.experiments.cluster.endings import serve_until_left
+
+        say(f"{task.name} serves at {task.cluster[PS][task.index]}, process {os.getpid()}")
+        serve_until_left(tf, server, task)
         return None
-    return _train(tf, server, program, wishes, task, steps, checkpoint, say)
+    plan = _Training(
+        sync=sync, steps=steps, checkpoint=checkpoint, checkpoint_s=checkpoint_s, say=say
+    )
+    return _train(tf, server, program, wishes, task, plan)
 
 
-def _done(tf: Any, task: Task, ps: int) -> Any:
-    """The queue on a parameter server into which each worker puts a token when it ends."""
-    workers = len(task.cluster[WORKER])
-    with tf.device(f"/job:{PS}/task:{ps}/device:CPU:0"):
-        return tf.queue.FIFOQueue(
-            workers, [tf.int32], shapes=[()], shared_name=f"workbench_done_{ps}"
-        )
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Training:
+    """How a worker trains: the arguments of `run_task`."""
 
-
-def _serve(tf: Any, server: Any, task: Task) -> None:
-    with tf.Graph().as_default():
-        token = _done(tf, task, task.index).dequeue()
-        own = tf.compat.v1.ConfigProto(device_filters=[f"/job:{PS}/task:{task.index}"])
-        with tf.compat.v1.Session(server.target, config=own) as session:
-            for _ in task.cluster[WORKER]:
-                session.run(token)
+    sync: bool
+    steps: int
+    checkpoint: str | None
+    checkpoint_s: float
+    say: Callable[[str], None]
 
 
 def _train(
-    tf: Any,
-    server: Any,
-    program: Program,
-    wishes: Optimizations,
-    task: Task,
-    steps: int,
-    checkpoint: str | None,
-    say: Callable[[str], None],
+    tf: Any, server: Any, program: Program, wishes: Optimizations, task: Task, asked: _Training
 ) -> TaskResult:
     from workbench.core.session.prefetch_hook import make_prefetch_hook
+    from workbench.experiments.cluster.cluster_session import RawRuns, cluster_session, filters
+    from workbench.experiments.cluster.endings import Endings
+    from workbench.experiments.cluster.synchronous import synchronizing
 
     with tf.Graph().as_default() as graph:
-        with graph.device(_placed(tf, task)):
+        synchronized = synchronizing(task) if asked.sync else contextlib.nullcontext()
+        with synchronized as training, graph.device(_placed(tf, task)):
             built = _built(program, wishes)
             tf.compat.v1.train.get_or_create_global_step()
-        config = _config(graph, built, wishes, say)
-        config.device_filters.extend(_filters(task))
-        if not task.is_chief:
-            _wait_for_chief(tf, server, task)
-        with tf.compat.v1.train.MonitoredTrainingSession(
-            master=server.target,
-            is_chief=task.is_chief,
-            checkpoint_dir=checkpoint,
-            hooks=[*built.hooks, make_prefetch_hook()],
-            config=config,
+            hooks = [*built.hooks, *(training.hooks(program.name) if training else ())]
+        config = _config(graph, built, wishes, asked.say)
+        config.device_filters.extend(filters(task))
+        scaffold = tf.compat.v1.train.Scaffold()
+        raw, endings = RawRuns(), Endings(tf, task)
+        end = training.add_end() if training else None
+        with cluster_session(
+            server.target,
+            task,
+            config,
+            [*hooks, make_prefetch_hook(), raw],
+            scaffold=scaffold,
+            checkpoint=asked.checkpoint,
+            checkpoint_s=asked.checkpoint_s,
         ) as session:
-            say(f"{task.name} trains {program.name}")
-            found = _steps(task, session, built, steps)
-    _tell(tf, server, task)
+            asked.say(f"{task.name} trains {program.name}, process {os.getpid()}")
+            found = _steps(task, session, built, asked.steps)
+            stopped = session.should_stop()
+            if not stopped:
+                _stay(task, session, raw, scaffold, endings, end, asked)
+        if stopped:  # by a hook of the program
+            with tf.compat.v1.Session(server.target, config=config) as plain:
+                endings.wait(plain.run, lambda: _end_for_all(plain.run, end))
+        endings.leave(server.target, config)
     return found
 
 
-def _filters(task: Task) -> list[str]:
-    """What a worker's session asks: a session that asked other workers would wait for dead ones."""
-    return [f"/job:{PS}", f"/job:{WORKER}/task:{task.index}"]
+def _stay(
+    task: Task,
+    session: Any,
+    raw: RawRuns,
+    scaffold: Any,
+    endings: Endings,
+    end: Any,
+    asked: _Training,
+) -> None:
+    """Stays in the session until all workers are done, as its recovery is what others wait for."""
+    from workbench.experiments.cluster.cluster_session import Checkpoints
+
+    kept = Checkpoints(scaffold, asked.checkpoint, asked.checkpoint_s) if asked.checkpoint else None
+
+    def run(*given: Any) -> Any:
+        return raw.call(session, lambda now: now.run(*given))
+
+    def look() -> None:
+        _end_for_all(run, end)
+        if kept is not None and task.is_chief and kept.due:
+            raw.call(session, kept.save)
+
+    endings.wait(run, look)
 
 
-def _wait_for_chief(tf: Any, server: Any, task: Task) -> None:
-    """Waits until the chief has initialized the variables; TensorFlow looks every 30 s only."""
-    missing = tf.compat.v1.report_uninitialized_variables()
-    config = tf.compat.v1.ConfigProto(device_filters=_filters(task))
-    with tf.compat.v1.Session(server.target, config=config) as session:
-        while len(session.run(missing)):
-            time.sleep(_POLL_S)
+def _end_for_all(run: Callable[..., Any], end: tuple[Any, Any] | None) -> None:
+    """Ends synchronous training, in which a worker that is done leaves the others nothing to do."""
+    import tensorflow as tf
+
+    if end is not None and not run(end[0]):
+        with contextlib.suppress(tf.errors.CancelledError):  # Another worker was faster.
+            run(end[1])
 
 
 def _placed(tf: Any, task: Task) -> Any:
@@ -218,12 +253,3 @@ def _steps(task: Task, session: Any, built: Built, steps: int) -> TaskResult:
         losses=tuple(losses),
         ended=ended,
     )
-
-
-def _tell(tf: Any, server: Any, task: Task) -> None:
-    """Tells every parameter server that this worker has ended."""
-    with tf.Graph().as_default():
-        tokens = [_done(tf, task, ps).enqueue(task.index) for ps in range(len(task.cluster[PS]))]
-        config = tf.compat.v1.ConfigProto(device_filters=_filters(task))
-        with tf.compat.v1.Session(server.target, config=config) as session:
-            session.run(tokens)

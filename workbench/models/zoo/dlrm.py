@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from workbench.experiments.cluster.synchronous import synchronous
 from workbench.models.building.criteo_features import BUCKETS, click_loss, log_numbers, parse
 from workbench.models.building.graph_model import Batch, GraphModel
 from workbench.models.building.layers import dense, looked_up, normal
@@ -49,7 +50,8 @@ def pairs(vectors: tf.Tensor) -> tf.Tensor:
 
 def _minimize(loss: tf.Tensor, options: DlrmOptions) -> Any:
     step = v1.train.get_or_create_global_step()
-    return AdagradOptimizer(options.learning_rate).minimize(loss, global_step=step)
+    optimizer = synchronous(AdagradOptimizer(options.learning_rate))
+    return optimizer.minimize(loss, global_step=step)
 
 
 MODEL = GraphModel(

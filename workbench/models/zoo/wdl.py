@@ -14,6 +14,7 @@ import tensorflow as tf
 from workbench.models.building.criteo_features import BUCKETS, click_loss, id_weights, parse, total
 from workbench.models.building.graph_model import Batch, GraphModel
 from workbench.models.building.layers import dense, looked_up
+from workbench.models.building.optimizers import applied
 from workbench.models.data.criteo import CATEGORIES, NUMBERS
 from workbench.models.zoo.options import WdlOptions
 from workbench.ops.embedding_variable.optimizers import (
@@ -73,10 +74,12 @@ def _minimize(loss: tf.Tensor, options: WdlOptions) -> Any:
             tables.append((gradient, weight))
         else:
             layers.append((gradient, weight))
-    return tf.group(
-        FtrlOptimizer(options.wide_learning_rate).apply_gradients(wide),
-        AdagradOptimizer(options.table_learning_rate).apply_gradients(tables),
-        adam.apply_gradients(layers, global_step=v1.train.get_or_create_global_step()),
+    return applied(
+        [
+            (FtrlOptimizer(options.wide_learning_rate), wide),
+            (AdagradOptimizer(options.table_learning_rate), tables),
+            (adam, layers),
+        ]
     )
 
 

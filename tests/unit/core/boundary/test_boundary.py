@@ -270,6 +270,17 @@ def test_several_inputs_are_refused_by_name():
         boundary_of(graph(TWO))
 
 
+def test_an_input_that_waits_for_another_one_is_none_of_the_batch():
+    view = graph(
+        MODEL + "tokens = FIFOQueueV2\ntoken = QueueDequeueV2(tokens, ^train)\n"
+        "step = VarHandleOp\nnext_step = AssignVariableOp(step, token)"
+    )
+    boundary = boundary_of(view, targets=["next_step", "loss"])
+    assert moved(boundary) == {"next", "hash", "scaled"}
+    refusal = boundary.refusal("token")
+    assert refusal is not None and refusal.reason is Reason.SECOND_INPUT
+
+
 def test_a_named_input_moves_alone_and_what_joins_the_other_stays():
     boundary = boundary_of(graph(TWO), starts=["next"])
     assert moved(boundary) == {"next", "hash", "scaled"}

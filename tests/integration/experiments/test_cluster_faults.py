@@ -1,0 +1,132 @@
+"""Tasks of real local clusters are killed and started again: training goes on, and ends."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.builders.cluster_tasks import BATCH, PARAMETER_SERVER, Tasks, result, seen, tasks
+from workbench.errors import RunError
+from workbench.experiments.cluster.local_cluster import run_local_cluster
+
+WORKERS = ("worker 0", "worker 1")
+
+
+def steps_of_last(home: Path, worker: int) -> int:
+    """Steps of a worker's last session so far."""
+    sessions = seen(home, worker)
+    return len(sessions[-1]) // BATCH if sessions else 0
+
+
+def require_own_batches(home: Path, examples: int) -> None:
+    """Each session of a worker begins with its part's first number, and goes on in order."""
+    for worker in range(2):
+        part = list(range(worker, examples, 2))
+        sessions = seen(home, worker)
+        assert all(numbers == part[: len(numbers)] for numbers in sessions), sessions
+
+
+def require_loadable(kept: Path) -> int:
+    """The global step of the last checkpoint, all of which can be read."""
+    reader = tf.train.load_checkpoint(str(kept))
+    for name in reader.get_variable_to_shape_map():
+        assert np.isfinite(reader.get_tensor(name)).all()
+    return int(reader.get_tensor("global_step"))
+
+
+def kill_in_training(cluster: Tasks, home: Path, name: str) -> None:
+    """Kills a task while both workers train, and waits until both train in a later session."""
+    steps = {worker: len(seen(home, worker)) for worker in range(2)}
+    hit = range(2) if name == PARAMETER_SERVER else [WORKERS.index(name)]
+    cluster.kill(name)
+    cluster.until(lambda: all(len(seen(home, each)) > steps[each] for each in hit), 120)
+
+
+@pytest.mark.parametrize(
+    ("toggle", "sync"),
+    [
+        ("stage", False),
+        *(
+            pytest.param(toggle, sync, marks=pytest.mark.slow)
+            for toggle in ("stage", "smart_stage")
+            for sync in (False, True)
+            if (toggle, sync) != ("stage", False)
+        ),
+    ],
+)
+def test_training_goes_on_when_a_server_and_a_worker_were_killed(
+    tmp_path: Path, toggle: str, sync: bool
+) -> None:
+    examples, kept = 240, tmp_path / "kept"
+    given = {"examples": examples, "steps": 1000, "wait_ms": 20, "checkpoint": str(kept)}
+    with tasks(tmp_path, program="counting", toggle=toggle, sync=sync, **given) as cluster:
+        cluster.until(lambda: all(steps_of_last(tmp_path, each) > 8 for each in range(2)), 90)
+        kill_in_training(cluster, tmp_path, PARAMETER_SERVER)
+        kill_in_training(cluster, tmp_path, "worker 1")
+        cluster.end(120)
+    require_own_batches(tmp_path, examples)
+    assert all(result(tmp_path, each)["ended"] for each in range(2))
+    assert require_loadable(kept) >= examples // BATCH // 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sync", [False, True])
+def test_random_kills(tmp_path: Path, sync: bool) -> None:
+    seed = int.from_bytes(os.urandom(4))
+    print(f"seed {seed}")
+    drawn = random.Random(seed)
+    examples, kept = 2000, tmp_path / "kept"
+    given = {"examples": examples, "steps": 1000, "wait_ms": 20, "checkpoint": str(kept)}
+    with tasks(tmp_path, program="counting", toggle="stage", sync=sync, **given) as cluster:
+        cluster.until(lambda: all(seen(tmp_path, each) for each in range(2)), 90)
+        for _ in range(20):
+            cluster.kill(drawn.choice([PARAMETER_SERVER, *WORKERS]))
+            threading.Event().wait(drawn.uniform(0, 6))
+        cluster.end(300)
+    assert cluster.killed == 20
+    require_own_batches(tmp_path, examples)
+    require_loadable(kept)
+
+
+KILLED_ONCE = """
+import os, pathlib, signal
+began = pathlib.Path({!r}) / os.environ["TF_CONFIG"].replace("/", "")[-40:].strip('{{"}} ')
+if '"worker", "index": 1' in os.environ["TF_CONFIG"] and not began.exists():
+    began.touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+print("trained")
+"""
+
+
+def test_a_killed_task_is_started_again_as_often_as_asked(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED_ONCE.format(str(tmp_path))]
+    said: list[str] = []
+    lines = run_local_cluster(command, restarts=1, say=said.append)
+    assert lines["worker 1"] == ["trained"]
+    assert f"[worker 1] killed by signal {signal.SIGKILL}: starts again" in said
+
+
+def test_a_killed_task_ends_all_without_restarts(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED_ONCE.format(str(tmp_path))]
+    with pytest.raises(RunError, match=re.escape("worker 1 ended with exit status -9")):
+        run_local_cluster(command, say=lambda line: None)
+
+
+def test_a_server_that_no_worker_tells_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.experiments.cluster.local_cluster._SERVERS_S", 0.2)
+    script = (
+        "import os, time\n"
+        "if '\"type\": \"ps\"' in os.environ['TF_CONFIG']: time.sleep(60)\n"
+        "print('trained')"
+    )
+    lines = run_local_cluster([sys.executable, "-c", script], timeout_s=30, say=lambda line: None)
+    assert lines == {"ps 0": [], "worker 0": ["trained"], "worker 1": ["trained"]}
