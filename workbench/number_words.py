@@ -85,3 +85,8 @@ def counted(count: float, word: str) -> str:
     """A count with its word: "1 op", "26 ops"."""
     whole = round(count)
     return f"{integer(whole)} {word}{'s' * (whole != 1)}"
+
+
+def steps_stale(steps: int) -> str:
+    """How stale lookups are, at most: "1 step stale", "2 steps stale"; "" for none."""
+    return f"{counted(steps, 'step')} stale" if steps else ""

@@ -17,5 +17,6 @@ plain_tests(
   buffer/deadline
   buffer/stage_buffer
   buffer/stage_buffer_owner
+  buffer/stage_buffer_reserve
   buffer/stage_buffer_rest
   buffer/stage_buffer_stress)

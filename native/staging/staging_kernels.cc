@@ -60,7 +60,8 @@ class BufferPutOp : public AsyncOpKernel {
       : AsyncOpKernel(context),
         address_(context),
         dtypes_(context),
-        timeout_millis_(Attribute<int64_t>(context, "timeout_millis")) {}
+        timeout_millis_(Attribute<int64_t>(context, "timeout_millis")),
+        reserve_(Attribute<bool>(context, "reserve")) {}
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
     Owner owner;
@@ -73,13 +74,14 @@ class BufferPutOp : public AsyncOpKernel {
     for (int i = 1; i < context->num_inputs(); ++i) record.push_back(context->input(i));
     const auto call = StepCall::Begin(context, resource->buffer(), std::move(done));
     resource->buffer()->Put(call->ticket(), owner.token, owner.thread, std::move(record),
-                            timeout_millis_, EndWithOutcome(call));
+                            timeout_millis_, EndWithOutcome(call), reserve_);
   }
 
  private:
   const BufferAddress address_;
   const ItemDtypes dtypes_;
   const int64_t timeout_millis_;
+  const bool reserve_;
 };
 
 class BufferFlushOp : public AsyncOpKernel {

@@ -80,6 +80,7 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferPut")
     .Attr("host_dtypes: list(type) >= 0 = []")
     .Attr("timeout_millis: int >= 1 = 300000")
     .Attr("stream_id: int >= 0 = 0")
+    .Attr("reserve: bool = false")
     .SetShapeFn(OwnerIn)
     .Doc(R"doc(
 Puts one item into a stage's buffer; waits for room without holding a thread.
@@ -98,6 +99,8 @@ shared_name: name of the buffer, by which its ops find each other; must not be e
 timeout_millis: milliseconds to wait for room; then the op fails with DEADLINE_EXCEEDED, but the
   item stays queued, and a flush of the same thread waits for it.
 stream_id: GPU stream of the staged side; accepted, without effect on a CPU.
+reserve: the op ends only when there is room for one item more than its own, or a take has come for it:
+  a single producer then has at most `capacity` items on their way, the one it works on among them.
 )doc");
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferFlush")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from workbench.errors import OptionError
 from workbench.ignored import warn_ignored
 from workbench.named_fields import named_fields
-from workbench.number_words import counted
+from workbench.number_words import counted, steps_stale
 
 # How embedding lookups may be fused: as they are built, and AUTO in the finished graph.
 AUTO = "auto"
@@ -90,6 +90,9 @@ class SmartStageOptions:
         the input alone run ahead, None leaves the boundary to the plan.
       exclude: names of nodes that stay, with what depends on them; with these or `include` the
         boundary is moved by hand, and the plan takes exactly that one, whatever is predicted.
+      stale_lookups: let lookups of embedding tables run ahead too, on rows that lack the updates of
+        at most so many steps; such a training is another one than the exact, so that nothing but
+        this option brings it about. 0 keeps every read of a variable on the compute side.
       timeout_millis, closed_exception_types, ignored_exception_types,
         use_stage_subgraph_thread_pool, stage_subgraph_thread_pool_id, stage_subgraph_stream_id:
         of new stages, as in StageOptions; a widened stage keeps its own.
@@ -107,6 +110,7 @@ class SmartStageOptions:
     fed: tuple[str, ...] = ()
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
+    stale_lookups: int = 0
     timeout_millis: int = 300_000
     closed_exception_types: tuple[Any, ...] | None = None
     ignored_exception_types: tuple[Any, ...] = ()
@@ -121,9 +125,14 @@ class SmartStageOptions:
             if getattr(self, name) is not None:
                 _at_least(self, name, 1)
         _at_least(self, "timeout_millis", 1)
-        for name in ("stage_subgraph_thread_pool_id", "stage_subgraph_stream_id"):
+        for name in ("stage_subgraph_thread_pool_id", "stage_subgraph_stream_id", "stale_lookups"):
             _at_least(self, name, 0)
         _warn_of_stream(self.stage_subgraph_stream_id)
+        if self.stale_lookups and self.on_cpu:
+            raise OptionError(
+                f"SmartStageOptions has stale_lookups={self.stale_lookups} and on_cpu=True; a "
+                "lookup runs beside its table, perhaps on another device: leave out one of them"
+            )
         for name in ("starts", "keep", "move", "fed", "include", "exclude"):
             names = getattr(self, name)
             if name == "include" and names is None:
@@ -137,6 +146,11 @@ class SmartStageOptions:
             raise OptionError(
                 f"SmartStageOptions.name is {self.name!r}; expected letters, digits, '_', '.', '-'"
             )
+
+    @property
+    def staleness(self) -> str:
+        """How stale its lookups may be, in words: "1 step stale"; "" where they are exact."""
+        return steps_stale(self.stale_lookups)
 
     @property
     def moved_boundary(self) -> str:
@@ -324,7 +338,10 @@ class Optimizations:
 
 
 def _smart_name(options: SmartStageOptions | None) -> str:
-    return "moved boundary" if options is not None and options.moved_boundary else "smart stage"
+    if options is None:
+        return ""
+    name = "moved boundary" if options.moved_boundary else "smart stage"
+    return f"{name}, {options.staleness}" if options.stale_lookups else name
 
 
 def _names(nodes: tuple[str, ...]) -> str:

@@ -68,6 +68,7 @@ def find_boundary(
         keep=wishes.keep,
         move=wishes.move,
         fed=wishes.fed,
+        stale_lookups=wishes.stale_lookups,
     )
 
 

@@ -39,6 +39,11 @@ namespace workbench {
 // waits for it. Only Cancel, a new owner, or cancelling the put itself while it waits (its step is
 // dead) drop it.
 //
+// Reserving puts. A put that reserves ends only when there is room for one item more than its own,
+// or a take has come for it. An owner with one producer then never has more than `capacity` items on
+// their way, the one that the producer works on among them: it begins item n after item n - capacity
+// was taken.
+//
 // End. Close ends an epoch: no new put, but queued records are still admitted in order, and only
 // then take returns OUT_OF_RANGE. Cancel ends it at once: waiting puts, flushes and parked records
 // are dropped; items in the buffer can still be taken; then take returns the error that Cancel was
@@ -75,9 +80,9 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   // `producers` says how many producers will rest when they have nothing to put; 0 for none.
   void Resume(int64_t token, int64_t producers = 0);
 
-  // Waits at most `timeout_millis` for room. `thread` is the producer's number.
+  // Waits at most `timeout_millis` for room. `thread` is the producer's number. `reserve`: see above.
   void Put(const TicketPtr& ticket, int64_t token, int64_t thread, Record record,
-           int64_t timeout_millis, Done done);
+           int64_t timeout_millis, Done done, bool reserve = false);
 
   // Ends when no record of this owner's `thread` is in the queue of puts.
   void Flush(const TicketPtr& ticket, int64_t token, int64_t thread, int64_t timeout_millis,
@@ -131,6 +136,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
     Record record;
     int64_t start_ns;
     int64_t timeout_millis;
+    bool reserve;
     Done done;  // Empty once the put has timed out: the record is parked.
   };
   struct WaitingFlush {
@@ -154,8 +160,10 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
       : stage_(std::move(stage)), capacity_(std::max<int64_t>(1, capacity)),
         events_(most_events) {}
 
-  bool HasRoomLocked() const WORKBENCH_REQUIRES(mu_) {
-    return static_cast<int64_t>(items_.size()) < capacity_;
+  // A take that waits has room for one item in any case.
+  bool HasRoomLocked(bool reserve) const WORKBENCH_REQUIRES(mu_) {
+    return static_cast<int64_t>(items_.size()) < capacity_ - (reserve ? 1 : 0) ||
+           !waiting_takes_.empty();
   }
   bool EndedLocked() const WORKBENCH_REQUIRES(mu_) { return closed_ || cancelled_; }
 
@@ -176,8 +184,8 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   // Hands items to the takes that wait for them.
   void ServeTakesLocked(After* after) WORKBENCH_REQUIRES(mu_);
 
-  // Admits records of waiting puts while there is room. Afterwards a waiting put means that the
-  // buffer is full, and a waiting take that the buffer and the queue of puts are empty.
+  // Admits records of waiting puts while there is room. Afterwards a waiting put means that there
+  // is no room for it, and a waiting take that the buffer and the queue of puts are empty.
   void AdmitQueuedLocked(After* after) WORKBENCH_REQUIRES(mu_);
   void EndFlushesLocked(int64_t thread, After* after) WORKBENCH_REQUIRES(mu_);
   void DropItemsLocked(After* after) WORKBENCH_REQUIRES(mu_);

@@ -36,7 +36,7 @@ void StageBuffer<Record>::Resume(int64_t token, int64_t producers) {
 
 template <typename Record>
 void StageBuffer<Record>::Put(const TicketPtr& ticket, int64_t token, int64_t thread,
-                              Record record, int64_t timeout_millis, Done done) {
+                              Record record, int64_t timeout_millis, Done done, bool reserve) {
   After after;
   std::lock_guard<std::mutex> lock(mu_);
   Outcome refused = RefusalLocked("put", *ticket, token);
@@ -47,7 +47,7 @@ void StageBuffer<Record>::Put(const TicketPtr& ticket, int64_t token, int64_t th
     after.Call(std::move(done), std::move(refused));
     return;
   }
-  if (HasRoomLocked()) {  // Then no put waits.
+  if (queued_puts_.empty() && HasRoomLocked(reserve)) {
     AdmitLocked(std::move(record), thread, events_.recording() ? WallNanos() : 0);
     ServeTakesLocked(&after);
     after.Call(std::move(done), Outcome());
@@ -55,7 +55,7 @@ void StageBuffer<Record>::Put(const TicketPtr& ticket, int64_t token, int64_t th
   }
   SetDeadlineLocked(ticket, timeout_millis);
   queued_puts_.push_back(
-      {ticket, thread, std::move(record), WallNanos(), timeout_millis, std::move(done)});
+      {ticket, thread, std::move(record), WallNanos(), timeout_millis, reserve, std::move(done)});
 }
 
 template <typename Record>
@@ -135,12 +135,14 @@ void StageBuffer<Record>::Take(const TicketPtr& ticket, int64_t step,
   } else if (!items_.empty()) {
     PopLocked(step, events_.recording() ? WallNanos() : 0, std::move(done), &after);
     AdmitQueuedLocked(&after);
-  } else if (EndedLocked()) {
+  } else if (EndedLocked() && queued_puts_.empty()) {
     after.Call(std::move(done), EndLocked());
   } else {
     if (!started_) SetDeadlineLocked(ticket, start_timeout_millis);
     waiting_takes_.push_back(
         {ticket, step, WallNanos(), start_timeout_millis, ahead, std::move(done)});
+    AdmitQueuedLocked(&after);  // A reserving put may wait although the buffer is empty.
+    if (waiting_takes_.empty()) return;
     if (rest_.All() && rest_.initializing.empty()) {
       rest_.Any(RestReason::kClosed) ? EndTakesLocked(EndOfEpoch(stage_), &after)
                                      : WakeLocked(&after);

@@ -70,7 +70,7 @@ void StageBuffer<Record>::ServeTakesLocked(After* after) {
 
 template <typename Record>
 void StageBuffer<Record>::AdmitQueuedLocked(After* after) {
-  while (!queued_puts_.empty() && HasRoomLocked()) {
+  while (!queued_puts_.empty() && HasRoomLocked(queued_puts_.front().reserve)) {
     QueuedPut entry = std::move(queued_puts_.front());
     queued_puts_.pop_front();
     ClearDeadlineLocked(*entry.ticket);

@@ -90,3 +90,18 @@ def test_checked_fields_stay_those_of_a_dataclass():
     assert dataclasses.replace(options, num_threads=2) == StageOptions(capacity=3, num_threads=2)
     assert list(inspect.signature(StageOptions).parameters)[:2] == ["capacity", "num_threads"]
     assert pickle.loads(pickle.dumps(options)) == options
+
+
+def test_stale_lookups_are_a_number_of_steps_and_in_the_name():
+    assert SmartStageOptions().stale_lookups == 0 and SmartStageOptions().staleness == ""
+    assert SmartStageOptions(stale_lookups=2).staleness == "2 steps stale"
+    with pytest.raises(OptionError, match="stale_lookups is -1; expected an integer of at least 0"):
+        SmartStageOptions(stale_lookups=-1)
+    with pytest.raises(OptionError, match="stale_lookups is True; expected an integer"):
+        SmartStageOptions(stale_lookups=True)
+    with pytest.raises(OptionError, match=r"stale_lookups=1 and on_cpu=True; a lookup runs beside"):
+        SmartStageOptions(stale_lookups=1, on_cpu=True)
+    stale = Optimizations(smart_stage=SmartStageOptions(stale_lookups=1))
+    assert stale.label() == "smart stage, 1 step stale"
+    joined = Optimizations(fused_embeddings="v2", smart_stage=stale.smart_stage)
+    assert joined.label() == "smart stage, 1 step stale + fused V2"

@@ -85,6 +85,7 @@ def find_blockers(
     keep: Iterable[str] = (),
     move: Iterable[str] = (),
     fed: Iterable[str] = (),
+    stale: Iterable[int] = (),
 ) -> dict[int, Blocker]:
     """The nodes that must stay, by number.
 
@@ -95,15 +96,16 @@ def find_blockers(
       step: the nodes that a step may run: ancestors of the targets, or all.
       bounded: whether the user said what a step runs.
       keep, move, fed: names: must stay; may move although stateful; are fed.
+      stale: lookups that may read their tables ahead of the step.
 
     Raises:
       PlanError: an unknown name; or `move` names a node that has another reason to stay.
     """
-    begin = set(starts)
+    begin, ahead = set(starts), set(stale)
     blockers: dict[int, Blocker] = {}
     judge = _Judge(view, step, bounded)
     for node in judge.suspects():
-        if node not in begin:
+        if node not in begin and node not in ahead:
             blocker = judge.own_reason(node)
             if blocker:
                 blockers[node] = blocker

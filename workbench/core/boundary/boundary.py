@@ -13,6 +13,7 @@ from workbench.core.boundary.inputs import Start
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView, Ints
 from workbench.display import Displayed
+from workbench.number_words import steps_stale
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,12 +76,14 @@ class Side:
       legal: nodes that may move, as bools over the graph; the start's own are among them.
       widest: the legal nodes that the compute side waits for, directly or not: what a widest
         stage moves. Empty where nothing on the compute side needs the input.
+      stale: the legal nodes that depend on a lookup that runs ahead of its table's updates.
     """
 
     number: int
     start: Start
     legal: Bools
     widest: Bools
+    stale: Bools
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -94,6 +97,9 @@ class Boundary(Displayed):
       step: nodes that a step may run: ancestors of the targets, or all.
       blockers: the nodes with a reason of their own to stay, by number.
       next_hop: for nodes that stay, the next node on the path to the nearest blocker, else -1.
+      stale_lookups: how many steps stale lookups may be; 0: none runs ahead.
+      stale_reads: the data edges by which lookups read their tables ahead of the step, as rows of
+        the view's data.
     """
 
     view: GraphView
@@ -102,6 +108,8 @@ class Boundary(Displayed):
     step: Bools
     blockers: Mapping[int, Blocker]
     next_hop: Ints
+    stale_lookups: int = 0
+    stale_reads: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         ahead = sum(int(side.widest.sum()) for side in self.sides)
@@ -127,6 +135,27 @@ class Boundary(Displayed):
         data = self.view.data
         reads = self.step & ~moved & (side.widest | ~side.legal)
         return data[moved[data[:, 0]] & reads[data[:, 2]]]
+
+    def exact(self, side: Side) -> Side:
+        """A side as it is where no lookup may be stale."""
+        if not side.stale.any():
+            return side
+        return dataclasses.replace(
+            side,
+            legal=side.legal & ~side.stale,
+            widest=self.exact_part(side, side.widest),
+            stale=side.stale & False,
+        )
+
+    def exact_part(self, side: Side, moved: Bools) -> Bools:
+        """`moved` without lookups that may be stale and what depends on them."""
+        stale = moved & side.stale
+        return self.fit_to_travel(side, moved & ~stale) if stale.any() else moved
+
+    @functools.cached_property
+    def held(self) -> GraphView:
+        """The graph by whose edges a blocker holds others back: not by those of stale lookups."""
+        return self.view.without_data(self.stale_reads)
 
     def fit_to_travel(self, side: Side, moved: Bools) -> Bools:
         """`moved` without what could only give the rest tensors that cannot travel."""
@@ -173,7 +202,7 @@ class Boundary(Displayed):
         only = self._only_blocker[node]
         if only >= 0:
             return [self.blockers[only]]
-        above = self.view.ancestors(self.view.mask([node]))
+        above = self.held.ancestors(self.view.mask([node]))
         return [blocker for node, blocker in self.blockers.items() if above[node]]
 
     def explain(self, name: str) -> str:
@@ -188,6 +217,11 @@ class Boundary(Displayed):
         if refusal:
             return str(refusal)
         if self._any_legal[node]:
+            if any(side.widest[node] and side.stale[node] for side in self.sides):
+                return (
+                    f"{own!r} ({op}) runs {steps_stale(self.stale_lookups)}: "
+                    f"stale_lookups={self.stale_lookups}."
+                )
             if any(side.widest[node] for side in self.sides):
                 return f"{own!r} ({op}) may run ahead: it depends on the input, on no state."
             return (
@@ -210,7 +244,7 @@ class Boundary(Displayed):
     @functools.cached_property
     def _only_blocker(self) -> list[int]:
         """For each node the one blocker that it depends on; -1 for none, -2 for several."""
-        begin, nodes = self.view.consumers.lists
+        begin, nodes = self.held.consumers.lists
         only = [-1] * len(self.view)
         waiting = list(self.blockers)
         for node in waiting:

@@ -31,12 +31,15 @@ def boundary_to_bytes(boundary: Boundary) -> bytes:
         **_graph_document(boundary.view),
         "targets": boundary.targets,
         "step": _bits(boundary.step),
+        "stale_lookups": boundary.stale_lookups,
+        "stale_reads": boundary.stale_reads,
         "sides": [
             {
                 "start": side.start.nodes,
                 "puts": side.start.puts,
                 "legal": _bits(side.legal),
                 "widest": _bits(side.widest),
+                "stale": _bits(side.stale),
             }
             for side in boundary.sides
         ],
@@ -92,6 +95,8 @@ def _graph_document(view: GraphView) -> dict[str, Any]:
 
 def _boundary_from(document: dict[str, Any]) -> Boundary:
     view = _graph_from(document)
+    # Absent from files of before lookups could be stale.
+    reads = tuple(document.get("stale_reads", ()))
     blockers = {
         node: Blocker(node=view.names[node], reason=Reason[reason], detail=detail)
         for node, reason, detail in document["blockers"]
@@ -102,6 +107,7 @@ def _boundary_from(document: dict[str, Any]) -> Boundary:
             start=Start(nodes=tuple(side["start"]), puts=tuple(side["puts"])),
             legal=_mask(side["legal"], len(view)),
             widest=_mask(side["widest"], len(view)),
+            stale=_mask(side.get("stale") or "0" * len(view), len(view)),
         )
         for number, side in enumerate(document["sides"])
     )
@@ -111,7 +117,9 @@ def _boundary_from(document: dict[str, Any]) -> Boundary:
         sides=tuple(sides),
         step=_mask(document["step"], len(view)),
         blockers=blockers,
-        next_hop=view.nearest(mask_of(view, blockers)),
+        next_hop=view.without_data(reads).nearest(mask_of(view, blockers)),
+        stale_lookups=document.get("stale_lookups", 0),
+        stale_reads=reads,
     )
 
 

@@ -29,6 +29,8 @@ class CandidateStage:
       capacity: items in its buffer.
       own: it is the user's own stage, at the place that the user chose: nothing is rewritten, and
         `moved` is what stands before its put.
+      stale_lookups: how many steps ahead of the step its items are begun, at most: it holds lookups
+        of what the steps train. 0: whenever there is room.
     """
 
     side: Side
@@ -36,6 +38,7 @@ class CandidateStage:
     num_threads: int
     capacity: int
     own: bool = False
+    stale_lookups: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -197,6 +200,36 @@ def widest_chained(boundary: Boundary, side: Side, options: SmartStageOptions) -
         return None if own else Candidate(label="the input alone", stages=(first,))
     second = CandidateStage(side=side, moved=side.widest, num_threads=threads, capacity=capacity)
     return Candidate(label=f"{WIDEST} in two chained stages", stages=(first, second))
+
+
+def with_stale(
+    boundary: Boundary, side: Side, exact: Candidate | None, moved: Bools
+) -> Candidate | None:
+    """An exact candidate with a further stage behind it: that of the lookups that may be stale.
+
+    Args:
+      boundary, side: what may run ahead.
+      exact: what moves the rest ahead; None for nothing.
+      moved: the nodes to move, those of `exact` among them.
+
+    Returns:
+      The exact candidate itself, where no lookup is moved.
+    """
+    if not (moved & side.stale).any():
+        return exact
+    before = exact.stages if exact else ()
+    if side.start.is_stage and (exact is None or exact.widens):
+        # The user's own stage stays as it is, and this one behind it moves the rest as well.
+        before = (own_stage(boundary, side),)
+    ahead = CandidateStage(
+        side=side,
+        moved=moved,
+        num_threads=1,
+        capacity=boundary.stale_lookups,
+        stale_lookups=boundary.stale_lookups,
+    )
+    label = exact.label if exact else UNSTAGED
+    return Candidate(label=label, stages=(*before, ahead))
 
 
 def _thread_counts(options: SmartStageOptions, cores: int) -> tuple[int, ...]:

@@ -52,7 +52,7 @@ def held_back(boundary: Boundary, causes: Sequence[Sequence[int]]) -> HeldBack:
 
 def _spread(boundary: Boundary, bits: dict[int, int]) -> list[int]:
     """For each node the bits of all blockers that it depends on, loops included."""
-    begin, nodes = boundary.view.consumers.lists
+    begin, nodes = boundary.held.consumers.lists
     held = [0] * len(boundary.view)
     for node, bit in bits.items():
         held[node] = bit

@@ -1,7 +1,8 @@
 """GraphView → Boundary: finds what of a step may run ahead of it.
 
 A node may run ahead of its step when it depends on the step's batch and on nothing that a step
-changes, is fed, or runs for its effect. Legal cases are numbered in `_legal`.
+changes, is fed, or runs for its effect. Where lookups may be stale, what they read of variables
+does not count. Legal cases are numbered in `_legal`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from workbench.core.boundary.blockers import Blocker, Reason, find_blockers, mask_of
 from workbench.core.boundary.boundary import Boundary, Side
 from workbench.core.boundary.inputs import Start, find_starts
+from workbench.core.boundary.stale_reads import stale_reads
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView, Ints
 
@@ -27,6 +29,7 @@ def boundary_of(
     keep: Sequence[str] = (),
     move: Sequence[str] = (),
     fed: Sequence[str] = (),
+    stale_lookups: int = 0,
 ) -> Boundary:
     """Finds what may run ahead of a step.
 
@@ -42,6 +45,7 @@ def boundary_of(
       keep: names that must stay.
       move: names of stateful nodes that may run ahead all the same, once for each batch.
       fed: names that are fed although they are no placeholders.
+      stale_lookups: how many steps stale lookups may be; 0 keeps them on the compute side.
 
     Returns:
       The boundary; where nothing may move it says why.
@@ -56,8 +60,11 @@ def boundary_of(
     step = view.ancestors(view.mask(wanted) | also) if bounded else np.ones(len(view), bool)
     chosen = find_starts(view, step=step, bounded=bounded, named=starts)
     nodes = [node for start in chosen for node in start.nodes]
+    reads = stale_reads(view) if stale_lookups else ()
+    lookups = view.mask(view.data[list(reads), 2])
+    held = view.without_data(reads)
     blockers = find_blockers(
-        view,
+        held,
         starts=nodes,
         targets=stay,
         step=step,
@@ -65,18 +72,27 @@ def boundary_of(
         keep=keep,
         move=move,
         fed=fed,
+        stale=np.flatnonzero(lookups).tolist(),
     )
-    legal = _legal(view, chosen, blockers, step)
+    legal = _legal(held, chosen, blockers, step)
     return Boundary(
         view=view,
         targets=tuple(view.names[node] for node in stay),
         sides=tuple(
-            Side(number=i, start=start, legal=side, widest=_needed(view, start, side, step, also))
+            Side(
+                number=i,
+                start=start,
+                legal=side,
+                widest=_needed(held, start, side, step, also),
+                stale=held.reached(lookups & side, within=side),
+            )
             for i, (start, side) in enumerate(zip(chosen, legal, strict=True))
         ),
         step=step,
         blockers=blockers,
-        next_hop=view.nearest(mask_of(view, blockers)),
+        next_hop=held.nearest(mask_of(held, blockers)),
+        stale_lookups=stale_lookups,
+        stale_reads=reads,
     )
 
 

@@ -16,6 +16,7 @@ from workbench.core.boundary.chosen_cut import chosen_cut
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.planning.edits import NOT_STALE, STALE
 from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan
 from workbench.core.staging.error_codes import with_codes
@@ -64,7 +65,8 @@ def plan_function(function: Any, options: SmartStageOptions) -> StagePlan:
         return _with_stage(decided, alone, Edit(name=_ALONE, reason=reason))
     if decided.stages:
         (moved,) = chosen_cut(boundary, wishes.include, wishes.exclude)
-        edits = decided.edits if wishes.moved_boundary else _WIDEST
+        stale = [edit for edit in decided.edits if edit.name in (STALE, NOT_STALE)]
+        edits = decided.edits if wishes.moved_boundary else (*_WIDEST, *stale)
         return _with_stage(decided, _read_on(boundary, function, decided.stages[-1], moved), *edits)
     reason = "; ".join(edit.reason for edit in decided.edits)
     # The arguments of a function are one start.
@@ -92,6 +94,7 @@ def function_boundary(function: Any, options: SmartStageOptions) -> Boundary:
         keep=options.keep,
         move=options.move,
         fed=options.fed,
+        stale_lookups=options.stale_lookups,
     )
 
 

@@ -100,6 +100,7 @@ def build_runner(
                 tensors,
                 timeout_millis=stage.options.timeout_millis,
                 stream_id=stage.options.stage_subgraph_stream_id,
+                reserve=bool(stage.stale_lookups),
             )
 
     @_on_any_device

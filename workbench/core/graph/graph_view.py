@@ -190,6 +190,12 @@ class GraphView:
             raise PlanError(f"node {self.names[stuck]!r} is in a cycle; expected a graph without")
         return ready
 
+    def without_data(self, rows: Sequence[int]) -> GraphView:
+        """The graph without some of its data edges, by their rows; itself where there are none."""
+        if not len(rows):
+            return self
+        return dataclasses.replace(self, data=np.delete(self.data, rows, axis=0))
+
     def tensor(self, node: int, output: int) -> str:
         """Name of one output of a node."""
         return f"{self.names[node]}:{output}"

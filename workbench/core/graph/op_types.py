@@ -42,6 +42,20 @@ VARIABLES = frozenset(
         "_VarHandlesOp",
     }
 )
+# Read rows of tables: the only readers of variables that may run ahead, where stale ones may.
+LOOKUPS = frozenset(
+    {
+        *("Gather", "GatherV2", "ResourceGather", "ResourceGatherNd"),
+        *("SparseSegmentMean", "SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtN"),
+        *("SparseSegmentSqrtNWithNumSegments", "SparseSegmentSum"),
+        *("SparseSegmentSumWithNumSegments", "WorkbenchEmbeddingGather"),
+        *("WorkbenchGroupedLookUp", "WorkbenchLocalLookUp", "WorkbenchResourceGroupedLookUp"),
+        *("WorkbenchResourceLocalLookUp",),
+    }
+)
+EMBEDDING_VARIABLE = "WorkbenchEmbeddingVariable"
+# Give on what a variable holds, whole.
+READS_WHOLE = frozenset({"Identity", "ReadVariableOp"})
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
 CONTROL_FLOW = frozenset(
     {

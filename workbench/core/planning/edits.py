@@ -10,6 +10,8 @@ from workbench.core.boundary.boundary import Boundary, Side
 from workbench.core.boundary.candidates import CHOSEN, OWN_STAGE, UNSTAGED, Candidate
 from workbench.core.planning.stage_plan import Edit, PlannedStage
 
+STALE, NOT_STALE = "new stage for stale lookups", "no stale lookups"
+
 
 def edits_of(
     boundary: Boundary,
@@ -28,8 +30,48 @@ def edits_of(
       weighed: whether predictions decided.
       leaves: whether the side stays as it is because a cut was chosen that leaves it.
     """
+    exact = [stage for stage in stages if not stage.stale_lookups]
+    edits = []
+    if exact or not stages:
+        edits += _exact_edits(boundary, side, candidate, exact, weighed, leaves)
+    if boundary.stale_lookups:
+        edits.append(_stale_edit(boundary, side, stages))
+    return edits
+
+
+def _stale_edit(boundary: Boundary, side: Side, stages: Sequence[PlannedStage]) -> Edit:
     view = boundary.view
-    start = ", ".join(repr(view.names[node]) for node in side.start.nodes)
+    names = {view.names[view.data[row, 2]] for row in boundary.stale_reads}
+    for stage in stages:
+        if not stage.stale_lookups:
+            continue
+        count = len(names.intersection(stage.moved))
+        reads = "1 lookup reads its table" if count == 1 else f"{count} lookups read their tables"
+        reason = (
+            f"{reads} in {stage.name!r}, {stage.staleness}, by one producer, as "
+            f"stale_lookups={stage.stale_lookups} asks: the training is not the exact one"
+        )
+        return Edit(name=STALE, reason=reason)
+    reason = (
+        f"stale_lookups={boundary.stale_lookups}, but the step needs no lookup that depends on "
+        f"{_starts(boundary, side)} and its table alone"
+    )
+    return Edit(name=NOT_STALE, reason=reason)
+
+
+def _starts(boundary: Boundary, side: Side) -> str:
+    return ", ".join(repr(boundary.view.names[node]) for node in side.start.nodes)
+
+
+def _exact_edits(
+    boundary: Boundary,
+    side: Side,
+    candidate: Candidate | None,
+    stages: Sequence[PlannedStage],
+    weighed: bool,
+    leaves: bool,
+) -> list[Edit]:
+    start = _starts(boundary, side)
     if candidate is None or not stages:
         if leaves:
             left = "leave your stage" if side.start.is_stage else "stage nothing"

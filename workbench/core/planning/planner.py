@@ -16,6 +16,7 @@ from workbench.core.boundary.candidates import (
     CandidateStage,
     cut_candidate,
     widest_chained,
+    with_stale,
 )
 from workbench.core.boundary.chosen_cut import chosen_cut
 from workbench.core.graph.graph_view import Bools
@@ -52,6 +53,9 @@ def plan_stages(
     stage as it stands when nothing beats it. Without one, the widest cut, with the input in a stage
     of its own before it, so that pre-processing never waits for input that a put waits for.
 
+    Lookups that may be stale come into a stage of their own behind those, which one producer runs
+    at most so many steps ahead; what that gives is not predicted.
+
     Args:
       boundary: what may run ahead.
       options: what is wished; None means the defaults.
@@ -83,12 +87,26 @@ def plan_stages(
             boundary, moved, chosen, costs=costs, cores=int(count), compute_device=compute_device
         )
     if costs is None:
-        widest = [widest_chained(boundary, side, chosen) for side in boundary.sides]
+        widest = [
+            with_stale(
+                boundary,
+                side,
+                widest_chained(boundary, boundary.exact(side), chosen),
+                side.widest,
+            )
+            for side in boundary.sides
+        ]
         return plan_of(boundary, widest, chosen, compute_device=compute_device)
-    weighed = [weigh(boundary, side, chosen, costs, cores=int(count)) for side in boundary.sides]
+    weighed = [
+        weigh(boundary, boundary.exact(side), chosen, costs, cores=int(count))
+        for side in boundary.sides
+    ]
     return plan_of(
         boundary,
-        [candidate for candidate, _ in weighed],
+        [
+            with_stale(boundary, side, candidate, side.widest)
+            for side, (candidate, _) in zip(boundary.sides, weighed, strict=True)
+        ],
         chosen,
         predictions=[each for _, shown in weighed for each in shown],
         compute_device=compute_device,
@@ -105,7 +123,7 @@ def cut_plan(
     cores: int | None = None,
     compute_device: str = "",
 ) -> StagePlan:
-    """The plan that moves exactly these nodes, in one stage for each side.
+    """The plan that moves exactly these nodes, in one stage for each side, one for stale lookups.
 
     Args:
       boundary: what may run ahead.
@@ -116,7 +134,12 @@ def cut_plan(
       compute_device: as in `plan_stages`.
     """
     candidates = [
-        cut_candidate(boundary, side, nodes, options)
+        with_stale(
+            boundary,
+            side,
+            cut_candidate(boundary, side, boundary.exact_part(side, nodes), options),
+            nodes,
+        )
         for side, nodes in zip(boundary.sides, moved, strict=True)
     ]
     predictions: list[Prediction] = []
@@ -188,18 +211,20 @@ def _planned(
     compute_device: str,
 ) -> tuple[PlannedStage, ...]:
     """The stages to make."""
+    exact = [stage for stage in candidate.new_stages if not stage.stale_lookups]
     stages: list[PlannedStage] = []
     for stage in candidate.new_stages:
-        last = stage is candidate.new_stages[-1]
+        last = bool(exact) and stage is exact[-1]
+        part = "_lookups" if stage.stale_lookups else "" if last else "_input"
         stages.append(
             _stage(
                 boundary,
                 side,
                 stage,
                 options,
-                name=name if last else f"{name}_input",
+                name=f"{name}{part}",
                 widens=candidate.widens,
-                chained=len(candidate.stages) > 1 and last,
+                chained=stage is not candidate.stages[0],
                 compute_device=compute_device,
                 last=last,
             )
@@ -247,6 +272,7 @@ def _stage(
         device="/device:CPU:0" if options.on_cpu else "",
         buffer_device=device,
         host=tuple(view.names[node] for node in host),
+        stale_lookups=stage.stale_lookups,
     )
 
 

@@ -18,6 +18,7 @@ from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.prediction import Prediction
 from workbench.display import Displayed
 from workbench.errors import OptionError, PlanError
+from workbench.number_words import steps_stale
 
 _FORMAT_VERSION = 2
 _NOT_SAVED = ("boundary", "costs", "wishes")
@@ -57,6 +58,8 @@ class PlannedStage:
       buffer_device: where the buffer and its ops are; on a GPU what travels is moved there ahead
         of the step.
       host: the carried nodes, the last ones, whose outputs stay in host memory all the same.
+      stale_lookups: at most so many steps ahead its items are begun, because it holds lookups of
+        what the steps train; 0: as far ahead as there is room.
     """
 
     name: str
@@ -73,6 +76,12 @@ class PlannedStage:
     device: str = ""
     buffer_device: str = ""
     host: tuple[str, ...] = ()
+    stale_lookups: int = 0
+
+    @property
+    def staleness(self) -> str:
+        """How stale its lookups are at most, in words: "1 step stale"; "" where they are exact."""
+        return steps_stale(self.stale_lookups)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -129,8 +138,11 @@ class StagePlan(Displayed):
                 f"{', '.join(map(repr, stage.start))}; {tensors} tensors of {len(stage.carried)} "
                 f"nodes travel; threads {stage.options.num_threads}, "
                 f"capacity {stage.options.capacity}"
+                + (f"; its lookups are {stage.staleness}" if stage.stale_lookups else "")
             )
         lines += _predicted(self.predictions)
+        if any(stage.stale_lookups for stage in self.stages):
+            lines.append("what stale lookups give is not predicted: compare(…) measures it")
         return "\n".join(lines)
 
     def explain(self, node: str) -> str:
@@ -148,8 +160,18 @@ class StagePlan(Displayed):
         for stage in reversed(self.stages):
             if name in stage.moved:
                 travels = "; its outputs travel" if name in stage.carried else ""
+                if stage.stale_lookups and self._is_stale(name):
+                    return (
+                        f"{name!r} runs {stage.staleness} in stage {stage.name!r}: "
+                        f"stale_lookups={stage.stale_lookups}{travels}."
+                    )
                 return f"{name!r} runs ahead in stage {stage.name!r}{travels}."
         return self.boundary.explain(name)
+
+    def _is_stale(self, name: str) -> bool:
+        assert self.boundary is not None
+        node = self.boundary.view.number(name)
+        return any(side.stale[node] for side in self.boundary.sides)
 
     def to_json(self) -> str:
         """The plan as JSON, without its boundary."""
@@ -259,6 +281,8 @@ def _stage_from(stage: Mapping[str, Any]) -> PlannedStage:
         device=stage["device"],
         buffer_device=stage["buffer_device"],
         host=tuple(stage["host"]),
+        # Absent from plans of before lookups could be stale.
+        stale_lookups=stage.get("stale_lookups", 0),
     )
 
 

@@ -27,9 +27,12 @@ def predict_cut(
       boundary: of the graph.
       costs: of its nodes.
       moved: one set of nodes for each side, parts of `side.widest`; sides where nothing moves keep
-        the user's own stage.
+        the user's own stage. Stale lookups count as if they stayed.
       options: threads and capacity; None means the defaults.
       cores: to predict for; None takes those of the costs.
     """
-    cut = cut_of(boundary, moved, options or SmartStageOptions())
+    exact = [
+        boundary.exact_part(side, nodes) for side, nodes in zip(boundary.sides, moved, strict=True)
+    ]
+    cut = cut_of(boundary, exact, options or SmartStageOptions())
     return predict(boundary, costs, cut, cores=cores)

@@ -27,7 +27,7 @@ def predict_freed(
     """
     view = boundary.view
     gone = set(freed)
-    held = view.reached(view.mask(node for node in boundary.blockers if node not in gone))
+    held = boundary.held.reached(view.mask(node for node in boundary.blockers if node not in gone))
     more = boundary.refused & boundary.step & ~held if gone else held & False
     moved = []
     for side in boundary.sides:

@@ -64,6 +64,8 @@ def build_runner(
     feeds: Sequence[tuple[tf.Tensor, tf.Tensor]],
     options: StageOptions,
     host_records: Sequence[Sequence[tf.Tensor]] = (),
+    *,
+    reserve: bool = False,
 ) -> PrefetchRunner:
     """Builds put, flush, rest, resume, cancel and drain of one buffer in the current graph.
 
@@ -73,6 +75,7 @@ def build_runner(
       feeds: (placeholder, value tensor) pairs.
       options: the stage's options.
       host_records: for each record the rest of the item, which stays in host memory; none is empty.
+      reserve: of the puts, see `Buffer.put`.
     """
     fed = {name: v1.placeholder(*kind, name=name) for name, kind in _PLACEHOLDERS.items()}
     owner = fed["owner"]
@@ -83,6 +86,7 @@ def build_runner(
             list(host),
             timeout_millis=options.timeout_millis,
             stream_id=options.stage_subgraph_stream_id,
+            reserve=reserve,
             name="put",
         )
         for record, host in zip(records, host_records or [()] * len(records), strict=True)

@@ -239,7 +239,9 @@ def _added(
                 name="take",
             )
             with scratch.colocate_with(taken[0].op):
-                build_runner(at, [record], (), stage.options, [host])
+                build_runner(
+                    at, [record], (), stage.options, [host], reserve=bool(stage.stale_lookups)
+                )
     return _nodes(scratch, stand_ins), f"{_scope(stage)}/take", [_copy(stage.name, [], [])]
 
 

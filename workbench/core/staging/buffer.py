@@ -63,6 +63,7 @@ class Buffer:
         *,
         timeout_millis: int = 300_000,
         stream_id: int = 0,
+        reserve: bool = False,
         name: str | None = None,
     ) -> tf.Operation:
         """Puts tensors in as one item; waits for room without holding a thread.
@@ -76,6 +77,8 @@ class Buffer:
           timeout_millis: how long to wait for room. Then the op fails with DEADLINE_EXCEEDED, see
             `is_parked`, but the item stays in line; `flush` waits for it.
           stream_id: GPU stream of the staged side; without effect on a CPU.
+          reserve: end only when there is room for one item more than this, or a take has come for
+            it. A single producer then begins item n after item n - capacity was taken.
           name: name of the op.
 
         Returns:
@@ -88,6 +91,7 @@ class Buffer:
             host_record=list(host_tensors),
             timeout_millis=timeout_millis,
             stream_id=stream_id,
+            reserve=reserve,
             name=name,
             **self._address(),
         )

@@ -40,6 +40,7 @@ _STAGED, _FUSED, _DISPATCHED, _RESIZED = 0.06, 0.06, 0.05, 0.10
 # 2 cores, each against the same setting on TensorFlow's executor.
 _OF_BEST_ORDER = 0.15
 _NO_SIDE = "nothing in the graph may run ahead"
+_STALE = "what stale lookups give is not predicted; measure them beside the exact ones with compare"
 _NOT_MEASURED = (
     "the trace does not say how long an untraced step takes, so a simulation cannot be held to it; "
     "take the trace with wb.trace, or with a CaptureHook after ten or more steps"
@@ -166,6 +167,8 @@ class Predictor:
         on = scenario.optimizations
         if (on.smart_stage or on.stage) and not known.boundary.sides:
             return Withheld(scenario=scenario, reason=known.problem or _NO_SIDE)
+        if on.smart_stage and on.smart_stage.stale_lookups:
+            return Withheld(scenario=scenario, reason=_STALE)
         costs = self._costs_of(scenario, known.boundary)
         cores = scenario.cores or costs.cores
         try:

@@ -12,6 +12,7 @@ from workbench.core.boundary.boundary import Boundary, Side
 from workbench.core.boundary.candidates import before_put, own_stage
 from workbench.core.graph.graph_view import Bools, GraphView, Ints
 from workbench.core.planning.stage_plan import PlannedStage
+from workbench.number_words import steps_stale
 from workbench.viz.style import format
 
 Kind = Literal["own", "stage", "may"]
@@ -44,6 +45,7 @@ class Area:
       chain: which input it belongs to.
       nodes: their numbers; none stands in two areas of a chain.
       tensors: what travels out of it.
+      stale_lookups: how many steps stale its lookups are, or would be.
     """
 
     kind: Kind
@@ -53,6 +55,7 @@ class Area:
     chain: int
     nodes: Ints
     tensors: tuple[Tensor, ...]
+    stale_lookups: int = 0
 
 
 def areas_of(boundary: Boundary, stages: Sequence[PlannedStage]) -> list[Area]:
@@ -77,7 +80,7 @@ def areas_of(boundary: Boundary, stages: Sequence[PlannedStage]) -> list[Area]:
             found.append(_planned(view, stage, chain, np.flatnonzero(moved & ~seen)))
             seen |= moved
         if not planned and side.widest.any():
-            found.append(_may(boundary, side, chain, side.widest & ~seen))
+            found += _may(boundary, side, chain, seen)
     return [area for area in found if len(area.nodes)]
 
 
@@ -162,23 +165,33 @@ def _planned(view: GraphView, stage: PlannedStage, chain: int, nodes: Ints) -> A
         kind="stage",
         name=stage.name,
         title=title,
-        about=running(stage.options.num_threads, stage.options.capacity),
+        about=about_stage(stage),
         chain=chain,
         nodes=nodes,
         tensors=all_outputs(view, [view.number(name) for name in stage.carried]),
+        stale_lookups=stage.stale_lookups,
     )
 
 
-def _may(boundary: Boundary, side: Side, chain: int, nodes: Bools) -> Area:
-    return Area(
-        kind="may",
-        name="",
-        title="May run ahead",
-        about="the widest legal cut; no plan moves it",
-        chain=chain,
-        nodes=np.flatnonzero(nodes),
-        tensors=all_outputs(boundary.view, boundary.carried(side, side.widest)),
-    )
+def _may(boundary: Boundary, side: Side, chain: int, seen: Bools) -> list[Area]:
+    """What may run ahead, and behind it what may on stale rows."""
+    exact = boundary.exact_part(side, side.widest)
+    parts = [(exact, exact & ~seen, 0)]
+    if (side.widest & side.stale).any():
+        parts.append((side.widest, side.widest & ~exact & ~seen, boundary.stale_lookups))
+    return [
+        Area(
+            kind="may",
+            name="",
+            title=f"May run ahead, {steps_stale(stale)}" if stale else "May run ahead",
+            about="the widest legal cut; no plan moves it",
+            chain=chain,
+            nodes=np.flatnonzero(nodes),
+            tensors=all_outputs(boundary.view, boundary.carried(side, moved)),
+            stale_lookups=stale,
+        )
+        for moved, nodes, stale in parts
+    ]
 
 
 def all_outputs(view: GraphView, nodes: Sequence[int]) -> tuple[Tensor, ...]:
@@ -188,6 +201,12 @@ def all_outputs(view: GraphView, nodes: Sequence[int]) -> tuple[Tensor, ...]:
         for node in nodes
         for output, dtype in enumerate(view.outputs[node])
     )
+
+
+def about_stage(stage: PlannedStage) -> str:
+    """How a planned stage runs, in words, and how stale its lookups are."""
+    words = running(stage.options.num_threads, stage.options.capacity)
+    return f"{words}, lookups {stage.staleness}" if stage.stale_lookups else words
 
 
 def running(threads: int, capacity: int) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from workbench.core.boundary.boundary import Boundary
-from workbench.core.boundary.candidates import CHOSEN, UNSTAGED
+from workbench.core.boundary.candidates import CHOSEN, UNSTAGED, with_stale
 from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
@@ -71,7 +71,8 @@ def basis_of(boundary: Boundary, plan: StagePlan | None, trace: Trace | None) ->
     """What is drawn of a boundary, or of a plan with its own costs or those of a trace."""
     wishes = (plan.wishes if plan else None) or SmartStageOptions()
     if plan is not None and plan.stages:
-        last = plan.stages[-1].options
+        exact = [stage for stage in plan.stages if not stage.stale_lookups]
+        last = (exact or plan.stages)[-1].options
         wishes = dataclasses.replace(wishes, num_threads=last.num_threads, capacity=last.capacity)
     costs = node_costs(trace, boundary.view) if trace else plan.costs if plan else None
     return Basis(boundary=boundary, plan=plan, costs=costs, options=wishes)
@@ -108,10 +109,20 @@ def _smart(basis: Basis) -> list[Bools]:
     if basis.costs is None:
         return [side.widest for side in sides]
     best = [
-        weigh(basis.boundary, side, basis.options, basis.costs, cores=basis.costs.cores)[0]
+        weigh(
+            basis.boundary,
+            basis.boundary.exact(side),
+            basis.options,
+            basis.costs,
+            cores=basis.costs.cores,
+        )[0]
         for side in sides
     ]
-    return [
-        each.new_stages[-1].moved & side.widest if each.new_stages else side.widest & False
+    staged = [
+        with_stale(basis.boundary, side, each, side.widest)
         for each, side in zip(best, sides, strict=True)
+    ]
+    return [
+        each.new_stages[-1].moved & side.widest if each and each.new_stages else side.widest & False
+        for each, side in zip(staged, sides, strict=True)
     ]

@@ -11,6 +11,7 @@ import numpy as np
 from workbench.core.graph import op_families
 from workbench.core.graph.flow_order import GroupOrder
 from workbench.core.graph.graph_view import Bools, GraphView, Ints
+from workbench.number_words import steps_stale
 from workbench.viz.boundary.areas import Area, Tensor, dtype_words
 from workbench.viz.boundary.refusals import Refusals
 from workbench.viz.boundary.schema import BoxView
@@ -232,7 +233,10 @@ def _tensors(count: int) -> str:
 
 
 def _ahead(area: Area) -> str:
-    if area.kind == "may":
+    if area.kind == "may" and not area.stale_lookups:
         return "May run ahead: depends on the input, on no state."
+    if area.stale_lookups:
+        may = "May run" if area.kind == "may" else "Runs"
+        return f"{may} {steps_stale(area.stale_lookups)}: stale_lookups={area.stale_lookups}."
     where = "your stage" if area.kind == "own" else "stage"
     return f"Runs ahead of the step in {where} “{area.name}”."

@@ -10,7 +10,7 @@ from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import UNSTAGED
 from workbench.core.graph.graph_view import GraphView, Ints, edges
 from workbench.core.planning.stage_plan import StagePlan
-from workbench.viz.boundary.areas import Area, Tensor, all_outputs, dtype_words, running
+from workbench.viz.boundary.areas import Area, Tensor, about_stage, all_outputs, dtype_words
 from workbench.viz.boundary.refusals import Refusals
 from workbench.viz.boundary.schema import CandidateView, CutView, Pieces
 from workbench.viz.boundary.scopes import folded_name, label_of
@@ -140,10 +140,11 @@ def unfinished_areas(plan: StagePlan) -> tuple[list[Area], GraphView]:
                 kind="stage",
                 name=stage.name,
                 title=f"Stage “{stage.name}”",
-                about=running(stage.options.num_threads, stage.options.capacity),
+                about=about_stage(stage),
                 chain=chains.index(stage.start),
                 nodes=np.flatnonzero(moved & ~seen[stage.start]),
                 tensors=all_outputs(view, [view.number(name) for name in stage.carried]),
+                stale_lookups=stage.stale_lookups,
             )
         )
         seen[stage.start] |= moved

@@ -41,10 +41,16 @@ struct Call {
 using CallPtr = std::shared_ptr<Call>;
 
 inline CallPtr Put(Buffer& buffer, int value, int64_t timeout_millis = kLong, int64_t token = 1,
-                   int64_t thread = 0, CallPtr call = std::make_shared<Call>()) {
+                   int64_t thread = 0, CallPtr call = std::make_shared<Call>(),
+                   bool reserve = false) {
   buffer.Put(call->ticket, token, thread, std::make_unique<int>(value), timeout_millis,
-             [call](const Outcome& outcome) { call->End(outcome); });
+             [call](const Outcome& outcome) { call->End(outcome); }, reserve);
   return call;
+}
+
+inline CallPtr ReservingPut(Buffer& buffer, int value, int64_t timeout_millis = kLong) {
+  return Put(buffer, value, timeout_millis, /*token=*/1, /*thread=*/0, std::make_shared<Call>(),
+             /*reserve=*/true);
 }
 
 inline CallPtr Flush(Buffer& buffer, int64_t timeout_millis = kLong, int64_t token = 1,
