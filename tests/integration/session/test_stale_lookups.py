@@ -118,12 +118,14 @@ def test_the_end_of_the_data_comes_after_every_batch(graph, tmp_path):
     v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, model.initializer)
     v1.train.get_or_create_global_step()
     seen = []
-    with v1.train.MonitoredTrainingSession(
-        config=config, hooks=[make_prefetch_hook()], checkpoint_dir=str(tmp_path)
-    ) as session:
-        with contextlib.suppress(tf.errors.OutOfRangeError):
-            for _ in range(20):
-                seen.append(session.run([model.rows, model.train])[0][0, 0])
+    with (
+        v1.train.MonitoredTrainingSession(
+            config=config, hooks=[make_prefetch_hook()], checkpoint_dir=str(tmp_path)
+        ) as session,
+        contextlib.suppress(tf.errors.OutOfRangeError),
+    ):
+        for _ in range(20):
+            seen.append(session.run([model.rows, model.train])[0][0, 0])
     assert seen == [0, 0, 0, 1, 2, 3, 4]
 
 
