@@ -12,6 +12,7 @@ from workbench.core.analysis.memory.memory import Memory as Memory
 from workbench.core.analysis.memory.memory import memory as memory
 from workbench.core.boundary.boundary import Boundary as Boundary
 from workbench.core.capture.session_capture import CaptureHook as CaptureHook
+from workbench.core.cluster.merge import merge_traces as merge_traces
 from workbench.core.executor.learned_costs import LearnedCosts as LearnedCosts
 from workbench.core.executor.learned_costs import learned_costs as learned_costs
 from workbench.core.executor.learned_costs import load_learned_costs as load_learned_costs

@@ -42,6 +42,10 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         trace = capture.stop()
     ```
 
+    In a cluster the trace also holds what other tasks did for the steps, by the clock of this one,
+    and what travelled between them; steps are numbered by the global step, as it is when each has
+    ended. `wb.merge_traces` makes one trace of all workers'.
+
     Attributes:
       clock: notes the untraced steps; put another one in its place to count from there on.
     """
@@ -54,6 +58,8 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         self._local = threading.local()
         self._lock = threading.Lock()
         self._step = 0
+        self._global_step: Any = None
+        self._last = -1
 
     def start(self, *, step_stats: bool = False, sample_cpu: bool = True) -> None:
         """Traces from the next step on.
@@ -98,6 +104,8 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         if recorder is not None:
             recorder.abandon()
         self._session = session
+        self._global_step = v1.train.get_global_step(session.graph) if server_of(session) else None
+        self._last = -1
         self.clock = StepClock()
 
     def before_run(self, run_context: Any) -> Any:
@@ -124,13 +132,23 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Keeps what a traced step gave."""
-        del run_context
         run, self._local.run = self._local.run, None
         if run is None:
             self.clock.end()
         else:
             recorder, step, start_ns = run
-            recorder.add_step(step, start_ns, run_values.run_metadata)
+            end_ns = time.time_ns()
+            if self._global_step is not None:
+                # After the step, so that reading it is no part of the step.
+                step = self._unused(int(run_context.session.run(self._global_step)))
+            recorder.add_step(step, start_ns, end_ns, run_values.run_metadata)
+
+    def _unused(self, step: int) -> int:
+        """The global step, or the next number where this one has been given: steps need not
+        advance it."""
+        with self._lock:
+            self._last = max(step, self._last + 1)
+            return self._last
 
 
 def capture_steps(
@@ -166,7 +184,7 @@ def capture_steps(
             options = recorder.begin_step()
             metadata = None if options is None else v1.RunMetadata()
             session.run(fetches, feed_dict, options=options, run_metadata=metadata)
-            recorder.add_step(number, start_ns, metadata)
+            recorder.add_step(number, start_ns, time.time_ns(), metadata)
     except BaseException:
         recorder.abandon()
         raise

@@ -12,7 +12,6 @@ import dataclasses
 import logging
 import os
 import threading
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +23,8 @@ from workbench.core.capture.cpu_time import CpuSampler, StepClock, cores_while_w
 from workbench.core.capture.idle_cores import packs_when_idle
 from workbench.core.capture.op_events import Recording, op_columns
 from workbench.core.capture.step_stats import stats_columns
+from workbench.core.capture.step_transfers import transfer_count
+from workbench.core.cluster.aligned_ops import AlignedOps, align_ops, lost_transfers
 from workbench.core.session.session_facts import server_of, trace_level, traced_by_executor
 from workbench.core.session.stage_run import StageRun, live_runs
 from workbench.core.staging.stage_record import StageRunRecord
@@ -37,6 +38,8 @@ from workbench.errors import TraceError
 v1 = tf.compat.v1
 _LOG = logging.getLogger("workbench")
 _ASKED = "step_stats=True asked for them"
+# Later steps that have fewer transfers do so for another reason.
+_MOST_UNSETTLED = 3
 
 
 class SessionRecorder:
@@ -101,13 +104,13 @@ class SessionRecorder:
             return None
         return v1.RunOptions(trace_level=trace_level(self._session))
 
-    def add_step(self, number: int, start_ns: int, metadata: Any) -> None:
-        """Adds the run of the main step that this thread began at `start_ns` and has just ended."""
+    def add_step(self, number: int, start_ns: int, end_ns: int, metadata: Any) -> None:
+        """Adds a run of the main step by this thread; times in ns of the wall clock."""
         step = StepRecord(
             number=number,
             client=threading.get_ident(),
             start_ns=start_ns,
-            end_ns=time.time_ns(),
+            end_ns=end_ns,
             metadata=metadata if self._step_stats else None,
             thread_id=threading.get_native_id(),
         )
@@ -144,9 +147,17 @@ class SessionRecorder:
         if self._recording is not None:
             ops, lost = _recorded_ops(self._recording, steps, stage_runs)
         else:
+            steps = _settled(steps)
             metadata = [step.metadata for step in steps] + [run.metadata for run in runs]
             ops, lost = stats_columns(metadata), 0
-        meta = dataclasses.replace(self._meta(), lost_ops=lost)
+        aligned = align_ops(ops)
+        ops = aligned.ops
+        meta = dataclasses.replace(
+            self._meta(),
+            lost_ops=lost,
+            lost_transfers=lost_transfers(ops.transfers, len(steps)),
+        )
+        meta = _with_clocks(meta, aligned)
         if samples is not None:
             meta = _with_cpu_facts(meta, cores_while_waiting(ops, len(steps), samples))
         sources = op_sources(self._session.graph, ops.nodes["name"])
@@ -239,6 +250,31 @@ def _recorded_ops(
             events.lost,
         )
     return ops, events.lost
+
+
+def _settled(steps: list[StepRecord]) -> list[StepRecord]:
+    """Without the first steps, as long as their records of transfers are not complete.
+
+    A traced step asks the servers to keep them, and does not wait until they do.
+    """
+    counts = np.array([transfer_count(step.metadata) for step in steps])
+    first = int(np.argmax(counts >= np.median(counts)))
+    return steps[min(first, _MOST_UNSETTLED) :]
+
+
+def _with_clocks(meta: TraceMeta, aligned: AlignedOps) -> TraceMeta:
+    for task, why in aligned.refused.items():
+        _LOG.warning("the trace lacks the ops of %s: %s", task, why)
+    return dataclasses.replace(
+        meta,
+        task=aligned.task,
+        clock_offset_ns={task: clock.offset_ns for task, clock in aligned.clocks.items()},
+        clock_error_ns={task: clock.error_ns for task, clock in aligned.clocks.items()},
+        left_out={
+            f"ops of {task}, whose clock is not known": count
+            for task, count in aligned.left_out.items()
+        },
+    )
 
 
 def _with_cpu_facts(meta: TraceMeta, source_cores: float | None) -> TraceMeta:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workbench.core.trace.op_columns import NODE_COLUMNS, OpColumns
+from workbench.core.capture.step_transfers import is_transfer, transfer_row
+from workbench.core.trace.op_columns import NODE_COLUMNS, TRANSFER_COLUMNS, OpColumns
 
 # The executor's own first and last node.
 BOOKKEEPING = frozenset({"_SOURCE", "_SINK"})
@@ -17,7 +18,10 @@ BOOKKEEPING = frozenset({"_SOURCE", "_SINK"})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OpSpan:
-    """One executed op; times in ns of the wall clock, thread as the operating system counts."""
+    """One executed op; times in ns of the wall clock, thread as the operating system counts.
+
+    `made_ns` is when its kernel had ended: no one can have had its outputs before.
+    """
 
     name: str
     op: str
@@ -25,6 +29,7 @@ class OpSpan:
     thread: int
     scheduled_ns: int
     start_ns: int
+    made_ns: int
     end_ns: int
 
 
@@ -35,19 +40,21 @@ def stats_columns(runs: Sequence[Any]) -> OpColumns:
       runs: the `RunMetadata` of each; None is a run without ops.
     """
     nodes: dict[tuple[str, str, str], int] = {}
-    rows = [
-        (
-            run,
-            nodes.setdefault((span.name, span.op, span.device), len(nodes)),
-            span.thread,
-            span.scheduled_ns,
-            span.start_ns,
-            span.end_ns,
+    rows: list[tuple[int, ...]] = []
+    transfers: list[tuple[int, ...]] = []
+    for run, metadata in enumerate(runs):
+        if metadata is None:
+            continue
+        made: dict[tuple[str, str], tuple[str, int]] = {}
+        for span in op_spans(metadata):
+            node = nodes.setdefault((span.name, span.op, span.device), len(nodes))
+            rows.append((run, node, span.thread, span.scheduled_ns, span.start_ns, span.end_ns))
+            key = (span.device, span.name)
+            made[key] = (span.op, -1 if key in made else span.made_ns)
+        received = (
+            s for d in metadata.step_stats.dev_stats for s in d.node_stats if is_transfer(s)
         )
-        for run, metadata in enumerate(runs)
-        if metadata is not None
-        for span in op_spans(metadata)
-    ]
+        transfers += [(run, *transfer_row(stats, made, nodes)) for stats in received]
     table = np.array(rows, np.int64).reshape(-1, 6)
     return OpColumns(
         run=table[:, 0],
@@ -57,6 +64,7 @@ def stats_columns(runs: Sequence[Any]) -> OpColumns:
         start_ns=table[:, 4],
         end_ns=table[:, 5],
         nodes=pd.DataFrame(list(nodes), columns=NODE_COLUMNS),
+        transfers=pd.DataFrame(transfers, columns=TRANSFER_COLUMNS, dtype=np.int64),
     )
 
 
@@ -67,12 +75,13 @@ def op_spans(metadata: Any) -> Iterator[OpSpan]:
       metadata: a `RunMetadata` of a run with trace level SOFTWARE_TRACE or above.
 
     Yields:
-      One span per executed node; the executor's own source and sink are left out.
+      One span per executed node; the executor's own source and sink, and records of tensors that
+      were received from other tasks, are left out.
     """
     for device_stats in metadata.step_stats.dev_stats:
         device = device_stats.device
         for stats in device_stats.node_stats:
-            if stats.node_name in BOOKKEEPING:
+            if stats.node_name in BOOKKEEPING or is_transfer(stats):
                 continue
             start_ns = stats.all_start_nanos or stats.all_start_micros * 1000
             scheduled_ns = stats.scheduled_nanos or stats.scheduled_micros * 1000 or start_ns
@@ -88,6 +97,7 @@ def op_spans(metadata: Any) -> Iterator[OpSpan]:
                 thread=stats.thread_id,
                 scheduled_ns=min(scheduled_ns, start_ns),
                 start_ns=start_ns,
+                made_ns=start_ns + max(0, stats.op_end_rel_nanos),
                 end_ns=start_ns + length_ns,
             )
 

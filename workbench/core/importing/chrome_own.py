@@ -11,7 +11,7 @@ import pandas as pd
 from workbench.core.importing.chrome_events import ChromeEvents, args_of
 from workbench.core.trace.chrome_json import OPS, PUTS, READY, RUNS, TAKES
 from workbench.core.trace.meta import TraceMeta
-from workbench.core.trace.tables import column_names
+from workbench.core.trace.tables import TABLES, column_names
 from workbench.core.trace.trace import Trace
 from workbench.errors import TraceError
 
@@ -69,7 +69,9 @@ def own_trace(notes: Mapping[str, Any], events: ChromeEvents) -> Trace:
 
 def _tracks(held: Any) -> pd.DataFrame:
     try:
-        return pd.DataFrame(held, columns=column_names("tracks"))
+        # A file by an earlier version lacks some of those that a table may lack.
+        here = [c.name for c in TABLES["tracks"] if not c.optional or c.name in held]
+        return pd.DataFrame(held, columns=here)
     except (TypeError, ValueError) as error:
         raise _damaged(
             f"`otherData.tracks` is no table of {', '.join(column_names('tracks'))}"

@@ -22,7 +22,7 @@ from workbench.core.trace.items import (
 from workbench.core.trace.meta import TraceMeta
 from workbench.core.trace.op_columns import OpColumns
 from workbench.core.trace.tables import column_names
-from workbench.core.trace.threads import ThreadTracks, thread_tracks
+from workbench.core.trace.task_tracks import OpTracks, op_tracks
 from workbench.core.trace.trace import Trace
 
 
@@ -78,14 +78,14 @@ def build_trace(
     shown = _shown(ops)
     main = shown.run < len(steps)
     callers = {s.thread_id: client_name(clients[s.client]) for s in steps if s.thread_id}
-    threads = thread_tracks(shown.rows(main), callers)
+    threads = op_tracks(shown.rows(main), callers, meta.task)
     track = np.array(run_tracks, np.int64)[shown.run]
     track[main] = len(clients) + len(producer_tracks) + threads.track
     return Trace(
         events=_event_table(shown, track, np.array(numbers, np.int64)[shown.run]),
         nodes=shown.nodes,
         edges=pd.DataFrame(shown.edges, columns=column_names("edges")),
-        tracks=_track_table(len(clients), list(producer_tracks), threads),
+        tracks=_track_table(len(clients), list(producer_tracks), threads, meta.task),
         runs=_run_table(runs, run_tracks),
         items=item_table(
             buffers,
@@ -94,6 +94,7 @@ def build_trace(
             producer_tracks=producer_tracks,
             steps=list(zip(numbers, run_tracks, strict=True))[: len(steps)],
         ),
+        transfers=_transfer_table(shown.transfers, run_tracks, numbers),
         meta=dataclasses.replace(
             meta,
             threads="recorded" if threads.known else "inferred from overlap",
@@ -128,6 +129,8 @@ def _shown(ops: OpColumns) -> OpColumns:
     rows = rows[np.argsort(ops.start_ns[rows], kind="stable")]
     shown = ops.rows(rows)
     ran = np.bincount(ops.node, minlength=len(wanted)) > 0
+    for end in ("node", "source"):
+        ran[ops.transfers[end].to_numpy(np.int64)] = True
     row = np.cumsum(ran) - 1
     edges = ops.edges[ran[ops.edges[:, 0]] & ran[ops.edges[:, 1]]]
     return dataclasses.replace(
@@ -135,6 +138,9 @@ def _shown(ops: OpColumns) -> OpColumns:
         node=row[shown.node],
         nodes=shown.nodes[ran].reset_index(drop=True),
         edges=np.column_stack((row[edges[:, :2]], edges[:, 2])),
+        transfers=ops.transfers.assign(
+            **{end: row[ops.transfers[end].to_numpy(np.int64)] for end in ("node", "source")}
+        ),
     )
 
 
@@ -153,13 +159,28 @@ def _event_table(ops: OpColumns, track: np.ndarray, step: np.ndarray) -> pd.Data
 
 
 def _track_table(
-    clients: int, producers: Sequence[tuple[str, int]], threads: ThreadTracks
+    clients: int, producers: Sequence[tuple[str, int]], threads: OpTracks, task: str
 ) -> pd.DataFrame:
     """Main steps, prefetch threads, then threads that ran ops of main steps."""
-    rows = [(client_name(i), "step", i, "") for i in range(clients)]
-    rows += [(f"Prefetch {i}", "prefetch", i, stage) for i, (stage, _) in enumerate(producers)]
-    rows += [(name, "inter_op", i, "") for i, name in enumerate(threads.names)]
-    return pd.DataFrame(rows, columns=column_names("tracks"))
+    rows = [(client_name(i), "step", i, "", task) for i in range(clients)]
+    rows += [
+        (f"Prefetch {i}", "prefetch", i, stage, task) for i, (stage, _) in enumerate(producers)
+    ]
+    columns = zip(threads.names, threads.index, threads.tasks, strict=True)
+    rows += [(name, "inter_op", index, "", place) for name, index, place in columns]
+    return pd.DataFrame(rows, columns=[*column_names("tracks"), "task"]).assign(client=task)
+
+
+def _transfer_table(
+    transfers: pd.DataFrame, tracks: Sequence[int], numbers: Sequence[int]
+) -> pd.DataFrame:
+    """The transfers by the begin of their receipt."""
+    run = transfers["run"].to_numpy(np.int64)
+    placed = transfers.assign(
+        track=np.array(tracks, np.int64)[run], step=np.array(numbers, np.int64)[run]
+    )
+    ordered = placed.sort_values("start_ns", kind="stable")
+    return ordered[column_names("transfers")]
 
 
 def _run_table(runs: Sequence[StepRecord | StageRunRecord], tracks: Sequence[int]) -> pd.DataFrame:

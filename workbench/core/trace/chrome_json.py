@@ -62,7 +62,7 @@ def write(
 
     Args:
       path: where to.
-      tables: the six tables of a checked trace.
+      tables: the seven tables of a checked trace.
       occupancy: changes of the buffers, as `Trace.occupancy` gives them.
       meta: what is known beside it, JSON-ready; it goes to `otherData`.
     """

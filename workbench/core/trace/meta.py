@@ -61,7 +61,13 @@ class TraceMeta:
       thread_names: what the operating system calls the thread of a track, by the track's name.
       variables: bytes of each variable of the graph, by its name, as far as its shape is known.
       lost_ops: ops that the trace lacks, because the tracer's memory was full.
-      left_out: events of another tool's file that a trace has no place for, by what they are.
+      lost_transfers: transfers that most steps have and some lack: servers record them as far as
+        they can.
+      left_out: events that a trace has no place for, by what they are: of another tool's file, or
+        of a task whose clock is not known.
+      task: the task on whose clock the times are; "" in a trace of one task.
+      clock_offset_ns: what the clock of each other task showed more than that, by name of the task.
+      clock_error_ns: how much more or less each of these may be.
       untraced: the time of steps without a tracer; None where it was not measured.
       source_cores: cores that the process used while only the input ran; None where unknown.
       packs_when_idle: whether two threads share one core although another is idle, in a process
@@ -83,7 +89,11 @@ class TraceMeta:
     thread_names: Mapping[str, str] = dataclasses.field(default_factory=dict)
     variables: Mapping[str, int] = dataclasses.field(default_factory=dict)
     lost_ops: int = 0
+    lost_transfers: int = 0
     left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    task: str = ""
+    clock_offset_ns: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    clock_error_ns: Mapping[str, int] = dataclasses.field(default_factory=dict)
     untraced: UntracedSteps | None = None
     source_cores: float | None = None
     packs_when_idle: bool | None = None

@@ -9,6 +9,13 @@ import numpy as np
 import pandas as pd
 
 NODE_COLUMNS = ["name", "op", "device"]
+# Of `OpColumns.transfers`.
+TRANSFER_COLUMNS = ["run", "node", "source", "bytes", "sent_ns", "start_ns", "end_ns"]
+
+
+def no_transfers() -> pd.DataFrame:
+    """The transfers of ops of one task."""
+    return pd.DataFrame({name: np.zeros(0, np.int64) for name in TRANSFER_COLUMNS})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,6 +34,9 @@ class OpColumns:
         its inputs; None where the tracer does not see it.
       run_of_step: the run of each of TensorFlow's step ids, where the tracer knows them.
       thread_names: names of threads by id, where the tracer knows them.
+      transfers: tensors that one task sent another, one row each: run, node and source (rows of
+        `nodes`: the tensor where it was received, and the op that made it), bytes, sent_ns (end of
+        that op, -1 where it is not known), start_ns and end_ns of its receipt.
     """
 
     run: np.ndarray
@@ -40,6 +50,7 @@ class OpColumns:
     bytes: np.ndarray | None = None
     run_of_step: Mapping[int, int] = dataclasses.field(default_factory=dict)
     thread_names: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    transfers: pd.DataFrame = dataclasses.field(default_factory=no_transfers)
 
     def rows(self, which: np.ndarray) -> OpColumns:
         """These ops, by row numbers or a mask; the nodes stay."""

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workbench.atomic_file import replacing
-from workbench.core.trace.tables import TABLES, no_edges
+from workbench.core.trace.tables import OPTIONAL_TABLES, TABLES, column_names
 from workbench.errors import TraceError, first_line
 
-# Format 1 has no edges, and its nodes no source; format 2 has no bytes.
-FORMAT_VERSION = 3
+# Format 1 has no edges, and its nodes no source; format 2 has no bytes; format 3 no transfers, and
+# its tracks no task.
+FORMAT_VERSION = 4
 _FIRST_VERSION = 1
 _VERSION = "format_version"
 _NOTES = "workbench_trace"
@@ -86,7 +87,9 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, pd.DataFrame], dict[st
 
 def _small_table(table: str, notes: Mapping[str, Any]) -> pd.DataFrame:
     held = notes["tables"].get(table)
-    return no_edges() if held is None and table == "edges" else pd.DataFrame(held or {})
+    if held is None and table in OPTIONAL_TABLES:
+        return pd.DataFrame(columns=column_names(table), dtype="int64")
+    return pd.DataFrame(held or {})
 
 
 def _notes(name: str, columns: list[str], metadata: Mapping[bytes, bytes]) -> dict[str, Any]:

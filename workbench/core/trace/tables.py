@@ -48,6 +48,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_columns("text", "name", "kind"),
         *_columns("number", "index"),
         *_columns("text", "stage"),
+        *_columns("text", "task", "client", optional=True),
     ),
     "runs": (*_columns("number", "track", "number"), *_columns("time", "start_ns", "end_ns")),
     "items": (
@@ -57,7 +58,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_columns("number", "put_track", "put_run", "take_step", "take_track"),
         *_columns("number", "bytes", optional=True),
     ),
+    "transfers": (
+        *_columns("number", "node", "source", "track", "step", "bytes"),
+        *_columns("time", "sent_ns", "start_ns", "end_ns"),
+    ),
 }
+# A trace may lack them.
+OPTIONAL_TABLES = ("edges", "transfers")
 
 
 def column_names(table: str) -> list[str]:
@@ -67,7 +74,16 @@ def column_names(table: str) -> list[str]:
 
 def no_edges() -> pd.DataFrame:
     """The table of edges of a trace whose tracer does not see the graph."""
-    return pd.DataFrame({name: np.zeros(0, np.int64) for name in column_names("edges")})
+    return _no_rows("edges")
+
+
+def no_transfers() -> pd.DataFrame:
+    """The table of transfers of a trace of one task."""
+    return _no_rows("transfers")
+
+
+def _no_rows(table: str) -> pd.DataFrame:
+    return pd.DataFrame({name: np.zeros(0, np.int64) for name in column_names(table)})
 
 
 def shaped(table: str, frame: pd.DataFrame) -> pd.DataFrame:
@@ -170,12 +186,14 @@ def _rules(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Rule]:
     kind = np.append(tracks["kind"].to_numpy(object), "")  # -1 finds ""
     yield "tracks", ~tracks["kind"].isin(KINDS), f"kind is one of {', '.join(KINDS)}", ("kind",)
     yield "tracks", tracks["index"] < 0, "index counts from 0", ("index",)
-    key = ["kind", "stage", "index"]
-    yield "tracks", tracks.duplicated(key), "no two tracks share kind, stage and index", tuple(key)
+    key = ["kind", "stage", "index", "task", "client"]
+    again = "no two tracks share kind, stage, index, task and client"
+    yield "tracks", tracks.duplicated(key), again, tuple(key)
     yield from _event_rules(tables)
     yield from _edge_rules(tables["edges"], len(tables["nodes"]))
     yield from _run_rules(tables["runs"], kind)
     yield from _item_rules(tables["items"], kind)
+    yield from _transfer_rules(tables["transfers"], len(tables["nodes"]), kind)
 
 
 def _event_rules(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Rule]:
@@ -226,6 +244,24 @@ def _item_rules(items: pd.DataFrame, kind: np.ndarray) -> Iterator[_Rule]:
     for name, wanted in (("put_track", "prefetch"), ("take_track", "step")):
         wrong = (items[name] != -1) & (_kind_of(items[name], kind) != wanted)
         yield "items", wrong, f"{name} is a row of `tracks` of kind {wanted}, or -1", (name,)
+
+
+def _transfer_rules(transfers: pd.DataFrame, nodes: int, kind: np.ndarray) -> Iterator[_Rule]:
+    for name in ("node", "source"):
+        outside = ~_within(transfers[name].to_numpy(), nodes)
+        yield "transfers", outside, f"{name} is a row of `nodes`, 0 to {nodes - 1}", (name,)
+    wrong = ~np.isin(_kind_of(transfers["track"], kind), ("step", "prefetch"))
+    yield "transfers", wrong, "track is a row of `tracks` of kind step or prefetch", ("track",)
+    yield "transfers", transfers["bytes"] < 0, "bytes is not negative", ("bytes",)
+    sent, start, end = (transfers[name] for name in ("sent_ns", "start_ns", "end_ns"))
+    yield "transfers", sent < -1, "an unknown time is -1", ("sent_ns",)
+    yield (
+        "transfers",
+        (start < 0) | (end < start),
+        "it ends after it starts",
+        ("start_ns", "end_ns"),
+    )
+    yield "transfers", sent > end, "it is received after it was sent", ("sent_ns", "end_ns")
 
 
 def _kind_of(track: pd.Series, kind: np.ndarray) -> np.ndarray:

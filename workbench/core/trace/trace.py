@@ -1,7 +1,7 @@
 """Trace: what one capture saw, as columns.
 
-A frozen value: six pandas tables and what is known beside them. Times are int64 nanoseconds of the
-wall clock (CLOCK_REALTIME); a million events take 20 to 30 MB. Integers are as narrow as their
+A frozen value: seven pandas tables and what is known beside them. Times are int64 nanoseconds of
+the wall clock (CLOCK_REALTIME); a million events take 20 to 30 MB. Integers are as narrow as their
 values allow, many of them unsigned: widen before subtracting.
 """
 
@@ -36,12 +36,18 @@ class Trace(Displayed):
         for a control edge). Without rows where the tracer does not see the graph.
       tracks: name (as shown), kind ("step", "prefetch" or "inter_op"), index (within its kind),
         stage (of a prefetch track, else ""). Ops of main steps are on inter_op tracks, one per OS
-        thread; ops of a stage run are on the track of the prefetch thread that ran it.
+        thread; ops of a stage run are on the track of the prefetch thread that ran it. In a trace
+        of a cluster also task (where it is, such as "ps 0") and client (the task whose steps its
+        ops are of); both "" in a trace of one task.
       runs: one row per session run: track (a step or a prefetch track), number, start_ns, end_ns.
       items: one row per item that went through a stage's buffer: stage, item (sequence number),
         put_start_ns (put called), put_end_ns (admitted), take_start_ns, take_end_ns, put_track,
         put_run, take_step, take_track; -1 for what the trace did not see; bytes, 0 where they are
         not known.
+      transfers: one row per tensor that one task sent another: node (its name, where it was
+        received) and source (the op that made it, where it was sent), rows of nodes; track and
+        step (the run it was for), bytes, sent_ns (its op had made it; -1 where that is not known),
+        start_ns and end_ns (of its receipt). Without rows in a trace of one task.
       meta: what is known beside the tables.
 
     Raises:
@@ -54,6 +60,7 @@ class Trace(Displayed):
     runs: pd.DataFrame
     items: pd.DataFrame
     edges: pd.DataFrame = dataclasses.field(default_factory=tables.no_edges)
+    transfers: pd.DataFrame = dataclasses.field(default_factory=tables.no_transfers)
     meta: TraceMeta = dataclasses.field(default_factory=TraceMeta)
 
     def __post_init__(self) -> None:
@@ -70,7 +77,7 @@ class Trace(Displayed):
         )
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The six tables by name."""
+        """The seven tables by name."""
         return {name: getattr(self, name) for name in tables.TABLES}
 
     def self_check(self) -> None:
@@ -130,11 +137,15 @@ class Trace(Displayed):
         put = items["put_start_ns"].where(items["put_start_ns"] >= 0, items["put_end_ns"])
         taken = items["take_end_ns"].to_numpy()
         held = ((taken < 0) | (taken >= start_ns)) & (put.to_numpy() < end_ns)
+        sent, begun, received = (self.transfers[f"{name}_ns"] for name in ("sent", "start", "end"))
+        left = sent.where(sent >= 0, begun).to_numpy()
+        travels = _touches(left, received.to_numpy(), start_ns, end_ns)
         return dataclasses.replace(
             self,
             events=self.events[keep],
             runs=runs[ran],
             items=items[held],
+            transfers=self.transfers[travels],
             meta=self._meta_without(items[~held]),
         )
 
@@ -174,7 +185,7 @@ class Trace(Displayed):
     def to_chrome(self, path: str | os.PathLike[str]) -> None:
         """Writes Chrome trace JSON for Perfetto or chrome://tracing, after a self check.
 
-        `import_trace` reads it back, without edges and bytes.
+        `import_trace` reads it back, without edges, bytes and transfers.
 
         Raises:
           TraceError: the trace breaks a rule.

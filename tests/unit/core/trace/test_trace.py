@@ -128,7 +128,7 @@ EVENT = (5, 1, 0, 0, 2, 1)
         (make_trace(tracks=[("T", "step", -1, "")]), "index counts from 0; found index -1"),
         (
             make_trace(tracks=[TRACKS[0], TRACKS[0]]),
-            "`tracks`, row 1: no two tracks share kind, stage and index; found kind 'step'",
+            "`tracks`, row 1: no two tracks share kind, stage, index, task and client",
         ),
         (make_trace([(-5, 1, 0, 0, 0, 1)]), "`events`, row 0: times .* found start_ns -5"),
         (
@@ -210,7 +210,7 @@ def test_others_read_the_events_as_rows(tmp_path):
     frame = pd.read_parquet(tmp_path / "x.parquet")
     pd.testing.assert_frame_equal(frame, staged_trace().events)
     notes = pq.read_metadata(tmp_path / "x.parquet").metadata
-    assert notes[b"format_version"] == b"3"
+    assert notes[b"format_version"] == b"4"
 
 
 def test_saving_again_replaces_the_file_and_leaves_nothing_else(tmp_path):
@@ -254,6 +254,16 @@ def test_a_trace_of_the_second_format_has_no_bytes(saved):
     assert not read.items["bytes"].any() and same(read, staged_trace())
 
 
+def test_a_trace_of_the_third_format_has_no_transfers_and_its_tracks_no_task(saved):
+    notes = json.loads(pq.read_metadata(saved).metadata[b"workbench_trace"])
+    del notes["tables"]["transfers"]
+    del notes["tables"]["tracks"]["task"], notes["tables"]["tracks"]["client"]
+    rewritten(saved, format_version="3", workbench_trace=json.dumps(notes))
+    read = load_trace(saved)
+    assert len(read.transfers) == 0 and set(read.tracks["task"]) == {""}
+    assert same(read, staged_trace())
+
+
 @pytest.mark.parametrize(
     ("edge", "rule"),
     [((0, 6, 0), "target is a row of `nodes`, 0 to 5"), ((0, 1, 2), "control is 0 or 1")],
@@ -270,8 +280,8 @@ def saved(tmp_path):
 
 
 def test_a_newer_format_asks_for_an_update(saved):
-    rewritten(saved, format_version="4")
-    with pytest.raises(TraceError, match=r"Format 4; this Workbench reads 3\. Update it\."):
+    rewritten(saved, format_version="5")
+    with pytest.raises(TraceError, match=r"Format 5; this Workbench reads 4\. Update it\."):
         load_trace(saved)
 
 
