@@ -57,8 +57,8 @@ def add_stage_pools(config: Any, pools: Sequence[ThreadPoolOptions]) -> None:
         warn_ignored(
             "intra_op_threads_num",
             asked[0],
-            "the native library has no executors for this TensorFlow, so the session's own intra-op "
-            "threads are used",
+            "the native library has no executors for this TensorFlow, so that the session's own "
+            "intra-op threads are used",
         )
     elif asked:
         _keep(config, before, pools)
