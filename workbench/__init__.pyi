@@ -4,6 +4,8 @@ from workbench import models as models
 from workbench._native import load_library as load_library
 from workbench.core.analysis.alignment import Alignment as Alignment
 from workbench.core.analysis.alignment import align as align
+from workbench.core.analysis.cluster_report import ClusterReport as ClusterReport
+from workbench.core.analysis.cluster_report import cluster_report as cluster_report
 from workbench.core.analysis.critical_path import CriticalPath as CriticalPath
 from workbench.core.analysis.critical_path import critical_path as critical_path
 from workbench.core.analysis.embedding_lens.lens import EmbeddingLens as EmbeddingLens

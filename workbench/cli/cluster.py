@@ -17,6 +17,7 @@ from workbench.cli.arguments import (
     smart_stage_options,
     stage_options,
 )
+from workbench.cli.cluster_trace import require_new_traces, show_cluster_traces
 from workbench.cli.results import print_line
 from workbench.cli.signals import loaded
 from workbench.errors import OptionError
@@ -48,7 +49,8 @@ def add_cluster_demo(commands: argparse._SubParsersAction[argparse.ArgumentParse
         "cluster-demo",
         help="a cluster of local processes: parameter servers and workers",
         description="Start parameter servers and workers as processes of this machine, each the\n"
-        "task of `workbench cluster`, and wait until the workers have trained.",
+        "task of `workbench cluster`, and wait until the workers have trained. With --trace, make\n"
+        "one trace of all workers' and say what travels between them.",
         epilog="example:\n  workbench cluster-demo dlrm --workers 2 --toggle smart_stage",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -101,6 +103,12 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         help="from one checkpoint to the next (default 10min)",
     )
     parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="DIR",
+        help="where each worker saves a trace of 30 of its steps",
+    )
+    parser.add_argument(
         "--out",
         type=Path,
         default=Path("results"),
@@ -130,6 +138,7 @@ def _cluster(chosen: argparse.Namespace) -> int:
         sync=chosen.sync,
         checkpoint_s=chosen.checkpoint_every,
         checkpoint=None if chosen.checkpoint is None else str(chosen.checkpoint),
+        trace=None if chosen.trace is None else str(chosen.trace),
         say=print_line,
     )
     if found is not None:
@@ -149,6 +158,8 @@ def _demo(chosen: argparse.Namespace) -> int:
     from workbench.experiments.cluster.local_cluster import run_local_cluster
 
     loaded()
+    if chosen.trace is not None:
+        require_new_traces(chosen.trace)
     # Data is written once, not by all tasks at a time.
     chosen_program(chosen, chosen.out)
     run_local_cluster(
@@ -159,6 +170,8 @@ def _demo(chosen: argparse.Namespace) -> int:
         restarts=chosen.restarts,
         say=print_line,
     )
+    if chosen.trace is not None:
+        show_cluster_traces(chosen.trace)
     return 0
 
 
@@ -167,7 +180,7 @@ def _again(chosen: argparse.Namespace) -> list[str]:
     given: list[tuple[str, Any]] = [("--toggle", each) for each in chosen.toggle or ()]
     names = ("data", "generate", "rows", "batch_size", "threads", "capacity", "seed", "steps")
     given += [(f"--{name.replace('_', '-')}", getattr(chosen, name)) for name in names]
-    given += [("--checkpoint", chosen.checkpoint), ("--out", chosen.out)]
+    given += [("--checkpoint", chosen.checkpoint), ("--out", chosen.out), ("--trace", chosen.trace)]
     given.append(("--checkpoint-every", f"{chosen.checkpoint_every}s"))
     latency = chosen.input_latency
     given.append(("--input-latency", "auto" if latency == AUTO else latency))

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import workbench
 from workbench.cli.cluster import add_cluster, add_cluster_demo
+from workbench.cli.cluster_trace import add_cluster_trace
 from workbench.cli.compare import add_compare
 from workbench.cli.demo import add_demo
 from workbench.cli.find_best import add_find_best
@@ -107,4 +108,5 @@ def _parser() -> argparse.ArgumentParser:
     add_demo(commands)
     add_cluster(commands)
     add_cluster_demo(commands)
+    add_cluster_trace(commands)
     return parser

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.core.analysis.alignment import Alignment
+from workbench.core.analysis.cluster_report import ClusterReport
 from workbench.core.analysis.critical_path import CriticalPath
 from workbench.core.analysis.embedding_lens.lens import EmbeddingLens
 from workbench.core.analysis.findings.finding import Findings
@@ -31,6 +32,8 @@ from workbench.viz.alignment.view import alignment_view
 from workbench.viz.boundary.text import boundary_text
 from workbench.viz.boundary.view import boundary_view
 from workbench.viz.boundary.widget import BoundaryWidget
+from workbench.viz.cluster.html import cluster_html
+from workbench.viz.cluster.text import cluster_text
 from workbench.viz.comparison.html import summary_html
 from workbench.viz.comparison.tables import measures_table
 from workbench.viz.comparison.text import comparison_table, metrics_text
@@ -129,6 +132,7 @@ _FORMS: dict[type, _Forms] = {
         html=lambda alignment: alignment_html(alignment_view(alignment)),
     ),
     Findings: _Forms(text=findings_text, html=findings_html),
+    ClusterReport: _Forms(text=cluster_text, html=cluster_html),
     EmbeddingLens: _Forms(text=lens_text, html=lens_html),
     Memory: _Forms(text=memory_text, html=memory_html),
     ComparedFindings: _Forms(text=compared_findings_text, html=compared_findings_html),

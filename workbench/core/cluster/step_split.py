@@ -46,16 +46,25 @@ def step_split(trace: Trace) -> pd.DataFrame:
                 "dur_ns": end - start,
             }
         )
-        before: Intervals = union(start[:0], end[:0])
-        times = _times(trace, str(clients[track]), track)
-        for name in PARTS[:-1]:
-            table[name] = covered(start, end, subtract(times[name], before))
-            before = _both(before, times[name])
-        table["other_ns"] = (end - start) - covered(start, end, before)
+        for name, times in part_times(trace, track).items():
+            table[name] = covered(start, end, times)
+        table["other_ns"] = table["dur_ns"] - table[list(PARTS[:-1])].sum(axis=1)
         parts.append(table)
     columns = ["client", "number", "start_ns", "dur_ns", *PARTS]
     joined = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
     return joined.sort_values(["start_ns", "client"], kind="stable", ignore_index=True)
+
+
+def part_times(trace: Trace, step_track: int) -> dict[str, Intervals]:
+    """When each part of the steps of a track is, but for the last: unions that lie apart."""
+    client = str(trace.tracks["client"].iloc[step_track])
+    none = np.zeros(0, np.int64)
+    before: Intervals = (none, none)
+    found = {}
+    for name, times in _times(trace, client, step_track).items():
+        found[name] = subtract(times, before)
+        before = _both(before, times)
+    return found
 
 
 def _times(trace: Trace, client: str, step_track: int) -> dict[str, Intervals]:

@@ -8,6 +8,7 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +57,7 @@ def run_task(
     sync: bool = False,
     checkpoint: str | None = None,
     checkpoint_s: float = 600.0,
+    trace: str | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> TaskResult | None:
     """Runs this process's task of a cluster to its end.
@@ -74,6 +76,8 @@ def run_task(
       checkpoint: a directory that all tasks see, where the chief saves, and from where a worker or
         parameter server that was started again goes on.
       checkpoint_s: seconds from one checkpoint to the next.
+      trace: a directory where each worker saves a trace of some of its steps, which all take at
+        the same time.
       say: is told what is done.
 
     Returns:
@@ -107,7 +111,12 @@ def run_task(
         serve_until_left(tf, server, task)
         return None
     plan = _Training(
-        sync=sync, steps=steps, checkpoint=checkpoint, checkpoint_s=checkpoint_s, say=say
+        sync=sync,
+        steps=steps,
+        checkpoint=checkpoint,
+        checkpoint_s=checkpoint_s,
+        trace=trace,
+        say=say,
     )
     return _train(tf, server, program, wishes, task, plan)
 
@@ -120,6 +129,7 @@ class _Training:
     steps: int
     checkpoint: str | None
     checkpoint_s: float
+    trace: str | None
     say: Callable[[str], None]
 
 
@@ -130,6 +140,13 @@ def _train(
     from workbench.experiments.cluster.cluster_session import RawRuns, cluster_session, filters
     from workbench.experiments.cluster.endings import Endings
     from workbench.experiments.cluster.synchronous import synchronizing
+    from workbench.experiments.cluster.trace_files import trace_path
+    from workbench.experiments.cluster.trace_hook import TraceHook, meeting
+
+    tracing = []
+    if asked.trace is not None:
+        path = trace_path(Path(asked.trace), task)
+        tracing = [TraceHook(path, meeting(server, task), asked.say)]
 
     with tf.Graph().as_default() as graph:
         synchronized = synchronizing(task) if asked.sync else contextlib.nullcontext()
@@ -146,7 +163,7 @@ def _train(
             server.target,
             task,
             config,
-            [*hooks, make_prefetch_hook(), raw],
+            [*hooks, make_prefetch_hook(), *tracing, raw],
             scaffold=scaffold,
             checkpoint=asked.checkpoint,
             checkpoint_s=asked.checkpoint_s,

@@ -1,0 +1,145 @@
+"""Traces of real local clusters: clocks under an injected skew, sends and their recvs, files."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import workbench as wb
+from workbench.cli.main import main
+from workbench.core.cluster.step_split import PARTS
+from workbench.core.cluster.traffic import LOOKUP, traffic_by_owner, transfers_table
+from workbench.experiments.cluster.local_cluster import run_local_cluster
+
+SKEW_NS = 50_000_000
+# A clock that is ahead, put before the C library's in one process.
+SHIM = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/time.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  static int (*real)(clockid_t, struct timespec*);
+  if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+  int failed = real(clock, now);
+  if (!failed && clock == CLOCK_REALTIME && (now->tv_nsec += SKEW) >= 1000000000) {
+    now->tv_nsec -= 1000000000;
+    now->tv_sec += 1;
+  }
+  return failed;
+}
+int gettimeofday(struct timeval* now, void* zone) {
+  struct timespec exact;
+  (void)zone;
+  if (clock_gettime(CLOCK_REALTIME, &exact)) return -1;
+  now->tv_sec = exact.tv_sec;
+  now->tv_usec = exact.tv_nsec / 1000;
+  return 0;
+}
+"""
+
+
+def shim(home: Path) -> Path:
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.skip("no C compiler, which makes the skewed clock")
+    source = home / "clock.c"
+    source.write_text(f"#define SKEW {SKEW_NS}L\n{SHIM}")
+    made = [compiler, "-shared", "-fPIC", "-o", str(home / "clock.so"), str(source), "-ldl"]
+    subprocess.run(made, check=True)
+    return home / "clock.so"
+
+
+def traced_cluster(home: Path, *arguments: str, preload: Path | None = None) -> list[str]:
+    """Runs a small DLRM, the ps with a skewed clock; returns what it printed."""
+    given = ["dlrm", "--generate", "2000", "--out", str(home), "--trace", str(home / "traces")]
+    command = [sys.executable, "-m", "workbench", "cluster", *given, *arguments]
+    skewed = f'case "$TF_CONFIG" in *\'"type": "ps"\'*) export LD_PRELOAD={preload};; esac; '
+    said: list[str] = []
+    run_local_cluster(
+        ["sh", "-c", f'{skewed if preload else ""}exec "$@"', "sh", *command],
+        timeout_s=240,
+        say=said.append,
+    )
+    return said
+
+
+def test_a_skewed_clock_is_recovered_and_every_send_has_its_recv(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = traced_cluster(tmp_path, "--batch-size", "16", "--steps", "30", preload=shim(tmp_path))
+    assert sum("Wrote" in line for line in said) == 2
+    assert main(["cluster-trace", str(tmp_path / "traces")]) == 0
+    printed = capsys.readouterr().out
+    assert "Clocks, against that of ps 0" in printed
+    assert "worker 0 → ps 0" in printed and "ps 0 → worker 1" in printed
+    assert re.search(r"small tensors a step travel between worker 0", printed)
+
+    merged = wb.load_trace(tmp_path / "traces" / "cluster.parquet")
+    for worker in ("worker 0", "worker 1"):
+        ahead = merged.meta.clock_offset_ns[worker]
+        assert abs(ahead + SKEW_NS) <= merged.meta.clock_error_ns[worker] < SKEW_NS / 2
+    table = transfers_table(merged)
+    assert (table["sent_ns"] >= 0).all() and (table["sent_ns"] <= table["end_ns"]).all()
+    assert_sends_match(table)
+    split = wb.cluster_report(merged).split
+    assert (split[list(PARTS)].sum(axis=1) == split["dur_ns"]).all()
+    assert (split["compute_ns"] > 0).all() and (split["ps_ns"] > 0).all()
+    # Steps are numbered by the global step, on a track of each worker.
+    numbers = merged.steps().groupby("track")["number"]
+    assert numbers.apply(lambda own: own.is_unique).all() and numbers.min().min() > 20
+
+
+def assert_sends_match(table: pd.DataFrame) -> None:
+    """What most steps of a worker send, all have; but for records that a server lost."""
+    per_step = table.groupby(["client", "step"]).size()
+    usual = per_step.median()
+    assert usual > 100 and (per_step == usual).mean() > 0.8
+
+
+@pytest.mark.slow
+def test_the_skew_is_recovered_within_a_fifth_of_a_millisecond(tmp_path: Path) -> None:
+    traced_cluster(tmp_path, "--batch-size", "64", "--steps", "60", preload=shim(tmp_path))
+    files = [tmp_path / "traces" / f"worker_{index}.parquet" for index in range(2)]
+    merged = wb.merge_traces([wb.load_trace(file) for file in files])
+    for ahead in merged.meta.clock_offset_ns.values():
+        assert abs(ahead + SKEW_NS) <= 200_000
+
+
+@pytest.mark.slow
+def test_fused_lookups_send_no_more_than_stock_ones(tmp_path: Path) -> None:
+    sent = {}
+    for toggle in (None, "fused_v2", "grouped"):
+        home = tmp_path / (toggle or "stock")
+        home.mkdir()
+        traced_cluster(
+            home, *(["--toggle", toggle] if toggle else []), "--batch-size", "64", "--steps", "50"
+        )
+        trace = wb.load_trace(home / "traces" / "worker_0.parquet")
+        owners = traffic_by_owner(trace)
+        sent[toggle] = owners[owners["kind"] == LOOKUP][["recvs", "bytes"]].sum()
+    # Steps are of other batches of the same rows.
+    assert sent["fused_v2"]["bytes"] <= 1.02 * sent[None]["bytes"]
+    assert sent["grouped"]["bytes"] <= 1.02 * sent["fused_v2"]["bytes"]
+
+
+def test_a_directory_without_traces_says_what_is_expected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cluster-trace", str(tmp_path)]) == 2
+    assert "has no worker_*.parquet; expected what workers save" in capsys.readouterr().err
+
+
+def test_traces_of_another_run_are_not_mixed_with_new_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "worker_0.parquet").touch()
+    assert main(["cluster-demo", "dlrm", "--trace", os.fspath(tmp_path)]) == 2
+    assert "has traces of workers already" in capsys.readouterr().err

@@ -1,0 +1,122 @@
+"""ClusterReport → its tables and sentences, every string finished."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from workbench.core.analysis.cluster_report import ClusterReport
+from workbench.core.cluster.step_split import PARTS
+from workbench.core.cluster.traffic import GRADIENT, LOOKUP, OTHER, VARIABLE
+from workbench.number_words import decimal
+from workbench.viz.style import format
+from workbench.viz.style.plain_text import plain
+from workbench.viz.style.table import Table
+
+_PART_WORDS = ("stage", "compute", "token", "queue", "wait for ps", "other")
+_KIND_WORDS = {
+    LOOKUP: "lookups",
+    VARIABLE: "variables",
+    GRADIENT: "gradients of variables",
+    OTHER: "others",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusterView:
+    """What is shown: tables, then sentences."""
+
+    title: str
+    tables: tuple[Table, ...]
+    sentences: tuple[str, ...]
+
+
+def cluster_view(report: ClusterReport) -> ClusterView:
+    """What a report shows."""
+    return ClusterView(
+        title=plain(report.trace.meta.title) or "Cluster",
+        tables=(_clocks(report), _split(report), _edges(report), _kinds(report)),
+        sentences=tuple(plain(text) for text in _sentences(report)),
+    )
+
+
+def _clocks(report: ClusterReport) -> Table:
+    task = report.trace.meta.task
+    rows = tuple(
+        (plain(str(name)), format.duration(offset), f"±{format.duration(error)}")
+        for name, offset, error in report.clocks.itertuples(index=False, name=None)
+    )
+    return Table(f"Clocks, against that of {plain(task)}", ("task", "ahead", "error"), rows)
+
+
+def _split(report: ClusterReport) -> Table:
+    mean = report.split.groupby("client")[["dur_ns", *PARTS]].mean()
+    count = report.split["client"].value_counts().to_dict()
+    rows = tuple(
+        (
+            plain(str(client)),
+            format.integer(count[client]),
+            *(format.duration(float(row[name])) for name in ("dur_ns", *PARTS)),
+        )
+        for client, row in mean.iterrows()
+    )
+    return Table("A step's time, mean", ("task", "steps", "step", *_PART_WORDS), rows)
+
+
+def _edges(report: ClusterReport) -> Table:
+    rows = tuple(map(_edge_row, report.edges.itertuples(index=False)))
+    heads = ("for", "edge", "Recv", "bytes")
+    return Table("What travels in a step", heads, rows, words=frozenset({1}))
+
+
+def _edge_row(row: Any) -> tuple[str, ...]:
+    return (
+        plain(row.client),
+        f"{plain(row.sender)} → {plain(row.receiver)}",
+        _count(row.recvs),
+        format.size(row.bytes),
+    )
+
+
+def _kinds(report: ClusterReport) -> Table:
+    sums = report.owners.groupby(["client", "kind"], as_index=False).agg(
+        owners=("owner", "nunique"), recvs=("recvs", "sum"), bytes=("bytes", "sum")
+    )
+    rows = tuple(map(_kind_row, sums.itertuples(index=False)))
+    return Table(
+        "What it belongs to",
+        ("for", "of", "different", "Recv", "bytes"),
+        rows,
+        words=frozenset({1}),
+    )
+
+
+def _kind_row(row: Any) -> tuple[str, ...]:
+    return (
+        plain(row.client),
+        _KIND_WORDS[row.kind],
+        format.integer(int(row.owners)),
+        _count(row.recvs),
+        format.size(row.bytes),
+    )
+
+
+def _count(value: float) -> str:
+    whole = round(value)
+    return format.integer(whole) if abs(value - whole) < 0.05 else decimal(value, 1)
+
+
+def _sentences(report: ClusterReport) -> list[str]:
+    said = [report.straggler.words]
+    for each in report.found:
+        said.append(f"{each.title} ({format.duration(each.cost_ns)} a step). {each.evidence}")
+        said.append(f"Mend: {each.mend}.")
+    lost = report.trace.meta.lost_transfers
+    if lost:
+        said.append(
+            f"{format.integer(lost)} transfers are missing, which servers did not record; the "
+            "numbers above are without them."
+        )
+    left = report.trace.meta.left_out
+    said += [f"Left out: {format.integer(count)} {what}." for what, count in left.items()]
+    return said
