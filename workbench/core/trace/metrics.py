@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -133,7 +135,10 @@ def _of_kind(trace: Trace, kind: str) -> np.ndarray:
 def _per_step(trace: Trace) -> pd.DataFrame:
     steps = trace.steps()
     on_threads = (trace.tracks["kind"] == "inter_op").to_numpy(bool)[trace.events["track"]]
-    ops = trace.events["step"][on_threads].value_counts()
+    client, _ = pd.factorize(trace.tracks["client"])
+    of_ops = client[trace.events["track"][on_threads]]
+    # By client: steps of two clients of a cluster may have one number.
+    ops = trace.events["step"][on_threads].groupby(of_ops).value_counts().to_dict()
     waits = _wait_by(trace, "take", "take_track", "take_step")
     return pd.DataFrame(
         {
@@ -142,7 +147,7 @@ def _per_step(trace: Trace) -> pd.DataFrame:
             "start_ns": steps["start_ns"],
             "dur_ns": steps["end_ns"] - steps["start_ns"],
             "take_wait_ns": _looked_up(waits, steps["track"], steps["number"]),
-            "ops": steps["number"].map(ops).fillna(0).astype(np.int64),
+            "ops": _looked_up(ops, client[steps["track"]], steps["number"]),
         }
     )
 
@@ -181,11 +186,10 @@ def _wait_by(trace: Trace, call: str, track: str, number: str) -> dict[tuple[int
     return dict(zip(keys, waited.tolist(), strict=True))
 
 
-def _looked_up(
-    waits: dict[tuple[int, int], int], tracks: pd.Series, numbers: pd.Series
-) -> np.ndarray:
-    keys = zip(tracks.tolist(), numbers.tolist(), strict=True)
-    return np.array([waits.get(key, 0) for key in keys], np.int64)
+def _looked_up(found: Mapping[Any, int], *key: pd.Series | np.ndarray) -> np.ndarray:
+    """The number of each key, 0 where there is none."""
+    keys = zip(*(part.tolist() for part in key), strict=True)
+    return np.array([found.get(each, 0) for each in keys], np.int64)
 
 
 def _overlap(trace: Trace, per_stage_run: pd.DataFrame) -> float | None:

@@ -8,11 +8,13 @@ import zlib
 
 import numpy as np
 
+from workbench.core.graph.tasks import tasks_of
 from workbench.viz.style.short_names import without_folders
 from workbench.viz.timeline.data import TimelineData
-from workbench.viz.timeline.lanes import Lane
+from workbench.viz.timeline.lanes import Lane, receive_tracks
 from workbench.viz.timeline.spans import Spans
 from workbench.viz.timeline.strip import strip_columns
+from workbench.viz.timeline.transfers import sending_events
 
 # Level 9 makes a blob of 2 million events 1 % smaller and takes several times as long.
 _PACK_LEVEL = 6
@@ -71,7 +73,8 @@ def columns_of(
 
     Returns:
       idle, dur, delay, name, step, gap per span; name* per name; step* per step; occ* per change
-      of a buffer; flow* per taken item; strip* per bin of the whole-trace strip; texts as bytes.
+      of a buffer; flow* per taken item; send* and recv* per tensor between tasks; strip* per bin of
+      the whole-trace strip; texts as bytes.
       Where there is a critical path also critical: per span whether it is an op on it.
     """
     origin, _ = extent
@@ -96,9 +99,11 @@ def columns_of(
         "stepStart": steps["start_ns"].to_numpy() - origin,
         "stepEnd": (steps["start_ns"] + steps["dur_ns"]).to_numpy() - origin,
         "stepOps": steps["ops"].to_numpy(),
+        "stepTrack": steps["track"].to_numpy(),
         "occTime": moments - origin,
         "occCount": counts,
         **_flows(data, lanes, origin),
+        **_sends(data, spans, lanes, origin),
         **strip_columns(data, extent),
     }
     if data.path is not None:
@@ -140,6 +145,29 @@ def _flows(data: TimelineData, lanes: tuple[Lane, ...], origin: int) -> dict[str
         "flowTo": np.array(to, np.int64),
         "flowRun": items["put_run"].to_numpy(np.int64),
         "flowStep": items["take_step"].to_numpy(np.int64),
+    }
+
+
+def _sends(
+    data: TimelineData, spans: Spans, lanes: tuple[Lane, ...], origin: int
+) -> dict[str, np.ndarray]:
+    """An arrow per tensor that travelled, from the op that made it to the end of its receipt."""
+    transfers, event = data.trace.transfers, sending_events(data.trace)
+    known = (event >= 0) & (transfers["sent_ns"] >= 0).to_numpy(bool)
+    rows = transfers[known]
+    lane = np.repeat(np.arange(len(lanes)), [0 if k.kind == "buffer" else k.count for k in lanes])
+    lane_of_event = np.zeros(len(data.trace.events), np.int64)
+    lane_of_event[spans.row[spans.row >= 0]] = lane[spans.row >= 0]
+    place = {(each.track, each.kind): k for k, each in reversed(list(enumerate(lanes)))}
+    receive = {pair: place[row, "receive"] for pair, row in receive_tracks(data).items()}
+    receiver = tasks_of(data.trace.nodes["device"])[rows["node"].to_numpy(np.int64)]
+    client = data.trace.tracks["client"].to_numpy(object)[rows["track"].to_numpy(np.int64)]
+    return {
+        "sendTime": rows["sent_ns"].to_numpy(np.int64) - origin,
+        "recvTime": rows["end_ns"].to_numpy(np.int64) - origin,
+        "sendFrom": lane_of_event[event[known]],
+        "recvTo": np.array([receive[pair] for pair in zip(receiver, client, strict=True)], int),
+        "sendStep": rows["step"].to_numpy(np.int64),
     }
 
 

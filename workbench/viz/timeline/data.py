@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.analysis.step_phases import StepPhases, step_phases
+from workbench.core.cluster.client import clients, of_client
 from workbench.core.graph import op_families
 from workbench.core.trace.items import WAIT_MIN_NS
 from workbench.core.trace.metrics import StepTimes, step_times
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors
 from workbench.viz.timeline.path import PATH_NAMES, PathLane, path_lane
+from workbench.viz.timeline.transfers import Receipts, receipts
 
 # Spans that are no node of the graph: their names follow those of the nodes.
 SPECIAL = (
@@ -45,11 +47,12 @@ class TimelineData:
       runs: its runs of main steps.
       taken: the items that were put and taken within it.
       waits: those of `taken` whose take waited, by start of the take.
-      phases: what its steps did when.
+      phases: what its steps did when, by the task whose steps they are; "" in a trace of one task.
       occupancy: of the buffer of each stage.
       path: its critical path; None where it has none.
+      received: the tensors that tasks of a cluster received.
       names: name, op type and family of every name that a span may have: of the nodes, SPECIAL,
-        and PATH_NAMES where there is a path.
+        PATH_NAMES where there is a path, and those of `received`.
     """
 
     trace: Trace
@@ -57,9 +60,10 @@ class TimelineData:
     runs: pd.DataFrame
     taken: pd.DataFrame
     waits: pd.DataFrame
-    phases: StepPhases
+    phases: Mapping[str, StepPhases]
     occupancy: Mapping[str, Occupancy]
     path: PathLane | None
+    received: Receipts
     names: pd.DataFrame
 
     @property
@@ -72,10 +76,15 @@ class TimelineData:
         """Number of the first name of PATH_NAMES, also where there is none."""
         return self.special + len(SPECIAL)
 
+    @property
+    def receive_names(self) -> int:
+        """Number of the first name of `received`."""
+        return len(self.names) - len(self.received.names)
+
 
 def timeline_data(trace: Trace) -> TimelineData:
     """Reads what a timeline shows of a trace that passed its self check."""
-    items, names = trace.items, _names(trace)
+    items, names, received = trace.items, _names(trace), receipts(trace)
     path = path_lane(trace, names["family"].to_numpy())
     taken = items[(items["take_start_ns"] >= 0) & (items["take_end_ns"] >= 0)]
     waits = taken[taken["take_end_ns"] - taken["take_start_ns"] >= WAIT_MIN_NS]
@@ -86,10 +95,14 @@ def timeline_data(trace: Trace) -> TimelineData:
         runs=trace.steps(),
         taken=taken,
         waits=waits,
-        phases=step_phases(trace),
+        phases={client: step_phases(of_client(trace, client)) for client in clients(trace)},
         occupancy=_occupancy(trace),
         path=path,
-        names=names if path is None else pd.concat([names, _path_names()], ignore_index=True),
+        received=received,
+        names=pd.concat(
+            [names, *([] if path is None else [_path_names()]), _receive_names(received)],
+            ignore_index=True,
+        ),
     )
 
 
@@ -111,6 +124,12 @@ def _names(trace: Trace) -> pd.DataFrame:
         (op_families.families_of(ops, names), np.array([f for _, f in SPECIAL], np.uint8))
     )
     return pd.DataFrame({"name": names + special, "op": ops + special, "family": family})
+
+
+def _receive_names(received: Receipts) -> pd.DataFrame:
+    family = np.full(len(received.names), op_families.COPY, np.uint8)
+    ops = ["RecvTensor"] * len(received.names)
+    return pd.DataFrame({"name": list(received.names), "op": ops, "family": family})
 
 
 def _path_names() -> pd.DataFrame:

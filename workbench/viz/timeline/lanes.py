@@ -7,16 +7,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from workbench.core.graph.tasks import is_ps
 from workbench.core.trace.trace import Trace
 from workbench.viz.style.short_names import told_apart
 from workbench.viz.timeline.data import Occupancy, TimelineData
 
-# "critical" is the lane of the critical path; a trace without one has no such lane.
-LANE_ORDER = ("step", "critical", "prefetch", "buffer", "inter_op")
+# "critical" is the lane of the critical path, "receive" of the tensors that a task of a cluster
+# got; a trace without has no such lane.
+LANE_ORDER = ("step", "critical", "prefetch", "buffer", "receive", "inter_op")
 # Letters that fit under the label of a buffer.
 _DETAIL_LETTERS = 10
 # The step's lanes stand in group 0, those of the stages follow, then the inter-op threads.
 _INTER_OP_GROUP = 1000
+# Lanes of one task of a cluster, and for one worker's steps, stand together.
+_TASK_GROUPS = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +35,9 @@ class Lane:
       track: row of the trace's tracks, -1 for a buffer and the critical path.
       first, count: the spans [first, first + count), or rows of the occupancy columns.
       capacity, held: most items a buffer holds, and how many it held at first; 0 for other lanes.
-      detail: a second line below the label: the stage of a buffer, where there are several.
+      detail: a second line below the label: the stage of a buffer, where there are several; in a
+        cluster the task.
+      client: in a cluster the task whose steps the lane's spans are of.
     """
 
     kind: str
@@ -44,6 +50,7 @@ class Lane:
     capacity: int = 0
     held: int = 0
     detail: str = ""
+    client: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +59,14 @@ class _Track:
     kind: str
     name: str
     stage: str
+    task: str = ""
+    client: str = ""
+    place: int = 0
+
+    @property
+    def where(self) -> str:
+        """The task, and the one for whose steps it works where that is another."""
+        return self.task if self.task == self.client else f"{self.task}, {self.client}"
 
 
 def lanes_of(data: TimelineData, sizes: Sequence[Sequence[int]]) -> tuple[list[Lane], np.ndarray]:
@@ -72,12 +87,16 @@ def lanes_of(data: TimelineData, sizes: Sequence[Sequence[int]]) -> tuple[list[L
         whole = (
             f"{track.name} of “{track.stage}”" if len(stages) > 1 and track.stage else track.name
         )
+        if track.task:
+            whole = f"{whole}, {track.where}"
         rows = sizes[track.row]
         for row, count in enumerate(rows):
             title = whole if len(rows) == 1 else f"{whole}, row {row + 1}"
             label = "" if row else track.name
             own = -1 if track.kind == "critical" else track.row
-            lanes.append(Lane(track.kind, label, title, group, own, first_span, count))
+            lane = Lane(track.kind, label, title, group, own, first_span, count)
+            detail = "" if row else track.where
+            lanes.append(dataclasses.replace(lane, detail=detail, client=track.client))
             first_span += count
         following = tracks[place + 1].stage if place + 1 < len(tracks) else None
         if track.kind == "prefetch" and following != track.stage and track.stage in stages:
@@ -108,25 +127,50 @@ def _buffer_lane(data: TimelineData, stage: str, group: int, first: int) -> Lane
 def _ordered_tracks(data: TimelineData) -> list[_Track]:
     """Every track, in the order of the lanes; the critical path counts as one more."""
     tracks = data.trace.tracks
-    stages = list(dict.fromkeys(tracks["stage"].astype(str)))
-    columns = (tracks[column].tolist() for column in ("kind", "name", "stage", "index"))
-    ordered = sorted(
-        (LANE_ORDER.index(str(kind)), stages.index(str(stage)), int(index), row, str(name))
-        for row, (kind, name, stage, index) in enumerate(zip(*columns, strict=True))
-    )
-    found = [_Track(row, LANE_ORDER[kind], name, stages[s]) for kind, s, _, row, name in ordered]
+    stages = list(dict.fromkeys(["", *tracks["stage"].astype(str)]))
+    columns = (tracks[name].tolist() for name in ("kind", "name", "stage", "task", "client"))
+    found = [_Track(row, *values) for row, values in enumerate(zip(*columns, strict=True))]
     if data.path is not None:
-        after = sum(track.kind == "step" for track in found)
-        found.insert(after, _Track(len(tracks), "critical", "Critical path", ""))
-    return found
+        found.append(_Track(len(tracks), "critical", "Critical path", ""))
+    found += [
+        _Track(row, "receive", "Receive", "", task, client)
+        for (task, client), row in receive_tracks(data).items()
+    ]
+    # Workers come before what they wait for.
+    places = sorted(
+        {(each.task, each.client) for each in found if each.kind != "critical"},
+        key=lambda pair: (is_ps(pair[0]), pair),
+    )
+    found = [
+        dataclasses.replace(each, place=places.index((each.task, each.client)))
+        if each.kind != "critical"
+        else each
+        for each in found
+    ]
+    index = dict(enumerate(tracks["index"].tolist()))
+
+    def order(track: _Track) -> tuple[int, ...]:
+        kind, stage = LANE_ORDER.index(track.kind), stages.index(track.stage)
+        return track.place, kind, stage, index.get(track.row, 0), track.row
+
+    return sorted(found, key=order)
+
+
+def receive_tracks(data: TimelineData) -> dict[tuple[str, str], int]:
+    """Numbers behind those of the trace's tracks and of the critical path, by task and client."""
+    stretches = data.received.stretches
+    pairs = stretches[["receiver", "client"]].drop_duplicates().itertuples(index=False, name=None)
+    first = len(data.trace.tracks) + (data.path is not None)
+    return {(str(task), str(client)): first + k for k, (task, client) in enumerate(pairs)}
 
 
 def _group(track: _Track, stages: Sequence[str]) -> int:
+    first = track.place * _TASK_GROUPS
     if track.kind in ("step", "critical"):
-        return 0
-    if track.kind == "inter_op":
-        return _INTER_OP_GROUP
-    return 1 + (stages.index(track.stage) if track.stage in stages else len(stages))
+        return first
+    if track.kind in ("inter_op", "receive"):
+        return first + _INTER_OP_GROUP
+    return first + 1 + (stages.index(track.stage) if track.stage in stages else len(stages))
 
 
 def _capacity(trace: Trace, stage: str, buffer: Occupancy) -> int:

@@ -20,7 +20,7 @@ from workbench.viz.timeline.data import (
     WAIT_MIN_NS,
     TimelineData,
 )
-from workbench.viz.timeline.lanes import Lane, lanes_of
+from workbench.viz.timeline.lanes import Lane, lanes_of, receive_tracks
 from workbench.viz.timeline.path import PathLane
 
 
@@ -93,16 +93,16 @@ def _begin(trace: Trace) -> int:
 def _run_columns(data: TimelineData) -> dict[str, np.ndarray]:
     """Each run of a step, cut where it waited in take."""
     base = data.special
-    waits: dict[int, list[tuple[int, int]]] = {}
-    rows = data.waits[["take_step", "take_start_ns", "take_end_ns"]].to_numpy(np.int64)
-    for step, begin, end in rows.tolist():
-        waits.setdefault(step, []).append((begin, end))
+    waits: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    names = ["take_track", "take_step", "take_start_ns", "take_end_ns"]
+    for track, step, begin, end in data.waits[names].to_numpy(np.int64).tolist():
+        waits.setdefault((track, step), []).append((begin, end))
     pieces: list[tuple[int, int, int, int, int]] = []
     for track, number, begin, end in (
         data.runs[["track", "number", "start_ns", "end_ns"]].to_numpy(np.int64).tolist()
     ):
         at = begin
-        for low, high in waits.get(number, ()):
+        for low, high in waits.get((track, number), ()):
             low, high = max(low, at), min(high, end)
             if high <= low:
                 continue
@@ -110,7 +110,7 @@ def _run_columns(data: TimelineData) -> dict[str, np.ndarray]:
                 pieces.append((at, low, RUN_STEP + base, number, track))
             pieces.append((low, high, WAIT_IN_TAKE + base, number, track))
             at = high
-        if end > at or not waits.get(number):
+        if end > at or not waits.get((track, number)):
             pieces.append((at, end, RUN_STEP + base, number, track))
     table = np.array(pieces, np.int64).reshape(-1, 5).T
     return _columns(table[0], table[1], name=table[2], step=table[3], track=table[4])
@@ -122,11 +122,24 @@ def _path_columns(data: TimelineData, path: PathLane) -> dict[str, np.ndarray]:
     return _columns(path.start, path.end, name=name, step=path.step, track=len(data.trace.tracks))
 
 
+def _receive_columns(data: TimelineData) -> dict[str, np.ndarray]:
+    """What tasks received, on tracks behind those of the trace and of the critical path."""
+    stretches, tracks = data.received.stretches, receive_tracks(data)
+    pairs = zip(stretches["receiver"], stretches["client"], strict=True)
+    return _columns(
+        stretches["start_ns"].to_numpy(np.int64),
+        stretches["end_ns"],
+        name=stretches["name"].to_numpy(np.int64) + data.receive_names,
+        step=stretches["step"],
+        track=[tracks[pair] for pair in pairs],
+    )
+
+
 def spans_of(data: TimelineData) -> tuple[Spans, tuple[Lane, ...]]:
     """Sorts what is drawn as a span into lanes."""
     columns = _all_columns(data)
     track = columns.pop("track")
-    tracks = len(data.trace.tracks) + (data.path is not None)
+    tracks = len(data.trace.tracks) + (data.path is not None) + len(receive_tracks(data))
     by_track = _order(columns["start"], track, tracks)
     start, end = (columns[name][by_track] for name in ("start", "end"))
     bounds = np.cumsum(np.bincount(track, minlength=tracks)).tolist()
@@ -147,15 +160,21 @@ def spans_of(data: TimelineData) -> tuple[Spans, tuple[Lane, ...]]:
 def _gap_column(
     data: TimelineData, columns: dict[str, np.ndarray], lane: np.ndarray, lanes: Sequence[Lane]
 ) -> np.ndarray:
-    """Names of the gaps, only in the inter-op lanes; they are the last, so a slice is enough."""
+    """Names of the gaps, only in the inter-op lanes, by what the steps do that they work for."""
     gap = np.zeros(len(lane), np.uint8)
-    first = min((own.first for own in lanes if own.kind == "inter_op"), default=len(lane))
-    gap[first:] = gap_kinds(
-        lane[first:],
-        *(columns[name][first:] for name in ("start", "end", "delay")),
-        phases=data.phases,
-        meta=data.trace.meta,
-    )
+    # The inter-op lanes of a task and client stand together, so a slice is enough.
+    for key, own in itertools.groupby(lanes, lambda each: (each.kind, each.group, each.client)):
+        kind, _, client = key
+        if kind != "inter_op":
+            continue
+        lane_list = list(own)
+        part = slice(lane_list[0].first, lane_list[-1].first + lane_list[-1].count)
+        gap[part] = gap_kinds(
+            lane[part],
+            *(columns[name][part] for name in ("start", "end", "delay")),
+            phases=data.phases[client],
+            meta=data.trace.meta,
+        )
     return gap
 
 
@@ -164,6 +183,8 @@ def _all_columns(data: TimelineData) -> dict[str, np.ndarray]:
     parts = [_event_columns(data.trace), _put_columns(data), _run_columns(data)]
     if data.path is not None:
         parts.append(_path_columns(data, data.path))
+    if len(data.received.stretches):
+        parts.append(_receive_columns(data))
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 

@@ -28,7 +28,8 @@ def strip_columns(data: TimelineData, extent: tuple[int, int]) -> dict[str, np.n
     family = data.names["family"].to_numpy()[node]
     threads = max(1, int(np.count_nonzero(np.bincount(track))))
     busy = busy_in_bins(start, start + length.astype(np.int64), family, edges)
-    wait = np.diff(busy_time(*data.phases.waits, edges)) / width
+    waits = [np.diff(busy_time(*phases.waits, edges)) for phases in data.phases.values()]
+    wait = np.sum(waits, axis=0) / width / len(waits)
     return {
         "stripBusy": _byte((busy / width[:, None] / threads).ravel()),
         "stripWait": _byte(wait),

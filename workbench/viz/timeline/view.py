@@ -23,7 +23,7 @@ from workbench.viz.timeline.lanes import Lane
 from workbench.viz.timeline.sentence import sentence, tracer_notice
 from workbench.viz.timeline.spans import Spans, spans_of
 
-VIEW_VERSION = 2
+VIEW_VERSION = 3
 MAX_EVENTS = 2_000_000
 KEPT_STEPS = 100
 

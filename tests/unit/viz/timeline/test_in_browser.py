@@ -100,7 +100,7 @@ def test_browser_refuses_an_unknown_format_and_short_data() -> None:
     header = view.to_json_header()
     try_decode = "(() => { try { decode(...value); } catch (error) { return error.message; } })()"
     assert evaluate(try_decode, [{**header, "version": 9}]) == (
-        "Timeline format 9; this page reads 2. Run the cell again."
+        "Timeline format 9; this page reads 3. Run the cell again."
     )
     short = DECODE.replace("bytes)", "bytes.slice(0, 8))") % "0"
     message = f"(() => {{ try {{ return {short} }} catch (error) {{ return error.message }} }})()"

@@ -62,9 +62,9 @@ export function newController(s, parts, signal, onSelect) {
     select(i, { reveal = false, tell = true } = {}) {
       s.selected = i;
       if (i >= 0) {
-        const k = s.model.stepIndex.get(s.model.step[i]);
+        const k = stepOf(s.model, i);
         const ofStep = s.model.lanes[laneOf(s.model, i)].kind !== "prefetch";
-        if (ofStep && k !== undefined) s.step = k;
+        if (ofStep && k >= 0) s.step = k;
         if (reveal) view.setWindow(windowOn(s, i));
       }
       parts.describe(i);

@@ -75,7 +75,7 @@ function fillTools(parts, view, header, signal) {
     view.pressPath = () => light.click();
     tools.append(light);
   }
-  if (kinds.has("prefetch") && kinds.has("step")) tools.append(toggle("Flows", "flows", true));
+  if (kinds.has("step") && (kinds.has("prefetch") || kinds.has("receive"))) tools.append(toggle("Flows", "flows", true));
   if (kinds.has("inter_op")) tools.append(toggle("Gaps", "gaps", true));
   tools.append(
     toggle("Table", "table", false),

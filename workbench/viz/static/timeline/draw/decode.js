@@ -7,7 +7,7 @@ const ARRAYS = {
   int32: Int32Array,
   float64: Float64Array,
 };
-const VIEW_VERSION = 2;
+const VIEW_VERSION = 3;
 export const WAIT = 8;
 export const RUN = 9;
 const CLASSES = 10; // eight families, waits, runs
@@ -81,7 +81,10 @@ export function decode(header, bytes = null) {
   }
   const columns = columnsOf(header, bytes);
   const stepIndex = new Map();
-  columns.stepNumber.forEach((number, k) => stepIndex.set(number, k));
+  const clientOf = new Map(header.lanes.map(({ track, client }) => [track, client]));
+  columns.stepNumber.forEach((number, k) => {
+    stepIndex.set(`${clientOf.get(columns.stepTrack[k])}:${number}`, k);
+  });
   const flowOfRun = new Map();
   const flowOfStep = new Map();
   for (let k = 0; k < columns.flowPut.length; k++) {
@@ -109,6 +112,12 @@ export function decode(header, bytes = null) {
     steps: columns.stepNumber.length,
     typicalStep: middle(columns.stepEnd.map((end, k) => end - columns.stepStart[k])),
   };
+}
+
+// the step that a span is of, -1 for none: steps of two clients may have the same number
+export function stepOf(model, i) {
+  const lane = model.lanes[laneOf(model, i)];
+  return model.stepIndex.get(`${lane.client}:${model.step[i]}`) ?? -1;
 }
 
 // the ops of the critical path by time; sorted when they are first asked for

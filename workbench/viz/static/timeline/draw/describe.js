@@ -15,7 +15,7 @@ export function factsOf(model, i) {
   }
   facts.push(["Duration", duration(model.dur[i]), -1]);
   facts.push(lane.kind === "prefetch" ? stageFact(model, lane, i) : startFact(model, i));
-  if (family < WAIT && lane.kind !== "critical") {
+  if (family < WAIT && lane.kind !== "critical" && lane.kind !== "receive") {
     facts.push(["Dispatch", duration(model.delay[i]), -1]);
     if (model.critical) facts.push(["Critical path", model.critical[i] ? "on it" : "not on it", -1]);
   }
@@ -29,8 +29,8 @@ export function spanName(model, i) {
 }
 
 function startFact(model, i) {
-  const k = model.stepIndex.get(model.step[i]);
-  if (k === undefined) return ["Start", duration(model.start[i]), -1];
+  const k = stepOf(model, i);
+  if (k < 0) return ["Start", duration(model.start[i]), -1];
   const offset = model.start[i] - model.stepStart[k];
   return ["Start", `${offset < 0 ? "" : "+"}${duration(offset)} in step ${model.step[i]}`, -1];
 }

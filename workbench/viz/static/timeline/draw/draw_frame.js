@@ -5,6 +5,7 @@ const STEP_TIME_MIN = 110;
 const STEP_LINE_MIN = 4;
 const FLOW_STEP_MIN = 36;
 const FLOW_BEND_MIN = 18;
+const SENDS_MAX = 1000;
 
 export function drawFrame(ctx, s) {
   const { theme, layout } = s;
@@ -48,10 +49,10 @@ function drawGutter(ctx, s, unit) {
     const middle = y + height / 2;
     const above = lane.detail ? 7 : 0;
     ctx.fillText(shorten(ctx, theme, lane.label, room), 12, middle - above);
-    if (lane.kind !== "buffer") continue;
     setFont(ctx, theme, 11);
     ctx.fillStyle = theme.ink2;
     if (lane.detail) ctx.fillText(shorten(ctx, theme, lane.detail, room), 12, middle + 8);
+    if (lane.kind !== "buffer") continue;
     ctx.textAlign = "right";
     ctx.fillText(integer(lane.capacity), GUTTER - 6, y + 5);
     ctx.fillText("0", GUTTER - 6, y + height - 3);
@@ -100,7 +101,9 @@ function drawStepLabel(ctx, s, k, x, width) {
     ctx.fillRect(x + 1, STEP_ROW, Math.max(1, width - 1), 2);
   }
   const left = Math.max(x, GUTTER) + 6;
-  const right = Math.min(x + width, s.width) - 4;
+  // steps of several clients overlap
+  const next = k + 1 < model.steps ? s.x(model.stepStart[k + 1]) : Infinity;
+  const right = Math.min(x + width, next, s.width) - 4;
   if (right - left < STEP_LABEL_MIN) return;
   let words = `step ${model.stepNumber[k]}`;
   if (width > STEP_TIME_MIN) words += `, ${duration(model.stepEnd[k] - model.stepStart[k])}`;
@@ -117,7 +120,10 @@ export function drawOverlay(ctx, s) {
   ctx.beginPath();
   ctx.rect(GUTTER, LANES_TOP - 3, s.width - GUTTER, s.layout.height);
   ctx.clip();
-  if (s.flags.flows) drawFlows(ctx, s);
+  if (s.flags.flows) {
+    drawFlows(ctx, s);
+    drawSends(ctx, s);
+  }
   if (s.selected >= 0) drawSelection(ctx, s);
   ctx.restore();
 }
@@ -158,6 +164,51 @@ function drawFlows(ctx, s) {
     ctx.lineTo(x1 + 3, y1 + 6);
     ctx.fill();
   }
+}
+
+// from the op that made a tensor to the end of its receipt by another task; those of the step that
+// is pointed at or selected stand out, and are all that is drawn where there are too many
+function drawSends(ctx, s) {
+  const { model, layout, theme } = s;
+  if (!model.sendTime.length || model.typicalStep * s.scale < FLOW_STEP_MIN) return;
+  const shown = [];
+  for (let k = 0; k < model.sendTime.length; k++) {
+    if (s.x(model.recvTime[k]) >= GUTTER && s.x(model.sendTime[k]) <= s.width) shown.push(k);
+  }
+  const spans = [s.hovered, s.selected].filter((i) => i >= 0);
+  const marked = new Set(spans.map((i) => `${model.lanes[laneOf(model, i)].client}:${model.step[i]}`));
+  const isHot = (k) => marked.has(`${model.lanes[model.recvTo[k]].client}:${model.sendStep[k]}`);
+  for (const k of shown) {
+    const hot = isHot(k);
+    if (!hot && shown.length > SENDS_MAX) continue;
+    drawSend(ctx, layout, theme, hot, [model.sendFrom[k], s.x(model.sendTime[k])], [
+      model.recvTo[k],
+      s.x(model.recvTime[k]),
+    ]);
+  }
+  ctx.globalAlpha = 1;
+}
+
+function drawSend(ctx, layout, theme, hot, [from, x0], [to, x1]) {
+  const source = layout.of[from];
+  const target = layout.of[to];
+  if (!source || !target) return;
+  const down = target.y > source.y;
+  const y0 = down ? source.y + source.height : source.y;
+  const y1 = down ? target.y : target.y + target.height;
+  const tip = down ? -6 : 6;
+  ctx.strokeStyle = ctx.fillStyle = hot ? theme.acc : theme.ink2;
+  ctx.globalAlpha = hot ? 1 : 0.3;
+  ctx.lineWidth = 1;
+  ctx.beginPath();
+  ctx.moveTo(x0, y0);
+  ctx.bezierCurveTo(x0, (y0 + y1) / 2, x1, (y0 + y1) / 2, x1, y1 + tip);
+  ctx.stroke();
+  ctx.beginPath();
+  ctx.moveTo(x1, y1);
+  ctx.lineTo(x1 - 3, y1 + tip);
+  ctx.lineTo(x1 + 3, y1 + tip);
+  ctx.fill();
 }
 
 function drawSelection(ctx, s) {

@@ -70,9 +70,9 @@ function drawRun(ctx, s, row, i, x, width) {
   ctx.globalAlpha = 0.09;
   ctx.fillRect(x, row.y, width > 4 ? width - 1 : width, row.height);
   ctx.globalAlpha = 1;
-  const k = model.stepIndex.get(model.step[i]);
+  const k = stepOf(model, i);
   let words = `run step ${model.step[i]}`;
-  if (k !== undefined && width >= RUN_OPS_MIN) words += `, ${integer(model.stepOps[k])} ops`;
+  if (k >= 0 && width >= RUN_OPS_MIN) words += `, ${integer(model.stepOps[k])} ops`;
   const left = Math.max(x, GUTTER);
   setFont(ctx, theme, 12);
   const text = shorten(ctx, theme, words, Math.min(x + width, s.width) - left - 12);

@@ -1,0 +1,31 @@
+"""The part of a cluster's trace that is of one client: its steps, and what tasks did for them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from workbench.core.trace.trace import Trace
+
+
+def clients(trace: Trace) -> list[str]:
+    """The tasks whose steps a trace has, by name; "" alone in a trace of one task."""
+    return sorted(set(trace.tracks["client"])) or [""]
+
+
+def of_client(trace: Trace, client: str) -> Trace:
+    """The same trace with the runs, ops, items and transfers of one client alone."""
+    own = (trace.tracks["client"] == client).to_numpy(bool)
+    if own.all():
+        return trace
+    items = trace.items
+    put, took = (items[name].to_numpy(np.int64) for name in ("put_track", "take_track"))
+    of_item = np.maximum(put, took)
+    return dataclasses.replace(
+        trace,
+        events=trace.events[own[trace.events["track"].to_numpy(np.int64)]],
+        runs=trace.runs[own[trace.runs["track"].to_numpy(np.int64)]],
+        items=items[(of_item >= 0) & own[np.maximum(of_item, 0)]],
+        transfers=trace.transfers[own[trace.transfers["track"].to_numpy(np.int64)]],
+    )
