@@ -114,9 +114,9 @@ def test_the_skew_is_recovered_within_a_fifth_of_a_millisecond(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_fused_lookups_send_no_more_than_stock_ones(tmp_path: Path) -> None:
+def test_v2_sends_no_more_than_stock_lookups(tmp_path: Path) -> None:
     sent = {}
-    for toggle in (None, "fused_v2", "grouped"):
+    for toggle in (None, "fused_v2"):
         home = tmp_path / (toggle or "stock")
         home.mkdir()
         traced_cluster(
@@ -127,7 +127,7 @@ def test_fused_lookups_send_no_more_than_stock_ones(tmp_path: Path) -> None:
         sent[toggle] = owners[owners["kind"] == LOOKUP][["recvs", "bytes"]].sum()
     # Steps are of other batches of the same rows.
     assert sent["fused_v2"]["bytes"] <= 1.02 * sent[None]["bytes"]
-    assert sent["grouped"]["bytes"] <= 1.02 * sent["fused_v2"]["bytes"]
+    assert sent["fused_v2"]["recvs"] <= 1.02 * sent[None]["recvs"]
 
 
 def test_a_directory_without_traces_says_what_is_expected(

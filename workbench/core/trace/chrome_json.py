@@ -164,7 +164,7 @@ def _us(ns: int) -> str:
 
 def _all_slices(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Slices]:
     """Per track: its runs, its puts or takes, its ops."""
-    names = tables["tracks"]["name"].tolist()
+    names = [_full_name(*each) for each in _named(tables["tracks"])]
     kinds = tables["tracks"]["kind"].tolist()
     order = np.argsort(tables["events"]["track"].to_numpy(), kind="stable")
     bounds = np.searchsorted(tables["events"]["track"].to_numpy()[order], np.arange(len(names) + 1))
@@ -176,6 +176,16 @@ def _all_slices(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Slices]:
         rows = order[bounds[track] : bounds[track + 1]]
         title = name if kind == "inter_op" else f"{name}, ops"
         yield _ops(tables["events"].iloc[rows], track, title, node_heads)
+
+
+def _named(tracks: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
+    return zip(*(tracks[each].tolist() for each in ("name", "task", "client")), strict=True)
+
+
+def _full_name(name: str, task: str, client: str) -> str:
+    """A track's name; in a cluster with its task, and the worker that it works for."""
+    where = task if task == client else f"{task} for {client}"
+    return f"{name}, {where}" if where else name
 
 
 def _node_heads(nodes: pd.DataFrame) -> list[str]:

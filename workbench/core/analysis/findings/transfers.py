@@ -48,8 +48,9 @@ def many_small_transfers(trace: Trace, client: str) -> Finding | None:
         wait_share=cost / waited if waited else 0.0,
         is_cause=False,
         mend=(
-            "Look all features up at once (`workbench.ops.grouped_embedding_lookup`): their ids, "
-            "rows and gradients travel together"
+            "Put features of one dimension into one table and look them up at once: their ids, "
+            "rows and gradients are then one message each; lookups in tables of another task are "
+            "not joined otherwise, grouped ones neither"
         ),
         toggle=None,
         nodes=tuple(small["tensor"].value_counts().index[:_MOST_NODES]),
