@@ -162,12 +162,17 @@ def _sends(
     receive = {pair: place[row, "receive"] for pair, row in receive_tracks(data).items()}
     receiver = tasks_of(data.trace.nodes["device"])[rows["node"].to_numpy(np.int64)]
     client = data.trace.tracks["client"].to_numpy(object)[rows["track"].to_numpy(np.int64)]
+    steps = data.times.per_step
+    runs = zip(steps["track"].tolist(), steps["number"].tolist(), strict=True)
+    step = {run: place for place, run in enumerate(runs)}
+    of_run = zip(rows["track"].tolist(), rows["step"].tolist(), strict=True)
     return {
         "sendTime": rows["sent_ns"].to_numpy(np.int64) - origin,
         "recvTime": rows["end_ns"].to_numpy(np.int64) - origin,
         "sendFrom": lane_of_event[event[known]],
         "recvTo": np.array([receive[pair] for pair in zip(receiver, client, strict=True)], int),
-        "sendStep": rows["step"].to_numpy(np.int64),
+        # The place among the steps; a stage's run is of none.
+        "sendStep": np.array([step.get(run, -1) for run in of_run], np.int64),
     }
 
 

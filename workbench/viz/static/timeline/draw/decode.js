@@ -114,10 +114,10 @@ export function decode(header, bytes = null) {
   };
 }
 
-// the step that a span is of, -1 for none: steps of two clients may have the same number
+// -1 for none; steps of two clients may have one number
 export function stepOf(model, i) {
-  const lane = model.lanes[laneOf(model, i)];
-  return model.stepIndex.get(`${lane.client}:${model.step[i]}`) ?? -1;
+  const { client } = model.lanes[laneOf(model, i)];
+  return model.stepIndex.get(`${client}:${model.step[i]}`) ?? -1;
 }
 
 // the ops of the critical path by time; sorted when they are first asked for

@@ -101,7 +101,7 @@ function drawStepLabel(ctx, s, k, x, width) {
     ctx.fillRect(x + 1, STEP_ROW, Math.max(1, width - 1), 2);
   }
   const left = Math.max(x, GUTTER) + 6;
-  // steps of several clients overlap
+  // clients' steps overlap
   const next = k + 1 < model.steps ? s.x(model.stepStart[k + 1]) : Infinity;
   const right = Math.min(x + width, next, s.width) - 4;
   if (right - left < STEP_LABEL_MIN) return;
@@ -154,55 +154,38 @@ function drawFlows(ctx, s) {
     ctx.lineWidth = hot.has(k) ? 2 : 1;
     // neighboring lanes leave little room: the line then swings into both
     const bend = Math.max(FLOW_BEND_MIN, (y0 - y1) * 0.6);
-    ctx.beginPath();
-    ctx.moveTo(x0, y0);
-    ctx.bezierCurveTo(x0, y0 - bend, x1, y1 + bend, x1, y1 + 5);
-    ctx.stroke();
-    ctx.beginPath();
-    ctx.moveTo(x1, y1);
-    ctx.lineTo(x1 - 3, y1 + 6);
-    ctx.lineTo(x1 + 3, y1 + 6);
-    ctx.fill();
+    drawArrow(ctx, x0, y0, x1, y1, bend, 6);
   }
 }
 
-// from the op that made a tensor to the end of its receipt by another task; those of the step that
-// is pointed at or selected stand out, and are all that is drawn where there are too many
+// from Send to Recv; of many only those of the marked step
 function drawSends(ctx, s) {
   const { model, layout, theme } = s;
-  if (!model.sendTime.length || model.typicalStep * s.scale < FLOW_STEP_MIN) return;
-  const shown = [];
-  for (let k = 0; k < model.sendTime.length; k++) {
-    if (s.x(model.recvTime[k]) >= GUTTER && s.x(model.sendTime[k]) <= s.width) shown.push(k);
-  }
-  const spans = [s.hovered, s.selected].filter((i) => i >= 0);
-  const marked = new Set(spans.map((i) => `${model.lanes[laneOf(model, i)].client}:${model.step[i]}`));
-  const isHot = (k) => marked.has(`${model.lanes[model.recvTo[k]].client}:${model.sendStep[k]}`);
-  for (const k of shown) {
-    const hot = isHot(k);
-    if (!hot && shown.length > SENDS_MAX) continue;
-    drawSend(ctx, layout, theme, hot, [model.sendFrom[k], s.x(model.sendTime[k])], [
-      model.recvTo[k],
-      s.x(model.recvTime[k]),
-    ]);
+  const { sendTime, recvTime, recvTo, sendFrom, sendStep } = model;
+  if (model.typicalStep * s.scale < FLOW_STEP_MIN) return;
+  const marked = [s.hovered, s.selected].map((i) => (i < 0 ? i : stepOf(model, i)));
+  const seen = [...sendTime.keys()].filter(
+    (k) => s.x(recvTime[k]) >= GUTTER && s.x(sendTime[k]) <= s.width,
+  );
+  ctx.lineWidth = 1;
+  for (const k of seen) {
+    const hot = sendStep[k] >= 0 && marked.includes(sendStep[k]);
+    if (!hot && seen.length > SENDS_MAX) continue;
+    const [from, to] = [layout.of[sendFrom[k]], layout.of[recvTo[k]]];
+    const down = to.y > from.y;
+    const y0 = from.y + (down ? from.height : 0);
+    const y1 = to.y + (down ? 0 : to.height);
+    ctx.strokeStyle = ctx.fillStyle = hot ? theme.acc : theme.ink2;
+    ctx.globalAlpha = hot ? 1 : 0.3;
+    drawArrow(ctx, s.x(sendTime[k]), y0, s.x(recvTime[k]), y1, (y0 - y1) / 2, down ? -6 : 6);
   }
   ctx.globalAlpha = 1;
 }
 
-function drawSend(ctx, layout, theme, hot, [from, x0], [to, x1]) {
-  const source = layout.of[from];
-  const target = layout.of[to];
-  if (!source || !target) return;
-  const down = target.y > source.y;
-  const y0 = down ? source.y + source.height : source.y;
-  const y1 = down ? target.y : target.y + target.height;
-  const tip = down ? -6 : 6;
-  ctx.strokeStyle = ctx.fillStyle = hot ? theme.acc : theme.ink2;
-  ctx.globalAlpha = hot ? 1 : 0.3;
-  ctx.lineWidth = 1;
+function drawArrow(ctx, x0, y0, x1, y1, bend, tip) {
   ctx.beginPath();
   ctx.moveTo(x0, y0);
-  ctx.bezierCurveTo(x0, (y0 + y1) / 2, x1, (y0 + y1) / 2, x1, y1 + tip);
+  ctx.bezierCurveTo(x0, y0 - bend, x1, y1 + bend, x1, y1 + tip);
   ctx.stroke();
   ctx.beginPath();
   ctx.moveTo(x1, y1);
