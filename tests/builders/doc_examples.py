@@ -293,6 +293,15 @@ panel = wb.Workbench(program)
 """
 )
 # What a page's comment before a block names; functions run eagerly, the rest in a graph of its own.
+# What two workers of a cluster have saved.
+_WORKERS_TRACES = f"""
+import pathlib, sys
+sys.path.insert(0, {str(HOME)!r})
+from tests.builders.cluster_traces import worker_trace
+pathlib.Path("traces").mkdir()
+for index in range(2):
+    worker_trace(index).save(f"traces/worker_{{index}}.parquet")
+"""
 CONTEXTS = {
     "graph": _GRAPH,
     "own graph": _GRAPH,
@@ -316,6 +325,7 @@ CONTEXTS = {
     "memory": _MEMORY,
     "charts": _CHARTS,
     "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
+    "workers' traces": _WORKERS_TRACES,
     "none": "",
 }
 _EAGER = ("own function", "function", "lookup function")
