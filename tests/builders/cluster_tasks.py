@@ -147,7 +147,7 @@ def _counting(home: Path, task: Task, given: Mapping[str, Any]) -> Any:
     """A few weights that learn from numbers, of which each worker reads its part once.
 
     Of `given` it reads `examples`, how many numbers; `ends_early`, the worker that has half of its
-    part; and `wait_ms`, for which each batch waits.
+    part; `until`, a file with which the numbers end; and `wait_ms`, for which each batch waits.
     """
     import workbench as wb
 
@@ -166,6 +166,11 @@ def _count(home: Path, task: Task, given: Mapping[str, Any], wishes: Any) -> Any
     if given.get("ends_early") == index:
         numbers = numbers.take(given["examples"] // 4)
     batches = numbers.batch(BATCH)
+    if given.get("until"):
+        until = Path(given["until"])
+        batches = batches.take_while(
+            lambda _: tf.ensure_shape(tf.numpy_function(lambda: not until.exists(), [], bool), [])
+        )
     if given.get("wait_ms"):
         batches = batches.apply(data_testing.sleep(1000 * given["wait_ms"]))
     iterator = v1.data.make_initializable_iterator(batches)

@@ -84,14 +84,16 @@ def test_random_kills(tmp_path: Path, sync: bool) -> None:
     seed = int.from_bytes(os.urandom(4))
     print(f"seed {seed}")
     drawn = random.Random(seed)
-    examples, kept = 2000, tmp_path / "kept"
-    given = {"examples": examples, "steps": 1000, "wait_ms": 20, "checkpoint": str(kept)}
+    examples, kept, enough = 100_000, tmp_path / "kept", tmp_path / "enough"
+    given = {"examples": examples, "steps": 100_000, "wait_ms": 20, "checkpoint": str(kept)}
+    given["until"] = str(enough)
     with tasks(tmp_path, program="counting", toggle="stage", sync=sync, **given) as cluster:
         cluster.until(lambda: all(seen(tmp_path, each) for each in range(2)), 90)
         for _ in range(20):
             cluster.kill(drawn.choice([PARAMETER_SERVER, *WORKERS]))
             threading.Event().wait(drawn.uniform(0, 6))
-        cluster.end(300)
+        enough.touch()
+        cluster.end(120)
     assert cluster.killed == 20
     require_own_batches(tmp_path, examples)
     require_loadable(kept)

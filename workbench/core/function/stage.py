@@ -46,7 +46,7 @@ def smart_stage_function(
 
     Raises:
       OptionError: not a `tf.function`, not a dataset, or elements that the function cannot take.
-      UnsupportedError: eager execution is off.
+      UnsupportedError: eager execution is off, or a dataset of several workers or replicas.
     """
     _require_eager()
     kinds = (tf.types.experimental.PolymorphicFunction, tf.types.experimental.ConcreteFunction)
@@ -55,6 +55,7 @@ def smart_stage_function(
             f"train_step is {train_step!r} of type {type(train_step).__name__}; expected a "
             "tf.function: decorate it with @tf.function"
         )
+    _require_local(dataset)
     if not isinstance(dataset, tf.data.Dataset):
         raise OptionError(
             f"dataset is of type {type(dataset).__name__}; expected a tf.data.Dataset, such as "
@@ -156,6 +157,25 @@ def _require_eager() -> None:
         raise UnsupportedError(
             "smart_stage of a tf.function runs eagerly, but a graph is being built here; call it "
             "outside tf.function and tf.Graph, or stage the graph of a session"
+        )
+
+
+def _require_local(dataset: Any) -> None:
+    """Refuses the datasets of `tf.distribute`, with what to use instead."""
+    kind = type(dataset).__name__
+    if isinstance(dataset, tf.distribute.DistributedDataset):
+        raise UnsupportedError(
+            f"dataset is a {kind}, with a value for each replica, but a smart stage hands over "
+            "what all replicas of this process read; give it the tf.data.Dataset itself, and have "
+            "the function of strategy.run take its part by "
+            "tf.distribute.get_replica_context().replica_id_in_sync_group"
+        )
+    if kind.startswith("PerWorker") and hasattr(dataset, "__iter__"):
+        raise UnsupportedError(
+            f"dataset is a {kind}, which other workers read, but a smart stage runs ahead in its "
+            "own process; put what may run ahead, which wb.find_boundary(train_step) names, into "
+            "the function of create_per_worker_dataset, as in dataset.map(…).prefetch(2), or train "
+            "in the sessions of `workbench cluster`, where each worker has its stage"
         )
 
 
