@@ -35,6 +35,7 @@ from workbench.core.planning.stage_plan import StagePlan as StagePlan
 from workbench.core.session.prefetch_hook import make_prefetch_hook as make_prefetch_hook
 from workbench.core.session.prefetch_hook import prefetching as prefetching
 from workbench.core.session.rewrite import apply as apply
+from workbench.core.session.server_library import check_servers as check_servers
 from workbench.core.session.staged import prefetch_join as prefetch_join
 from workbench.core.session.staged import staged as staged
 from workbench.core.smart_stage import find_boundary as find_boundary

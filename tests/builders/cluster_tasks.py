@@ -48,6 +48,11 @@ class Tasks:
         """What a task prints."""
         return self._home / f"{name}.log"
 
+    def address(self, name: str) -> str:
+        """Where a task serves."""
+        task = self._tasks[name]
+        return task.cluster[task.job][task.index]
+
     def kill(self, name: str) -> None:
         """Kills a task as the system does, and starts it again with the same address."""
         self._running[name].kill()
@@ -125,6 +130,8 @@ def run(text: str) -> None:
     given = json.loads(text)
     task = task_from_environment()
     home = Path(given["home"])
+    if given.get("plain_ps") and task.job == PS:
+        _serve(task)
     wishes = Optimizations()
     if given.get("toggle"):
         ahead = StageOptions(capacity=2, num_threads=1)
@@ -143,11 +150,38 @@ def run(text: str) -> None:
         (home / f"{task.name}.json").write_text(json.dumps(dataclasses.asdict(found)))
 
 
+def _serve(task: Task) -> None:
+    """Serves as a parameter server of a script that does not know Workbench; never returns."""
+    import tensorflow as tf
+
+    cluster = {job: list(places) for job, places in task.cluster.items()}
+    tf.distribute.Server(cluster, job_name=task.job, task_index=task.index).join()
+
+
+def _keyed(home: Path, task: Task, given: Mapping[str, Any]) -> Any:
+    """An EmbeddingVariable that learns."""
+    import workbench as wb
+
+    def build(wishes: Any) -> Any:
+        import tensorflow as tf
+
+        from workbench.ops import AdagradOptimizer, get_embedding_variable
+
+        rows = get_embedding_variable("keyed", 3).sparse_read(tf.constant([1, 2], tf.int64))
+        step = tf.compat.v1.train.get_or_create_global_step()
+        loss = tf.reduce_sum(rows)
+        optimizer = wb.synchronous(AdagradOptimizer(0.1))
+        return wb.Built(train_op=optimizer.minimize(loss, global_step=step), loss=loss)
+
+    return wb.Program(name="keyed", build=build)
+
+
 def _counting(home: Path, task: Task, given: Mapping[str, Any]) -> Any:
     """A few weights that learn from numbers, of which each worker reads its part once.
 
     Of `given` it reads `examples`, how many numbers; `ends_early`, the worker that has half of its
-    part; `until`, a file with which the numbers end; and `wait_ms`, for which each batch waits.
+    part; `until`, a file with which the numbers end; `wait_ms`, for which each batch waits; and
+    `stops_at`, the global step at which a hook stops each worker.
     """
     import workbench as wb
 
@@ -187,8 +221,10 @@ def _count(home: Path, task: Task, given: Mapping[str, Any], wishes: Any) -> Any
     loss = tf.reduce_mean(tf.square(errors))
     optimizer = wb.synchronous(v1.train.GradientDescentOptimizer(0.1))
     step = v1.train.get_or_create_global_step()
-    hook = _seen_hook(home / f"{task.name}.seen", features["examples"])
-    return wb.Built(train_op=optimizer.minimize(loss, global_step=step), loss=loss, hooks=[hook])
+    hooks = [_seen_hook(home / f"{task.name}.seen", features["examples"])]
+    if given.get("stops_at"):
+        hooks.append(v1.train.StopAtStepHook(last_step=given["stops_at"]))
+    return wb.Built(train_op=optimizer.minimize(loss, global_step=step), loss=loss, hooks=hooks)
 
 
 def _seen_hook(path: Path, examples: Any) -> Any:
@@ -225,5 +261,5 @@ def _dlrm(home: Path, task: Task, given: Mapping[str, Any]) -> Any:
     return small_dlrm(dataclasses.replace(data, shard=task.shard), batch_size=32)
 
 
-_PROGRAMS = {"counting": _counting, "dlrm": _dlrm}
+_PROGRAMS = {"counting": _counting, "keyed": _keyed, "dlrm": _dlrm}
 PARAMETER_SERVER = f"{PS} 0"

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import workbench as wb
 from tests.builders.cluster_tasks import BATCH, PARAMETER_SERVER, Tasks, result, seen, tasks
-from workbench.errors import RunError
+from workbench.errors import NativeError, RunError
 from workbench.experiments.cluster.local_cluster import run_local_cluster
 
 WORKERS = ("worker 0", "worker 1")
@@ -76,6 +77,34 @@ def test_training_goes_on_when_a_server_and_a_worker_were_killed(
     require_own_batches(tmp_path, examples)
     assert all(result(tmp_path, each)["ended"] for each in range(2))
     assert require_loadable(kept) >= examples // BATCH // 2
+
+
+MISSING = (
+    r"/job:ps/task:0 of the cluster has not loaded Workbench's library; "
+    r"write wb.load_library\(\) in its program before tf.distribute.Server"
+)
+
+
+def test_a_server_without_the_library_is_named_with_the_line(tmp_path: Path) -> None:
+    """It is where an EmbeddingVariable lies."""
+    given = {"program": "keyed", "steps": 3, "plain_ps": True}
+    with (
+        tasks(tmp_path, workers=1, **given) as cluster,
+        pytest.raises(AssertionError, match=MISSING),
+    ):
+        cluster.end(120)
+
+
+def test_workers_of_a_server_that_needs_no_library_end(tmp_path: Path) -> None:
+    given = {"program": "counting", "toggle": "stage", "steps": 100, "plain_ps": True}
+    with tasks(tmp_path, workers=1, examples=16, **given) as cluster:
+        cluster.until(lambda: (tmp_path / "worker 0.json").exists(), 120)
+        server = tf.distribute.Server(
+            {"ps": [cluster.address(PARAMETER_SERVER)], "asks": ["localhost:0"]}, job_name="asks"
+        )
+        with pytest.raises(NativeError, match=MISSING):
+            wb.check_servers(server.target)
+    assert result(tmp_path, 0)["steps"] == 4
 
 
 @pytest.mark.slow

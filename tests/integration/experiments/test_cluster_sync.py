@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import workbench as wb
 from tests.builders.cluster_tasks import BATCH, result, seen, tasks
+from workbench.cli.main import main
 from workbench.errors import OptionError
 from workbench.experiments.cluster.synchronous import synchronizing
 from workbench.experiments.cluster.task import PS, WORKER, Task
@@ -94,6 +95,43 @@ def test_the_others_go_on_where_one_ends_early(tmp_path: Path, early: int) -> No
     assert len(numbers(tmp_path, early)) == part
     assert len(numbers(tmp_path, 1 - early)) == all_of_it
     assert kept.get_tensor("global_step") == (all_of_it + part) // BATCH
+
+
+def test_a_hook_that_stops_the_session_ends_the_worker(tmp_path: Path) -> None:
+    kept = count(tmp_path, examples=EXAMPLES, stops_at=6)
+    # A worker sees the step once it is there; another one may be on its way.
+    assert 6 <= kept.get_tensor("global_step") <= 7
+    assert not any(result(tmp_path, worker)["ended"] for worker in range(2))
+
+
+def test_the_demo_hands_its_options_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    got = {}
+
+    def run(command: list[str], **given: object) -> None:
+        got.update(given, command=" ".join(command))
+
+    monkeypatch.setattr("workbench.experiments.cluster.local_cluster.run_local_cluster", run)
+    given = ["--sync", "--restarts", "3", "--checkpoint-every", "2s", "--generate", "100"]
+    assert main(["cluster-demo", "dlrm", *given, "--out", str(tmp_path)]) == 0
+    assert got["restarts"] == 3
+    assert "--checkpoint-every 2.0s" in got["command"] and got["command"].endswith(" --sync")
+
+
+@pytest.mark.slow
+def test_the_demo_trains_synchronously(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--sync", "--generate", "2000", "--batch-size", "64", "--steps", "30"]
+    given += [
+        "--toggle",
+        "smart_stage",
+        "--timeout",
+        "200s",
+        "--checkpoint",
+        str(tmp_path / "kept"),
+    ]
+    assert main(["cluster-demo", "dlrm", *given, "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.count(": 30 steps") == 2
+    kept = tf.train.load_checkpoint(str(tmp_path / "kept"))
+    assert kept.get_tensor("global_step") == 30
 
 
 def chief() -> Task:

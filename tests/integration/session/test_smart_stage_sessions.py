@@ -187,7 +187,10 @@ def test_a_server_in_another_process_has_to_load_the_library():
         with prefetching(session):
             got = [session.run([batch, train])[0].tolist() for _ in range(3)]
     assert got == [[0, 1], [2, 3], [4, 5]]
-    said = r"server grpc://.* has not loaded Workbench's library; call wb.load_library\(\) there"
+    said = (
+        r"the server grpc://.* has no stage .*: its process has not loaded Workbench's library; "
+        r"write wb.load_library\(\) in its program before tf.distribute.Server"
+    )
     with server_elsewhere("without") as server, v1.Session(server, config=config) as session:
         initialize(session)
         with pytest.raises(NativeError, match=said), prefetching(session):

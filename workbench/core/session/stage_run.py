@@ -20,13 +20,13 @@ import tensorflow as tf
 
 from workbench.core.session.prefetch_runner import PrefetchRunner
 from workbench.core.session.put_call import PutCall
+from workbench.core.session.server_library import without_library
 from workbench.core.session.session_facts import server_of
 from workbench.core.session.thread_pool import inter_op_pool, intra_op_pool
 from workbench.core.staging import buffer
 from workbench.core.staging.end_at_exit import end_at_exit, is_of_this_process
 from workbench.core.staging.producer import Producers
 from workbench.core.staging.stage_record import StageRunRecord
-from workbench.errors import NativeError
 
 v1 = tf.compat.v1
 _LOG = logging.getLogger("workbench")
@@ -107,10 +107,7 @@ class StageRun:
             server = server_of(session)
             if not server:
                 raise
-            raise NativeError(
-                f"the server {server} has no stage {runner.stage!r}: its process has not loaded "
-                "Workbench's library; call wb.load_library() there before sessions come"
-            ) from error
+            raise without_library(runner.stage, server, error) from error
         _LIVE.setdefault(session, []).append(self)
         end_at_exit(self)
         self._producers.start()

@@ -40,7 +40,7 @@ class Endings:
 
     def __init__(self, tf: Any, task: Task) -> None:
         """Adds the ops to the current graph."""
-        self._failed = tf.errors.FailedPreconditionError
+        self._failed = (tf.errors.FailedPreconditionError, tf.errors.NotFoundError)
         self._gone = (
             tf.errors.UnavailableError,
             tf.errors.AbortedError,
@@ -50,9 +50,11 @@ class Endings:
         self._task = task
         self._workers = len(task.cluster[WORKER])
         self._state = tf.compat.v1.placeholder(tf.int32, [], name="workbench_state")
-        self._told = []
+        self._told, self._began, self._begin = [], [], []
         for ps in range(len(task.cluster[PS])):
             states = _states(tf, task, ps)
+            self._began.append(states.is_initialized())
+            self._begin.append(states.initializer)
             with tf.device(states.device):
                 told = tf.raw_ops.ResourceScatterMax(
                     resource=states.handle, indices=[task.index], updates=[self._state]
@@ -107,11 +109,15 @@ class Endings:
                 found: Sequence[Any] = run(self._told, {self._state: state})
                 return np.max(found, axis=0)
             except self._failed:
-                time.sleep(_POLL_S)  # It has been started again, and has no states yet.
+                # It has just been started, or serves without `serve_until_left`.
+                time.sleep(_POLL_S)
+                if self._task.is_chief:
+                    began = run(self._began)
+                    run([op for op, there in zip(self._begin, began, strict=True) if not there])
 
 
 def _states(tf: Any, task: Task, ps: int) -> Any:
-    """The variable of a parameter server, int32 [workers]; the server itself initializes it."""
+    """The variable of a parameter server, int32 [workers]."""
     with tf.device(f"/job:{PS}/task:{ps}/device:CPU:0"):
         return tf.compat.v1.Variable(
             tf.zeros([len(task.cluster[WORKER])], tf.int32),

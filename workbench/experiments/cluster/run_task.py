@@ -85,6 +85,7 @@ def run_task(
 
     Raises:
       UnsupportedError: an executor policy, which sessions on servers do not obey.
+      NativeError: a parameter server without the library runs an op of it.
       OptionError: synchronous training of a program that does not use `wb.synchronous`.
     """
     wishes = optimizations or Optimizations()
@@ -118,7 +119,14 @@ def run_task(
         trace=trace,
         say=say,
     )
-    return _train(tf, server, program, wishes, task, plan)
+    try:
+        return _train(tf, server, program, wishes, task, plan)
+    except tf.errors.NotFoundError as error:
+        if "Op type not registered 'Workbench" in error.message:
+            from workbench.core.session.server_library import check_servers
+
+            check_servers(server.target)
+        raise
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -173,7 +181,7 @@ def _train(
             stopped = session.should_stop()
             if not stopped:
                 _stay(task, session, raw, scaffold, endings, end, asked)
-        if stopped:  # by a hook of the program
+        if stopped:
             with tf.compat.v1.Session(server.target, config=config) as plain:
                 endings.wait(plain.run, lambda: _end_for_all(plain.run, end))
         endings.leave(server.target, config)
@@ -256,6 +264,8 @@ def _steps(task: Task, session: Any, built: Built, steps: int) -> TaskResult:
     ends, losses, ended = [time.perf_counter()], [], False
     try:
         for _ in range(steps):
+            if session.should_stop():  # as a hook of the program may ask for
+                break
             found = session.run(fetches)
             ends.append(time.perf_counter())
             losses += [float(np.mean(value)) for value in found[1:]]

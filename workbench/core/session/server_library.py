@@ -1,0 +1,74 @@
+"""Which servers of a cluster have loaded Workbench's library, and what to write where not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from workbench import _native
+from workbench.errors import NativeError
+
+v1 = tf.compat.v1
+
+_REMEDY = "write wb.load_library() in its program before tf.distribute.Server(…)"
+_ASKED = re.compile(r"remote target (/job:[^ ]+)")
+
+
+def check_servers(target: str, jobs: Sequence[str] = ("ps",)) -> None:
+    """Requires that servers of a cluster have Workbench's library.
+
+    Variables of Workbench and its lookups run where their tables are; a server without the library
+    says of each only that an op is not registered.
+
+    Args:
+      target: of this process's own server, `server.target`.
+      jobs: names of jobs, all tasks of which are asked; it waits until they serve.
+
+    Raises:
+      NativeError: names the tasks without it and the line to write there.
+    """
+    config = v1.ConfigProto(device_filters=[f"/job:{job}" for job in jobs])
+    with tf.Graph().as_default(), v1.Session(target, config=config) as session:
+        # Fed, since what is constant would be computed in this process.
+        ids = v1.placeholder(tf.int64, [None])
+        without = []
+        for task in _tasks(session, jobs):
+            with tf.device(f"{task}/device:CPU:0"):
+                probe = _native.library().workbench_unique_with_counts(ids)
+            try:
+                session.run(probe, {ids: [1]})
+            except tf.errors.NotFoundError:
+                without.append(_short(task))
+    if without:
+        raise NativeError(
+            f"{', '.join(without)} of the cluster {'has' if len(without) == 1 else 'have'} not "
+            f"loaded Workbench's library; {_REMEDY}"
+        )
+
+
+def without_library(stage: str, server: str, error: tf.errors.NotFoundError) -> NativeError:
+    """What to say when a stage's buffer is on a server that does not know its ops.
+
+    Args:
+      stage: its name.
+      server: the session's.
+      error: of the first op that ran there.
+    """
+    asked = _ASKED.search(error.message)
+    where = _short(asked[1]) if asked else f"the server {server}"
+    return NativeError(
+        f"{where} has no stage {stage!r}: its process has not loaded Workbench's library; {_REMEDY}"
+    )
+
+
+def _tasks(session: tf.compat.v1.Session, jobs: Sequence[str]) -> list[str]:
+    """Names of all tasks of the jobs, "/job:ps/replica:0/task:0"."""
+    names = {device.name.rpartition("/device:")[0] for device in session.list_devices()}
+    return sorted(name for name in names if name.split("/")[1].removeprefix("job:") in jobs)
+
+
+def _short(task: str) -> str:
+    """As in "/job:ps/task:0", of "/job:ps/replica:0/task:0"."""
+    return re.sub("/replica:[0-9]+", "", task)
