@@ -14,7 +14,7 @@ WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-pools bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-search bench-executor test-graphs test-models test-notebooks test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest wheel test-versions clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-pools bench-stale bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-search bench-executor test-graphs test-models test-notebooks test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest wheel test-versions clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -144,6 +144,9 @@ bench-stage: $(NATIVE) ## Stage beside StagingArea and tf.data.prefetch, against
 
 bench-pools: $(NATIVE) ## A heavy stage on intra-op threads of its own, and on the step's
 	@$(BIN)/python -m tests.bench.bench_pools $(ARGS)
+
+bench-stale: $(NATIVE) ## Stale lookups beside exact ones, the parameter server 2 ms away; both loss curves
+	@$(BIN)/python -m tests.bench.bench_stale_lookups $(ARGS)
 
 bench-smartstage: $(NATIVE) ## Smart stage beside un-staged and hand-staged, and its own prediction
 	@$(BIN)/python -m tests.bench.bench_smart_stage

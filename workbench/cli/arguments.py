@@ -81,6 +81,7 @@ def add_model(
         metavar="N",
         help="items the stage's buffer holds (default 2; a smart stage chooses)",
     )
+    add_stale_lookups(parser)
     parser.add_argument(
         "--seed", type=int, default=1, metavar="N", help="of weights and generated data (default 1)"
     )
@@ -92,6 +93,17 @@ def add_model(
 def add_toggle(parser: argparse._ActionsContainer, words: str) -> None:
     words += f": {', '.join(TOGGLES)}, or several joined by +"
     parser.add_argument("--toggle", action="append", type=toggle, metavar="NAME", help=words)
+
+
+def add_stale_lookups(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--stale-lookups",
+        type=steps,
+        default=0,
+        metavar="K",
+        help="with smart_stage: let lookups run ahead on rows that lack the updates of at most K "
+        "steps, which is another training (default 0: exact)",
+    )
 
 
 def add_step_stats(parser: argparse.ArgumentParser) -> None:
@@ -123,9 +135,9 @@ def stage_options(chosen: argparse.Namespace) -> StageOptions:
     return StageOptions(num_threads=chosen.threads, capacity=chosen.capacity)
 
 
-def smart_stage_options(threads: int) -> SmartStageOptions:
+def smart_stage_options(threads: int, stale_lookups: int = 0) -> SmartStageOptions:
     """Several threads for the stage say that the order of batches does not matter."""
-    return SmartStageOptions(reorder=threads > 1)
+    return SmartStageOptions(reorder=threads > 1, stale_lookups=stale_lookups)
 
 
 # Options of the models that come with this library, and what stands for them in a file.
@@ -222,6 +234,12 @@ def count(text: str) -> int:
     if not digits.isdecimal() or int(digits) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(digits)
+
+
+def steps(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return int(text)
 
 
 def seconds(text: str) -> float:

@@ -132,7 +132,11 @@ def _cluster(chosen: argparse.Namespace) -> int:
         )
     found = run_task(
         program,
-        joined(chosen.toggle, stage_options(chosen), smart_stage_options(chosen.threads)),
+        joined(
+            chosen.toggle,
+            stage_options(chosen),
+            smart_stage_options(chosen.threads, chosen.stale_lookups),
+        ),
         task=task,
         steps=chosen.steps,
         sync=chosen.sync,
@@ -178,7 +182,8 @@ def _demo(chosen: argparse.Namespace) -> int:
 def _again(chosen: argparse.Namespace) -> list[str]:
     """The arguments of a task's command."""
     given: list[tuple[str, Any]] = [("--toggle", each) for each in chosen.toggle or ()]
-    names = ("data", "generate", "rows", "batch_size", "threads", "capacity", "seed", "steps")
+    names = ["data", "generate", "rows", "batch_size", "threads", "capacity", "seed", "steps"]
+    names.append("stale_lookups")
     given += [(f"--{name.replace('_', '-')}", getattr(chosen, name)) for name in names]
     given += [("--checkpoint", chosen.checkpoint), ("--out", chosen.out), ("--trace", chosen.trace)]
     given.append(("--checkpoint-every", f"{chosen.checkpoint_every}s"))

@@ -111,7 +111,7 @@ def _compare(chosen: argparse.Namespace) -> int:
             None if chosen.all else tuple(chosen.toggle or usual_toggles(program)),
             all=chosen.all,
             stage=stage_options(chosen),
-            smart_stage=smart_stage_options(chosen.threads),
+            smart_stage=smart_stage_options(chosen.threads, chosen.stale_lookups),
             budget_s=chosen.budget,
             step_stats=chosen.step_stats,
             seed=chosen.seed,

@@ -81,7 +81,7 @@ def _find_best(chosen: argparse.Namespace) -> int:
         memory=chosen.memory,
         toggles=chosen.toggle,
         stage=stage_options(chosen),
-        smart_stage=smart_stage_options(chosen.threads),
+        smart_stage=smart_stage_options(chosen.threads, chosen.stale_lookups),
         seed=chosen.seed,
         command=chosen.command_line,
     )

@@ -102,7 +102,7 @@ def _predict(chosen: argparse.Namespace) -> int:
         program,
         chosen.toggle,
         stage=stage_options(chosen),
-        smart_stage=smart_stage_options(chosen.threads),
+        smart_stage=smart_stage_options(chosen.threads, chosen.stale_lookups),
         cores=chosen.cores,
         inter_op_threads=chosen.inter_op_threads,
         batch_ratio=chosen.batch_ratio,

@@ -51,7 +51,7 @@ def _trace(chosen: argparse.Namespace) -> int:
     loaded()
     for file in filter(None, (chosen.out, chosen.chrome)):
         require_writable_file(file)
-    smart_stage = smart_stage_options(chosen.threads)
+    smart_stage = smart_stage_options(chosen.threads, chosen.stale_lookups)
     optimizations = joined(chosen.toggle, stage_options(chosen), smart_stage)
     found = trace(
         chosen_program(chosen, chosen.out.parent),

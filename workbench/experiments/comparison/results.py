@@ -306,10 +306,15 @@ def _from_json(content: dict[str, Any], directory: Path) -> Comparison:
     return Comparison(
         variants=tuple(variants),
         ratios=tuple(Ratio(**ratio) for ratio in content.pop("ratios")),
-        equivalence=tuple(Equivalence(**check) for check in content.pop("equivalence")),
+        equivalence=tuple(map(_check_from, content.pop("equivalence"))),
         bounds=tuple(Bound(**bound) for bound in content.pop("bounds")),
         **content,
     )
+
+
+def _check_from(check: dict[str, Any]) -> Equivalence:
+    lists = {name: tuple(check.pop(name, ())) for name in ("losses", "baseline_losses")}
+    return Equivalence(**{**check, **lists})
 
 
 def _plan_from(

@@ -11,7 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-Kind = Literal["bit-equal losses", "equal losses", "same batches"]
+from workbench.number_words import steps_stale
+
+Kind = Literal["bit-equal losses", "equal losses", "exact losses", "same batches"]
 # How far apart, relative to the baseline, losses may be where sums have another order, and in how
 # many first steps. Training amplifies what is rounded otherwise: Adam makes a step of full size out
 # of a gradient that is nothing but rounding. Later losses have to be those of a like training.
@@ -33,6 +35,9 @@ class Equivalence:
       passed: whether it held.
       steps: steps compared.
       detail: one sentence on how it was done, or on the first difference.
+      stale_lookups: how many steps stale the lookups of one of the two are, as was asked: then it
+        is another training, however near its losses are, and never passes.
+      losses, baseline_losses: of the steps, of such a check; else empty.
     """
 
     label: str
@@ -40,6 +45,9 @@ class Equivalence:
     passed: bool
     steps: int
     detail: str
+    stale_lookups: int = 0
+    losses: tuple[float, ...] = ()
+    baseline_losses: tuple[float, ...] = ()
 
 
 def bit_equal_losses(label: str, baseline: np.ndarray, losses: np.ndarray) -> Equivalence:
@@ -107,6 +115,36 @@ def equal_losses(
             f"baseline has {baseline[at]!r}"
         )
     return dataclasses.replace(exact, kind="equal losses", passed=not len(beyond), detail=detail)
+
+
+def stale_losses(
+    label: str, baseline: np.ndarray, losses: np.ndarray, stale_lookups: int
+) -> Equivalence:
+    """Keeps the losses of a training on stale lookups beside the exact ones; it claims nothing.
+
+    Args:
+      label: the variant.
+      baseline, losses: float [steps].
+      stale_lookups: how many steps stale the lookups of one of the two are.
+    """
+    steps = min(len(baseline), len(losses))
+    detail = f"its lookups are {steps_stale(stale_lookups)}, as was asked: this is another training"
+    if steps:
+        apart = np.max(_apart(losses[:steps], baseline[:steps]))
+        detail += (
+            f", whose loss goes from {losses[0]:.6g} to {losses[steps - 1]:.6g}, the baseline's "
+            f"from {baseline[0]:.6g} to {baseline[steps - 1]:.6g}; at most {apart:.1e} apart"
+        )
+    return Equivalence(
+        label=label,
+        kind="exact losses",
+        passed=False,
+        steps=steps,
+        detail=detail,
+        stale_lookups=stale_lookups,
+        losses=tuple(map(float, losses[:steps])),
+        baseline_losses=tuple(map(float, baseline[:steps])),
+    )
 
 
 def _apart(losses: np.ndarray, baseline: np.ndarray) -> np.ndarray:

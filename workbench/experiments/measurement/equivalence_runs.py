@@ -16,6 +16,7 @@ from workbench.experiments.measurement.equivalence import (
     bit_equal_losses,
     equal_losses,
     same_batches,
+    stale_losses,
 )
 from workbench.experiments.measurement.time_budget import steps_within, warm_step_s
 from workbench.experiments.program.function_program import AnyProgram
@@ -65,10 +66,13 @@ def compare_losses(
     counts = [steps] * len(workers)
     losses = [ran.values for ran in _run(workers, sessions, counts, "loss", seconds)]
     _close(reopened, "single")
+    stale = [variant.stale_lookups for variant in variants]
     checks = [
+        stale_losses(variant.label, losses[0], own, max(stale[0], variant.stale_lookups))
+        if stale[0] or variant.stale_lookups
         # Fused lookups sum a row's gradients in another order than stock ones; stages and executors
         # change no sum.
-        (equal_losses if variant.optimizations.fused_embeddings else bit_equal_losses)(
+        else (equal_losses if variant.optimizations.fused_embeddings else bit_equal_losses)(
             variant.label, losses[0], own
         )
         for variant, own in zip(variants[1:], losses[1:], strict=True)

@@ -46,6 +46,15 @@ class Variant:
         return max((options.num_threads for options in self._stages()), default=0)
 
     @property
+    def stale_lookups(self) -> int:
+        """How many steps stale its lookups are; 0 for a smart stage that moves none."""
+        planned = self.plan.stages if self.plan else ()
+        smart = self.optimizations.smart_stage
+        if self.plan is None and smart is not None:
+            return smart.stale_lookups
+        return max((stage.stale_lookups for stage in planned), default=0)
+
+    @property
     def learning_steps(self) -> int:
         """Steps after which its executor runs as it will; 0 where it learns nothing."""
         learns = self.optimizations.executor == ExecutorPolicy.COST_MODEL

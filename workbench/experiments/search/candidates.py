@@ -91,6 +91,7 @@ def settings_of(
     }
     settings = [dataclasses.replace(wish, **same) for wish in wishes]
     settings += [each for each in given if isinstance(each, Optimizations)]
+    _require_exact([baseline, *settings])
     found = [each for each in dict.fromkeys(settings) if each != baseline]
     _require_comparable(found, baseline)
     return found
@@ -109,6 +110,17 @@ def _combinations(
     for chosen in itertools.product(*axes):
         on = [name for name in chosen if name is not None]
         yield optimizations_of("+".join(on), stage, smart_stage) if on else Optimizations()
+
+
+def _require_exact(settings: Sequence[Optimizations]) -> None:
+    """Requires lookups that are not stale: what trains another way is nothing to choose among."""
+    for each in settings:
+        if each.smart_stage is not None and each.smart_stage.stale_lookups:
+            raise OptionError(
+                f"{each.label()!r} has stale_lookups={each.smart_stage.stale_lookups}, so it "
+                "trains another way, and a search chooses among settings that train the same; "
+                "measure it beside the exact one with compare"
+            )
 
 
 def _require_comparable(settings: Sequence[Optimizations], baseline: Optimizations) -> None:

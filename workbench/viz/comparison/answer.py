@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from workbench.experiments.comparison.results import Comparison, Ratio
+from workbench.number_words import steps_stale
 from workbench.viz.comparison.chart import half_width, shown_label
 from workbench.viz.style import format
 
@@ -57,6 +58,12 @@ class _Result:
         if self.ratio.verdict == "faster":
             return _FASTER if self.trains_the_same else _FASTER_BUT_OTHER
         return _STANDINGS.get(self.ratio.verdict, _UNKNOWN)
+
+    @property
+    def stale_lookups(self) -> int:
+        """How many steps stale its lookups are, as was asked."""
+        checks = self.comparison.checks_of(self.ratio.label)
+        return max((check.stale_lookups for check in checks), default=0)
 
     @property
     def trains_the_same(self) -> bool:
@@ -155,6 +162,10 @@ def _training(best: _Result) -> Pieces:
     checks = [c for c in best.comparison.equivalence if c.label == best.ratio.label]
     if not checks:
         return (("; whether the training is the same was not checked.", False),)
+    stale = best.stale_lookups
+    if stale:
+        words = (steps_stale(stale), True)
+        return (("; its lookups are ", False), words, (", so it trains another way.", False))
     if not best.trains_the_same:
         return (("; the training is ", False), ("not the same", True), (".", False))
     losses = any("loss" in check.kind for check in checks)
@@ -165,6 +176,11 @@ def _next_step(results: Sequence[_Result]) -> str:
     best = results[0]
     if best.standing == _FASTER:
         return _switch_on(best) + _as_good(best, results)
+    if best.standing == _FASTER_BUT_OTHER and best.stale_lookups:
+        return (
+            f"Look at its losses beside the exact ones before you train with {best.ratio.label}; "
+            "no variant that trains the same is clearly faster."
+        )
     if best.standing == _FASTER_BUT_OTHER:
         return (
             f"Leave {best.ratio.label} off until the difference in the equivalence receipt is "

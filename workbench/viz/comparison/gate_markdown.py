@@ -13,6 +13,7 @@ from workbench.errors import one_line
 from workbench.experiments.comparison.results import Comparison, MeasuredVariant
 from workbench.experiments.regression.gate import Checked, Gate
 from workbench.experiments.regression.regressions import Regression
+from workbench.number_words import steps_stale
 from workbench.viz.comparison.chart import half_width
 from workbench.viz.comparison.gate_text import HEADLINES, gate_sentence, percent
 from workbench.viz.style import format
@@ -64,7 +65,9 @@ def _table(gate: Gate, comparison: Comparison) -> Iterator[str]:
     yield "| --- | ---: | ---: | ---: | --- | --- |"
     for each in gate.checked:
         same = trained.get(each.label)
+        stale = max((c.stale_lookups for c in comparison.checks_of(each.label)), default=0)
         training = "not checked" if same is None else "the same" if same else "**not the same**"
+        training = f"**{steps_stale(stale)}**" if stale else training
         if each.label == comparison.baseline:
             training = "reference"
         yield _row(each, variants.get(each.label), training)

@@ -6,7 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 
 from workbench.experiments.measurement.equivalence import Equivalence
+from workbench.number_words import steps_stale
 from workbench.viz.comparison.chart import shown_label
+from workbench.viz.comparison.loss_curves import LossCurves, loss_curves
 from workbench.viz.style import format
 
 
@@ -29,11 +31,13 @@ class Receipt:
       sentence: how many do, and what was compared.
       exceptions: checks that failed.
       checks: every check, where the sentence cannot have all that they say; else empty.
+      curves: of variants with stale lookups, their losses beside the exact ones.
     """
 
     sentence: str
     exceptions: tuple[Check, ...]
     checks: tuple[Check, ...]
+    curves: tuple[LossCurves, ...]
 
 
 def receipt(equivalence: Sequence[Equivalence]) -> Receipt:
@@ -41,10 +45,22 @@ def receipt(equivalence: Sequence[Equivalence]) -> Receipt:
     labels = list(dict.fromkeys(check.label for check in equivalence))
     failed = {check.label for check in equivalence if not check.passed}
     passed = [check for check in equivalence if check.label not in failed]
+    stale = dict.fromkeys(check.label for check in equivalence if check.stale_lookups)
+    sentences = [_stale_sentence(label) for label in stale]
+    if len(stale) < len(labels) or not labels:
+        sentences.insert(0, _sentence(labels, failed, passed))
     return Receipt(
-        sentence=_sentence(labels, failed, passed),
+        sentence=" ".join(sentences),
         exceptions=tuple(_check(check) for check in equivalence if not check.passed),
         checks=tuple(map(_check, equivalence)) if len(labels) > 1 else (),
+        curves=tuple(curves for check in equivalence if (curves := loss_curves(check))),
+    )
+
+
+def _stale_sentence(label: str) -> str:
+    return (
+        f"{shown_label(label)}: it trains another way, as was asked; its losses stand beside the "
+        "exact ones."
     )
 
 
@@ -81,10 +97,19 @@ def _compared(checks: Sequence[Equivalence], variants: int) -> str:
 
 
 def _check(check: Equivalence) -> Check:
+    steps = f"{format.integer(check.steps)} steps compared"
+    if check.stale_lookups:
+        return Check(
+            label=shown_label(check.label),
+            kind="Losses",
+            result=f"{steps_stale(check.stale_lookups)}, {steps}",
+            harm=False,
+            detail=check.detail,
+        )
     return Check(
         label=shown_label(check.label),
         kind=check.kind[:1].upper() + check.kind[1:],
-        result=f"{'yes' if check.passed else 'no'}, {format.integer(check.steps)} steps compared",
+        result=f"{'yes' if check.passed else 'no'}, {steps}",
         harm=not check.passed,
         detail=check.detail,
     )

@@ -46,6 +46,9 @@ def view_text(view: CompareView) -> str:
         f"{check.label}, {check.kind}: {check.result}, {check.detail}."
         for check in view.receipt.exceptions
     ]
+    for curves in view.receipt.curves:
+        heads = ["step", *(line.label for line in curves.lines)]
+        lines += ["", f"{curves.title}:", *aligned([heads, *curves.rows], left=set())]
     lines += list(view.notes)
     return "\n".join(plain(line) for line in lines)
 

@@ -16,6 +16,7 @@ from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.results import Comparison, MeasuredVariant, Ratio
 from workbench.experiments.measurement.equivalence import Equivalence
+from workbench.number_words import steps_stale
 from workbench.viz.comparison.answer import Pieces, answer, best_ratio
 from workbench.viz.comparison.chart import (
     Series,
@@ -241,6 +242,9 @@ def rate_words(variant: MeasuredVariant) -> tuple[str, str]:
 
 def training_words(checks: Sequence[Equivalence]) -> str:
     """Whether a variant trains as its baseline does, in a few words."""
+    stale = max((check.stale_lookups for check in checks), default=0)
+    if stale:
+        return steps_stale(stale)
     failed = [check.kind for check in checks if not check.passed]
     if failed:
         return f"not {', not '.join(failed)}"

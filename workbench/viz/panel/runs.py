@@ -8,6 +8,7 @@ from workbench.core.what_if.predictions import Predicted
 from workbench.experiments.comparison.results import Ratio
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
+from workbench.number_words import steps_stale
 from workbench.viz.comparison.answer import Pieces
 from workbench.viz.comparison.chart import (
     Series,
@@ -185,7 +186,8 @@ def _training(run: Run) -> str:
     if not checks:
         return ", and whether the training is the same was not compared"
     if any(not check.passed for check in checks):
-        return ", but it trains differently"
+        stale = steps_stale(max(check.stale_lookups for check in checks))
+        return f", but it trains differently{f': {stale}' if stale else ''}"
     return ", and the training is the same"
 
 

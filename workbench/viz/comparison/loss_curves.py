@@ -1,0 +1,83 @@
+"""Two loss curves beside each other: of a variant with stale lookups, and of the exact baseline."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from workbench.experiments.measurement.equivalence import Equivalence
+from workbench.viz.comparison.chart import shown_label
+
+# Of a table, and points of a line.
+_ROWS = 5
+_MOST_POINTS = 100
+_EXACT = "Exact"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LossLine:
+    """One curve: its label, and points as fractions of the axes, from the left and from below."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LossCurves:
+    """The losses of the first steps, of both.
+
+    Attributes:
+      title: what is compared.
+      lines: the exact one first.
+      low, high: the ends of the axis of losses, in words.
+      steps: the last step, in words.
+      rows: (step, exact loss, other loss) of a few steps, in words.
+    """
+
+    title: str
+    lines: tuple[LossLine, LossLine]
+    low: str
+    high: str
+    steps: str
+    rows: tuple[tuple[str, str, str], ...]
+
+
+def loss_curves(check: Equivalence) -> LossCurves | None:
+    """The curves of a check of stale lookups; None of another check, or of less than two steps."""
+    exact, stale = check.baseline_losses, check.losses
+    steps = min(len(exact), len(stale))
+    known = [loss for loss in (*exact[:steps], *stale[:steps]) if math.isfinite(loss)]
+    if steps < 2 or not known:
+        return None
+    low, high = min(known), max(known)
+    names = (_EXACT, shown_label(check.label))
+    return LossCurves(
+        title=f"Losses of the first {steps} steps, {names[1]} beside the exact ones",
+        lines=(
+            LossLine(label=names[0], points=_points(exact[:steps], low, high)),
+            LossLine(label=names[1], points=_points(stale[:steps], low, high)),
+        ),
+        low=f"{low:.4g}",
+        high=f"{high:.4g}",
+        steps=f"{steps}",
+        rows=tuple((f"{at + 1}", f"{exact[at]:.6g}", f"{stale[at]:.6g}") for at in _places(steps)),
+    )
+
+
+def _places(steps: int) -> list[int]:
+    """The first step, the last, and some between."""
+    return sorted({round(part * (steps - 1) / (_ROWS - 1)) for part in range(_ROWS)})
+
+
+def _points(losses: Sequence[float], low: float, high: float) -> tuple[tuple[float, float], ...]:
+    """Means of equally many steps each, which no loss that is not finite is among."""
+    width = math.ceil(len(losses) / _MOST_POINTS)
+    found = []
+    for begin in range(0, len(losses), width):
+        part = [loss for loss in losses[begin : begin + width] if math.isfinite(loss)]
+        if part:
+            middle = begin + (min(width, len(losses) - begin) - 1) / 2
+            height = (sum(part) / len(part) - low) / ((high - low) or 1.0)
+            found.append((middle / (len(losses) - 1), height))
+    return tuple(found)
