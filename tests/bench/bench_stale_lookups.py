@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--stale", type=int, default=1, help="stale_lookups of the second setting")
     parser.add_argument("--fused", default="", help="how lookups are fused: v1, v2, grouped")
+    parser.add_argument("--tables", type=int, default=26, help="of DLRM, the first so many")
     parser.add_argument("--wait-ms", type=float, default=6.0, help="of the second measurement")
     parser.add_argument("--rounds", type=int, default=16)
     parser.add_argument("--steps", type=int, default=60, help="of a block")
@@ -57,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run_task(chosen)
         return
     print(
-        f"DLRM, batch {chosen.batch_size}, tables on 1 ps, weights on the {chosen.dense}, "
+        f"DLRM, batch {chosen.batch_size}, {chosen.tables} tables on 1 ps, "
+        f"weights on the {chosen.dense}, lookups {chosen.fused or 'stock'}, "
         f"{chosen.delay_ms:g} ms to the ps, {chosen.workers} worker(s), {os.cpu_count()} cores, "
         f"load {os.getloadavg()[0]:.1f}"
     )
@@ -118,7 +121,7 @@ def _task(
     chosen: argparse.Namespace, task: str, addresses: dict, data: Path
 ) -> Iterator[subprocess.Popen]:
     names = ("workers", "batch_size", "delay_ms", "dense", "stale", "rounds", "steps", "losses")
-    names += ("fused", "wait_ms")
+    names += ("fused", "wait_ms", "tables")
     given = [f"--{name.replace('_', '-')}={getattr(chosen, name)}" for name in names]
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.bench.bench_stale_lookups", *given, f"--data={data}",
@@ -184,7 +187,7 @@ def _built(graph, chosen: argparse.Namespace, worker: int):
     from workbench.core.options import Optimizations
     from workbench.experiments.worker.steps.graph_session import build_part
     from workbench.models.building.model_program import model_program
-    from workbench.models.data.criteo import check_criteo
+    from workbench.models.data.criteo import CATEGORIES, check_criteo
     from workbench.models.zoo import dlrm
     from workbench.models.zoo.options import DlrmOptions
 
@@ -192,14 +195,19 @@ def _built(graph, chosen: argparse.Namespace, worker: int):
 
     def place(op) -> str:
         is_variable = op.type in ("VarHandleOp", "VariableV2")
-        shared = chosen.dense == "ps" or "embedding" in op.name or chosen.workers > 1
+        shared = chosen.dense == "ps" or "_table" in op.name or chosen.workers > 1
         return "/job:ps/task:0" if is_variable and shared else own
 
     options = DlrmOptions(data=check_criteo(chosen.data), batch_size=chosen.batch_size)
     program = model_program("dlrm", options, lambda: _waiting(dlrm.MODEL, chosen.wait_ms / 1e3))
-    with graph.device(place):
+    categories = CATEGORIES[: chosen.tables]
+    with graph.device(place), mock.patch.object(dlrm, "CATEGORIES", categories):
         wish = Optimizations(fused_embeddings=chosen.fused or None)
-        return build_part(program, "build", wish)
+        built = build_part(program, "build", wish)
+    far = [op.name for op in graph.get_operations() if "job:ps" in op.device]
+    tables = [name for name in far if name.endswith("_table")]
+    assert len(tables) == len(categories), f"{len(tables)} tables are on the ps"
+    return built
 
 
 def _waiting(model, wait_s: float):

@@ -36,6 +36,11 @@ class Reads:
             self._changed.notify_all()
         return np.float32(0)
 
+    def noted(self, rows: np.ndarray) -> np.ndarray:
+        """Notes a read, and gives its rows on."""
+        self.note(rows)
+        return rows
+
     def wait_for(self, count: int) -> None:
         """Waits until so many batches' rows have been read, or those of all batches."""
         with self._changed:

@@ -289,6 +289,14 @@ def test_threads_say_whether_batches_may_change_their_order(asked):
     assert asked("compare", "--threads", "1")["smart_stage"] == SmartStageOptions()
 
 
+def test_lookups_are_stale_only_where_that_is_asked(asked, capsys):
+    seen = asked("compare", "--threads", "1", "--stale-lookups", "2", "--toggle", "smart_stage")
+    assert seen["smart_stage"] == SmartStageOptions(stale_lookups=2)
+    assert run("compare", "dlrm", "--stale-lookups", "-1") == 2
+    assert run("compare", "dlrm", "--stale-lookups", "some") == 2
+    assert "'some' is not a whole number of at least 0" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "label"),
     [

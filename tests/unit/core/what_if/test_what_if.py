@@ -246,3 +246,12 @@ def test_one_setting_after_the_other_gives_what_all_at_once_do():
         assert made.answer(setting) in fresh.found
     assert made.answer(two) is made.answer(two)
     assert made.answer(ON_FUSED).reason == "the program's graph for it is not known"
+
+
+def test_stale_lookups_are_withheld():
+    stale = Scenario(optimizations=Optimizations(smart_stage=SmartStageOptions(stale_lookups=1)))
+    (refused,) = predicted(stale).withheld
+    assert refused.label == "smart stage, 1 step stale"
+    assert refused.reason == (
+        "what stale lookups give is not predicted; measure them beside the exact ones with compare"
+    )
