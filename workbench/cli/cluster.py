@@ -182,8 +182,8 @@ def _demo(chosen: argparse.Namespace) -> int:
 def _again(chosen: argparse.Namespace) -> list[str]:
     """The arguments of a task's command."""
     given: list[tuple[str, Any]] = [("--toggle", each) for each in chosen.toggle or ()]
-    names = ["data", "generate", "rows", "batch_size", "threads", "capacity", "seed", "steps"]
-    names.append("stale_lookups")
+    of_data = ("data", "generate", "rows", "batch_size")
+    names = (*of_data, "threads", "capacity", "stale_lookups", "seed", "steps")
     given += [(f"--{name.replace('_', '-')}", getattr(chosen, name)) for name in names]
     given += [("--checkpoint", chosen.checkpoint), ("--out", chosen.out), ("--trace", chosen.trace)]
     given.append(("--checkpoint-every", f"{chosen.checkpoint_every}s"))
