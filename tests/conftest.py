@@ -4,13 +4,26 @@ Each run generates others; `WORKBENCH_FUZZ_EXAMPLES` sets how many (`make test-s
 """
 
 import gc
+import json
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+from workbench import _native
 
 EXAMPLES = int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "25"))
 settings.register_profile("workbench", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("workbench")
+
+
+@pytest.fixture
+def without_executors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A native library that was built for a TensorFlow for which there are no executors."""
+    stamp = {"format_version": 2, "tensorflow": "2.18.1", "cxx11_abi": 1, "executors": 0}
+    (tmp_path / "_workbench.json").write_text(json.dumps({**stamp, "workbench": "0.1.0"}))
+    monkeypatch.setattr(_native, "library_path", lambda: tmp_path / "_workbench.so")
 
 
 def pytest_collection_finish() -> None:

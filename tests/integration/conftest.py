@@ -9,6 +9,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import pytest
 import tensorflow as tf
 
+from workbench._native import has_executors
 from workbench.freed_memory import keep_freed_memory
 
 # Each longer than what other workers have left to do when its turn comes by name.
@@ -21,8 +22,16 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Has the longest tests begin first, so that no worker waits for them at the end."""
+    """Has the longest tests begin first, so that no worker waits for them at the end.
+
+    What needs executors is skipped where the library was built without.
+    """
     items.sort(key=lambda item: not item.path.name.endswith(_FIRST))
+    if not has_executors():
+        skipped = pytest.mark.skip(reason="the native library has no executors")
+        for item in items:
+            if item.get_closest_marker("executors") or item.path.parent.name == "executor":
+                item.add_marker(skipped)
 
 
 @pytest.fixture(autouse=True)

@@ -262,6 +262,18 @@ def test_a_capture_that_falls_back_on_step_stats_says_so_and_what_to_do(caplog):
     assert "step stats, which lengthen every step and op: the session does not run" in words
 
 
+def test_a_library_without_executors_has_step_stats_alone_and_the_capture_says_so(
+    caplog, without_executors
+):
+    with v1.Session() as session:
+        trace = capture_steps(session, compute(slow_source(0.002)), 3)
+    assert trace.meta.source == "step_stats"
+    assert trace.meta.step_stats == (
+        "Workbench's executors, which record their ops, need TensorFlow 2.20 or newer"
+    )
+    assert trace.meta.step_stats in caplog.text
+
+
 def test_a_server_has_step_stats_alone_and_the_capture_says_so(caplog):
     server = v1.train.Server.create_local_server()
     loss = compute(tf.random.normal([8, 8]))

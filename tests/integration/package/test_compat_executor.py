@@ -8,6 +8,8 @@ import pytest
 
 from tests.builders.scripts import printed, run_compat
 
+pytestmark = pytest.mark.executors
+
 MODEL = """
 import os
 step = tf.train.get_or_create_global_step()

@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from tests.builders.parameter_table import HOME, Row, page_of, rows
 from tests.builders.scripts import printed, run_script
+from workbench._native import has_executors
 from workbench.compat import config, executor_policy, smart_stage, staging, training
 from workbench.compat.contrib import feature_column as contrib_columns
 from workbench.compat.contrib import layers
@@ -131,8 +132,9 @@ print(json.dumps([outcome(*row) for row in rows]))
 
 
 def code_rows() -> list[Row]:
-    """Rows whose last but one cell is Python."""
-    return [row for row in TABLE if row.section not in ("Environment variables", "Ops")]
+    """Rows whose last but one cell is Python, and runs with this TensorFlow."""
+    found = [row for row in TABLE if row.section not in ("Environment variables", "Ops")]
+    return [row for row in found if has_executors() or page_of(row).stem != "executors"]
 
 
 def outcomes(folder: Path) -> list[tuple[str, list[str]]]:

@@ -187,6 +187,7 @@ class TestSessions:
                 session.run(start)
                 assert [session.run(epoch.back) for _ in range(taken)] == list(range(taken))
 
+    @pytest.mark.executors
     @pytest.mark.parametrize("policy", ["INLINE", "COST_MODEL"])
     def test_one_with_an_executor_of_workbench(self, policy):
         epoch = Epoch()

@@ -116,6 +116,15 @@ def test_a_refusal_is_the_reason(tried):
     }
 
 
+def test_a_library_without_executors_leaves_them_out(tried, without_executors):
+    found = tried(lambda wish: SimpleNamespace(stages=1, fused_lookups=26))
+    assert set(found) == {"inline_executor", "cost_model_executor"}
+    assert (
+        "it needs Workbench's executors, which this build for TensorFlow 2.18.1"
+        in found.popitem()[1]
+    )
+
+
 def test_a_failure_of_the_users_own_code_is_no_refusal(tried):
     with pytest.raises(RunError, match="line 41"):
         tried(lambda wish: RunError("`train.py`, line 41: ValueError: no"))

@@ -9,11 +9,12 @@ import pytest
 
 import workbench as wb
 from workbench.core.options import Optimizations, StageOptions
-from workbench.errors import OptionError
+from workbench.errors import OptionError, UnsupportedError
 from workbench.experiments.program.function_program import (
     FunctionProgram,
     require_possible,
     require_program,
+    untraced,
     usual_toggles,
 )
 from workbench.experiments.program.program import Program
@@ -83,3 +84,17 @@ def test_what_is_no_program_is_told_what_one_is(given, words):
 def test_programs_are_programs():
     require_program(Program(name="a", build=build))
     require_program(FunctionProgram(name="a", make=build))
+
+
+def test_without_executors_a_policy_is_refused_and_a_function_is_not_traced(without_executors):
+    program = FunctionProgram(name="mine", make=print)
+    with pytest.raises(UnsupportedError, match="'inline' needs Workbench's executors, which this"):
+        require_possible(program, Optimizations(executor="inline"))
+    require_possible(program, Optimizations())
+    assert untraced(program).startswith("Nothing is traced: a trace of a tf.function needs Workb")
+    assert untraced(Program(name="mine", build=print)) == ""
+
+
+def test_with_executors_both_are_traced():
+    assert untraced(FunctionProgram(name="mine", make=print)) == ""
+    assert untraced(Program(name="mine", build=print)) == ""

@@ -223,10 +223,7 @@ def _why_step_stats(session: Any) -> str:
     if traced_by_executor(session):
         return ""
     if not _native.has_executors():
-        return (
-            "Workbench's executors, which record their ops, are there for TensorFlow 2.20 and "
-            "newer alone"
-        )
+        return "Workbench's executors, which record their ops, need TensorFlow 2.20 or newer"
     return (
         "the session does not run on one of Workbench's executors, which record their ops; make it "
         'with config=wb.executor_options("normal", config=…)'
