@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/base/config.h"
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -20,8 +21,10 @@ namespace {
 // As in TensorFlow's wheel, which is built without sanitizers.
 static_assert(!absl::container_internal::SwisstableGenerationsEnabled());
 static_assert(!absl::container_internal::BtreeGenerationsEnabled());
-static_assert(sizeof(absl::flat_hash_map<std::string, void*>) == 32);
-static_assert(sizeof(absl::flat_hash_set<std::string>) == 32);
+// TensorFlow 2.22 comes with an Abseil whose tables are a word smaller.
+constexpr int kTableBytes = ABSL_LTS_RELEASE_VERSION < 20260526 ? 32 : 24;
+static_assert(sizeof(absl::flat_hash_map<std::string, void*>) == kTableBytes);
+static_assert(sizeof(absl::flat_hash_set<std::string>) == kTableBytes);
 static_assert(sizeof(absl::btree_map<int64_t, void*>) == 24);
 static_assert(sizeof(absl::InlinedVector<int64_t, 4>) == 40);
 static_assert(sizeof(absl::Status) == 8);

@@ -89,6 +89,7 @@ class ReadAhead:
         assert self._changed.wait_for(until, timeout=20)
 
 
+@pytest.mark.executors
 def test_stage_runs_go_ahead_of_the_steps_that_consume_them():
     ahead = ReadAhead(steps=5 + 12)
     source = tf.ensure_shape(v1.py_func(ahead.read, [], tf.float32, name="read"), [64, 64])
@@ -231,6 +232,7 @@ def test_cores_in_use_while_an_iterator_is_waited_for():
     assert meta.source_cores < 0.5
 
 
+@pytest.mark.executors
 def test_a_capture_that_falls_back_on_step_stats_says_so_and_what_to_do(caplog):
     capture = wb.CaptureHook()
     loss = compute(slow_source(0.002))
@@ -274,6 +276,7 @@ def test_a_library_without_executors_has_step_stats_alone_and_the_capture_says_s
     assert trace.meta.step_stats in caplog.text
 
 
+@pytest.mark.executors
 def test_a_server_has_step_stats_alone_and_the_capture_says_so(caplog):
     server = v1.train.Server.create_local_server()
     loss = compute(tf.random.normal([8, 8]))
@@ -286,6 +289,7 @@ def test_a_server_has_step_stats_alone_and_the_capture_says_so(caplog):
     assert server.target in caplog.text and "trace a session without a server" in caplog.text
 
 
+@pytest.mark.executors
 def test_step_stats_of_an_executor_that_records_ops_are_there_when_asked_for(caplog):
     source = wb.staged(slow_source(), wb.StageOptions(), name="clicks")
     capture = wb.CaptureHook()

@@ -19,6 +19,7 @@ from workbench.core.session.stage_run import live_runs
 from workbench.core.trace.metrics import step_metrics
 from workbench.errors import TraceError
 
+pytestmark = pytest.mark.executors
 v1 = tf.compat.v1
 EXECUTORS = ["WORKBENCH_NORMAL", "WORKBENCH_INLINE", "WORKBENCH_COST_MODEL"]
 every_executor = pytest.mark.parametrize("executor", EXECUTORS)

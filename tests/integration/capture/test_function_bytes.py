@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import workbench as wb
 
 ROWS = 256
@@ -21,6 +23,7 @@ def make():
     return step, tf.data.Dataset.from_tensors(tf.ones([ROWS, ROWS])).repeat()
 
 
+@pytest.mark.executors
 def test_a_function_knows_the_size_of_its_tensors():
     program = wb.FunctionProgram(name="bytes", make=make)
     trace = wb.trace(program, steps=4, warm_up_steps=2, progress=False)

@@ -33,6 +33,7 @@ def sizes(trace: wb.Trace) -> dict[str, tuple[int, int]]:
     return {name: (int(made), int(passed)) for name, made, passed in most.itertuples()}
 
 
+@pytest.mark.executors
 @every_executor
 def test_what_ops_make_and_pass_on(executor):
     with tf.Graph().as_default():
@@ -61,6 +62,7 @@ def test_what_ops_make_and_pass_on(executor):
     assert memory.curve["op_bytes"].iloc[-1] == 0
 
 
+@pytest.mark.executors
 @pytest.mark.parametrize("executor", ["WORKBENCH_NORMAL", "WORKBENCH_INLINE"])
 def test_items_of_a_stage_have_their_size(executor):
     with tf.Graph().as_default():
