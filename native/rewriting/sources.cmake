@@ -13,4 +13,5 @@ library_sources(
   restart_in_functions.cc
   restart_stages.cc
   stage_nodes.cc
-  stage_plan_pass.cc)
+  stage_plan_pass.cc
+  stage_stream_pass.cc)

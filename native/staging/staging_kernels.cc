@@ -270,11 +270,12 @@ REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferDrain").Device(DEVICE_CPU), BufferD
 
 // The same on a GPU, so that a whole buffer is on one device; only `record` is in its memory.
 // Nothing is enqueued there and no stream waited for, as in TensorFlow's own Stage and Unstage:
-// - A tensor copied from the host is complete when put runs: a Recv ends when its copy has ended.
-// - A tensor computed on the GPU may still be under way, even in take. But all steps share the
-// device's one compute stream, where the kernels that read the taken tensor come after it; copies
-// to
-//   the host and to other devices wait for that stream first.
+// - A tensor copied from the host, or from the logical device of the stage's own stream, is complete
+//   when put runs: such copies have streams of their own, and a Recv ends when its copy has ended.
+//   So an item needs no event for take to wait for.
+// - A tensor computed on the buffer's GPU may still be under way, even in take. But all steps share
+//   the device's one compute stream, where the kernels that read the taken tensor come after it;
+//   copies to the host and to other devices wait for that stream first.
 // - A dropped record frees memory that kernels may still use. A kernel that gets it next comes
 //   after them on that stream; a copy into it waits for that stream, or, with a timestamped
 //   allocator, gets no such memory.

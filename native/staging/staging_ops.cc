@@ -98,7 +98,8 @@ container: container of the buffer; empty means the default one.
 shared_name: name of the buffer, by which its ops find each other; must not be empty.
 timeout_millis: milliseconds to wait for room; then the op fails with DEADLINE_EXCEEDED, but the
   item stays queued, and a flush of the same thread waits for it.
-stream_id: GPU stream of the staged side; accepted, without effect on a CPU.
+stream_id: logical device that the staged side runs on, with streams of its own; 0 shares the main
+  one. A graph pass places it.
 reserve: the op ends only when there is room for one item more than its own, or a take has come for it:
   a single producer then has at most `capacity` items on their way, the one it works on among them.
 )doc");

@@ -44,6 +44,13 @@ _REFUSED: dict[str, frozenset[str]] = {
         {"multi_stream_opts", "use_multi_stream"}
     ),
 }
+# What to do instead, by the last part of the field's name.
+_STREAMS = (
+    "give the GPU a logical device for each stream, "
+    "config.gpu_options.experimental.virtual_devices.add(memory_limit_mb=[...]), and "
+    "stage_subgraph_stream_id names one"
+)
+_INSTEAD = dict.fromkeys(("stage_multi_stream", "use_multi_stream", "multi_stream_num"), _STREAMS)
 _SMART_STAGE = frozenset(
     f"ConfigProto.graph_options.optimizer_options.{name}"
     for name in ("do_smart_stage", "do_smart_stage_gpu", "smart_stage_options")
@@ -285,7 +292,8 @@ def wished_config(config: Any) -> Any:
 
 
 def _refuse(path: str, value: Any) -> None:
+    instead = _INSTEAD.get(path.rpartition(".")[2])
     raise UnsupportedError(
         f"{path} = {value!r}: DeepRec has this field, but nothing implements it here yet; "
-        "remove the line to run without it"
+        + (f"remove the line; {instead}" if instead else "remove the line to run without it")
     )

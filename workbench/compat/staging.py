@@ -40,7 +40,7 @@ def staged(
       ignored_exception_types: exception classes or integer codes that skip one batch.
       use_stage_subgraph_thread_pool: run the stage on an independent pool of the session.
       stage_subgraph_thread_pool_id: which of `ConfigProto.session_stage_subgraph_thread_pool`.
-      stage_subgraph_stream_id: GPU stream of the stage; another than 0 warns and has no effect.
+      stage_subgraph_stream_id: GPU stream of the stage, a logical device; 0 is the main stream.
       name: name of the stage; None makes one.
 
     Returns:

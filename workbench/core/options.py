@@ -49,8 +49,8 @@ class StageOptions:
       ignored_exception_types: exception classes or integer codes that skip one batch.
       use_stage_subgraph_thread_pool: run the staged side on an independent thread pool.
       stage_subgraph_thread_pool_id: which one, counted from 0.
-      stage_subgraph_stream_id: GPU stream of the staged side in DeepRec; here another than 0 warns,
-        as stock TensorFlow has one compute stream for each GPU.
+      stage_subgraph_stream_id: stream of the staged side on a GPU: the number of a logical device
+        of the first GPU, which has streams of its own; 0 shares the main stream.
     """
 
     capacity: int = 1

@@ -87,6 +87,27 @@ def test_fields_that_nothing_implements_are_refused_by_name(tmp_path):
     ]
 
 
+def test_fields_of_streams_are_refused_with_what_to_do_instead(tmp_path):
+    lines = printed(
+        """
+        options = tf.ConfigProto().graph_options
+        for message, name in (
+            (options.optimizer_options, "stage_multi_stream"),
+            (options.rewrite_options, "use_multi_stream"),
+            (options.rewrite_options.multi_stream_opts, "multi_stream_num"),
+        ):
+            try:
+                setattr(message, name, 2)
+            except NotImplementedError as error:
+                print(str(error).partition("here yet; ")[2])
+        """,
+        tmp_path,
+    )
+    assert len(lines) == 3 and len(set(lines)) == 1
+    assert lines[0].startswith("remove the line; give the GPU a logical device for each stream")
+    assert "config.gpu_options.experimental.virtual_devices.add(memory_limit_mb=[...])" in lines[0]
+
+
 def test_unknown_fields_fail_as_in_tensorflow(tmp_path):
     done = run_compat("tf.ConfigProto().no_such_field = 1", tmp_path)
     assert done.returncode == 1

@@ -76,7 +76,7 @@ class Buffer:
             a GPU op that wants it there (most int32), reads. Strings never leave the host.
           timeout_millis: how long to wait for room. Then the op fails with DEADLINE_EXCEEDED, see
             `is_parked`, but the item stays in line; `flush` waits for it.
-          stream_id: GPU stream of the staged side; without effect on a CPU.
+          stream_id: logical device that the staged side runs on; 0 shares the main one.
           reserve: end only when there is room for one item more than this, or a take has come for
             it. A single producer then begins item n after item n - capacity was taken.
           name: name of the op.
