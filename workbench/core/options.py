@@ -96,8 +96,8 @@ class SmartStageOptions:
       timeout_millis, closed_exception_types, ignored_exception_types,
         use_stage_subgraph_thread_pool, stage_subgraph_thread_pool_id, stage_subgraph_stream_id:
         of new stages, as in StageOptions; a widened stage keeps its own.
-      on_cpu: put the staged side on the CPU and move what crosses to the compute side's device
-        ahead of the step.
+      on_cpu: move what crosses to the compute side's device ahead of the step, and put the staged
+        side on the CPU; with a stream of its own it stays where it is.
       name: name of new stages in messages and traces.
     """
 

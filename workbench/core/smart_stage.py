@@ -12,12 +12,14 @@ from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.lookup_fusion.plan import FusionPlan, fused_definition
 from workbench.core.options import SmartStageOptions
+from workbench.core.planning.buffer_placement import ON_CPU, ComputeDevice
 from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.session.rewrite import applied_in, apply
 from workbench.core.session.runner_registry import stage_options
 from workbench.core.staging.error_codes import with_codes
 from workbench.core.tf_graph.import_graph import graph_view
+from workbench.core.tf_graph.kernels import without_kernel
 from workbench.core.tf_graph.target_nodes import target_nodes
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
@@ -99,13 +101,16 @@ def plan(
             found = type(value).__name__
             raise OptionError(f"plan got a {found}; expected a {kind.__name__}{hint}")
     wished = with_codes(options or SmartStageOptions())
-    gpu = wished.on_cpu and bool(tf.config.list_physical_devices("GPU"))
+    compute = ON_CPU
+    if wished.on_cpu and tf.config.list_physical_devices("GPU"):
+        on_cpu_only = without_kernel(boundary.view.ops, "GPU")
+        compute = ComputeDevice(name="/device:GPU:0", cpu_ops=on_cpu_only)
     return plan_stages(
         boundary,
         wished,
         trace=trace,
         cores=cores,
-        compute_device="/device:GPU:0" if gpu else "",
+        compute_device=compute,
         include=include,
         exclude=exclude,
     )

@@ -156,6 +156,31 @@ def test_a_smart_stage_runs_on_the_device_of_its_stream():
     assert taken["scaled"] == taken["step"] == "CPU:0"
 
 
+def test_with_a_stream_do_smart_stage_gpu_leaves_the_staged_side_its_devices():
+    """On the device of the compute side is what a stage computes; the raw input is on CPU:0."""
+    weight = v1.get_variable("weight", [], initializer=v1.ones_initializer())
+    source = numbers()
+    with tf.device("/device:CPU:2"):
+        scaled = tf.multiply(source, 2.0, name="scaled")
+        shifted = tf.add(source, 1.0, name="shifted")
+        step = tf.multiply(tf.add(scaled, shifted, name="both"), weight, name="step")
+    config, plan = smart_stage.prepare_config(
+        v1.get_default_graph(),
+        config_of(3),
+        wb.SmartStageOptions(on_cpu=True, stage_subgraph_stream_id=1),
+        targets=[step],
+    )
+    assert {stage.device for stage in plan.stages} == {""}
+    assert plan.stages[-1].buffer_device == "/device:CPU:2"
+    with initialized(config) as session, wb.prefetching(session) as runs:
+        assert [session.run(step) for _ in range(4)] == [1, 4, 7, 10]
+        taken, ahead = placed(session, runs[-1], step)
+    # The user's own devices are kept; what travels is where the step reads it.
+    assert ahead["smart_stage/both"] == "CPU:2"
+    assert ahead["smart_stage_buffer/put"] == taken["smart_stage_buffer/take"] == "CPU:2"
+    assert taken["step"] == "CPU:2" and "scaled" not in taken
+
+
 def test_a_session_with_one_cpu_alone_has_no_streams():
     back = wb.staged(numbers(), wb.StageOptions(stage_subgraph_stream_id=3))
     with initialized(config_of(1)) as session, wb.prefetching(session):

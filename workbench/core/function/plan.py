@@ -17,6 +17,7 @@ from workbench.core.boundary.legality import boundary_of
 from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.edits import NOT_STALE, STALE
+from workbench.core.planning.buffer_placement import staged_device
 from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan
 from workbench.core.staging.error_codes import with_codes
@@ -130,7 +131,7 @@ def _batch_alone(boundary: Boundary, options: SmartStageOptions) -> PlannedStage
             **wishes
             | {"capacity": wishes["capacity"] or 1, "num_threads": wishes["num_threads"] or 1}
         ),
-        device="/device:CPU:0" if options.on_cpu else "",
+        device=staged_device(options),
     )
 
 

@@ -21,7 +21,14 @@ from workbench.core.boundary.candidates import (
 from workbench.core.boundary.chosen_cut import chosen_cut
 from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.core.planning.buffer_placement import buffer_device, is_gpu, stays_on_host
+from workbench.core.planning.buffer_placement import (
+    ON_CPU,
+    ComputeDevice,
+    buffer_device,
+    is_gpu,
+    staged_device,
+    stays_on_host,
+)
 from workbench.core.planning.edits import edits_of
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan, WidenedPut
 from workbench.core.planning.weighing import weigh
@@ -43,7 +50,7 @@ def plan_stages(
     *,
     trace: Trace | None = None,
     cores: int | None = None,
-    compute_device: str = "",
+    compute_device: ComputeDevice = ON_CPU,
     include: Iterable[str] | None = None,
     exclude: Iterable[str] | None = None,
 ) -> StagePlan:
@@ -62,7 +69,7 @@ def plan_stages(
       trace: of a few warm steps of the same graph, with or without the user's stage.
       cores: to predict for; None takes the trace's, else this process's.
       compute_device: where TensorFlow puts the compute side's nodes that name no device, for
-        `on_cpu`; "" is the CPU.
+        `on_cpu`.
       include, exclude: names of nodes that run ahead, or stay, as in `chosen_cut`: with either the
         plan takes exactly that cut, in one stage, whatever is predicted. Without both, those of
         the options.
@@ -121,7 +128,7 @@ def cut_plan(
     *,
     costs: Costs | None = None,
     cores: int | None = None,
-    compute_device: str = "",
+    compute_device: ComputeDevice = ON_CPU,
 ) -> StagePlan:
     """The plan that moves exactly these nodes, in one stage for each side, one for stale lookups.
 
@@ -164,7 +171,7 @@ def plan_of(
     candidates: Sequence[Candidate | None],
     options: SmartStageOptions,
     predictions: Sequence[Prediction] = (),
-    compute_device: str = "",
+    compute_device: ComputeDevice = ON_CPU,
     costs: Costs | None = None,
     chosen: bool = False,
 ) -> StagePlan:
@@ -199,6 +206,7 @@ def plan_of(
         boundary=boundary,
         costs=costs,
         wishes=options,
+        compute_device=compute_device,
     )
 
 
@@ -208,7 +216,7 @@ def _planned(
     candidate: Candidate,
     options: SmartStageOptions,
     name: str,
-    compute_device: str,
+    compute_device: ComputeDevice,
 ) -> tuple[PlannedStage, ...]:
     """The stages to make."""
     exact = [stage for stage in candidate.new_stages if not stage.stale_lookups]
@@ -242,14 +250,16 @@ def _stage(
     widens: bool,
     chained: bool,
     last: bool,
-    compute_device: str,
+    compute_device: ComputeDevice,
 ) -> PlannedStage:
     view = boundary.view
     moved = stage.moved & side.legal
     order = view.ordered(moved)
     carried = boundary.carried(side, moved)
     device = buffer_device(boundary, side, moved, compute_device, on_cpu=options.on_cpu and last)
-    host = [n for n in carried if stays_on_host(boundary, side, moved, n)] if is_gpu(device) else []
+    host: list[int] = []
+    if is_gpu(device):
+        host = [n for n in carried if stays_on_host(boundary, side, moved, n, compute_device)]
     carried = [*(n for n in carried if n not in host), *host]
     puts = side.start.puts if widens else ()
     own = view.stages[puts[0]] if puts else None
@@ -269,7 +279,7 @@ def _stage(
         widens=tuple(_widened(boundary, put) for put in puts),
         own_name=own.name if own else "",
         own_buffer=view.shared_names[puts[0]] if puts else "",
-        device="/device:CPU:0" if options.on_cpu else "",
+        device=staged_device(options),
         buffer_device=device,
         host=tuple(view.names[node] for node in host),
         stale_lookups=stage.stale_lookups,

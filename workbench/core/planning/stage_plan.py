@@ -14,6 +14,7 @@ from typing import Any
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.graph.graph_view import Shape
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.planning.buffer_placement import ON_CPU, ComputeDevice
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.prediction import Prediction
 from workbench.display import Displayed
@@ -21,7 +22,7 @@ from workbench.errors import OptionError, PlanError
 from workbench.number_words import steps_stale
 
 _FORMAT_VERSION = 2
-_NOT_SAVED = ("boundary", "costs", "wishes")
+_NOT_SAVED = ("boundary", "costs", "wishes", "compute_device")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -111,6 +112,7 @@ class StagePlan(Displayed):
       boundary: what the plan was made from; None for a plan out of JSON.
       costs: of its nodes, as the trace has them; None without a trace or out of JSON.
       wishes: the options that it was made with; None out of JSON.
+      compute_device: where the compute side is, as it was made for; a CPU out of JSON.
     """
 
     stages: tuple[PlannedStage, ...]
@@ -122,6 +124,7 @@ class StagePlan(Displayed):
     boundary: Boundary | None = dataclasses.field(default=None, compare=False, repr=False)
     costs: Costs | None = dataclasses.field(default=None, compare=False, repr=False)
     wishes: SmartStageOptions | None = dataclasses.field(default=None, compare=False, repr=False)
+    compute_device: ComputeDevice = dataclasses.field(default=ON_CPU, compare=False, repr=False)
 
     def __repr__(self) -> str:
         stages = ", ".join(f"{stage.name}: {len(stage.moved)} nodes" for stage in self.stages)

@@ -13,11 +13,13 @@ from tests.builders.plans import OWN_STAGE
 from workbench.core.boundary.candidates import candidates_of, widest_chained
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.planning.buffer_placement import ComputeDevice
 from workbench.core.planning.planner import plan_of, plan_stages
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.prediction.prediction import Prediction
 from workbench.errors import OptionError, PlanError
 
+GPU = ComputeDevice(name="/device:GPU:0")
 MODEL = """
 it = IteratorV2
 next = IteratorGetNext(it) string int64
@@ -256,11 +258,67 @@ def test_on_cpu_the_step_takes_from_the_device_of_what_reads_the_batch():
 
 
 def test_on_a_gpu_strings_and_the_raw_batch_stay_in_host_memory_and_come_last():
-    made = plan_stages(auto(), SmartStageOptions(on_cpu=True), compute_device="/device:GPU:0")
+    made = plan_stages(auto(), SmartStageOptions(on_cpu=True), compute_device=GPU)
     first, second = made.stages
     assert (first.buffer_device, second.buffer_device) == ("/device:CPU:0", "/device:GPU:0")
     assert second.carried == ("scaled", "next") and second.host == ("next",)
     assert StagePlan.from_json(made.to_json()) == made
+    assert made.compute_device == GPU
+
+
+# `far` is read by `there`, `near` by `here`.
+MIXED = """
+it = IteratorV2
+next = IteratorGetNext(it) string int64
+near = Neg(next:1) int64
+far = Abs(next:1) int64
+w = VarHandleOp
+read = ReadVariableOp(w)
+there = Mul(read, far)
+here = Mul(read, near)
+loss = AddN(there, here)
+"""
+
+
+@pytest.mark.parametrize(
+    ("device", "host"),
+    [
+        ("", ("next",)),
+        ("/gpu:0", ("next",)),
+        ("/cpu:0", ("next", "near")),
+        ("/job:w/device:CPU:1", ("next", "near")),
+    ],
+)
+def test_on_a_gpu_what_is_read_on_a_cpu_alone_stays_in_host_memory(device, host):
+    boundary = boundary_of(graph(MIXED, devices={"here": device}), targets=["loss"])
+    made = plan_stages(boundary, SmartStageOptions(on_cpu=True), compute_device=GPU)
+    last = made.stages[-1]
+    assert last.buffer_device == "/device:GPU:0"
+    assert set(last.host) == set(host) and last.carried[-len(host) :] == last.host
+
+
+def test_an_op_without_a_kernel_for_the_gpu_is_read_on_the_cpu():
+    text = MIXED.replace("there = Mul", "there = Fast").replace("here = Mul", "here = SparseThing")
+    boundary = boundary_of(graph(text), targets=["loss"])
+
+    def planned(*cpu_ops):
+        compute = ComputeDevice(name="/device:GPU:0", cpu_ops=frozenset(cpu_ops))
+        made = plan_stages(boundary, SmartStageOptions(on_cpu=True), compute_device=compute)
+        return made.stages[-1]
+
+    assert set(planned().host) == {"next"}
+    assert set(planned("SparseThing").host) == {"next", "near"}
+    # All that reads is on the CPU: nothing is moved.
+    on_cpu = planned("SparseThing", "Fast")
+    assert (on_cpu.buffer_device, on_cpu.host) == ("/device:CPU:0", ())
+
+
+def test_with_a_stream_of_its_own_the_staged_side_stays_where_it_is():
+    wishes = SmartStageOptions(on_cpu=True, stage_subgraph_stream_id=1)
+    first, second = plan_stages(auto(), wishes, compute_device=GPU).stages
+    assert (first.device, second.device) == ("", "")
+    assert (first.buffer_device, second.buffer_device) == ("/device:CPU:0", "/device:GPU:0")
+    assert second.options.stage_subgraph_stream_id == 1
 
 
 def test_on_cpu_the_users_own_buffer_is_never_widened():

@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.chosen_cut import names_of_cut, why_not_cut
+from workbench.core.planning.buffer_placement import ON_CPU
 from workbench.core.planning.planner import cut_plan
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.errors import PlanError
@@ -69,14 +70,12 @@ class CutAnswers:
         why = why_not_cut(teller.boundary, moved)
         if why:
             raise PlanError(f"the cut is not legal: {why}")
-        stages = self._planned.stages if self._planned else ()
-        on_gpu = any("GPU" in stage.buffer_device for stage in stages)
         return cut_plan(
             teller.boundary,
             moved,
             teller.options,
             costs=teller.costs,
-            compute_device="/device:GPU:0" if on_gpu else "",
+            compute_device=self._planned.compute_device if self._planned else ON_CPU,
         )
 
     def names(self, leaves: Sequence[int]) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
