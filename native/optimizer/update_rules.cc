@@ -2,26 +2,17 @@
 
 #include <cmath>
 
+#include "optimizer/rule_steps.h"
+
 namespace workbench {
 namespace {
-
-// The linear term outside [-l1, l1] pulls the row away from 0.
-float Proximal(float linear, float quadratic, float l1) {
-  const float excess = (linear > l1 ? l1 : linear < -l1 ? -l1 : linear) - linear;
-  return excess / quadratic;
-}
 
 template <typename Root>
 void UpdateFtrl(const FtrlRule& rule, int64_t dim, const float* __restrict grad,
                 float* __restrict row, float* __restrict accum, float* __restrict linear,
                 const Root& root) {
   for (int64_t i = 0; i < dim; ++i) {
-    const float grown = accum[i] + grad[i] * grad[i];
-    const float grown_root = root(grown);
-    const float shrunk = grad[i] + 2 * rule.l2_shrinkage * row[i];
-    linear[i] += shrunk - (grown_root - root(accum[i])) / rule.learning_rate * row[i];
-    row[i] = Proximal(linear[i], grown_root / rule.learning_rate + 2 * rule.l2, rule.l1);
-    accum[i] = grown;
+    FtrlStep(rule, root, grad[i], &row[i], &accum[i], &linear[i]);
   }
 }
 
@@ -29,15 +20,14 @@ void UpdateFtrl(const FtrlRule& rule, int64_t dim, const float* __restrict grad,
 
 void GradientDescentRule::Update(int64_t dim, const float* __restrict grad, float* __restrict row,
                                  float* const*) const {
-  for (int64_t i = 0; i < dim; ++i) row[i] -= grad[i] * learning_rate;
+  for (int64_t i = 0; i < dim; ++i) GradientDescentStep(learning_rate, grad[i], &row[i]);
 }
 
 void AdagradRule::Update(int64_t dim, const float* __restrict grad, float* __restrict row,
                          float* const* slots) const {
   float* __restrict accum = slots[0];
   for (int64_t i = 0; i < dim; ++i) {
-    accum[i] += grad[i] * grad[i];
-    row[i] -= learning_rate * grad[i] / std::sqrt(accum[i] + epsilon);
+    AdagradStep(learning_rate, epsilon, grad[i], &row[i], &accum[i]);
   }
 }
 
@@ -46,7 +36,7 @@ void RowWiseAdagradRule::Update(int64_t dim, const float* __restrict grad, float
   float squares = 0;
   for (int64_t i = 0; i < dim; ++i) squares += grad[i] * grad[i];
   slots[0][0] += squares / static_cast<float>(dim);
-  const float rate = learning_rate / (std::sqrt(slots[0][0]) + epsilon);
+  const float rate = RowWiseAdagradRate(learning_rate, epsilon, slots[0][0]);
   for (int64_t i = 0; i < dim; ++i) row[i] -= rate * grad[i];
 }
 
@@ -54,12 +44,8 @@ void AdamRule::Update(int64_t dim, const float* __restrict grad, float* __restri
                       float* const* slots) const {
   float* __restrict m = slots[0];
   float* __restrict v = slots[1];
-  const float rate = learning_rate * std::sqrt(1 - beta2_power) / (1 - beta1_power);
-  for (int64_t i = 0; i < dim; ++i) {
-    m[i] = beta1 * m[i] + share1 * grad[i];
-    v[i] = beta2 * v[i] + share2 * (grad[i] * grad[i]);
-    row[i] -= rate * m[i] / (std::sqrt(v[i]) + epsilon);
-  }
+  const float rate = AdamRate(learning_rate, beta1_power, beta2_power);
+  for (int64_t i = 0; i < dim; ++i) AdamStep(*this, rate, grad[i], &row[i], &m[i], &v[i]);
 }
 
 void FtrlRule::Update(int64_t dim, const float* grad, float* row, float* const* slots) const {

@@ -1,0 +1,69 @@
+#ifndef WORKBENCH_CUDA_CUDA_DEVICE_H_
+#define WORKBENCH_CUDA_CUDA_DEVICE_H_
+
+// Runs bodies of kernels on a stream of a GPU. Only .cu files include this; test/cuda/host_device.h
+// is its like for the host.
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "cuda/portable.h"
+
+namespace workbench::cuda {
+
+constexpr int kThreads = 256;
+
+template <typename Body>
+__global__ void __launch_bounds__(kThreads)
+    RunBody(const __grid_constant__ Body body, int64_t count, int lanes) {
+  const int64_t number =
+      (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / static_cast<unsigned>(lanes);
+  if (number < count) body(Group(lanes), number);
+}
+
+// Keeps the first error; the calls behind one do nothing.
+class CudaDevice {
+ public:
+  explicit CudaDevice(void* stream) : stream_(static_cast<cudaStream_t>(stream)) {}
+
+  cudaError_t error() const { return error_; }
+
+  // Runs a body `count` times, each time by a group of lanes.
+  template <typename Body>
+  void Run(int64_t count, int lanes, const Body& body) {
+    static_assert(sizeof(Body) + 16 <= 4096, "a kernel has 4 KB of parameters on any GPU");
+    if (count == 0 || error_ != cudaSuccess) return;
+    const int64_t blocks = (count * lanes + kThreads - 1) / kThreads;
+    RunBody<<<static_cast<unsigned>(blocks), kThreads, 0, stream_>>>(body, count, lanes);
+    error_ = cudaGetLastError();
+  }
+
+  void Fill(int byte, int64_t bytes, void* to) {
+    if (bytes == 0 || error_ != cudaSuccess) return;
+    error_ = cudaMemsetAsync(to, byte, bytes, stream_);
+  }
+
+  void Copy(const void* from, int64_t bytes, void* to) {
+    if (bytes == 0 || error_ != cudaSuccess) return;
+    error_ = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_);
+  }
+
+  // Sorts keys by their lowest bits; equal ones keep their order.
+  static int64_t SortBytes(int64_t count);
+  void Sort(const uint64_t* keys, const int32_t* values, int64_t count, int bits, void* scratch,
+            int64_t scratch_bytes, uint64_t* sorted_keys, int32_t* sorted_values);
+
+  // Writes the sum of all values up to and with each.
+  static int64_t SumBytes(int64_t count);
+  void Sum(const int32_t* values, int64_t count, void* scratch, int64_t scratch_bytes,
+           int32_t* sums);
+
+ private:
+  cudaStream_t stream_;
+  cudaError_t error_ = cudaSuccess;
+};
+
+}  // namespace workbench::cuda
+
+#endif  // WORKBENCH_CUDA_CUDA_DEVICE_H_

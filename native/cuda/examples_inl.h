@@ -1,0 +1,152 @@
+#ifndef WORKBENCH_CUDA_EXAMPLES_INL_H_
+#define WORKBENCH_CUDA_EXAMPLES_INL_H_
+
+// Which ids an example has, on the device: nothing is sorted, counted or copied for it.
+
+#include <cmath>
+#include <cstdint>
+
+#include "cuda/calls.h"
+#include "cuda/complaint.h"
+#include "cuda/portable.h"
+
+namespace workbench::cuda {
+
+// The ids of one feature.
+template <typename Id>
+struct ExampleIds {
+  const Id* ids;
+  const void* rows;
+  const int64_t* values;
+  int64_t count, examples, unique, fill_id, table_rows;
+  int64_t sizes[kMostRank - 1];
+  int32_t rank, feature;
+  RowsKind kind;
+  Combiner combiner;
+  bool prune, fills;
+
+  // The example of an id of kIndices, -1 where it lies outside of the sizes.
+  WORKBENCH_DEVICE int64_t ExampleOf(int64_t i) const {
+    const int64_t* at = static_cast<const int64_t*>(rows) + i * rank;
+    int64_t example = 0;
+    for (int d = 0; d + 1 < rank; ++d) {
+      if (at[d] < 0 || at[d] >= sizes[d]) return -1;
+      example = example * sizes[d] + at[d];
+    }
+    return example;
+  }
+
+  // The first id at or behind an example, of ids in order. It depends on the example alone, also
+  // where ids are in none: the parts of all examples have all ids then, each once.
+  WORKBENCH_DEVICE int64_t FirstOf(int64_t example) const {
+    if (example <= 0) return 0;
+    if (example >= examples) return count;
+    int64_t low = 0, high = count;
+    // Where all have as many ids this is the place.
+    const int64_t guess = static_cast<int64_t>(static_cast<double>(example) * count / examples);
+    if (guess > 0 && guess < count && ExampleOf(guess - 1) < example &&
+        ExampleOf(guess) >= example) {
+      return guess;
+    }
+    while (low < high) {
+      const int64_t middle = low + (high - low) / 2;
+      if (ExampleOf(middle) < example) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  WORKBENCH_DEVICE int64_t Split(int64_t example) const {
+    return kind == RowsKind::kSplits32 ? static_cast<const int32_t*>(rows)[example]
+                                       : static_cast<const int64_t*>(rows)[example];
+  }
+
+  // The part of `ids` that an example has; complains where it is none.
+  WORKBENCH_DEVICE void Find(int64_t example, int64_t* first, int64_t* last,
+                             uint64_t* complaint) const {
+    if (kind == RowsKind::kDense) {
+      *first = example;
+      *last = example + 1;
+      return;
+    }
+    if (kind == RowsKind::kIndices) {
+      *first = FirstOf(example);
+      *last = FirstOf(example + 1);
+      if (*first <= *last) return;
+      Complain(Wrong::kUnordered, feature, example, complaint);
+      *last = *first;
+      return;
+    }
+    *first = Split(example);
+    *last = Split(example + 1);
+    const bool ends = (example > 0 || *first == 0) && (example + 1 < examples || *last == count);
+    if (ends && *first >= 0 && *first <= *last && *last <= count) return;
+    Complain(Wrong::kSplits, feature, example, complaint);
+    *first = *last = 0;
+  }
+
+  // Complains where ids of an example's part are others'; lanes check one after the other.
+  WORKBENCH_DEVICE void Check(const Group& group, int64_t example, int64_t first, int64_t last,
+                              uint64_t* complaint) const {
+    if (kind != RowsKind::kIndices) return;
+    group.Each([&](int lane) {
+      for (int64_t i = first + lane; i < last; i += group.lanes()) {
+        if (ExampleOf(i) != example) Complain(Wrong::kUnordered, feature, example, complaint);
+      }
+    });
+  }
+
+  // The row of the table that an id asks for; -1 where it asks for none, with a complaint where it
+  // should.
+  WORKBENCH_DEVICE int64_t RowOf(int64_t i, int64_t example, uint64_t* complaint) const {
+    int64_t row = static_cast<int64_t>(ids[i]);
+    if (prune && row < 0) return -1;
+    if (values != nullptr) row = row >= 0 && row < unique ? values[row] : -1;
+    if (row >= 0 && row < table_rows) return row;
+    Complain(Wrong::kNoSuchRow, feature, example, complaint);
+    return -1;
+  }
+
+  // The row of an example that has no id, -1 if there is none.
+  WORKBENCH_DEVICE int64_t FillRow(int64_t example, uint64_t* complaint) const {
+    if (!fills) return -1;
+    if (fill_id >= 0 && fill_id < table_rows) return fill_id;
+    Complain(Wrong::kNoSuchRow, feature, example, complaint);
+    return -1;
+  }
+};
+
+template <typename Id>
+inline ExampleIds<Id> IdsOf(const FeatureCall& call, int feature, int64_t table_rows) {
+  ExampleIds<Id> in = {static_cast<const Id*>(call.ids),
+                       call.rows,
+                       call.values,
+                       call.count,
+                       call.examples,
+                       call.unique,
+                       call.fill_id,
+                       table_rows,
+                       {},
+                       call.rank,
+                       feature,
+                       call.kind,
+                       call.combiner,
+                       call.prune != 0,
+                       call.fills != 0};
+  for (int d = 0; d + 1 < kMostRank; ++d) in.sizes[d] = call.sizes[d];
+  return in;
+}
+
+// What a sum of so many vectors is divided by.
+WORKBENCH_DEVICE float DivisorOf(Combiner combiner, int64_t count) {
+  if (combiner == Combiner::kSum) return 1.0f;
+  const float length = static_cast<float>(count);
+  return combiner == Combiner::kMean ? length : std::sqrt(length);
+}
+
+}  // namespace workbench::cuda
+
+#endif  // WORKBENCH_CUDA_EXAMPLES_INL_H_

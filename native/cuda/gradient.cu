@@ -1,0 +1,37 @@
+// Launches of gradients, see calls.h.
+
+#include "capi/export.h"
+#include "cuda/asked_inl.h"
+#include "cuda/calls.h"
+#include "cuda/cuda_device.h"
+#include "cuda/gradients_inl.h"
+#include "cuda/types_inl.h"
+
+namespace workbench::cuda {
+
+WORKBENCH_EXPORT int64_t workbench_cuda_workspace(const GroupCall* call, Numbering numbering) {
+  Asked asked;
+  Unordered unordered;
+  return TakeParts<CudaDevice>(*call, numbering, nullptr, &asked, &unordered);
+}
+
+WORKBENCH_EXPORT int workbench_cuda_ask(void* stream, const GroupCall* call, Numbering numbering,
+                                        void* workspace, Asked* asked) {
+  CudaDevice device(stream);
+  WithTypes(*call, [&](auto scalar, auto id) {
+    Ask<decltype(scalar), decltype(id)>(*call, numbering, workspace, asked, &device);
+  });
+  return device.error();
+}
+
+WORKBENCH_EXPORT int workbench_cuda_sum(void* stream, const GroupCall* call, const Asked* asked,
+                                        int32_t table, int64_t begin, int64_t count, int64_t* rows,
+                                        void* sums) {
+  CudaDevice device(stream);
+  WithScalar(call->type, [&](auto scalar) {
+    SumGradients<decltype(scalar)>(*call, *asked, table, begin, count, rows, sums, &device);
+  });
+  return device.error();
+}
+
+}  // namespace workbench::cuda

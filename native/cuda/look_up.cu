@@ -1,0 +1,19 @@
+// Launches of lookups, see calls.h.
+
+#include "capi/export.h"
+#include "cuda/calls.h"
+#include "cuda/cuda_device.h"
+#include "cuda/look_up_inl.h"
+#include "cuda/types_inl.h"
+
+namespace workbench::cuda {
+
+WORKBENCH_EXPORT int workbench_cuda_look_up(void* stream, const GroupCall* call) {
+  CudaDevice device(stream);
+  WithTypes(*call, [&](auto scalar, auto id) {
+    LookUp<decltype(scalar), decltype(id)>(*call, &device);
+  });
+  return device.error();
+}
+
+}  // namespace workbench::cuda

@@ -1,0 +1,153 @@
+#ifndef WORKBENCH_CUDA_PORTABLE_H_
+#define WORKBENCH_CUDA_PORTABLE_H_
+
+// What bodies of kernels are written in. nvcc compiles them for a GPU; any other compiler for the
+// host, where tests and sanitizers reach them.
+//
+// A group of 1, 2, 4 … 32 lanes of one warp does one piece of work, e.g. a row. What is outside of
+// Each is the same in all lanes; Each runs its function in every lane, on the host in one after the
+// other; Sum adds a value of each lane. So a lane reads what another one wrote only through Sum.
+
+#include <cstdint>
+#include <cstring>
+
+#ifdef __CUDACC__
+#define WORKBENCH_DEVICE __device__ __forceinline__
+#define WORKBENCH_UNROLL _Pragma("unroll")
+#else
+#define WORKBENCH_DEVICE inline
+#define WORKBENCH_UNROLL
+#endif
+
+namespace workbench::cuda {
+
+constexpr int kWarp = 32;
+constexpr int kPackBytes = 16;  // the widest load of a lane
+
+#ifdef __CUDACC__
+
+template <typename V>
+class PerLane {
+ public:
+  WORKBENCH_DEVICE V& operator[](int) { return value_; }
+  WORKBENCH_DEVICE const V& operator[](int) const { return value_; }
+
+ private:
+  V value_ = {};
+};
+
+class Group {
+ public:
+  explicit WORKBENCH_DEVICE Group(int lanes) : lanes_(lanes) {}
+
+  WORKBENCH_DEVICE int lanes() const { return lanes_; }
+
+  template <typename Function>
+  WORKBENCH_DEVICE void Each(const Function& function) const {
+    function(static_cast<int>(threadIdx.x) & (lanes_ - 1));
+  }
+
+  template <typename V>
+  WORKBENCH_DEVICE V Sum(const PerLane<V>& of) const {
+    const unsigned first = threadIdx.x & (kWarp - 1) & ~(lanes_ - 1);
+    const unsigned mask = (lanes_ == kWarp ? ~0u : (1u << lanes_) - 1) << first;
+    V sum = of[0];
+    for (int other = lanes_ / 2; other > 0; other /= 2) sum += __shfl_xor_sync(mask, sum, other);
+    return sum;
+  }
+
+ private:
+  int lanes_;
+};
+
+#else
+
+template <typename V>
+class PerLane {
+ public:
+  V& operator[](int lane) { return values_[lane]; }
+  const V& operator[](int lane) const { return values_[lane]; }
+
+ private:
+  V values_[kWarp] = {};
+};
+
+class Group {
+ public:
+  explicit Group(int lanes) : lanes_(lanes) {}
+
+  int lanes() const { return lanes_; }
+
+  template <typename Function>
+  void Each(const Function& function) const {
+    for (int lane = 0; lane < lanes_; ++lane) function(lane);
+  }
+
+  // Adds in the order of a GPU's lanes, so that the bits are the same.
+  template <typename V>
+  V Sum(const PerLane<V>& of) const {
+    PerLane<V> sums = of;
+    for (int other = lanes_ / 2; other > 0; other /= 2) {
+      for (int lane = 0; lane < other; ++lane) sums[lane] += sums[lane + other];
+    }
+    return sums[0];
+  }
+
+ private:
+  int lanes_;
+};
+
+#endif
+
+// Columns that a lane loads at once: kPackBytes of them, aligned, or a single one.
+template <typename T, int kPack>
+struct alignas(sizeof(T) * kPack) Pack {
+  T at[kPack];
+};
+
+template <typename T, int kPack>
+WORKBENCH_DEVICE Pack<T, kPack> Load(const T* from) {
+#ifdef __CUDACC__
+  if constexpr (sizeof(Pack<T, kPack>) == kPackBytes) {
+    const uint4 bits = *reinterpret_cast<const uint4*>(from);
+    Pack<T, kPack> pack;
+    memcpy(&pack, &bits, kPackBytes);
+    return pack;
+  }
+#endif
+  return *reinterpret_cast<const Pack<T, kPack>*>(from);
+}
+
+template <typename T, int kPack>
+WORKBENCH_DEVICE void Store(const Pack<T, kPack>& pack, T* to) {
+#ifdef __CUDACC__
+  if constexpr (sizeof(Pack<T, kPack>) == kPackBytes) {
+    uint4 bits;
+    memcpy(&bits, &pack, kPackBytes);
+    *reinterpret_cast<uint4*>(to) = bits;
+    return;
+  }
+#endif
+  *reinterpret_cast<Pack<T, kPack>*>(to) = pack;
+}
+
+// Columns of a pack of kPackBytes.
+template <typename T>
+constexpr int kWide = kPackBytes / static_cast<int>(sizeof(T));
+
+// Whether rows that begin here, and are so many columns apart, can be read in packs.
+template <typename T>
+inline bool FitsPacks(const void* begin, int64_t stride) {
+  return reinterpret_cast<uintptr_t>(begin) % kPackBytes == 0 && stride % kWide<T> == 0;
+}
+
+// Lanes for a row: one for each pack, as far as a warp has them.
+inline int LanesFor(int64_t dim, int pack) {
+  int lanes = 1;
+  while (lanes < kWarp && lanes * pack < dim) lanes *= 2;
+  return lanes;
+}
+
+}  // namespace workbench::cuda
+
+#endif  // WORKBENCH_CUDA_PORTABLE_H_

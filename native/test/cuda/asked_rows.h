@@ -1,0 +1,72 @@
+#ifndef WORKBENCH_TEST_CUDA_ASKED_ROWS_H_
+#define WORKBENCH_TEST_CUDA_ASKED_ROWS_H_
+
+// Who asked for which row, as a device and as the CPU keep it.
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "combine/combine.h"
+#include "cuda/asked_inl.h"
+#include "cuda/calls.h"
+#include "lookup/grouped/table_rows.h"
+#include "test/cuda/host_device.h"
+#include "test/cuda/random_batch.h"
+
+namespace workbench::cuda {
+
+// A workspace of just as many bytes as are asked for.
+struct DeviceAsked {
+  std::vector<char> memory;
+  Asked asked;
+
+  DeviceAsked(const GroupCall& call, Numbering numbering) {
+    Unordered unordered;
+    memory.resize(TakeParts<HostDevice>(call, numbering, nullptr, &asked, &unordered));
+  }
+};
+
+// Of one table of a batch.
+struct CpuAsked {
+  TableRows rows;
+  std::vector<const float*> gradients;
+  std::vector<float> factors;
+
+  template <typename Id>
+  CpuAsked(const RandomBatch<Id>& batch, int table) {
+    std::vector<int64_t> ids;
+    std::vector<int32_t> who;
+    for (const RandomFeature<Id>& feature : batch.features) {
+      if (feature.call.table != table) continue;
+      const KeptIds kept = feature.Kept();
+      for (int64_t e = 0; e < feature.call.examples; ++e) {
+        const int32_t first = kept.splits[e], last = kept.splits[e + 1];
+        const float length = static_cast<float>(last - first);
+        factors.push_back(feature.call.combiner == Combiner::kSum    ? 1.0f
+                          : feature.call.combiner == Combiner::kMean ? 1.0f / length
+                                                                     : 1.0f / std::sqrt(length));
+        for (int32_t i = first; i < last; ++i) {
+          ids.push_back(kept.rows[i]);
+          who.push_back(static_cast<int32_t>(gradients.size()));
+        }
+        gradients.push_back(static_cast<const float*>(feature.call.vectors) +
+                            e * feature.call.stride);
+      }
+    }
+    rows = TableRows(ids.size());
+    rows.ids = ids.size();
+    std::copy(ids.begin(), ids.end(), rows.rows.get());
+    std::copy(who.begin(), who.end(), rows.examples.get());
+    OrderRows(&rows);
+  }
+
+  AskedRows<float> ToSum(int64_t dim) const {
+    return {dim, rows.firsts.get(), rows.examples.get(), gradients.data(), factors.data()};
+  }
+};
+
+}  // namespace workbench::cuda
+
+#endif  // WORKBENCH_TEST_CUDA_ASKED_ROWS_H_
