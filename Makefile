@@ -13,8 +13,8 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lab install native lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-pools bench-stale bench-smartstage bench-boundary bench-plan bench-embedding bench-predict bench-search bench-executor test-graphs test-models test-notebooks test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest wheel test-versions clean
+.PHONY: help demo test lab install native cuda lint types contracts check unit integration ui \
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-pools bench-stale bench-smartstage bench-boundary bench-plan bench-embedding bench-cuda bench-predict bench-search bench-executor test-graphs test-models test-notebooks test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest wheel test-versions clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -44,6 +44,16 @@ $(NATIVE): $(INSTALLED) $(NATIVE_SOURCES)
 native: ## Rebuild the native library, e.g. after TensorFlow changed
 	@rm -f $(NATIVE)
 	@$(MAKE) --no-print-directory $(NATIVE)
+
+# Without the rest of the library, which need not be built anew.
+cuda: $(NATIVE) ## Kernels of lookups for NVIDIA GPUs too, where nvcc is; a minute
+	@nvcc="$$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)" || \
+		{ echo "nvcc is not installed: the library goes without kernels for GPUs"; exit 0; }; \
+	PATH="$(CURDIR)/$(BIN):$$PATH" CUDACXX="$$nvcc" $(CMAKE) -S native -B build/$@ -G Ninja \
+		-DWORKBENCH_CUDA=ON -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" >/dev/null && \
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@ --target workbench_cuda && \
+	$(CMAKE) --install build/$@ --component cuda --prefix "$$($(BIN)/python -c \
+		'from workbench import _native; print(_native.library_path().parent.parent)')" >/dev/null
 
 # Unit and integration tests in one: while those of sessions wait, others compute.
 test: $(NATIVE) native-test ## All tests but slow ones, at most 12 minutes on 2 cores
@@ -166,6 +176,9 @@ $(PEERS)/.installed:
 
 bench-embedding: $(NATIVE) $(PEERS)/.installed ## Fused lookups beside stock TensorFlow, torch and FBGEMM, forward and with training
 	@$(BIN)/python -m tests.bench.bench_embedding $(if $(wildcard $(PEERS)/.installed),--peers $(PEERS)/bin/python) $(ARGS)
+
+bench-cuda: $(INSTALLED) ## Kernels of lookups on this machine's GPU beside torch, and a copy's bandwidth
+	@$(if $(wildcard $(PEERS)/.installed),$(PEERS)/bin/python,$(BIN)/python) -m tests.bench.bench_cuda_lookup $(ARGS)
 
 bench-predict: $(NATIVE) ## Predictions of all toggles beside what is measured: errors, signs, the best
 	@$(BIN)/python -m tests.bench.bench_predict

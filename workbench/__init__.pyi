@@ -1,6 +1,7 @@
 """The public names of workbench, each with the module that it comes from: the one list of them."""
 
 from workbench import models as models
+from workbench._native import load_gpu_kernels as load_gpu_kernels
 from workbench._native import load_library as load_library
 from workbench.core.analysis.alignment import Alignment as Alignment
 from workbench.core.analysis.alignment import align as align

@@ -18,13 +18,19 @@ from typing import Any
 from workbench.errors import NativeError, UnsupportedError
 
 _LIBRARY = "_workbench.so"
+_GPU_LIBRARY = "_workbench_cuda.so"
 _STAMP = "_workbench.json"
 _STAMP_FORMAT = 2
 _DISTRIBUTION = "recsys-workbench"
+_INSTALL = (
+    "pip install --force-reinstall --no-deps --no-build-isolation --no-binary "
+    f"{_DISTRIBUTION} {_DISTRIBUTION}"
+)
 _PACKAGE = pathlib.Path(__file__).parent
 _LOCK = threading.Lock()
 _LOADED: list[Any] = []
 _CALLS: list[Any] = []
+_GPU_KERNELS: list[Any] = []
 
 _TEXT, _NUMBER = ctypes.c_char_p, ctypes.c_int64
 _NUMBERS, _INTS = ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int32)
@@ -100,6 +106,22 @@ def load_library() -> None:
       NativeError: the library is missing, or was built for another TensorFlow.
     """
     library()
+
+
+def load_gpu_kernels() -> None:
+    """Loads the kernels of fused lookups for NVIDIA GPUs, which `make cuda` builds.
+
+    From then on TensorFlow may put lookups, their gradients and updates of rows on a GPU, and does
+    so where nothing names another device; hence Workbench does not call this by itself. It works
+    on a machine without a GPU too, and changes nothing there.
+
+    Raises:
+      NativeError: the kernels were not built; or as `library`.
+    """
+    library()
+    with _LOCK:
+        if not _GPU_KERNELS:
+            _GPU_KERNELS.append(_load_gpu_kernels(library_path().with_name(_GPU_LIBRARY)))
 
 
 def calls() -> Any:
@@ -236,14 +258,21 @@ def _fitting(tensorflow: str) -> str:
 
 def rebuild() -> str:
     """The command that builds the native library for the TensorFlow now installed."""
-    # In an editable install this file lies in its checkout.
-    checkout = _PACKAGE.parent
-    if (checkout / "Makefile").is_file() and (checkout / "native").is_dir():
-        return f"make -C {checkout} native"
-    return (
-        "pip install --force-reinstall --no-deps --no-build-isolation --no-binary "
-        f"{_DISTRIBUTION} {_DISTRIBUTION}"
-    )
+    return f"make -C {_checkout()} native" if _checkout() else _INSTALL
+
+
+def _build_gpu_kernels() -> str:
+    """The command that builds the kernels for GPUs."""
+    if _checkout():
+        return f"make -C {_checkout()} cuda"
+    return f"{_INSTALL} --config-settings cmake.define.WORKBENCH_CUDA=ON"
+
+
+def _checkout() -> pathlib.Path | None:
+    """The checkout in which this file lies in an editable install."""
+    folder = _PACKAGE.parent
+    found = (folder / "Makefile").is_file() and (folder / "native").is_dir()
+    return folder if found else None
 
 
 def _folders() -> list[pathlib.Path]:
@@ -269,6 +298,23 @@ def _load() -> Any:
         raise NativeError(
             f"{path} cannot be loaded into TensorFlow {tf.version.VERSION}: {error}; "
             f"rebuild it: {rebuild()}"
+        ) from error
+
+
+def _load_gpu_kernels(path: pathlib.Path) -> Any:
+    if not path.is_file():
+        raise NativeError(
+            f"{path} is not there: kernels for GPUs are built where they are asked for, by CUDA's "
+            f"nvcc; install that, then: {_build_gpu_kernels()}"
+        )
+    import tensorflow as tf
+
+    try:
+        return tf.load_op_library(str(path))
+    except (tf.errors.OpError, RuntimeError, OSError) as error:
+        raise NativeError(
+            f"{path} cannot be loaded into TensorFlow {tf.version.VERSION}: {error}; "
+            f"rebuild it: {_build_gpu_kernels()}"
         ) from error
 
 

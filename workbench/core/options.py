@@ -8,7 +8,6 @@ import re
 from typing import Any, ClassVar
 
 from workbench.errors import OptionError
-from workbench.ignored import warn_ignored
 from workbench.named_fields import named_fields
 from workbench.number_words import counted, steps_stale
 
@@ -68,7 +67,6 @@ class StageOptions:
             _at_least(self, name, 1)
         for name in ("stage_subgraph_thread_pool_id", "stage_subgraph_stream_id"):
             _at_least(self, name, 0)
-        _warn_of_stream(self.stage_subgraph_stream_id)
 
 
 @named_fields
@@ -127,7 +125,6 @@ class SmartStageOptions:
         _at_least(self, "timeout_millis", 1)
         for name in ("stage_subgraph_thread_pool_id", "stage_subgraph_stream_id", "stale_lookups"):
             _at_least(self, name, 0)
-        _warn_of_stream(self.stage_subgraph_stream_id)
         if self.stale_lookups and self.on_cpu:
             raise OptionError(
                 f"SmartStageOptions has stale_lookups={self.stale_lookups} and on_cpu=True; a "
@@ -158,15 +155,6 @@ class SmartStageOptions:
         words = [] if self.include is None else [f"up to {_names(self.include) or 'the input'}"]
         words += [f"without {_names(self.exclude)}"] if self.exclude else []
         return ", ".join(words)
-
-
-def _warn_of_stream(stream: int) -> None:
-    if stream:
-        warn_ignored(
-            "stage_subgraph_stream_id",
-            stream,
-            "stock TensorFlow has one compute stream for each GPU, which the stage shares",
-        )
 
 
 @named_fields

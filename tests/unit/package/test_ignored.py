@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from workbench import ignored
-from workbench.core.options import SmartStageOptions, StageOptions
 
 
 @pytest.fixture(autouse=True)
@@ -21,13 +20,3 @@ def test_each_parameter_warns_once(caplog):
         "f(x) = 1 has no effect: there is no x",
         "f(y) = 'z' has no effect: there is no y",
     ]
-
-
-@pytest.mark.parametrize("options", [StageOptions, SmartStageOptions])
-def test_a_gpu_stream_of_a_stage(options, caplog):
-    options()
-    assert not caplog.messages
-    options(stage_subgraph_stream_id=1)
-    options(stage_subgraph_stream_id=2)
-    (message,) = caplog.messages
-    assert message.startswith("stage_subgraph_stream_id = 1 has no effect: stock TensorFlow has")

@@ -1,0 +1,57 @@
+# The GPU library: kernels of their own for ops of the main library. It needs nothing of that one's
+# build, so that it can be built alone.
+
+include(CheckLanguage)
+check_language(CUDA)
+if(NOT CMAKE_CUDA_COMPILER)
+  message(STATUS "No nvcc: the library goes without lookups on a GPU")
+  return()
+endif()
+# Each of these takes seconds. The PTX is compiled anew, once, for a GPU that none of the others fits.
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 75-virtual 80-real 90-real)
+endif()
+enable_language(CUDA)
+set(CMAKE_CUDA_STANDARD 17)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+message(STATUS "nvcc ${CMAKE_CUDA_COMPILER_VERSION}: lookups on a GPU, for ${CMAKE_CUDA_ARCHITECTURES}")
+
+add_library(workbench_cuda MODULE
+  # What kernels for the CPU read of attributes and rules.
+  ${CMAKE_CURRENT_SOURCE_DIR}/combine/combine_calls.cc
+  ${CMAKE_CURRENT_SOURCE_DIR}/lookup/grouped/feature_rows.cc
+  ${CMAKE_CURRENT_SOURCE_DIR}/lookup/grouped/grouped_inputs.cc
+  ${CMAKE_CURRENT_SOURCE_DIR}/lookup/row_ids.cc
+  ${CMAKE_CURRENT_SOURCE_DIR}/optimizer/rule_inputs.cc
+  ${CMAKE_CURRENT_SOURCE_DIR}/optimizer/update_rules.cc
+  ${CMAKE_CURRENT_LIST_DIR}/apply.cu
+  ${CMAKE_CURRENT_LIST_DIR}/apply_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/cuda_device.cu
+  ${CMAKE_CURRENT_LIST_DIR}/device_context.cc
+  ${CMAKE_CURRENT_LIST_DIR}/device_tables.cc
+  ${CMAKE_CURRENT_LIST_DIR}/gradient.cu
+  ${CMAKE_CURRENT_LIST_DIR}/grouped_call.cc
+  ${CMAKE_CURRENT_LIST_DIR}/grouped_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/local_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/look_up.cu)
+set_target_properties(workbench_cuda PROPERTIES
+  PREFIX "" OUTPUT_NAME _workbench_cuda SUFFIX ".so"
+  CUDA_RUNTIME_LIBRARY Static
+  CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+  SKIP_BUILD_RPATH ON INSTALL_RPATH "")
+target_include_directories(workbench_cuda PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_include_directories(workbench_cuda SYSTEM PRIVATE
+  "$<$<COMPILE_LANGUAGE:CXX>:${TENSORFLOW_DIR}/include>")
+target_compile_definitions(workbench_cuda PRIVATE
+  EIGEN_MAX_ALIGN_BYTES=64 _GLIBCXX_USE_CXX11_ABI=${TENSORFLOW_CXX11_ABI})
+# As on a CPU a multiplication and an addition round twice, so that results are the same.
+target_compile_options(workbench_cuda PRIVATE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wno-sign-compare> $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
+# CUDA's runtime stands before TensorFlow, which has one too, of another version; none of it may be
+# found from outside.
+find_package(CUDAToolkit REQUIRED)
+target_link_libraries(workbench_cuda PRIVATE
+  CUDA::cudart_static Threads::Threads "${TENSORFLOW_DIR}/libtensorflow_framework.so.2")
+target_link_options(workbench_cuda PRIVATE -Wl,--exclude-libs,ALL)
+
+install(TARGETS workbench_cuda LIBRARY DESTINATION workbench COMPONENT cuda)
