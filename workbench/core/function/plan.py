@@ -16,8 +16,8 @@ from workbench.core.boundary.chosen_cut import chosen_cut
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.core.planning.edits import NOT_STALE, STALE
 from workbench.core.planning.buffer_placement import staged_device
+from workbench.core.planning.edits import NOT_STALE, STALE
 from workbench.core.planning.planner import plan_stages
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan
 from workbench.core.staging.error_codes import with_codes
