@@ -82,7 +82,7 @@ class TestRefused:
 
     def test_a_pool_of_its_own(self):
         options = SmartStageOptions(use_stage_subgraph_thread_pool=True)
-        with pytest.raises(UnsupportedError, match="no inter-op pool of its own"):
+        with pytest.raises(UnsupportedError, match="no thread pools of its own"):
             iter(smart_stage_function(parse, pairs(), options))
 
     def test_a_function_of_no_tensors(self):
