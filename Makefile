@@ -46,7 +46,7 @@ native: ## Rebuild the native library, e.g. after TensorFlow changed
 	@$(MAKE) --no-print-directory $(NATIVE)
 
 # Without the rest of the library, which need not be built anew.
-cuda: $(NATIVE) ## Kernels of lookups for NVIDIA GPUs too, where nvcc is; a minute
+cuda: $(NATIVE) ## Kernels of lookups for NVIDIA GPUs too, where nvcc is; some minutes
 	@nvcc="$$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)" || \
 		{ echo "nvcc is not installed: the library goes without kernels for GPUs"; exit 0; }; \
 	PATH="$(CURDIR)/$(BIN):$$PATH" CUDACXX="$$nvcc" $(CMAKE) -S native -B build/$@ -G Ninja \

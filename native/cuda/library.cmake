@@ -41,9 +41,9 @@ set_target_properties(workbench_cuda PROPERTIES
   SKIP_BUILD_RPATH ON INSTALL_RPATH "")
 target_include_directories(workbench_cuda PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_include_directories(workbench_cuda SYSTEM PRIVATE
-  "$<$<COMPILE_LANGUAGE:CXX>:${TENSORFLOW_DIR}/include>")
+  "$<$<COMPILE_LANGUAGE:CXX>:${TENSORFLOW_INCLUDE}>")
 target_compile_definitions(workbench_cuda PRIVATE
-  EIGEN_MAX_ALIGN_BYTES=64 _GLIBCXX_USE_CXX11_ABI=${TENSORFLOW_CXX11_ABI})
+  EIGEN_MAX_ALIGN_BYTES=${TENSORFLOW_ALIGNMENT} _GLIBCXX_USE_CXX11_ABI=${TENSORFLOW_CXX11_ABI})
 # As on a CPU a multiplication and an addition round twice, so that results are the same.
 target_compile_options(workbench_cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wno-sign-compare> $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
@@ -51,7 +51,7 @@ target_compile_options(workbench_cuda PRIVATE
 # found from outside.
 find_package(CUDAToolkit REQUIRED)
 target_link_libraries(workbench_cuda PRIVATE
-  CUDA::cudart_static Threads::Threads "${TENSORFLOW_DIR}/libtensorflow_framework.so.2")
+  CUDA::cudart_static Threads::Threads "${TENSORFLOW_LIBRARY}")
 target_link_options(workbench_cuda PRIVATE -Wl,--exclude-libs,ALL)
 
 install(TARGETS workbench_cuda LIBRARY DESTINATION workbench COMPONENT cuda)

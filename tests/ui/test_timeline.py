@@ -379,5 +379,5 @@ def test_damaged_data_says_so_and_leaves_the_picture(
     text = (tmp_path / "page.html").read_text()
     (tmp_path / "page.html").write_text(text.replace('"version":2', '"version":9'))
     watched.page.goto(address)
-    watched.page.get_by_text("Timeline format 9; this page reads 2").wait_for()
+    watched.page.get_by_text("Timeline format 9; this page reads 3").wait_for()
     assert watched.page.locator("[data-wb-timeline] svg").is_visible()

@@ -85,6 +85,8 @@ def test_lookups_without_a_gpu_are_as_they_were() -> None:
 def test_kernels_that_were_not_built_name_the_command(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, checkout: bool, command: str
 ) -> None:
+    # The library itself is not in question.
+    _native.library()
     monkeypatch.setattr(_native, "_GPU_KERNELS", [])
     monkeypatch.setattr(_native, "library_path", lambda: tmp_path / "_workbench.so")
     if not checkout:
@@ -96,6 +98,8 @@ def test_kernels_that_were_not_built_name_the_command(
 
 def test_a_damaged_library_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "_workbench_cuda.so").write_text("no library")
+    # The library itself is not in question.
+    _native.library()
     monkeypatch.setattr(_native, "_GPU_KERNELS", [])
     monkeypatch.setattr(_native, "library_path", lambda: tmp_path / "_workbench.so")
     with pytest.raises(NativeError, match=r"_workbench_cuda\.so cannot be loaded .*; rebuild it: "):
