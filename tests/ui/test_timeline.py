@@ -377,7 +377,7 @@ def test_damaged_data_says_so_and_leaves_the_picture(
 ) -> None:
     address = write_page(tmp_path / "page.html", view)
     text = (tmp_path / "page.html").read_text()
-    (tmp_path / "page.html").write_text(text.replace('"version":2', '"version":9'))
+    (tmp_path / "page.html").write_text(text.replace('"version":3', '"version":9'))
     watched.page.goto(address)
     watched.page.get_by_text("Timeline format 9; this page reads 3").wait_for()
     assert watched.page.locator("[data-wb-timeline] svg").is_visible()
