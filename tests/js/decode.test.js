@@ -52,7 +52,7 @@ test("times are those of the trace", () => {
 
 test("another format and short data are refused", () => {
   const { header, bytes } = packed("by hand");
-  expect(() => decode({ ...header, version: 9 }, bytes)).toThrow("Timeline format 9; this page reads 2.");
+  expect(() => decode({ ...header, version: 9 }, bytes)).toThrow("Timeline format 9; this page reads 3.");
   expect(() => decode(header, bytes.slice(0, 8))).toThrow(`has 8 of ${header.bytes} bytes`);
 });
 
