@@ -253,6 +253,16 @@ class TestOneOp:
         # What is shortened has gradients of its own.
         assert op.get_attr("table_of") == [0, 0, 1]
 
+    def test_sends_each_id_once_to_a_table_on_another_task(self) -> None:
+        with tf.Graph().as_default() as graph:
+            with tf.device("/job:ps/task:0"):
+                (table,) = made_tables("resource", (4,), tf.float32, 0)
+            with tf.device("/job:worker/task:0"):
+                grouped_embedding_lookup([table], [golden()[0]])
+            kinds = [op.type for op in graph.get_operations()]
+        assert "WorkbenchUniqueWithCounts" in kinds
+        assert "WorkbenchResourceGroupedLookUp" not in kinds
+
 
 class TestErrors:
     def test_weights_that_are_not_as_many(self) -> None:

@@ -4,8 +4,8 @@ One op forward and one backward, for any number of features: ids are read as the
 sparse, ragged or dense, and rows are summed where they lie; nothing is gathered, sorted or
 made unique on the way. The gradient of each table has each row once, in ascending order.
 
-What the op does not take is looked up by V1 beside it: tables of several shards,
-EmbeddingVariables, and tables on another device than the ids.
+What the op does not take is looked up beside it: by V1 tables of several shards and
+EmbeddingVariables, by V2, which sends each id once, what is on another device than the ids.
 """
 
 from __future__ import annotations
@@ -110,6 +110,7 @@ def grouped_embedding_lookup(
             for i, each in zip(group, made, strict=True):
                 found[i] = each
         for i in sorted(set(range(count)) - set(together)):
+            travels = lookups[i].table.is_elsewhere(lookups[i].id_values)
             found[i] = fused_safe_embedding_lookup_sparse(
                 tables[i],
                 _one_a_row(ids[i]),
@@ -120,7 +121,7 @@ def grouped_embedding_lookup(
                 partition_strategy=partition_strategy,
                 max_norm=norms[i],
                 prune=prune,
-                fusion_version="v1",
+                fusion_version="v2" if travels else "v1",
             )
         return tf.concat(found, -1) if concatenate else found
 

@@ -65,9 +65,14 @@ class Table:
     def is_local(self, ids: tf.Tensor) -> bool:
         """Whether the table is one variable or tensor on the device of the ids, as far as said."""
         (first, *others) = self.shards
-        if others or _is_keyed(first):
-            return False
-        return first.device == ids.device or (not ids.device and _is_here(first.device))
+        return not others and not _is_keyed(first) and not self.is_elsewhere(ids)
+
+    def is_elsewhere(self, ids: tf.Tensor) -> bool:
+        """Whether any shard is on another device than the ids, as far as said."""
+        return not all(
+            shard.device == ids.device or (not ids.device and _is_here(shard.device))
+            for shard in self.shards
+        )
 
     def look_up_here(self, **ids: Any) -> tf.Tensor:
         """Combines rows of a local table where they lie; `ids` are the op's other inputs."""
