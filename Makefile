@@ -79,7 +79,7 @@ test-all: test test-slow ## Both
 test-models: $(NATIVE) ## Everything about the six models, some minutes
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/integration/models
 
-test-notebooks: $(NATIVE) ## The six notebooks with little data, two minutes
+test-notebooks: $(NATIVE) ## The seven notebooks with little data, three minutes
 	@$(BIN)/python -m pytest -q tests/integration/package/test_notebooks.py -k "little_data or short"
 
 # What audits the accessibility of pages; its test skips where npm gets nothing.
