@@ -44,6 +44,18 @@ bool HasAnyMovedNode(const StagePlan& plan, const NamedGraph& graph) {
   return false;
 }
 
+// A later stage takes an earlier one's place by its source, which another node must not pass for.
+absl::Status RequireSourceFirst(const std::vector<Node*>& moved) {
+  const absl::flat_hash_set<const Node*> others(moved.begin() + 1, moved.end());
+  const Node* source = moved.front();
+  for (const Node* before : source->in_nodes()) {
+    if (!others.contains(before)) continue;
+    return RefusedPlan(absl::StrCat("moved node '", source->name(), "' reads '", before->name(),
+                                    "', which is moved too; expected the source first"));
+  }
+  return absl::OkStatus();
+}
+
 // The moved nodes, which are the user's; a stage before may have given one another op.
 absl::Status FindMoved(const PlannedStage& stage, const History& history, const NamedGraph& graph,
                        std::vector<Node*>* moved) {
@@ -63,7 +75,7 @@ absl::Status FindMoved(const PlannedStage& stage, const History& history, const 
     }
     moved->push_back(node);
   }
-  return absl::OkStatus();
+  return RequireSourceFirst(*moved);
 }
 
 absl::Status RequireCarriable(const Node& node) {

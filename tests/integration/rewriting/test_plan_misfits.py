@@ -48,6 +48,11 @@ class TestPlansThatDoNotFit:
                 "moved node 'double' is a Mul in the session's graph; the plan was made for a Add",
             ),
             (
+                {"moved": ["double", "batch"], "moved_ops": ["Mul", "IteratorGetNext"]}
+                | {"carried": ["double", "batch"]},
+                "moved node 'double' reads 'batch', which is moved too; expected the source first",
+            ),
+            (
                 {
                     "moved": ["batch", "none"],
                     "moved_ops": ["IteratorGetNext", "NoOp"],
