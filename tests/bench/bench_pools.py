@@ -90,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--size", type=int, default=384, help="rows of the matrices")
     chosen = parser.parse_args(arguments)
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    # Else the sessions of a process have as many intra-op threads as its first one asked for.
+    os.environ["TF_OVERRIDE_GLOBAL_THREADPOOL"] = "1"
     cores = len(os.sched_getaffinity(0))
     own = max(1, cores // 2)
     left = max(1, cores - own)
