@@ -38,7 +38,8 @@ class WeightGradOp : public OpKernel {
     OP_REQUIRES_OK(c, Allocate(c, &out));
     for (int f = 0; f < attributes_.count(); ++f) {
       const int weights = attributes_.features()[f].weights;
-      if (weights < 0) continue;
+      // Of no ids the tensor of weights has no address: there is nothing to read, nor to set.
+      if (weights < 0 || ids[f].count == 0) continue;
       OP_REQUIRES_OK(c, OfFeature(c, tables, f, gradients, &ids, out[weights]));
     }
   }

@@ -85,6 +85,18 @@ class TestEqualsStock:
         for one, other in zip(mine, theirs, strict=True):
             np.testing.assert_allclose(one, other, rtol=3 * rough, atol=rough * 40)
 
+    def test_with_weights_of_no_ids(self) -> None:
+        ids = sparse((), (), (3, 4))
+        weights = sparse((), (), (3, 4), np.float32)
+        table = tf.constant(GOLDEN_TABLE)
+        (ours,) = grouped_embedding_lookup(table, [ids], [weights], default_id=2)
+        found, of_table, of_weights = run(
+            [ours, *map(tf.convert_to_tensor, tf.gradients(ours, [table, weights.values]))]
+        )
+        np.testing.assert_array_equal(found, [GOLDEN_TABLE[2]] * 3)
+        np.testing.assert_array_equal(of_table[2], [3, 3])
+        assert of_weights.shape == (0,)
+
     @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
     def test_with_weights_in_many_blocks(self, combiner: str) -> None:
         random = np.random.default_rng(4)
