@@ -14,7 +14,7 @@ WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native cuda lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-pools bench-stale bench-smartstage bench-boundary bench-plan bench-embedding bench-cuda bench-predict bench-search bench-executor test-graphs test-models test-notebooks test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest wheel test-versions clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-pools bench-stale bench-smartstage bench-boundary bench-plan bench-embedding bench-auto-fused bench-cuda bench-predict bench-search bench-executor test-graphs test-models test-notebooks test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest wheel test-versions clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -176,6 +176,9 @@ $(PEERS)/.installed:
 
 bench-embedding: $(NATIVE) $(PEERS)/.installed ## Fused lookups beside stock TensorFlow, torch and FBGEMM, forward and with training
 	@$(BIN)/python -m tests.bench.bench_embedding $(if $(wildcard $(PEERS)/.installed),--peers $(PEERS)/bin/python) $(ARGS)
+
+bench-auto-fused: $(NATIVE) ## auto_fused alone on a model of stock TensorFlow, with Adagrad and with Adam
+	@$(BIN)/python -m tests.bench.bench_auto_fused $(ARGS)
 
 bench-cuda: $(INSTALLED) ## Kernels of lookups on this machine's GPU beside torch, and a copy's bandwidth
 	@$(if $(wildcard $(PEERS)/.installed),$(PEERS)/bin/python,$(BIN)/python) -m tests.bench.bench_cuda_lookup $(ARGS)

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "combine/clones.h"
+#include "instructions/clones.h"
 #include "combine/combine.h"
 
 namespace workbench::combine {

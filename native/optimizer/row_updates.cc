@@ -38,6 +38,13 @@ void UpdateRows(const UpdateRule& rule, const DenseTable& table, const int64_t* 
   }
 }
 
+void UpdateOthers(const AllRowsRule& rule, const DenseTable& table, int64_t begin, int64_t end) {
+  if (begin >= end) return;
+  float* slots[kMostRowSlots] = {};
+  for (int s = 0; s < table.slot_count; ++s) slots[s] = table.slots[s] + begin * table.slot_dims[s];
+  rule.UpdateOthers((end - begin) * table.dim, table.values + begin * table.dim, slots);
+}
+
 bool Ascending(const int64_t* rows, int64_t count) {
   return std::adjacent_find(rows, rows + count, [](int64_t a, int64_t b) { return a >= b; }) ==
          rows + count;

@@ -28,6 +28,9 @@ void FetchRows(const DenseTable& table, const int64_t* rows, int64_t count);
 void UpdateRows(const UpdateRule& rule, const DenseTable& table, const int64_t* rows,
                 const float* grads, int64_t begin, int64_t end);
 
+// Changes the rows [begin, end) of the table, all without a gradient.
+void UpdateOthers(const AllRowsRule& rule, const DenseTable& table, int64_t begin, int64_t end);
+
 // Whether each row is above the one before, so that none comes twice.
 bool Ascending(const int64_t* rows, int64_t count);
 

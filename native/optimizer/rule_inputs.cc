@@ -44,8 +44,9 @@ struct StockAdagradRule : UpdateRule {
 };
 
 constexpr RuleKind kKinds[] = {
-    {"gradient_descent", 0, false, 1}, {"adagrad", 1, false, 2}, {"row_wise_adagrad", 1, true, 2},
-    {"adam", 2, false, 8},             {"ftrl", 2, false, 5},
+    {"gradient_descent", 0, false, 1, false}, {"adagrad", 1, false, 2, false},
+    {"row_wise_adagrad", 1, true, 2, false},  {"adam", 2, false, 8, false},
+    {"ftrl", 2, false, 5, false},             {"decaying_adam", 2, false, 6, true},
 };
 
 std::unique_ptr<UpdateRule> MadeRule(const std::string& name, const std::vector<float>& numbers) {
@@ -74,6 +75,14 @@ std::unique_ptr<UpdateRule> MadeRule(const std::string& name, const std::vector<
     auto rule = std::make_unique<AdamRule>();
     for (float* each : {&rule->beta1_power, &rule->beta2_power, &rule->learning_rate, &rule->beta1,
                         &rule->beta2, &rule->epsilon, &rule->share1, &rule->share2}) {
+      *each = *next++;
+    }
+    return rule;
+  }
+  if (name == "decaying_adam") {
+    auto rule = std::make_unique<DecayingAdamRule>();
+    for (float* each : {&rule->rate, &rule->beta1, &rule->beta2, &rule->epsilon, &rule->share1,
+                        &rule->share2}) {
       *each = *next++;
     }
     return rule;

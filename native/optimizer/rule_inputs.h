@@ -23,6 +23,7 @@ struct RuleKind {
   int slots;
   bool slots_by_row;  // one number for each row, not for each value
   int scalars;        // of the members of its struct, in their order
+  bool all_rows;      // an AllRowsRule
 };
 
 // The attribute `rule`, and whether as many slots (of `tables`) and scalars are given.

@@ -1,7 +1,9 @@
 #include "optimizer/update_rules.h"
 
 #include <cmath>
+#include <cstring>
 
+#include "instructions/clones.h"
 #include "optimizer/rule_steps.h"
 
 namespace workbench {
@@ -14,6 +16,40 @@ void UpdateFtrl(const FtrlRule& rule, int64_t dim, const float* __restrict grad,
   for (int64_t i = 0; i < dim; ++i) {
     FtrlStep(rule, root, grad[i], &row[i], &accum[i], &linear[i]);
   }
+}
+
+// Values that are read, and left where they need no change, at a time: a line of the memory.
+constexpr int64_t kLine = 16;
+
+// Whether all are 0, of either sign.
+WORKBENCH_INLINE bool AllZero(const float* values, int64_t count) {
+  uint32_t bits = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t own;
+    std::memcpy(&own, values + i, sizeof(own));
+    bits |= own;
+  }
+  return bits << 1 == 0;
+}
+
+WORKBENCH_INLINE void DecayLine(const DecayingAdamRule& rule, int64_t count,
+                                float* __restrict values, float* __restrict m,
+                                float* __restrict v) {
+  const bool still = AllZero(m, count);
+  if (still && AllZero(v, count)) return;
+  for (int64_t i = 0; i < count; ++i) v[i] *= rule.beta2;
+  if (still) return;
+  for (int64_t i = 0; i < count; ++i) m[i] *= rule.beta1;
+  for (int64_t i = 0; i < count; ++i) {
+    values[i] -= rule.rate * m[i] / (std::sqrt(v[i]) + rule.epsilon);
+  }
+}
+
+WORKBENCH_CLONES void Decay(const DecayingAdamRule& rule, int64_t count, float* values, float* m,
+                            float* v) {
+  int64_t i = 0;
+  for (; i + kLine <= count; i += kLine) DecayLine(rule, kLine, values + i, m + i, v + i);
+  if (i < count) DecayLine(rule, count - i, values + i, m + i, v + i);
 }
 
 }  // namespace
@@ -46,6 +82,17 @@ void AdamRule::Update(int64_t dim, const float* __restrict grad, float* __restri
   float* __restrict v = slots[1];
   const float rate = AdamRate(learning_rate, beta1_power, beta2_power);
   for (int64_t i = 0; i < dim; ++i) AdamStep(*this, rate, grad[i], &row[i], &m[i], &v[i]);
+}
+
+void DecayingAdamRule::Update(int64_t dim, const float* __restrict grad, float* __restrict row,
+                              float* const* slots) const {
+  float* __restrict m = slots[0];
+  float* __restrict v = slots[1];
+  for (int64_t i = 0; i < dim; ++i) AdamStep(*this, rate, grad[i], &row[i], &m[i], &v[i]);
+}
+
+void DecayingAdamRule::UpdateOthers(int64_t count, float* values, float* const* slots) const {
+  Decay(*this, count, values, slots[0], slots[1]);
 }
 
 void FtrlRule::Update(int64_t dim, const float* grad, float* row, float* const* slots) const {

@@ -49,6 +49,25 @@ struct AdamRule : UpdateRule {
   void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
 };
 
+// A rule that also changes rows without a gradient.
+class AllRowsRule : public UpdateRule {
+ public:
+  // values and slots: `count` of such rows, which lie one behind the other.
+  virtual void UpdateOthers(int64_t count, float* values, float* const* slots) const = 0;
+};
+
+// Slots [dim]: first and second moment, which decay at every step, and move their row with them.
+struct DecayingAdamRule : AllRowsRule {
+  float rate = 0;  // corrected for the moments' beginning at 0
+  float beta1 = 0;
+  float beta2 = 0;
+  float epsilon = 0;
+  float share1 = 0;  // as of AdamRule
+  float share2 = 0;
+  void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
+  void UpdateOthers(int64_t count, float* values, float* const* slots) const override;
+};
+
 // Slots [dim]: the sum of squared gradients, and the linear term.
 struct FtrlRule : UpdateRule {
   float learning_rate = 0;

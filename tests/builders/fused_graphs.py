@@ -17,6 +17,7 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "adagrad": lambda: v1.train.AdagradOptimizer(0.1),
     "descent": lambda: v1.train.GradientDescentOptimizer(0.1),
     "adam": lambda: v1.train.AdamOptimizer(0.01),
+    "momentum": lambda: v1.train.MomentumOptimizer(0.05, 0.9),
 }
 
 

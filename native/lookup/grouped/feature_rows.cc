@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "combine/clones.h"
+#include "instructions/clones.h"
 
 namespace workbench {
 namespace {

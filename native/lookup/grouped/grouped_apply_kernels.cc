@@ -25,6 +25,8 @@ using tensorflow::OpKernelContext;
 // Sums stay in the nearest cache until they are applied.
 constexpr int64_t kSumBytes = 16 << 10;
 constexpr int64_t kMostRows = 64;
+// Values of a table that change with their slots while a core's own cache has them.
+constexpr int64_t kRangeValues = 16 << 10;
 // Nanoseconds until a row is there that no cache has, some being fetched at a time.
 constexpr int64_t kFarRow = 30;
 
@@ -49,6 +51,10 @@ class ApplyOp : public OpKernel {
     HeldTables held;
     OP_REQUIRES_OK(c, held.Hold(c, *kind_, Tables(), use_locking_));
     for (int t = 0; t < Tables(); ++t) OP_REQUIRES_OK(c, Check(asked[t], held[t]));
+    if (kind_->all_rows) {
+      ApplyToAll(c, asked, static_cast<const AllRowsRule&>(*rule), held);
+      return;
+    }
     const int64_t row_ns = (kind_->slots + 1) * kFarRow;
     ByRowsOfTables(c, asked, row_ns, [&](size_t t, int64_t begin, int64_t end) {
       Apply(asked[t], *rule, held[static_cast<int>(t)].table(), begin, end);
@@ -88,16 +94,57 @@ class ApplyOp : public OpKernel {
     }
   }
 
+  // Changes all rows of the tables, those that were not asked for too.
+  void ApplyToAll(OpKernelContext* c, const std::vector<AskedTable<float>>& asked,
+                  const AllRowsRule& rule, const HeldTables& held) const {
+    struct Range {
+      int table;
+      int64_t begin, end;
+    };
+    std::vector<Range> ranges;
+    for (int t = 0; t < Tables(); ++t) {
+      const int64_t rows = held[t].rows();
+      const int64_t step = std::max<int64_t>(1, kRangeValues / asked[t].dim);
+      for (int64_t r = 0; r < rows; r += step) ranges.push_back({t, r, std::min(r + step, rows)});
+    }
+    c->device()->tensorflow_cpu_worker_threads()->workers->ParallelFor(
+        static_cast<int64_t>(ranges.size()), kRangeValues, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const auto& [t, first, last] = ranges[i];
+            ApplyToRange(asked[t], rule, held[t].table(), first, last);
+          }
+        });
+  }
+
+  // Rows [begin, end) of the table.
+  static void ApplyToRange(const AskedTable<float>& asked, const AllRowsRule& rule,
+                           const DenseTable& table, int64_t begin, int64_t end) {
+    const int64_t* rows = asked.rows.rows.get();
+    const int64_t* behind = rows + asked.rows.unique;
+    const int64_t first = std::lower_bound(rows, behind, begin) - rows;
+    const int64_t last = std::lower_bound(rows + first, behind, end) - rows;
+    Apply(asked, rule, table, first, last);
+    for (int64_t i = first; i < last; ++i) {
+      UpdateOthers(rule, table, begin, rows[i]);
+      begin = rows[i] + 1;
+    }
+    UpdateOthers(rule, table, begin, end);
+  }
+
   Attributes attributes_;
   const RuleKind* kind_ = nullptr;
   std::vector<int64_t> columns_;
   bool use_locking_ = false;
 };
 
-WORKBENCH_GROUPED_KERNEL("WorkbenchGroupedApply", float, int32_t, ApplyOp<int32_t>);
-WORKBENCH_GROUPED_KERNEL("WorkbenchGroupedApply", float, int64_t, ApplyOp<int64_t>);
-WORKBENCH_GROUPED_KERNEL("WorkbenchResourceGroupedApply", float, int32_t, ApplyOp<int32_t>);
-WORKBENCH_GROUPED_KERNEL("WorkbenchResourceGroupedApply", float, int64_t, ApplyOp<int64_t>);
+#define WORKBENCH_APPLY_KERNELS(op)                                      \
+  WORKBENCH_GROUPED_KERNEL(op, float, int32_t, ApplyOp<int32_t>);        \
+  WORKBENCH_GROUPED_KERNEL(op, float, int64_t, ApplyOp<int64_t>)
+WORKBENCH_APPLY_KERNELS("WorkbenchGroupedApply");
+WORKBENCH_APPLY_KERNELS("WorkbenchResourceGroupedApply");
+WORKBENCH_APPLY_KERNELS("WorkbenchGroupedApplyAll");
+WORKBENCH_APPLY_KERNELS("WorkbenchResourceGroupedApplyAll");
+#undef WORKBENCH_APPLY_KERNELS
 
 }  // namespace
 }  // namespace workbench::grouped

@@ -229,9 +229,9 @@ WorkbenchGroupedLookUpWeightGrad of resource variables.
 tables: handles of variables, each [table rows, dim].
 )doc");
 
+#define WORKBENCH_RULES "rule: {'gradient_descent', 'adagrad', 'row_wise_adagrad', 'adam', 'ftrl'}"
 #define WORKBENCH_GROUPED_APPLY(op)                                                        \
   WORKBENCH_GROUPED_IDS(op.Input("scalars: K * float").Input("gradients: M * T"))          \
-      .Attr("rule: {'gradient_descent', 'adagrad', 'row_wise_adagrad', 'adam', 'ftrl'}")   \
       .Attr("S: int >= 0")                                                                 \
       .Attr("K: int >= 1")                                                                 \
       .Attr("columns: list(int)")                                                          \
@@ -240,7 +240,8 @@ tables: handles of variables, each [table rows, dim].
 
 WORKBENCH_GROUPED_APPLY(REGISTER_OP("WorkbenchGroupedApply")
                             .Input("tables: Ref(N * float)")
-                            .Input("slots: Ref(S * float)"))
+                            .Input("slots: Ref(S * float)")
+                            .Attr(WORKBENCH_RULES))
     .Doc(R"doc(
 WorkbenchGroupedLookUpGrad and WorkbenchRowsApply in one: the gradient of each row that was read is
 applied as soon as it is summed.
@@ -256,7 +257,8 @@ use_locking: hold the variables' locks against other updates meanwhile.
 
 WORKBENCH_GROUPED_APPLY(REGISTER_OP("WorkbenchResourceGroupedApply")
                             .Input("tables: N * resource")
-                            .Input("slots: S * resource"))
+                            .Input("slots: S * resource")
+                            .Attr(WORKBENCH_RULES))
     .SetIsStateful()
     .Doc(R"doc(
 WorkbenchGroupedApply of resource variables.
@@ -265,7 +267,34 @@ tables: handles of float32 variables, each [table rows, dim].
 slots: handles of the optimizer's slots.
 )doc");
 
+WORKBENCH_GROUPED_APPLY(REGISTER_OP("WorkbenchGroupedApplyAll")
+                            .Input("tables: Ref(N * float)")
+                            .Input("slots: Ref(S * float)")
+                            .Attr("rule: {'decaying_adam'}"))
+    .Doc(R"doc(
+WorkbenchGroupedApply for a rule that changes rows that were not asked for too: the tables and their
+slots are gone through once.
+
+rule: decaying_adam: the moments of all rows decay, and move their rows; slots first and second
+  moment, [table rows, dim].
+scalars: the learning rate, corrected for the moments' beginning at 0, beta1, beta2, epsilon,
+  1 - beta1 and 1 - beta2.
+)doc");
+
+WORKBENCH_GROUPED_APPLY(REGISTER_OP("WorkbenchResourceGroupedApplyAll")
+                            .Input("tables: N * resource")
+                            .Input("slots: S * resource")
+                            .Attr("rule: {'decaying_adam'}"))
+    .SetIsStateful()
+    .Doc(R"doc(
+WorkbenchGroupedApplyAll of resource variables.
+
+tables: handles of float32 variables, each [table rows, dim].
+slots: handles of the optimizer's slots.
+)doc");
+
 #undef WORKBENCH_GROUPED_APPLY
+#undef WORKBENCH_RULES
 #undef WORKBENCH_GROUPED_WEIGHT_GRAD
 #undef WORKBENCH_GROUPED_IDS
 

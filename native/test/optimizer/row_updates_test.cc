@@ -49,6 +49,45 @@ TEST(RowsOfABatchChangeAndNoOthers) {
   }
 }
 
+TEST(AdamDecaysRowsWithoutAGradient) {
+  std::mt19937_64 random(2);
+  std::normal_distribution<float> normal;
+  DecayingAdamRule rule;
+  rule.rate = 0.1f, rule.beta1 = 0.9f, rule.beta2 = 0.99f, rule.epsilon = 1e-4f;
+  rule.share1 = 0.1f, rule.share2 = 0.01f;
+  for (int round = 0; round < 200; ++round) {
+    const int64_t dim = 1 + random() % 40, count = 3 + random() % 50;
+    std::vector<float> values(count * dim), m(count * dim), v(count * dim);
+    for (int64_t row = 0; row < count; ++row) {
+      // Rows that never had a gradient, some of which had one long ago, and others.
+      const uint64_t kind = random() % 3;
+      for (int64_t i = row * dim; i < (row + 1) * dim; ++i) {
+        values[i] = normal(random);
+        m[i] = kind == 2 ? normal(random) : -0.0f;
+        v[i] = kind == 0 ? 0.0f : std::abs(normal(random));
+      }
+    }
+    const std::vector<float> before = values, m_before = m, v_before = v;
+    DenseTable table;
+    table.values = values.data();
+    table.dim = table.slot_dims[0] = table.slot_dims[1] = dim;
+    table.slots[0] = m.data();
+    table.slots[1] = v.data();
+    table.slot_count = 2;
+    UpdateOthers(rule, table, 1, count - 1);
+    UpdateOthers(rule, table, 1, 1);
+    for (int64_t i = 0; i < count * dim; ++i) {
+      const bool others = i >= dim && i < (count - 1) * dim;
+      const float moment = others ? 0.9f * m_before[i] : m_before[i];
+      const float square = others ? 0.99f * v_before[i] : v_before[i];
+      const float value = others ? before[i] - 0.1f * moment / (std::sqrt(square) + 1e-4f) : before[i];
+      CHECK(m[i] == moment);
+      CHECK(v[i] == square);
+      CHECK(std::abs(values[i] - value) <= 1e-5f * (1 + std::abs(value - before[i])));
+    }
+  }
+}
+
 TEST(RowsThatComeTwiceAreNotAscending) {
   const int64_t twice[] = {1, 1}, falling[] = {2, 1}, good[] = {0, 5, 6};
   CHECK(!Ascending(twice, 2));

@@ -70,23 +70,22 @@ class TestSessions:
         for value, stock in zip(ours, variables, strict=True):
             np.testing.assert_allclose(value, stock, rtol=3e-5, atol=3e-5)
 
-    @pytest.mark.parametrize("optimizer", ["adagrad", "descent"])
+    @pytest.mark.parametrize("optimizer", ["adagrad", "descent", "adam"])
     @pytest.mark.parametrize("kind", ["ref", "resource"])
     def test_run_one_op_forward_and_one_back(self, kind: str, optimizer: str) -> None:
         graph, loss, train_op = two_tables(kind, optimizer)
         ops = ran(graph, [loss, train_op], wb.apply(wb.plan_fusion(graph)))
         assert sum(op.endswith("GroupedLookUp") for op in ops) == 1
-        applies = [op for op in ops if op.endswith("GroupedApply")]
-        assert applies == [
-            "WorkbenchResourceGroupedApply" if kind == "resource" else "WorkbenchGroupedApply"
-        ]
+        (apply,) = (op for op in ops if "GroupedApply" in op)
+        assert apply.startswith("WorkbenchResource") is (kind == "resource")
+        assert apply.endswith("All") is (optimizer == "adam")
         stock = [op for op in ops if op.startswith(STOCK) or op in ("Unique", "Where")]
         assert not stock
         plain = ran(graph, [loss, train_op], None)
         assert len(ops) < len(plain) / 2
 
     def test_gradients_that_another_optimizer_reads_are_made_together(self) -> None:
-        graph, loss, train_op = two_tables("resource", "adam")
+        graph, loss, train_op = two_tables("resource", "momentum")
         plan = wb.plan_fusion(graph)
         assert [each.gradients for each in plan.lookups] == [1, 1]
         assert not any(each.updates for each in plan.lookups)

@@ -105,7 +105,7 @@ def wide_and_deep(kind: str, optimizer: str) -> tuple[tf.Graph, tf.Tensor, tf.Op
     return graph, loss, train_op
 
 
-@pytest.mark.parametrize("optimizer", ["adagrad", "descent"])
+@pytest.mark.parametrize("optimizer", ["adagrad", "descent", "adam"])
 @pytest.mark.parametrize("kind", ["ref", "resource"])
 def test_tables_that_share_ids_are_each_updated_by_its_own_gradient(
     kind: str, optimizer: str
@@ -116,7 +116,7 @@ def test_tables_that_share_ids_are_each_updated_by_its_own_gradient(
     config = wb.apply(plan)
     ops = ran(graph, [loss, train_op], config)
     assert sum(op.endswith("GroupedLookUp") for op in ops) == 1
-    assert sum(op.endswith("GroupedApply") for op in ops) == 1
+    assert sum("GroupedApply" in op for op in ops) == 1
     assert not {"Unique", "ResourceGather", "GatherV2", "UnsortedSegmentSum"} & set(ops)
     found, ours = trained(graph, loss, train_op, config)
     expected, variables = trained(graph, loss, train_op, None)

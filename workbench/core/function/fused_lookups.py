@@ -8,7 +8,8 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 from workbench.core.graph.graph_view import node_name
-from workbench.core.lookup_fusion.plan import FusionPlan, fused_definition, plan_fusion
+from workbench.core.lookup_fusion.fusion_plan import FusionPlan, fused_definition
+from workbench.core.lookup_fusion.plan import plan_fusion
 from workbench.core.tf_graph.concrete_function import (
     arguments_of,
     is_compiled,

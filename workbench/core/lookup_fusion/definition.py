@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from workbench.core.graph.graph_view import Shape, node_name
 _ENTERS = frozenset({"Enter", "RefEnter"})
 _MAY_NOT_RUN = frozenset({*_ENTERS, "Switch", "RefSwitch", "_SwitchN"})
 _RUNS_ONCE = frozenset({"Exit", "RefExit", "Merge", "RefMerge"})
+# Arithmetic of which equal inputs have equal results, and reads with nothing to wait for.
+_COMPUTES = frozenset({"Sub", "Mul", "RealDiv", "Sqrt", "Pow", "AddV2", "ReadVariableOp"})
 _LOOPS_BACK = frozenset({"NextIteration", "RefNextIteration"})
 
 
@@ -89,6 +91,32 @@ class Definition:
                 if _hands_on(node):
                     waiting.append(f"{node.name}:0")
         return [node for node in found if not ops or node.op in ops]
+
+    def waiting(self, name: str) -> list[Any]:
+        """The nodes that a control edge leads to from a node."""
+        return self._waiting.get(name, [])
+
+    def expression(self, tensor: str) -> Hashable:
+        """What a number is computed from: equal for tensors that are equal in every run.
+
+        Made for the numbers of optimizers, which each table's update computes for itself.
+        """
+        tensor = self.same(tensor)
+        node = self.source(tensor)
+        known = self.value(tensor)
+        if known is not None:
+            return known.dtype.name, known.shape, known.tobytes()
+        if node.op not in _COMPUTES or any(text.startswith("^") for text in node.input):
+            return tensor
+        return node.op, node.device, *map(self.expression, self.inputs(node))
+
+    @functools.cached_property
+    def _waiting(self) -> dict[str, list[Any]]:
+        waiting: dict[str, list[Any]] = {}
+        for node in self.nodes.values():
+            for name in {text[1:] for text in node.input if text.startswith("^")}:
+                waiting.setdefault(name, []).append(node)
+        return waiting
 
     @functools.cached_property
     def _readers(self) -> dict[str, list[Any]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from workbench.core.lookup_fusion.adam_updates import adam_of
 from workbench.core.lookup_fusion.definition import Definition
 from workbench.core.lookup_fusion.gradients import LookupGradient
 from workbench.core.lookup_fusion.stock_lookups import StockLookup
@@ -46,7 +47,7 @@ def _gradients(graph: Definition, lookup: StockLookup, rows: Any) -> Iterator[Lo
             update = descent_of(graph, lookup, values.name, rows.name)
             names = {}
         else:
-            update = adagrad_of(graph, lookup, *sums)
+            update = adagrad_of(graph, lookup, *sums) or adam_of(graph, lookup, *sums)
             names = {"summed": sums[0].name, "unique": sums[1].name}
         if update is not None:
             yield LookupGradient(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from workbench.core.lookup_fusion.adam_updates import adam_of
 from workbench.core.lookup_fusion.definition import Definition
 from workbench.core.lookup_fusion.stock_lookups import COMBINERS, StockLookup
 from workbench.core.lookup_fusion.updates import (
@@ -94,7 +95,7 @@ def _gradient(
         given=given,
         summed=summed.name,
         unique=unique.name,
-        update=adagrad_of(graph, lookup, summed, unique),
+        update=adagrad_of(graph, lookup, summed, unique) or adam_of(graph, lookup, summed, unique),
     )
 
 

@@ -59,7 +59,9 @@ def update_node(
       before: names of nodes that run before it.
     """
     first = updates[0]
-    op = "WorkbenchResourceGroupedApply" if first.is_resource else "WorkbenchGroupedApply"
+    of_handles = "Resource" if first.is_resource else ""
+    of_all_rows = "All" if first.rule == "decaying_adam" else ""
+    op = f"Workbench{of_handles}GroupedApply{of_all_rows}"
     node = _node(name, op, first.device)
     node.input.extend(each.table for each in updates)
     node.input.extend(slot for each in updates for slot in each.slots)
@@ -95,6 +97,16 @@ def stand_in(old: Any, tensors: Sequence[str], types: Sequence[int]) -> node_def
         node.attr["T"].list.type.extend(types)
     if "_class" in old.attr:
         node.attr["_class"].CopyFrom(old.attr["_class"])
+    return node
+
+
+def variable_after(old: Any, variable: str, after: str) -> node_def_pb2.NodeDef:
+    """A node of the same name that hands on a ref variable once another node has run."""
+    node = _node(old.name, "RefIdentity", old.device)
+    node.input.extend([variable, f"^{after}"])
+    for name in ("T", "_class"):
+        if name in old.attr:
+            node.attr[name].CopyFrom(old.attr[name])
     return node
 
 

@@ -21,17 +21,33 @@ _FLOAT = 1  # TensorFlow's number of float32
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TableUpdate:
-    """An op that applies gradients of rows to a table.
+class StandIn:
+    """A node of an update that no longer changes anything.
 
     Attributes:
       node: its name.
-      rule: attribute of op WorkbenchGroupedApply.
+      variable: the ref variable that it hands on still; "" where it hands on nothing.
+    """
+
+    node: str
+    variable: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TableUpdate:
+    """What applies gradients of rows to a table.
+
+    Attributes:
+      node: name of the op that changes the table.
+      rule: attribute of op WorkbenchGroupedApply, or of WorkbenchGroupedApplyAll.
       table, slots: tensors of the variables, or of their handles.
       scalars: tensors of the rule's numbers; a number where the op has it in itself.
       is_resource: whether the variables are handles.
       use_locking: as of the op.
       device: of the op.
+      after: names of nodes that run before it by a control edge.
+      others: what else it changes things with, all of it before the op itself.
+      reads: names of nodes that read slots for it in between.
     """
 
     node: str
@@ -42,6 +58,9 @@ class TableUpdate:
     is_resource: bool
     use_locking: bool
     device: str
+    after: tuple[str, ...]
+    others: tuple[StandIn, ...] = ()
+    reads: tuple[str, ...] = ()
 
 
 def sums_of(graph: Definition, values: str, rows: str) -> tuple[Any, Any] | None:
@@ -60,7 +79,7 @@ def adagrad_of(
 ) -> TableUpdate | None:
     """Adagrad's update, where it alone reads a gradient."""
     apply = only_reader(graph, f"{summed.name}:0", *_ADAGRAD)
-    if apply is None or not _fits(graph, lookup, apply):
+    if apply is None or not fits(graph, lookup, apply):
         return None
     table, slot, rate, gradients, rows = graph.inputs(apply)
     own = [graph.same(each) for each in (gradients, rows)]
@@ -84,7 +103,7 @@ def descent_of(
         return None
     table, updated, changes = graph.inputs(apply)
     own = [graph.same(each) for each in (updated, changes)]
-    if own != [graph.same(given), f"{scaled.name}:0"] or not _fits(graph, lookup, apply):
+    if own != [graph.same(given), f"{scaled.name}:0"] or not fits(graph, lookup, apply):
         return None
     gradient = f"{(negated.name if negated else values)}:0"
     rates = [each for each in graph.inputs(scaled) if graph.same(each) != graph.same(gradient)]
@@ -93,7 +112,12 @@ def descent_of(
     return _table_update(apply, "gradient_descent", (table,), (rates[0],))
 
 
-def _fits(graph: Definition, lookup: StockLookup, apply: Any) -> bool:
+def waits_of(node: Any) -> list[str]:
+    """The names of nodes that run before another one by a control edge."""
+    return [text[1:] for text in node.input if text.startswith("^")]
+
+
+def fits(graph: Definition, lookup: StockLookup, apply: Any) -> bool:
     """Whether an update is one of the lookup's table, in float32, and nothing reads its result."""
     kind = apply.attr["T" if "T" in apply.attr else "dtype"].type
     return bool(
@@ -116,6 +140,7 @@ def _table_update(
         is_resource=apply.op.startswith("Resource"),
         use_locking="use_locking" in apply.attr and apply.attr["use_locking"].b,
         device=apply.device,
+        after=tuple(waits_of(apply)),
     )
 
 

@@ -21,7 +21,7 @@ import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2
 
 from workbench import _native
-from workbench.core.lookup_fusion.plan import FusionPlan, fused_definition
+from workbench.core.lookup_fusion.fusion_plan import FusionPlan, fused_definition
 from workbench.core.planning.stage_plan import PlannedStage, StagePlan
 from workbench.core.session.prefetch_runner import PrefetchRunner, build_runner, runner_in
 from workbench.core.staging.buffer import Buffer

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_COMBINE_CLONES_H_
-#define WORKBENCH_COMBINE_CLONES_H_
+#ifndef WORKBENCH_INSTRUCTIONS_CLONES_H_
+#define WORKBENCH_INSTRUCTIONS_CLONES_H_
 
 // A function marked WORKBENCH_CLONES is compiled once for each instruction set and chosen when the
 // library is loaded; a loop that it calls must be WORKBENCH_INLINE to be compiled with it. The
@@ -13,4 +13,4 @@
 
 #define WORKBENCH_INLINE __attribute__((always_inline)) inline
 
-#endif  // WORKBENCH_COMBINE_CLONES_H_
+#endif  // WORKBENCH_INSTRUCTIONS_CLONES_H_

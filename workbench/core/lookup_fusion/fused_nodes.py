@@ -1,0 +1,219 @@
+"""The nodes of a FusionPlan: grouped ops, and what takes the place of what they stand for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
+
+from workbench.core.lookup_fusion import grouped_nodes
+from workbench.core.lookup_fusion.definition import Definition
+from workbench.core.lookup_fusion.fusion_plan import FusedLookup, FusionPlan
+from workbench.core.lookup_fusion.gradients import LookupGradient
+from workbench.core.lookup_fusion.groups import grouped, levels
+from workbench.core.lookup_fusion.stock_lookups import LookupRefusal, StockLookup
+from workbench.core.lookup_fusion.updates import TableUpdate
+
+# Scope of what a plan adds to a graph.
+_SCOPE = "grouped_lookups"
+
+
+class FusedNodes:
+    """The nodes of a plan, while it is made."""
+
+    def __init__(
+        self,
+        graph: Definition,
+        lookups: Sequence[tuple[StockLookup, list[LookupGradient]]],
+        runs: Mapping[str, tuple[int, int]],
+    ) -> None:
+        self._graph = graph
+        self._runs = runs
+        self._added = graph_pb2.GraphDef()
+        self._replaced = graph_pb2.GraphDef()
+        self._scope = _free_scope(graph)
+        # By the node whose place it takes, the grouped op: of a result, and of what read the table.
+        self._ops: dict[str, str] = {}
+        self._bypassed: dict[str, str] = {}
+        self._constants: dict[Any, str] = {}
+        self._lookups = [(self._with_all_inputs(lookup), found) for lookup, found in lookups]
+        replaced = {lookup.result for lookup, _ in lookups}
+        after = {}
+        for gradient in (each for _, gradients in lookups for each in gradients):
+            if gradient.update:
+                replaced.add(gradient.update.node)
+                continue
+            replaced |= {gradient.values, gradient.rows}
+            if gradient.rows != gradient.values:
+                after[gradient.rows] = gradient.values
+        self._level = levels(graph, replaced, after)
+
+    def plan(self, refusals: tuple[LookupRefusal, ...]) -> FusionPlan:
+        """The plan as a whole."""
+        self._add_lookups()
+        pairs = [(lookup, g) for lookup, gradients in self._lookups for g in gradients]
+        self._add_gradients([(lookup, g) for lookup, g in pairs if not g.update])
+        self._add_updates([(lookup, g, g.update) for lookup, g in pairs if g.update])
+        self._redirect_waits()
+        return FusionPlan(
+            lookups=tuple(
+                FusedLookup(
+                    name=lookup.name,
+                    op=self._ops[lookup.result],
+                    gradients=sum(not g.update for g in gradients),
+                    updates=any(g.update for g in gradients),
+                )
+                for lookup, gradients in self._lookups
+            ),
+            refusals=refusals,
+            added=self._added.SerializeToString(),
+            replaced=self._replaced.SerializeToString(),
+            replaced_ops=tuple(self._graph.nodes[n.name].op for n in self._replaced.node),
+            bypassed=tuple(self._bypassed),
+        )
+
+    def _add_lookups(self) -> None:
+        lookups = [lookup for lookup, _ in self._lookups]
+        groups = grouped(lookups, lambda each: self._alike(each, each.result))
+        for number, group in enumerate(groups):
+            node = grouped_nodes.lookup_node(f"{self._scope}/lookup_{number}", group)
+            self._added.node.append(node)
+            for output, lookup in enumerate(group):
+                self._ops[lookup.result] = node.name
+                if lookup.gather:
+                    self._bypassed[lookup.gather] = node.name
+                self._stand_in(lookup.result, [f"{node.name}:{output}"], [lookup.dtype])
+
+    def _add_gradients(self, pairs: Sequence[tuple[StockLookup, LookupGradient]]) -> None:
+        groups = grouped(pairs, lambda pair: self._alike(pair[0], pair[1].values))
+        for number, group in enumerate(groups):
+            lookups, gradients = zip(*group, strict=True)
+            node = grouped_nodes.gradient_node(
+                f"{self._scope}/gradient_{number}", lookups, gradients
+            )
+            self._added.node.append(node)
+            for i, (lookup, gradient) in enumerate(group):
+                rows = self._as_ids(f"{node.name}_rows_{i}", f"{node.name}:{i}", lookup)
+                values = f"{node.name}:{len(group) + i}"
+                if gradient.values == gradient.rows:
+                    types = [lookup.dtype, lookup.id_dtype]
+                    self._stand_in(gradient.values, [values, rows], types)
+                else:
+                    self._stand_in(gradient.values, [values], [lookup.dtype])
+                    self._stand_in(gradient.rows, [rows], [lookup.id_dtype])
+                if gradient.summed:
+                    # First what reads both outputs of the other one.
+                    self._stand_in(gradient.summed, [values], [lookup.dtype])
+                    self._stand_in(gradient.unique, [rows], [lookup.id_dtype])
+
+    def _add_updates(
+        self, triples: Sequence[tuple[StockLookup, LookupGradient, TableUpdate]]
+    ) -> None:
+        def key(triple: tuple[StockLookup, LookupGradient, TableUpdate]) -> Any:
+            lookup, _, update = triple
+            scalars = tuple(map(self._equal, update.scalars))
+            rule = (update.rule, scalars, update.is_resource, update.use_locking)
+            return (*self._alike(lookup, update.node), *rule, update.device)
+
+        for number, group in enumerate(grouped(triples, key)):
+            lookups, gradients, updates = zip(*group, strict=True)
+            waits = dict.fromkeys(name for update in updates for name in update.after)
+            before = [self._bypassed.get(name, name) for name in waits]
+            # The op reads tables of features together: none is updated before all were read.
+            before += [
+                self._ops[lookup.result]
+                for lookup, _, update in group
+                if self._level[lookup.result] < self._level[update.node]
+            ]
+            node = grouped_nodes.update_node(
+                f"{self._scope}/update_{number}",
+                lookups,
+                gradients,
+                updates,
+                [self._scalar(each, updates[0].device) for each in updates[0].scalars],
+                dict.fromkeys(before),
+            )
+            self._added.node.append(node)
+            for update in updates:
+                self._updated(update, node.name)
+
+    def _updated(self, update: TableUpdate, op: str) -> None:
+        """Another op does an update: what changed something runs behind it, and does nothing."""
+        old = self._graph.nodes[update.node]
+        self._replaced.node.append(grouped_nodes.done(old, op))
+        for each in update.others:
+            old = self._graph.nodes[each.node]
+            if each.variable:
+                made = grouped_nodes.variable_after(old, each.variable, op)
+            else:
+                made = grouped_nodes.done(old, op)
+            self._replaced.node.append(made)
+        for name in update.reads:
+            self._bypassed[name] = op
+
+    def _redirect_waits(self) -> None:
+        """What waits until a table was read waits for the grouped op that reads it."""
+        replaced = {node.name for node in self._replaced.node}
+        for node in self._graph.nodes.values():
+            if node.name in replaced or self._bypassed.keys().isdisjoint(
+                text.removeprefix("^") for text in node.input if text.startswith("^")
+            ):
+                continue
+            waiting = grouped_nodes.waiting(node, self._bypassed)
+            self._replaced.node.append(waiting)
+
+    def _alike(self, lookup: StockLookup, node: str) -> Any:
+        """What nodes that one op stands for have in common."""
+        kinds = lookup.dtype, lookup.id_dtype, lookup.is_resource
+        return self._level[node], self._runs.get(node), lookup.device, *kinds
+
+    def _stand_in(self, name: str, tensors: Sequence[str], types: Sequence[int]) -> None:
+        old = self._graph.nodes[name]
+        self._replaced.node.append(grouped_nodes.stand_in(old, tensors, types))
+
+    def _as_ids(self, name: str, rows: str, lookup: StockLookup) -> str:
+        if lookup.id_dtype == tf.int64.as_datatype_enum:
+            return rows
+        node = grouped_nodes.cast_node(name, rows, lookup.id_dtype, lookup.device)
+        self._added.node.append(node)
+        return f"{name}:0"
+
+    def _equal(self, scalar: str | float) -> Hashable:
+        """What tells a rule's numbers apart, of which each table may have tensors of its own."""
+        return self._graph.expression(scalar) if isinstance(scalar, str) else scalar
+
+    def _scalar(self, value: str | float, device: str) -> str:
+        """The tensor of a rule's number."""
+        return value if isinstance(value, str) else self._constant(np.float32(value), device)
+
+    def _with_all_inputs(self, lookup: StockLookup) -> StockLookup:
+        """The lookup with something in place of the inputs that it lacks."""
+        one_each, no_shape = np.int64(0), np.zeros(0, np.int64)
+        return dataclasses.replace(
+            lookup,
+            indices=lookup.indices or self._constant(one_each, lookup.device),
+            dense_shape=lookup.dense_shape or self._constant(no_shape, lookup.device),
+        )
+
+    def _constant(self, value: Any, device: str) -> str:
+        """The tensor of a constant; the same one for equal values."""
+        key = value.dtype.name, value.shape, value.tobytes(), device
+        known = self._constants.get(key)
+        if known is None:
+            known = self._constants[key] = f"{self._scope}/constant_{len(self._constants)}"
+            self._added.node.append(grouped_nodes.constant_node(known, value, device))
+        return f"{known}:0"
+
+
+def _free_scope(graph: Definition) -> str:
+    """A scope that no node of the graph is in."""
+    taken = {name.partition("/")[0] for name in graph.nodes}
+    scope, number = _SCOPE, 0
+    while scope in taken:
+        number += 1
+        scope = f"{_SCOPE}_{number}"
+    return scope

@@ -1,0 +1,118 @@
+"""FusionPlan: what is done to a graph so that grouped ops do its stock lookups."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+from tensorflow.core.framework import graph_pb2
+
+from workbench import _native
+from workbench.core.lookup_fusion.stock_lookups import LookupRefusal
+from workbench.errors import PlanError
+from workbench.number_words import counted
+
+_TOLD = ("lookups", "refusals")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FusedLookup:
+    """A stock lookup that a grouped op does instead.
+
+    Attributes:
+      name: the scope that it was built in.
+      op: name of the grouped op.
+      gradients: how many gradients of it grouped ops make; not those that an update makes itself.
+      updates: whether the update of its table is done by a grouped op too.
+    """
+
+    name: str
+    op: str
+    gradients: int
+    updates: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class FusionPlan:
+    """What is done to a graph so that grouped ops do its stock lookups.
+
+    Attributes:
+      lookups: those that are fused, in the graph's order.
+      refusals: those that stay, and why.
+      added: nodes that are added, a serialized GraphDef.
+      replaced: nodes that come in the place of nodes of the same name, likewise.
+      replaced_ops: the op types of those that they replace.
+      bypassed: nodes that read tables and which nothing needs any more.
+    """
+
+    lookups: tuple[FusedLookup, ...]
+    refusals: tuple[LookupRefusal, ...]
+    added: bytes
+    replaced: bytes
+    replaced_ops: tuple[str, ...]
+    bypassed: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"FusionPlan({len(self.lookups)} lookups, {len(self.refusals)} stay)"
+
+    def describe(self) -> str:
+        """The plan in words: what is fused into which op, and why the rest is not."""
+        lines = []
+        for op in dict.fromkeys(each.op for each in self.lookups):
+            own = [each for each in self.lookups if each.op == op]
+            updated = sum(each.updates for each in own)
+            parts = [f"{op}: {counted(len(own), 'lookup')} in one op"]
+            parts += [f"{counted(updated, 'update')} of tables with their gradients"] * bool(
+                updated
+            )
+            lines.append("; ".join(parts))
+            lines += [f"  {each.name}" for each in own]
+        lines += [f"{each.name} stays: {each.reason}" for each in self.refusals]
+        return "\n".join(lines) or "the graph has no stock lookup"
+
+    def described(self) -> str:
+        """Its lookups and refusals as JSON, for `of`."""
+        own = {name: [dataclasses.asdict(each) for each in getattr(self, name)] for name in _TOLD}
+        return json.dumps({**own, "bypassed": self.bypassed})
+
+    @classmethod
+    def of(
+        cls, described: str, *, added: bytes, replaced: bytes, replaced_ops: tuple[str, ...]
+    ) -> FusionPlan:
+        """The plan of which `described` told the rest."""
+        own = json.loads(described)
+        return cls(
+            lookups=tuple(FusedLookup(**each) for each in own["lookups"]),
+            refusals=tuple(LookupRefusal(**each) for each in own["refusals"]),
+            added=added,
+            replaced=replaced,
+            replaced_ops=replaced_ops,
+            bypassed=tuple(own["bypassed"]),
+        )
+
+
+def fused_definition(definition: graph_pb2.GraphDef, plan: FusionPlan) -> graph_pb2.GraphDef:
+    """A GraphDef as a plan makes it, for the graph that the plan was made for.
+
+    Raises:
+      PlanError: it was made for another one.
+    """
+    # The new nodes' ops are the library's.
+    _native.library()
+    replaced = {node.name: node for node in graph_pb2.GraphDef.FromString(plan.replaced).node}
+    ops = dict(zip(replaced, plan.replaced_ops, strict=True))
+    fused = graph_pb2.GraphDef(versions=definition.versions, library=definition.library)
+    for node in definition.node:
+        if node.name in replaced and node.op != (op := ops.pop(node.name)):
+            raise PlanError(
+                f"node {node.name!r} is a {node.op}, where the plan was made for a {op}; make a "
+                "plan for this graph"
+            )
+        fused.node.append(replaced.get(node.name, node))
+    if ops:
+        raise PlanError(
+            f"the graph has no node {next(iter(ops))!r}, which the plan replaces; make a plan for "
+            "this graph"
+        )
+    fused.node.extend(graph_pb2.GraphDef.FromString(plan.added).node)
+    return fused
