@@ -17,6 +17,10 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "adagrad": lambda: v1.train.AdagradOptimizer(0.1),
     "descent": lambda: v1.train.GradientDescentOptimizer(0.1),
     "adam": lambda: v1.train.AdamOptimizer(0.01),
+    "ftrl": lambda: v1.train.FtrlOptimizer(0.1, l1_regularization_strength=0.02),
+    "shrinking": lambda: v1.train.FtrlOptimizer(
+        0.1, l2_regularization_strength=0.1, l2_shrinkage_regularization_strength=0.05
+    ),
     "momentum": lambda: v1.train.MomentumOptimizer(0.05, 0.9),
 }
 

@@ -105,7 +105,7 @@ def wide_and_deep(kind: str, optimizer: str) -> tuple[tf.Graph, tf.Tensor, tf.Op
     return graph, loss, train_op
 
 
-@pytest.mark.parametrize("optimizer", ["adagrad", "descent", "adam"])
+@pytest.mark.parametrize("optimizer", ["adagrad", "descent", "adam", "ftrl", "shrinking"])
 @pytest.mark.parametrize("kind", ["ref", "resource"])
 def test_tables_that_share_ids_are_each_updated_by_its_own_gradient(
     kind: str, optimizer: str

@@ -19,9 +19,9 @@ from workbench.core.lookup_fusion.gradients import LookupGradient
 from workbench.core.lookup_fusion.stock_lookups import StockLookup
 from workbench.core.lookup_fusion.updates import (
     SCATTERS,
-    adagrad_of,
     descent_of,
     only_reader,
+    rows_update_of,
     sums_of,
 )
 
@@ -47,7 +47,7 @@ def _gradients(graph: Definition, lookup: StockLookup, rows: Any) -> Iterator[Lo
             update = descent_of(graph, lookup, values.name, rows.name)
             names = {}
         else:
-            update = adagrad_of(graph, lookup, *sums) or adam_of(graph, lookup, *sums)
+            update = rows_update_of(graph, lookup, *sums) or adam_of(graph, lookup, *sums)
             names = {"summed": sums[0].name, "unique": sums[1].name}
         if update is not None:
             yield LookupGradient(

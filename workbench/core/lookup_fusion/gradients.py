@@ -17,9 +17,9 @@ from workbench.core.lookup_fusion.definition import Definition
 from workbench.core.lookup_fusion.stock_lookups import COMBINERS, StockLookup
 from workbench.core.lookup_fusion.updates import (
     TableUpdate,
-    adagrad_of,
     descent_of,
     only_reader,
+    rows_update_of,
     sums_of,
 )
 
@@ -95,7 +95,8 @@ def _gradient(
         given=given,
         summed=summed.name,
         unique=unique.name,
-        update=adagrad_of(graph, lookup, summed, unique) or adam_of(graph, lookup, summed, unique),
+        update=rows_update_of(graph, lookup, summed, unique)
+        or adam_of(graph, lookup, summed, unique),
     )
 
 

@@ -2,7 +2,7 @@
 
 How TensorFlow builds one, from gradients of rows and the rows that they are of:
 
-    ─ Unique and UnsortedSegmentSum: each row once ─ SparseApplyAdagrad and its like
+    ─ Unique and UnsortedSegmentSum: each row once ─ SparseApplyAdagrad or SparseApplyFtrl
       or times the learning rate ─ ScatterSub, of a resource variable ResourceScatterAdd
 """
 
@@ -14,10 +14,53 @@ from typing import Any
 from workbench.core.lookup_fusion.definition import Definition
 from workbench.core.lookup_fusion.stock_lookups import StockLookup
 
-_ADAGRAD = ("SparseApplyAdagrad", "ResourceSparseApplyAdagrad")
 # What subtracts a gradient times the learning rate.
 SCATTERS = ("ScatterSub", "ResourceScatterAdd")
 _FLOAT = 1  # TensorFlow's number of float32
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Rule:
+    """What an op of TensorFlow's that updates rows is as a rule of WorkbenchGroupedApply.
+
+    Attributes:
+      name: the rule.
+      inputs: names of the op's inputs, in their order.
+      slots, scalars: of them, those that the rule has; a number that the op lacks is 0.
+      attributes: what attributes of the op must be, where it has them.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    slots: tuple[str, ...]
+    scalars: tuple[str, ...]
+    attributes: tuple[tuple[str, bool], ...]
+
+
+def _rules() -> dict[str, _Rule]:
+    adagrad = _Rule(
+        name="adagrad",
+        inputs=("table", "squares", "rate", "gradients", "rows"),
+        slots=("squares",),
+        scalars=("rate", "epsilon"),
+        attributes=(("update_slots", True),),
+    )
+    of_ftrl = ("table", "squares", "linear", "gradients", "rows", "rate", "l1", "l2")
+    ftrl = _Rule(
+        name="ftrl",
+        inputs=(*of_ftrl, "power"),
+        slots=("squares", "linear"),
+        scalars=("rate", "l1", "l2", "shrinkage", "power"),
+        attributes=(("multiply_linear_by_lr", False),),
+    )
+    shrinking = dataclasses.replace(ftrl, inputs=(*of_ftrl, "shrinkage", "power"))
+    rules = {"Adagrad": adagrad, "Ftrl": ftrl, "FtrlV2": shrinking}
+    return {
+        f"{kind}SparseApply{op}": rule for kind in ("", "Resource") for op, rule in rules.items()
+    }
+
+
+_RULES = _rules()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,20 +117,28 @@ def sums_of(graph: Definition, values: str, rows: str) -> tuple[Any, Any] | None
     return summed, unique
 
 
-def adagrad_of(
+def rows_update_of(
     graph: Definition, lookup: StockLookup, summed: Any, unique: Any
 ) -> TableUpdate | None:
-    """Adagrad's update, where it alone reads a gradient."""
-    apply = only_reader(graph, f"{summed.name}:0", *_ADAGRAD)
+    """The update by an op that changes rows of a table and its slots, where it alone reads them."""
+    apply = only_reader(graph, f"{summed.name}:0", *_RULES)
     if apply is None or not fits(graph, lookup, apply):
         return None
-    table, slot, rate, gradients, rows = graph.inputs(apply)
-    own = [graph.same(each) for each in (gradients, rows)]
+    rule = _RULES[apply.op]
+    inputs = dict(zip(rule.inputs, graph.inputs(apply), strict=True))
+    own = [graph.same(inputs[name]) for name in ("gradients", "rows")]
     if own != [f"{summed.name}:0", f"{unique.name}:0"]:
         return None
-    if "update_slots" in apply.attr and not apply.attr["update_slots"].b:
+    if any(
+        apply.attr[name].b is not value for name, value in rule.attributes if name in apply.attr
+    ):
         return None
-    return _table_update(apply, "adagrad", (table, slot), (rate, 0.0))
+    return _table_update(
+        apply,
+        rule.name,
+        tuple(inputs[name] for name in ("table", *rule.slots)),
+        tuple(inputs.get(name, 0.0) for name in rule.scalars),
+    )
 
 
 def descent_of(
