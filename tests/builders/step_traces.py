@@ -30,7 +30,7 @@ def step_trace(
 
     Args:
       ops: of each step.
-      edges: names of nodes, the one that feeds first.
+      edges: names of nodes, the one that feeds first; with "^" before it, it only comes first.
       step_us: from the call of a step to its return.
       pause_us: from there to the call of the next.
       late_us: by how much the ops of some steps begin later, by number of the step from 0.
@@ -66,7 +66,7 @@ def step_trace(
             *((f"Inter-op {i}", "inter_op", i, "") for i in range(lanes)),
         ],
         runs=runs,
-        edges=[(row[a], row[b], 0) for a, b in edges],
+        edges=[(row[a.removeprefix("^")], row[b], int(a.startswith("^"))) for a, b in edges],
         **({"cores": 2} | meta),
     )
 

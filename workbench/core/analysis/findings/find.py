@@ -13,6 +13,7 @@ from workbench.core.analysis.findings.finding import Claim, Finding, Findings, V
 from workbench.core.analysis.findings.front import batch_only, front_on_compute_side
 from workbench.core.analysis.findings.lookups import many_small_ops
 from workbench.core.analysis.findings.memory_pages import new_pages
+from workbench.core.analysis.findings.optimizer import whole_table_updates
 from workbench.core.analysis.findings.scheduling import busy_threads, order_of_ready_ops, small_ops
 from workbench.core.analysis.findings.step_account import StepAccount, step_account
 from workbench.core.analysis.findings.tables import copied_tables, dense_gradients
@@ -25,6 +26,7 @@ _KINDS: tuple[Callable[[StepAccount], Claim | None], ...] = (
     many_small_ops,
     copied_tables,
     dense_gradients,
+    whole_table_updates,
     small_ops,
     order_of_ready_ops,
     busy_threads,

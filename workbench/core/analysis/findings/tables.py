@@ -7,10 +7,11 @@ import re
 import numpy as np
 
 from workbench.core.analysis.findings.finding import Claim
+from workbench.core.analysis.findings.inputs import inputs_of, variable_of
 from workbench.core.analysis.findings.lookups import lookup_scope
+from workbench.core.analysis.findings.optimizer import whole_updates
 from workbench.core.analysis.findings.sentences import longest, named
 from workbench.core.analysis.findings.step_account import StepAccount
-from workbench.core.graph.op_types import VARIABLES
 from workbench.number_words import counted, duration
 
 # A read that hands over a reference takes about a µs; one that lasts longer copies the variable.
@@ -33,15 +34,16 @@ _MOST_STEPS_BACK = 4
 
 def copied_tables(account: StepAccount) -> Claim | None:
     """Variables that are copied whole each time they are read."""
-    copies = _usually_last(account, np.isin(account.op, list(_READS)), _COPIES_NS)
+    updates, _ = whole_updates(account)
+    copies = _usually_last(account, np.isin(account.op, list(_READS)) & ~updates, _COPIES_NS)
     if not copies.any():
         return None
-    on_whole = _whole_table_ops(account, copies)
+    on_whole = _whole_table_ops(account, copies) & ~updates
     touched = copies | on_whole
     held = account.of_nodes(touched)
     reads, others = (_longest_first(account, which) for which in (copies, on_whole))
     spent, of_others = (float(account.node_ns[which].sum()) for which in (touched, on_whole))
-    tables = [table for read in reads if (table := _variable_of(account, read)) != read]
+    tables = [table for read in reads if (table := variable_of(account, read)) != read]
     evidence = (
         f"Reads that last as only a copy does: {longest(account, reads, account.node_ns)}"
         f"{f', of {named(account, tables)}' if tables else ''}. A variable that is updated row by "
@@ -61,7 +63,8 @@ def copied_tables(account: StepAccount) -> Claim | None:
         mend=(
             "Read rows only: fused lookups never copy a table"
             if fuses
-            else "Gather rows from the variable itself, and let the optimizer compute on these rows"
+            else "Gather rows from the variable itself, and let the optimizer compute on these "
+            "rows, as `workbench.ops.fused_update(optimizer)` does"
         ),
         toggle="fused_v2" if fuses else None,
         share=held.astype(float),
@@ -72,7 +75,7 @@ def copied_tables(account: StepAccount) -> Claim | None:
 
 def _whole_table_ops(account: StepAccount, copies: np.ndarray) -> np.ndarray:
     """Ops that compute on each element of what was copied, and on nothing else but numbers."""
-    inputs = _inputs(account)
+    inputs = inputs_of(account)
     numbers = np.isin(account.op, ["Const", *_READS]) & ~copies
     found = copies.copy()
     while True:
@@ -102,7 +105,7 @@ def _longest_first(account: StepAccount, which: np.ndarray) -> list[int]:
 
 def dense_gradients(account: StepAccount) -> Claim | None:
     """Tables whose looked-up rows get a gradient of the whole table."""
-    inputs = _inputs(account)
+    inputs = inputs_of(account)
     updates = [
         node
         for node in np.flatnonzero(account.node_runs > 0).tolist()
@@ -115,7 +118,7 @@ def dense_gradients(account: StepAccount) -> Claim | None:
     for node in updates:
         touched[[node, *_summed_rows(account, inputs, node)]] = True
     held = account.of_nodes(touched)
-    tables = [_variable_of(account, node) for node in updates]
+    tables = [variable_of(account, node) for node in updates]
     spent = float(account.node_ns[touched].sum())
     whose = "A table gets" if len(tables) == 1 else f"{counted(len(tables), 'table')} get"
     return Claim(
@@ -145,15 +148,6 @@ def _usually_last(account: StepAccount, nodes: np.ndarray, least_ns: int) -> np.
     return found
 
 
-def _inputs(account: StepAccount) -> dict[int, list[int]]:
-    """For each node the nodes whose outputs it reads."""
-    edges = account.trace.edges[account.trace.edges["control"] == 0]
-    found: dict[int, list[int]] = {}
-    for source, target in zip(edges["source"].tolist(), edges["target"].tolist(), strict=True):
-        found.setdefault(target, []).append(source)
-    return found
-
-
 def _summed_rows(account: StepAccount, inputs: dict[int, list[int]], update: int) -> list[int]:
     """The ops that sum rows into the gradient of an update, directly or passed on."""
     found, last, seen = [], inputs.get(update, []), {update}
@@ -163,10 +157,3 @@ def _summed_rows(account: StepAccount, inputs: dict[int, list[int]], update: int
         seen.update(passing)
         last = [source for node in passing for source in inputs.get(node, [])]
     return found
-
-
-def _variable_of(account: StepAccount, node: int) -> int:
-    """The variable that a node reads or updates; the node itself where the trace has none."""
-    edges = account.trace.edges
-    sources = edges["source"][(edges["target"] == node) & (edges["control"] == 0)].tolist()
-    return next((int(s) for s in sources if account.op[s] in VARIABLES), node)
