@@ -275,6 +275,33 @@ class TestOneOp:
         assert "WorkbenchUniqueWithCounts" in kinds
         assert "WorkbenchResourceGroupedLookUp" not in kinds
 
+    @pytest.mark.parametrize("kind", ["tensor", "ref", "resource"])
+    def test_features_that_share_a_table_on_another_device_send_their_ids_together(
+        self, kind: str
+    ) -> None:
+        with tf.device("/device:CPU:0"):
+            sparse, weights = golden(weighted=True)
+            ragged = tf.RaggedTensor.from_row_splits(tf.constant([4, 4, 3], tf.int64), [0, 1, 1, 3])
+            ids = [sparse, tf.cast(sparse, tf.int32), tf.constant([1, 0]), ragged]
+        given = {"weights": [None, weights, None, None], "combiners": ["sum", "mean", "sum", None]}
+        given["max_norm"] = [None, None, 0.5, None]
+        with v1.Session(config=v1.ConfigProto(device_count={"CPU": 2})) as session:
+            found = []
+            for place in ("/device:CPU:0", "/device:CPU:1"):
+                with tf.device(place), v1.variable_scope(f"at_{place[-1]}"):
+                    (table,) = made_tables(kind, (4,), tf.float32, 0)
+                with tf.device("/device:CPU:0"):
+                    vectors = grouped_embedding_lookup([table] * 4, ids, **given)
+                    (slope,) = tf.gradients([tf.square(each) for each in vectors], [table])
+                found.append([*vectors, tf.convert_to_tensor(slope)])
+            session.run(v1.global_variables_initializer())
+            here, there = session.run(found)
+        for one, other in zip(here, there, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+        kinds = [op.type for op in v1.get_default_graph().get_operations()]
+        assert kinds.count("WorkbenchUniqueWithCounts") == 1
+        assert kinds.count("WorkbenchPostLookUpV2") == 4
+
 
 class TestErrors:
     def test_weights_that_are_not_as_many(self) -> None:

@@ -14,7 +14,7 @@ Second derivatives are refused. The ops run on the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -234,23 +234,50 @@ def _through_pre_look_up(lookup: Lookup, scope: str) -> tf.Tensor:
 
 def _through_unique(lookup: Lookup, scope: str) -> tf.Tensor:
     """V2."""
-    table = lookup.table
-    ids = _native.library().workbench_prune_invalid_and_fill_empty_rows(
-        **lookup.sparse_arguments, table_rows=table.total_rows()
-    )
+    if not lookup.is_local:
+        return look_up_together([lookup], [scope])[0]
+    ids = _pruned(lookup)
     unique = _native.library().workbench_unique_with_counts(values=ids.values)
-    if lookup.is_local:
-        return lookup.look_up_here(unique.unique_values, unique.unique_index, ids.row_splits, scope)
-    parts, permutation = _partitioned(lookup, unique)
-    return _native.library().workbench_post_look_up_v2(
-        shards=[table.read(part, *rows) for part, rows in enumerate(parts)],
-        partitioned_values=[rows for rows, _ in parts],
-        unique_index=unique.unique_index,
-        permutation=permutation,
-        row_splits=ids.row_splits,
-        weights=ids.kept_weights,
-        **lookup.combining_arguments,
-        name=scope,
+    return lookup.look_up_here(unique.unique_values, unique.unique_index, ids.row_splits, scope)
+
+
+def look_up_together(lookups: Sequence[Lookup], scopes: Sequence[str | None]) -> list[tf.Tensor]:
+    """V2 of features that share a table: an id that several of them have is read once.
+
+    Args:
+      lookups: of one table, with sparse ids.
+      scopes: names of the last ops.
+    """
+    kept = [_pruned(each) for each in lookups]
+    if len(kept) == 1:
+        unique = _native.library().workbench_unique_with_counts(values=kept[0].values)
+        places = [unique.unique_index]
+    else:
+        values = tf.concat([tf.cast(each.values, tf.int64) for each in kept], 0)
+        unique = _native.library().workbench_unique_with_counts(values=values)
+        places = tf.split(unique.unique_index, [tf.size(each.values) for each in kept])
+    table = lookups[0].table
+    parts, permutation = _partitioned(lookups[0], unique)
+    shards = [table.read(part, *rows) for part, rows in enumerate(parts)]
+    return [
+        _native.library().workbench_post_look_up_v2(
+            shards=shards,
+            partitioned_values=[rows for rows, _ in parts],
+            unique_index=index,
+            permutation=permutation,
+            row_splits=ids.row_splits,
+            weights=ids.kept_weights,
+            **lookup.combining_arguments,
+            name=scope,
+        )
+        for lookup, ids, index, scope in zip(lookups, kept, places, scopes, strict=True)
+    ]
+
+
+def _pruned(lookup: Lookup) -> Any:
+    """The ids that stay, those filled in among them."""
+    return _native.library().workbench_prune_invalid_and_fill_empty_rows(
+        **lookup.sparse_arguments, table_rows=lookup.table.total_rows()
     )
 
 

@@ -5,11 +5,13 @@ sparse, ragged or dense, and rows are summed where they lie; nothing is gathered
 made unique on the way. The gradient of each table has each row once, in ascending order.
 
 What the op does not take is looked up beside it: by V1 tables of several shards and
-EmbeddingVariables, by V2, which sends each id once, what is on another device than the ids.
+EmbeddingVariables, by V2, which sends each id once, what is on another device than the ids;
+features that share a table there send an id once that several of them have.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +22,7 @@ from tensorflow.python.ops import resource_variable_ops
 from workbench import _native
 from workbench.errors import OptionError
 from workbench.ops.lookup import gradients  # noqa: F401 (registers them)
-from workbench.ops.lookup.fused import fused_safe_embedding_lookup_sparse
+from workbench.ops.lookup.fused import fused_safe_embedding_lookup_sparse, look_up_together
 from workbench.ops.lookup.request import Lookup, checked_lookup
 from workbench.ops.lookup.tables import is_resource, table_of, value_of
 
@@ -109,11 +111,16 @@ def grouped_embedding_lookup(
             made = _looked_up([lookups[i] for i in group], concatenated=False, name=own)
             for i, each in zip(group, made, strict=True):
                 found[i] = each
-        for i in sorted(set(range(count)) - set(together)):
-            travels = lookups[i].table.is_elsewhere(lookups[i].id_values)
+        rest = sorted(set(range(count)) - set(together))
+        travelling = [i for i in rest if lookups[i].table.is_elsewhere(lookups[i].id_values)]
+        for group in _by_table(lookups, travelling):
+            made = _sent([lookups[i] for i in group], named[group[0]])
+            for i, each in zip(group, made, strict=True):
+                found[i] = each
+        for i in sorted(set(rest) - set(travelling)):
             found[i] = fused_safe_embedding_lookup_sparse(
                 tables[i],
-                _one_a_row(ids[i]),
+                _sparse(ids[i]),
                 weights[i],
                 combiner=combiners[i],
                 default_id=defaults[i],
@@ -121,7 +128,7 @@ def grouped_embedding_lookup(
                 partition_strategy=partition_strategy,
                 max_norm=norms[i],
                 prune=prune,
-                fusion_version="v2" if travels else "v1",
+                fusion_version="v1",
             )
         return tf.concat(found, -1) if concatenate else found
 
@@ -139,8 +146,10 @@ def _for_each(what: str, given: Any, count: int) -> list[Any]:
     return list(given)
 
 
-def _one_a_row(ids: Any) -> Any:
-    """Dense ids as those of rows that have one each; others as they are."""
+def _sparse(ids: Any) -> Any:
+    """Ids as a SparseTensor; dense ones as those of rows that have one each."""
+    if isinstance(ids, tf.RaggedTensor):
+        return ids.to_sparse()
     if not isinstance(ids, (tf.Tensor, np.ndarray)):
         return ids
     dense = tf.convert_to_tensor(ids)[..., tf.newaxis]
@@ -148,6 +157,22 @@ def _one_a_row(ids: Any) -> Any:
     shape = tf.shape(dense, out_type=tf.int64)
     places = tf.where(tf.ones_like(dense, tf.bool))
     return tf.SparseTensor(places, tf.reshape(dense, [-1]), shape)
+
+
+def _by_table(lookups: Sequence[Lookup], positions: Sequence[int]) -> list[list[int]]:
+    """Positions of the features of each table."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for i in positions:
+        groups.setdefault(tuple(map(id, lookups[i].table.shards)), []).append(i)
+    return list(groups.values())
+
+
+def _sent(lookups: Sequence[Lookup], name: str | None) -> list[tf.Tensor]:
+    """The vectors of features that share a table on another device: each of their ids goes once."""
+    with tf.name_scope(name or "fused_embedding_lookup") as scope:
+        sparse = [dataclasses.replace(each, ids=_sparse(each.ids)) for each in lookups]
+        # The whole of a lookup has its name.
+        return look_up_together(sparse, [scope] if len(sparse) == 1 else [None] * len(sparse))
 
 
 def _fits(lookup: Lookup) -> bool:
