@@ -103,6 +103,12 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         help="from one checkpoint to the next (default 10min)",
     )
     parser.add_argument(
+        "--pack-transfers",
+        action=argparse.BooleanOptionalAction,
+        help="send small tensors from task to task in few messages (default: with the toggles "
+        "grouped and auto_fused)",
+    )
+    parser.add_argument(
         "--trace",
         type=Path,
         metavar="DIR",
@@ -143,6 +149,7 @@ def _cluster(chosen: argparse.Namespace) -> int:
         checkpoint_s=chosen.checkpoint_every,
         checkpoint=None if chosen.checkpoint is None else str(chosen.checkpoint),
         trace=None if chosen.trace is None else str(chosen.trace),
+        packs=chosen.pack_transfers,
         say=print_line,
     )
     if found is not None:
@@ -191,4 +198,6 @@ def _again(chosen: argparse.Namespace) -> list[str]:
     given.append(("--input-latency", "auto" if latency == AUTO else latency))
     texts = [str(part) for name, value in given if value is not None for part in (name, value)]
     flags = [f"--{name}" for name in ("sync", "traceback") if getattr(chosen, name)]
+    if chosen.pack_transfers is not None:
+        flags.append("--pack-transfers" if chosen.pack_transfers else "--no-pack-transfers")
     return [chosen.model, *texts, *flags]

@@ -14,6 +14,9 @@ from workbench.number_words import counted, steps_stale
 # How embedding lookups may be fused: as they are built, and AUTO in the finished graph.
 AUTO = "auto"
 FUSIONS = ("v1", "v2", "grouped", AUTO)
+# Up to this many bytes a message from task to task takes longer to be handled than its bytes take
+# to travel: at 10 Gbit/s 64 kB are 52 µs, and a message over gRPC takes more than 100 µs.
+SMALL_TRANSFER_BYTES = 64_000
 
 
 def require_at_least(name: str, value: object, least: int) -> None:
@@ -299,6 +302,11 @@ class Optimizations:
     def fuses_graph(self) -> bool:
         """Whether stock lookups are fused in the finished graph."""
         return self.fused_embeddings == AUTO
+
+    @property
+    def groups_lookups(self) -> bool:
+        """Whether lookups are grouped, as they are built or in the finished graph."""
+        return self.fused_embeddings in ("grouped", AUTO)
 
     def label(self, *, in_full: bool = False) -> str:
         """A short name of this setting, as tables and lanes show it.

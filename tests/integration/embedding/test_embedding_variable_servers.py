@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.builders.servers import free_ports
 from workbench.ops.embedding_variable import optimizers as optimizers
 from workbench.ops.embedding_variable.variable import (
     CounterFilter,
@@ -52,16 +51,6 @@ def test_another_graph_must_have_the_table_alike():
     for dim, filter_freq in ((4, 0), (3, 2)):
         with pytest.raises(tf.errors.InvalidArgumentError, match=message.format(dim, filter_freq)):
             read(dim, filter_freq)
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("localhost", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def test_partitions_lie_on_the_parameter_servers(tmp_path):

@@ -18,6 +18,7 @@ import workbench as wb
 from tests.builders.cluster_tasks import BATCH, PARAMETER_SERVER, Tasks, result, seen, tasks
 from workbench.errors import NativeError, RunError
 from workbench.experiments.cluster.local_cluster import run_local_cluster
+from workbench.models.data.criteo import generate_criteo
 
 WORKERS = ("worker 0", "worker 1")
 
@@ -85,11 +86,19 @@ MISSING = (
 )
 
 
-def test_a_server_without_the_library_is_named_with_the_line(tmp_path: Path) -> None:
-    """It is where an EmbeddingVariable lies."""
-    given = {"program": "keyed", "steps": 3, "plain_ps": True}
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"program": "keyed"},  # It is where an EmbeddingVariable lies.
+        pytest.param({"program": "dlrm", "toggle": "grouped"}, marks=pytest.mark.slow),
+    ],
+)
+def test_a_server_without_the_library_is_named_with_the_line(
+    tmp_path: Path, given: dict[str, str]
+) -> None:
+    generate_criteo(tmp_path / "clicks.tsv", rows=600)
     with (
-        tasks(tmp_path, workers=1, **given) as cluster,
+        tasks(tmp_path, workers=1, steps=3, plain_ps=True, **given) as cluster,
         pytest.raises(AssertionError, match=MISSING),
     ):
         cluster.end(120)

@@ -112,9 +112,11 @@ def test_the_demo_hands_its_options_on(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("workbench.experiments.cluster.local_cluster.run_local_cluster", run)
     given = ["--sync", "--restarts", "3", "--checkpoint-every", "2s", "--generate", "100"]
+    given += ["--no-pack-transfers"]
     assert main(["cluster-demo", "dlrm", *given, "--out", str(tmp_path)]) == 0
     assert got["restarts"] == 3
-    assert "--checkpoint-every 2.0s" in got["command"] and got["command"].endswith(" --sync")
+    assert "--checkpoint-every 2.0s" in got["command"]
+    assert got["command"].endswith(" --sync --no-pack-transfers")
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import pytest
 import workbench as wb
 from workbench.cli.main import main
 from workbench.core.cluster.step_split import PARTS
-from workbench.core.cluster.traffic import LOOKUP, traffic_by_owner, transfers_table
+from workbench.core.cluster.traffic import transfers_table
 from workbench.experiments.cluster.local_cluster import run_local_cluster
 
 SKEW_NS = 50_000_000
@@ -114,20 +114,25 @@ def test_the_skew_is_recovered_within_a_fifth_of_a_millisecond(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_v2_sends_no_more_than_stock_lookups(tmp_path: Path) -> None:
+def test_what_travels_with_each_kind_of_lookup(tmp_path: Path) -> None:
+    """V2 sends no more bytes than stock lookups, grouped ones no more than V2 in few messages."""
     sent = {}
-    for toggle in (None, "fused_v2"):
+    for toggle in (None, "fused_v2", "grouped", "auto_fused"):
         home = tmp_path / (toggle or "stock")
         home.mkdir()
-        traced_cluster(
-            home, *(["--toggle", toggle] if toggle else []), "--batch-size", "64", "--steps", "50"
-        )
-        trace = wb.load_trace(home / "traces" / "worker_0.parquet")
-        owners = traffic_by_owner(trace)
-        sent[toggle] = owners[owners["kind"] == LOOKUP][["recvs", "bytes"]].sum()
+        given = ["--batch-size", "64", "--steps", "60"]
+        traced_cluster(home, *(["--toggle", toggle] if toggle else []), *given)
+        table = transfers_table(wb.load_trace(home / "traces" / "worker_0.parquet"))
+        # Of each tensor the mean of the steps that have its record.
+        bytes_ = table.groupby(["sender", "receiver", "tensor"])["bytes"].mean()
+        assert not any(name.endswith("_table/read") for *_, name in bytes_.index)
+        sent[toggle] = (bytes_.sum(), len(bytes_))
+    assert sent[None][1] == sent["fused_v2"][1] > 100
     # Steps are of other batches of the same rows.
-    assert sent["fused_v2"]["bytes"] <= 1.02 * sent[None]["bytes"]
-    assert sent["fused_v2"]["recvs"] <= 1.02 * sent[None]["recvs"]
+    assert sent["fused_v2"][0] <= 1.02 * sent[None][0]
+    for packed in ("grouped", "auto_fused"):
+        assert sent[packed][0] <= 1.02 * sent["fused_v2"][0]
+        assert sent[packed][1] * 5 <= sent["fused_v2"][1]
 
 
 def test_a_directory_without_traces_says_what_is_expected(

@@ -17,7 +17,9 @@ _LOOKUP = re.compile(
 )
 _READ = re.compile(r"^(?P<variable>.+?)/(?:read|Read/ReadVariableOp|ReadVariableOp)(?:_\d+)?$")
 _GRADIENT = re.compile(r"^gradients?(?:_tape|_\d+)?/(?P<op>.+?)_grad/")
-LOOKUP, VARIABLE, GRADIENT, OTHER = "lookup", "variable", "gradient", "other"
+# As native/transfers names them.
+_PACKED = re.compile(r"^packed/(?P<pack>\d+_tensors_to_.+_hop_\d+)(?:/_\d+)?$")
+LOOKUP, VARIABLE, GRADIENT, PACKED, OTHER = "lookup", "variable", "gradient", "packed", "other"
 
 
 def transfers_table(trace: Trace) -> pd.DataFrame:
@@ -57,7 +59,9 @@ def traffic_by_owner(trace: Trace) -> pd.DataFrame:
     """The same by what the tensors belong to: client, kind, owner, recvs, bytes, mean_bytes.
 
     kind is LOOKUP (owner: the scope of the lookup; its ids, rows and gradient), VARIABLE (the
-    variable that is read), GRADIENT (the op whose gradient it is) or OTHER (the tensor).
+    variable that is read), GRADIENT (the op whose gradient it is), PACKED (several tensors as one:
+    how many, to which task, and how many transfers lie on the longest path up to it) or OTHER (the
+    tensor).
     """
     table = transfers_table(trace)
     names = table["tensor"].tolist()
@@ -72,6 +76,7 @@ def traffic_by_owner(trace: Trace) -> pd.DataFrame:
 def owner_of(tensor: str) -> tuple[str, str]:
     """Kind and name of what a tensor belongs to."""
     for kind, pattern, group in (
+        (PACKED, _PACKED, "pack"),
         (LOOKUP, _LOOKUP, "scope"),
         (VARIABLE, _READ, "variable"),
         (GRADIENT, _GRADIENT, "op"),

@@ -58,6 +58,7 @@ def run_task(
     checkpoint: str | None = None,
     checkpoint_s: float = 600.0,
     trace: str | None = None,
+    packs: bool | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> TaskResult | None:
     """Runs this process's task of a cluster to its end.
@@ -78,6 +79,8 @@ def run_task(
       checkpoint_s: seconds from one checkpoint to the next.
       trace: a directory where each worker saves a trace of some of its steps, which all take at
         the same time.
+      packs: whether small tensors travel from task to task in few messages, as of
+        `wb.pack_transfers`; None lets them where lookups are grouped, or fused in the graph.
       say: is told what is done.
 
     Returns:
@@ -117,6 +120,7 @@ def run_task(
         checkpoint=checkpoint,
         checkpoint_s=checkpoint_s,
         trace=trace,
+        packs=wishes.groups_lookups if packs is None else packs,
         say=say,
     )
     try:
@@ -138,6 +142,7 @@ class _Training:
     checkpoint: str | None
     checkpoint_s: float
     trace: str | None
+    packs: bool
     say: Callable[[str], None]
 
 
@@ -162,7 +167,7 @@ def _train(
             built = _built(program, wishes)
             tf.compat.v1.train.get_or_create_global_step()
             hooks = [*built.hooks, *(training.hooks(program.name) if training else ())]
-        config = _config(graph, built, wishes, asked.say)
+        config = _config(graph, built, wishes, asked)
         config.device_filters.extend(filters(task))
         scaffold = tf.compat.v1.train.Scaffold()
         raw, endings = RawRuns(), Endings(tf, task)
@@ -238,9 +243,10 @@ def _built(program: Program, wishes: Optimizations) -> Built:
     return build_part(program, "build", wishes)
 
 
-def _config(graph: Any, built: Built, wishes: Optimizations, say: Callable[[str], None]) -> Any:
+def _config(graph: Any, built: Built, wishes: Optimizations, asked: _Training) -> Any:
     """The session's config, with the plans that are wished for."""
     from workbench.core.lookup_fusion.plan import plan_fusion
+    from workbench.core.session.pack_transfers import pack_transfers
     from workbench.core.session.rewrite import apply
     from workbench.core.smart_stage import prepare_config
     from workbench.experiments.worker.steps.graph_session import stock_config
@@ -248,12 +254,15 @@ def _config(graph: Any, built: Built, wishes: Optimizations, say: Callable[[str]
     config = stock_config(built)
     if wishes.fuses_graph:
         fusion = plan_fusion(graph)
-        say(fusion.describe())
+        asked.say(fusion.describe())
         apply(fusion, config)
     if wishes.smart_stage is not None:
         targets = [each for each in (built.train_op, built.loss) if each is not None]
         config, plan = prepare_config(graph, config, wishes.smart_stage, targets=targets)
-        say(plan.describe())
+        asked.say(plan.describe())
+    if asked.packs:
+        pack_transfers(config)
+        asked.say("Small tensors travel from task to task in few messages")
     return config
 
 

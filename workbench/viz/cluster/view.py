@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.core.analysis.cluster_report import ClusterReport
 from workbench.core.cluster.step_split import PARTS
-from workbench.core.cluster.traffic import GRADIENT, LOOKUP, OTHER, VARIABLE
+from workbench.core.cluster.traffic import GRADIENT, LOOKUP, OTHER, PACKED, VARIABLE
 from workbench.number_words import decimal
 from workbench.viz.style import format
 from workbench.viz.style.plain_text import plain
@@ -18,6 +18,7 @@ _KIND_WORDS = {
     LOOKUP: "lookups",
     VARIABLE: "variables",
     GRADIENT: "gradients of variables",
+    PACKED: "several together",
     OTHER: "others",
 }
 

@@ -46,7 +46,7 @@ def test_many_small_tensors_are_a_finding_that_names_what_they_belong_to():
     assert found.title == "23 small tensors a step travel between worker 0 and others"
     assert "2 of 1 lookup, 20 of 20 variables" in found.evidence
     assert "Most are of `C1/embedding_lookup_sparse`." in found.evidence
-    assert "one table" in found.mend and found.gain_ns is None
+    assert "wb.pack_transfers(config)" in found.mend and found.gain_ns is None
     # They travel from 1 to 1.4 ms, and ids and rows from 1 to 1.701; one op runs until 1.002 ms.
     assert 0 < found.cost_ns <= 1.3 * MS
 

@@ -46,6 +46,10 @@ def test_by_owner_per_step():
         ("dlrm/top_1/kernel/read", ("variable", "dlrm/top_1/kernel")),
         ("dlrm/top_1/bias/Read/ReadVariableOp", ("variable", "dlrm/top_1/bias")),
         ("gradients/dlrm/logit/MatMul_grad/MatMul_1", ("gradient", "dlrm/logit/MatMul")),
+        (
+            "packed/26_tensors_to_worker_0_hop_2/_1",
+            ("packed", "26_tensors_to_worker_0_hop_2"),
+        ),
         ("Adagrad/learning_rate", ("other", "Adagrad/learning_rate")),
     ],
 )

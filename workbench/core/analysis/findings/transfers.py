@@ -8,13 +8,11 @@ import pandas as pd
 from workbench.core.analysis.findings.finding import Finding
 from workbench.core.cluster.step_split import part_times, step_split
 from workbench.core.cluster.traffic import LOOKUP, VARIABLE, owner_of, transfers_table
+from workbench.core.options import SMALL_TRANSFER_BYTES
 from workbench.core.trace.intervals import covered, total, union
 from workbench.core.trace.trace import Trace
 from workbench.number_words import counted, duration, size
 
-# Up to this many bytes a message takes longer to be handled than its bytes take to travel: at
-# 10 Gbit/s 64 kB are 52 µs, and a message over gRPC takes more than 100 µs.
-SMALL_BYTES = 64_000
 # A step of fewer small messages has no reason to save them.
 _MANY = 20
 _MOST_NAMES = 3
@@ -32,7 +30,7 @@ def many_small_transfers(trace: Trace, client: str) -> Finding | None:
     rows = (trace.transfers["track"] == track).to_numpy(bool)
     table = transfers_table(trace)[rows]
     steps = len(trace.runs[trace.runs["track"] == track])
-    small = table[table["bytes"] <= SMALL_BYTES]
+    small = table[table["bytes"] <= SMALL_TRANSFER_BYTES]
     if not steps or len(small) < _MANY * steps:
         return None
     kinds, owners = zip(*map(owner_of, small["tensor"]), strict=True)
@@ -48,9 +46,8 @@ def many_small_transfers(trace: Trace, client: str) -> Finding | None:
         wait_share=cost / waited if waited else 0.0,
         is_cause=False,
         mend=(
-            "Put features of one dimension into one table and look them up at once: their ids, "
-            "rows and gradients are then one message each; lookups in tables of another task are "
-            "not joined otherwise, grouped ones neither"
+            "Let them travel together: `wb.pack_transfers(config)` for the session's config, or "
+            "`workbench cluster --pack-transfers`, which the toggles `grouped` and `auto_fused` do"
         ),
         toggle=None,
         nodes=tuple(small["tensor"].value_counts().index[:_MOST_NODES]),
@@ -63,7 +60,7 @@ def _evidence(
     cost, waited = times
     lookups = small[small["kind"] == LOOKUP]
     return (
-        f"{counted(len(small) / steps, 'tensor')} of at most {size(SMALL_BYTES)} a step, "
+        f"{counted(len(small) / steps, 'tensor')} of at most {size(SMALL_TRANSFER_BYTES)} a step, "
         f"{size(small['bytes'].mean())} in the mean, of {counted(len(table) / steps, 'tensor')} "
         f"that travel: {_of(small, LOOKUP, steps)}, {_of(small, VARIABLE, steps)}. Each is a "
         f"message of its own. A step waits {duration(waited)} for other tasks, and small tensors "

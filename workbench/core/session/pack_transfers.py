@@ -1,0 +1,58 @@
+"""`pack_transfers`: what one task of a cluster sends another in a step travels in few messages.
+
+TensorFlow sends each tensor in a message of its own. A graph pass of the native library packs those
+of one hop, which do not depend on one another, into one tensor on the task that sends them, and
+takes them apart on the one that reads them: ids of all lookups, their rows, small dense weights,
+gradients. It does so for each graph that a session runs, once that is placed and pruned, so that
+nothing is computed which the run does not need.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from workbench import _native
+from workbench.core.options import SMALL_TRANSFER_BYTES, require_at_least
+from workbench.errors import OptionError
+
+# In native/transfers/pack_transfers_pass.cc.
+_NAME, _FORMAT = "WorkbenchPackTransfers", 1
+
+
+def pack_transfers(config: Any = None, *, largest_bytes: int = SMALL_TRANSFER_BYTES) -> Any:
+    """Lets sessions on servers send what goes from one task to another in few messages.
+
+    Values are the same to the bit; integers travel in as few bytes as their range needs. A tensor
+    stays on its own where its static shape says that it is larger than `largest_bytes`; behind a
+    branch, a loop or an op that waits, as a queue's, in the same run; where it is a string or on
+    another device than a CPU. Both tasks need Workbench's library. Runs of `partial_run` may wait
+    for ever: a message has all that it packs.
+
+    Args:
+      config: a ConfigProto, changed in place; None makes one.
+      largest_bytes: of a tensor that is packed. One of unknown size is.
+
+    Returns:
+      The config.
+
+    Raises:
+      OptionError: `config` is no ConfigProto, or `largest_bytes` no integer of at least 0.
+    """
+    require_at_least("largest_bytes", largest_bytes, 0)
+    if config is None:
+        config = tf.compat.v1.ConfigProto()
+    if not hasattr(getattr(config, "graph_options", None), "rewrite_options"):
+        raise OptionError(
+            f"config is {config!r} of type {type(config).__name__}; expected a ConfigProto"
+        )
+    # The pass is in the library; a session without it would send each tensor alone.
+    _native.library()
+    optimizers = config.graph_options.rewrite_options.custom_optimizers
+    kept = [each for each in optimizers if each.name == _NAME]
+    entry = kept[0] if kept else optimizers.add()
+    entry.name = _NAME
+    entry.parameter_map["format"].i = _FORMAT
+    entry.parameter_map["largest_bytes"].i = largest_bytes
+    return config
