@@ -40,6 +40,7 @@ from workbench.core.session.rewrite import apply as apply
 from workbench.core.session.server_library import check_servers as check_servers
 from workbench.core.session.staged import prefetch_join as prefetch_join
 from workbench.core.session.staged import staged as staged
+from workbench.core.session.thread_pool import add_stage_pools as add_stage_pools
 from workbench.core.smart_stage import find_boundary as find_boundary
 from workbench.core.smart_stage import plan as plan
 from workbench.core.smart_stage import prepare_config as prepare_config

@@ -57,7 +57,6 @@ def build(arm: Arm, products: int, staged: int, size: int, optimizations: Optimi
     import tensorflow as tf
 
     import workbench as wb
-    from workbench.core.session.thread_pool import add_stage_pools
 
     v1 = tf.compat.v1
     # A product with it keeps numbers as they are; a variable, so that nothing is folded.
@@ -71,7 +70,7 @@ def build(arm: Arm, products: int, staged: int, size: int, optimizations: Optimi
     ready = v1.get_variable("ready", initializer=tf.random.stateless_uniform([size, size], [0, 1]))
     config = v1.ConfigProto(intra_op_parallelism_threads=arm.threads)
     pool = ThreadPoolOptions(inter_op_threads_num=1, intra_op_threads_num=arm.stage_threads)
-    add_stage_pools(config, [pool])
+    wb.add_stage_pools(config, [pool])
     read = tf.identity(ready)
     hooks = []
     if arm.staged:

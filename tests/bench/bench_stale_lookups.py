@@ -231,7 +231,7 @@ def _session(tf, server, graph, built, steps: int, *, first: bool):
     from workbench.core.options import SmartStageOptions
     from workbench.core.session.prefetch_hook import prefetching
     from workbench.core.smart_stage import prepare_config
-    from workbench.experiments.worker.steps.graph_session import stock_config
+    from workbench.experiments.worker.steps.session_config import stock_config
 
     v1 = tf.compat.v1
     options = SmartStageOptions(stale_lookups=steps, capacity=2)

@@ -139,6 +139,11 @@ def test_what_a_program_refuses_is_disabled_and_says_why(
         "(one) => document.getElementById(one.getAttribute('aria-describedby')).textContent"
     )
     assert told == reasons[0]
+    # nor has it thread pools, whether its stage is on or off
+    for choice in ("Off", "SmartStage"):
+        choose(panel, "stage", choice)
+        assert panel.get_by_label("Thread pool of its own").is_disabled()
+    assert stage.flag.refused in panel.locator("[data-group=stage]").inner_text()
 
 
 def test_a_moved_boundary_that_ran_can_be_chosen(watched: Watched, tmp_path: Path) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import collections
 import gc
-import pathlib
-import time
 
 import pytest
 import tensorflow as tf
 
 import workbench as wb
+from tests.builders.pool_threads import pools_are, threads
 from workbench.compat import training
 from workbench.compat.config import ConfigProto
 from workbench.core import smart_stage
@@ -29,35 +27,10 @@ def _warnings_afresh():
     thread_pool._warned.clear()
 
 
-def threads() -> dict[str, list[float]]:
-    """CPU seconds of each thread of this process, by the name that the kernel shows."""
-    found = collections.defaultdict(list)
-    for task in pathlib.Path("/proc/self/task").iterdir():
-        try:
-            name = (task / "comm").read_text().strip()
-            used_ns = int((task / "schedstat").read_text().split()[0])
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        found[name].append(used_ns / 1e9)
-    return found
-
-
-def pools_are(**expected: int) -> bool:
-    """Whether these are the threads of all stage pools; a thread that just starts has no name."""
-    deadline = time.monotonic() + 10
-    while True:
-        found = {name: len(used) for name, used in threads().items() if name.endswith("_intra")}
-        if found == expected or time.monotonic() > deadline:
-            assert found == expected
-            return True
-        gc.collect()
-        time.sleep(0.005)
-
-
 def config_of(*pools, executor: str = "", **fields):
     config = v1.ConfigProto(**fields)
     config.experimental.executor_type = executor
-    thread_pool.add_stage_pools(config, pools)
+    wb.add_stage_pools(config, pools)
     return config
 
 
@@ -235,10 +208,10 @@ def test_a_server_warns_and_its_session_gets_no_threads(caplog):
 def test_pools_that_are_added_later_keep_the_numbers_of_the_earlier_ones():
     config = config_of(pool(0, "first"))
     assert config.experimental.executor_type == ""
-    thread_pool.add_stage_pools(config, [pool(2, "second")])
+    wb.add_stage_pools(config, [pool(2, "second")])
     assert config.experimental.executor_type == "WORKBENCH_STOCK"
-    thread_pool.add_stage_pools(config, [pool(0, "third")])
-    thread_pool.add_stage_pools(config, [pool(1, "fourth")])
+    wb.add_stage_pools(config, [pool(0, "third")])
+    wb.add_stage_pools(config, [pool(1, "fourth")])
     assert thread_pool._kept(config) == [("", 0), ("second", 2), ("", 0), ("fourth", 1)]
     assert not records_ops(config)
 

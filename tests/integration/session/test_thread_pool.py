@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import workbench as wb
-from workbench.core.session import thread_pool
+from workbench.compat.config import ConfigProto
 from workbench.errors import OptionError
 
 v1 = tf.compat.v1
@@ -24,7 +24,7 @@ class TestThreadPools:
     def _config(self, pools: int):
         config = v1.ConfigProto()
         options = [wb.ThreadPoolOptions(inter_op_threads_num=1) for _ in range(pools)]
-        thread_pool.add_stage_pools(config, options)
+        wb.add_stage_pools(config, options)
         return config
 
     def _threads_of(self, pool: int, config) -> tuple[set[int], set[int]]:
@@ -54,7 +54,9 @@ class TestThreadPools:
         assert staged_threads
         assert not staged_threads & step_threads
 
-    @pytest.mark.parametrize(("pools", "says"), [(0, "has no stage thread pool"), (2, r"\[0, 1\]")])
+    @pytest.mark.parametrize(
+        ("pools", "says"), [(0, r"no stage thread pool; add one: wb\.add_stage"), (2, r"\[0, 1\]")]
+    )
     def test_a_bad_id_names_the_valid_range(self, pools, says):
         back = wb.staged(
             tf.constant(1),
@@ -65,6 +67,19 @@ class TestThreadPools:
             monitored(config=self._config(pools)) as session,
         ):
             session.run(back)
+
+    @pytest.mark.parametrize(
+        ("config", "pools", "says"),
+        [
+            (None, [wb.ThreadPoolOptions()], "config is None of type NoneType; expected a tf.com"),
+            (ConfigProto(), [], r"has the field session_stage_subgraph_thread_pool\)"),
+            (v1.ConfigProto(), [2], r"pools are \[2\]; expected a list of wb.ThreadPoolOptions"),
+            (v1.ConfigProto(), wb.ThreadPoolOptions(), "expected a list of wb.ThreadPoolOptions"),
+        ],
+    )
+    def test_other_things_are_refused(self, config, pools, says):
+        with pytest.raises(OptionError, match=says):
+            wb.add_stage_pools(config, pools)
 
     def test_a_step_that_runs_in_its_caller_does_not_borrow_the_producers_thread(self):
         seen: tuple[set[int], set[int]] = (set(), set())

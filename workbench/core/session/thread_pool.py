@@ -10,6 +10,8 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from workbench import _native
 from workbench.core.options import StageOptions, ThreadPoolOptions
 from workbench.core.session.intra_op_pool import IntraOpPool, pool_of
@@ -22,25 +24,31 @@ _warned: set[str] = set()
 # Where the config keeps what stock TensorFlow has no field for; it has no optimizer of that name.
 _NAME = "WorkbenchStagePools"
 _THREADS, _NAMES = "intra_op_threads", "names"
+_StockConfig = tf.compat.v1.ConfigProto
 _STOCK_NAMES = ("", "DEFAULT")
 
 
 def add_stage_pools(config: Any, pools: Sequence[ThreadPoolOptions]) -> None:
-    """Adds independent pools to a stock ConfigProto, in place.
+    """Adds thread pools to a session's config, in place, for stages to run on.
 
-    Pool 0 of the session stays the one that steps run on; stage pool k becomes session pool k + 1.
-    The pools belong to the session: equal names never share threads. Where a pool has intra-op
-    threads, and the config names no executor, the session runs on stock TensorFlow's executor by
-    the name "WORKBENCH_STOCK", which gives them to the runs of the stage.
+    A stage with `use_stage_subgraph_thread_pool=True` runs on the pool whose number is its
+    `stage_subgraph_thread_pool_id`; further calls add pools with further numbers. The pools belong
+    to the session: equal names never share threads. TensorFlow refuses such a config for a session
+    on a server.
 
     Args:
-      config: a stock `ConfigProto`.
-      pools: the stage pools, in the order of their ids.
+      config: a `tf.compat.v1.ConfigProto`. Stage pool k becomes its session pool k + 1, where pool
+        0 is the one that steps run on. Where a pool has intra-op threads, and the config names no
+        executor, it gets stock TensorFlow's by the name "WORKBENCH_STOCK", which gives them to the
+        runs of the stage.
+      pools: the pools, in the order of their numbers.
 
     Raises:
+      OptionError: `config` is no such ConfigProto, or `pools` are no `ThreadPoolOptions`.
       NativeError: a pool has intra-op threads, and the native library is missing or was built for
         another TensorFlow.
     """
+    _require_kinds(config, pools)
     if not pools:
         return
     if not config.session_inter_op_thread_pool:
@@ -49,7 +57,7 @@ def add_stage_pools(config: Any, pools: Sequence[ThreadPoolOptions]) -> None:
             if config.inter_op_parallelism_threads > 0
             else 0
         )
-    before = len(config.session_inter_op_thread_pool) - 1
+    before = stage_pools(config)
     for pool in pools:
         config.session_inter_op_thread_pool.add(num_threads=pool.inter_op_threads_num)
     asked = [pool.intra_op_threads_num for pool in pools if pool.intra_op_threads_num]
@@ -65,6 +73,11 @@ def add_stage_pools(config: Any, pools: Sequence[ThreadPoolOptions]) -> None:
         if config.experimental.executor_type in _STOCK_NAMES:
             _native.library()
             config.experimental.executor_type = STOCK_EXECUTOR
+
+
+def stage_pools(config: Any) -> int:
+    """How many pools for stages a ConfigProto, or None, has."""
+    return max(0, len(config.session_inter_op_thread_pool) - 1) if config is not None else 0
 
 
 def inter_op_pool(session: Any, stage: str, options: StageOptions) -> int:
@@ -87,13 +100,13 @@ def inter_op_pool(session: Any, stage: str, options: StageOptions) -> int:
             server,
         )
         return 0
-    config = getattr(session, "_config", None)
-    count = max(0, len(config.session_inter_op_thread_pool) - 1) if config is not None else 0
+    count = stage_pools(getattr(session, "_config", None))
     pool = options.stage_subgraph_thread_pool_id
     if count == 0:
         raise OptionError(
             f"stage {stage!r} asks for thread pool {pool}, but the session has no stage thread "
-            "pool; add one with config.session_stage_subgraph_thread_pool.add()"
+            "pool; add one: wb.add_stage_pools(config, [wb.ThreadPoolOptions()]), or with "
+            "workbench.compat.v1 config.session_stage_subgraph_thread_pool.add()"
         )
     if pool >= count:
         raise OptionError(
@@ -134,6 +147,19 @@ def intra_op_pool(session: Any, stage: str, options: StageOptions) -> IntraOpPoo
         )
         return None
     return pool_of(session, number, f"{name or 'stage'}_{number}_intra", threads)
+
+
+def _require_kinds(config: Any, pools: Sequence[ThreadPoolOptions]) -> None:
+    if not isinstance(config, _StockConfig):
+        raise OptionError(
+            f"config is {config!r} of type {type(config).__name__}; expected a "
+            "tf.compat.v1.ConfigProto (one of workbench.compat.v1 has the field "
+            "session_stage_subgraph_thread_pool)"
+        )
+    if not isinstance(pools, Sequence) or not all(isinstance(p, ThreadPoolOptions) for p in pools):
+        raise OptionError(
+            f"pools are {pools!r}; expected a list of wb.ThreadPoolOptions, one for each pool"
+        )
 
 
 def _keep(config: Any, before: int, pools: Sequence[ThreadPoolOptions]) -> None:

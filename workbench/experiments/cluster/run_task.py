@@ -249,7 +249,7 @@ def _config(graph: Any, built: Built, wishes: Optimizations, asked: _Training) -
     from workbench.core.session.pack_transfers import pack_transfers
     from workbench.core.session.rewrite import apply
     from workbench.core.smart_stage import prepare_config
-    from workbench.experiments.worker.steps.graph_session import stock_config
+    from workbench.experiments.worker.steps.session_config import stock_config
 
     config = stock_config(built)
     if wishes.fuses_graph:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.capture.cpu_time import StepClock
-from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions
+from workbench.core.options import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError, RunError
 from workbench.experiments.program.program import DEFAULT_GRAPH_SEED, Built, Program
-from workbench.experiments.program.variant import LEARNING
+from workbench.experiments.worker.steps.session_config import wished_config, with_plan
 from workbench.experiments.worker.steps.traced_steps import settling_steps
 from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
 
@@ -78,13 +78,12 @@ class ProgramSession:
         with tf.Graph().as_default() as graph:
             stubbed = stub() if stub else None
             self._built = stubbed.built if stubbed else build_part(program, part, optimizations)
-            config = _with_threads(stock_config(self._built), optimizations)
-            config = _on_executor(config, optimizations.executor, recorded)
+            config = wished_config(self._built, optimizations, recorded=recorded)
             fusion = None
             if optimizations.fuses_graph:
                 fusion = plan_fusion(graph)
                 config = apply(fusion, config)
-            config, self._plan = _with_plan(
+            config, self._plan = with_plan(
                 graph, self._built, config, optimizations.smart_stage, sample=sample, plan=plan
             )
             self._capture = CaptureHook(title=program.name)
@@ -192,73 +191,6 @@ def build_part(program: Program, part: str, optimizations: Optimizations) -> Bui
         built = _require_built(getattr(program, part)(optimizations), program, part)
     v1.train.get_or_create_global_step()
     return built
-
-
-def stock_config(built: Built) -> Any:
-    """The config that its session gets; called in the graph in which it was built."""
-    import tensorflow as tf
-
-    config = built.config
-    if hasattr(config, "to_stock"):
-        config = config.to_stock()
-    return config or tf.compat.v1.ConfigProto()
-
-
-def _with_threads(config: Any, optimizations: Optimizations) -> Any:
-    """The session's config with the numbers of threads that are wished for."""
-    threads = type(config)(
-        inter_op_parallelism_threads=optimizations.inter_op_threads or 0,
-        intra_op_parallelism_threads=optimizations.intra_op_threads or 0,
-    )
-    # What is 0 there is left as it is.
-    config.MergeFrom(threads)
-    return config
-
-
-def _on_executor(config: Any, policy: ExecutorPolicy | str | None, recorded: bool) -> Any:
-    """The session's config with an executor policy, where one is wanted or can record ops."""
-    from workbench import _native
-    from workbench.core.executor.policy import executor_options
-    from workbench.core.session.session_facts import records_ops
-
-    if policy is None and recorded and not records_ops(config) and _native.has_executors():
-        policy = ExecutorPolicy.NORMAL
-    if policy is None:
-        return config
-
-    return executor_options(
-        policy, config=config, start_step=LEARNING.start_step, stop_step=LEARNING.stop_step
-    )
-
-
-def _with_plan(
-    graph: Any,
-    built: Built,
-    config: Any,
-    options: SmartStageOptions | None,
-    *,
-    sample: Trace | None,
-    plan: str | None,
-) -> tuple[Any, StagePlan | None]:
-    """The session's config with a plan in it, where a smart stage is wanted, and the plan."""
-    if options is None:
-        return config, None
-    if plan is not None:
-        from workbench.core.session.rewrite import apply
-
-        known = StagePlan.from_json(plan)
-        return apply(known, config, graph=graph), known
-    from workbench.core.smart_stage import prepare_config
-
-    wanted = (built.train_op, built.loss, built.fingerprint)
-    prepared: tuple[Any, StagePlan] = prepare_config(
-        graph,
-        config,
-        options,
-        targets=[target for target in wanted if target is not None],
-        trace=sample,
-    )
-    return prepared
 
 
 def fused_lookups(definition: Any) -> int:

@@ -30,6 +30,9 @@ _FUNCTION_STAGE = (
     "Mine: the program is a function, which is staged as a whole; a stage of one's own stands in a "
     "graph that a session runs."
 )
+_FUNCTION_POOL = (
+    "Thread pool of its own: the program is a function; only sessions have thread pools."
+)
 _NOT_MOVED = "Moved: move ops across the line in the Boundary tab first."
 _NO_BATCH = "The program does not say how its batches can have another size."
 
@@ -56,6 +59,16 @@ class Number:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Flag:
+    """A box to tick; `refused` says why it cannot be had, "" where it can."""
+
+    key: str
+    label: str
+    title: str
+    refused: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Group:
     """One block of the column of toggles.
 
@@ -65,7 +78,7 @@ class Group:
       options: of a choice; empty for a number.
       numbers: below the choice, or the group's own.
       needs_stage: its numbers count only where a stage is on.
-      flag: (key, label, help) of a box to tick, or empty.
+      flag: below the numbers, or None.
       refused: why its number cannot be set, "" where it can.
     """
 
@@ -75,7 +88,7 @@ class Group:
     options: tuple[Option, ...] = ()
     numbers: tuple[Number, ...] = ()
     needs_stage: bool = False
-    flag: tuple[str, ...] = ()
+    flag: Flag | None = None
     refused: str = ""
 
 
@@ -119,10 +132,11 @@ def groups_of(
                 ),
             ),
             needs_stage=True,
-            flag=(
-                "thread_pool",
-                "Thread pool of its own",
-                "The staged side shares no threads with the step.",
+            flag=Flag(
+                key="thread_pool",
+                label="Thread pool of its own",
+                title="The staged side shares no threads with the step.",
+                refused=_FUNCTION_POOL if isinstance(program, FunctionProgram) else "",
             ),
         ),
         Group(

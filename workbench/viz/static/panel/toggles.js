@@ -40,10 +40,13 @@ function numberElement(number, name, host, signal) {
   return { row, value, number, buttons: box.querySelectorAll("button") };
 }
 
-function flagElement([key, label, help], host, signal) {
-  const input = element("input", { type: "checkbox" });
+function flagElement({ key, label, title, refused }, name, host, signal) {
+  const id = refused ? `${name}-${key}-refused` : null;
+  const input = element("input", { type: "checkbox", "aria-describedby": id });
   input.addEventListener("change", () => host.set(key, input.checked), { signal });
-  return { row: element("label", { class: "wbp-flag", title: help }, input, label), input, key };
+  const rows = [element("label", { class: "wbp-flag", title: refused || title }, input, label)];
+  if (refused) rows.push(element("p", { class: "wbp-help", id }, refused));
+  return { rows, input, key, refused };
 }
 
 function groupElement(group, number, host, signal) {
@@ -62,9 +65,9 @@ function groupElement(group, number, host, signal) {
   if (group.options.length && made.numbers.length) {
     root.append(element("div", { class: "wbp-two" }, ...made.numbers.map((one) => one.row)));
   }
-  if (group.flag.length) {
-    made.flag = flagElement(group.flag, host, signal);
-    root.append(made.flag.row);
+  if (group.flag) {
+    made.flag = flagElement(group.flag, name, host, signal);
+    root.append(...made.flag.rows);
   }
   made.chips = element("div", { class: "wbp-chips" });
   root.append(made.chips);
@@ -87,7 +90,7 @@ function updateGroup(made, host, said) {
   }
   if (made.flag) {
     made.flag.input.checked = host.get(made.flag.key);
-    made.flag.input.disabled = idle;
+    made.flag.input.disabled = idle || Boolean(made.flag.refused);
   }
   made.root.classList.toggle("wbp-idle", idle);
   made.chips.replaceChildren(...((said && said.chips[group.key]) || []).map(chipElement));

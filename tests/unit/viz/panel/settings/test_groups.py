@@ -29,6 +29,12 @@ def test_a_function_has_no_stage_of_its_own():
     assert not group(PROGRAM, "stage").options[1].refused
 
 
+def test_a_function_has_no_thread_pool_for_its_stage():
+    refused = group(FunctionProgram(name="f", make=make), "stage").flag.refused
+    assert refused.startswith("Thread pool of its own: the program is a function")
+    assert not group(PROGRAM, "stage").flag.refused
+
+
 def test_a_boundary_can_be_run_once_it_was_moved():
     moved = group(PROGRAM, "stage").options[3]
     assert moved.refused == "Moved: move ops across the line in the Boundary tab first."
