@@ -229,7 +229,10 @@ locked = $(wildcard tests/versions/locked/$(1).txt)
 constrained = $(addprefix --constraint ,$(call locked,$(1)))
 TESTS ?= tests/integration
 
-.PRECIOUS: $(VERSIONS)/%/.tensorflow $(VERSIONS)/%/.wheel
+# Of the wheel itself, in an environment that has nothing else.
+WHEEL_TESTS ?= tests/versions
+
+.PRECIOUS: $(VERSIONS)/%/.tensorflow $(VERSIONS)/%/.packages $(VERSIONS)/%/.wheel
 
 $(SDIST): $(INSTALLED) $(NATIVE_SOURCES) $(shell find workbench -type f -not -name '*.pyc')
 	@rm -rf $@ && $(BIN)/python -c 'from scikit_build_core.build import build_sdist; build_sdist("dist")' >/dev/null
@@ -238,6 +241,13 @@ $(VERSIONS)/%/.tensorflow:
 	@echo "Installing TensorFlow $* into $(@D) (once; some minutes)"
 	@$(PYTHON) -m venv $(@D)
 	@$(@D)/bin/pip install --quiet $(call constrained,$*) 'tensorflow~=$*.0rc0' scikit-build-core cmake ninja
+	@touch $@
+
+# All that the tests of a version fetch, where its packages were written down.
+$(VERSIONS)/%/.packages: $(VERSIONS)/%/.tensorflow
+	@echo "Installing what the tests for TensorFlow $* need (once; a minute)"
+	@$(@D)/bin/pip install --quiet $(or $(addprefix --requirement ,$(call locked,$*)), \
+		pytest pytest-timeout pytest-xdist hypothesis nbclient keras-rs psutil)
 	@touch $@
 
 $(VERSIONS)/%/.wheel: $(VERSIONS)/%/.tensorflow $(SDIST)
@@ -251,16 +261,15 @@ wheel: $(TF:%=$(VERSIONS)/%/.wheel) ## A wheel for each TensorFlow into dist/, a
 	@ls dist/recsys_workbench-$(VERSION)*
 
 # The tests are copied, so that they import what is installed and not this checkout.
-test-version-%: $(VERSIONS)/%/.wheel
+test-version-%: $(VERSIONS)/%/.packages $(VERSIONS)/%/.wheel
 	@echo "Tests of the wheel for TensorFlow $*"
-	@$(VERSIONS)/$*/bin/pip install --quiet $(call constrained,$*) dist/recsys_workbench-$(VERSION)+tf$*-*.whl \
-		pytest pytest-timeout pytest-xdist hypothesis nbclient keras-rs psutil
+	@$(VERSIONS)/$*/bin/pip install --quiet $(call constrained,$*) dist/recsys_workbench-$(VERSION)+tf$*-*.whl
 	@$(VERSIONS)/$*/bin/pip install --quiet --no-deps --force-reinstall dist/recsys_workbench-$(VERSION)+tf$*-*.whl
 	@rm -rf $(VERSIONS)/$*/home && mkdir $(VERSIONS)/$*/home
 	@tar -c --exclude=node_modules tests docs notebooks README.md Makefile pyproject.toml | tar -x -C $(VERSIONS)/$*/home
 	@cd $(VERSIONS)/$*/home && ../bin/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" $(TESTS)
 	@cd $(VERSIONS)/$*/home && WORKBENCH_WHEEL="$$(ls $(CURDIR)/dist/recsys_workbench-$(VERSION)+tf$*-*.whl)" \
-		WORKBENCH_CONSTRAINTS="$(abspath $(call locked,$*))" ../bin/python -m pytest -q tests/versions
+		WORKBENCH_CONSTRAINTS="$(abspath $(call locked,$*))" ../bin/python -m pytest -q $(WHEEL_TESTS)
 
 test-versions: $(TF:%=test-version-%) ## Each of those wheels under the integration tests, and in an empty environment
 

@@ -9,28 +9,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.core.boundary.boundary import Boundary, Side
+from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import (
     UNSTAGED,
     Candidate,
-    CandidateStage,
     cut_candidate,
     widest_chained,
     with_stale,
 )
 from workbench.core.boundary.chosen_cut import chosen_cut
 from workbench.core.graph.graph_view import Bools
-from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.core.planning.buffer_placement import (
-    ON_CPU,
-    ComputeDevice,
-    buffer_device,
-    is_gpu,
-    staged_device,
-    stays_on_host,
-)
+from workbench.core.options import SmartStageOptions
+from workbench.core.planning.buffer_placement import ON_CPU, ComputeDevice
 from workbench.core.planning.edits import edits_of
-from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan, WidenedPut
+from workbench.core.planning.planned_stages import planned_stages
+from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan
 from workbench.core.planning.weighing import weigh
 from workbench.core.prediction.cut_prediction import predict_cut
 from workbench.core.prediction.node_costs import Costs
@@ -40,8 +33,6 @@ from workbench.errors import OptionError
 
 if TYPE_CHECKING:
     from workbench.core.trace.trace import Trace
-
-_OUT_OF_RANGE = 11
 
 
 def plan_stages(
@@ -189,9 +180,8 @@ def plan_of(
     stages: list[PlannedStage] = []
     edits: list[Edit] = []
     for side, candidate in zip(boundary.sides, candidates, strict=True):
-        name = _name(boundary, options.name, side.number)
         planned = (
-            _planned(boundary, side, candidate, options, name, compute_device) if candidate else ()
+            planned_stages(boundary, side, candidate, options, compute_device) if candidate else ()
         )
         stages += planned
         edits += edits_of(boundary, side, candidate, planned, bool(predictions), leaves=chosen)
@@ -208,110 +198,6 @@ def plan_of(
         wishes=options,
         compute_device=compute_device,
     )
-
-
-def _planned(
-    boundary: Boundary,
-    side: Side,
-    candidate: Candidate,
-    options: SmartStageOptions,
-    name: str,
-    compute_device: ComputeDevice,
-) -> tuple[PlannedStage, ...]:
-    """The stages to make."""
-    exact = [stage for stage in candidate.new_stages if not stage.stale_lookups]
-    stages: list[PlannedStage] = []
-    for stage in candidate.new_stages:
-        last = bool(exact) and stage is exact[-1]
-        part = "_lookups" if stage.stale_lookups else "" if last else "_input"
-        stages.append(
-            _stage(
-                boundary,
-                side,
-                stage,
-                options,
-                name=f"{name}{part}",
-                widens=candidate.widens,
-                chained=stage is not candidate.stages[0],
-                compute_device=compute_device,
-                last=last,
-            )
-        )
-    return tuple(stages)
-
-
-def _stage(
-    boundary: Boundary,
-    side: Side,
-    stage: CandidateStage,
-    options: SmartStageOptions,
-    *,
-    name: str,
-    widens: bool,
-    chained: bool,
-    last: bool,
-    compute_device: ComputeDevice,
-) -> PlannedStage:
-    view = boundary.view
-    moved = stage.moved & side.legal
-    order = view.ordered(moved)
-    carried = boundary.carried(side, moved)
-    device = buffer_device(boundary, side, moved, compute_device, on_cpu=options.on_cpu and last)
-    host: list[int] = []
-    if is_gpu(device):
-        host = [n for n in carried if stays_on_host(boundary, side, moved, n, compute_device)]
-    carried = [*(n for n in carried if n not in host), *host]
-    puts = side.start.puts if widens else ()
-    own = view.stages[puts[0]] if puts else None
-    return PlannedStage(
-        name=name,
-        start=tuple(view.names[node] for node in side.start.nodes),
-        moved=tuple(view.names[node] for node in order),
-        moved_ops=tuple(view.ops[node] for node in order),
-        carried=tuple(view.names[node] for node in carried),
-        dtypes=tuple(view.outputs[node] for node in carried),
-        shapes=tuple(view.output_shapes(node) for node in carried),
-        options=dataclasses.replace(
-            own.options if own else _stage_options(options, chained=chained),
-            num_threads=stage.num_threads,
-            capacity=stage.capacity,
-        ),
-        widens=tuple(_widened(boundary, put) for put in puts),
-        own_name=own.name if own else "",
-        own_buffer=view.shared_names[puts[0]] if puts else "",
-        device=staged_device(options),
-        buffer_device=device,
-        host=tuple(view.names[node] for node in host),
-        stale_lookups=stage.stale_lookups,
-    )
-
-
-def _stage_options(options: SmartStageOptions, chained: bool) -> StageOptions:
-    """Options of a new stage; the stage before a chained one ends in OUT_OF_RANGE."""
-    closed = options.closed_exception_types
-    if chained and closed is not None:
-        options = dataclasses.replace(
-            options, closed_exception_types=tuple(sorted({*closed, _OUT_OF_RANGE}))
-        )
-    names = {field.name for field in dataclasses.fields(StageOptions)}
-    names -= {"num_clients", "num_threads", "capacity"}
-    return StageOptions(**{name: getattr(options, name) for name in names})
-
-
-def _widened(boundary: Boundary, put: int) -> WidenedPut:
-    view = boundary.view
-    owner, *record = (view.tensor(node, output) for node, output in view.inputs(put))
-    return WidenedPut(put=view.names[put], owner=owner, record=tuple(record))
-
-
-def _name(boundary: Boundary, wanted: str, number: int) -> str:
-    """A name under which the graph has nothing yet."""
-    names = boundary.view.names
-    name, tried = wanted if not number else f"{wanted}_{number}", number
-    while any(taken == name or taken.startswith((f"{name}/", f"{name}_")) for taken in names):
-        tried += 1
-        name = f"{wanted}_{tried}"
-    return name
 
 
 def _roots(boundary: Boundary, candidates: Sequence[Candidate | None]) -> list[int]:

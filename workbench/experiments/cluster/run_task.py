@@ -153,14 +153,8 @@ def _train(
     from workbench.experiments.cluster.cluster_session import RawRuns, cluster_session, filters
     from workbench.experiments.cluster.endings import Endings
     from workbench.experiments.cluster.synchronous import synchronizing
-    from workbench.experiments.cluster.trace_files import trace_path
-    from workbench.experiments.cluster.trace_hook import TraceHook, meeting
 
-    tracing = []
-    if asked.trace is not None:
-        path = trace_path(Path(asked.trace), task)
-        tracing = [TraceHook(path, meeting(server, task), asked.say)]
-
+    tracing = _tracing(server, task, asked)
     with tf.Graph().as_default() as graph:
         synchronized = synchronizing(task) if asked.sync else contextlib.nullcontext()
         with synchronized as training, graph.device(_placed(tf, task)):
@@ -191,6 +185,16 @@ def _train(
                 endings.wait(plain.run, lambda: _end_for_all(plain.run, end))
         endings.leave(server.target, config)
     return found
+
+
+def _tracing(server: Any, task: Task, asked: _Training) -> list[Any]:
+    """The hook that traces some of the steps, where a trace is asked for."""
+    from workbench.experiments.cluster.trace_files import trace_path
+    from workbench.experiments.cluster.trace_hook import TraceHook, meeting
+
+    if asked.trace is None:
+        return []
+    return [TraceHook(trace_path(Path(asked.trace), task), meeting(server, task), asked.say)]
 
 
 def _stay(
@@ -238,7 +242,7 @@ def _placed(tf: Any, task: Task) -> Any:
 
 
 def _built(program: Program, wishes: Optimizations) -> Built:
-    from workbench.experiments.worker.steps.graph_session import build_part
+    from workbench.experiments.worker.steps.built_part import build_part
 
     return build_part(program, "build", wishes)
 

@@ -11,7 +11,8 @@ from workbench.core.what_if.traced_graph import uncut
 from workbench.errors import PlanError, UnsupportedError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.program.program import Program
-from workbench.experiments.worker.steps.graph_session import build_part, fused_lookups
+from workbench.experiments.worker.steps.built_part import build_part
+from workbench.experiments.worker.steps.graph_session import fused_lookups
 from workbench.experiments.worker.wire.messages import DescribedGraph
 
 

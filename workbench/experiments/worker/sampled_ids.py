@@ -12,7 +12,7 @@ from workbench.core.analysis.embedding_lens.tables import find_tables
 from workbench.core.options import Optimizations
 from workbench.errors import RunError
 from workbench.experiments.program.program import Built, Program
-from workbench.experiments.worker.steps.graph_session import build_part
+from workbench.experiments.worker.steps.built_part import build_part
 from workbench.experiments.worker.steps.session_config import stock_config
 from workbench.experiments.worker.wire.messages import SampledIds
 

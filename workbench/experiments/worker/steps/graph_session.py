@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import random
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,9 @@ from workbench.core.capture.cpu_time import StepClock
 from workbench.core.options import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
-from workbench.errors import OptionError, RunError
-from workbench.experiments.program.program import DEFAULT_GRAPH_SEED, Built, Program
+from workbench.errors import RunError
+from workbench.experiments.program.program import Program
+from workbench.experiments.worker.steps.built_part import build_part
 from workbench.experiments.worker.steps.session_config import wished_config, with_plan
 from workbench.experiments.worker.steps.traced_steps import settling_steps
 from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
@@ -172,27 +172,6 @@ class ProgramSession:
         self._session.close()
 
 
-def build_part(program: Program, part: str, optimizations: Optimizations) -> Built:
-    """Builds a part of a program in the graph that is the default one.
-
-    Raises:
-      OptionError: it returns something else than `wb.Built`.
-    """
-    import tensorflow as tf
-
-    from workbench.ops.lookup.fusion import fused_embeddings
-
-    v1 = tf.compat.v1
-    # What the program gives no seed to begins alike in every process.
-    random.seed(DEFAULT_GRAPH_SEED)
-    np.random.seed(DEFAULT_GRAPH_SEED)
-    v1.set_random_seed(DEFAULT_GRAPH_SEED)
-    with fused_embeddings(optimizations.built_fusion):
-        built = _require_built(getattr(program, part)(optimizations), program, part)
-    v1.train.get_or_create_global_step()
-    return built
-
-
 def fused_lookups(definition: Any) -> int:
     """How many embedding lookups of a GraphDef are fused, those in its functions too."""
     functions = (node for function in definition.library.function for node in function.node_def)
@@ -203,15 +182,6 @@ def _most_threads(runners: Sequence[Any], plan: StagePlan | None) -> int:
     counts = [len(runner.puts) for runner in runners]
     counts += [stage.options.num_threads for stage in plan.stages] if plan else []
     return max(counts, default=0)
-
-
-def _require_built(built: Any, program: Program, part: str) -> Built:
-    if not isinstance(built, Built):
-        raise OptionError(
-            f"Program {program.name!r}: {part} returned {type(built).__name__}; "
-            "expected wb.Built(train_op=…)"
-        )
-    return built
 
 
 def _pipeline_facts(graph: Any) -> dict[str, Any]:

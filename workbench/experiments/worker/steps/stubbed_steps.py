@@ -18,7 +18,7 @@ from workbench.core.what_if.faster import KINDS
 from workbench.core.what_if.stub import ONE_BATCH, Stub, stub_of
 from workbench.errors import RunError, UnsupportedError
 from workbench.experiments.program.program import Built, Program
-from workbench.experiments.worker.steps.graph_session import build_part
+from workbench.experiments.worker.steps.built_part import build_part
 from workbench.experiments.worker.steps.session_config import stock_config
 
 # The values are those of the last: of a program that has trained a little.
