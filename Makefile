@@ -14,7 +14,7 @@ WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lab install native cuda lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-pools bench-stale bench-smartstage bench-boundary bench-plan bench-embedding bench-auto-fused bench-cuda bench-predict bench-search bench-executor test-graphs test-models test-notebooks test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest wheel test-versions clean
+	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-pools bench-stale bench-cluster bench-smartstage bench-boundary bench-plan bench-embedding bench-auto-fused bench-cuda bench-predict bench-search bench-executor test-graphs test-models test-notebooks test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest wheel test-versions clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -157,6 +157,9 @@ bench-pools: $(NATIVE) ## A heavy stage on intra-op threads of its own, and on t
 
 bench-stale: $(NATIVE) ## Stale lookups beside exact ones, the parameter server 2 ms away; both loss curves
 	@$(BIN)/python -m tests.bench.bench_stale_lookups $(ARGS)
+
+bench-cluster: $(NATIVE) ## Smart stage on a worker, the parameter server 2 ms away, against its bound; who had the cores
+	@$(BIN)/python -m tests.bench.bench_cluster $(ARGS)
 
 bench-smartstage: $(NATIVE) ## Smart stage beside un-staged and hand-staged, and its own prediction
 	@$(BIN)/python -m tests.bench.bench_smart_stage

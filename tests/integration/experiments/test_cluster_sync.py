@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,11 @@ from workbench.errors import OptionError
 from workbench.experiments.cluster.synchronous import synchronizing
 from workbench.experiments.cluster.task import PS, WORKER, Task
 from workbench.models.data.criteo import generate_criteo
+from workbench.models.registry import MODELS
 
 # Workers of the small program: a number is one worker's, and goes into one step.
 EXAMPLES = 64
+LOSSES = re.compile(r"loss ([-\d.naif]+) at first, ([-\d.naif]+) at last")
 EACH = (
     *("stage", "smart_stage", "fused_v1", "fused_v2", "grouped", "auto_fused"),
     "smart_stage+grouped",
@@ -120,20 +123,19 @@ def test_the_demo_hands_its_options_on(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-def test_the_demo_trains_synchronously(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["--sync", "--generate", "2000", "--batch-size", "64", "--steps", "30"]
-    given += [
-        "--toggle",
-        "smart_stage",
-        "--timeout",
-        "200s",
-        "--checkpoint",
-        str(tmp_path / "kept"),
-    ]
-    assert main(["cluster-demo", "dlrm", *given, "--out", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.count(": 30 steps") == 2
-    kept = tf.train.load_checkpoint(str(tmp_path / "kept"))
-    assert kept.get_tensor("global_step") == 30
+@pytest.mark.parametrize("model", list(MODELS))
+def test_each_model_trains_synchronously(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str
+) -> None:
+    kept = tmp_path / "kept"
+    given = ["--sync", "--generate", "500", "--batch-size", "32", "--steps", "4"]
+    given += ["--toggle", "smart_stage", "--timeout", "250s", "--checkpoint", str(kept)]
+    assert main(["cluster-demo", model, *given, "--out", str(tmp_path)]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if ": 4 steps, " in line]
+    losses = [[float(loss) for loss in LOSSES.search(line).groups()] for line in said]
+    assert len(losses) == 2 and np.isfinite(losses).all()
+    # One step of both, where without --sync each would count its own.
+    assert tf.train.load_checkpoint(str(kept)).get_tensor("global_step") == 4
 
 
 def chief() -> Task:

@@ -34,6 +34,7 @@ class Reason(enum.Enum):
     FUNCTION = "function with state"
     SECOND_INPUT = "another input"
     OUTPUT = "output cannot travel"
+    SERVER = "read on its server alone"
     KEPT = "kept by the user"
 
 
@@ -50,6 +51,7 @@ _CHANGE = {
     Reason.FUNCTION: "take what has state out of the function that {node!r} calls",
     Reason.SECOND_INPUT: "zip both inputs into one dataset, or stage {node!r} by itself",
     Reason.OUTPUT: "let {node!r} give plain tensors",
+    Reason.SERVER: "place {node!r} on the worker",
     Reason.KEPT: "take {node!r} out of SmartStageOptions(keep=…)",
 }
 # Reasons that need no mention where a node stays for another one.

@@ -14,9 +14,11 @@ import numpy as np
 from workbench.core.boundary.blockers import Blocker, Reason, find_blockers, mask_of
 from workbench.core.boundary.boundary import Boundary, Side
 from workbench.core.boundary.inputs import Start, find_starts
+from workbench.core.boundary.server_nodes import server_nodes
 from workbench.core.boundary.stale_reads import stale_reads
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView, Ints
+from workbench.core.graph.tasks import task_of
 
 
 def boundary_of(
@@ -99,12 +101,12 @@ def boundary_of(
 def _legal(
     view: GraphView, starts: Sequence[Start], blockers: dict[int, Blocker], step: Bools
 ) -> list[Bools]:
-    """The legal nodes of each start; adds what (3) and (4) refuse to `blockers`.
+    """The legal nodes of each start; adds what (3), (4) and (5) refuse to `blockers`.
 
     Legal is a node that (1) depends on the start, by data or control edges; (2) is no blocker and
     depends on none; (3) depends on no second start; (4) gives plain tensors wherever the compute
-    side reads it. What it depends on besides, constants and handles, stays where it is and runs
-    on both sides.
+    side reads it; (5) is not on a parameter server whose ops alone read it. What it depends on
+    besides, constants and handles, stays where it is and runs on both sides.
     """
     begins = [view.mask(start.nodes) for start in starts]
     stays = view.reached(mask_of(view, blockers))
@@ -124,8 +126,12 @@ def _legal(
         # (1), (2)
         legal = [view.reached(begin, within=~stays) for begin in begins]
         stuck = _cannot_travel(view, np.any(legal, axis=0), step)
+        # (5)
+        far = [server_nodes(view, *each, step) for each in zip(starts, legal, strict=True)]
+        for node in np.concatenate(far).tolist():
+            blockers[node] = _only_its_server(view, node)
         # (4) as the node stays, those that it depends on may become cut edges in turn.
-        if not len(stuck):
+        if not len(stuck) and not sum(map(len, far)):
             return legal
         for node in stuck.tolist():
             kinds = "/".join(sorted(set(view.outputs[node])))
@@ -134,6 +140,16 @@ def _legal(
                 reason=Reason.OUTPUT,
                 detail=f"gives the compute side {kinds}, which cannot go through a buffer",
             )
+
+
+def _only_its_server(view: GraphView, node: int) -> Blocker:
+    server = task_of(view.devices[node])
+    return Blocker(
+        node=view.names[node],
+        reason=Reason.SERVER,
+        detail=f"runs on {server!r}, and no other task reads what it gives: ahead of the step that "
+        "would travel to the worker's buffer, and in the step back",
+    )
 
 
 def _cannot_travel(view: GraphView, legal: Bools, step: Bools) -> Ints:

@@ -143,7 +143,7 @@ def _started(
 
 
 def local_tasks(ps: int, workers: int) -> list[Task]:
-    ports = [f"localhost:{port}" for port in _free_ports(ps + workers)]
+    ports = [f"localhost:{port}" for port in free_ports(ps + workers)]
     cluster = {PS: tuple(ports[:ps]), WORKER: tuple(ports[ps:])}
     return [
         Task(job=job, index=index, cluster=cluster)
@@ -152,7 +152,7 @@ def local_tasks(ps: int, workers: int) -> list[Task]:
     ]
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports that were free just now, all different."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]

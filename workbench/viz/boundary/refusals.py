@@ -25,6 +25,7 @@ CODES = {
     Reason.FUNCTION: "FN",
     Reason.SECOND_INPUT: "IN",
     Reason.OUTPUT: "OU",
+    Reason.SERVER: "PS",
     Reason.KEPT: "KP",
 }
 # Has no refusal: the plan leaves it where it is.
