@@ -165,7 +165,7 @@ def _session(
     from workbench.core.options import SmartStageOptions
     from workbench.core.session.prefetch_hook import prefetching
     from workbench.core.smart_stage import prepare_config
-    from workbench.experiments.worker.steps.graph_session import stock_config
+    from workbench.experiments.worker.steps.session_config import stock_config
 
     config = stock_config(built)
     if capacity:

@@ -151,7 +151,7 @@ def built_dlrm(
       options: others of DLRM.
     """
     from workbench.core.options import Optimizations
-    from workbench.experiments.worker.steps.graph_session import build_part
+    from workbench.experiments.worker.steps.built_part import build_part
     from workbench.models.building.model_program import model_program
     from workbench.models.data.criteo import CATEGORIES, check_criteo
     from workbench.models.zoo import dlrm

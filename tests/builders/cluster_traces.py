@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from types import SimpleNamespace as Obj
 
+from workbench.core.capture.partition_edges import partition_edges
 from workbench.core.capture.step_stats import stats_columns
 from workbench.core.cluster.aligned_ops import AlignedOps, align_ops
 from workbench.core.trace.builder import StepRecord, build_trace
@@ -99,9 +101,40 @@ def step_metadata(index: int, begin_ns: int, skew_ns: int, compute_ns: int = 2 *
     )
 
 
+def graph_node(name: str, op: str, device: str, inputs: Sequence[str] = (), key: str = "") -> Obj:
+    """A node of a partition graph; `key` is the tensor's, sender's and receiver's of a Send."""
+    parts = dict(zip(("tensor_name", "send_device", "recv_device"), key.split(";"), strict=False))
+    attr = {part: Obj(s=text.encode()) for part, text in parts.items()}
+    return Obj(name=name, op=op, device=device, input=list(inputs), attr=attr)
+
+
+def partition_graphs(index: int = 0) -> list[Obj]:
+    """What worker and ps run in a step of `step_metadata`, as TensorFlow cuts it."""
+    own = worker(index)
+    ids, rows = "C1/embedding_lookup_sparse/Unique", "C1/embedding_lookup_sparse/Gather"
+    ids_key, rows_key = f"edge_3_{ids};{own};{PS}", f"edge_5_{rows};{PS};{own}"
+    dense_key = f"edge_7_dense/MatMul;{own};{PS}"
+    here = [
+        graph_node(ids, "Unique", own),
+        graph_node(f"{ids}_S1", "_Send", own, [f"{ids}:1"], ids_key),
+        graph_node(f"{rows}_S4", "_Recv", own, (), rows_key),
+        graph_node("dense/MatMul", "MatMul", own, [f"{rows}_S4"]),
+        graph_node("dense/MatMul_S5", "_Send", own, ["dense/MatMul"], dense_key),
+    ]
+    there = [
+        graph_node(f"{ids}_S2", "_Recv", PS, (), ids_key),
+        graph_node(rows, "GatherV2", PS, [f"{ids}_S2"]),
+        graph_node(f"{rows}_S3", "_Send", PS, [rows], rows_key),
+        graph_node("dense/MatMul_S6", "_Recv", PS, (), dense_key),
+        graph_node("Adagrad/update", "SparseApplyAdagrad", PS, ["dense/MatMul_S6", f"^{rows}"]),
+    ]
+    return [Obj(node=here), Obj(node=there)]
+
+
 def worker_trace(
     index: int = 0,
     *,
+    with_edges: bool = False,
     skew_ns: int = 50 * MS,
     clock_ns: int = 0,
     compute_ns: Sequence[int] = (2 * MS, 2 * MS),
@@ -111,6 +144,7 @@ def worker_trace(
 
     Args:
       index: of the worker.
+      with_edges: whether it knows which op fed which.
       skew_ns: how far the clock of the ps is ahead of the worker's.
       clock_ns: how far the worker's own clock is ahead of the truth.
       compute_ns: of each step, how long it computes.
@@ -133,7 +167,11 @@ def worker_trace(
         clock_offset_ns={task: clock.offset_ns for task, clock in aligned.clocks.items()},
         clock_error_ns={task: clock.error_ns for task, clock in aligned.clocks.items()},
     )
-    return build_trace(steps, [], {}, meta, aligned.ops)
+    ops = aligned.ops
+    if with_edges:
+        edges = partition_edges(partition_graphs(index), ops.nodes)
+        ops = dataclasses.replace(ops, edges=edges)
+    return build_trace(steps, [], {}, meta, ops)
 
 
 def aligned_steps(steps: Sequence[StepRecord]) -> AlignedOps:

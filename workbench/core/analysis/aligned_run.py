@@ -9,6 +9,7 @@ import numpy as np
 from workbench.core.analysis.critical_path import CriticalPath, critical_path
 from workbench.core.analysis.matched_nodes import RanNode
 from workbench.core.analysis.mean_interval import mean_interval
+from workbench.core.cluster.client import of_client, slowest_client
 from workbench.core.trace.metrics import self_times
 from workbench.core.trace.trace import Trace
 from workbench.errors import TraceError
@@ -84,9 +85,11 @@ def aligned_run(trace: Trace, label: str) -> AlignedRun:
     Raises:
       TraceError: it has no step.
     """
-    steps = trace.steps()
-    if not len(steps):
+    if not len(trace.steps()):
         raise TraceError(f"trace {label!r} has no step, so nothing of it can be aligned")
+    # Steps of several workers run beside each other; those that take longest bound a cluster.
+    trace = of_client(trace, slowest_client(trace))
+    steps = trace.steps()
     ends = np.sort(steps["end_ns"].to_numpy(np.int64))
     begin = int(steps["start_ns"].min())
     return AlignedRun(label=label, trace=trace, step_times_ns=np.diff(ends, prepend=begin))

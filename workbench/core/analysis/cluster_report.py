@@ -6,8 +6,9 @@ import dataclasses
 
 import pandas as pd
 
+from workbench.core.analysis.critical_path import CriticalPath, critical_path
+from workbench.core.analysis.findings.find import find
 from workbench.core.analysis.findings.finding import Finding
-from workbench.core.analysis.findings.transfers import many_small_transfers
 from workbench.core.cluster.step_split import step_split
 from workbench.core.cluster.straggler import Straggler, straggler
 from workbench.core.cluster.traffic import traffic_by_edge, traffic_by_owner
@@ -27,7 +28,9 @@ class ClusterReport(Displayed):
       split: the time of each step, as of `step_split`.
       edges, owners: tensors and bytes in a step, as of `traffic_by_edge` and `traffic_by_owner`.
       straggler: the verdict.
-      found: findings, of the first worker that has them.
+      paths: what the steps of each worker took as long as; none where the trace does not know
+        which op feeds which.
+      found: what makes the steps slow of the worker whose steps take longest; none without paths.
     """
 
     trace: Trace
@@ -36,6 +39,7 @@ class ClusterReport(Displayed):
     edges: pd.DataFrame
     owners: pd.DataFrame
     straggler: Straggler
+    paths: tuple[CriticalPath, ...]
     found: tuple[Finding, ...]
 
     def __repr__(self) -> str:
@@ -63,7 +67,8 @@ def cluster_report(trace: Trace) -> ClusterReport:
         )
     split = step_split(trace)
     offsets, errors = trace.meta.clock_offset_ns, trace.meta.clock_error_ns
-    findings = (many_small_transfers(trace, name) for name in sorted(set(split["client"])))
+    known = bool(len(trace.edges))
+    workers = sorted(set(split["client"]))
     return ClusterReport(
         trace=trace,
         clocks=pd.DataFrame(
@@ -74,5 +79,6 @@ def cluster_report(trace: Trace) -> ClusterReport:
         edges=traffic_by_edge(trace),
         owners=traffic_by_owner(trace),
         straggler=straggler(trace),
-        found=tuple(found for found in findings if found is not None)[:1],
+        paths=tuple(critical_path(trace, name) for name in workers) if known else (),
+        found=find(trace).found if known else (),
     )

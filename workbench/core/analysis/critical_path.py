@@ -15,12 +15,15 @@ import pandas as pd
 from workbench.core.analysis.embedding_lens.lookup_times import PART_NAMES, table_nodes
 from workbench.core.analysis.executed_graph import NO_EVENT, ExecutedGraph, executed_graph
 from workbench.core.analysis.lane_time import lane_table
-from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS, Segment, walk_back
+from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS, TRAVEL, Segment, walk_back
 from workbench.core.analysis.slack import slack_ns
+from workbench.core.cluster.client import clients, of_client, slowest_client
+from workbench.core.cluster.transfer_events import with_transfers
 from workbench.core.graph.op_families import family_names
+from workbench.core.graph.tasks import tasks_of
 from workbench.core.trace.trace import Trace
 from workbench.display import Displayed
-from workbench.errors import TraceError
+from workbench.errors import OptionError, TraceError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -28,22 +31,26 @@ class CriticalPath(Displayed):
     """The chain that the steps of a trace took as long as.
 
     Attributes:
-      trace: of which it is.
+      trace: of which it is; of a cluster's the part of one worker.
+      client: that worker; "" in a trace of one task.
       begin_ns, end_ns: the time that it explains: from the begin of the first step that ended to
         the end of the last.
       steps: how many steps ended in that time.
       segments: the chain by time: start_ns, dur_ns, kind (one of SEGMENT_KINDS), event (row in
-        the trace's events, -1 for none), node (row in its nodes, -1), side ("step" or "stage").
-        Their durations sum to end_ns - begin_ns exactly.
-      graph: the events of the trace, by what each had to wait for.
+        the trace's events, -1 for none), node (row in its nodes, -1; of a travel the tensor), side
+        ("step" or "stage"). Their durations sum to end_ns - begin_ns exactly.
+      graph: the events of the trace, and what travels, by what each had to wait for.
+      rows: of each event of that graph the row in the trace's events, int64, -1 of what travels.
     """
 
     trace: Trace
+    client: str
     begin_ns: int
     end_ns: int
     steps: int
     segments: pd.DataFrame
     graph: ExecutedGraph
+    rows: np.ndarray
 
     def __repr__(self) -> str:
         return f"CriticalPath({self.steps} steps, {self.step_ns / 1e6:.3f} ms a step)"
@@ -59,7 +66,10 @@ class CriticalPath(Displayed):
 
         int64 [events]; 0 on the chain within a run, -1 for an event of no run.
         """
-        return slack_ns(self.graph)
+        found = np.full(len(self.trace.events), -1, np.int64)
+        ops = self.rows >= 0
+        found[self.rows[ops]] = slack_ns(self.graph)[ops]
+        return found
 
     @property
     def df(self) -> pd.DataFrame:
@@ -100,6 +110,23 @@ class CriticalPath(Displayed):
     def by_kind(self) -> pd.DataFrame:
         """Time in a step of each kind of segment: kind, side, ns, share; the largest first."""
         return self._summed(["kind", "side"], self.segments)
+
+    def by_task(self) -> pd.DataFrame:
+        """Time in a step of each kind of segment by where it is: kind, place, ns, share.
+
+        place is the task of an op, or of a thread that one waits for, "worker 0 → ps 0" of what
+        travels, and "" of the rest, and in a trace of one task.
+        """
+        task = tasks_of(self.trace.nodes["device"])
+        task[task == ""] = self.client
+        segments = self.segments
+        node = segments["node"].to_numpy(np.int64)
+        place = np.where(node >= 0, task[node], "") if len(task) else np.full(len(node), "", object)
+        travels = (segments["kind"] == SEGMENT_KINDS[TRAVEL]).to_numpy(bool)
+        transfers = self.trace.transfers
+        source = dict(zip(transfers["node"].tolist(), transfers["source"].tolist(), strict=True))
+        place[travels] = [f"{task[source[row]]} → {task[row]}" for row in node[travels].tolist()]
+        return self._summed(["kind", "place"], segments.assign(place=place))
 
     def by_family(self) -> pd.DataFrame:
         """Time in a step of the ops on the chain by op family: family, ns, share."""
@@ -160,42 +187,54 @@ class CriticalPath(Displayed):
         return median.reindex(nodes).to_numpy(float)
 
 
-def critical_path(trace: Trace) -> CriticalPath:
+def critical_path(trace: Trace, client: str | None = None) -> CriticalPath:
     """The chain of ops and waits that the steps of a trace took as long as.
 
-    It is walked back from the end of the last step: each op to the input that came last, a take
-    that waited to the put of its item, a put that waited to the take that made room, the first op
-    of a run to the run before of the same thread.
+    It is walked back from the end of the last step: each op to the input that came last, through
+    what travels to the op on another task that made it, a take that waited to the put of its item,
+    a put that waited to the take that made room, the first op of a run to the run before of the
+    same thread.
 
     Args:
-      trace: taken by Workbench's own tracer, see `CaptureHook`.
+      trace: taken by Workbench's own tracer, see `CaptureHook`; or of a cluster.
+      client: of a cluster's trace the worker whose steps it is of, such as "worker 0"; None takes
+        the one whose steps take longest.
 
     Raises:
       TraceError: the trace has no steps, or does not know which op feeds which.
+      OptionError: it has no steps of that worker.
     """
-    steps = trace.steps()
-    if not len(steps):
+    if not len(trace.steps()):
         raise TraceError("the trace has no step, so it has no critical path; capture some steps")
-    graph = executed_graph(trace)
+    own = slowest_client(trace) if client is None else client
+    part = of_client(trace, own)
+    steps = part.steps()
+    if not len(steps):
+        names = ", ".join(map(repr, clients(trace)))
+        raise OptionError(f"the trace has no step of client {own!r}; it has steps of {names}")
+    seen, rows = with_transfers(part, own)
+    graph = executed_graph(seen)
     last = int(steps["end_ns"].to_numpy().argmax())
     begin, end = int(steps["start_ns"].min()), int(steps["end_ns"].iloc[last])
-    runs = trace.runs
+    runs = part.runs
     row = np.flatnonzero(
         (runs["track"] == steps["track"].iloc[last]).to_numpy(bool)
         & (runs["number"] == steps["number"].iloc[last]).to_numpy(bool)
     )
     found = walk_back(graph, begin, end, int(row[0]))
     return CriticalPath(
-        trace=trace,
+        trace=part,
+        client=own,
         begin_ns=begin,
         end_ns=end,
         steps=len(steps),
-        segments=_table(trace, found),
+        segments=_table(seen, found, rows),
         graph=graph,
+        rows=rows,
     )
 
 
-def _table(trace: Trace, segments: list[Segment]) -> pd.DataFrame:
+def _table(trace: Trace, segments: list[Segment], rows: np.ndarray) -> pd.DataFrame:
     start = np.array([s.start_ns for s in segments], np.int64)
     end = np.array([s.end_ns for s in segments], np.int64)
     event = np.array([s.event for s in segments], np.int64)
@@ -205,6 +244,9 @@ def _table(trace: Trace, segments: list[Segment]) -> pd.DataFrame:
     track = trace.events["track"].to_numpy(np.int64)
     staged = (trace.tracks["kind"] == "prefetch").to_numpy(bool)
     kinds = np.array([SEGMENT_KINDS[s.kind] for s in segments], object)
+    if len(rows):
+        travels = known & (rows[at] < 0)
+        kinds[travels & (kinds == SEGMENT_KINDS[OP])] = SEGMENT_KINDS[TRAVEL]
     of_stage = np.isin(kinds, ("put", "between stage runs"))
     if len(node):
         of_stage |= known & staged[track[at]]
@@ -213,7 +255,7 @@ def _table(trace: Trace, segments: list[Segment]) -> pd.DataFrame:
             "start_ns": start,
             "dur_ns": end - start,
             "kind": kinds,
-            "event": event,
+            "event": np.where(known, rows[at], NO_EVENT) if len(rows) else event,
             "node": np.where(known, node[at], -1) if len(node) else event,
             "side": np.where(of_stage, "stage", "step"),
         }

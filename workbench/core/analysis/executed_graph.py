@@ -8,6 +8,7 @@ import functools
 import numpy as np
 
 from workbench.core.graph.op_types import STAGE_TAKE
+from workbench.core.staging.buffer_scope import stages_of_takes
 from workbench.core.trace.trace import Trace
 from workbench.errors import TraceError
 
@@ -114,12 +115,10 @@ class ExecutedGraph:
     @functools.cached_property
     def takes_of(self) -> dict[int, str]:
         """For each node that takes from a stage's buffer: the name of the stage."""
-        stages = sorted(self.trace.items["stage"].unique().tolist(), key=len, reverse=True)
-        nodes = self.trace.nodes
-        return {
-            row: next((s for s in stages if nodes["name"].iloc[row].startswith(f"{s}/")), "")
-            for row in np.flatnonzero((nodes["op"] == STAGE_TAKE).to_numpy(bool)).tolist()
-        }
+        names = self.trace.nodes["name"].to_numpy(object)
+        takes = np.flatnonzero((self.trace.nodes["op"] == STAGE_TAKE).to_numpy(bool)).tolist()
+        of = stages_of_takes(names[takes].tolist(), self.trace.items["stage"].unique().tolist())
+        return {row: of[names[row]] for row in takes if names[row] in of}
 
 
 def executed_graph(trace: Trace) -> ExecutedGraph:

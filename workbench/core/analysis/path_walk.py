@@ -25,10 +25,13 @@ SEGMENT_KINDS = (
     "take",
     "between stage runs",
     "not traced",
+    "travel",
 )
 OP, DISPATCH, THREAD_WAIT, CALL, RETURN, BETWEEN_STEPS, PUT, TAKE, BETWEEN_RUNS, NOT_TRACED = range(
     10
 )
+# A tensor goes from one task to another; the walk takes it for an op.
+TRAVEL = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from workbench import _native
 from workbench.core.capture.cpu_time import CpuSampler, StepClock, cores_while_waiting
 from workbench.core.capture.idle_cores import packs_when_idle
 from workbench.core.capture.op_events import Recording, op_columns
+from workbench.core.capture.partition_edges import partition_edges
 from workbench.core.capture.step_stats import stats_columns
 from workbench.core.capture.step_transfers import transfer_count
 from workbench.core.cluster.aligned_ops import AlignedOps, align_ops, lost_transfers
@@ -72,6 +73,7 @@ class SessionRecorder:
             )
         # A server's ops use the CPU of another process.
         self._sample_cpu = sample_cpu and not server_of(session)
+        self._asks_graphs = bool(server_of(session))
         self._title = title
         self._untraced = untraced
         self._lock = threading.Lock()
@@ -102,7 +104,10 @@ class SessionRecorder:
         self._clock.begin()
         if not self._step_stats:
             return None
-        return v1.RunOptions(trace_level=trace_level(self._session))
+        # The graph is the same in all steps, and large.
+        with self._lock:
+            graphs, self._asks_graphs = self._asks_graphs, False
+        return v1.RunOptions(trace_level=trace_level(self._session), output_partition_graphs=graphs)
 
     def add_step(self, number: int, start_ns: int, end_ns: int, metadata: Any) -> None:
         """Adds a run of the main step by this thread; times in ns of the wall clock."""
@@ -147,9 +152,7 @@ class SessionRecorder:
         if self._recording is not None:
             ops, lost = _recorded_ops(self._recording, steps, stage_runs)
         else:
-            steps = _settled(steps)
-            metadata = [step.metadata for step in steps] + [run.metadata for run in runs]
-            ops, lost = stats_columns(metadata), 0
+            ops, steps, lost = *_ops_of_stats(steps, runs), 0
         aligned = align_ops(ops)
         ops = aligned.ops
         meta = dataclasses.replace(
@@ -247,6 +250,18 @@ def _recorded_ops(
             events.lost,
         )
     return ops, events.lost
+
+
+def _ops_of_stats(
+    steps: list[StepRecord], stage_runs: Sequence[StageRunRecord]
+) -> tuple[OpColumns, list[StepRecord]]:
+    """The ops of step stats, and the steps that they are of: the others were not complete."""
+    settled, of_stages = _settled(steps), [run.metadata for run in stage_runs]
+    ops = stats_columns([*(step.metadata for step in settled), *of_stages])
+    # The step that has the graphs may be one of those that are left out.
+    runs = [each for each in (*(step.metadata for step in steps), *of_stages) if each is not None]
+    graphs = [graph for run in runs for graph in run.partition_graphs]
+    return dataclasses.replace(ops, edges=partition_edges(graphs, ops.nodes)), settled
 
 
 def _settled(steps: list[StepRecord]) -> list[StepRecord]:

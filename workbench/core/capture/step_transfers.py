@@ -9,9 +9,8 @@ from typing import Any
 # What a worker calls the record of a tensor that it got from another task.
 RECV = "RecvTensor"
 # "[1024B] [8.5Mb/s] edge_12_name from device to device"
-_LABEL = re.compile(
-    r"(?:\[[^\]]*\] )+(?:edge_\d+_)?(?P<tensor>.+) from (?P<source>\S+) to (?P<target>\S+)"
-)
+_LABEL = re.compile(r"(?:\[[^\]]*\] )+(?P<tensor>.+) from (?P<source>\S+) to (?P<target>\S+)")
+_EDGE = re.compile(r"edge_\d+_")
 # These records count in microseconds, and so may end a microsecond later than they say.
 _US = 1000
 
@@ -30,6 +29,12 @@ def transfer_count(metadata: Any) -> int:
     return sum(map(is_transfer, stats))
 
 
+def tensor_name(key: str) -> str:
+    """Name of the op that made a tensor, by the key that the tensor is sent by."""
+    numbered = _EDGE.match(key)
+    return key[numbered.end() :] if numbered else key
+
+
 def transfer_row(
     stats: Any, made: Mapping[tuple[str, str], tuple[str, int]], nodes: dict[NodeKey, int]
 ) -> tuple[int, ...]:
@@ -43,7 +48,7 @@ def transfer_row(
     """
     found = _LABEL.fullmatch(stats.timeline_label)
     assert found is not None, stats.timeline_label
-    tensor, source, target = found["tensor"], found["source"], found["target"]
+    tensor, source, target = tensor_name(found["tensor"]), found["source"], found["target"]
     op, sent_ns = made.get((source, tensor), ("Unknown", -1))
     start_ns = stats.all_start_micros * _US
     length_ns = max(stats.op_end_rel_micros, stats.all_end_rel_micros, 0) * _US

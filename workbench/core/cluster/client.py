@@ -14,6 +14,24 @@ def clients(trace: Trace) -> list[str]:
     return sorted(set(trace.tracks["client"])) or [""]
 
 
+def slowest_client(trace: Trace) -> str:
+    """The task whose steps take longest, in the median; "" in a trace of one task.
+
+    Args:
+      trace: with at least one step.
+    """
+    steps = trace.steps()
+    client = trace.tracks["client"].to_numpy(object)[steps["track"].to_numpy(np.int64)]
+    median = (steps["end_ns"] - steps["start_ns"]).groupby(client).median()
+    return str(median.idxmax())
+
+
+def event_rows(trace: Trace, client: str) -> np.ndarray:
+    """Rows of the events that `of_client` keeps, int64."""
+    own = (trace.tracks["client"] == client).to_numpy(bool)
+    return np.flatnonzero(own[trace.events["track"].to_numpy(np.int64)])
+
+
 def of_client(trace: Trace, client: str) -> Trace:
     """The same trace with the runs, ops, items and transfers of one client alone."""
     own = (trace.tracks["client"] == client).to_numpy(bool)
@@ -24,7 +42,7 @@ def of_client(trace: Trace, client: str) -> Trace:
     of_item = np.maximum(put, took)
     return dataclasses.replace(
         trace,
-        events=trace.events[own[trace.events["track"].to_numpy(np.int64)]],
+        events=trace.events.iloc[event_rows(trace, client)],
         runs=trace.runs[own[trace.runs["track"].to_numpy(np.int64)]],
         items=items[(of_item >= 0) & own[np.maximum(of_item, 0)]],
         transfers=trace.transfers[own[trace.transfers["track"].to_numpy(np.int64)]],

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.importing.chrome_events import ChromeEvents, args_of
-from workbench.core.trace.chrome_json import OPS, PUTS, READY, RUNS, TAKES
+from workbench.core.trace.chrome_json import OPS, PUTS, READY, RECEIPTS, RUNS, TAKES
 from workbench.core.trace.meta import TraceMeta
 from workbench.core.trace.tables import TABLES, column_names
 from workbench.core.trace.trace import Trace
@@ -17,6 +17,8 @@ from workbench.errors import TraceError
 
 _NODE = ("name", "op", "device", "source")
 _UNKNOWN = -1
+# Receipts are only drawn: of the tensors in one there is no more than their number.
+_HELD = (RUNS, OPS, PUTS, TAKES, RECEIPTS)
 _MOST_DIGITS = 18
 _MOST = 1 << 62
 
@@ -83,7 +85,7 @@ def _places(events: ChromeEvents) -> tuple[np.ndarray, np.ndarray]:
     tracks, holds = [], []
     for pid, tid in events.places:
         said = events.threads.get((pid, tid), {})
-        if type(said.get("track")) is not int or said.get("holds") not in (RUNS, OPS, PUTS, TAKES):
+        if type(said.get("track")) is not int or said.get("holds") not in _HELD:
             raise _damaged(
                 f"thread {tid} of process {pid} has slices, but no `thread_name` whose args have "
                 "`track` and `holds`"

@@ -64,7 +64,9 @@ class PutCall:
         if step_stats:
             options.trace_level = trace_level(self._session)
             if server_of(self._session) and self._is_in_graph():
-                # A server returns no step stats for a callable, but does for a run.
+                # A server returns no step stats for a callable, but does for a run. They do not
+                # say which op fed which.
+                options.output_partition_graphs = True
                 return lambda *values, run_metadata: self._session.run(
                     self._put,
                     dict(zip(self._targets, values, strict=True)),

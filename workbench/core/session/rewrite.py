@@ -25,6 +25,7 @@ from workbench.core.lookup_fusion.fusion_plan import FusionPlan, fused_definitio
 from workbench.core.planning.stage_plan import PlannedStage, StagePlan
 from workbench.core.session.prefetch_runner import PrefetchRunner, build_runner, runner_in
 from workbench.core.staging.buffer import Buffer
+from workbench.core.staging.buffer_scope import buffer_scope
 from workbench.core.tf_graph.import_graph import graph_view
 from workbench.errors import OptionError, PlanError
 
@@ -179,7 +180,7 @@ def runners_with(applied: Applied, own: Sequence[PrefetchRunner]) -> list[Prefet
     for stage in applied.plan.stages if applied.plan else ():
         puts = {each.put for each in stage.widens}
         if not puts:
-            stages.append(runner_in(_scope(stage), stage.name, stage.options))
+            stages.append(runner_in(buffer_scope(stage.name), stage.name, stage.options))
             continue
         for i, runner in enumerate(stages):
             if puts & set(runner.puts):
@@ -193,11 +194,6 @@ def _with_threads(runner: PrefetchRunner, count: int) -> PrefetchRunner:
         return runner
     options = dataclasses.replace(runner.options, num_threads=count)
     return dataclasses.replace(runner, puts=different * count, options=options)
-
-
-def _scope(stage: PlannedStage) -> str:
-    """Where the ops of a stage's buffer are that the plan adds."""
-    return f"{stage.name}_buffer"
 
 
 def _spec(stage: PlannedStage, token: str) -> attr_value_pb2.NameAttrList:
@@ -230,7 +226,7 @@ def _added(
         )
         tensors = [tensor for tensor, _ in stand_ins]
         record, host = tensors[: len(tensors) - on_host], tensors[len(tensors) - on_host :]
-        with v1.name_scope(f"{_scope(stage)}/"):
+        with v1.name_scope(f"{buffer_scope(stage.name)}/"):
             taken = at.take(
                 [tensor.dtype for tensor in record],
                 [tensor.dtype for tensor in host],
@@ -242,7 +238,11 @@ def _added(
                 build_runner(
                     at, [record], (), stage.options, [host], reserve=bool(stage.stale_lookups)
                 )
-    return _nodes(scratch, stand_ins), f"{_scope(stage)}/take", [_copy(stage.name, [], [])]
+    return (
+        _nodes(scratch, stand_ins),
+        f"{buffer_scope(stage.name)}/take",
+        [_copy(stage.name, [], [])],
+    )
 
 
 def _widened(
@@ -259,7 +259,7 @@ def _widened(
     options = stage.options
     nodes = graph_pb2.GraphDef()
     copies = []
-    take = f"{_scope(stage)}/take"
+    take = f"{buffer_scope(stage.name)}/take"
     own_take = stage.start[0]
     for i, put in enumerate(stage.widens):
         prefix = stage.name if len(stage.widens) == 1 else f"{stage.name}_{i}"

@@ -90,7 +90,7 @@ def build_trace(
         items=item_table(
             buffers,
             StageRuns(stage_runs),
-            Takes(ops),
+            Takes(ops, buffers),
             producer_tracks=producer_tracks,
             steps=list(zip(numbers, run_tracks, strict=True))[: len(steps)],
         ),

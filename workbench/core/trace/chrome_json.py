@@ -20,14 +20,15 @@ import pandas as pd
 
 from workbench.atomic_file import replacing
 from workbench.core.trace.intervals import sub_rows
+from workbench.core.trace.receipts import Receipts, receipts, sending_events
 
 # What a thread holds, as its metadata say.
-RUNS, OPS, PUTS, TAKES = "runs", "ops", "put", "take"
+RUNS, OPS, PUTS, TAKES, RECEIPTS = "runs", "ops", "put", "take", "receive"
 # Name of the args of an op that say how long it was ready before it started.
 READY = "ready_ns_before_start"
 
 _PROCESSES = {"step": (1, "Steps"), "prefetch": (2, "Prefetch"), "inter_op": (3, "Inter-op")}
-_BUFFERS = 4
+_BUFFERS, _RECEIVE = 4, 5
 _NONE = np.zeros(0, np.int64)
 # at most 65 536 sub-rows: a sub-row is a uint16
 _MOST_ROWS = 1 << 16
@@ -37,8 +38,8 @@ _MOST_ROWS = 1 << 16
 class _Slices:
     """Slices of one kind on one track, by start; `heads` are their JSON texts up to the times.
 
-    `holds` is one of the kinds above. `items` holds the rows of the item table that puts and takes
-    belong to, else nothing.
+    `holds` is one of the kinds above. `rows` are those of the table that they come from: items of
+    puts and takes, events of ops, stretches of receipts; of runs there are none.
     """
 
     track: int
@@ -47,7 +48,7 @@ class _Slices:
     start: np.ndarray
     end: np.ndarray
     heads: list[str]
-    items: np.ndarray
+    rows: np.ndarray
     pid: int = 0
     tids: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0, np.int64))
 
@@ -79,6 +80,7 @@ def write(
 
 def _origin(tables: Mapping[str, pd.DataFrame]) -> int:
     columns = [tables["events"]["start_ns"], tables["runs"]["start_ns"]]
+    columns.append(tables["transfers"]["start_ns"])
     columns += [tables["items"][f"{what}_ns"] for what in ("put_start", "put_end", "take_start")]
     known = np.concatenate([column.to_numpy() for column in columns])
     known = known[known >= 0]
@@ -88,13 +90,16 @@ def _origin(tables: Mapping[str, pd.DataFrame]) -> int:
 def _lines(
     tables: Mapping[str, pd.DataFrame], occupancy: pd.DataFrame, origin: int
 ) -> Iterator[str]:
-    for number, name in [*_PROCESSES.values(), (_BUFFERS, "Buffers")]:
+    received = receipts(tables)
+    others = [(_BUFFERS, "Buffers"), *([(_RECEIVE, "Receive")] if len(received.place) else [])]
+    for number, name in [*_PROCESSES.values(), *others]:
         yield _metadata("process_name", number, 0, {"name": name})
         yield _metadata("process_sort_index", number, 0, {"sort_index": number})
-    placed = _placed(tables)
+    placed = _placed(tables, received)
     for slices in placed:
         yield from _slice_lines(slices, origin)
     yield from _flow_lines(placed, tables["items"], origin)
+    yield from _transfer_lines(placed, tables, received, origin)
     for stage, time, count in zip(*(occupancy[c].tolist() for c in occupancy), strict=True):
         name = json.dumps(f"Buffer {stage}")
         yield (
@@ -103,14 +108,15 @@ def _lines(
         )
 
 
-def _placed(tables: Mapping[str, pd.DataFrame]) -> list[_Slices]:
+def _placed(tables: Mapping[str, pd.DataFrame], received: Receipts) -> list[_Slices]:
     """All slices, each with the process and the thread it is drawn in."""
     kinds = tables["tracks"]["kind"].tolist()
-    filled = [slices for slices in _all_slices(tables) if len(slices.start)]
+    found = [*_all_slices(tables), *_received(received.stretches)]
+    filled = [slices for slices in found if len(slices.start)]
     return [
         dataclasses.replace(
             slices,
-            pid=_PROCESSES[kinds[slices.track]][0],
+            pid=_RECEIVE if slices.holds == RECEIPTS else _PROCESSES[kinds[slices.track]][0],
             tids=number * _MOST_ROWS + 1 + sub_rows(slices.start, slices.end).astype(np.int64),
         )
         for number, slices in enumerate(filled)
@@ -132,26 +138,57 @@ def _slice_lines(slices: _Slices, origin: int) -> Iterator[str]:
 
 def _flow_lines(placed: list[_Slices], items: pd.DataFrame, origin: int) -> Iterator[str]:
     """An arrow from the put to the take of each item of which both were drawn."""
-    puts, takes = (
-        {
-            row: (slices.pid, tid)
-            for slices in placed
-            if slices.holds == call
-            for row, tid in zip(slices.items.tolist(), slices.tids.tolist(), strict=True)
-        }
-        for call in (PUTS, TAKES)
-    )
+    puts, takes = (_places(placed, call) for call in (PUTS, TAKES))
     ends = zip(items["put_end_ns"].tolist(), items["take_end_ns"].tolist(), strict=True)
     for row, (put_ns, take_ns) in enumerate(ends):
         if row in puts and row in takes:
-            for phase, (pid, tid), time in (
-                ('"s"', puts[row], put_ns),
-                ('"f","bp":"e"', takes[row], take_ns),
-            ):
-                yield (
-                    f'{{"name":"item","cat":"item","ph":{phase},"id":{row},"pid":{pid},'
-                    f'"tid":{tid},"ts":{_us(time - origin)}}}'
-                )
+            times = put_ns - origin, take_ns - origin
+            yield from _arrow('"item"', "item", str(row), (puts[row], takes[row]), times)
+
+
+def _transfer_lines(
+    placed: list[_Slices], tables: Mapping[str, pd.DataFrame], received: Receipts, origin: int
+) -> Iterator[str]:
+    """An arrow from the op that made a tensor to its receipt, where that op is known."""
+    ops, receives = _places(placed, OPS), _places(placed, RECEIPTS)
+    events, transfers = tables["events"], tables["transfers"]
+    start = events["start_ns"].to_numpy(np.int64)
+    # The last moment that is still in the slice.
+    last = start + np.maximum(events["dur_ns"].to_numpy(np.int64), 1) - 1
+    names = tables["nodes"]["name"].to_numpy(object)[transfers["node"].to_numpy(np.int64)]
+    ends = np.maximum(transfers["end_ns"].to_numpy() - 1, transfers["start_ns"].to_numpy())
+    made = sending_events(tables).tolist()
+    found = zip(names, made, received.place.tolist(), ends.tolist(), strict=True)
+    for row, (name, event, stretch, end) in enumerate(found):
+        if event >= 0:
+            times = int(last[event]) - origin, max(end, int(last[event])) - origin
+            places = ops[event], receives[stretch]
+            yield from _arrow(json.dumps(name), "transfer", f'"transfer {row}"', places, times)
+
+
+def _places(placed: list[_Slices], holds: str) -> dict[int, tuple[int, int]]:
+    """Process and thread of each slice of a kind, by its row."""
+    return {
+        row: (slices.pid, tid)
+        for slices in placed
+        if slices.holds == holds
+        for row, tid in zip(slices.rows.tolist(), slices.tids.tolist(), strict=True)
+    }
+
+
+def _arrow(
+    name: str,
+    kind: str,
+    number: str,
+    places: tuple[tuple[int, int], tuple[int, int]],
+    times: tuple[int, int],
+) -> Iterator[str]:
+    """The begin and the end of a flow; name and number are JSON, times in ns of the file."""
+    for phase, (pid, tid), time in zip(('"s"', '"f","bp":"e"'), places, times, strict=True):
+        yield (
+            f'{{"name":{name},"cat":"{kind}","ph":{phase},"id":{number},"pid":{pid},'
+            f'"tid":{tid},"ts":{_us(time)}}}'
+        )
 
 
 def _metadata(kind: str, pid: int, tid: int, args: Mapping[str, Any]) -> str:
@@ -175,7 +212,22 @@ def _all_slices(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Slices]:
             yield _calls(tables["items"], track, name, TAKES if kind == "step" else PUTS)
         rows = order[bounds[track] : bounds[track + 1]]
         title = name if kind == "inter_op" else f"{name}, ops"
-        yield _ops(tables["events"].iloc[rows], track, title, node_heads)
+        yield _ops(tables["events"].iloc[rows], rows, track, title, node_heads)
+
+
+def _received(stretches: pd.DataFrame) -> Iterator[_Slices]:
+    """When each task received something, for each worker that it was for."""
+    for (receiver, client), part in stretches.groupby(["receiver", "client"], sort=True):
+        columns = (part[name].tolist() for name in ("tensors", "bytes"))
+        heads = [
+            f'{{"name":"receive {count}","cat":"transfer",'
+            f'"args":{{"tensors":{count},"bytes":{size}}}'
+            for count, size in zip(*columns, strict=True)
+        ]
+        start, end = (part[f"{edge}_ns"].to_numpy(np.int64) for edge in ("start", "end"))
+        title = _full_name("Receive", str(receiver), str(client))
+        track = int(part["track"].iloc[0])
+        yield _Slices(track, RECEIPTS, title, start, end, heads, part.index.to_numpy())
 
 
 def _named(tracks: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
@@ -197,7 +249,9 @@ def _node_heads(nodes: pd.DataFrame) -> list[str]:
     ]
 
 
-def _ops(events: pd.DataFrame, track: int, title: str, node_heads: list[str]) -> _Slices:
+def _ops(
+    events: pd.DataFrame, rows: np.ndarray, track: int, title: str, node_heads: list[str]
+) -> _Slices:
     start = events["start_ns"].to_numpy()
     heads = [
         f'{node_heads[node]},"step":{step},"{READY}":{delay}}}'
@@ -206,7 +260,7 @@ def _ops(events: pd.DataFrame, track: int, title: str, node_heads: list[str]) ->
         )
     ]
     end = start + events["dur_ns"].to_numpy()
-    return _Slices(track, OPS, title, start, end, heads, _NONE)
+    return _Slices(track, OPS, title, start, end, heads, rows)
 
 
 def _runs(runs: pd.DataFrame, track: int, title: str, word: str) -> _Slices:

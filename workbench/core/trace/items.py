@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from workbench.core.graph.op_types import STAGE_TAKE
+from workbench.core.staging.buffer_scope import stages_of_takes
 from workbench.core.trace.op_columns import OpColumns
 from workbench.core.trace.tables import column_names
 
@@ -57,23 +58,24 @@ class StageRuns:
 class Takes:
     """Runs of steps, found by what they took from a buffer."""
 
-    def __init__(self, ops: OpColumns) -> None:
-        """`ops` are those of all runs, the buffers' own ops among them."""
+    def __init__(self, ops: OpColumns, stages: Iterable[str]) -> None:
+        """Of the ops of all runs, the buffers' own ops among them, and the stages' names."""
         self._ops = ops
         rows = np.flatnonzero((ops.nodes["op"] == STAGE_TAKE).to_numpy(bool)[ops.node])
         self._rows = rows[np.argsort(ops.start_ns[rows], kind="stable")]
-        self._names = ops.nodes["name"].to_numpy(object)[ops.node[self._rows]]
+        names = ops.nodes["name"].to_numpy(object)[ops.node[self._rows]].tolist()
+        of = stages_of_takes(dict.fromkeys(names), stages)
+        self._stages = [of.get(name, "") for name in names]
         # What leaves a buffer is held by nothing else.
         took = np.zeros(len(rows), np.int64) if ops.bytes is None else ops.bytes[self._rows, 0]
         self._taken: dict[int, list[tuple[str, int]]] = {}
-        named = zip(ops.run[self._rows].tolist(), self._names.tolist(), took.tolist(), strict=True)
-        for run, name, of in named:
-            self._taken.setdefault(run, []).append((str(name), of))
+        for row, stage, size in zip(self._rows, self._stages, took.tolist(), strict=True):
+            self._taken.setdefault(int(ops.run[row]), []).append((stage, size))
 
     def bytes(self, stage: str, run: int) -> int:
         """What a run took from the buffer of a stage; 0 where it is not known."""
         taken = self._taken.get(run, [])
-        return next((of for name, of in taken if name.startswith(f"{stage}/")), 0)
+        return next((size for own, size in taken if own == stage), 0)
 
     def runs(self, stage: str, took: np.ndarray) -> list[int]:
         """The run that made each of these takes, -1 if none: by its step id where it is known.
@@ -83,7 +85,7 @@ class Takes:
         ids = self._ops.run_of_step
         if ids:
             return [ids.get(step, -1) for step in took[:, _WHO].tolist()]
-        own = self._rows[[name.startswith(f"{stage}/") for name in self._names.tolist()]]
+        own = self._rows[[each == stage for each in self._stages]]
         start, end = self._ops.start_ns[own], self._ops.end_ns[own]
         latest = np.maximum.accumulate(end)
         found = []

@@ -45,6 +45,10 @@ _NOT_MEASURED = (
     "the trace does not say how long an untraced step takes, so a simulation cannot be held to it; "
     "take the trace with wb.trace, or with a CaptureHook after ten or more steps"
 )
+_OF_A_CLUSTER = (
+    "the trace is of a cluster, and what is simulated are the steps of one machine; measure "
+    "settings there with workbench cluster"
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,6 +94,8 @@ def predictor(trace: Trace, traced: Scenario, graphs: Mapping[GraphKey, KnownGra
       graphs: what the program builds, for the traced setting and for each other one.
     """
     made = Predictor(title=trace.meta.title, traced=traced, graphs=graphs)
+    if trace.meta.task:
+        return dataclasses.replace(made, problem=_OF_A_CLUSTER)
     known = graphs[traced.graph]
     if known.boundary is None:
         return dataclasses.replace(made, problem=known.problem)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 from workbench.core.analysis.cluster_report import ClusterReport
+from workbench.core.analysis.critical_path import CriticalPath
 from workbench.core.cluster.step_split import PARTS
 from workbench.core.cluster.traffic import GRADIENT, LOOKUP, OTHER, PACKED, VARIABLE
 from workbench.number_words import decimal
@@ -13,6 +15,8 @@ from workbench.viz.style import format
 from workbench.viz.style.plain_text import plain
 from workbench.viz.style.table import Table
 
+# What is less of a chain is one row.
+_LEAST_SHARE = 0.01
 _PART_WORDS = ("stage", "compute", "token", "queue", "wait for ps", "other")
 _KIND_WORDS = {
     LOOKUP: "lookups",
@@ -36,7 +40,7 @@ def cluster_view(report: ClusterReport) -> ClusterView:
     """What a report shows."""
     return ClusterView(
         title=plain(report.trace.meta.title) or "Cluster",
-        tables=(_clocks(report), _split(report), _edges(report), _kinds(report)),
+        tables=(_clocks(report), _split(report), *_chains(report), _edges(report), _kinds(report)),
         sentences=tuple(plain(text) for text in _sentences(report)),
     )
 
@@ -62,6 +66,25 @@ def _split(report: ClusterReport) -> Table:
         for client, row in mean.iterrows()
     )
     return Table("A step's time, mean", ("task", "steps", "step", *_PART_WORDS), rows)
+
+
+def _chains(report: ClusterReport) -> list[Table]:
+    """What the longest chain of a worker's steps is made of, by task."""
+    if not report.paths:
+        return []
+    rows = tuple(row for path in report.paths for row in _chain(path))
+    heads = ("for", "what", "where", "a step", "share")
+    return [Table("The longest chain of a step, mean", heads, rows, words=frozenset({1, 2}))]
+
+
+def _chain(path: CriticalPath) -> Iterator[tuple[str, ...]]:
+    found = path.by_task()
+    small = found["share"] < _LEAST_SHARE
+    rest = {"kind": "the rest", "place": "", **found[small][["ns", "share"]].sum()}
+    for row in [*found[~small].to_dict("records"), *([rest] if small.any() else [])]:
+        what = str(row["kind"]), plain(str(row["place"]))
+        times = format.duration(float(row["ns"])), format.share(float(row["share"]))
+        yield (plain(path.client), *what, *times)
 
 
 def _edges(report: ClusterReport) -> Table:

@@ -22,6 +22,7 @@ _WAITS = {
     "take": "the take from the buffer",
     "between stage runs": "between runs of the stage",
     "not traced": "not traced",
+    "travel": "travel between tasks",
 }
 # A wait is named in the sentence from this share on.
 _NAMED_SHARE = 0.02

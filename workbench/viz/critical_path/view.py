@@ -116,7 +116,7 @@ def critical_path_view(path: CriticalPath, step: int | None = None) -> CriticalP
     count = format.integer(len(rows))
     most = f"The largest {_MOST_NODES} of {count}" if len(rows) > _MOST_NODES else f"All {count}"
     return CriticalPathView(
-        title=path.trace.meta.title,
+        title=_title(path),
         sentence=sentence(path),
         step=_bars(path, shown, f"Step {shown.number}"),
         others=_others(path, shown.number),
@@ -132,6 +132,12 @@ def critical_path_view(path: CriticalPath, step: int | None = None) -> CriticalP
         nodes=tuple(_node(row) for row in rows.head(_MOST_NODES).to_dict("records")),
         staged=bool(len(path.trace.items)),
     )
+
+
+def _title(path: CriticalPath) -> str:
+    """What was traced; of a cluster with the worker."""
+    title = path.trace.meta.title
+    return title if path.client in ("", title) else f"{title}, steps of {path.client}".lstrip(", ")
 
 
 def _bars(path: CriticalPath, step: ShownStep, name: str) -> StepBars:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.analysis.critical_path import CriticalPath
-from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS
+from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS, TRAVEL
 from workbench.core.graph.op_families import CONTROL, families_of
 from workbench.viz.critical_path.merging import FILLER, Group, merged
 from workbench.viz.critical_path.step import ShownStep
@@ -146,7 +146,8 @@ def _wait_words(chain: _Chain, group: Group) -> tuple[str, str, str]:
     name, node = str(segments["kind"].iloc[row]), int(segments["node"].iloc[row])
     if node < 0:
         return name, "", name
-    return name, "", f"{name}, the longest before {chain.nodes['name'].iloc[node]}"
+    place = "of" if name == SEGMENT_KINDS[TRAVEL] else "before"
+    return name, "", f"{name}, the longest {place} {chain.nodes['name'].iloc[node]}"
 
 
 def short_name(name: str) -> str:

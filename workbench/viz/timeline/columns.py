@@ -9,12 +9,12 @@ import zlib
 import numpy as np
 
 from workbench.core.graph.tasks import tasks_of
+from workbench.core.trace.receipts import sending_events
 from workbench.viz.style.short_names import without_folders
 from workbench.viz.timeline.data import TimelineData
 from workbench.viz.timeline.lanes import Lane, receive_tracks
 from workbench.viz.timeline.spans import Spans
 from workbench.viz.timeline.strip import strip_columns
-from workbench.viz.timeline.transfers import sending_events
 
 # Level 9 makes a blob of 2 million events 1 % smaller and takes several times as long.
 _PACK_LEVEL = 6
@@ -152,7 +152,7 @@ def _sends(
     data: TimelineData, spans: Spans, lanes: tuple[Lane, ...], origin: int
 ) -> dict[str, np.ndarray]:
     """An arrow per tensor that travelled, from the op that made it to the end of its receipt."""
-    transfers, event = data.trace.transfers, sending_events(data.trace)
+    transfers, event = data.trace.transfers, sending_events(data.trace.tables())
     known = (event >= 0) & (transfers["sent_ns"] >= 0).to_numpy(bool)
     rows = transfers[known]
     lane = np.repeat(np.arange(len(lanes)), [0 if k.kind == "buffer" else k.count for k in lanes])

@@ -131,21 +131,18 @@ def _ordered_tracks(data: TimelineData) -> list[_Track]:
     columns = (tracks[name].tolist() for name in ("kind", "name", "stage", "task", "client"))
     found = [_Track(row, *values) for row, values in enumerate(zip(*columns, strict=True))]
     if data.path is not None:
-        found.append(_Track(len(tracks), "critical", "Critical path", ""))
+        client = data.path.client
+        found.append(_Track(len(tracks), "critical", "Critical path", "", client, client))
     found += [
         _Track(row, "receive", "Receive", "", task, client)
         for (task, client), row in receive_tracks(data).items()
     ]
     # Workers come before what they wait for.
     places = sorted(
-        {(each.task, each.client) for each in found if each.kind != "critical"},
-        key=lambda pair: (is_ps(pair[0]), pair),
+        {(each.task, each.client) for each in found}, key=lambda pair: (is_ps(pair[0]), pair)
     )
     found = [
-        dataclasses.replace(each, place=places.index((each.task, each.client)))
-        if each.kind != "critical"
-        else each
-        for each in found
+        dataclasses.replace(each, place=places.index((each.task, each.client))) for each in found
     ]
     index = dict(enumerate(tracks["index"].tolist()))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from workbench.core.analysis.critical_path import critical_path
 from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS
+from workbench.core.cluster.client import event_rows
 from workbench.core.graph.op_families import FAMILY_NAMES
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors
@@ -28,12 +29,14 @@ class PathLane:
     """The chain, neighbors of one family or wait joined; times int64 ns of the trace's clock.
 
     Attributes:
+      client: the worker whose steps it is of; "" in a trace of one task.
       start, end: of each stretch; they join. A wait that hardly counts is part of the one before.
       name: of each, a row of PATH_NAMES.
       step: number of the step that ended next.
       on_path: for each event of the trace whether it is an op of the chain.
     """
 
+    client: str
     start: np.ndarray
     end: np.ndarray
     name: np.ndarray
@@ -58,12 +61,14 @@ def path_lane(trace: Trace, families: np.ndarray) -> PathLane | None:
     start = segments["start_ns"].to_numpy(np.int64)
     _join_short_waits(name, ops | (segments["dur_ns"].to_numpy(np.int64) >= _SHOWN_WAIT_NS))
     first = np.flatnonzero(np.diff(name, prepend=-1))
-    steps = trace.steps().sort_values("end_ns", kind="stable")
+    steps = path.trace.steps().sort_values("end_ns", kind="stable")
     ends = steps["end_ns"].to_numpy(np.int64)
     begun = np.searchsorted(ends, start[first], side="right")
     on_path = np.zeros(len(trace.events), bool)
-    on_path[segments["event"].to_numpy(np.int64)[ops]] = True
+    rows = event_rows(trace, path.client)
+    on_path[rows[segments["event"].to_numpy(np.int64)[ops]]] = True
     return PathLane(
+        client=path.client,
         start=start[first],
         end=np.append(start[first[1:]], path.end_ns),
         name=name[first],

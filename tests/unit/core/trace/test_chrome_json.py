@@ -7,7 +7,10 @@ import json
 from hypothesis import given
 
 from tests.builders.any_trace import traces
+from tests.builders.cluster_traces import worker_trace
 from tests.builders.traces import START_NS, staged_trace
+from workbench.core.cluster.merge import merge_traces
+from workbench.core.importing.import_trace import import_trace
 
 
 def chrome(trace, folder):
@@ -32,8 +35,9 @@ def no_slices_overlap(document) -> bool:
 
 def flows_bind(document) -> bool:
     """Each flow goes forward from inside a put to inside the take of the same item."""
-    starts = {e["id"]: e for e in by_phase(document, "s")}
-    finishes = {e["id"]: e for e in by_phase(document, "f")}
+    starts, finishes = (
+        {e["id"]: e for e in by_phase(document, phase) if e["cat"] == "item"} for phase in "sf"
+    )
 
     def around(event, name):
         return [
@@ -68,6 +72,50 @@ def test_chrome_has_every_run_op_and_flow(tmp_path):
         "Inter-op 0", "Inter-op 1",
     ]  # fmt: skip
     assert document["otherData"]["origin_ns"] == START_NS - 3_500_000
+
+
+def test_chrome_leads_from_the_op_that_made_a_tensor_to_its_receipt(tmp_path):
+    trace = merge_traces([worker_trace(0), worker_trace(1)])
+    document = chrome(trace, tmp_path)
+    assert no_slices_overlap(document)
+    places = {
+        (e["pid"], e["tid"]): e["args"]["name"]
+        for e in by_phase(document, "M")
+        if e["name"] == "thread_name"
+    }
+
+    def inside(event) -> list[tuple[str, str]]:
+        place = event["pid"], event["tid"]
+        return [
+            (places[place], e["name"])
+            for e in by_phase(document, "X")
+            if (e["pid"], e["tid"]) == place and e["ts"] <= event["ts"] < e["ts"] + e["dur"]
+        ]
+
+    starts, finishes = (
+        {e["id"]: e for e in by_phase(document, phase) if e["cat"] == "transfer"} for phase in "sf"
+    )
+    assert len(starts) == len(trace.transfers) == 12 and starts.keys() == finishes.keys()
+    assert all(starts[i]["ts"] <= finishes[i]["ts"] for i in starts)
+    found = {(starts[i]["name"], *inside(starts[i]), *inside(finishes[i])) for i in starts}
+    ids, rows = "C1/embedding_lookup_sparse/Unique", "C1/embedding_lookup_sparse/Gather"
+    for k in range(2):
+        own, there = f"Inter-op 0, worker {k}", f"ps 0 for worker {k}"
+        assert (ids, (own, ids), (f"Receive, {there}", "receive 1")) in found
+        assert (
+            rows,
+            (f"Inter-op 0, {there}", rows),
+            (f"Receive, worker {k}", "receive 1"),
+        ) in found
+    assert len(found) == 6
+
+
+def test_a_clusters_trace_is_read_back_without_its_receipts(tmp_path):
+    trace = merge_traces([worker_trace(0), worker_trace(1)])
+    trace.to_chrome(tmp_path / "x.json")
+    read = import_trace(tmp_path / "x.json")
+    assert len(read.events) == len(trace.events) and len(read.runs) == len(trace.runs)
+    assert not len(read.transfers)
 
 
 def test_chrome_counts_the_buffer(tmp_path):

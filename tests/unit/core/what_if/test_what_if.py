@@ -248,6 +248,18 @@ def test_one_setting_after_the_other_gives_what_all_at_once_do():
     assert made.answer(ON_FUSED).reason == "the program's graph for it is not known"
 
 
+def test_of_a_trace_of_a_cluster_everything_is_withheld():
+    meta = dataclasses.replace(traced().meta, task="worker 0")
+    trace = dataclasses.replace(traced(), meta=meta)
+    graphs = {GraphKey(): KnownGraph(boundary=boundary(MODEL))}
+    found = what_if(trace, Scenario(), graphs, [ON_COST_MODEL])
+    assert {each.reason for each in found.withheld} == {
+        "the trace is of a cluster, and what is simulated are the steps of one machine; measure "
+        "settings there with workbench cluster"
+    }
+    assert not found.found
+
+
 def test_stale_lookups_are_withheld():
     stale = Scenario(optimizations=Optimizations(smart_stage=SmartStageOptions(stale_lookups=1)))
     (refused,) = predicted(stale).withheld

@@ -10,7 +10,7 @@ from tests.builders.traces import unstaged_trace
 from workbench.core.cluster.client import clients, of_client
 from workbench.core.cluster.merge import merge_traces
 from workbench.core.importing.import_trace import import_trace
-from workbench.viz.timeline.transfers import sending_events
+from workbench.core.trace.receipts import sending_events
 from workbench.viz.timeline.view import timeline_view
 
 
@@ -45,7 +45,7 @@ def test_a_receipt_says_its_tensors_and_bytes():
 
 def test_every_arrow_leads_from_the_op_to_its_receiver():
     trace = merged()
-    events = sending_events(trace)
+    events = sending_events(trace.tables())
     assert (events >= 0).all() and len(events) == 12
     sent = trace.events["node"].to_numpy()[events]
     assert (sent == trace.transfers["source"].to_numpy()).all()

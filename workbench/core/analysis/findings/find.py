@@ -17,6 +17,8 @@ from workbench.core.analysis.findings.optimizer import whole_table_updates
 from workbench.core.analysis.findings.scheduling import busy_threads, order_of_ready_ops, small_ops
 from workbench.core.analysis.findings.step_account import StepAccount, step_account
 from workbench.core.analysis.findings.tables import copied_tables, dense_gradients
+from workbench.core.analysis.findings.transfers import many_small_transfers
+from workbench.core.cluster.client import of_client, slowest_client
 from workbench.core.trace.trace import Trace
 from workbench.number_words import duration, share
 
@@ -36,6 +38,16 @@ _KINDS: tuple[Callable[[StepAccount], Claim | None], ...] = (
     new_pages,
     client_time,
 )
+# Of a cluster: its executors are TensorFlow's own, and its threads and cores several machines'.
+_KINDS_OF_CLUSTERS: tuple[Callable[[StepAccount], Claim | None], ...] = (
+    slow_stage,
+    front_on_compute_side,
+    many_small_ops,
+    copied_tables,
+    dense_gradients,
+    many_small_transfers,
+    client_time,
+)
 # What costs less of a step drowns in the noise of a measurement.
 _WORTH = 0.02
 # What explains this much of the visible wait is its cause; what explains less is one of several.
@@ -51,13 +63,17 @@ def find(trace: Trace) -> Findings:
     """What makes the steps of a trace slow.
 
     Args:
-      trace: taken by Workbench's own tracer, see `CaptureHook`.
+      trace: taken by Workbench's own tracer, see `CaptureHook`; or of a cluster, of which the
+        worker counts whose steps take longest.
 
     Raises:
       TraceError: it has no steps, or does not know which op feeds which.
     """
+    kinds = _KINDS_OF_CLUSTERS if trace.meta.task else _KINDS
+    if trace.meta.task and len(trace.steps()):
+        trace = of_client(trace, slowest_client(trace))
     account = step_account(trace)
-    claims = [claim for kind in _KINDS if (claim := kind(account)) is not None]
+    claims = [claim for kind in kinds if (claim := kind(account)) is not None]
     worth = [c for c in claims if account.per_step(c.share) >= _WORTH * account.step_ns]
     wait_ns = account.per_step(account.waits)
     found = [_weighed(account, claim, wait_ns) for claim in worth]
