@@ -11,6 +11,7 @@ from workbench.core.trace.trace import Trace
 
 # A run and a node of it: the run's track, -1 for that of a main step, whose ops are on many.
 _KEY = ["track", "step", "node"]
+_NEVER_NS = np.iinfo(np.int64).max
 
 
 def with_transfers(trace: Trace, client: str) -> tuple[Trace, np.ndarray]:
@@ -64,22 +65,29 @@ def _travels(trace: Trace) -> pd.DataFrame:
         end_ns=trace.events["start_ns"] + trace.events["dur_ns"].astype(np.int64)
     )
     table = _keyed(trace.transfers, kinds)
-    made = events.groupby(_KEY)["end_ns"].max().rename("made_ns")
-    table = table.join(made, on=["track", "step", "source"])
-    begun = events.groupby(_KEY)["start_ns"].min().rename("read_ns")
-    readers = trace.edges[["source", "target"]].astype(np.int64)
-    read = (
-        table[_KEY].drop_duplicates().merge(readers.rename(columns={"source": "node"}), on="node")
-    )
-    read = read.join(begun, on=["track", "step", "target"]).groupby(_KEY)["read_ns"].min()
-    table = table.join(read, on=_KEY)
-    # Of several outputs of one op it is not known who reads which.
-    several = table.duplicated(_KEY, keep=False)
-    end = table["end_ns"].where(several, table[["end_ns", "read_ns"]].min(axis=1))
     sent = table["sent_ns"].where(table["sent_ns"] >= 0, table["start_ns"])
-    start = np.minimum(table[["made_ns"]].assign(sent_ns=sent).max(axis=1), table["end_ns"])
-    start = start.astype(np.int64)
-    return table.assign(start_ns=start, end_ns=np.maximum(start, end.astype(np.int64)))
+    made = _looked_up(events.groupby(_KEY)["end_ns"].max(), table, "source", 0)
+    end = table["end_ns"].to_numpy()
+    start = np.minimum(np.maximum(made, sent.to_numpy()), end)
+    # Of several outputs of one op it is not known who reads which.
+    several = table.duplicated(_KEY, keep=False).to_numpy()
+    end = np.where(several, end, np.minimum(end, _first_read(trace, events, table)))
+    return table.assign(start_ns=start, end_ns=np.maximum(start, end))
+
+
+def _first_read(trace: Trace, events: pd.DataFrame, table: pd.DataFrame) -> np.ndarray:
+    """When the first op that reads it began, of each transfer; far away where none did."""
+    readers = trace.edges[["source", "target"]].astype(np.int64)
+    reads = table[_KEY].drop_duplicates().merge(readers, left_on="node", right_on="source")
+    begun = events.groupby(_KEY)["start_ns"].min()
+    first = reads.assign(read_ns=_looked_up(begun, reads, "target", _NEVER_NS))
+    return _looked_up(first.groupby(_KEY)["read_ns"].min(), table, "node", _NEVER_NS)
+
+
+def _looked_up(of: pd.Series, table: pd.DataFrame, node: str, otherwise: int) -> np.ndarray:
+    """Times by `_KEY` for the runs of a table and one of its columns of nodes, int64."""
+    keys = pd.MultiIndex.from_frame(table[["track", "step", node]])
+    return np.asarray(of.reindex(keys, fill_value=otherwise), np.int64)
 
 
 def _keyed(table: pd.DataFrame, kinds: np.ndarray) -> pd.DataFrame:
