@@ -61,9 +61,7 @@ def test_lookups_that_are_grouped_need_no_toggle():
         dataclasses.replace(trace, nodes=trace.nodes.assign(name=names)), "many_small_transfers"
     )
     assert found.toggle is None
-    assert plain(found.mend).startswith(
-        "Make fewer tensors of `C1/grouped_embedding_lookup_sparse`"
-    )
+    assert plain(found.mend).startswith("Let `C1/grouped_embedding_lookup_sparse`")
 
 
 def test_few_or_large_tensors_are_none():
