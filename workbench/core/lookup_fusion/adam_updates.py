@@ -16,7 +16,7 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from workbench.core.lookup_fusion.definition import Definition
-from workbench.core.lookup_fusion.stock_lookups import StockLookup
+from workbench.core.lookup_fusion.lookup import StockLookup
 from workbench.core.lookup_fusion.updates import StandIn, TableUpdate, fits, waits_of
 
 _DECAYS = ("Assign", "AssignVariableOp")

@@ -16,7 +16,7 @@ from typing import Any
 from workbench.core.lookup_fusion.adam_updates import adam_of
 from workbench.core.lookup_fusion.definition import Definition
 from workbench.core.lookup_fusion.gradients import LookupGradient
-from workbench.core.lookup_fusion.stock_lookups import StockLookup
+from workbench.core.lookup_fusion.lookup import StockLookup
 from workbench.core.lookup_fusion.updates import (
     SCATTERS,
     descent_of,

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.core.graph.op_types import VARIABLES
 from workbench.core.lookup_fusion.definition import Definition
-from workbench.core.lookup_fusion.stock_lookups import (
+from workbench.core.lookup_fusion.lookup import (
     FLOATS,
     LookupRefusal,
     RefusedError,

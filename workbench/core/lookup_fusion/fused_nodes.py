@@ -15,7 +15,7 @@ from workbench.core.lookup_fusion.definition import Definition
 from workbench.core.lookup_fusion.fusion_plan import FusedLookup, FusionPlan
 from workbench.core.lookup_fusion.gradients import LookupGradient
 from workbench.core.lookup_fusion.groups import grouped, levels
-from workbench.core.lookup_fusion.stock_lookups import LookupRefusal, StockLookup
+from workbench.core.lookup_fusion.lookup import LookupRefusal, StockLookup
 from workbench.core.lookup_fusion.updates import TableUpdate
 
 # Scope of what a plan adds to a graph.

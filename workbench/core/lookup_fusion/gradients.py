@@ -14,7 +14,7 @@ from typing import Any
 
 from workbench.core.lookup_fusion.adam_updates import adam_of
 from workbench.core.lookup_fusion.definition import Definition
-from workbench.core.lookup_fusion.stock_lookups import COMBINERS, StockLookup
+from workbench.core.lookup_fusion.lookup import COMBINERS, StockLookup
 from workbench.core.lookup_fusion.updates import (
     TableUpdate,
     descent_of,

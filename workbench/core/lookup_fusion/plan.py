@@ -14,7 +14,8 @@ from workbench.core.lookup_fusion.fused_nodes import FusedNodes
 from workbench.core.lookup_fusion.fusion_plan import FusionPlan
 from workbench.core.lookup_fusion.gradients import LookupGradient, gradients_of
 from workbench.core.lookup_fusion.groups import run_together
-from workbench.core.lookup_fusion.stock_lookups import LookupRefusal, StockLookup, find_lookups
+from workbench.core.lookup_fusion.lookup import LookupRefusal, StockLookup
+from workbench.core.lookup_fusion.stock_lookups import find_lookups
 from workbench.errors import PlanError
 
 

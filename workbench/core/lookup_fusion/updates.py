@@ -12,7 +12,7 @@ import dataclasses
 from typing import Any
 
 from workbench.core.lookup_fusion.definition import Definition
-from workbench.core.lookup_fusion.stock_lookups import StockLookup
+from workbench.core.lookup_fusion.lookup import StockLookup
 
 # What subtracts a gradient times the learning rate.
 SCATTERS = ("ScatterSub", "ResourceScatterAdd")
