@@ -37,9 +37,9 @@ EACH = ("stage", "smart_stage", "fused_v1", "fused_v2", "grouped")
 @pytest.mark.parametrize(
     "toggle",
     [
-        None,
         "smart_stage+grouped",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in EACH),
+        # Without a toggle both train in test_cluster_trace.py, too.
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (None, *EACH)),
     ],
 )
 def test_both_workers_train(

@@ -83,6 +83,7 @@ def test_each_example_is_trained_on_once(tmp_path: Path, toggle: str, sync: bool
     assert kept.get_tensor("global_step") == (steps // 2 if sync else steps)
 
 
+@pytest.mark.slow
 def test_the_first_end_of_data_ends_synchronous_training(tmp_path: Path) -> None:
     kept = count(tmp_path, examples=EXAMPLES, sync=True, ends_early=1)
     steps = EXAMPLES // 4 // BATCH
@@ -100,6 +101,7 @@ def test_the_others_go_on_where_one_ends_early(tmp_path: Path, early: int) -> No
     assert kept.get_tensor("global_step") == (all_of_it + part) // BATCH
 
 
+@pytest.mark.slow
 def test_a_hook_that_stops_the_session_ends_the_worker(tmp_path: Path) -> None:
     kept = count(tmp_path, examples=EXAMPLES, stops_at=6)
     # A worker sees the step once it is there; another one may be on its way.

@@ -14,6 +14,7 @@ import pytest
 
 import workbench as wb
 from workbench.cli.main import main
+from workbench.core.analysis.cluster_report import ClusterReport
 from workbench.core.cluster.step_split import PARTS
 from workbench.core.cluster.traffic import transfers_table
 from workbench.experiments.cluster.local_cluster import run_local_cluster
@@ -76,6 +77,7 @@ def test_a_skewed_clock_is_recovered_and_every_send_has_its_recv(
 ) -> None:
     said = traced_cluster(tmp_path, "--batch-size", "16", "--steps", "30", preload=shim(tmp_path))
     assert sum("Wrote" in line for line in said) == 2
+    assert sum(": 30 steps, " in line for line in said) == 2
     assert main(["cluster-trace", str(tmp_path / "traces")]) == 0
     printed = capsys.readouterr().out
     assert "Clocks, against that of ps 0" in printed
@@ -89,12 +91,27 @@ def test_a_skewed_clock_is_recovered_and_every_send_has_its_recv(
     table = transfers_table(merged)
     assert (table["sent_ns"] >= 0).all() and (table["sent_ns"] <= table["end_ns"]).all()
     assert_sends_match(table)
-    split = wb.cluster_report(merged).split
+    report = wb.cluster_report(merged)
+    split = report.split
     assert (split[list(PARTS)].sum(axis=1) == split["dur_ns"]).all()
     assert (split["compute_ns"] > 0).all() and (split["ps_ns"] > 0).all()
+    assert_chains_lead_over_tasks(report)
     # Steps are numbered by the global step, on a track of each worker.
     numbers = merged.steps().groupby("track")["number"]
     assert numbers.apply(lambda own: own.is_unique).all() and numbers.min().min() > 20
+
+
+def assert_chains_lead_over_tasks(report: ClusterReport) -> None:
+    """Each worker's steps are as long as a chain of ops on both tasks and of what travels."""
+    assert [path.client for path in report.paths] == ["worker 0", "worker 1"]
+    for path in report.paths:
+        chain = path.by_task()
+        assert chain["ns"].sum() == pytest.approx(path.step_ns)
+        places = chain.groupby("kind")["place"].agg(set)
+        assert {path.client, "ps 0"} <= places["op"]
+        assert f"ps 0 → {path.client}" in places["travel"]
+        # What is not known of the ops of a step would be its call.
+        assert chain.loc[chain["kind"] == "op", "ns"].sum() > 0.02 * path.step_ns
 
 
 def assert_sends_match(table: pd.DataFrame) -> None:

@@ -97,6 +97,21 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
             raise TraceError("the capture is off; call start() before the steps to trace")
         return recorder.stop()
 
+    def rescue(self) -> Trace | None:
+        """Ends tracing of a session that has ended, such as one whose server was killed.
+
+        Returns:
+          The Trace of the steps that had ended, without items of stages; None where the capture
+          was off, or no step had.
+        """
+        recorder, self._recorder = self._recorder, None
+        if recorder is None:
+            return None
+        try:
+            return recorder.stop(session_ended=True)
+        except TraceError:
+            return None
+
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Notes the session; a re-created one ends a capture that was on."""
         del coord

@@ -122,24 +122,17 @@ class SessionRecorder:
         with self._lock:
             self._steps.append(step)
 
-    def stop(self) -> Trace:
+    def stop(self, *, session_ended: bool = False) -> Trace:
         """Switches everything off again and returns what was seen.
+
+        Args:
+          session_ended: whether the session has ended, and the events of its buffers with it.
 
         Raises:
           TraceError: no step was run in between.
         """
         samples = self._sampler.stop() if self._sampler else None
-        events = {}
-        try:
-            for stage in self._stages:
-                stage.sink = None
-                events[stage.runner.stage] = stage.drain(False)
-        except (tf.errors.OpError, RuntimeError) as error:
-            self.abandon()
-            raise TraceError(
-                f"the session ended before the trace was taken: {error}; "
-                "stop the capture before the session closes"
-            ) from error
+        events = {} if session_ended else self._drained()
         with self._lock:
             steps, stage_runs = list(self._steps), list(self._stage_runs)
         if not steps:
@@ -166,6 +159,21 @@ class SessionRecorder:
         sources = op_sources(self._session.graph, ops.nodes["name"])
         ops = dataclasses.replace(ops, nodes=ops.nodes.assign(source=sources))
         return build_trace(steps, runs, events, meta, ops)
+
+    def _drained(self) -> dict[str, Any]:
+        """The events of the buffers, whose stages are traced no longer."""
+        events = {}
+        try:
+            for stage in self._stages:
+                stage.sink = None
+                events[stage.runner.stage] = stage.drain(False)
+        except (tf.errors.OpError, RuntimeError) as error:
+            self.abandon()
+            raise TraceError(
+                f"the session ended before the trace was taken: {error}; "
+                "stop the capture before the session closes"
+            ) from error
+        return events
 
     def abandon(self) -> None:
         """Switches everything off; what was seen is dropped."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import tensorflow as tf
 
 from workbench.atomic_file import make_directory
 from workbench.core.capture.session_capture import CaptureHook
+from workbench.core.trace.trace import Trace
 from workbench.experiments.cluster.task import PS, WORKER, Task
 
 _LOG = logging.getLogger("workbench")
@@ -22,7 +24,11 @@ _MEET_MS = 60_000
 
 
 class TraceHook(tf.compat.v1.train.SessionRunHook):
-    """Traces some steps of a worker in the midst of its training, and saves the trace."""
+    """Traces some steps of a worker in the midst of its training, and saves the trace.
+
+    Where its session ends meanwhile, the steps until then are saved, and the trace says so. A
+    worker that was started again keeps what it has saved before.
+    """
 
     def __init__(self, path: Path, meet: Callable[[], None], say: Callable[[str], None]) -> None:
         """Makes the hook.
@@ -34,42 +40,62 @@ class TraceHook(tf.compat.v1.train.SessionRunHook):
         """
         self._path, self._meet, self._say = path, meet, say
         self._capture = CaptureHook(path.stem.replace("_", " "))
-        self._steps = 0
-        self._on = False
+        self._steps = self._traced = 0
+        self._met = self._on = False
+        self._saved = path.exists()
+        if self._saved:
+            say(f"Keeps {path}, which this worker has saved before it was started again")
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Notes the session; a new one drops what the one before had traced."""
-        self._on = False
+        """Notes the session; of one that ended before it saves what was traced."""
+        if self._on:
+            self._on = False
+            trace = self._capture.rescue()
+            if trace is not None:
+                self._save(_cut_off(trace))
         self._capture.after_create_session(session, coord)
 
     def before_run(self, run_context: Any) -> Any:
         """Begins to trace after the first steps."""
-        if self._steps == _WARM_STEPS:
-            self._meet()
+        if not (self._on or self._saved) and self._steps >= _WARM_STEPS:
+            if not self._met:
+                self._meet()
+                self._met = True
             self._capture.start(step_stats=True)
-            self._on = True
+            self._on, self._traced = True, 0
         return self._capture.before_run(run_context)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Ends to trace after enough steps."""
         self._capture.after_run(run_context, run_values)
         self._steps += 1
-        if self._steps == _WARM_STEPS + TRACED_STEPS:
-            self._save()
+        self._traced += 1
+        if self._on and self._traced == TRACED_STEPS:
+            self._stop()
 
     def end(self, session: Any) -> None:
         """Saves what was traced of a training that ends early."""
         del session
-        self._save()
+        if self._on:
+            self._stop()
 
-    def _save(self) -> None:
-        if not self._on:
-            return
+    def _stop(self) -> None:
         self._on = False
-        trace = self._capture.stop()
+        self._save(self._capture.stop())
+
+    def _save(self, trace: Trace) -> None:
+        self._saved = True
         make_directory(self._path.parent)
         trace.save(self._path)
         self._say(f"Wrote {self._path}")
+
+
+def _cut_off(trace: Trace) -> Trace:
+    """With a note of the steps that it lacks, which a report of the cluster shows."""
+    what = f"steps of {trace.meta.title}, whose session ended while it was traced"
+    missing = max(0, TRACED_STEPS - len(trace.steps()))
+    meta = dataclasses.replace(trace.meta, left_out={**trace.meta.left_out, what: missing})
+    return dataclasses.replace(trace, meta=meta)
 
 
 def meeting(server: Any, task: Task) -> Callable[[], None]:
