@@ -300,7 +300,7 @@ sys.path.insert(0, {str(HOME)!r})
 from tests.builders.cluster_traces import worker_trace
 pathlib.Path("traces").mkdir()
 for index in range(2):
-    worker_trace(index).save(f"traces/worker_{{index}}.parquet")
+    worker_trace(index, with_edges=True).save(f"traces/worker_{{index}}.parquet")
 """
 CONTEXTS = {
     "graph": _GRAPH,

@@ -65,15 +65,22 @@ def lane_times(trace: Trace) -> list[LaneTime]:
 def lane_table(trace: Trace) -> pd.DataFrame:
     """One row for each lane: lane, busy_ns, a column for each of GAP_NAMES, wall_ns.
 
-    busy_ns and the gaps sum to wall_ns, the time from the trace's first moment to its last.
+    busy_ns and the gaps sum to wall_ns, the time from the trace's first moment to its last. Of a
+    cluster the lanes have their task behind their name; those of workers without runs are left out.
     """
+    tracks = trace.tracks
+    ran = set(tracks["client"].to_numpy(object)[trace.runs["track"].to_numpy(np.int64)])
+    names = [
+        ", ".join(filter(None, each)) for each in zip(tracks["name"], tracks["task"], strict=True)
+    ]
     rows = [
         {
-            "lane": trace.tracks["name"].iloc[lane.track],
+            "lane": names[lane.track],
             "busy_ns": _length(lane.busy),
             **{name: _length(lane.gaps[name]) for name in GAP_NAMES},
         }
         for lane in lane_times(trace)
+        if not ran or tracks["client"].iloc[lane.track] in ran
     ]
     table = pd.DataFrame(rows, columns=["lane", "busy_ns", *GAP_NAMES])
     table["wall_ns"] = table.drop(columns="lane").sum(axis=1).astype(np.int64)

@@ -78,6 +78,13 @@ def test_of_several_workers_the_slowest_counts_or_the_named_one():
     assert critical_path_view(named).title == "steps of worker 0"
 
 
+def test_lanes_are_those_of_the_worker_by_task():
+    assert critical_path(merged()).lanes["lane"].tolist() == [
+        "Inter-op 0, worker 1",
+        "Inter-op 0, ps 0",
+    ]
+
+
 def test_a_worker_without_steps_is_refused():
     with pytest.raises(
         OptionError,
