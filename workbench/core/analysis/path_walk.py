@@ -147,7 +147,13 @@ class _Walk:
         """A step took an item: where it waited, for the put of that item."""
         items = self._items
         put, asked = items.put_end[item], items.take_start[item]
-        if put > asked and items.take_end[item] - asked >= WAIT_MIN_NS:
+        waited = items.take_end[item] - asked >= WAIT_MIN_NS
+        # Of an item that was made before the trace knows its stage, the wait is all there is.
+        if (
+            put > asked
+            and waited
+            and self._runs.of(items.put_track[item], items.put_run[item]) >= 0
+        ):
             self._reach(TAKE, put)
             return "put", item
         self._reach(TAKE, asked)

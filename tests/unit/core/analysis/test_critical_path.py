@@ -156,6 +156,18 @@ def staged(events, items, runs):
 MS = 1_000_000
 
 
+def test_a_take_that_waited_for_an_item_of_an_unknown_run_is_a_wait_of_the_step():
+    trace = staged(
+        [(95 * MS, 5 * MS, MS, LEFT, POOL, 1)],
+        [("in", 0, 91 * MS, 92 * MS, 3 * MS, 93 * MS, PREFETCH, -1, 1, STEP)],
+        [(STEP, 1, 2 * MS, 102 * MS)],
+    )
+    assert chain(critical_path(trace))[:2] == [
+        ("call of the step", "call of the step", 2 * MS, 3 * MS),
+        ("take", "take", 3 * MS, 93 * MS),
+    ]
+
+
 def test_a_take_that_waited_leads_to_the_run_that_put_its_item():
     trace = staged(
         [
