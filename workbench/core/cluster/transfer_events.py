@@ -22,19 +22,20 @@ def with_transfers(trace: Trace, client: str) -> tuple[Trace, np.ndarray]:
 
     Args:
       trace: as of `of_client`.
-      client: whose it is.
+      client: whose it is; "" of a trace of one task, which stays as it is.
 
     Returns:
       The trace; and for each of its events the row in `trace.events`, int64, -1 of a transfer.
     """
-    travels = _travels(trace)
-    ops = trace.events.assign(row=np.arange(len(trace.events)))
+    numbers = np.arange(len(trace.events))
+    if not client:
+        return trace, numbers
     # Of main steps they are on a track that ops are on; which one, a chain does not mind.
-    lanes = np.flatnonzero(
-        (trace.tracks["kind"] == "inter_op").to_numpy(bool) & _own(trace, client)
-    )
-    if not len(travels) or not len(lanes):
-        return _unprefixed(trace, client), ops["row"].to_numpy(np.int64)
+    own = (trace.tracks["client"] == client) & (trace.tracks["kind"] == "inter_op")
+    lanes = np.flatnonzero(own.to_numpy(bool))
+    if not len(trace.transfers) or not len(lanes):
+        return _unprefixed(trace, client), numbers
+    travels = _travels(trace)
     rows = pd.DataFrame(
         {
             "start_ns": travels["start_ns"],
@@ -48,14 +49,11 @@ def with_transfers(trace: Trace, client: str) -> tuple[Trace, np.ndarray]:
             "row": -1,
         }
     )
-    joined = pd.concat([ops.astype(np.int64), rows.astype(np.int64)], ignore_index=True)
+    ops = trace.events.astype(np.int64).assign(row=numbers)
+    joined = pd.concat([ops, rows.astype(np.int64)], ignore_index=True)
     joined = joined.sort_values("start_ns", kind="stable", ignore_index=True)
     events = dataclasses.replace(trace, events=joined.drop(columns="row"))
     return _unprefixed(events, client), joined["row"].to_numpy(np.int64)
-
-
-def _own(trace: Trace, client: str) -> np.ndarray:
-    return (trace.tracks["client"] == client).to_numpy(bool)
 
 
 def _travels(trace: Trace) -> pd.DataFrame:
