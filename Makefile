@@ -13,7 +13,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lab install native cuda lint types contracts check unit integration ui \
+.PHONY: help demo test lab install native cuda test-cuda lint types contracts check unit integration ui \
 	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-pools bench-stale bench-cluster bench-smartstage bench-boundary bench-plan bench-embedding bench-auto-fused bench-cuda bench-predict bench-search bench-executor test-graphs test-models test-notebooks test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest wheel test-versions clean
 
 help: ## List the targets
@@ -54,6 +54,9 @@ cuda: $(NATIVE) ## Kernels of lookups for NVIDIA GPUs too, where nvcc is; some m
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@ --target workbench_cuda && \
 	$(CMAKE) --install build/$@ --component cuda --prefix "$$($(BIN)/python -c \
 		'from workbench import _native; print(_native.library_path().parent.parent)')" >/dev/null
+
+test-cuda: cuda ## Those kernels and their tests, which need no GPU
+	@$(BIN)/python -m pytest -q tests/integration/package/test_gpu_kernels.py
 
 # Unit and integration tests in one: while those of sessions wait, others compute.
 test: $(NATIVE) native-test ## All tests but slow ones, at most 12 minutes on 2 cores

@@ -7,9 +7,15 @@ if(NOT CMAKE_CUDA_COMPILER)
   message(STATUS "No nvcc: the library goes without lookups on a GPU")
   return()
 endif()
-# Each of these takes seconds. The PTX is compiled anew, once, for a GPU that none of the others fits.
-if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 75-virtual 80-real 90-real)
+# Each architecture takes some twenty seconds: this machine's own, or PTX, which the driver of any GPU
+# since Turing translates when it is first used. CUDAARCHS in the environment names others.
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
+  execute_process(COMMAND nvidia-smi -L RESULT_VARIABLE found OUTPUT_QUIET ERROR_QUIET)
+  if(found EQUAL 0)
+    set(CMAKE_CUDA_ARCHITECTURES native)
+  else()
+    set(CMAKE_CUDA_ARCHITECTURES 75-virtual)
+  endif()
 endif()
 enable_language(CUDA)
 set(CMAKE_CUDA_STANDARD 17)

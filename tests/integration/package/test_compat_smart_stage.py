@@ -5,8 +5,14 @@ from __future__ import annotations
 import textwrap
 
 import pytest
+import tensorflow as tf
 
 from tests.builders.scripts import printed, run_compat
+from workbench.compat.config import ConfigProto
+from workbench.compat.smart_stage import SmartStageOptions
+from workbench.core.session.rewrite import applied_in
+
+v1 = tf.compat.v1
 
 CLICKS = "".join(f"a{i},b{i}\n" for i in range(12))
 MODEL = """
@@ -95,6 +101,32 @@ def test_smart_stage_options_reach_the_stage(tmp_path):
         tmp_path,
     )
     assert lines == ["[0.0, 2.0, 4.0]", "[('ahead_input', 5, 1), ('ahead', 5, 1)]"]
+
+
+def test_every_option_of_a_stage_reaches_it():
+    batch = v1.data.make_one_shot_iterator(tf.data.Dataset.range(9)).get_next()
+    v1.get_variable("w", [], tf.int64, initializer=v1.zeros_initializer()).assign(batch * 2)
+    asked = {
+        "capacity": 3,
+        "num_threads": 2,
+        "timeout_millis": 1000,
+        "closed_exception_types": (tf.errors.DATA_LOSS,),
+        "ignored_exception_types": (tf.errors.INVALID_ARGUMENT,),
+        "use_stage_subgraph_thread_pool": True,
+        "stage_subgraph_thread_pool_id": 1,
+        "stage_subgraph_stream_id": 2,
+    }
+    config = ConfigProto()
+    config.graph_options.optimizer_options.do_smart_stage = True
+    config.graph_options.optimizer_options.smart_stage_options.CopyFrom(SmartStageOptions(**asked))
+    applied = applied_in(config.to_stock(v1.get_default_graph()))
+    options = applied.plan.stages[-1].options
+    for name, value in asked.items():
+        found = getattr(options, name)
+        if name == "closed_exception_types":
+            # The stage that reads the input before it ends so.
+            value = (*sorted({*value, tf.errors.OUT_OF_RANGE}),)
+        assert found == value, name
 
 
 def test_without_the_switch_the_options_do_nothing(tmp_path):

@@ -17,6 +17,7 @@ from workbench.core.session.session_facts import records_ops
 from workbench.core.session.stage_run import live_runs
 
 v1 = tf.compat.v1
+pytestmark = pytest.mark.executors
 # An idle thread of a pool has used far less, what a heavy op leaves to it far more.
 WORKED_S = 0.005
 OWN_POOL = wb.StageOptions(use_stage_subgraph_thread_pool=True)

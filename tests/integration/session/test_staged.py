@@ -419,6 +419,24 @@ class TestLifeCycle:
                     session.run(back)
         assert "already" not in caplog.text
 
+    def test_producers_run_at_the_same_time(self):
+        meet = threading.Barrier(3, timeout=120)
+        waited = []
+
+        def number() -> np.int64:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                waited.append(meet.wait())
+            return np.int64(7)
+
+        back = wb.staged(v1.py_func(number, [], tf.int64), wb.StageOptions(num_threads=3))
+        config = v1.ConfigProto(inter_op_parallelism_threads=4)
+        with v1.Session(config=config) as session, wb.prefetching(session):
+            try:
+                assert session.run(back) == 7
+            finally:
+                meet.abort()
+        assert {0, 1, 2} <= set(waited)
+
     def test_many_clients_get_each_item_once(self):
         back = wb.staged(numbers(200), wb.StageOptions(num_threads=3, num_clients=4, capacity=2))
         taken: collections.deque[int] = collections.deque()
