@@ -15,7 +15,7 @@ from workbench.core.options import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.errors import RunError
-from workbench.experiments.program.program import Program
+from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker.steps.built_part import build_part
 from workbench.experiments.worker.steps.session_config import wished_config, with_plan
 from workbench.experiments.worker.steps.traced_steps import settling_steps
@@ -92,20 +92,8 @@ class ProgramSession:
             stages = [runner.options for runner in runners(graph)]
             stages += [stage.options for stage in self._plan.stages] if self._plan else []
             self._settling = settling_steps(stages)
-            self.opened = Opened(
-                stages=len(runners(graph)),
-                fused_lookups=len(fusion.lookups)
-                if fusion
-                else fused_lookups(graph.as_graph_def()),
-                threads=_most_threads(runners(graph), self._plan),
-                has_loss=self._built.loss is not None,
-                has_fingerprint=self._built.fingerprint is not None,
-                inter_op_threads=config.inter_op_parallelism_threads,
-                intra_op_threads=config.intra_op_parallelism_threads,
-                left_out=stubbed.left_out if stubbed else (),
-                kept=stubbed.kept if stubbed else (),
-                **_pipeline_facts(graph),
-            )
+            fused = len(fusion.lookups) if fusion else fused_lookups(graph.as_graph_def())
+            self.opened = _opened(graph, self._built, self._plan, config, fused, stubbed)
             self._session = v1.train.MonitoredTrainingSession(hooks=hooks, config=config)
             if rounded:
                 _round_otherwise(self._session._tf_sess(), v1.trainable_variables())
@@ -176,6 +164,31 @@ def fused_lookups(definition: Any) -> int:
     """How many embedding lookups of a GraphDef are fused, those in its functions too."""
     functions = (node for function in definition.library.function for node in function.node_def)
     return sum(node.op in _FUSED_LOOKUPS for node in itertools.chain(definition.node, functions))
+
+
+def _opened(
+    graph: Any,
+    built: Built,
+    plan: StagePlan | None,
+    config: Any,
+    fused: int,
+    stubbed: StubbedStep | None,
+) -> Opened:
+    """What is told of the session; so many lookups of its graph are fused."""
+    from workbench.core.session.prefetch_hook import runners
+
+    return Opened(
+        stages=len(runners(graph)),
+        fused_lookups=fused,
+        threads=_most_threads(runners(graph), plan),
+        has_loss=built.loss is not None,
+        has_fingerprint=built.fingerprint is not None,
+        inter_op_threads=config.inter_op_parallelism_threads,
+        intra_op_threads=config.intra_op_parallelism_threads,
+        left_out=stubbed.left_out if stubbed else (),
+        kept=stubbed.kept if stubbed else (),
+        **_pipeline_facts(graph),
+    )
 
 
 def _most_threads(runners: Sequence[Any], plan: StagePlan | None) -> int:

@@ -108,37 +108,8 @@ def groups_of(
         refused.setdefault(MOVED, _NOT_MOVED)
     if isinstance(program, FunctionProgram):
         refused[OWN] = _FUNCTION_STAGE
-    batch = own_batch_size(program) if program is not None else None
     return (
-        Group(
-            key="stage",
-            title="Stage",
-            help="Runs the front of the next steps while this one computes.",
-            options=_options("stage", refused),
-            numbers=(
-                Number(
-                    key="capacity",
-                    label="Capacity",
-                    auto="auto",
-                    most=64,
-                    title="Most items that the buffer holds",
-                ),
-                Number(
-                    key="threads",
-                    label="Threads",
-                    auto="auto",
-                    most=64,
-                    title="Threads that fill the buffer",
-                ),
-            ),
-            needs_stage=True,
-            flag=Flag(
-                key="thread_pool",
-                label="Thread pool of its own",
-                title="The staged side shares no threads with the step.",
-                refused=_FUNCTION_POOL if isinstance(program, FunctionProgram) else "",
-            ),
-        ),
+        _stage_group(program, refused),
         Group(
             key="fusion",
             title="Fused lookups",
@@ -164,20 +135,38 @@ def groups_of(
             help="Threads inside one op, such as a matmul.",
             numbers=(Number(key="intra_op_threads", most=256),),
         ),
-        Group(
-            key="batch_size",
-            title="Batch size",
-            help="Rows of a step. Ratios then are of samples a second." if batch else _NO_BATCH,
-            numbers=(
-                Number(
-                    key="batch_size",
-                    auto=str(batch) if batch else "own",
-                    most=1 << 20,
-                    step=batch or 1,
-                ),
-            ),
-            refused="" if batch else _NO_BATCH,
+        _batch_group(own_batch_size(program) if program is not None else None),
+    )
+
+
+def _stage_group(program: AnyProgram | None, refused: dict[str, str]) -> Group:
+    capacity = Number(key="capacity", label="Capacity", title="Most items that the buffer holds")
+    threads = Number(key="threads", label="Threads", title="Threads that fill the buffer")
+    return Group(
+        key="stage",
+        title="Stage",
+        help="Runs the front of the next steps while this one computes.",
+        options=_options("stage", refused),
+        numbers=(capacity, threads),
+        needs_stage=True,
+        flag=Flag(
+            key="thread_pool",
+            label="Thread pool of its own",
+            title="The staged side shares no threads with the step.",
+            refused=_FUNCTION_POOL if isinstance(program, FunctionProgram) else "",
         ),
+    )
+
+
+def _batch_group(own: int | None) -> Group:
+    """Of a program whose batches have `own` rows; None where they can have no other size."""
+    number = Number(key="batch_size", auto=str(own) if own else "own", most=1 << 20, step=own or 1)
+    return Group(
+        key="batch_size",
+        title="Batch size",
+        help="Rows of a step. Ratios then are of samples a second." if own else _NO_BATCH,
+        numbers=(number,),
+        refused="" if own else _NO_BATCH,
     )
 
 
