@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import cloudpickle
+import pytest
 
 from workbench.experiments.comparison import process_groups
 from workbench.experiments.comparison.applicable_toggles import NO_STOCK_LOOKUP
@@ -31,6 +32,7 @@ def build(optimizations):
     )
 
 
+@pytest.mark.executors
 def test_all_measures_what_a_program_has():
     said: list[str] = []
     found = compare(
@@ -60,6 +62,7 @@ def test_all_measures_what_a_program_has():
     assert "Starting 5 child processes" in said
 
 
+@pytest.mark.executors
 def test_what_does_not_fit_into_memory_is_measured_in_groups(tmp_path, monkeypatch):
     full = tmp_path / "meminfo"
     full.write_text("MemAvailable: 1 kB\n")

@@ -31,6 +31,7 @@ def ends_at_once(optimizations):
     return build(optimizations, batches=0)
 
 
+@pytest.mark.executors
 def test_a_program():
     program = wb.Program(name="lens", build=build)
     trace = wb.trace(program, steps=3, warm_up_steps=2, progress=False)

@@ -122,6 +122,7 @@ def test_traces_show_the_stage_ahead(comparison):
     assert (taken["put_end_ns"] <= taken["take_end_ns"]).all()
 
 
+@pytest.mark.executors
 def test_traces_come_from_the_executor_with_the_measured_step_beside(comparison):
     found, _ = comparison
     for variant in found.variants:
@@ -161,6 +162,7 @@ def test_step_stats_are_the_tracer_where_they_are_asked_for(leaves_no_process):
     assert set(stats.tracks["kind"]) == {"step", "prefetch", "inter_op"}
 
 
+@pytest.mark.executors
 def test_a_program_that_chooses_an_executor_is_traced_on_it():
     # Inline runs ops on the thread that calls the step; the normal executor never does.
     assert "Main step ops" in set(traced_with(False, build_on_the_inline_executor).tracks["name"])
@@ -220,6 +222,7 @@ def test_a_comparison_of_slow_steps_is_cut_to_its_budget_and_says_it_first():
     assert all(1 < len(variant.trace.steps()) < 30 for variant in found.variants)
 
 
+@pytest.mark.executors
 def test_a_single_trace(leaves_no_process):
     program = Program(name="tiny", build=tiny_build)
     found = trace(program, steps=4, warm_up_steps=2, progress=False)

@@ -134,6 +134,7 @@ def make():
     return train_step, data
 
 
+@pytest.mark.executors
 def test_those_of_a_function_are_fused_too_and_behind_a_smart_stage():
     found = compare(
         FunctionProgram(name="function", make=make),

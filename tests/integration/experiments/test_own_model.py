@@ -97,6 +97,7 @@ def comparison():
     )
 
 
+@pytest.mark.executors
 def test_a_function_is_compared_as_a_graph_is(comparison):
     assert [variant.label for variant in comparison.variants] == [
         "off",
@@ -114,12 +115,14 @@ def test_a_function_is_compared_as_a_graph_is(comparison):
     assert [ratio.predicted for ratio in comparison.ratios] == [None, None, None]
 
 
+@pytest.mark.executors
 def test_its_losses_and_batches_are_compared_beyond_the_end_of_the_data(comparison):
     found = [(check.kind, check.passed) for check in comparison.equivalence]
     assert found == [("bit-equal losses", True)] * 3 + [("same batches", True)] * 3
     assert comparison.equivalence[0].steps == 60
 
 
+@pytest.mark.executors
 def test_its_traces_show_input_ops_and_the_stage(comparison):
     off, smart, inline, _ = (variant.trace for variant in comparison.variants)
     for each in (off, smart, inline):
@@ -150,6 +153,7 @@ def test_fused_lookups_of_a_function():
     assert found.equivalence[0].steps == 30
 
 
+@pytest.mark.executors
 def test_a_compiled_keras_model_is_a_step_too():
     found = wb.compare(
         wb.FunctionProgram(name="keras", make=make_keras),
@@ -168,6 +172,7 @@ def make_keras_of_unknown_length():
     return model, dataset.filter(lambda x, y: True)
 
 
+@pytest.mark.executors
 def test_the_receipt_says_that_fit_counts_the_end_of_data_of_unknown_length():
     found = wb.compare(
         wb.FunctionProgram(name="keras", make=make_keras_of_unknown_length),
@@ -183,6 +188,7 @@ def test_the_receipt_says_that_fit_counts_the_end_of_data_of_unknown_length():
     assert "optimizer.iterations" not in executor.detail
 
 
+@pytest.mark.executors
 def test_one_trace_of_a_function():
     program = wb.FunctionProgram(name="mine", make=make)
     found = wb.trace(program, Optimizations(executor="cost_model"), steps=3, progress=False)

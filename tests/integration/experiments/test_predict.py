@@ -83,6 +83,7 @@ def make():
     return step, tf.data.Dataset.range(10**6).batch(8)
 
 
+@pytest.mark.executors
 @pytest.mark.usefixtures("held")
 def test_a_function_is_predicted_from_its_graph():
     program = wb.FunctionProgram(name="function", make=make)
@@ -104,6 +105,7 @@ def test_chosen_toggles_and_another_machine(trace):
     }
 
 
+@pytest.mark.executors
 @pytest.mark.usefixtures("held")
 def test_a_trace_alone_says_what_executors_give_and_not_what_stages_do(trace):
     found = wb.predict(trace, toggles=["inline_executor", "stage"], progress=False)
@@ -158,6 +160,7 @@ def test_wrong_arguments_are_refused(trace):
         wb.speed_up(trace, {}, PROGRAM)
 
 
+@pytest.mark.executors
 def test_a_trace_of_a_stage_needs_the_program():
     staged = wb.trace(
         PROGRAM, wb.Optimizations(stage=wb.StageOptions()), steps=3, warm_up_steps=2, progress=False

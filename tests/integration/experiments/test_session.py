@@ -100,6 +100,7 @@ def test_its_other_settings_are_predicted_from_the_first_run(session):
     assert {each.label for each in made.predictions.found} >= {"off", "stage", "smart stage"}
 
 
+@pytest.mark.executors
 def test_a_saved_session_goes_on(session, tmp_path):
     made, _, _ = session
     made.save(tmp_path)

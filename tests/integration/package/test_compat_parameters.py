@@ -151,6 +151,7 @@ def test_each_row_does_what_it_says(tmp_path):
     for row, (what, said) in zip(code_rows(), outcomes(tmp_path), strict=True):
         where = (row.section, row.parameter, row.run, said)
         refused, warns = (row.works.startswith(word) for word in ("refused", "warns"))
+        warns |= "with TensorFlow 2.18 and 2.19 it warns" in row.works and not has_executors()
         assert (what == "refused") == refused, where
         if refused or warns:
             assert any(names_it(row, each) for each in said), where

@@ -16,10 +16,18 @@ from workbench.cli.main import main
 from workbench.experiments.program.own.cell_program import program_of_cell
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+# Pages with an example that names an executor policy, or reads a trace that only executors record.
+EXECUTORS = {"README", "critical-path", "deeprec", "executors", "findings", "sessions", "tracing"}
 TARGETS = set(re.findall(r"^([a-z-]+):", (HOME / "Makefile").read_text(), re.M))
 
 
-@each_page
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(p, marks=pytest.mark.executors if p.stem in EXECUTORS else (), id=p.stem)
+        for p in PAGES
+    ],
+)
 def test_its_python_runs(page, tmp_path):
     found = [example for example in examples(page) if example.kind == "python"]
     assert all(example.context in CONTEXTS for example in found), "an example without its comment"

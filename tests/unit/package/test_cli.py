@@ -128,6 +128,7 @@ def test_a_place_that_cannot_be_written_is_found_before_anything_runs(
     generate_criteo(tmp_path / "log", rows=5)
     comparison().save(tmp_path / "saved")
     (tmp_path / "file").write_text("in the way")
+    capsys.readouterr()  # Progress, where that took long.
     before = sorted(tmp_path.rglob("*"))
     for module, name in ((experiments, "compare"), (trace_module, "trace")):
         monkeypatch.setattr(module, name, lambda *a, **o: pytest.fail("it ran"))

@@ -21,6 +21,7 @@ import cloudpickle
 from workbench import errors
 from workbench.errors import RunError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.program.pickled import pickled
 from workbench.experiments.worker.warm_python import WarmPython, warm_python
 from workbench.experiments.worker.wire.cancellation import CANCELLED, require_not_cancelled
 from workbench.experiments.worker.wire.failure import Failure
@@ -43,7 +44,7 @@ class Worker:
         """
         self.label = label
         try:
-            pickled = cloudpickle.dumps(program)
+            written = pickled(program)
         except Exception as error:
             raise RunError(
                 f"program {program.name!r} cannot travel to a child process: "
@@ -55,7 +56,7 @@ class Worker:
                 "workbench.experiments.worker.child:main", pass_fds=[theirs.fileno()]
             )
         self._connection = Connection(ours.detach())
-        self.send(Start(program=pickled, cells=_notebook_cells()))
+        self.send(Start(program=written, cells=_notebook_cells()))
 
     @property
     def pid(self) -> int:

@@ -20,6 +20,7 @@ from workbench.experiments.program.function_program import (
     FunctionProgram,
     usual_toggles,
 )
+from workbench.experiments.program.pickled import pickled
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.program.toggles import STAGE
 
@@ -159,7 +160,7 @@ def _used(table: symtable.SymbolTable) -> Iterator[str]:
 
 def _pickled(variables: Mapping[str, Any]) -> bytes:
     try:
-        return _dumped(variables)
+        return pickled(variables)
     except Exception as error:
         name = next((each for each in variables if not _travels(variables[each])), "")
         raise OptionError(
@@ -170,12 +171,7 @@ def _pickled(variables: Mapping[str, Any]) -> bytes:
 
 def _travels(value: Any) -> bool:
     try:
-        _dumped(value)
+        pickled(value)
     except Exception:
         return False
     return True
-
-
-def _dumped(value: Any) -> bytes:
-    pickled: bytes = cloudpickle.dumps(value)
-    return pickled
