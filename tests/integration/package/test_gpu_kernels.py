@@ -70,7 +70,7 @@ print(found.numpy().tolist())
 @built
 def test_lookups_without_a_gpu_are_as_they_were() -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", _FRESH], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", _FRESH], capture_output=True, text=True, check=True, timeout=280
     )
     assert ended.stdout.strip() == "[[3.0, 5.0], [1.0, 2.0]]"
 
