@@ -13,8 +13,8 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lab install native cuda test-cuda lint types contracts check unit integration ui \
-	native-test native-asan native-tsan native-fuzz bench bench-quick bench-stage bench-pools bench-stale bench-cluster bench-smartstage bench-boundary bench-plan bench-embedding bench-auto-fused bench-cuda bench-predict bench-search bench-executor test-graphs test-models test-notebooks test-slow test-all soak-executor bench-trace bench-timeline bench-panel bench-memory soak soak-exit soak-keras vitest wheel test-versions clean
+# Every target in small letters; files that are made have names with a dot or a slash.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
