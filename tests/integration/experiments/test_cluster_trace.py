@@ -131,6 +131,7 @@ def test_the_skew_is_recovered_within_a_fifth_of_a_millisecond(tmp_path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # four clusters
 def test_what_travels_with_each_kind_of_lookup(tmp_path: Path) -> None:
     """V2 sends no more bytes than stock lookups, grouped ones no more than V2 in few messages."""
     sent = {}
