@@ -15,6 +15,7 @@ import workbench as wb
 from tests.builders.servers import Received, Servers, received
 from workbench.core.options import SMALL_TRANSFER_BYTES
 from workbench.errors import OptionError
+from workbench.ops import grouped_embedding_lookup
 
 v1 = tf.compat.v1
 PS, WORKER = "/job:ps/task:0", "/job:worker/task:0"
@@ -344,6 +345,22 @@ class TestConfig:
             pytest.raises(tf.errors.InvalidArgumentError, match=r"make it by wb\.pack_transfers"),
         ):
             session.run(tf.constant(1) + 1)
+
+
+def test_features_that_share_a_table_send_their_ids_once(one_ps: Servers) -> None:
+    """Not packed: ids, rows and gradients of all three are a message each."""
+    ids = [v1.placeholder(tf.int64, [None, None]) for _ in range(3)]
+    with one_ps.placed():
+        table = v1.get_variable("table", [10, 2], use_resource=False)
+        found = grouped_embedding_lookup([table] * 3, [tf.sparse.from_dense(each) for each in ids])
+        loss = tf.reduce_sum(tf.square(tf.add_n(found)))
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with session_of(one_ps, packed=False) as session:
+        session.run(v1.global_variables_initializer())
+        feeds = {key: [[3], [9]] for key in ids}
+        sent = received(session, [loss, train_op], feeds)
+    of_lookup = [each for each in sent if "learning_rate" not in each.tensor]
+    assert len(of_lookup) == 3, sent
 
 
 def test_an_id_outside_its_table_names_the_feature(one_ps: Servers) -> None:
