@@ -18,6 +18,7 @@ enum class Combiner { kSum, kMean, kSqrtn };
 template <typename T>
 struct LookedUp {
   const T* const* shards = nullptr;  // of each shard its vectors, [n, dim]
+  const T* const* vectors = nullptr;  // [ids], where each lies; then none is in a shard
   int64_t dim = 0;
   int64_t stride = 0;  // from one combined row to the next; 0 is dim
   int64_t rows = 0;

@@ -30,6 +30,7 @@ WORKBENCH_INLINE bool IsLong(const LookedUp<T>& in, int64_t row) {
 
 template <typename T>
 WORKBENCH_INLINE const T* VectorOf(const LookedUp<T>& in, int64_t id) {
+  if (in.vectors != nullptr) return in.vectors[id];
   if (in.table_row != nullptr) return in.shards[0] + in.table_row[in.Unique(id)] * in.dim;
   int shard = 0;
   const int64_t at = in.Place(in.Unique(id), &shard);
@@ -120,7 +121,8 @@ WORKBENCH_INLINE void FetchFar(const LookedUp<T>& in, int64_t id) {
 // Vectors in another order lie anywhere; the processor does not guess the next one.
 template <typename T>
 WORKBENCH_INLINE void FetchAhead(const LookedUp<T>& in, int32_t id, int32_t last) {
-  if (in.table_row == nullptr && in.index == nullptr && in.permutation == nullptr) return;
+  const bool anywhere = in.table_row != nullptr || in.vectors != nullptr;
+  if (!anywhere && in.index == nullptr && in.permutation == nullptr) return;
   if (in.table_row != nullptr && id + kFarAhead < last) FetchFar(in, id + kFarAhead);
   if (id + kAhead < last) FetchNear(in, id + kAhead);
 }
@@ -174,15 +176,18 @@ struct Lanes {
   typedef float Type __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
 };
 
-// Rows of a table of kVectors * kLanes columns, neither weighted nor shortened. The loop that all
-// time goes into: nothing in it depends on what kind of lookup this is.
-template <int kLanes, int kVectors>
+// Rows of a table of kVectors * kLanes columns, or vectors as long that lie anywhere, neither
+// weighted nor shortened. The loop that all time goes into: nothing in it depends on what kind of
+// lookup this is.
+template <int kLanes, int kVectors, bool kAnywhere>
 WORKBENCH_INLINE void CombineTable(const LookedUp<float>& in, int64_t begin, int64_t end,
                                    float* out) {
   using Vector = typename Lanes<kLanes>::Type;
   constexpr int64_t kDim = kLanes * kVectors;
-  const float* table = in.shards[0];
-  const int64_t* rows = in.table_row;
+  const float* table = kAnywhere ? nullptr : in.shards[0];
+  const auto at = [&](int32_t id) {
+    return kAnywhere ? in.vectors[id] : table + in.table_row[id] * kDim;
+  };
   const int32_t last = in.splits[in.rows] - 1;
   const int64_t stride = in.stride == 0 ? kDim : in.stride;
   for (int64_t row = begin; row < end; ++row) {
@@ -194,11 +199,13 @@ WORKBENCH_INLINE void CombineTable(const LookedUp<float>& in, int64_t begin, int
     }
     Vector sums[kVectors] = {};
     for (int32_t id = first; id < until; ++id) {
-      const float* far = table + rows[std::min(id + kFarAhead, last)] * kDim;
-      for (int64_t c = 0; c < kDim; c += 16) __builtin_prefetch(far + c, 0, 2);
-      const float* near = table + rows[std::min(id + kAhead, last)] * kDim;
+      if constexpr (!kAnywhere) {  // What lies anywhere was fetched when it was found.
+        const float* far = at(std::min(id + kFarAhead, last));
+        for (int64_t c = 0; c < kDim; c += 16) __builtin_prefetch(far + c, 0, 2);
+      }
+      const float* near = at(std::min(id + kAhead, last));
       for (int64_t c = 0; c < kDim; c += 16) __builtin_prefetch(near + c, 0, 3);
-      const Vector* vector = reinterpret_cast<const Vector*>(table + rows[id] * kDim);
+      const Vector* vector = reinterpret_cast<const Vector*>(at(id));
       for (int v = 0; v < kVectors; ++v) sums[v] += vector[v];
     }
     const float divisor = Divisor(in, row);
@@ -210,21 +217,27 @@ WORKBENCH_INLINE void CombineTable(const LookedUp<float>& in, int64_t begin, int
   }
 }
 
-// Whether rows lie in a table of usual width, and were combined.
+// Whether the width is a usual one, and rows were combined.
+template <bool kAnywhere>
+WORKBENCH_INLINE bool CombinedWidth(const LookedUp<float>& in, int64_t begin, int64_t end,
+                                    float* out) {
+  switch (in.dim) {
+    case 8: CombineTable<8, 1, kAnywhere>(in, begin, end, out); return true;
+    case 16: CombineTable<16, 1, kAnywhere>(in, begin, end, out); return true;
+    case 32: CombineTable<16, 2, kAnywhere>(in, begin, end, out); return true;
+    case 64: CombineTable<16, 4, kAnywhere>(in, begin, end, out); return true;
+    case 128: CombineTable<16, 8, kAnywhere>(in, begin, end, out); return true;
+  }
+  return false;
+}
+
+// Whether rows lie in a table, or anywhere, are of usual width, and were combined.
 template <typename T>
 WORKBENCH_INLINE bool CombinedTable(const LookedUp<T>& in, int64_t begin, int64_t end, T* out) {
   if constexpr (std::is_same_v<T, float>) {
-    if (in.table_row == nullptr || in.index != nullptr || in.weights != nullptr ||
-        in.max_norm >= 0) {
-      return false;
-    }
-    switch (in.dim) {
-      case 8: CombineTable<8, 1>(in, begin, end, out); return true;
-      case 16: CombineTable<16, 1>(in, begin, end, out); return true;
-      case 32: CombineTable<16, 2>(in, begin, end, out); return true;
-      case 64: CombineTable<16, 4>(in, begin, end, out); return true;
-      case 128: CombineTable<16, 8>(in, begin, end, out); return true;
-    }
+    if (in.index != nullptr || in.weights != nullptr || in.max_norm >= 0) return false;
+    if (in.vectors != nullptr) return CombinedWidth<true>(in, begin, end, out);
+    if (in.table_row != nullptr) return CombinedWidth<false>(in, begin, end, out);
   }
   return false;
 }

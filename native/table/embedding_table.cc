@@ -5,13 +5,17 @@
 #endif
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace workbench {
 namespace {
 
-int ShardOf(int64_t key) { return static_cast<int>(HashKey(key, 0) >> 58); }
-static_assert(kTableShards == 64, "ShardOf takes 6 bits");
+// Of all tables: numbers of one are never taken for those of another.
+int64_t NextGeneration() {
+  static std::atomic<int64_t> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
 
 // The positions of a batch's keys, by shard and in their order.
 class KeysByShard {
@@ -64,7 +68,18 @@ std::vector<Pointer> BySlot(const std::vector<Pointer>& given, const std::vector
 
 }  // namespace
 
-EmbeddingTable::EmbeddingTable(const TableOptions& options, uint64_t seed) : options_(options) {
+const void* EmbeddingTable::ByKeyRoom() {
+  static const char room = 0;
+  return &room;
+}
+
+const void* EmbeddingTable::ReadingRoom() {
+  static const char room = 0;
+  return &room;
+}
+
+EmbeddingTable::EmbeddingTable(const TableOptions& options, uint64_t seed)
+    : options_(options), generation_(NextGeneration()) {
   for (auto& shard : shards_) shard = std::make_unique<TableShard>(options, seed);
 }
 
@@ -72,6 +87,7 @@ void EmbeddingTable::Lookup(const LookupBatch& batch, const ForShards& threads) 
   std::shared_lock<TableLock> shared(lock_);
   const KeysByShard keys(batch.keys, batch.count);
   threads([&](int begin, int end) {
+    const InRoom room(&rooms_, ByKeyRoom());
     for (int s = begin; s < end; ++s) {
       if (keys.count(s) > 0) shards_[s]->Lookup(batch, keys.positions(s), keys.count(s));
     }
@@ -122,6 +138,7 @@ void EmbeddingTable::Update(const UpdateBatch& batch, const std::vector<int>& sl
   const KeysByShard keys(batch.keys, batch.count);
   threads([&](int begin, int end) {
     UpdateScratch scratch;
+    const InRoom room(&rooms_, ByKeyRoom());
     for (int s = begin; s < end; ++s) {
       if (keys.count(s) == 0) continue;
       shards_[s]->Update(batch, slots, rule, keys.positions(s), keys.count(s), &scratch);
@@ -136,6 +153,7 @@ void EmbeddingTable::Export(const Eviction& eviction, const std::vector<int>& sl
   if (options_.keep_versions && eviction.steps_to_live > 0) {
     const int64_t before = BytesAlone();
     for (auto& shard : shards_) shard->Evict(eviction.step, eviction.steps_to_live);
+    generation_ = NextGeneration();
     ReturnMemory(before - BytesAlone());
   }
   TableSizes sizes;
@@ -223,6 +241,7 @@ void EmbeddingTable::Clear() {
 
 void EmbeddingTable::ClearAlone() {
   const int64_t before = BytesAlone();
+  generation_ = NextGeneration();
   for (auto& shard : shards_) shard->Clear();
   ReturnMemory(before - BytesAlone());
 }

@@ -6,8 +6,10 @@
 // An export, and its order, depends on the calls alone: the random seed of a table's hash chooses
 // no shard.
 //
-// Lock order: the table's lock, then one shard's. A batch shares the table's lock and locks one
-// shard after another; a call that changes the table as a whole holds the table's lock exclusively.
+// Lock order: the table's lock, then that of its rooms, then one shard's. A batch shares the table's
+// lock, and locks one shard after another in the room of those that find rows by key, or is in a
+// room of those that read or change rows in place (embedding_rows.h); a call that changes the table
+// as a whole holds the table's lock exclusively.
 
 #include <array>
 #include <cstdint>
@@ -19,9 +21,13 @@
 #include "hashing/random_seed.h"
 #include "table/embedding_table_lock.h"
 #include "table/embedding_table_shard.h"
+#include "table/room_lock.h"
 #include "threading/guarded_by.h"
 
 namespace workbench {
+
+inline int ShardOf(int64_t key) { return static_cast<int>(HashKey(key, 0) >> 58); }
+static_assert(kTableShards == 64, "ShardOf takes 6 bits");
 
 // Runs work(begin, end) for ranges that cover all shards, on any threads, and waits for it.
 using ForShards = std::function<void(const std::function<void(int, int)>&)>;
@@ -83,6 +89,10 @@ class EmbeddingTable {
   TableSizes Sizes();
 
  private:
+  friend class EmbeddingRows;
+  // The rooms of those that work key by key under a shard's lock, and of those that only read.
+  static const void* ByKeyRoom();
+  static const void* ReadingRoom();
   // With lock_ held exclusively.
   void ClearAlone();
   int64_t BytesAlone();
@@ -92,6 +102,9 @@ class EmbeddingTable {
 
   const TableOptions options_;
   TableLock lock_;
+  RoomLock rooms_;
+  // Of the rows' numbers; another one whenever rows may move or go.
+  int64_t generation_ WORKBENCH_GUARDED_BY(lock_);
   std::vector<Slot> slots_ WORKBENCH_GUARDED_BY(lock_);
   std::array<std::unique_ptr<TableShard>, kTableShards> shards_;
 };

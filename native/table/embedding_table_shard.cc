@@ -9,8 +9,7 @@ namespace {
 constexpr int64_t kBlock = 16;  // keys whose memory is fetched ahead together
 
 const float* DefaultRow(const LookupBatch& batch, int64_t key, int64_t dim) {
-  const int64_t left = key % batch.default_count;
-  return batch.default_rows + (left < 0 ? left + batch.default_count : left) * dim;
+  return workbench::DefaultRow(batch.default_rows, batch.default_count, key, dim);
 }
 
 }  // namespace
@@ -45,15 +44,24 @@ void TableShard::Prefetch(const int64_t* keys, const int32_t* at, int64_t count,
     hashes[i] = index_.Hash(keys[at[i]]);
     index_.Prefetch(hashes[i]);
   }
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t row = index_.Guess(hashes[i]);
-    if (row == KeyIndex::kNone) continue;
-    __builtin_prefetch(keys_.At(row));
-    const float* values = values_.At(row);
-    for (int64_t d = 0; d < std::min<int64_t>(options_.dim, 64); d += 16) {
-      __builtin_prefetch(values + d);
-    }
+  for (int64_t i = 0; i < count; ++i) FetchRow(hashes[i], true);
+}
+
+void TableShard::FetchRow(uint64_t hash, bool values) const {
+  const int64_t row = index_.Guess(hash);
+  if (row == KeyIndex::kNone) return;
+  __builtin_prefetch(keys_.At(row));
+  if (!values) return;
+  const float* from = values_.At(row);
+  for (int64_t d = 0; d < std::min<int64_t>(options_.dim, 64); d += 16) {
+    __builtin_prefetch(from + d);
   }
+}
+
+void TableShard::AddIfMissing(int64_t key, const float* values) {
+  std::lock_guard<std::mutex> lock(mu_);
+  const uint64_t hash = index_.Hash(key);
+  if (index_.Find(hash, key, KeyOf()) == KeyIndex::kNone) Append(hash, key, values);
 }
 
 void TableShard::ReadRow(const LookupBatch& batch, int32_t at, uint64_t hash) {

@@ -50,6 +50,13 @@ struct LookupBatch {
   float* out = nullptr;    // [count, dim]
 };
 
+// What a key's row starts as.
+inline const float* DefaultRow(const float* default_rows, int64_t default_count, int64_t key,
+                               int64_t dim) {
+  const int64_t left = key % default_count;
+  return default_rows + (left < 0 ? left + default_count : left) * dim;
+}
+
 struct UpdateBatch {
   const int64_t* keys = nullptr;  // [count]; the gradients of one key are summed, in their order
   int64_t count = 0;
@@ -88,7 +95,8 @@ struct UpdateScratch {
   std::vector<float> sums;
 };
 
-// Lookup and Update take the shard's lock; other calls need the table's lock, held exclusively.
+// Lookup, Update and AddIfMissing take the shard's lock; those of rows in place need that nobody
+// changes rows meanwhile; other calls need the table's lock, held exclusively.
 class TableShard {
  public:
   TableShard(const TableOptions& options, uint64_t seed);
@@ -99,6 +107,24 @@ class TableShard {
   // Changes each key's row once. Keys without a row are skipped.
   void Update(const UpdateBatch& batch, const std::vector<int>& slots, const UpdateRule& rule,
               const int32_t* at, int64_t count, UpdateScratch* scratch);
+
+  // Adds the row of a key, of a table without a filter.
+  void AddIfMissing(int64_t key, const float* values);
+
+  // Rows in place. Hash is what the others take as a key's hash.
+  uint64_t Hash(int64_t key) const { return index_.Hash(key); }
+  void FetchIndex(uint64_t hash) const { index_.Prefetch(hash); }
+  // Asks the memory for the row that Find will look at first, and for its values, if these are to
+  // be read.
+  void FetchRow(uint64_t hash, bool values) const;
+  int64_t Find(uint64_t hash, int64_t key) const;
+  bool Has(int64_t row) const { return row < index_.size(); }
+  float* values(int64_t row) { return values_.At(row); }
+  float* slot(int slot, int64_t row) { return slots_[slot].At(row); }
+  // Notes that a row was used. Others may do so, too.
+  void Touch(int64_t row, int64_t step) {
+    __atomic_store_n(versions_.At(row), Version(step), __ATOMIC_RELAXED);
+  }
 
   void AddSlot(float initial);
   void Clear();
@@ -148,6 +174,10 @@ class TableShard {
   WaitingKeys waiting_;
   BloomCounts bloom_;
 };
+
+inline int64_t TableShard::Find(uint64_t hash, int64_t key) const {
+  return index_.Find(hash, key, KeyOf());
+}
 
 }  // namespace workbench
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "variable/embedding_variable_resource.h"
+#include "variable/variable_rules.h"
 
 namespace workbench {
 namespace {
@@ -12,27 +13,6 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
-
-// What a rule reads from the inputs after the handle, in their order.
-void Take(const float* in, GradientDescentRule* rule) { rule->learning_rate = in[0]; }
-void Take(const float* in, AdagradRule* rule) { rule->learning_rate = in[0]; }
-void Take(const float* in, AdamRule* rule) {
-  rule->beta1_power = in[0];
-  rule->beta2_power = in[1];
-  rule->learning_rate = in[2];
-  rule->beta1 = in[3];
-  rule->beta2 = in[4];
-  rule->epsilon = in[5];
-  rule->share1 = 1 - rule->beta1;
-  rule->share2 = 1 - rule->beta2;
-}
-void Take(const float* in, FtrlRule* rule) {
-  rule->learning_rate = in[0];
-  rule->l1 = in[1];
-  rule->l2 = in[2];
-  rule->l2_shrinkage = in[3];
-  rule->learning_rate_power = in[4];
-}
 
 constexpr int kMostScalars = 6;
 

@@ -133,11 +133,7 @@ class EmbeddingGatherOp : public OpKernel {
     const Tensor& defaults = context->input(2);
     const int64_t dim = resource->table()->options().dim;
     OP_REQUIRES_OK(context, CheckCount(*resource, keys.NumElements()));
-    OP_REQUIRES(context,
-                defaults.dims() == 2 && defaults.dim_size(0) > 0 && defaults.dim_size(1) == dim,
-                absl::InvalidArgumentError(absl::StrCat(
-                    "EmbeddingVariable '", resource->name(), "': shape of default_rows is ",
-                    defaults.shape().DebugString(), "; expected [n > 0, ", dim, "]")));
+    OP_REQUIRES_OK(context, CheckDefaultRows(*resource, defaults));
     LookupBatch batch;
     OP_REQUIRES_OK(context, ReadOptional(context, *resource, keys, &batch));
     TensorShape shape = keys.shape();

@@ -16,7 +16,11 @@ std::string EmbeddingResource::DebugString() const {
 }
 
 absl::Status FindTable(OpKernelContext* context, EmbeddingPtr* resource) {
-  const tensorflow::ResourceHandle& handle = HandleFromInput(context, 0);
+  return FindTable(context, HandleFromInput(context, 0), resource);
+}
+
+absl::Status FindTable(OpKernelContext* context, const tensorflow::ResourceHandle& handle,
+                       EmbeddingPtr* resource) {
   EmbeddingResource* found = nullptr;
   const absl::Status status = LookupResource(context, handle, &found);
   if (!status.ok()) {
@@ -68,7 +72,12 @@ void NamedSlots::ReadWithTensors(OpKernelConstruction* context) {
 }
 
 absl::Status NamedSlots::Find(EmbeddingResource* resource, std::vector<int>* numbers) const {
-  const std::string wrong = resource->table()->FindSlots(slots_, numbers);
+  return FindSlotsOf(resource, slots_, numbers);
+}
+
+absl::Status FindSlotsOf(EmbeddingResource* resource, const std::vector<Slot>& slots,
+                         std::vector<int>* numbers) {
+  const std::string wrong = resource->table()->FindSlots(slots, numbers);
   if (wrong.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("EmbeddingVariable '", resource->name(), "': ", wrong));
@@ -81,6 +90,17 @@ absl::Status CheckShape(const EmbeddingResource& resource, const char* what,
   return absl::InvalidArgumentError(absl::StrCat(
       "EmbeddingVariable '", resource.name(), "': shape of ", what, " is ",
       tensor.shape().DebugString(), "; expected ", expected.DebugString()));
+}
+
+absl::Status CheckDefaultRows(const EmbeddingResource& resource,
+                              const tensorflow::Tensor& default_rows) {
+  const int64_t dim = resource.table_options().dim;
+  if (default_rows.dims() == 2 && default_rows.dim_size(0) > 0 && default_rows.dim_size(1) == dim) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "EmbeddingVariable '", resource.name(), "': shape of default_rows is ",
+      default_rows.shape().DebugString(), "; expected [n > 0, ", dim, "]"));
 }
 
 absl::Status CheckCount(const EmbeddingResource& resource, int64_t keys) {

@@ -32,8 +32,16 @@ using EmbeddingPtr = tensorflow::core::RefCountPtr<EmbeddingResource>;
 // The table that input 0 is the handle of.
 absl::Status FindTable(tensorflow::OpKernelContext* context, EmbeddingPtr* resource);
 
+// The table of a handle.
+absl::Status FindTable(tensorflow::OpKernelContext* context,
+                       const tensorflow::ResourceHandle& handle, EmbeddingPtr* resource);
+
 // Spreads a batch over the intra-op threads, if it is worth it; `cost` is in cycles of one key.
 ForShards OnWorkers(tensorflow::OpKernelContext* context, int64_t keys, int64_t cost);
+
+// The numbers of a table's slots.
+absl::Status FindSlotsOf(EmbeddingResource* resource, const std::vector<Slot>& slots,
+                         std::vector<int>* numbers);
 
 // The slots that a kernel names.
 class NamedSlots {
@@ -51,6 +59,10 @@ class NamedSlots {
 
 absl::Status CheckShape(const EmbeddingResource& resource, const char* what,
                         const tensorflow::Tensor& tensor, const tensorflow::TensorShape& expected);
+
+// Default rows must be [n > 0, dim].
+absl::Status CheckDefaultRows(const EmbeddingResource& resource,
+                              const tensorflow::Tensor& default_rows);
 
 // More keys than a position of 32 bits counts.
 absl::Status CheckCount(const EmbeddingResource& resource, int64_t keys);

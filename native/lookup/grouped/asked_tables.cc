@@ -13,15 +13,9 @@ namespace {
 
 using tensorflow::OpKernelContext;
 
-// Ids that a feature has at most, those that are filled in among them.
-template <typename Id>
-int64_t MostIds(const FeatureIds<Id>& in) {
-  return in.count + (in.fills ? in.examples : 0);
-}
-
 // Adds what a feature asked for; false, and nothing is added, where its ids are unordered.
 template <typename T, typename Id>
-bool AddFeature(const Attributes& attributes, const Ids<Id>& ids, int f,
+bool AddFeature(const Attributes& attributes, const Ids<Id>& ids, int f, const FoundRows* found,
                 const Layout<const T>& gradients, BlockRows* rows, AskedTable<T>* to) {
   const bool weighted = ids[f].weights != nullptr;
   const int64_t blocks = CountBlocks(ids[f]);
@@ -29,6 +23,8 @@ bool AddFeature(const Attributes& attributes, const Ids<Id>& ids, int f,
   int64_t at = to->rows.ids, example = to->examples;
   for (int64_t b = 0; b < blocks; ++b) {
     if (ReadBlock(ids[f], b, rows) != BlockState::kRead) return false;
+    const int64_t* table_rows =
+        found == nullptr ? rows->rows.data() : (*found)[f] + PlaceOf(ids[f], *rows);
     LookedUp<float> combined;
     combined.splits = rows->splits.data();
     combined.weights = weighted ? rows->weights.data() : nullptr;
@@ -43,7 +39,7 @@ bool AddFeature(const Attributes& attributes, const Ids<Id>& ids, int f,
         to->gradients[example] = gradient;
       }
       for (int32_t i = rows->splits[e]; i < rows->splits[e + 1]; ++i, ++at) {
-        to->rows.rows[at] = rows->rows[i];
+        to->rows.rows[at] = table_rows[i];
         to->rows.examples[at] = static_cast<int32_t>(example);
         if (weighted) {
           to->factors[example] = factors[e] * rows->weights[i];
@@ -63,11 +59,23 @@ bool AddFeature(const Attributes& attributes, const Ids<Id>& ids, int f,
 template <typename T, typename Id>
 absl::Status ReadAsked(OpKernelContext* c, const Attributes& attributes,
                        const std::vector<int64_t>* columns, std::vector<AskedTable<T>>* out) {
-  const int64_t tables = static_cast<int64_t>(attributes.dims().size());
   Ids<Id> ids;
-  // Which rows there are the lookup has checked.
-  const std::vector<int64_t> any(tables, std::numeric_limits<int64_t>::max());
-  TF_RETURN_IF_ERROR(ids.Read(c, attributes, any));
+  TF_RETURN_IF_ERROR(ReadChecked(c, attributes, &ids));
+  return ReadAsked(c, attributes, columns, nullptr, &ids, out);
+}
+
+template <typename Id>
+absl::Status ReadChecked(OpKernelContext* c, const Attributes& attributes, Ids<Id>* ids) {
+  const std::vector<int64_t> any(attributes.dims().size(), std::numeric_limits<int64_t>::max());
+  return ids->Read(c, attributes, any);
+}
+
+template <typename T, typename Id>
+absl::Status ReadAsked(OpKernelContext* c, const Attributes& attributes,
+                       const std::vector<int64_t>* columns, const FoundRows* found,
+                       Ids<Id>* all_ids, std::vector<AskedTable<T>>* out) {
+  const int64_t tables = static_cast<int64_t>(attributes.dims().size());
+  Ids<Id>& ids = *all_ids;
   Layout<const T> gradients;
   TF_RETURN_IF_ERROR(ReadGradients(c, attributes, columns, ids, &gradients));
   std::vector<std::vector<int>> features(tables);
@@ -94,11 +102,11 @@ absl::Status ReadAsked(OpKernelContext* c, const Attributes& attributes,
       asked.gradients = Unset<const T*>(examples);
       asked.factors = Unset<float>(examples);
       for (int f : features[t]) {
-        if (AddFeature(attributes, ids, f, gradients, &rows, &asked)) continue;
+        if (AddFeature(attributes, ids, f, found, gradients, &rows, &asked)) continue;
         // Once more, in order; the temporary memory is the context's.
         const std::lock_guard<std::mutex> hold(mu);
         absl::Status ordered = ids.Order(c, attributes, f);
-        if (ordered.ok() && !AddFeature(attributes, ids, f, gradients, &rows, &asked)) {
+        if (ordered.ok() && !AddFeature(attributes, ids, f, found, gradients, &rows, &asked)) {
           ordered = Wrong(attributes.features()[f], "an id, or the default id, is below 0");
         }
         if (!ordered.ok()) return error.Found(f, ordered);
@@ -137,6 +145,9 @@ void ByRowsOfTables(OpKernelContext* c, const std::vector<AskedTable<T>>& asked,
 #define WORKBENCH_INSTANTIATE_IDS(T, Id)                                            \
   template absl::Status ReadAsked<T, Id>(OpKernelContext*, const Attributes&,       \
                                          const std::vector<int64_t>*,               \
+                                         std::vector<AskedTable<T>>*);              \
+  template absl::Status ReadAsked<T, Id>(OpKernelContext*, const Attributes&,       \
+                                         const std::vector<int64_t>*, const FoundRows*, Ids<Id>*, \
                                          std::vector<AskedTable<T>>*)
 #define WORKBENCH_INSTANTIATE(T)                                                    \
   WORKBENCH_INSTANTIATE_IDS(T, int32_t);                                            \
@@ -148,5 +159,7 @@ WORKBENCH_INSTANTIATE(Eigen::half);
 WORKBENCH_INSTANTIATE(tensorflow::bfloat16);
 #undef WORKBENCH_INSTANTIATE
 #undef WORKBENCH_INSTANTIATE_IDS
+template absl::Status ReadChecked(OpKernelContext*, const Attributes&, Ids<int32_t>*);
+template absl::Status ReadChecked(OpKernelContext*, const Attributes&, Ids<int64_t>*);
 
 }  // namespace workbench::grouped

@@ -31,13 +31,29 @@ struct AskedTable {
   }
 };
 
-// Reads the ids, and input list "gradients", which must outlive what is made.
+// Which rows of its table a feature's ids are, where they are no rows themselves: [MostIds], those
+// of each block from PlaceOf on. Rows below 0 are none.
+using FoundRows = std::vector<const int64_t*>;  // of each feature
+
+// Reads input list "gradients", which must outlive what is made, of features with these ids.
 //
 //   columns: where in a concatenated gradient each feature begins; null: beside each other, and
 //     nothing else is there.
+//   found: null: ids are rows.
+template <typename T, typename Id>
+absl::Status ReadAsked(tensorflow::OpKernelContext* c, const Attributes& attributes,
+                       const std::vector<int64_t>* columns, const FoundRows* found, Ids<Id>* ids,
+                       std::vector<AskedTable<T>>* out);
+
+// The same of ids that are rows, and that it reads.
 template <typename T, typename Id>
 absl::Status ReadAsked(tensorflow::OpKernelContext* c, const Attributes& attributes,
                        const std::vector<int64_t>* columns, std::vector<AskedTable<T>>* out);
+
+// The ids of features whose lookup has checked which rows there are.
+template <typename Id>
+absl::Status ReadChecked(tensorflow::OpKernelContext* c, const Attributes& attributes,
+                         Ids<Id>* ids);
 
 // Calls `part` with ranges of rows of all tables, on the intra-op threads. A row takes `row_ns`
 // besides summing its gradients.

@@ -98,6 +98,7 @@ template <bool kWeighted, typename Id>
 BlockState ReadIndexed(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
   const int64_t from = NextExample(in, block * kBlockIds);
   const int64_t to = NextExample(in, (block + 1) * kBlockIds);
+  out->first = from;
   out->begin = block == 0 ? 0 : from == in.count ? in.examples : in.indices[2 * from];
   out->end = to == in.count ? in.examples : in.indices[2 * to];
   if (out->begin < 0 || out->end > in.examples || out->begin > out->end) {
@@ -133,6 +134,7 @@ BlockState ReadSplit(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
   out->end = std::min(out->begin + size, in.examples);
   const int64_t from = in.splits[out->begin], to = in.splits[out->end];
   if (from < 0 || from > to || to > in.count) return BlockState::kUnordered;
+  out->first = from;
   const int64_t examples = out->end - out->begin;
   Kept<kWeighted, Id> kept(in, to - from, examples, out);
   out->splits.assign(examples + 1, 0);
@@ -149,7 +151,7 @@ BlockState ReadSplit(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
 // Ids of which each is an example of its own.
 template <bool kWeighted, typename Id>
 BlockState ReadDense(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
-  out->begin = std::min(block * kBlockIds, in.count);
+  out->begin = out->first = std::min(block * kBlockIds, in.count);
   out->end = std::min(out->begin + kBlockIds, in.count);
   const int64_t examples = out->end - out->begin;
   Kept<kWeighted, Id> kept(in, 0, examples, out);

@@ -38,6 +38,7 @@ int64_t CountBlocks(const FeatureIds<Id>& in);
 // What a block of a feature asks for.
 struct BlockRows {
   int64_t begin = 0, end = 0;     // the examples
+  int64_t first = 0;              // position of their first id in the input
   std::vector<int64_t> rows;      // of the table; the first splits.back() count
   std::vector<int32_t> splits;    // [end - begin + 1], those of each example
   // Of weighted ids, beside `rows`; a filled one has weight 1, and place -1.
@@ -54,6 +55,18 @@ enum class BlockState {
 // Reads a block; what `out` held before is lost, its memory is used again.
 template <typename Id>
 BlockState ReadBlock(const FeatureIds<Id>& in, int64_t block, BlockRows* out);
+
+// Ids that a feature asks for at most, those that are filled in among them.
+template <typename Id>
+int64_t MostIds(const FeatureIds<Id>& in) {
+  return in.count + (in.fills ? in.examples : 0);
+}
+
+// Where a block's `rows` begin in an array of MostIds: blocks keep clear of each other.
+template <typename Id>
+int64_t PlaceOf(const FeatureIds<Id>& in, const BlockRows& block) {
+  return block.first + (in.fills ? block.begin : 0);
+}
 
 // The example, and the first id, of which ReadBlock says kNoSuchRow.
 template <typename Id>

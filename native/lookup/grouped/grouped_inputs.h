@@ -105,6 +105,37 @@ struct Layout {
 template <typename Id>
 absl::Status Together(const Attributes& attributes, const Ids<Id>& ids, int64_t* examples);
 
+// Allocates what a grouped lookup gives: an output of each feature, or one of all.
+template <typename T, typename Id>
+absl::Status AllocateVectors(tensorflow::OpKernelContext* c, const Attributes& attributes,
+                             const Ids<Id>& ids, Layout<T>* out) {
+  const int count = attributes.count();
+  if (!attributes.concatenated()) {
+    for (int f = 0; f < count; ++f) {
+      const int64_t dim = attributes.dims()[attributes.features()[f].table];
+      tensorflow::TensorShape shape = ids.examples(f);
+      TF_RETURN_IF_ERROR(shape.AddDimWithStatus(dim));
+      tensorflow::Tensor* each = nullptr;
+      TF_RETURN_IF_ERROR(c->allocate_output(f, shape, &each));
+      out->begins.push_back(each->flat<T>().data());
+      out->strides.push_back(dim);
+    }
+    return absl::OkStatus();
+  }
+  int64_t examples = 0, width = 0;
+  TF_RETURN_IF_ERROR(Together(attributes, ids, &examples));
+  std::vector<int64_t> begins;
+  for (const Feature& each : attributes.features()) {
+    begins.push_back(width);
+    width += attributes.dims()[each.table];
+  }
+  tensorflow::Tensor* all = nullptr;
+  TF_RETURN_IF_ERROR(c->allocate_output(0, tensorflow::TensorShape({examples, width}), &all));
+  for (int64_t begin : begins) out->begins.push_back(all->flat<T>().data() + begin);
+  out->strides.assign(count, width);
+  return absl::OkStatus();
+}
+
 // The first error that any thread finds, in the order of the blocks.
 class FirstError {
  public:

@@ -21,7 +21,6 @@ using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 template <typename T, typename Id, bool kResource>
 class LookUpOp : public OpKernel {
@@ -36,7 +35,7 @@ class LookUpOp : public OpKernel {
     Ids<Id> ids;
     OP_REQUIRES_OK(c, ids.Read(c, attributes_, tables.rows()));
     Layout<T> out;
-    OP_REQUIRES_OK(c, Allocate(c, tables, ids, &out));
+    OP_REQUIRES_OK(c, AllocateVectors(c, attributes_, ids, &out));
     std::vector<bool> unordered(attributes_.count(), false);
     OP_REQUIRES_OK(c, Run(c, tables, ids, out, &unordered));
     if (std::find(unordered.begin(), unordered.end(), true) == unordered.end()) return;
@@ -47,35 +46,6 @@ class LookUpOp : public OpKernel {
   }
 
  private:
-  absl::Status Allocate(OpKernelContext* c, const Tables<T, kResource>& tables, const Ids<Id>& ids,
-                        Layout<T>* out) const {
-    const int count = attributes_.count();
-    if (!attributes_.concatenated()) {
-      for (int f = 0; f < count; ++f) {
-        const int64_t dim = tables[attributes_.features()[f].table].dim_size(1);
-        TensorShape shape = ids.examples(f);
-        TF_RETURN_IF_ERROR(shape.AddDimWithStatus(dim));
-        Tensor* each = nullptr;
-        TF_RETURN_IF_ERROR(c->allocate_output(f, shape, &each));
-        out->begins.push_back(each->flat<T>().data());
-        out->strides.push_back(dim);
-      }
-      return absl::OkStatus();
-    }
-    int64_t examples = 0, width = 0;
-    TF_RETURN_IF_ERROR(Together(attributes_, ids, &examples));
-    std::vector<int64_t> begins;
-    for (const Feature& each : attributes_.features()) {
-      begins.push_back(width);
-      width += tables[each.table].dim_size(1);
-    }
-    Tensor* all = nullptr;
-    TF_RETURN_IF_ERROR(c->allocate_output(0, TensorShape({examples, width}), &all));
-    for (int64_t begin : begins) out->begins.push_back(all->flat<T>().data() + begin);
-    out->strides.assign(count, width);
-    return absl::OkStatus();
-  }
-
   absl::Status Run(OpKernelContext* c, const Tables<T, kResource>& tables, const Ids<Id>& ids,
                    const Layout<T>& out, std::vector<bool>* unordered) const {
     const std::vector<Block> blocks = AllBlocks(ids, attributes_.count());

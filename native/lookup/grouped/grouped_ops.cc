@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "lookup/grouped/grouped_ops.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
@@ -83,6 +84,25 @@ absl::Status Examples(InferenceContext* c, const Counts& counts, int first, int 
   return c->Subshape(shape, 0, -1, examples);
 }
 
+absl::Status GroupedGradShape(InferenceContext* c) {
+  Counts counts;
+  TF_RETURN_IF_ERROR(Read(c, &counts));
+  for (int t = 0; t < counts.tables; ++t) {
+    const DimensionHandle count = c->UnknownDim();
+    c->set_output(t, c->Vector(count));
+    c->set_output(counts.tables + t, c->Matrix(count, c->MakeDim(counts.dims[t])));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WeightGradShape(InferenceContext* c) {
+  std::vector<ShapeHandle> weights;
+  TF_RETURN_IF_ERROR(c->input("weights", &weights));
+  return c->set_output("weight_gradients", weights);
+}
+
+}  // namespace
+
 absl::Status GroupedShape(InferenceContext* c) {
   Counts counts;
   TF_RETURN_IF_ERROR(Read(c, &counts));
@@ -103,48 +123,6 @@ absl::Status GroupedShape(InferenceContext* c) {
   if (counts.concatenated) c->set_output(0, c->Matrix(c->Dim(together, 0), width));
   return absl::OkStatus();
 }
-
-absl::Status GroupedGradShape(InferenceContext* c) {
-  Counts counts;
-  TF_RETURN_IF_ERROR(Read(c, &counts));
-  for (int t = 0; t < counts.tables; ++t) {
-    const DimensionHandle count = c->UnknownDim();
-    c->set_output(t, c->Vector(count));
-    c->set_output(counts.tables + t, c->Matrix(count, c->MakeDim(counts.dims[t])));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WeightGradShape(InferenceContext* c) {
-  std::vector<ShapeHandle> weights;
-  TF_RETURN_IF_ERROR(c->input("weights", &weights));
-  return c->set_output("weight_gradients", weights);
-}
-
-}  // namespace
-
-#define WORKBENCH_GROUPED_IDS(op)                                        \
-  op.Input("ids: F * Tid")                                               \
-      .Input("rows: F * int64")                                          \
-      .Input("dense_shapes: F * int64")                                  \
-      .Input("weights: W * float")                                       \
-      .Attr("T: {float, half, bfloat16}")                                \
-      .Attr("Tid: {int32, int64}")                                       \
-      .Attr("N: int >= 1")                                               \
-      .Attr("F: int >= 1")                                               \
-      .Attr("M: int >= 1")                                               \
-      .Attr("W: int >= 0 = 0")                                           \
-      .Attr("weights_of: list(int) = []")                                \
-      .Attr("table_of: list(int)")                                       \
-      .Attr("combiners: list({'sum', 'mean', 'sqrtn'})")                 \
-      .Attr("prune_invalid_ids: list(bool)")                             \
-      .Attr("fill_empty_rows: list(bool)")                               \
-      .Attr("default_ids: list(int)")                                    \
-      .Attr("ends_with_ids: list(bool) = []")                            \
-      .Attr("max_norms: list(float) = []")                               \
-      .Attr("dims: list(int)")                                           \
-      .Attr("features: list(string)")                                    \
-      .Attr("concatenated: bool = false")
 
 WORKBENCH_GROUPED_IDS(REGISTER_OP("WorkbenchGroupedLookUp").Input("tables: N * T"))
     .Output("vectors: M * T")
@@ -296,6 +274,5 @@ slots: handles of the optimizer's slots.
 #undef WORKBENCH_GROUPED_APPLY
 #undef WORKBENCH_RULES
 #undef WORKBENCH_GROUPED_WEIGHT_GRAD
-#undef WORKBENCH_GROUPED_IDS
 
 }  // namespace workbench

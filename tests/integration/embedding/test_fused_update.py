@@ -321,7 +321,7 @@ class TestRowWiseAdagrad:
             np.testing.assert_allclose(bias, [0.9, 2.1])
 
 
-def test_embedding_variables_keep_their_own_update() -> None:
+def test_embedding_variables_are_updated_as_without_it() -> None:
     found = {}
     for fused in (False, True):
         with tf.Graph().as_default():

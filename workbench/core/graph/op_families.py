@@ -25,7 +25,8 @@ _RULES = tuple(
     for family, pattern in (
         # what writes variables; ScatterNd makes a tensor and is none of them
         (UPDATE, r"(Resource(Sparse)?|Sparse)?Apply[A-Z]|Assign|ResourceScatter(?!Nd$)"),
-        (UPDATE, r"Workbench(Embedding(Apply|Clear|Import)|(Resource)?(Rows|Grouped)Apply)"),
+        (UPDATE, r"Workbench(Embedding(Apply|Clear|Import)|(Resource)?RowsApply)"),
+        (UPDATE, r"Workbench(Resource|Embedding)?GroupedApply"),
         (UPDATE, r"Scatter(Nd)?(Add|Sub|Mul|Div|Min|Max|Update)$|ResourceScatterNd"),
         (COPY, r"_?(Host)?(Send|Recv)|Collective|Nccl|_?Copy|WorkbenchBuffer|(Map)?(Uns|S)tage$"),
     )

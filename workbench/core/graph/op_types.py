@@ -49,8 +49,8 @@ LOOKUPS = frozenset(
         *("SparseSegmentMean", "SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtN"),
         *("SparseSegmentSqrtNWithNumSegments", "SparseSegmentSum"),
         *("SparseSegmentSumWithNumSegments", "WorkbenchEmbeddingGather"),
-        *("WorkbenchGroupedLookUp", "WorkbenchLocalLookUp", "WorkbenchResourceGroupedLookUp"),
-        *("WorkbenchResourceLocalLookUp",),
+        *("WorkbenchEmbeddingGroupedLookUp", "WorkbenchGroupedLookUp", "WorkbenchLocalLookUp"),
+        *("WorkbenchResourceGroupedLookUp", "WorkbenchResourceLocalLookUp"),
     }
 )
 EMBEDDING_VARIABLE = "WorkbenchEmbeddingVariable"

@@ -17,6 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from workbench import _native
+from workbench.ops.embedding_variable.grouped_update import apply_where_found
 from workbench.ops.embedding_variable.slots import Slot
 from workbench.ops.embedding_variable.table import EmbeddingVariable
 from workbench.ops.optimizer import v1_rules
@@ -60,9 +61,7 @@ class GradientDescentOptimizer(_DifferentRows, tf.compat.v1.train.GradientDescen
     def _apply_sparse_duplicate_indices(self, grad: tf.IndexedSlices, var: Any) -> Any:
         if not isinstance(var, EmbeddingVariable):
             return super()._apply_sparse_duplicate_indices(grad, var)
-        return _native.library().workbench_embedding_apply_gradient_descent(
-            var.handle, _float(self._learning_rate_tensor), *_slices(grad)
-        )
+        return _applied("gradient_descent", var, grad, (self._learning_rate_tensor,))
 
 
 class AdagradOptimizer(_DifferentRows, tf.compat.v1.train.AdagradOptimizer):
@@ -88,12 +87,8 @@ class AdagradOptimizer(_DifferentRows, tf.compat.v1.train.AdagradOptimizer):
     def _apply_sparse_duplicate_indices(self, grad: tf.IndexedSlices, var: Any) -> Any:
         if not isinstance(var, EmbeddingVariable):
             return super()._apply_sparse_duplicate_indices(grad, var)
-        return _native.library().workbench_embedding_apply_adagrad(
-            var.handle,
-            _float(self._learning_rate_tensor),
-            *_slices(grad),
-            **_named(self.get_slot(var, "accumulator")),
-        )
+        slots = (self.get_slot(var, "accumulator"),)
+        return _applied("adagrad", var, grad, (self._learning_rate_tensor,), slots)
 
 
 class AdamOptimizer(_DifferentRows, tf.compat.v1.train.AdamOptimizer):
@@ -126,12 +121,8 @@ class AdamOptimizer(_DifferentRows, tf.compat.v1.train.AdamOptimizer):
             return super()._apply_sparse_duplicate_indices(grad, var)
         powers = self._get_beta_accumulators()
         scalars = (*powers, self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t)
-        return _native.library().workbench_embedding_apply_adam(
-            var.handle,
-            *map(_float, scalars),
-            *_slices(grad),
-            **_named(self.get_slot(var, "m"), self.get_slot(var, "v")),
-        )
+        slots = (self.get_slot(var, "m"), self.get_slot(var, "v"))
+        return _applied("adam", var, grad, scalars, slots)
 
 
 class FtrlOptimizer(_DifferentRows, tf.compat.v1.train.FtrlOptimizer):
@@ -164,12 +155,8 @@ class FtrlOptimizer(_DifferentRows, tf.compat.v1.train.FtrlOptimizer):
             self._l2_shrinkage_regularization_strength_tensor,
             self._learning_rate_power_tensor,
         )
-        return _native.library().workbench_embedding_apply_ftrl(
-            var.handle,
-            *map(_float, scalars),
-            *_slices(grad),
-            **_named(self.get_slot(var, "accum"), self.get_slot(var, "linear")),
-        )
+        slots = (self.get_slot(var, "accum"), self.get_slot(var, "linear"))
+        return _applied("ftrl", var, grad, scalars, slots)
 
 
 def _is_table(var: Any) -> bool:
@@ -181,16 +168,22 @@ def _split(variables: Sequence[Any]) -> tuple[list[EmbeddingVariable], list[Any]
     return tables, [var for var in variables if not _is_table(var)]
 
 
-def _float(scalar: Any) -> tf.Tensor:
-    return tf.cast(scalar, tf.float32)
-
-
-def _slices(grad: tf.IndexedSlices) -> tuple[tf.Tensor, tf.Tensor]:
-    return grad.values, tf.cast(grad.indices, tf.int64)
-
-
-def _named(*slots: Slot) -> dict[str, Any]:
-    return {
-        "slot_names": [slot.name for slot in slots],
-        "slot_initials": [slot.initial for slot in slots],
-    }
+def _applied(
+    rule: str,
+    table: EmbeddingVariable,
+    gradient: tf.IndexedSlices,
+    scalars: Sequence[Any],
+    slots: Sequence[Slot] = (),
+) -> tf.Operation:
+    """The op that changes rows of a table: where a grouped lookup found them, if one did."""
+    numbers = [tf.cast(each, tf.float32) for each in scalars]
+    applied = apply_where_found(table, gradient, rule, numbers, slots)
+    if applied is not None:
+        return applied
+    named: dict[str, Any] = {}
+    if slots:
+        named["slot_names"] = [slot.name for slot in slots]
+        named["slot_initials"] = [slot.initial for slot in slots]
+    apply = getattr(_native.library(), f"workbench_embedding_apply_{rule}")
+    keys = tf.cast(gradient.indices, tf.int64)
+    return apply(table.handle, *numbers, gradient.values, keys, **named)

@@ -118,7 +118,7 @@ class EmbeddingVariable(resource_variable_ops.BaseResourceVariable):
                 keys=int64_keys(keys, self._name()),
                 default_rows=self.default_rows.value(),
                 counts=[] if counts is None else [tf.cast(counts, tf.int32)],
-                step=self._step(),
+                step=self.step(),
                 read_only=not self.trainable if read_only is None else read_only,
             )
 
@@ -187,7 +187,7 @@ class EmbeddingVariable(resource_variable_ops.BaseResourceVariable):
         with self._beside(), tf.name_scope("embedding_export"):
             return _native.library().workbench_embedding_export(
                 handle=self.handle,
-                step=self._step() if steps_to_live else [],
+                step=self.step() if steps_to_live else [],
                 dim=self.shape[1],
                 steps_to_live=steps_to_live,
                 num_slots=len(slots),
@@ -230,7 +230,8 @@ class EmbeddingVariable(resource_variable_ops.BaseResourceVariable):
     def _name(self) -> str:
         return self.name.removesuffix(":0")
 
-    def _step(self) -> list[tf.Tensor]:
+    def step(self) -> list[tf.Tensor]:
+        """The number of this step, an int64 scalar, where rows are to remember it; else nothing."""
         return [] if self._global_step is None else [tf.cast(self._global_step, tf.int64)]
 
     @contextlib.contextmanager
@@ -247,15 +248,15 @@ class EmbeddingVariable(resource_variable_ops.BaseResourceVariable):
 @tf.RegisterGradient("WorkbenchEmbeddingGather")
 def _gather_grad(op: tf.Operation, grad: tf.Tensor) -> list[Any]:
     dim = op.inputs[2].shape[1]
-    with tf.control_dependencies([op] if _is_plain(op) else []):
+    with tf.control_dependencies([op] if is_plain(op) else []):
         # The rows must be there before they are trained, even if the loss needs no value of them.
         keys = tf.reshape(op.inputs[1], [-1])
     slices = tf.IndexedSlices(tf.reshape(grad, [-1, dim]), keys)
     return [slices, *[None] * (len(op.inputs) - 1)]
 
 
-def _is_plain(op: tf.Operation) -> bool:
-    """Whether it stands in no loop or branch.
+def is_plain(op: tf.Operation) -> bool:
+    """Whether an op that reads rows stands in no loop or branch.
 
     Raises:
       UnsupportedError: it stands in a branch, or in a function: TensorFlow would add dense zeros.

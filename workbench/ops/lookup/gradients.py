@@ -10,6 +10,7 @@ from tensorflow.python.ops import resource_variable_ops
 
 from workbench import _native
 from workbench.errors import UnsupportedError
+from workbench.ops.embedding_variable.table import is_plain
 
 # Attributes that a grouped lookup and its gradient share.
 _GROUPED = (
@@ -48,18 +49,7 @@ def _local_look_up_grad(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
 @ops.RegisterGradient("WorkbenchResourceGroupedLookUp")
 def _grouped_look_up_grad(op: tf.Operation, *gradients: Any) -> list[Any]:
     count, features = op.get_attr("N"), op.get_attr("F")
-    tables, ids = op.inputs[:count], op.inputs[count:]
-    given = {
-        "gradients": [
-            tf.zeros_like(output) if gradient is None else tf.convert_to_tensor(gradient)
-            for gradient, output in zip(gradients, op.outputs, strict=True)
-        ],
-        "ids": ids[:features],
-        "rows": ids[features : 2 * features],
-        "dense_shapes": ids[2 * features : 3 * features],
-        "weights": ids[3 * features :],
-        **{name: op.get_attr(name) for name in _GROUPED},
-    }
+    tables, given = op.inputs[:count], _grouped_arguments(op, gradients)
     library = _native.library()
     made = library.workbench_grouped_look_up_grad(N=count, **given)
     shapes = [_shape_of(table) for table in tables]
@@ -79,6 +69,36 @@ def _grouped_look_up_grad(op: tf.Operation, *gradients: Any) -> list[Any]:
         )
         of_weights = grad(tables=tables, **given)
     return [*slices, *[None] * (3 * features), *of_weights]
+
+
+@ops.RegisterGradient("WorkbenchEmbeddingGroupedLookUp")
+def _embedding_grouped_look_up_grad(op: tf.Operation, *gradients: Any) -> list[Any]:
+    count = op.get_attr("N")
+    given = _grouped_arguments(op, gradients[: op.get_attr("M")])
+    # The rows must be there before they are trained; an update finds the lookup that has them here.
+    with tf.control_dependencies([op] if is_plain(op) else []):
+        made = _native.library().workbench_grouped_look_up_grad(N=count, **given)
+    slices = [
+        tf.IndexedSlices(*each) for each in zip(made.row_gradients, made.table_rows, strict=True)
+    ]
+    return [*slices, *[None] * (len(op.inputs) - count)]
+
+
+def _grouped_arguments(op: tf.Operation, gradients: tuple[Any, ...]) -> dict[str, Any]:
+    """What the gradient of a grouped lookup is given of it; gradients are those of its vectors."""
+    count, features, weights = (op.get_attr(name) for name in ("N", "F", "W"))
+    ids = op.inputs[count : count + 3 * features + weights]
+    return {
+        "gradients": [
+            tf.zeros_like(output) if gradient is None else tf.convert_to_tensor(gradient)
+            for gradient, output in zip(gradients, op.outputs, strict=False)
+        ],
+        "ids": ids[:features],
+        "rows": ids[features : 2 * features],
+        "dense_shapes": ids[2 * features : 3 * features],
+        "weights": ids[3 * features :],
+        **{name: op.get_attr(name) for name in _GROUPED},
+    }
 
 
 def _through_norm(gradient: tf.Tensor, table: Any, rows: tf.Tensor, max_norm: float) -> tf.Tensor:

@@ -4,9 +4,9 @@ One op forward and one backward, for any number of features: ids are read as the
 sparse, ragged or dense, and rows are summed where they lie; nothing is gathered, sorted or
 made unique on the way. The gradient of each table has each row once, in ascending order.
 
-What the op does not take is looked up beside it: by V1 tables of several shards and
-EmbeddingVariables, by V2, which sends each id once, what is on another device than the ids;
-features that share a table there send an id once that several of them have.
+EmbeddingVariables have an op of their own (`grouped_keys`). What no op takes is looked up beside
+them: by V2, which sends each id once, what is on another device than the ids, features that share
+a table there together; by V1 the rest.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from workbench import _native
 from workbench.errors import OptionError
 from workbench.ops.lookup import gradients  # noqa: F401 (registers them)
 from workbench.ops.lookup.fused import fused_safe_embedding_lookup_sparse, look_up_together
+from workbench.ops.lookup.grouped_keys import fits_keys, look_up_keys
 from workbench.ops.lookup.request import Lookup, checked_lookup
 from workbench.ops.lookup.tables import is_resource, table_of, value_of
 
@@ -176,14 +177,19 @@ def _sent(lookups: Sequence[Lookup], name: str | None) -> list[tf.Tensor]:
 
 
 def _fits(lookup: Lookup) -> bool:
-    """Whether the op can take a feature."""
+    """Whether an op can take a feature."""
     (first, *_) = lookup.table.shards
+    if lookup.table.has_keys:
+        return fits_keys(lookup)
     local = lookup.table.is_local(lookup.id_values)
     return local and bool(tf.compat.dimension_value(first.shape[1]))
 
 
-def _kind(lookup: Lookup) -> tuple[Any, bool]:
+def _kind(lookup: Lookup) -> Any:
+    """What the features of one op have in common."""
     (shard,) = lookup.table.shards
+    if lookup.table.has_keys:
+        return "keys", shard.trainable, bool(shard.option.steps_to_live)
     return shard.dtype.base_dtype, is_resource(shard)
 
 
@@ -227,6 +233,8 @@ def _looked_up(
         "name": name,
     }
     library = _native.library()
+    if lookups[0].table.has_keys:
+        return look_up_keys(list(shards.values()), arguments)
     if not is_resource(next(iter(shards.values()))):
         return library.workbench_grouped_look_up(
             tables=[value_of(each) for each in shards.values()], **arguments

@@ -67,6 +67,14 @@ class Table:
         (first, *others) = self.shards
         return not others and not _is_keyed(first) and not self.is_elsewhere(ids)
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether it is one EmbeddingVariable, of this graph, whose lookups count no keys."""
+        (first, *others) = self.shards
+        if others or not _is_keyed(first):
+            return False
+        return not first.option.filter_freq and first.graph is tf.compat.v1.get_default_graph()
+
     def is_elsewhere(self, ids: tf.Tensor) -> bool:
         """Whether any shard is on another device than the ids, as far as said."""
         return not all(

@@ -54,14 +54,14 @@ class RowUpdate:
         held, *slots = (
             each.handle if is_resource else each._ref() for each in (table, *self.slots)
         )
-        gradient = _grouped_of(_ungated(values), rows)
+        gradient = grouped_gradient(values, rows)
         if gradient is not None:
             apply = (
                 library.workbench_resource_grouped_apply
                 if is_resource
                 else library.workbench_grouped_apply
             )
-            given = _of_one_table(gradient, rows.value_index)
+            given = of_one_table(gradient, rows.value_index)
             return apply(tables=[held], slots=slots, scalars=scalars, **given, **options)
         if not are_different(rows):
             values, rows = _each_once(values, rows)
@@ -99,8 +99,9 @@ def _each_once(values: tf.Tensor, rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor
     return tf.math.unsorted_segment_sum(values, places, tf.size(different)), different
 
 
-def _grouped_of(values: tf.Tensor, rows: tf.Tensor) -> tf.Operation | None:
+def grouped_gradient(values: tf.Tensor, rows: tf.Tensor) -> tf.Operation | None:
     """The gradient of a grouped lookup that made both, untouched since."""
+    values = _ungated(values)
     made_by = _op_of(values)
     if made_by is None or made_by.type != _GROUPED:
         return None
@@ -118,7 +119,7 @@ def _ungated(values: tf.Tensor) -> tf.Tensor:
     return values
 
 
-def _of_one_table(gradient: tf.Operation, table: int) -> dict[str, Any]:
+def of_one_table(gradient: tf.Operation, table: int) -> dict[str, Any]:
     """Inputs and attributes of a grouped lookup's gradient, of one of its tables."""
     count, outputs = gradient.get_attr("F"), gradient.get_attr("M")
     table_of, dims = gradient.get_attr("table_of"), gradient.get_attr("dims")

@@ -14,6 +14,9 @@ from workbench.core.boundary.legality import boundary_of
 from workbench.core.graph.graph_view import CAPTURED_RESOURCE, CAPTURED_VARIABLE
 from workbench.core.graph.op_types import LOOKUPS
 
+# Those in EmbeddingVariables.
+OF_KEYS = ("WorkbenchEmbeddingGather", "WorkbenchEmbeddingGroupedLookUp")
+
 # A table that is looked up, trained by its rows' gradient, and weights that are read whole.
 MODEL = """
 it = IteratorV2
@@ -79,7 +82,7 @@ def test_without_the_option_every_read_of_a_variable_stays():
     assert boundary.refusal("rows").path == ("rows", "table")
 
 
-@pytest.mark.parametrize("op", sorted(LOOKUPS - {"WorkbenchEmbeddingGather"}))
+@pytest.mark.parametrize("op", sorted(LOOKUPS - set(OF_KEYS)))
 def test_each_lookup_may_read_its_table_ahead(op):
     assert names(stale(), stale_of(op)) == {"rows", "sum"}
 
@@ -124,12 +127,12 @@ def test_a_table_that_is_computed_stays():
     assert stale(text).refusal("rows").path == ("rows", "half", "value", "table")
 
 
-def test_an_embedding_variable_is_looked_up_with_its_default_rows():
+@pytest.mark.parametrize("op", OF_KEYS)
+def test_an_embedding_variable_is_looked_up_with_its_default_rows(op):
     text = MODEL.replace("table = VarHandleOp", "table = WorkbenchEmbeddingVariable resource")
     text = text.replace(
         "rows = ResourceGather(table, hash)",
-        "new = VarHandleOp\ndefaults = ReadVariableOp(new)\n"
-        "rows = WorkbenchEmbeddingGather(table, hash, defaults)",
+        f"new = VarHandleOp\ndefaults = ReadVariableOp(new)\nrows = {op}(table, hash, defaults)",
     )
     assert names(stale(text), stale(text).sides[0].stale) == {"rows", "sum"}
     assert stale(text, steps=0).refusal("rows").path == ("rows", "defaults", "new")

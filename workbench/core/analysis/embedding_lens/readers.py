@@ -10,9 +10,9 @@ from workbench.core.graph.op_types import VARIABLES
 # They look up rows of their first input, at the indices of another.
 _READS_ROWS = re.compile(
     r"(Resource)?Gather(V2)?$|SparseSegment(Sum|Mean|SqrtN)(WithNumSegments)?$"
-    r"|Workbench((Resource)?(Local|Grouped)LookUp|EmbeddingGather)$"
+    r"|Workbench((Resource)?(Local|Grouped)LookUp|Embedding(Gather|GroupedLookUp))$"
 )
-_WHOLE_LOOKUP = re.compile(r"Workbench(Resource)?(Local|Grouped)LookUp$")
+_WHOLE_LOOKUP = re.compile(r"Workbench((Resource)?(Local|Grouped)|EmbeddingGrouped)LookUp$")
 # Between a variable and what reads its rows.
 _PASSES_ON = frozenset({"Enter", "Identity", "ReadVariableOp", "_ReadVariablesOp"})
 _HOLDS_ROWS = VARIABLES | {"WorkbenchEmbeddingVariable"}

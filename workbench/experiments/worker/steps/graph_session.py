@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # The last op of each.
 _FUSED_LOOKUPS = (
+    "WorkbenchEmbeddingGroupedLookUp",
     "WorkbenchGroupedLookUp",
     "WorkbenchLocalLookUp",
     "WorkbenchPostLookUp",
