@@ -186,6 +186,9 @@ bench-embedding: $(NATIVE) $(PEERS)/.installed ## Fused lookups beside stock Ten
 bench-auto-fused: $(NATIVE) ## auto_fused alone on a model of stock TensorFlow, with Adagrad and with Adam
 	@$(BIN)/python -m tests.bench.bench_auto_fused $(ARGS)
 
+bench-keys: $(NATIVE) ## Grouped lookups in EmbeddingVariables beside V1, forward and with training
+	@$(BIN)/python -m tests.bench.bench_embedding_keys $(ARGS)
+
 bench-cuda: $(INSTALLED) ## Kernels of lookups on this machine's GPU beside torch, and a copy's bandwidth
 	@$(if $(wildcard $(PEERS)/.installed),$(PEERS)/bin/python,$(BIN)/python) -m tests.bench.bench_cuda_lookup $(ARGS)
 

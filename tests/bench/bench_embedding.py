@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.bench.embedding_batches import BATCH, FEATURES, Cell, batch
+from tests.bench.embedding_batches import FEATURES, Cell, batch
 from tests.bench.lookup_limit import limit
 from workbench.experiments.measurement.statistics import ratio_interval
 
@@ -180,7 +180,7 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
         if way == "forward":
             batches = [batch(seed, cell) for seed in range(cell.batches())]
             callables[LIMIT] = limit(
-                batches, cell.tables, cell.rows, cell.dim, BATCH, threads=chosen.threads
+                batches, cell.tables, cell.rows, cell.dim, cell.size, threads=chosen.threads
             )
         blocks = {name: _block(run) for name, run in callables.items()}
         problems: dict[str, str] = {}
@@ -266,7 +266,7 @@ def _timed(blocks: dict[str, Callable[[int], float]], seconds: float) -> dict[st
         steps[name] = max(1, round(0.05 / block(1)))
     found: dict[str, list[float]] = {name: [] for name in blocks}
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(found[STOCK]) < 8:
+    while time.perf_counter() < end or min(map(len, found.values())) < 8:
         order = list(blocks)
         shuffled.shuffle(order)
         for name in order:
@@ -289,7 +289,7 @@ def _features(tf: Any, cell: Cell) -> list[Any]:
     plain.autotune.enabled = False
     iterator = tf.compat.v1.data.make_initializable_iterator(dataset.with_options(plain))
     tf.compat.v1.add_to_collection("batches", iterator.initializer)
-    shape = tf.constant([BATCH, 64], tf.int64)
+    shape = tf.constant([cell.size, 64], tf.int64)
     return [tf.SparseTensor(at, values, shape) for values, at in iterator.get_next()]
 
 
@@ -325,7 +325,7 @@ def _step(tf: Any, name: str, features: list[Any], tables: list[Any], way: str, 
     if way == "forward":
         return found
     # The gradient is given: what a loss costs is no part of the lookup.
-    upstream = [tf.constant(1e-3, tf.float32, [BATCH, cell.dim])] * FEATURES
+    upstream = [tf.constant(1e-3, tf.float32, [cell.size, cell.dim])] * FEATURES
     different = _different(tables)
     gradients = tf.gradients(found, different, grad_ys=upstream)
     train = _optimizer(v1, way, name != STOCK).apply_gradients(

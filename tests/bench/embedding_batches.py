@@ -23,17 +23,19 @@ class Cell:
       rows, dim: of each table.
       kind: "m1": one id a row; "m10": 10 % of rows are empty, else 1 + Poisson(10.1) ids, 1 % of
         ids are -1; "z1" and "z10": the same with ids by Zipf's law.
+      size: rows of a batch.
     """
 
     rows: int
     dim: int
     kind: str
+    size: int = BATCH
 
     @classmethod
     def named(cls, name: str) -> Cell:
-        """The cell of a name such as "1e5x16xm1"."""
-        rows, dim, kind = name.split("x")
-        return cls(rows=int(float(rows)), dim=int(dim), kind=kind)
+        """The cell of a name such as "1e5x16xm1", or "1e5x16xm1x512" of batches of 512 rows."""
+        rows, dim, kind, *size = name.split("x")
+        return cls(rows=int(float(rows)), dim=int(dim), kind=kind, size=int((size or [BATCH])[0]))
 
     @property
     def tables(self) -> int:
@@ -52,19 +54,19 @@ class Cell:
 
 
 def batch(seed: int, cell: Cell) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Values and indices of each feature, of a SparseTensor [BATCH, 64]."""
+    """Values and indices of each feature, of a SparseTensor [size, 64]."""
     random = np.random.default_rng(seed)
     features = []
     for _ in range(FEATURES):
         if cell.one_id:
-            lengths = np.ones(BATCH, np.int64)
+            lengths = np.ones(cell.size, np.int64)
         else:
-            lengths = np.minimum(1 + random.poisson(10.1, BATCH), 64)
-            lengths[random.random(BATCH) < 0.1] = 0
+            lengths = np.minimum(1 + random.poisson(10.1, cell.size), 64)
+            lengths[random.random(cell.size) < 0.1] = 0
         values = _ids(random, int(lengths.sum()), cell)
         if not cell.one_id:
             values[random.random(values.size) < 0.01] = -1
-        row = np.repeat(np.arange(BATCH), lengths)
+        row = np.repeat(np.arange(cell.size), lengths)
         column = np.arange(values.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         features.append((values, np.stack([row, column], 1)))
     return features

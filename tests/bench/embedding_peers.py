@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.bench.embedding_batches import BATCH, FEATURES, Cell, batch
+from tests.bench.embedding_batches import FEATURES, Cell, batch
 
 RATE = 0.01
 
@@ -49,11 +49,11 @@ def main(name: str, way: str, threads: int) -> None:
 
 
 def _clean(seed: int, cell: Cell) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Ids and offsets [BATCH + 1] of each feature, without ids below 0."""
+    """Ids and offsets [size + 1] of each feature, without ids below 0."""
     ids, offsets = [], []
     for values, indices in batch(seed, cell):
         keep = values >= 0
-        lengths = np.bincount(indices[keep, 0], minlength=BATCH)
+        lengths = np.bincount(indices[keep, 0], minlength=cell.size)
         ids.append(values[keep])
         offsets.append(np.concatenate([[0], np.cumsum(lengths)]))
     return ids, offsets
@@ -78,7 +78,7 @@ def of_torch(cell: Cell, way: str, batches: list[Any]) -> Callable[[], None]:
             for each in batches
         ]
     )
-    upstream = torch.full([BATCH, cell.dim], 1e-3)
+    upstream = torch.full([cell.size, cell.dim], 1e-3)
 
     def step() -> None:
         features = next(given)
@@ -118,7 +118,7 @@ def of_fbgemm(cell: Cell, way: str, batches: list[Any]) -> Callable[[], None]:
     )
     tables.init_embedding_weights_uniform(-0.05, 0.05)
     given = _cycle([_joined(torch, *each) for each in batches])
-    upstream = torch.full([BATCH, FEATURES * cell.dim], 1e-3)
+    upstream = torch.full([cell.size, FEATURES * cell.dim], 1e-3)
 
     def step() -> None:
         ids, offsets = next(given)
