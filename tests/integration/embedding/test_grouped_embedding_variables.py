@@ -378,3 +378,29 @@ def test_a_checkpoint_goes_from_one_to_the_other(tmp_path: Any) -> None:
                     frame = table.to_pandas(session)
         results.append(frame)
     assert results[0].equals(results[2]) and results[1].equals(results[2])
+
+
+@pytest.mark.parametrize("default_id", [None, 3])
+def test_many_blocks_of_ids_of_which_some_are_dropped_and_filled_in(default_id: int | None) -> None:
+    """More ids than are read at a time; each part says which rows it found."""
+    random = np.random.default_rng(2)
+    ids = random.integers(-3, 400, [4000, 3])
+    ids[::7] = -1
+    contents = []
+    for grouped in (True, False):
+        with tf.Graph().as_default():
+            v1.set_random_seed(1)
+            (table,) = made_tables("blocks", (4,))
+            sparse = sparse_of(ids)
+            if grouped:
+                (found,) = grouped_embedding_lookup([table], [sparse], default_id=default_id)
+            else:
+                found = fused_safe_embedding_lookup_sparse(table, sparse, default_id=default_id)
+            train_op = AdagradOptimizer(0.1).minimize(tf.reduce_sum(tf.sin(found)))
+            with v1.Session() as session:
+                session.run(v1.global_variables_initializer())
+                vectors = [session.run([found, train_op])[0] for _ in range(3)]
+                contents.append((vectors, table.to_pandas(session)))
+    (ours, rows), (others, expected) = contents
+    np.testing.assert_array_equal(ours, others)
+    assert rows.equals(expected)

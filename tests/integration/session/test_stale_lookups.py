@@ -276,3 +276,17 @@ def test_an_embedding_variable_counts_each_batch_once_and_trains_its_rows(graph,
     keys, counts = np.unique(IDS, return_counts=True)
     by_key = dict(zip(found["key"].tolist(), found["freq"].tolist(), strict=True))
     assert by_key == dict(zip(keys.tolist(), counts.tolist(), strict=True))
+
+
+def test_a_grouped_lookup_of_an_embedding_variable_hands_its_rows_to_a_later_update(graph):
+    def look_up(ids):
+        table = ops.get_embedding_variable("emb", 2, initializer=tf.constant_initializer(0.5))
+        (rows,) = ops.grouped_embedding_lookup([table], [ids])
+        return rows
+
+    model = regression(IDS, look_up, 1, ops.GradientDescentOptimizer(0.1))
+    config, plan = config_of(model, 1)
+    assert "1 lookup reads its table" in plan.describe()
+    assert "WorkbenchEmbeddingGroupedApply" in {op.type for op in graph.get_operations()}
+    expected = delayed_losses(IDS, np.full_like(TABLE, 0.5), 1, 0.1)
+    np.testing.assert_allclose(losses(model, 1, config), expected, rtol=1e-5)
