@@ -198,8 +198,60 @@ TEST(AStepIsRememberedUnlessOnlyRead) {
   CHECK_EQ(version(), 7);
 }
 
-// Lookups in place, changes in place, lookups and updates by key, evictions and clearing at once:
-// what is torn, deadlocks or races shows here or under a sanitizer.
+constexpr int64_t kKeys = 200;  // of a step
+
+void CheckAlike(const float* row) {
+  for (int64_t d = 1; d < kDim; ++d) CHECK_EQ(row[d], row[0]);
+}
+
+// A lookup in place, then an update of the rows that it found.
+void StepInPlace(EmbeddingTable* table, const std::vector<int>& slots, const UpdateRule& rule,
+                 const KeyBatch& batch) {
+  const std::vector<float> grad(kDim, 1.0f);
+  std::vector<int64_t> numbers(kKeys);
+  int64_t generation = 0;
+  {
+    const EmbeddingRows rows(table);
+    generation = rows.generation();
+    rows.Add(batch);
+    std::vector<const float*> vectors(kKeys);
+    rows.Reading([&] {
+      CHECK_EQ(rows.Find(batch, numbers.data(), vectors.data()), 0);
+      for (const float* each : vectors) CheckAlike(each);
+    });
+  }
+  const EmbeddingRows rows(table);
+  if (rows.generation() != generation) {
+    rows.Reading([&] { rows.Find(batch, numbers.data(), nullptr); });
+  }
+  std::vector<RowPlace> places(kKeys);
+  rows.Changing([&] {
+    rows.Places(numbers.data(), kKeys, slots, places.data());
+    for (const RowPlace& each : places) {
+      if (each.values != nullptr) rule.Update(kDim, grad.data(), each.values, each.slots);
+    }
+  });
+}
+
+// The same key by key.
+void StepByKey(EmbeddingTable* table, const std::vector<int>& slots, const UpdateRule& rule,
+               const KeyBatch& batch) {
+  std::vector<float> out(kKeys * kDim);
+  LookupBatch look;
+  look.keys = batch.keys;
+  look.count = kKeys;
+  look.default_rows = batch.default_rows;
+  look.default_count = batch.default_count;
+  look.step = batch.step;
+  look.out = out.data();
+  table->Lookup(look, OnThisThread);
+  for (int64_t i = 0; i < kKeys; ++i) CheckAlike(out.data() + i * kDim);
+  const std::vector<float> grads(kKeys * kDim, 1.0f);
+  table->Update({batch.keys, kKeys, grads.data()}, slots, rule, OnThisThread);
+}
+
+// Steps in place and by key, evictions and clearing at once: what is torn, deadlocks or races shows
+// here or under a sanitizer.
 TEST(EverythingAtOnceInPlace) {
   EmbeddingTable table(Options(true));
   std::vector<int> slots;
@@ -207,51 +259,17 @@ TEST(EverythingAtOnceInPlace) {
   const std::vector<float> defaults(kDefaults * kDim, 1.0f);
   AdagradRule rule;
   rule.learning_rate = 0.5f;
-  const auto all_alike = [](const float* row) {
-    for (int64_t d = 1; d < kDim; ++d) CHECK_EQ(row[d], row[0]);
-  };
   std::vector<std::thread> threads;
   for (int t = 0; t < 6; ++t) {
     threads.emplace_back([&, t] {
-      std::vector<int64_t> keys(200), numbers(200);
-      std::vector<float> out(200 * kDim), grads(200 * kDim, 1.0f);
-      std::vector<const float*> vectors(200);
-      std::vector<RowPlace> places(200);
+      std::vector<int64_t> keys(kKeys);
       for (int round = 0; round < 60; ++round) {
-        for (size_t k = 0; k < keys.size(); ++k) keys[k] = (t * 31 + round * 17 + k * k) % 500;
+        for (int64_t k = 0; k < kKeys; ++k) keys[k] = (t * 31 + round * 17 + k * k) % 500;
         const KeyBatch batch = BatchOf(keys, defaults, round);
-        if (t < 2) {  // a step in place
-          int64_t generation = 0;
-          {
-            const EmbeddingRows rows(&table);
-            generation = rows.generation();
-            rows.Add(batch);
-            rows.Reading([&] {
-              CHECK_EQ(rows.Find(batch, numbers.data(), vectors.data()), 0);
-              for (const float* each : vectors) all_alike(each);
-            });
-          }
-          const EmbeddingRows rows(&table);
-          if (rows.generation() != generation) {
-            rows.Reading([&] { rows.Find(batch, numbers.data(), nullptr); });
-          }
-          rows.Changing([&] {
-            rows.Places(numbers.data(), 200, slots, places.data());
-            for (const RowPlace& each : places) {
-              if (each.values != nullptr) rule.Update(kDim, grads.data(), each.values, each.slots);
-            }
-          });
-        } else if (t < 4) {  // and one by key
-          LookupBatch look;
-          look.keys = keys.data();
-          look.count = 200;
-          look.default_rows = defaults.data();
-          look.default_count = kDefaults;
-          look.step = round;
-          look.out = out.data();
-          table.Lookup(look, OnThisThread);
-          for (int64_t i = 0; i < 200; ++i) all_alike(out.data() + i * kDim);
-          table.Update({keys.data(), 200, grads.data()}, slots, rule, OnThisThread);
+        if (t < 2) {
+          StepInPlace(&table, slots, rule, batch);
+        } else if (t < 4) {
+          StepByKey(&table, slots, rule, batch);
         } else if (t == 4) {
           table.Export({round, 5}, {}, [](const TableSizes&, RowTargets*) { return false; },
                        OnThisThread);
