@@ -31,17 +31,12 @@ def cluster_demo(home: Path, capsys: pytest.CaptureFixture[str], *arguments: str
     return capsys.readouterr().out
 
 
-EACH = ("stage", "smart_stage", "fused_v1", "fused_v2", "grouped")
+EACH = ("stage", "smart_stage", "fused_v1", "fused_v2", "grouped", "smart_stage+grouped")
 
 
-@pytest.mark.parametrize(
-    "toggle",
-    [
-        "smart_stage+grouped",
-        # Without a toggle both train in test_cluster_trace.py, too.
-        *(pytest.param(each, marks=pytest.mark.slow) for each in (None, *EACH)),
-    ],
-)
+# The quick run of the demo is in test_cluster_trace.py.
+@pytest.mark.slow
+@pytest.mark.parametrize("toggle", [None, *EACH])
 def test_both_workers_train(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], toggle: str | None
 ) -> None:

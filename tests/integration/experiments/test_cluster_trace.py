@@ -17,7 +17,6 @@ from workbench.cli.main import main
 from workbench.core.analysis.cluster_report import ClusterReport
 from workbench.core.cluster.step_split import PARTS
 from workbench.core.cluster.traffic import transfers_table
-from workbench.experiments.cluster.local_cluster import run_local_cluster
 
 SKEW_NS = 50_000_000
 # A clock that is ahead, put before the C library's in one process.
@@ -58,31 +57,37 @@ def shim(home: Path) -> Path:
     return home / "clock.so"
 
 
-def traced_cluster(home: Path, *arguments: str, preload: Path | None = None) -> list[str]:
-    """Runs a small DLRM, the ps with a skewed clock; returns what it printed."""
-    given = ["dlrm", "--generate", "2000", "--out", str(home), "--trace", str(home / "traces")]
-    command = [sys.executable, "-m", "workbench", "cluster", *given, *arguments]
-    skewed = f'case "$TF_CONFIG" in *\'"type": "ps"\'*) export LD_PRELOAD={preload};; esac; '
-    said: list[str] = []
-    run_local_cluster(
-        ["sh", "-c", f'{skewed if preload else ""}exec "$@"', "sh", *command],
-        timeout_s=240,
-        say=said.append,
-    )
-    return said
+def traced_cluster(
+    home: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str, skewed: bool = False
+) -> None:
+    """Runs the demo of a small DLRM, the ps with a skewed clock if asked to."""
+    given = ["--generate", "2000", "--out", str(home), "--trace", str(home / "traces")]
+    with monkeypatch.context() as patched:
+        if skewed:
+            python = home / "python"
+            python.write_text(
+                "#!/bin/sh\n"
+                f'case "$TF_CONFIG" in *\'"type": "ps"\'*) export LD_PRELOAD={shim(home)};; esac\n'
+                f'exec {sys.executable} "$@"\n'
+            )
+            python.chmod(0o755)
+            patched.setattr(sys, "executable", str(python))
+        assert main(["cluster-demo", "dlrm", *given, "--timeout", "240s", *arguments]) == 0
 
 
 def test_a_skewed_clock_is_recovered_and_every_send_has_its_recv(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = traced_cluster(tmp_path, "--batch-size", "16", "--steps", "30", preload=shim(tmp_path))
-    assert sum("Wrote" in line for line in said) == 2
-    assert sum(": 30 steps, " in line for line in said) == 2
-    assert main(["cluster-trace", str(tmp_path / "traces")]) == 0
+    given = ["--batch-size", "16", "--steps", "30", "--toggle", "smart_stage"]
+    traced_cluster(tmp_path, monkeypatch, *given, skewed=True)
     printed = capsys.readouterr().out
-    assert "Clocks, against that of ps 0" in printed
+    assert printed.count("] Wrote ") == 2 and printed.count(": 30 steps, ") == 2
+    assert "[ps 0] ps 0 serves at localhost:" in printed
+    report = printed[printed.index("Clocks, against that of ps 0") :]
+    assert main(["cluster-trace", str(tmp_path / "traces")]) == 0
+    assert report in capsys.readouterr().out
     assert "worker 0 → ps 0" in printed and "ps 0 → worker 1" in printed
-    assert re.search(r"small tensors a step travel between worker 0", printed)
+    assert re.search(r"small tensors a step travel between worker [01]", printed)
 
     merged = wb.load_trace(tmp_path / "traces" / "cluster.parquet")
     for worker in ("worker 0", "worker 1"):
@@ -122,8 +127,10 @@ def assert_sends_match(table: pd.DataFrame) -> None:
 
 
 @pytest.mark.slow
-def test_the_skew_is_recovered_within_a_fifth_of_a_millisecond(tmp_path: Path) -> None:
-    traced_cluster(tmp_path, "--batch-size", "64", "--steps", "60", preload=shim(tmp_path))
+def test_the_skew_is_recovered_within_a_fifth_of_a_millisecond(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traced_cluster(tmp_path, monkeypatch, "--batch-size", "64", "--steps", "60", skewed=True)
     files = [tmp_path / "traces" / f"worker_{index}.parquet" for index in range(2)]
     merged = wb.merge_traces([wb.load_trace(file) for file in files])
     for ahead in merged.meta.clock_offset_ns.values():
@@ -132,14 +139,16 @@ def test_the_skew_is_recovered_within_a_fifth_of_a_millisecond(tmp_path: Path) -
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # four clusters
-def test_what_travels_with_each_kind_of_lookup(tmp_path: Path) -> None:
+def test_what_travels_with_each_kind_of_lookup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """V2 sends no more bytes than stock lookups, grouped ones no more than V2 in few messages."""
     sent = {}
     for toggle in (None, "fused_v2", "grouped", "auto_fused"):
         home = tmp_path / (toggle or "stock")
         home.mkdir()
         given = ["--batch-size", "64", "--steps", "60"]
-        traced_cluster(home, *(["--toggle", toggle] if toggle else []), *given)
+        traced_cluster(home, monkeypatch, *(["--toggle", toggle] if toggle else []), *given)
         table = transfers_table(wb.load_trace(home / "traces" / "worker_0.parquet"))
         # Of each tensor the mean of the steps that have its record.
         bytes_ = table.groupby(["sender", "receiver", "tensor"])["bytes"].mean()
