@@ -429,7 +429,8 @@ class TestLifeCycle:
             return np.int64(7)
 
         back = wb.staged(v1.py_func(number, [], tf.int64), wb.StageOptions(num_threads=3))
-        config = v1.ConfigProto(inter_op_parallelism_threads=4)
+        # Threads of its own: others may have made the process's, as many as there are cores.
+        config = v1.ConfigProto(inter_op_parallelism_threads=4, use_per_session_threads=True)
         with v1.Session(config=config) as session, wb.prefetching(session):
             try:
                 assert session.run(back) == 7

@@ -13,6 +13,7 @@ from workbench.core.capture.step_transfers import is_transfer, transfer_row
 from workbench.core.trace.op_columns import NODE_COLUMNS, TRANSFER_COLUMNS, OpColumns
 
 # The executor's own first and last node.
+_LONGEST_WAIT_NS = 24 * 3600 * 10**9
 BOOKKEEPING = frozenset({"_SOURCE", "_SINK"})
 
 
@@ -84,7 +85,6 @@ def op_spans(metadata: Any) -> Iterator[OpSpan]:
             if stats.node_name in BOOKKEEPING or is_transfer(stats):
                 continue
             start_ns = stats.all_start_nanos or stats.all_start_micros * 1000
-            scheduled_ns = stats.scheduled_nanos or stats.scheduled_micros * 1000 or start_ns
             length_ns = max(stats.op_end_rel_nanos, stats.all_end_rel_nanos, 0)
             # Old versions write microseconds alone.
             length_ns = length_ns or 1000 * max(
@@ -95,11 +95,26 @@ def op_spans(metadata: Any) -> Iterator[OpSpan]:
                 op=_op_type(stats.timeline_label, stats.node_name),
                 device=device,
                 thread=stats.thread_id,
-                scheduled_ns=min(scheduled_ns, start_ns),
+                scheduled_ns=_scheduled_ns(stats, start_ns),
                 start_ns=start_ns,
                 made_ns=start_ns + max(0, stats.op_end_rel_nanos),
                 end_ns=start_ns + length_ns,
             )
+
+
+def _scheduled_ns(stats: Any, start_ns: int) -> int:
+    """When an op became ready; its start where that isn't known.
+
+    TensorFlow 2.18 and 2.19 write the nanoseconds times 1000, of which 64 bits remain; what an op
+    waited follows from them, as no op waits for months.
+    """
+    noted = stats.scheduled_nanos or stats.scheduled_micros * 1000 or start_ns
+    waited = start_ns - noted
+    if not 0 <= waited < _LONGEST_WAIT_NS:
+        waited, rest = divmod((1000 * start_ns - noted) % 2**64, 1000)
+        if rest or waited >= _LONGEST_WAIT_NS:
+            waited = 0
+    return start_ns - waited
 
 
 def _op_type(label: str, name: str) -> str:

@@ -21,11 +21,9 @@ _MOST = 1 << 61
 _STARTS = ("all_start_nanos", "all_start_micros")
 _TIMES = {
     "all_start_nanos": 1,
-    "scheduled_nanos": 1,
     "op_end_rel_nanos": 1,
     "all_end_rel_nanos": 1,
     "all_start_micros": 1000,
-    "scheduled_micros": 1000,
     "op_end_rel_micros": 1000,
     "all_end_rel_micros": 1000,
 }
@@ -76,10 +74,8 @@ def _check(step_stats: Any, step: str) -> None:
             where = f"{step}: node_stats {number} of device `{device.device}`"
             if not node.node_name:
                 raise TraceError(f"{where} has no `node_name`; an op needs a name and a start")
-            # The times of these are not read; some versions of TensorFlow never set them.
-            if node.node_name not in BOOKKEEPING:
-                _check_times(node, f"{where} (`{node.node_name}`)")
-                ops += 1
+            _check_times(node, f"{where} (`{node.node_name}`)")
+            ops += node.node_name not in BOOKKEEPING
     if not ops:
         raise TraceError(
             f"{step} has no `node_stats`: it was run without a trace; run it with "
