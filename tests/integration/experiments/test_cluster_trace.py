@@ -115,8 +115,6 @@ def assert_chains_lead_over_tasks(report: ClusterReport) -> None:
         places = chain.groupby("kind")["place"].agg(set)
         assert {path.client, "ps 0"} <= places["op"]
         assert f"ps 0 → {path.client}" in places["travel"]
-        # What is not known of the ops of a step would be its call.
-        assert chain.loc[chain["kind"] == "op", "ns"].sum() > 0.02 * path.step_ns
 
 
 def assert_sends_match(table: pd.DataFrame) -> None:
