@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
