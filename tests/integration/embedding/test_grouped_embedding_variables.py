@@ -85,7 +85,8 @@ def looked_up(grouped: bool, tables: Any, drawn: list[Feature]) -> list[tf.Tenso
 @settings(EXAMPLES, max_examples=EXAMPLES.max_examples // 2)
 @given(
     drawn=st.lists(features(), min_size=1, max_size=4),
-    dims=st.tuples(*[st.sampled_from((1, 5, 16, 64))] * 3),
+    # Not 1: of one value that is shortened the gradient is rounding, which Adam makes large.
+    dims=st.tuples(*[st.sampled_from((2, 5, 16, 64))] * 3),
     optimizer=st.sampled_from(sorted(OPTIMIZERS)),
     evicting=st.booleans(),
 )
@@ -136,15 +137,15 @@ def test_a_hundred_steps_of_keys_that_repeat_are_those_of_v1_to_the_bit(optimize
     for grouped in (True, False):
         with tf.Graph().as_default() as graph:
             v1.set_random_seed(1)
-            tables = made_tables("tables", (8, 5))
+            tables = made_tables("tables", (8, 5, 1))
             ids = v1.sparse_placeholder(tf.int64, [None, None])
             if grouped:
-                found = grouped_embedding_lookup(tables, [ids, ids])
+                found = grouped_embedding_lookup(tables, [ids] * 3)
             else:
                 found = [fused_safe_embedding_lookup_sparse(each, ids) for each in tables]
             loss = tf.add_n([tf.reduce_sum(tf.sin(each)) for each in found])
             train_op = OPTIMIZERS[optimizer]().minimize(loss)
-            assert ops_of(graph).count(APPLY) == 2 * grouped
+            assert ops_of(graph).count(APPLY) == 3 * grouped
             with v1.Session() as session:
                 session.run(v1.global_variables_initializer())
                 for each in batches:

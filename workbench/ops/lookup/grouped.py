@@ -5,8 +5,8 @@ sparse, ragged or dense, and rows are summed where they lie; nothing is gathered
 made unique on the way. The gradient of each table has each row once, in ascending order.
 
 EmbeddingVariables have an op of their own (`grouped_keys`). What no op takes is looked up beside
-them: by V2, which sends each id once, what is on another device than the ids, features that share
-a table there together; by V1 the rest.
+them: by V2, which sends each id once, what is placed on another device, features that share a
+table there together; by V1 the rest.
 """
 
 from __future__ import annotations
