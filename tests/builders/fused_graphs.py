@@ -13,6 +13,18 @@ v1 = tf.compat.v1
 EXAMPLES = settings(
     max_examples=120 if "WORKBENCH_FUZZ_EXAMPLES" in os.environ else 25, deadline=None
 )
+
+
+class HalvedOptimizer(v1.train.AdagradOptimizer):
+    """One that changes gradients, summed by row, before it applies them."""
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        return super()._apply_sparse(tf.IndexedSlices(0.5 * grad.values, grad.indices), var)
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        return super()._resource_apply_sparse(0.5 * grad, var, indices)
+
+
 OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "adagrad": lambda: v1.train.AdagradOptimizer(0.1),
     "descent": lambda: v1.train.GradientDescentOptimizer(0.1),
@@ -21,6 +33,7 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "shrinking": lambda: v1.train.FtrlOptimizer(
         0.1, l2_regularization_strength=0.1, l2_shrinkage_regularization_strength=0.05
     ),
+    "halved": lambda: HalvedOptimizer(0.1),
     "momentum": lambda: v1.train.MomentumOptimizer(0.05, 0.9),
 }
 

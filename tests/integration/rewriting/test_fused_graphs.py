@@ -85,7 +85,7 @@ class TestSessions:
         assert len(ops) < len(plain) / 2
 
     def test_gradients_that_another_optimizer_reads_are_made_together(self) -> None:
-        graph, loss, train_op = two_tables("resource", "momentum")
+        graph, loss, train_op = two_tables("resource", "halved")
         plan = wb.plan_fusion(graph)
         assert [each.gradients for each in plan.lookups] == [1, 1]
         assert not any(each.updates for each in plan.lookups)
@@ -93,6 +93,29 @@ class TestSessions:
         assert ops.count("WorkbenchGroupedLookUpGrad") == 1
         # Nor are rows looked for that have two gradients.
         assert not [op for op in ops if op.startswith((*STOCK, "Unique", "UnsortedSegment"))]
+
+    @pytest.mark.parametrize("kind", ["ref", "resource"])
+    @pytest.mark.parametrize("optimizer", ["momentum", "shrinking"])
+    def test_rows_without_ids_have_gradients_that_some_optimizers_take(
+        self, kind: str, optimizer: str
+    ) -> None:
+        """Stock looks them up at id 0, of which these optimizers then change row and slots."""
+        with tf.Graph().as_default() as graph:
+            (table,) = made_tables(kind, (4,), tf.float32, 1)
+            step = v1.train.get_or_create_global_step()
+            # At first id 0 has a gradient, then no more, but there is a row without ids.
+            ids = tf.where(tf.equal(step, 0), [0, 3], [3, 4])
+            asked = tf.SparseTensor([[0, 0], [2, 0]], tf.cast(ids, tf.int64), [3, 1])
+            loss = loss_of([v1.nn.safe_embedding_lookup_sparse(table, asked, combiner="sum")])
+            train_op = OPTIMIZERS[optimizer]().minimize(loss, global_step=step)
+            tf.group(v1.global_variables_initializer(), name="begin")
+        plan = wb.plan_fusion(graph)
+        assert [each.gradients for each in plan.lookups] == [0]
+        found, ours = trained(graph, loss, train_op, wb.apply(plan))
+        expected, variables = trained(graph, loss, train_op, None)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        for one, other in zip(ours, variables, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
     def test_of_a_server_as_well(self) -> None:
         graph, loss, train_op = two_tables("resource", "adagrad")

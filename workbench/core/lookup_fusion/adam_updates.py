@@ -17,7 +17,7 @@ from typing import Any
 
 from workbench.core.lookup_fusion.definition import Definition
 from workbench.core.lookup_fusion.lookup import StockLookup
-from workbench.core.lookup_fusion.updates import StandIn, TableUpdate, fits, waits_of
+from workbench.core.lookup_fusion.updates import StandIn, TableUpdate, fits, variable_of, waits_of
 
 _DECAYS = ("Assign", "AssignVariableOp")
 _ADDS = ("ScatterAdd", "ResourceScatterAdd")
@@ -73,7 +73,7 @@ def _moment(graph: Definition, add: Any, rows: str) -> _Moment | None:
         return None
     (decay,) = decays
     decayed = _scaled(graph, graph.inputs(decay)[1])
-    if decayed is None or _variable(graph, decayed[1]) != slot:
+    if decayed is None or variable_of(graph, decayed[1]) != slot:
         return None
     behind = {node.name: node for by in (decay, add) for node in graph.waiting(by.name)}
     reads = [node for node in behind.values() if node.op == _READ and _changes(graph, node, slot)]
@@ -193,12 +193,6 @@ def _scaled(graph: Definition, tensor: str) -> tuple[Any, str, str] | None:
         if graph.shape(number) == () and graph.shape(values) != ():
             return node, values, number
     return None
-
-
-def _variable(graph: Definition, tensor: str) -> str:
-    """The variable, or handle, of which a tensor is the value as it was before the step."""
-    read = graph.made_by(tensor, _READ)
-    return graph.same(graph.inputs(read)[0] if read is not None else tensor)
 
 
 def _changes(graph: Definition, node: Any, variable: str) -> bool:

@@ -10,6 +10,7 @@ How TensorFlow builds one, from the gradient of the embeddings to the table:
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 from workbench.core.lookup_fusion.adam_updates import adam_of
@@ -21,6 +22,7 @@ from workbench.core.lookup_fusion.updates import (
     only_reader,
     rows_update_of,
     sums_of,
+    variable_of,
 )
 
 _GRADIENTS = tuple(f"{op}GradV2" for op in COMBINERS)
@@ -49,8 +51,19 @@ class LookupGradient:
     update: TableUpdate | None = None
 
 
+# What leaves a row as it is whose gradient is 0; other ops move it, or decay its slots.
+_PASSES_OVER_ZEROS = re.compile(r"(Resource)?SparseApply(Adagrad|AdagradV2|GradientDescent)$")
+_UPDATES_ROWS = re.compile(r"(Resource)?SparseApply")
+
+
 def gradients_of(graph: Definition, lookup: StockLookup) -> list[LookupGradient] | None:
-    """The gradients of a lookup; None where there is one that a grouped op cannot make."""
+    """The gradients of a lookup; None where there is one that a grouped op cannot make.
+
+    None are made of one whose rows without ids are 0 where the table's optimizer moves rows by
+    gradients of 0, too: TensorFlow looks such rows up at id 0, and then gives that a gradient of 0.
+    """
+    if lookup.selects and not _passes_over_zeros(graph, lookup):
+        return []
     combines = graph.nodes[lookup.combines]
     _, ids, rows = graph.inputs(combines)
     found = []
@@ -62,6 +75,11 @@ def gradients_of(graph: Definition, lookup: StockLookup) -> list[LookupGradient]
             return None
         found.append(gradient)
     return found
+
+
+def _passes_over_zeros(graph: Definition, lookup: StockLookup) -> bool:
+    ops = [node.op for node in graph.readers(variable_of(graph, lookup.table))]
+    return all(_PASSES_OVER_ZEROS.match(op) for op in ops if _UPDATES_ROWS.match(op))
 
 
 def _gradient(

@@ -174,7 +174,7 @@ def fits(graph: Definition, lookup: StockLookup, apply: Any) -> bool:
     return bool(
         apply.name not in graph.conditional
         and kind == lookup.dtype == _FLOAT
-        and _is_table(graph, lookup.table, graph.inputs(apply)[0])
+        and variable_of(graph, lookup.table) == graph.same(graph.inputs(apply)[0])
         and not graph.readers(f"{apply.name}:0")
     )
 
@@ -201,8 +201,7 @@ def only_reader(graph: Definition, tensor: str, *ops: str) -> Any | None:
     return readers[0] if len(readers) == 1 and readers[0].op in ops else None
 
 
-def _is_table(graph: Definition, read: str, variable: str) -> bool:
-    """Whether what a lookup reads is that variable, of which it may be a handle."""
+def variable_of(graph: Definition, read: str) -> str:
+    """The variable, or handle, of which a tensor is the value."""
     node = graph.made_by(read, "ReadVariableOp")
-    read = graph.inputs(node)[0] if node is not None else read
-    return graph.same(read) == graph.same(variable)
+    return graph.same(graph.inputs(node)[0] if node is not None else read)

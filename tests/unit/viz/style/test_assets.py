@@ -11,7 +11,7 @@ import pytest
 from tests.builders.javascript import evaluate
 from workbench.viz.style import assets, colors
 
-MOST_BYTES = 150_000
+MOST_BYTES = 160_000
 
 
 def test_every_part_is_joined_once() -> None:
