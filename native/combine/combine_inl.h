@@ -7,8 +7,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "instructions/clones.h"
 #include "combine/combine.h"
+#include "instructions/clones.h"
 
 namespace workbench::combine {
 

@@ -1,6 +1,7 @@
 // Kernels for a GPU of updates: of optimizer/row_update_ops.cc, and those that grouped lookups have
 // their gradients applied by. They are put on the stream and never waited for.
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -19,7 +20,6 @@
 namespace workbench::cuda {
 namespace {
 
-using tensorflow::OpInputList;
 using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
@@ -43,17 +43,10 @@ struct RuleOfOp {
   }
 
   absl::Status ReadNumbers(OpKernelContext* c, RuleCall* to) const {
-    OpInputList scalars;
-    TF_RETURN_IF_ERROR(c->input_list("scalars", &scalars));
+    std::vector<float> numbers;
+    TF_RETURN_IF_ERROR(ReadScalars(c, &numbers));
     *to = call;
-    for (int i = 0; i < scalars.size(); ++i) {
-      if (scalars[i].dims() != 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("one of scalars has shape ", scalars[i].shape().DebugString(),
-                         "; expected []"));
-      }
-      to->numbers[i] = scalars[i].scalar<float>()();
-    }
+    std::copy(numbers.begin(), numbers.end(), to->numbers);
     return absl::OkStatus();
   }
 };
@@ -87,11 +80,7 @@ class GroupedApplyOp : public OpKernel {
   explicit GroupedApplyOp(OpKernelConstruction* c) : OpKernel(c) {
     OP_REQUIRES_OK(c, attributes_.Read(c));
     OP_REQUIRES_OK(c, rule_.Read(c, attributes_.tables()));
-    OP_REQUIRES_OK(c, c->GetAttr("columns", &columns_));
-    const int count = attributes_.all().count();
-    OP_REQUIRES(c, columns_.size() == static_cast<size_t>(count),
-                absl::InvalidArgumentError(absl::StrCat("columns has ", columns_.size(),
-                                                        " values; expected ", count)));
+    OP_REQUIRES_OK(c, ReadColumns(c, attributes_.all(), &columns_));
   }
 
   void Compute(OpKernelContext* c) override {

@@ -152,17 +152,22 @@ absl::Status RuleOf(OpKernelConstruction* c, int64_t tables, const RuleKind** ki
   return absl::OkStatus();
 }
 
-absl::Status ReadRule(OpKernelContext* c, const RuleKind& kind, std::unique_ptr<UpdateRule>* rule) {
+absl::Status ReadScalars(OpKernelContext* c, std::vector<float>* numbers) {
   OpInputList scalars;
   TF_RETURN_IF_ERROR(c->input_list("scalars", &scalars));
-  std::vector<float> numbers;
   for (const Tensor& each : scalars) {
     if (each.dims() != 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           "one of scalars has shape ", each.shape().DebugString(), "; expected []"));
     }
-    numbers.push_back(each.scalar<float>()());
+    numbers->push_back(each.scalar<float>()());
   }
+  return absl::OkStatus();
+}
+
+absl::Status ReadRule(OpKernelContext* c, const RuleKind& kind, std::unique_ptr<UpdateRule>* rule) {
+  std::vector<float> numbers;
+  TF_RETURN_IF_ERROR(ReadScalars(c, &numbers));
   *rule = MadeRule(kind.name, numbers);
   return absl::OkStatus();
 }

@@ -29,7 +29,10 @@ struct RuleKind {
 // The attribute `rule`, and whether as many slots (of `tables`) and scalars are given.
 absl::Status RuleOf(tensorflow::OpKernelConstruction* c, int64_t tables, const RuleKind** kind);
 
-// The rule with the numbers of input list `scalars`.
+// The numbers of input list `scalars`.
+absl::Status ReadScalars(tensorflow::OpKernelContext* c, std::vector<float>* numbers);
+
+// The rule with these numbers.
 absl::Status ReadRule(tensorflow::OpKernelContext* c, const RuleKind& kind,
                       std::unique_ptr<UpdateRule>* rule);
 

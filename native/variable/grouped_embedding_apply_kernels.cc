@@ -12,6 +12,7 @@
 #include "combine/combine.h"
 #include "lookup/grouped/asked_tables.h"
 #include "lookup/grouped/grouped_inputs.h"
+#include "optimizer/rule_inputs.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "variable/held_embeddings.h"
@@ -25,12 +26,6 @@ using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
-
-// Sums stay in the nearest cache until they are applied.
-constexpr int64_t kSumBytes = 16 << 10;
-constexpr int64_t kMostRows = 64;
-// Nanoseconds until a row is there that no cache has, some being fetched at a time.
-constexpr int64_t kFarRow = 30;
 
 using MakeRule = std::unique_ptr<UpdateRule> (*)(const float* scalars);
 
@@ -62,7 +57,6 @@ class GroupedApplyOp : public OpKernel {
     int scalars = 0;
     OP_REQUIRES_OK(c, c->GetAttr("rule", &rule));
     OP_REQUIRES_OK(c, c->GetAttr("K", &scalars));
-    OP_REQUIRES_OK(c, c->GetAttr("columns", &columns_));
     OP_REQUIRES_OK(c, ReadSlots(c));
     kind_ = std::find_if(std::begin(kKinds), std::end(kKinds),
                          [&](const Kind& each) { return rule == each.name; });
@@ -71,9 +65,7 @@ class GroupedApplyOp : public OpKernel {
                 absl::InvalidArgumentError(absl::StrCat(
                     "rule '", rule, "' is given ", slots_.size(), " slots and ", scalars,
                     " scalars; expected ", slots, " and ", kind_->scalars)));
-    OP_REQUIRES(c, columns_.size() == static_cast<size_t>(attributes_.count()),
-                absl::InvalidArgumentError(absl::StrCat(
-                    "columns has ", columns_.size(), " values; expected ", attributes_.count())));
+    OP_REQUIRES_OK(c, ReadColumns(c, attributes_, &columns_));
   }
 
   void Compute(OpKernelContext* c) override {
@@ -108,16 +100,8 @@ class GroupedApplyOp : public OpKernel {
   }
 
   absl::Status ReadRule(OpKernelContext* c, std::unique_ptr<UpdateRule>* rule) const {
-    OpInputList scalars;
-    TF_RETURN_IF_ERROR(c->input_list("scalars", &scalars));
     std::vector<float> numbers;
-    for (const Tensor& each : scalars) {
-      if (each.dims() != 0) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "one of scalars has shape ", each.shape().DebugString(), "; expected []"));
-      }
-      numbers.push_back(each.scalar<float>()());
-    }
+    TF_RETURN_IF_ERROR(ReadScalars(c, &numbers));
     *rule = kind_->make(numbers.data());
     return absl::OkStatus();
   }
@@ -182,7 +166,7 @@ class GroupedApplyOp : public OpKernel {
         return FindAgain(c, table, f, ids, found);
       }
       if (state == BlockState::kNoSuchRow) {
-        return Wrong(attributes_.features()[f], "a key, or the default id, is below 0");
+        return BelowZero(attributes_.features()[f]);
       }
       KeyBatch batch;
       batch.keys = rows.rows.data();
@@ -197,11 +181,10 @@ class GroupedApplyOp : public OpKernel {
   static void Apply(const AskedTable<float>& asked, const UpdateRule& rule,
                     const EmbeddingRows& rows, const std::vector<int>& slots, int64_t begin,
                     int64_t end) {
-    const int64_t at_once = std::clamp<int64_t>(
-        kSumBytes / static_cast<int64_t>((asked.dim + 1) * sizeof(float)), 1, kMostRows);
+    const int64_t at_once = SummedAtOnce(asked.dim);
     const AskedRows<float> in = asked.ToSum();
     const std::unique_ptr<float[]> sums = Unset<float>(at_once * asked.dim);
-    RowPlace places[kMostRows];
+    RowPlace places[kMostSummed];
     for (int64_t first = begin; first < end; first += at_once) {
       const int64_t count = std::min(at_once, end - first);
       rows.Places(asked.rows.rows.get() + first, count, slots, places);

@@ -144,10 +144,6 @@ class GroupedLookUpOp : public OpKernel {
     return error.status();
   }
 
-  static absl::Status BelowZero(const Feature& feature) {
-    return Wrong(feature, "a key, or the default id, is below 0");
-  }
-
   KeyBatch KeysOf(const Run<Id>& run, int f, const BlockRows& rows) const {
     const Tensor& defaults = *run.defaults[attributes_.features()[f].table];
     KeyBatch batch;

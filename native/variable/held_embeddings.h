@@ -7,11 +7,16 @@
 #include <memory>
 #include <vector>
 
+#include "lookup/grouped/grouped_inputs.h"
 #include "table/embedding_rows.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "variable/embedding_variable_resource.h"
 
 namespace workbench::grouped {
+
+inline absl::Status BelowZero(const Feature& feature) {
+  return Wrong(feature, "a key, or the default id, is below 0");
+}
 
 class HeldEmbeddings {
  public:

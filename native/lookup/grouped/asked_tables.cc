@@ -119,27 +119,38 @@ absl::Status ReadAsked(OpKernelContext* c, const Attributes& attributes,
   return error.status();
 }
 
-template <typename T>
-void ByRowsOfTables(OpKernelContext* c, const std::vector<AskedTable<T>>& asked, int64_t row_ns,
-                    const std::function<void(size_t, int64_t, int64_t)>& part) {
-  // Ranges small enough to be shared out evenly.
-  constexpr int64_t kRows = 512;
+void ByRanges(OpKernelContext* c, const std::vector<int64_t>& rows,
+              const std::vector<int64_t>& step, int64_t cost,
+              const std::function<void(size_t, int64_t, int64_t)>& part) {
   struct Range {
     size_t table;
     int64_t begin, end;
   };
   std::vector<Range> ranges;
-  int64_t cost = 0;
-  for (size_t t = 0; t < asked.size(); ++t) {
-    const int64_t count = asked[t].rows.unique;
-    cost += asked[t].rows.ids * CostOfId(asked[t].dim * sizeof(T)) + count * row_ns;
-    for (int64_t r = 0; r < count; r += kRows) ranges.push_back({t, r, std::min(r + kRows, count)});
+  for (size_t t = 0; t < rows.size(); ++t) {
+    for (int64_t r = 0; r < rows[t]; r += step[t]) {
+      ranges.push_back({t, r, std::min(r + step[t], rows[t])});
+    }
   }
   const int64_t number = static_cast<int64_t>(ranges.size());
   c->device()->tensorflow_cpu_worker_threads()->workers->ParallelFor(
       number, cost / std::max<int64_t>(1, number), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) part(ranges[i].table, ranges[i].begin, ranges[i].end);
       });
+}
+
+template <typename T>
+void ByRowsOfTables(OpKernelContext* c, const std::vector<AskedTable<T>>& asked, int64_t row_ns,
+                    const std::function<void(size_t, int64_t, int64_t)>& part) {
+  // Ranges small enough to be shared out evenly.
+  constexpr int64_t kRows = 512;
+  std::vector<int64_t> rows;
+  int64_t cost = 0;
+  for (const AskedTable<T>& each : asked) {
+    rows.push_back(each.rows.unique);
+    cost += each.rows.ids * CostOfId(each.dim * sizeof(T)) + each.rows.unique * row_ns;
+  }
+  ByRanges(c, rows, std::vector<int64_t>(rows.size(), kRows), cost, part);
 }
 
 #define WORKBENCH_INSTANTIATE_IDS(T, Id)                                            \

@@ -4,6 +4,7 @@
 // What the gradient of a grouped lookup begins with: which rows of each table were asked for, by
 // which examples, and where those examples' gradients lie.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,12 +56,30 @@ template <typename Id>
 absl::Status ReadChecked(tensorflow::OpKernelContext* c, const Attributes& attributes,
                          Ids<Id>* ids);
 
-// Calls `part` with ranges of rows of all tables, on the intra-op threads. A row takes `row_ns`
-// besides summing its gradients.
+// Calls `part` with ranges of the rows of tables, on the intra-op threads.
+//
+//   rows: of each table. step: of each table how many rows a range has at most. cost: of all.
+void ByRanges(tensorflow::OpKernelContext* c, const std::vector<int64_t>& rows,
+              const std::vector<int64_t>& step, int64_t cost,
+              const std::function<void(size_t table, int64_t begin, int64_t end)>& part);
+
+// The same of the rows that were asked for. A row takes `row_ns` besides summing its gradients.
 template <typename T>
 void ByRowsOfTables(tensorflow::OpKernelContext* c, const std::vector<AskedTable<T>>& asked,
                     int64_t row_ns,
                     const std::function<void(size_t table, int64_t begin, int64_t end)>& part);
+
+// Nanoseconds until a row is there that no cache has, some being fetched at a time.
+constexpr int64_t kFarRow = 30;
+constexpr int64_t kMostSummed = 64;
+
+// Of how many rows of `dim` values the sums of gradients stay in the nearest cache until they are
+// applied, at most kMostSummed.
+inline int64_t SummedAtOnce(int64_t dim) {
+  constexpr int64_t kBytes = 16 << 10;
+  return std::clamp<int64_t>(kBytes / ((dim + 1) * static_cast<int64_t>(sizeof(float))), 1,
+                             kMostSummed);
+}
 
 }  // namespace workbench::grouped
 

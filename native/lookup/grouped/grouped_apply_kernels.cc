@@ -22,13 +22,8 @@ using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 
-// Sums stay in the nearest cache until they are applied.
-constexpr int64_t kSumBytes = 16 << 10;
-constexpr int64_t kMostRows = 64;
 // Values of a table that change with their slots while a core's own cache has them.
 constexpr int64_t kRangeValues = 16 << 10;
-// Nanoseconds until a row is there that no cache has, some being fetched at a time.
-constexpr int64_t kFarRow = 30;
 
 template <typename Id>
 class ApplyOp : public OpKernel {
@@ -37,10 +32,7 @@ class ApplyOp : public OpKernel {
     OP_REQUIRES_OK(c, attributes_.Read(c));
     OP_REQUIRES_OK(c, RuleOf(c, Tables(), &kind_));
     OP_REQUIRES_OK(c, c->GetAttr("use_locking", &use_locking_));
-    OP_REQUIRES_OK(c, c->GetAttr("columns", &columns_));
-    OP_REQUIRES(c, columns_.size() == static_cast<size_t>(attributes_.count()),
-                absl::InvalidArgumentError(absl::StrCat(
-                    "columns has ", columns_.size(), " values; expected ", attributes_.count())));
+    OP_REQUIRES_OK(c, ReadColumns(c, attributes_, &columns_));
   }
 
   void Compute(OpKernelContext* c) override {
@@ -81,8 +73,7 @@ class ApplyOp : public OpKernel {
   // Changes the rows [begin, end) of those that were asked for.
   static void Apply(const AskedTable<float>& asked, const UpdateRule& rule,
                     const DenseTable& table, int64_t begin, int64_t end) {
-    const int64_t at_once = std::clamp<int64_t>(
-        kSumBytes / static_cast<int64_t>((table.dim + 1) * sizeof(float)), 1, kMostRows);
+    const int64_t at_once = SummedAtOnce(table.dim);
     const AskedRows<float> in = asked.ToSum();
     const int64_t* rows = asked.rows.rows.get();
     const std::unique_ptr<float[]> sums = Unset<float>(at_once * table.dim);
@@ -97,23 +88,16 @@ class ApplyOp : public OpKernel {
   // Changes all rows of the tables, those that were not asked for too.
   void ApplyToAll(OpKernelContext* c, const std::vector<AskedTable<float>>& asked,
                   const AllRowsRule& rule, const HeldTables& held) const {
-    struct Range {
-      int table;
-      int64_t begin, end;
-    };
-    std::vector<Range> ranges;
+    std::vector<int64_t> rows, step;
+    int64_t values = 0;
     for (int t = 0; t < Tables(); ++t) {
-      const int64_t rows = held[t].rows();
-      const int64_t step = std::max<int64_t>(1, kRangeValues / asked[t].dim);
-      for (int64_t r = 0; r < rows; r += step) ranges.push_back({t, r, std::min(r + step, rows)});
+      rows.push_back(held[t].rows());
+      step.push_back(std::max<int64_t>(1, kRangeValues / asked[t].dim));
+      values += rows[t] * asked[t].dim;
     }
-    c->device()->tensorflow_cpu_worker_threads()->workers->ParallelFor(
-        static_cast<int64_t>(ranges.size()), kRangeValues, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const auto& [t, first, last] = ranges[i];
-            ApplyToRange(asked[t], rule, held[t].table(), first, last);
-          }
-        });
+    ByRanges(c, rows, step, values, [&](size_t t, int64_t begin, int64_t end) {
+      ApplyToRange(asked[t], rule, held[static_cast<int>(t)].table(), begin, end);
+    });
   }
 
   // Rows [begin, end) of the table.

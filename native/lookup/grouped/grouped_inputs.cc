@@ -279,6 +279,14 @@ absl::Status NoSuchRow(const Feature& feature, const FeatureIds<Id>& in, const B
                                      in.table_rows, "), the rows of the embedding table"));
 }
 
+absl::Status ReadColumns(OpKernelConstruction* c, const Attributes& attributes,
+                         std::vector<int64_t>* columns) {
+  TF_RETURN_IF_ERROR(c->GetAttr("columns", columns));
+  if (columns->size() == static_cast<size_t>(attributes.count())) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("columns has ", columns->size(),
+                                                 " values; expected ", attributes.count()));
+}
+
 template <typename Id>
 absl::Status Together(const Attributes& attributes, const Ids<Id>& ids, int64_t* examples) {
   *examples = ids[0].examples;

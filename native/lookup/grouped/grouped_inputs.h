@@ -105,6 +105,10 @@ struct Layout {
 template <typename Id>
 absl::Status Together(const Attributes& attributes, const Ids<Id>& ids, int64_t* examples);
 
+// Attribute `columns`: where in a concatenated gradient each feature begins.
+absl::Status ReadColumns(tensorflow::OpKernelConstruction* c, const Attributes& attributes,
+                         std::vector<int64_t>* columns);
+
 // Allocates what a grouped lookup gives: an output of each feature, or one of all.
 template <typename T, typename Id>
 absl::Status AllocateVectors(tensorflow::OpKernelContext* c, const Attributes& attributes,
