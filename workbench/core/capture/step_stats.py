@@ -12,8 +12,8 @@ import pandas as pd
 from workbench.core.capture.step_transfers import is_transfer, transfer_row
 from workbench.core.trace.op_columns import NODE_COLUMNS, TRANSFER_COLUMNS, OpColumns
 
-# The executor's own first and last node.
 _LONGEST_WAIT_NS = 24 * 3600 * 10**9
+# The executor's own first and last node.
 BOOKKEEPING = frozenset({"_SOURCE", "_SINK"})
 
 

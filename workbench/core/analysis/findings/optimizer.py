@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from workbench.core.analysis.findings.finding import Claim
-from workbench.core.analysis.findings.inputs import variable_of
 from workbench.core.analysis.findings.sentences import named
 from workbench.core.analysis.findings.step_account import StepAccount
 from workbench.number_words import counted, duration
@@ -26,7 +25,7 @@ def whole_table_updates(account: StepAccount) -> Claim | None:
     if not moves:
         return None
     moves.sort(key=lambda node: -account.node_ns[node])
-    tables = [table for move in moves if (table := variable_of(account, move)) != move]
+    tables = [table for move in moves if (table := account.variable_of(move)) != move]
     held = account.of_nodes(touched)
     spent = float(account.node_ns[touched].sum())
     of = f" of {named(account, tables)}" if tables else ""
@@ -50,57 +49,45 @@ def whole_table_updates(account: StepAccount) -> Claim | None:
 def whole_updates(account: StepAccount) -> tuple[np.ndarray, list[int]]:
     """The ops of updates that go through whole tables, bool [nodes], and those that end them."""
     touched = np.zeros(len(account.op), bool)
-    moves: set[int] = set()
-    edges = _Edges(account)
-    for rows in np.flatnonzero(np.isin(account.op, list(_TAKES_ROWS))).tolist():
-        slots = set(edges.inputs.get(rows, ()))
-        decays = [
-            node
-            for node in edges.before.get(rows, ())
-            if account.op[node] in _DECAYS and slots & set(edges.inputs.get(node, ()))
-        ]
-        ways = list(_ways_to_a_table(account, edges, rows)) if decays else []
-        if not ways:
-            continue
-        touched[[rows, *decays]] = True
-        for decay in decays:
-            touched[_decayed(account, edges, decay)] = True
-        for way in ways:
-            touched[way] = True
-            moves.add(way[-1])
+    moves: list[int] = []
+    for move in np.flatnonzero(np.isin(account.op, list(_MOVES))).tolist():
+        for way in _ways_from_moments(account, move):
+            decays = _decays_of(account, way[-1])
+            if decays:
+                touched[[*way, *decays]] = True
+                moves.append(move)
+            for decay in decays:
+                touched[_decayed(account, decay)] = True
     touched &= account.node_runs > 0
-    return touched, sorted(moves)
+    return touched, list(dict.fromkeys(moves))
 
 
-class _Edges:
-    """Who reads and waits for whom: of each node its inputs, those before it, those behind it."""
-
-    def __init__(self, account: StepAccount) -> None:
-        self.inputs: dict[int, list[int]] = {}
-        self.before: dict[int, list[int]] = {}
-        self.behind: dict[int, list[int]] = {}
-        edges = account.trace.edges
-        columns = (edges[name].tolist() for name in ("source", "target", "control"))
-        for source, target, control in zip(*columns, strict=True):
-            (self.before if control else self.inputs).setdefault(target, []).append(source)
-            # Of handles a read waits for the update.
-            if not control or account.op[target] == "ReadVariableOp":
-                self.behind.setdefault(source, []).append(target)
-
-
-def _decayed(account: StepAccount, edges: _Edges, decay: int) -> list[int]:
-    """The nodes that read a moment, and scale it for its decay."""
-    scaled = [node for node in edges.inputs.get(decay, ()) if account.op[node] == "Mul"]
-    read = [source for node in scaled for source in edges.inputs.get(node, ())]
-    return scaled + [node for node in read if account.op[node] == "ReadVariableOp"]
-
-
-def _ways_to_a_table(account: StepAccount, edges: _Edges, rows: int) -> Iterator[list[int]]:
-    """The nodes from a moment to what moves the table by it, the last one included."""
-    ways = [[node] for node in edges.behind.get(rows, ())]
+def _ways_from_moments(account: StepAccount, move: int) -> Iterator[list[int]]:
+    """The nodes from what moves a table back to what takes rows into a moment, both included."""
+    ways = [[move]]
     while ways:
         way = ways.pop()
-        if account.op[way[-1]] in _MOVES:
+        node = way[-1]
+        if account.op[node] in _TAKES_ROWS:
             yield way
-        elif account.op[way[-1]] in _ON_THE_WAY:
-            ways += [[*way, node] for node in edges.behind.get(way[-1], ())]
+        elif node == move or account.op[node] in _ON_THE_WAY:
+            # Of handles a read waits for the update.
+            waits = account.before.get(node, ()) if account.op[node] == "ReadVariableOp" else ()
+            ways += [[*way, each] for each in (*account.inputs.get(node, ()), *waits)]
+
+
+def _decays_of(account: StepAccount, rows: int) -> list[int]:
+    """What decays a moment before it takes rows in."""
+    slots = set(account.inputs.get(rows, ()))
+    return [
+        node
+        for node in account.before.get(rows, ())
+        if account.op[node] in _DECAYS and slots & set(account.inputs.get(node, ()))
+    ]
+
+
+def _decayed(account: StepAccount, decay: int) -> list[int]:
+    """The nodes that read a moment, and scale it for its decay."""
+    scaled = [node for node in account.inputs.get(decay, ()) if account.op[node] == "Mul"]
+    read = [source for node in scaled for source in account.inputs.get(node, ())]
+    return scaled + [node for node in read if account.op[node] == "ReadVariableOp"]

@@ -11,7 +11,7 @@ import pandas as pd
 from workbench.core.analysis.critical_path import CriticalPath, critical_path
 from workbench.core.analysis.path_walk import NOT_TRACED, OP, SEGMENT_KINDS, THREAD_WAIT
 from workbench.core.graph.op_families import families_of
-from workbench.core.graph.op_types import INPUTS
+from workbench.core.graph.op_types import INPUTS, VARIABLES
 from workbench.core.trace import intervals
 from workbench.core.trace.trace import Trace
 
@@ -90,6 +90,27 @@ class StepAccount:
     def family(self) -> np.ndarray:
         """Op family of each node, uint8."""
         return families_of(self.op.tolist(), self.name.tolist())
+
+    @functools.cached_property
+    def inputs(self) -> dict[int, list[int]]:
+        """Of each node the nodes whose outputs it reads."""
+        return self._sources(control=False)
+
+    @functools.cached_property
+    def before(self) -> dict[int, list[int]]:
+        """Of each node the nodes that only run before it."""
+        return self._sources(control=True)
+
+    def _sources(self, *, control: bool) -> dict[int, list[int]]:
+        edges = self.trace.edges[self.trace.edges["control"] == int(control)]
+        found: dict[int, list[int]] = {}
+        for source, target in zip(edges["source"].tolist(), edges["target"].tolist(), strict=True):
+            found.setdefault(target, []).append(source)
+        return found
+
+    def variable_of(self, node: int) -> int:
+        """The variable that a node reads or updates; the node itself where the trace has none."""
+        return next((s for s in self.inputs.get(node, ()) if self.op[s] in VARIABLES), node)
 
     @functools.cached_property
     def is_input(self) -> np.ndarray:

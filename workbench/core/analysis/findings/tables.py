@@ -7,7 +7,6 @@ import re
 import numpy as np
 
 from workbench.core.analysis.findings.finding import Claim
-from workbench.core.analysis.findings.inputs import inputs_of, variable_of
 from workbench.core.analysis.findings.lookups import lookup_scope
 from workbench.core.analysis.findings.optimizer import whole_updates
 from workbench.core.analysis.findings.sentences import longest, named
@@ -43,7 +42,7 @@ def copied_tables(account: StepAccount) -> Claim | None:
     held = account.of_nodes(touched)
     reads, others = (_longest_first(account, which) for which in (copies, on_whole))
     spent, of_others = (float(account.node_ns[which].sum()) for which in (touched, on_whole))
-    tables = [table for read in reads if (table := variable_of(account, read)) != read]
+    tables = [table for read in reads if (table := account.variable_of(read)) != read]
     evidence = (
         f"Reads that last as only a copy does: {longest(account, reads, account.node_ns)}"
         f"{f', of {named(account, tables)}' if tables else ''}. A variable that is updated row by "
@@ -75,7 +74,7 @@ def copied_tables(account: StepAccount) -> Claim | None:
 
 def _whole_table_ops(account: StepAccount, copies: np.ndarray) -> np.ndarray:
     """Ops that compute on each element of what was copied, and on nothing else but numbers."""
-    inputs = inputs_of(account)
+    inputs = account.inputs
     numbers = np.isin(account.op, ["Const", *_READS]) & ~copies
     found = copies.copy()
     while True:
@@ -105,20 +104,19 @@ def _longest_first(account: StepAccount, which: np.ndarray) -> list[int]:
 
 def dense_gradients(account: StepAccount) -> Claim | None:
     """Tables whose looked-up rows get a gradient of the whole table."""
-    inputs = inputs_of(account)
     updates = [
         node
         for node in np.flatnonzero(account.node_runs > 0).tolist()
-        if _DENSE_UPDATE.match(account.op[node]) and _summed_rows(account, inputs, node)
+        if _DENSE_UPDATE.match(account.op[node]) and _summed_rows(account, node)
     ]
     if not updates:
         return None
     updates.sort(key=lambda node: -account.node_ns[node])
     touched = np.zeros(len(account.op), bool)
     for node in updates:
-        touched[[node, *_summed_rows(account, inputs, node)]] = True
+        touched[[node, *_summed_rows(account, node)]] = True
     held = account.of_nodes(touched)
-    tables = [variable_of(account, node) for node in updates]
+    tables = [account.variable_of(node) for node in updates]
     spent = float(account.node_ns[touched].sum())
     whose = "A table gets" if len(tables) == 1 else f"{counted(len(tables), 'table')} get"
     return Claim(
@@ -148,12 +146,12 @@ def _usually_last(account: StepAccount, nodes: np.ndarray, least_ns: int) -> np.
     return found
 
 
-def _summed_rows(account: StepAccount, inputs: dict[int, list[int]], update: int) -> list[int]:
+def _summed_rows(account: StepAccount, update: int) -> list[int]:
     """The ops that sum rows into the gradient of an update, directly or passed on."""
-    found, last, seen = [], inputs.get(update, []), {update}
+    found, last, seen = [], account.inputs.get(update, []), {update}
     for _ in range(_MOST_STEPS_BACK):
         found += [node for node in last if account.op[node] in _SUMS_ROWS]
         passing = [node for node in last if account.op[node] in _PASSES_ON and node not in seen]
         seen.update(passing)
-        last = [source for node in passing for source in inputs.get(node, [])]
+        last = [source for node in passing for source in account.inputs.get(node, [])]
     return found
