@@ -11,12 +11,12 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 from workbench.core.lookup_fusion import grouped_nodes
-from workbench.core.lookup_fusion.definition import Definition
 from workbench.core.lookup_fusion.fusion_plan import FusedLookup, FusionPlan
-from workbench.core.lookup_fusion.gradients import LookupGradient
 from workbench.core.lookup_fusion.groups import grouped, levels
-from workbench.core.lookup_fusion.lookup import LookupRefusal, StockLookup
-from workbench.core.lookup_fusion.updates import TableUpdate
+from workbench.core.lookup_fusion.patterns.definition import Definition
+from workbench.core.lookup_fusion.patterns.gradients import LookupGradient
+from workbench.core.lookup_fusion.patterns.lookup import LookupRefusal, StockLookup
+from workbench.core.lookup_fusion.patterns.updates import TableUpdate
 
 # Scope of what a plan adds to a graph.
 _SCOPE = "grouped_lookups"

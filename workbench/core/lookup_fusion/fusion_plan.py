@@ -8,7 +8,7 @@ import json
 from tensorflow.core.framework import graph_pb2
 
 from workbench import _native
-from workbench.core.lookup_fusion.lookup import LookupRefusal
+from workbench.core.lookup_fusion.patterns.lookup import LookupRefusal
 from workbench.errors import PlanError
 from workbench.number_words import counted
 

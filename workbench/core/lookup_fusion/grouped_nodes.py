@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
-from workbench.core.lookup_fusion.gradients import LookupGradient
-from workbench.core.lookup_fusion.lookup import StockLookup
-from workbench.core.lookup_fusion.updates import TableUpdate
+from workbench.core.lookup_fusion.patterns.gradients import LookupGradient
+from workbench.core.lookup_fusion.patterns.lookup import StockLookup
+from workbench.core.lookup_fusion.patterns.updates import TableUpdate
 
 _INT64 = tf.int64.as_datatype_enum
 

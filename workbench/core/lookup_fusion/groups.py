@@ -11,7 +11,7 @@ from tensorflow.python.framework import op_def_registry
 from workbench.core.graph.graph_view import node_name
 from workbench.core.graph.op_families import UPDATE, family_of
 from workbench.core.graph.op_types import PLACEHOLDERS, SAFE_STATEFUL, SOURCES, VARIABLES
-from workbench.core.lookup_fusion.definition import Definition
+from workbench.core.lookup_fusion.patterns.definition import Definition
 
 _T = TypeVar("_T")
 # What takes something of which a run may have none: a batch, or what is fed.

@@ -7,15 +7,15 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework.func_graph import FuncGraph
 
-from workbench.core.lookup_fusion.definition import Definition
-from workbench.core.lookup_fusion.dense_gradients import dense_gradients_of
-from workbench.core.lookup_fusion.dense_lookups import find_dense_lookups
 from workbench.core.lookup_fusion.fused_nodes import FusedNodes
 from workbench.core.lookup_fusion.fusion_plan import FusionPlan
-from workbench.core.lookup_fusion.gradients import LookupGradient, gradients_of
 from workbench.core.lookup_fusion.groups import run_together
-from workbench.core.lookup_fusion.lookup import LookupRefusal, StockLookup
-from workbench.core.lookup_fusion.stock_lookups import find_lookups
+from workbench.core.lookup_fusion.patterns.definition import Definition
+from workbench.core.lookup_fusion.patterns.dense_gradients import dense_gradients_of
+from workbench.core.lookup_fusion.patterns.dense_lookups import find_dense_lookups
+from workbench.core.lookup_fusion.patterns.gradients import LookupGradient, gradients_of
+from workbench.core.lookup_fusion.patterns.lookup import LookupRefusal, StockLookup
+from workbench.core.lookup_fusion.patterns.stock_lookups import find_lookups
 from workbench.errors import PlanError
 
 

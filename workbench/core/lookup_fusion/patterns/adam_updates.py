@@ -15,9 +15,15 @@ import dataclasses
 from collections.abc import Container, Iterable
 from typing import Any
 
-from workbench.core.lookup_fusion.definition import Definition
-from workbench.core.lookup_fusion.lookup import StockLookup
-from workbench.core.lookup_fusion.updates import StandIn, TableUpdate, fits, variable_of, waits_of
+from workbench.core.lookup_fusion.patterns.definition import Definition
+from workbench.core.lookup_fusion.patterns.lookup import StockLookup
+from workbench.core.lookup_fusion.patterns.updates import (
+    StandIn,
+    TableUpdate,
+    fits,
+    variable_of,
+    waits_of,
+)
 
 _DECAYS = ("Assign", "AssignVariableOp")
 _ADDS = ("ScatterAdd", "ResourceScatterAdd")

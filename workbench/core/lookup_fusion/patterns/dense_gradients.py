@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.core.lookup_fusion.adam_updates import adam_of
-from workbench.core.lookup_fusion.definition import Definition
-from workbench.core.lookup_fusion.gradients import LookupGradient
-from workbench.core.lookup_fusion.lookup import StockLookup
-from workbench.core.lookup_fusion.updates import (
+from workbench.core.lookup_fusion.patterns.adam_updates import adam_of
+from workbench.core.lookup_fusion.patterns.definition import Definition
+from workbench.core.lookup_fusion.patterns.gradients import LookupGradient
+from workbench.core.lookup_fusion.patterns.lookup import StockLookup
+from workbench.core.lookup_fusion.patterns.updates import (
     SCATTERS,
     descent_of,
     only_reader,

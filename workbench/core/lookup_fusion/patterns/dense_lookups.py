@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.core.graph.op_types import VARIABLES
-from workbench.core.lookup_fusion.definition import Definition
-from workbench.core.lookup_fusion.lookup import (
+from workbench.core.lookup_fusion.patterns.definition import Definition
+from workbench.core.lookup_fusion.patterns.lookup import (
     FLOATS,
     LookupRefusal,
     RefusedError,

@@ -13,10 +13,10 @@ import dataclasses
 import re
 from typing import Any
 
-from workbench.core.lookup_fusion.adam_updates import adam_of
-from workbench.core.lookup_fusion.definition import Definition
-from workbench.core.lookup_fusion.lookup import COMBINERS, StockLookup
-from workbench.core.lookup_fusion.updates import (
+from workbench.core.lookup_fusion.patterns.adam_updates import adam_of
+from workbench.core.lookup_fusion.patterns.definition import Definition
+from workbench.core.lookup_fusion.patterns.lookup import COMBINERS, StockLookup
+from workbench.core.lookup_fusion.patterns.updates import (
     TableUpdate,
     descent_of,
     only_reader,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.core.lookup_fusion.definition import Definition
+from workbench.core.lookup_fusion.patterns.definition import Definition
 
 # What combines the rows of a table, by the combiner's name.
 COMBINERS = {"SparseSegmentSum": "sum", "SparseSegmentMean": "mean", "SparseSegmentSqrtN": "sqrtn"}

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.core.lookup_fusion.definition import Definition
-from workbench.core.lookup_fusion.lookup import RefusedError, scope_of
+from workbench.core.lookup_fusion.patterns.definition import Definition
+from workbench.core.lookup_fusion.patterns.lookup import RefusedError, scope_of
 
 
 def safe_ids(graph: Definition, node: Any, filled: Any) -> dict[str, Any]:

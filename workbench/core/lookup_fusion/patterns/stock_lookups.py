@@ -18,8 +18,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.core.lookup_fusion.definition import Definition
-from workbench.core.lookup_fusion.lookup import (
+from workbench.core.lookup_fusion.patterns.definition import Definition
+from workbench.core.lookup_fusion.patterns.lookup import (
     COMBINERS,
     LookupRefusal,
     RefusedError,
@@ -29,7 +29,7 @@ from workbench.core.lookup_fusion.lookup import (
     require_plain,
     scope_of,
 )
-from workbench.core.lookup_fusion.safe_lookups import safe_ids
+from workbench.core.lookup_fusion.patterns.safe_lookups import safe_ids
 
 _WEIGHTED = ("SegmentSum", "SegmentSumV2")
 _GATHERS = ("GatherV2", "ResourceGather")
