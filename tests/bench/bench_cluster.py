@@ -28,7 +28,7 @@ import numpy as np
 
 from tests.bench.far_cluster import (
     FarTask,
-    add_model,
+    add_cluster,
     built_dlrm,
     initialized,
     results,
@@ -50,16 +50,14 @@ _PATIENCE_S = 120.0
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add_model(parser)
+    add_cluster(parser)
     parser.set_defaults(dense="ps")
-    parser.add_argument("--delay-ms", type=float, default=2.0, help="of what reaches the server")
     parser.add_argument("--capacity", type=int, default=2, help="items in the stage's buffer")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--steps", type=int, default=60, help="of a block")
     parser.add_argument("--trace", type=int, default=0, help="1: show where traced steps wait")
     parser.add_argument("--latency-ms", type=float, default=0.0, help=argparse.SUPPRESS)
     parser.add_argument("--workers", type=int, default=1, choices=(1,), help=argparse.SUPPRESS)
-    parser.add_argument("--task", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.task:
         run_task(chosen, FarTask.from_json(chosen.task))
@@ -158,7 +156,7 @@ def _step_ends(session: Any, built: Any, steps: int) -> list[int]:
 def _session(
     target: str, graph: Any, built: Any, capacity: int
 ) -> Iterator[tuple[Any, Sequence[Any]]]:
-    """A session with a smart stage of so many items, and its stages; of none an un-staged one.
+    """A session with a smart stage of `capacity` items, and its stages; un-staged where that is 0.
 
     That is the first one of the graph, which sets the variables.
     """
@@ -181,7 +179,7 @@ def _session(
 
 
 def _item_ends(gates: Sequence[Gate], items: int) -> list[int]:
-    """Lets all stages make so many items; the begin, and when the last stage has made each."""
+    """Lets each stage make `items`; returns the begin, and when the last stage has made each."""
     begun = time.time_ns()
     for gate in gates:
         gate.let(items)
@@ -205,7 +203,7 @@ def _gated(stages: Sequence[Any]) -> Iterator[list[Gate]]:
 
 
 class Gate:
-    """A stage's sink that lets its one producer make so many items, and holds it then."""
+    """A stage's sink that lets its one producer make some items, and then holds it."""
 
     def __init__(self) -> None:
         self._ends: list[int] = []
@@ -223,7 +221,7 @@ class Gate:
             self._changed.wait_for(lambda: self._left > 0)
 
     def let(self, count: float) -> None:
-        """Lets the producer make so many."""
+        """Lets the producer make `count` items."""
         with self._changed:
             self._ends, self._left, self._held = [], count, False
             self._changed.notify_all()

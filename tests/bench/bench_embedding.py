@@ -25,17 +25,16 @@ import contextlib
 import functools
 import json
 import os
-import random
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tests.bench.embedding_batches import FEATURES, Cell, batch
 from tests.bench.lookup_limit import limit
+from tests.bench.timed_blocks import block, timed
 from workbench.experiments.measurement.statistics import ratio_interval
 
 STOCK, FUSED, AUTO = "stock", ("v1", "v2", "grouped"), "auto"
@@ -158,7 +157,7 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
     tf.compat.v1.disable_v2_behavior()
     v1 = tf.compat.v1
     (way,) = chosen.way
-    features = _features(tf, cell)
+    features = features_of(tf, cell)
     tables = _tables(tf, cell, resource=chosen.variables == "resource")
     steps = {name: _step(tf, name, features, tables, way, cell) for name in (STOCK, *FUSED)}
     config = v1.ConfigProto(
@@ -182,7 +181,7 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
             callables[LIMIT] = limit(
                 batches, cell.tables, cell.rows, cell.dim, cell.size, threads=chosen.threads
             )
-        blocks = {name: _block(run) for name, run in callables.items()}
+        blocks = {name: block(run) for name, run in callables.items()}
         problems: dict[str, str] = {}
         if chosen.peers:
             served = _Peers(chosen.peers, chosen.child, way, chosen.threads)
@@ -191,7 +190,7 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
             problems = served.problems
         return {
             "nodes": {name: found / FEATURES for name, found in nodes.items()},
-            "seconds": _timed(blocks, chosen.seconds),
+            "seconds": timed(blocks, chosen.seconds),
             "problems": problems,
         }
 
@@ -245,36 +244,7 @@ class _Peers:
             self._process.communicate("-\n", timeout=30)
 
 
-def _block(run: Callable[[], Any]) -> Callable[[int], float]:
-    """What runs so many steps and returns the seconds that they took."""
-
-    def timed(steps: int) -> float:
-        begin = time.perf_counter()
-        for _ in range(steps):
-            run()
-        return time.perf_counter() - begin
-
-    return timed
-
-
-def _timed(blocks: dict[str, Callable[[int], float]], seconds: float) -> dict[str, list[float]]:
-    """Means of short blocks of each, in turns and changing order."""
-    shuffled = random.Random(0)
-    steps = {}
-    for name, block in blocks.items():
-        block(1)
-        steps[name] = max(1, round(0.05 / block(1)))
-    found: dict[str, list[float]] = {name: [] for name in blocks}
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or min(map(len, found.values())) < 8:
-        order = list(blocks)
-        shuffled.shuffle(order)
-        for name in order:
-            found[name].append(blocks[name](steps[name]) / steps[name])
-    return found
-
-
-def _features(tf: Any, cell: Cell) -> list[Any]:
+def features_of(tf: Any, cell: Cell) -> list[Any]:
     """SparseTensors of the next batch."""
 
     def batches() -> Any:
@@ -326,7 +296,7 @@ def _step(tf: Any, name: str, features: list[Any], tables: list[Any], way: str, 
         return found
     # The gradient is given: what a loss costs is no part of the lookup.
     upstream = [tf.constant(1e-3, tf.float32, [cell.size, cell.dim])] * FEATURES
-    different = _different(tables)
+    different = different_tables(tables)
     gradients = tf.gradients(found, different, grad_ys=upstream)
     train = _optimizer(v1, way, name != STOCK).apply_gradients(
         zip(gradients, different, strict=True)
@@ -334,7 +304,7 @@ def _step(tf: Any, name: str, features: list[Any], tables: list[Any], way: str, 
     return [*found, train]
 
 
-def _different(tables: list[Any]) -> list[Any]:
+def different_tables(tables: list[Any]) -> list[Any]:
     found: list[Any] = []
     for table in tables:
         if not any(table is each for each in found):

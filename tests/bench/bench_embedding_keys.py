@@ -20,14 +20,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tests.bench import bench_embedding
-from tests.bench.bench_embedding import KEPT_MEMORY
+from tests.bench.bench_embedding import KEPT_MEMORY, different_tables, features_of
 from tests.bench.embedding_batches import FEATURES, Cell
+from tests.bench.timed_blocks import block, timed
 from workbench.experiments.measurement.statistics import ratio_interval
 
 V1, OTHERS = "v1", ("v2", "grouped")
@@ -97,7 +97,7 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, list[float]]:
     tf.compat.v1.disable_v2_behavior()
     v1 = tf.compat.v1
     (way,) = chosen.way
-    features = bench_embedding._features(tf, cell)
+    features = features_of(tf, cell)
     made = [wb.get_embedding_variable(f"table_{i}", cell.dim) for i in range(cell.tables)]
     tables = [made[i % len(made)] for i in range(FEATURES)]
     steps = {name: _step(tf, name, features, tables, way, cell) for name in (V1, *OTHERS)}
@@ -112,8 +112,8 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, list[float]]:
         # Through the data once, which is in memory then.
         for _ in range(cell.batches()):
             runs[V1]()
-        blocks = {name: _block(run, CLOCKS[chosen.clock]) for name, run in runs.items()}
-        return bench_embedding._timed(blocks, chosen.seconds)
+        blocks = {name: block(run, CLOCKS[chosen.clock]) for name, run in runs.items()}
+        return timed(blocks, chosen.seconds)
 
 
 def _step(tf: Any, name: str, features: list[Any], tables: list[Any], way: str, cell: Cell) -> Any:
@@ -137,25 +137,13 @@ def _step(tf: Any, name: str, features: list[Any], tables: list[Any], way: str, 
         return found
     homes = {"SGD": GradientDescentOptimizer, "Adagrad": AdagradOptimizer, "Adam": AdamOptimizer}
     upstream = [tf.constant(1e-3, tf.float32, [cell.size, cell.dim])] * FEATURES
-    different = bench_embedding._different(tables)
+    different = different_tables(tables)
     gradients = tf.gradients(found, different, grad_ys=upstream)
     # One optimizer each: what it costs is the same, and no slots are shared.
     train = homes[way](0.01, name=f"{name}_{way}").apply_gradients(
         zip(gradients, different, strict=True)
     )
     return [*found, train]
-
-
-def _block(run: Callable[[], Any], clock: Callable[[], float]) -> Callable[[int], float]:
-    """What runs so many steps and returns the seconds that they took."""
-
-    def timed(steps: int) -> float:
-        begin = clock()
-        for _ in range(steps):
-            run()
-        return clock() - begin
-
-    return timed
 
 
 if __name__ == "__main__":

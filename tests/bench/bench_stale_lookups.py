@@ -22,7 +22,7 @@ import numpy as np
 
 from tests.bench.far_cluster import (
     FarTask,
-    add_model,
+    add_cluster,
     built_dlrm,
     initialized,
     results,
@@ -41,14 +41,12 @@ _MODULE = "tests.bench.bench_stale_lookups"
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workers", type=int, default=1)
-    add_model(parser)
-    parser.add_argument("--delay-ms", type=float, default=2.0, help="of what reaches the server")
+    add_cluster(parser)
     parser.add_argument("--stale", type=int, default=1, help="stale_lookups of the second setting")
     parser.add_argument("--wait-ms", type=float, default=6.0, help="of the second measurement")
     parser.add_argument("--rounds", type=int, default=16)
     parser.add_argument("--steps", type=int, default=60, help="of a block")
     parser.add_argument("--losses", type=int, default=200, help="steps whose losses are shown")
-    parser.add_argument("--task", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.task:
         run_task(chosen, FarTask.from_json(chosen.task))

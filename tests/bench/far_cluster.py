@@ -121,11 +121,13 @@ def _started(module: str, given: Sequence[str], task: FarTask) -> Iterator[subpr
         process.wait()
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments that `built_dlrm` reads."""
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments that `results` and `built_dlrm` read."""
+    parser.add_argument("--delay-ms", type=float, default=2.0, help="of what reaches the server")
+    parser.add_argument("--task", help=argparse.SUPPRESS)
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--fused", default="", help="how lookups are fused: v1, v2, grouped")
-    parser.add_argument("--tables", type=int, default=26, help="of DLRM, the first so many")
+    parser.add_argument("--tables", type=int, default=26, help="of DLRM, the first ones")
     parser.add_argument(
         "--dense", choices=("worker", "ps"), default="worker", help="where weights are"
     )
@@ -145,7 +147,7 @@ def built_dlrm(
 
     Args:
       graph: to build it in.
-      chosen: of `add_model`.
+      chosen: of `add_cluster`.
       task: the worker.
       wait_s: of each step between loss and gradients, its cores free.
       options: others of DLRM.

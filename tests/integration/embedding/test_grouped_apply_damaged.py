@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow.python.eager import context
 
+from tests.builders.grouped_arguments import two_features
 from workbench import _native
 
 # More of them under AddressSanitizer: make native-fuzz.
@@ -29,19 +30,8 @@ def arguments() -> dict[str, Any]:
         "slots": [tf.Variable(tf.ones([ROWS, DIM])) for _ in range(2)],
         "scalars": [0.5, 0.0],
         "gradients": [tf.ones([2, 2 * DIM])],
-        "ids": [tf.constant(each, tf.int64) for each in ([1, 5, 1], [2])],
-        "rows": [tf.constant(each, tf.int64) for each in ([0, 1, 3], [0, 1, 1])],
-        "dense_shapes": [tf.zeros([0], tf.int64)] * 2,
-        "weights": [],
-        "table_of": [0, 1],
-        "combiners": ["sum", "mean"],
-        "prune_invalid_ids": [True, True],
-        "fill_empty_rows": [True, False],
-        "default_ids": [0, 0],
-        "dims": [DIM, DIM],
-        "features": ["clicks", "orders"],
+        **two_features(DIM),
         "columns": [0, DIM],
-        "concatenated": True,
         "rule": "adagrad",
     }
 

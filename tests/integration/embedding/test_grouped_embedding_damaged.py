@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow.python.eager import context
 
+from tests.builders.grouped_arguments import two_features
 from workbench import _native
 
 # More of them under AddressSanitizer: make native-fuzz.
@@ -34,21 +35,7 @@ def table(dim: int = DIM, **options: Any) -> tf.Tensor:
 
 def ids() -> dict[str, Any]:
     """Two features of two tables: keys [1], [5, 1] and [2], []."""
-    return {
-        "tables": [table(), table()],
-        "ids": [tf.constant(each, tf.int64) for each in ([1, 5, 1], [2])],
-        "rows": [tf.constant(each, tf.int64) for each in ([0, 1, 3], [0, 1, 1])],
-        "dense_shapes": [tf.zeros([0], tf.int64)] * 2,
-        "weights": [],
-        "table_of": [0, 1],
-        "combiners": ["sum", "mean"],
-        "prune_invalid_ids": [True, True],
-        "fill_empty_rows": [True, False],
-        "default_ids": [0, 0],
-        "dims": [DIM, DIM],
-        "features": ["clicks", "orders"],
-        "concatenated": True,
-    }
+    return {"tables": [table(), table()], **two_features(DIM)}
 
 
 def look_up(given: dict[str, Any], **changed: Any) -> Any:

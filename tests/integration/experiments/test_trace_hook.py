@@ -30,7 +30,7 @@ class Worker:
         self.met += 1
 
     def session(self, steps: int, *, ends: bool = False) -> None:
-        """A session of so many steps, which ends as asked for, or because its server has."""
+        """Runs a session for `steps`; it ends as asked for, or because its server has."""
         with tf.Graph().as_default() as graph, v1.Session(self._target) as session:
             number = v1.get_variable("number", initializer=0.0)
             step = v1.train.create_global_step()

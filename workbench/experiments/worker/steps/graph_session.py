@@ -175,7 +175,7 @@ def _opened(
     fused: int,
     stubbed: StubbedStep | None,
 ) -> Opened:
-    """What is told of the session; so many lookups of its graph are fused."""
+    """What is told of the session, of whose graph `fused` lookups are fused."""
     from workbench.core.session.prefetch_hook import runners
 
     return Opened(

@@ -26,7 +26,7 @@ from workbench.core.trace.meta import TraceMeta
 
 
 def many(tensors: int, size: int, name: str = "v{}/read"):
-    """A worker's trace whose step also gets so many tensors of a size."""
+    """A worker's trace whose step also gets `tensors` of `size` bytes each."""
     metadata = step_metadata(0, BEGIN_NS, 0)
     metadata.step_stats.dev_stats[0].node_stats.extend(
         recv_stats(name.format(k), PS, worker(0), size, BEGIN_NS + MS, BEGIN_NS + 1400 * US)

@@ -1,0 +1,39 @@
+"""Short blocks of several things that take turns, and what a step of each takes."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def block(
+    run: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
+) -> Callable[[int], float]:
+    """What runs as many steps as it is asked for, and returns their time in seconds of a clock."""
+
+    def seconds_of(steps: int) -> float:
+        begin = clock()
+        for _ in range(steps):
+            run()
+        return clock() - begin
+
+    return seconds_of
+
+
+def timed(blocks: dict[str, Callable[[int], float]], seconds: float) -> dict[str, list[float]]:
+    """Means of short blocks of each, in turns and changing order."""
+    shuffled = random.Random(0)
+    steps = {}
+    for name, run in blocks.items():
+        run(1)
+        steps[name] = max(1, round(0.05 / run(1)))
+    found: dict[str, list[float]] = {name: [] for name in blocks}
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or min(map(len, found.values())) < 8:
+        order = list(blocks)
+        shuffled.shuffle(order)
+        for name in order:
+            found[name].append(blocks[name](steps[name]) / steps[name])
+    return found
