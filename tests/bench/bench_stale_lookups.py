@@ -4,9 +4,10 @@ A parameter server holds DLRM's tables, and each worker reaches it through a pro
 what the worker sends 2 ms later. Both settings are sessions of one process over one graph; their
 blocks of steps take turns. Once as it is, all on these cores, and once with a wait in each step
 between loss and gradients, in which a worker with an accelerator would leave its cores free. Beside
-the steps/s stand the losses of a fresh run of each.
+the steps/s stand the losses of a fresh run of each. A batch is small, lookups are grouped and
+transfers packed, lest the cores be busy all of the exact step: nothing can be hidden then.
 
-    python -m tests.bench.bench_stale_lookups [--workers 1] [--batch-size 64] [--delay-ms 2]
+    python -m tests.bench.bench_stale_lookups [--workers 1] [--batch-size 32] [--delay-ms 2]
 """
 
 from __future__ import annotations
@@ -42,8 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workers", type=int, default=1)
     add_cluster(parser)
+    parser.set_defaults(batch_size=32, fused="grouped")
     parser.add_argument("--stale", type=int, default=1, help="stale_lookups of the second setting")
     parser.add_argument("--wait-ms", type=float, default=6.0, help="of the second measurement")
+    parser.add_argument("--pack", type=int, choices=(0, 1), default=1, help="transfers, in both")
     parser.add_argument("--rounds", type=int, default=16)
     parser.add_argument("--steps", type=int, default=60, help="of a block")
     parser.add_argument("--losses", type=int, default=200, help="steps whose losses are shown")
@@ -54,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(
         f"DLRM, batch {chosen.batch_size}, {chosen.tables} tables on 1 ps, "
         f"weights on the {chosen.dense}, lookups {chosen.fused or 'stock'}, "
+        f"transfers {'packed' if chosen.pack else 'one by one'}, "
         f"{chosen.delay_ms:g} ms to the ps, {chosen.workers} worker(s), {os.cpu_count()} cores, "
         f"load {os.getloadavg()[0]:.1f}"
     )
@@ -97,7 +101,7 @@ def _rates(target: str, chosen: argparse.Namespace, task: FarTask) -> list[list[
     with tf.Graph().as_default() as graph, contextlib.ExitStack() as stack:
         built = built_dlrm(graph, chosen, task, chosen.wait_ms / 1e3)
         sessions = [
-            stack.enter_context(_session(target, graph, built, steps, first=not i))
+            stack.enter_context(_session(target, graph, built, chosen, steps, first=not i))
             for i, steps in enumerate((0, chosen.stale))
         ]
         rates: list[list[float]] = [[], []]
@@ -117,15 +121,18 @@ def _losses(target: str, chosen: argparse.Namespace, task: FarTask, steps: int) 
 
     with tf.Graph().as_default() as graph:
         built = built_dlrm(graph, chosen, task, chosen.wait_ms / 1e3)
-        with _session(target, graph, built, steps, first=True) as session:
+        with _session(target, graph, built, chosen, steps, first=True) as session:
             runs = (session.run([built.loss, built.train_op]) for _ in range(chosen.losses))
             return [float(loss) for loss, _ in runs]
 
 
 @contextlib.contextmanager
-def _session(target: str, graph: Any, built: Any, steps: int, *, first: bool) -> Iterator[Any]:
+def _session(
+    target: str, graph: Any, built: Any, chosen: argparse.Namespace, steps: int, *, first: bool
+) -> Iterator[Any]:
     """A session with its stages running; the first of them sets the variables."""
     from workbench.core.options import SmartStageOptions
+    from workbench.core.session.pack_transfers import pack_transfers
     from workbench.core.session.prefetch_hook import prefetching
     from workbench.core.smart_stage import prepare_config
     from workbench.experiments.worker.steps.session_config import stock_config
@@ -133,6 +140,8 @@ def _session(target: str, graph: Any, built: Any, steps: int, *, first: bool) ->
     options = SmartStageOptions(stale_lookups=steps, capacity=2)
     targets = [built.train_op, built.loss]
     config, plan = prepare_config(graph, stock_config(built), options, targets=targets)
+    if chosen.pack:
+        pack_transfers(config)
     assert any(stage.stale_lookups for stage in plan.stages) == bool(steps), plan.describe()
     with initialized(target, graph, config, first=first) as session, prefetching(session):
         yield session
