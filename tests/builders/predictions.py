@@ -30,6 +30,7 @@ FUSED_COSTS = FusedCosts(
         for op in (
             *("PreLookUp", "PruneInvalidAndFillEmptyRows", "UniqueWithCounts", "LocalLookUp"),
             *("LocalLookUpGrad", "GroupedLookUp", "GroupedLookUpGrad", "RowsApply", "GroupedApply"),
+            "GroupedApplyAll",
         )
     },
     error=0.1,

@@ -32,7 +32,7 @@ _EXAMPLES = """examples:
   workbench predict dlrm --trace off.parquet
 
 The model is traced once, without any toggle; every setting is then simulated, none is run. Fused
-lookups cost what a calibration of this machine says, which takes half a minute once and is kept in
+lookups cost what a calibration of this machine says, which takes a minute once and is kept in
 the user's cache directory.
 """
 

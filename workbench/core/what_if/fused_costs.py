@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+# Ops that go through every row of a table, asked for or not.
+_WHOLE_TABLE = ("WorkbenchGroupedApplyAll",)
 # A table up to this size stays in the caches of a core, one 32 times as large is all in memory.
 _CACHED_BYTES, _DOUBLINGS = 8 << 20, 5.0
 
@@ -28,12 +30,14 @@ class LookupLoad:
     dim: int
     table_bytes: float
 
-    @property
-    def terms(self) -> list[float]:
-        """What the time of an op may grow with; a fixed part first."""
+    def terms(self, op: str) -> list[float]:
+        """What the time of an op of a type may grow with, six numbers; a fixed part first."""
         far = float(np.clip(np.log2(max(self.table_bytes, 1.0) / _CACHED_BYTES) / _DOUBLINGS, 0, 1))
         rows = self.unique * self.dim
-        return [1.0, self.ids, self.ids * self.dim, rows, self.unique * far, rows * far]
+        asked = [1.0, self.ids, self.ids * self.dim, rows]
+        if kind_of(op) in _WHOLE_TABLE:
+            return [*asked, self.table_bytes, self.table_bytes * far]
+        return [*asked, self.unique * far, rows * far]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,7 +54,7 @@ class FusedCosts:
     """What ops of fused lookups cost.
 
     Attributes:
-      weights: by op type, ns for each of `LookupLoad.terms`.
+      weights: by op type, ns for each of its `LookupLoad.terms`.
       error: how far the fit is off, as a share: the square root of the mean of squares.
     """
 
@@ -60,14 +64,14 @@ class FusedCosts:
     def ns(self, op: str, load: LookupLoad) -> float | None:
         """Time of an op; None of a type that was not measured."""
         weights = self.weights.get(kind_of(op))
-        return None if weights is None else float(np.dot(weights, load.terms))
+        return None if weights is None else float(np.dot(weights, load.terms(op)))
 
     def ns_together(self, op: str, loads: Sequence[LookupLoad]) -> float | None:
         """Time of an op that looks up several features: what each run takes counts once."""
         weights = self.weights.get(kind_of(op))
         if weights is None:
             return None
-        each = [float(np.dot(weights[1:], load.terms[1:])) for load in loads]
+        each = [float(np.dot(weights[1:], load.terms(op)[1:])) for load in loads]
         return weights[0] + sum(each)
 
     def to_json(self) -> dict[str, Any]:
@@ -99,7 +103,7 @@ def fitted(samples: Sequence[Sample]) -> FusedCosts:
         by_op.setdefault(kind_of(sample.op), []).append(sample)
     weights, errors = {}, []
     for op, own in by_op.items():
-        terms = np.array([sample.load.terms for sample in own])
+        terms = np.array([sample.load.terms(op) for sample in own])
         relative = terms / np.array([[sample.ns] for sample in own])
         found = _least_squares(relative, np.ones(len(own)))
         weights[op] = tuple(found.tolist())

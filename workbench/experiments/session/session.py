@@ -243,7 +243,7 @@ class Session:
         """Builds the program's graphs in a child process, so that settings can be predicted.
 
         The first run does it, too. Where the program has lookups to fuse, what their ops cost on
-        this machine is measured once, in half a minute, and kept in the user's cache directory.
+        this machine is measured once, in a minute, and kept in the user's cache directory.
 
         Raises:
           OptionError: a run goes on, or a session without its program.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import json
@@ -27,7 +28,7 @@ from workbench.user_cache import user_cache
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_FORMAT = 2
+_FORMAT = 3
 # Sizes of a lookup: ids in a batch and for each row of it, rows and width of the table, and the
 # part of the table that the ids come from.
 _SIZES = tuple(
@@ -38,16 +39,42 @@ _SIZES = tuple(
 )
 _BATCHES = 16
 _STEPS = 20
-# Versions of fusion, and whether the optimizer's updates are fused too: a grouped lookup has
-# another gradient op then. What is fused in a finished graph is the grouped lookup's ops.
-_CASES = (*((version, True) for version in FUSIONS if version != AUTO), ("grouped", False))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Case:
+    """One program that is measured.
+
+    Attributes:
+      fused: how its lookups are.
+      optimizer: of its tables: Adagrad "fused", or TensorFlow's "adagrad" or "adam".
+      numbers: of its sizes.
+    """
+
+    fused: str
+    optimizer: str
+    numbers: tuple[int, ...] = tuple(range(len(_SIZES)))
+
+
+# A grouped lookup has a gradient op of its own where the update is not fused. What is fused in a
+# finished graph is the same ops, and Adam's update, which goes through all rows, whatever the ids.
+_CASES = (
+    *(_Case(fused=version, optimizer="fused") for version in FUSIONS if version != AUTO),
+    _Case(fused="grouped", optimizer="adagrad"),
+    _Case(
+        fused=AUTO,
+        optimizer="adam",
+        numbers=tuple(i for i, (*_, part) in enumerate(_SIZES) if part == 1.0),
+    ),
+)
 
 
 def fused_costs(*, again: bool = False) -> FusedCosts:
     """What ops of fused lookups cost on this machine.
 
     Measured the first time, in about a minute, on an otherwise idle machine at best; then read
-    from a file in the user's cache directory. Updates of rows are measured with Adagrad.
+    from a file in the user's cache directory. Updates of rows are measured with Adagrad, those of
+    whole tables with Adam.
 
     Args:
       again: measures once more.
@@ -59,7 +86,7 @@ def fused_costs(*, again: bool = False) -> FusedCosts:
     known = None if again else _kept(path)
     if known is not None:
         return known
-    measured = fitted([sample for case in _CASES for sample in _samples(*case)])
+    measured = fitted([sample for case in _CASES for sample in _samples(case)])
     # Where nothing can be kept, the next call measures again.
     with contextlib.suppress(OutputError):
         make_directory(path.parent)
@@ -91,20 +118,20 @@ def _path() -> Path:
     return user_cache() / f"fused-costs-{name or platform.machine()}.json"
 
 
-def _samples(version: str, fused_update: bool) -> Iterator[Sample]:
-    program = Program(name="lookups", build=functools.partial(_build, fused_update))
+def _samples(case: _Case) -> Iterator[Sample]:
+    program = Program(name="lookups", build=functools.partial(_build, case))
     found = trace(
         program,
-        Optimizations(fused_embeddings=version),
+        Optimizations(fused_embeddings=case.fused),
         steps=_STEPS,
         warm_up_steps=_BATCHES,
         progress=False,
     )
-    loads = [_load_of(ids, rows, dim, part) for ids, _, rows, dim, part in _SIZES]
     for op, name, ns in _medians(found):
-        number = _number(name)
+        number = _number(name, op, case)
         if op.startswith("Workbench") and number is not None:
-            yield Sample(op=op, load=loads[number], ns=ns)
+            ids, _, rows, dim, part = _SIZES[number]
+            yield Sample(op=op, load=_load_of(ids, rows, dim, part), ns=ns)
 
 
 def _medians(found: Trace) -> Iterator[tuple[str, str, float]]:
@@ -115,8 +142,12 @@ def _medians(found: Trace) -> Iterator[tuple[str, str, float]]:
         yield str(nodes["op"][node]), str(nodes["name"][node]), float(ns)
 
 
-def _number(name: str) -> int | None:
+def _number(name: str, op: str, case: _Case) -> int | None:
     """Of which size a node is, by its name."""
+    if case.fused == AUTO:
+        # Ops of a plan are counted, in the order of the lookups; the others are of other cases.
+        place = name.rpartition("_")[2]
+        return case.numbers[int(place)] if op.endswith("ApplyAll") else None
     for part in name.replace("_table", "").replace("update_", "").split("/"):
         head, _, number = part.partition("size")
         if not head and number.isdigit():
@@ -138,19 +169,30 @@ def _ids(number: int, ids: int, rows: int, part: float) -> np.ndarray:
     return drawn
 
 
-def _build(fused_update: bool, _: Optimizations) -> Built:
+def _build(case: _Case, _optimizations: Optimizations) -> Built:
     """One lookup of each size and its update, all in one step, one op after the other."""
     import tensorflow as tf
 
     from workbench.ops.embedding_variable.optimizers import AdagradOptimizer
 
     v1 = tf.compat.v1
-    batches = {f"{i}": _ids(i, ids, rows, part) for i, (ids, _, rows, _, part) in enumerate(_SIZES)}
+    batches = {}
+    for number in case.numbers:
+        ids, _, rows, _, part = _SIZES[number]
+        batches[f"{number}"] = _ids(number, ids, rows, part)
     dataset = tf.data.Dataset.from_tensor_slices(batches).repeat()
     drawn = v1.data.make_one_shot_iterator(dataset).get_next()
-    losses = [_loss(number, drawn[f"{number}"]) for number in range(len(_SIZES))]
-    optimizer = AdagradOptimizer if fused_update else v1.train.AdagradOptimizer
-    train_op = optimizer(0.01).minimize(tf.add_n(losses))
+    losses: list[tf.Tensor] = []
+    for number in case.numbers:
+        # One behind the other, lest a plan do them in one op.
+        with tf.control_dependencies(losses[-1:] if case.fused == AUTO else []):
+            losses.append(_loss(number, tf.identity(drawn[f"{number}"])))
+    optimizers = {
+        "fused": AdagradOptimizer,
+        "adagrad": v1.train.AdagradOptimizer,
+        "adam": v1.train.AdamOptimizer,
+    }
+    train_op = optimizers[case.optimizer](0.01).minimize(tf.add_n(losses))
     config = v1.ConfigProto(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
     return Built(train_op=train_op, config=config)
 

@@ -45,7 +45,7 @@ def predict(
 
     Nothing is trained: a child process builds the graph of each toggle and, for fused lookups,
     fetches the ids of a few batches. What ops of fused lookups cost on this machine is measured
-    once, in half a minute, and kept in the user's cache directory.
+    once, in a minute, and kept in the user's cache directory.
 
     Args:
       trace: of the program, taken by `trace` or by a `CaptureHook` after some untraced steps.

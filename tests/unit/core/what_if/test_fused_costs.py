@@ -38,6 +38,16 @@ def test_costs_that_follow_the_terms_are_found_again():
     assert costs.ns("WorkbenchPreLookUp", other) is None
 
 
+def test_an_op_of_all_rows_takes_as_long_as_its_table_is_large():
+    def takes(load: LookupLoad) -> float:
+        return 2000 + 5 * load.ids + 0.1 * load.table_bytes
+
+    op = "WorkbenchResourceGroupedApplyAll"
+    costs = fitted([Sample(op=op, load=load, ns=takes(load)) for load in LOADS])
+    other = LookupLoad(ids=10, unique=10, dim=32, table_bytes=2.0**25)
+    assert costs.ns(op, other) == pytest.approx(takes(other), rel=1e-6)
+
+
 @given(st.lists(st.floats(10, 1e6), min_size=len(LOADS), max_size=len(LOADS)))
 def test_no_op_gets_cheaper_with_more_to_do(times: list[float]):
     samples = [Sample(op="Op", load=load, ns=ns) for load, ns in zip(LOADS, times, strict=True)]
