@@ -23,6 +23,7 @@ struct LookedUp {
   int64_t stride = 0;  // from one combined row to the next; 0 is dim
   int64_t rows = 0;
   const int32_t* splits = nullptr;       // [rows + 1], ids of each row
+  bool one_each = false;  // each row has one id, as `splits` says too
   const int32_t* index = nullptr;        // [ids], of each its unique id; null if they are not unique
   const int32_t* permutation = nullptr;  // [unique, 2], shard and vector; null: one has all in order
   const int64_t* table_row = nullptr;  // [unique]; not null: the only shard is the table itself

@@ -217,16 +217,46 @@ WORKBENCH_INLINE void CombineTable(const LookedUp<float>& in, int64_t begin, int
   }
 }
 
+// Rows of a table, of which each is a combined one by itself, whatever the combiner.
+template <int kLanes, int kVectors>
+WORKBENCH_INLINE void CopyTable(const LookedUp<float>& in, int64_t begin, int64_t end, float* out) {
+  using Vector = typename Lanes<kLanes>::Type;
+  constexpr int64_t kDim = kLanes * kVectors;
+  const float* table = in.shards[0];
+  const int64_t* table_row = in.table_row;
+  const int64_t stride = in.stride == 0 ? kDim : in.stride;
+  const int64_t last = in.rows - 1;
+  for (int64_t row = begin; row < end; ++row) {
+    const float* far = table + table_row[std::min(row + kFarAhead, last)] * kDim;
+    const float* near = table + table_row[std::min(row + kAhead, last)] * kDim;
+    for (int64_t c = 0; c < kDim; c += 16) __builtin_prefetch(far + c, 0, 2);
+    for (int64_t c = 0; c < kDim; c += 16) __builtin_prefetch(near + c, 0, 3);
+    const Vector* from = reinterpret_cast<const Vector*>(table + table_row[row] * kDim);
+    Vector* to = reinterpret_cast<Vector*>(out + row * stride);
+    // As a sum that begins with 0 has it: -0 becomes 0.
+    for (int v = 0; v < kVectors; ++v) to[v] = Vector{} + from[v];
+  }
+}
+
+template <int kLanes, int kVectors, bool kAnywhere>
+WORKBENCH_INLINE void CombineOfWidth(const LookedUp<float>& in, int64_t begin, int64_t end,
+                                     float* out) {
+  if constexpr (!kAnywhere) {
+    if (in.one_each) return CopyTable<kLanes, kVectors>(in, begin, end, out);
+  }
+  CombineTable<kLanes, kVectors, kAnywhere>(in, begin, end, out);
+}
+
 // Whether the width is a usual one, and rows were combined.
 template <bool kAnywhere>
 WORKBENCH_INLINE bool CombinedWidth(const LookedUp<float>& in, int64_t begin, int64_t end,
                                     float* out) {
   switch (in.dim) {
-    case 8: CombineTable<8, 1, kAnywhere>(in, begin, end, out); return true;
-    case 16: CombineTable<16, 1, kAnywhere>(in, begin, end, out); return true;
-    case 32: CombineTable<16, 2, kAnywhere>(in, begin, end, out); return true;
-    case 64: CombineTable<16, 4, kAnywhere>(in, begin, end, out); return true;
-    case 128: CombineTable<16, 8, kAnywhere>(in, begin, end, out); return true;
+    case 8: CombineOfWidth<8, 1, kAnywhere>(in, begin, end, out); return true;
+    case 16: CombineOfWidth<16, 1, kAnywhere>(in, begin, end, out); return true;
+    case 32: CombineOfWidth<16, 2, kAnywhere>(in, begin, end, out); return true;
+    case 64: CombineOfWidth<16, 4, kAnywhere>(in, begin, end, out); return true;
+    case 128: CombineOfWidth<16, 8, kAnywhere>(in, begin, end, out); return true;
   }
   return false;
 }

@@ -28,14 +28,15 @@ bool Outside(const FeatureIds<Id>& in, int64_t row) {
 }
 
 // Reads ids of which each example has one, in order, and all of them in the table; false where that
-// is not so, which is soon tried: the loop has no branch, and many ids at a time.
-template <typename Id>
-WORKBENCH_INLINE bool ReadOneEach(const Id* ids, const int64_t* indices, int64_t count,
-                                  int64_t begin, int64_t table_rows, int64_t* rows) {
+// is not so, which is soon tried: the loop has no branch, and many ids at a time. Without indices
+// each id is an example.
+template <bool kIndexed, typename Id>
+WORKBENCH_INLINE bool ReadInside(const Id* ids, const int64_t* indices, int64_t count,
+                                 int64_t begin, int64_t table_rows, int64_t* rows) {
   uint64_t wrong = 0;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t row = static_cast<int64_t>(ids[i]);
-    wrong |= static_cast<uint64_t>(indices[2 * i] ^ (begin + i));
+    if constexpr (kIndexed) wrong |= static_cast<uint64_t>(indices[2 * i] ^ (begin + i));
     // The sign of a row below 0, and of what is left of a table that it is beyond.
     const uint64_t left = static_cast<uint64_t>(table_rows) - 1 - static_cast<uint64_t>(row);
     wrong |= (static_cast<uint64_t>(row) | left) >> 63;
@@ -46,12 +47,14 @@ WORKBENCH_INLINE bool ReadOneEach(const Id* ids, const int64_t* indices, int64_t
 
 WORKBENCH_CLONES bool OneEach(const int32_t* ids, const int64_t* indices, int64_t count,
                               int64_t begin, int64_t table_rows, int64_t* rows) {
-  return ReadOneEach(ids, indices, count, begin, table_rows, rows);
+  return indices == nullptr ? ReadInside<false>(ids, indices, count, begin, table_rows, rows)
+                            : ReadInside<true>(ids, indices, count, begin, table_rows, rows);
 }
 
 WORKBENCH_CLONES bool OneEach(const int64_t* ids, const int64_t* indices, int64_t count,
                               int64_t begin, int64_t table_rows, int64_t* rows) {
-  return ReadOneEach(ids, indices, count, begin, table_rows, rows);
+  return indices == nullptr ? ReadInside<false>(ids, indices, count, begin, table_rows, rows)
+                            : ReadInside<true>(ids, indices, count, begin, table_rows, rows);
 }
 
 // Where the ids of a block go that stay.
@@ -93,6 +96,17 @@ struct Kept {
   uint64_t outside = 0;
 };
 
+// Whether `examples` ids from `from` on are one of each example and in the table, and were read.
+template <bool kWeighted, typename Id>
+bool ReadOneEach(const FeatureIds<Id>& in, int64_t from, int64_t examples, BlockRows* out) {
+  if constexpr (kWeighted) return false;
+  const int64_t* indices = in.indices == nullptr ? nullptr : in.indices + 2 * from;
+  out->one_each =
+      OneEach(in.ids + from, indices, examples, out->begin, in.table_rows, out->rows.data());
+  if (out->one_each) std::iota(out->splits.begin(), out->splits.end(), 0);
+  return out->one_each;
+}
+
 // Ids of a SparseTensor: no branch depends on one, for lengths of examples are not to be guessed.
 template <bool kWeighted, typename Id>
 BlockState ReadIndexed(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
@@ -108,10 +122,7 @@ BlockState ReadIndexed(const FeatureIds<Id>& in, int64_t block, BlockRows* out) 
   Kept<kWeighted, Id> kept(in, to - from, examples, out);
   out->splits.assign(examples + 1, 0);
   int32_t* splits = out->splits.data();
-  if (!kWeighted && to - from == examples &&
-      OneEach(in.ids + from, in.indices + 2 * from, examples, out->begin, in.table_rows,
-              kept.rows)) {
-    std::iota(out->splits.begin(), out->splits.end(), 0);
+  if (to - from == examples && ReadOneEach<kWeighted>(in, from, examples, out)) {
     return BlockState::kRead;
   }
   int64_t before = out->begin;
@@ -156,6 +167,7 @@ BlockState ReadDense(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
   const int64_t examples = out->end - out->begin;
   Kept<kWeighted, Id> kept(in, 0, examples, out);
   out->splits.resize(examples + 1);
+  if (ReadOneEach<kWeighted>(in, out->begin, examples, out)) return BlockState::kRead;
   int32_t* splits = out->splits.data();
   splits[0] = 0;
   for (int64_t e = 0; e < examples; ++e) {
@@ -201,10 +213,11 @@ void Fill(int64_t fill_id, BlockRows* out) {
 
 template <bool kWeighted, typename Id>
 BlockState ReadAndFill(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
+  out->one_each = false;
   const BlockState state = in.dense               ? ReadDense<kWeighted>(in, block, out)
                            : in.splits != nullptr ? ReadSplit<kWeighted>(in, block, out)
                                                   : ReadIndexed<kWeighted>(in, block, out);
-  if (state == BlockState::kRead && in.fills) {
+  if (state == BlockState::kRead && in.fills && !out->one_each) {
     Fill<kWeighted>(in.fill_id, out);
     if (Outside(in, in.fill_id) && out->splits.back() > 0) {
       const auto last = out->rows.begin() + out->splits.back();

@@ -41,6 +41,7 @@ struct BlockRows {
   int64_t first = 0;              // position of their first id in the input
   std::vector<int64_t> rows;      // of the table; the first splits.back() count
   std::vector<int32_t> splits;    // [end - begin + 1], those of each example
+  bool one_each = false;          // each example has one, as `splits` says too
   // Of weighted ids, beside `rows`; a filled one has weight 1, and place -1.
   std::vector<float> weights;
   std::vector<int32_t> places;    // where in the input

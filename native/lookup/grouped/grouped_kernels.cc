@@ -81,6 +81,7 @@ class LookUpOp : public OpKernel {
         in.stride = stride;
         in.rows = rows.end - rows.begin;
         in.splits = rows.splits.data();
+        in.one_each = rows.one_each;
         in.table_row = rows.rows.data();
         in.weights = ids[block.feature].weights == nullptr ? nullptr : rows.weights.data();
         in.combiner = feature.combiner;

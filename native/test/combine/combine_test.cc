@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 
 #include <cmath>
+#include <cstring>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -222,6 +224,40 @@ TEST(LongRowsAreSummedAsExactlyAsShortOnes) {
       if (combiner == Combiner::kSum) divisor = 1;
       if (combiner == Combiner::kSqrtn) divisor = std::sqrt(divisor);
       for (int64_t c = 0; c < kDim; ++c) CHECK(std::abs(out[c] / (sums[c] / divisor) - 1) < 1.2e-7);
+    }
+  }
+}
+
+TEST(OneIdEachIsTheSameSum) {
+  std::mt19937_64 random(6);
+  std::normal_distribution<float> value;
+  for (const int64_t dim : {1, 8, 16, 20, 32, 64, 128, 130}) {
+    for (const int64_t rows : {0, 1, 7, 300}) {
+      constexpr int64_t kTable = 40;
+      std::vector<float> table(kTable * dim);
+      for (float& each : table) each = random() % 9 == 0 ? -0.0f : value(random);
+      std::vector<int64_t> table_row(rows);
+      for (int64_t& row : table_row) row = static_cast<int64_t>(random() % kTable);
+      std::vector<int32_t> splits(rows + 1);
+      std::iota(splits.begin(), splits.end(), 0);
+      const float* heads[] = {table.data()};
+      LookedUp<float> in;
+      in.shards = heads;
+      in.table_row = table_row.data();
+      in.dim = dim;
+      in.stride = dim + 3;
+      in.rows = rows;
+      in.splits = splits.data();
+      for (const Combiner combiner : {Combiner::kSum, Combiner::kMean, Combiner::kSqrtn}) {
+        in.combiner = combiner;
+        std::vector<float> out[2];
+        for (const bool one_each : {false, true}) {
+          in.one_each = one_each;
+          out[one_each].assign(rows * in.stride, 5.0f);
+          Combine(in, rows / 3, rows, out[one_each].data());
+        }
+        CHECK_EQ(std::memcmp(out[0].data(), out[1].data(), out[0].size() * sizeof(float)), 0);
+      }
     }
   }
 }

@@ -47,6 +47,7 @@ struct Whole {
   std::vector<float> weights;
   std::vector<int32_t> places;
   BlockState state = BlockState::kRead;
+  bool one_each = false;  // of any block
 
   explicit Whole(const FeatureIds<int64_t>& in) {
     BlockRows block;
@@ -56,6 +57,10 @@ struct Whole {
       if (state != BlockState::kRead) return;
       CHECK_EQ(block.begin, next);
       next = block.end;
+      for (int64_t e = 0; block.one_each && e <= block.end - block.begin; ++e) {
+        CHECK_EQ(block.splits[e], e);
+      }
+      one_each |= block.one_each;
       for (int64_t e = 0; e < block.end - block.begin; ++e) {
         rows.insert(rows.end(), block.rows.begin() + block.splits[e],
                     block.rows.begin() + block.splits[e + 1]);
@@ -139,6 +144,7 @@ TEST(DenseIdsAreOneForEachExampleTest) {
       if (found.state != BlockState::kRead) continue;
       CHECK(found.rows == rows);
       CHECK(found.splits == splits);
+      if (!below) CHECK(found.one_each);
     }
   }
 }
