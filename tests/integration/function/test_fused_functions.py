@@ -53,7 +53,43 @@ def training_step(optimizer: str, variables: list[tf.Variable]) -> Any:
     return train_step
 
 
+def weighted_step(table: tf.Variable, combiner: str, *, is_safe: bool) -> Any:
+    """A step of gradient descent over ids with weights; only if safe it reads a dense shape."""
+    look_up = tf.nn.safe_embedding_lookup_sparse if is_safe else tf.nn.embedding_lookup_sparse
+
+    @tf.function(autograph=False)
+    def train_step(ids: tf.SparseTensor, weights: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            found = look_up(table, ids, ids.with_values(weights), combiner=combiner)
+            loss = tf.reduce_sum(tf.sin(found))
+        slices = tape.gradient(loss, table)
+        table.scatter_sub(tf.IndexedSlices(0.1 * slices.values, slices.indices))
+        return loss
+
+    spec = [tf.SparseTensorSpec([None, None], tf.int64), tf.TensorSpec([None])]
+    return train_step.get_concrete_function(*spec)
+
+
 class TestFunctions:
+    @pytest.mark.parametrize("is_safe", [True, False])
+    @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
+    def test_with_weights_train_as_stock_ones_do(self, combiner: str, is_safe: bool) -> None:
+        start = np.random.default_rng(1).normal(size=(ROWS, 5)).astype(np.float32)
+        table = tf.Variable(start)
+        function = weighted_step(table, combiner, is_safe=is_safe)
+        fused = wb.fuse_function(function)
+        ops = {op.type for op in fused.graph.get_operations()}
+        assert "WorkbenchResourceGroupedLookUp" in ops
+        assert "SegmentSum" not in ops
+        ids = tf.SparseTensor([[0, 0], [0, 1], [2, 0], [3, 1]], np.int64([1, 1, 3, 4]), [5, 2])
+        weights = tf.constant([0.5, 2.0, 1.0, -0.25])
+        results = []
+        for each, given in ((function, [ids]), (fused, tf.nest.flatten(ids, True))):
+            table.assign(start)
+            results.append([*(each(*given, weights).numpy() for _ in range(3)), table.numpy()])
+        for one, other in zip(*results, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
     @pytest.mark.parametrize("optimizer", ["adagrad", "adam", "descent", "keras"])
     def test_train_as_stock_ones_do(self, optimizer: str) -> None:
         random = np.random.default_rng(1)

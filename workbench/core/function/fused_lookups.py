@@ -9,6 +9,7 @@ from tensorflow.core.framework import graph_pb2
 
 from workbench.core.graph.graph_view import node_name
 from workbench.core.lookup_fusion.fusion_plan import FusionPlan, fused_definition
+from workbench.core.lookup_fusion.patterns.definition import tensor_name
 from workbench.core.lookup_fusion.plan import plan_fusion
 from workbench.core.tf_graph.concrete_function import (
     arguments_of,
@@ -42,6 +43,7 @@ def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
     runs = {tensor.op.name for tensor in function.outputs}
     runs |= {op.name for op in function.graph.control_outputs} - set(plan.bypassed)
     part = _needed(definition, runs, {tensor.op.name for tensor in function.inputs})
+    read = {tensor_name(text) for node in part.node for text in node.input}
     arguments = [tensor.name for tensor in arguments_of(function)]
     wanted = [tensor.name for tensor in function.outputs]
 
@@ -52,8 +54,10 @@ def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
         given = dict(zip(arguments, batch, strict=True))
         given |= {own.name: graph.capture(outer) for outer, own in function.graph.captures}
         computed = [name for name in dict.fromkeys(wanted) if name not in given]
+        # TensorFlow takes an input that nothing reads for a typo.
+        inputs = {name: tensor for name, tensor in given.items() if name in read}
         built = tf.graph_util.import_graph_def(
-            part, input_map=given, return_elements=computed, name=""
+            part, input_map=inputs, return_elements=computed, name=""
         )
         given |= dict(zip(computed, built, strict=True))
         return function.function_type.pack_output([given[name] for name in wanted])

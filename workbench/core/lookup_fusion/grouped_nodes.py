@@ -146,6 +146,7 @@ def _ids(lookups: Sequence[StockLookup]) -> list[str]:
         *(each.ids for each in lookups),
         *(each.indices for each in lookups),
         *(each.dense_shape for each in lookups),
+        *(each.weights for each in lookups if each.weights),
     ]
 
 
@@ -158,6 +159,9 @@ def _describe(
     _set(node, "N", len(dims))
     _set(node, "F", len(lookups))
     _set(node, "M", len(lookups))
+    weighted = [i for i, each in enumerate(lookups) if each.weights]
+    _set(node, "W", len(weighted))
+    _set(node, "weights_of", weighted)
     _set(node, "table_of", list(table_of))
     _set(node, "combiners", [each.combiner for each in lookups])
     _set(node, "prune_invalid_ids", [each.prune for each in lookups])

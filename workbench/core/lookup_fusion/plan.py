@@ -14,7 +14,11 @@ from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.dense_gradients import dense_gradients_of
 from workbench.core.lookup_fusion.patterns.dense_lookups import find_dense_lookups
 from workbench.core.lookup_fusion.patterns.gradients import LookupGradient, gradients_of
-from workbench.core.lookup_fusion.patterns.lookup import LookupRefusal, StockLookup
+from workbench.core.lookup_fusion.patterns.lookup import (
+    LookupRefusal,
+    RefusedError,
+    StockLookup,
+)
 from workbench.core.lookup_fusion.patterns.stock_lookups import find_lookups
 from workbench.errors import PlanError
 
@@ -40,12 +44,10 @@ def plan_fusion(graph: Any) -> FusionPlan:
     found, refusals = find_lookups(nodes, gpu=gpu)
     kept: list[tuple[StockLookup, list[LookupGradient]]] = []
     for lookup in found:
-        gradients = gradients_of(nodes, lookup)
-        if gradients is None:
-            reason = "its gradient is not the one that TensorFlow makes of a safe lookup"
-            refusals.append(LookupRefusal(name=lookup.name, reason=reason))
-        else:
-            kept.append((lookup, gradients))
+        try:
+            kept.append((lookup, gradients_of(nodes, lookup)))
+        except RefusedError as refusal:
+            refusals.append(LookupRefusal(name=lookup.name, reason=str(refusal)))
     dense, others = find_dense_lookups(nodes, gpu=gpu)
     kept += [(lookup, dense_gradients_of(nodes, lookup)) for lookup in dense]
     refusals += others

@@ -5,6 +5,8 @@ How TensorFlow builds one, from the gradient of the embeddings to the table:
     ─ [Reshape to rows] ─ [Select: zeros where the row was empty]
       ─ SparseSegment{Sum,Mean,SqrtN}GradV2(·, ids, rows, table rows) → gradients, rows of the table
         or, where ids were made unique, SparseSegment{Sum,Mean,SqrtN}Grad and two Reshapes
+
+That of weighted ids is in weighted_gradients.py.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 
 from workbench.core.lookup_fusion.patterns.adam_updates import adam_of
 from workbench.core.lookup_fusion.patterns.definition import Definition
-from workbench.core.lookup_fusion.patterns.lookup import COMBINERS, StockLookup
+from workbench.core.lookup_fusion.patterns.lookup import COMBINERS, RefusedError, StockLookup
 from workbench.core.lookup_fusion.patterns.updates import (
     TableUpdate,
     descent_of,
@@ -24,9 +26,15 @@ from workbench.core.lookup_fusion.patterns.updates import (
     sums_of,
     variable_of,
 )
+from workbench.core.lookup_fusion.patterns.weighted_gradients import (
+    table_gradients,
+    weights_have_gradients,
+)
+from workbench.core.lookup_fusion.patterns.weighted_lookups import weighted_sum
 
 _GRADIENTS = tuple(f"{op}GradV2" for op in COMBINERS)
 _OF_UNIQUE = tuple(f"{op}Grad" for op in COMBINERS)
+_UNKNOWN = "its gradient is not the one that TensorFlow makes of a lookup"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,25 +64,41 @@ _PASSES_OVER_ZEROS = re.compile(r"(Resource)?SparseApply(Adagrad|AdagradV2|Gradi
 _UPDATES_ROWS = re.compile(r"(Resource)?SparseApply")
 
 
-def gradients_of(graph: Definition, lookup: StockLookup) -> list[LookupGradient] | None:
-    """The gradients of a lookup; None where there is one that a grouped op cannot make.
+def gradients_of(graph: Definition, lookup: StockLookup) -> list[LookupGradient]:
+    """The gradients of a lookup.
 
     None are made of one whose rows without ids are 0 where the table's optimizer moves rows by
     gradients of 0, too: TensorFlow looks such rows up at id 0, and then gives that a gradient of 0.
+
+    Raises:
+      RefusedError: there is one that a grouped op cannot make.
     """
+    if lookup.weights:
+        return _weighted(graph, lookup)
     if lookup.selects and not _passes_over_zeros(graph, lookup):
         return []
     combines = graph.nodes[lookup.combines]
     _, ids, rows = graph.inputs(combines)
-    found = []
-    for node in graph.readers(rows):
-        if node is combines or not node.op.startswith("SparseSegment"):
-            continue
-        gradient = _gradient(graph, lookup, node, ids, rows)
-        if gradient is None:
-            return None
-        found.append(gradient)
-    return found
+    return [
+        _gradient(graph, lookup, node, ids, rows)
+        for node in graph.readers(rows)
+        if node is not combines and node.op.startswith("SparseSegment")
+    ]
+
+
+def _weighted(graph: Definition, lookup: StockLookup) -> list[LookupGradient]:
+    """The gradients of a lookup with weights; TensorFlow's own would do the whole lookup again."""
+    found = weighted_sum(graph, graph.nodes[lookup.combines])
+    if found is None or weights_have_gradients(graph, found):
+        raise RefusedError("its weights have a gradient")
+    gradients = table_gradients(graph, found)
+    if gradients is None:
+        raise RefusedError(_UNKNOWN)
+    if gradients and lookup.selects and not _passes_over_zeros(graph, lookup):
+        raise RefusedError(
+            "its optimizer moves id 0 by the gradients of 0 that weighted rows without ids get"
+        )
+    return [_made_of(graph, lookup, each.summed, each.given) for each in gradients]
 
 
 def _passes_over_zeros(graph: Definition, lookup: StockLookup) -> bool:
@@ -84,7 +108,7 @@ def _passes_over_zeros(graph: Definition, lookup: StockLookup) -> bool:
 
 def _gradient(
     graph: Definition, lookup: StockLookup, node: Any, ids: str, rows: str
-) -> LookupGradient | None:
+) -> LookupGradient:
     own = [graph.same(each) for each in (ids, rows)]
     if (
         node.op not in (_OF_UNIQUE if lookup.unique else _GRADIENTS)
@@ -92,15 +116,20 @@ def _gradient(
         or node.name in graph.conditional
         or any(text.startswith("^") for text in node.input)
     ):
-        return None
-    given: str | None = graph.inputs(node)[0]
+        raise RefusedError(_UNKNOWN)
+    return _made_of(graph, lookup, node, graph.inputs(node)[0])
+
+
+def _made_of(graph: Definition, lookup: StockLookup, node: Any, combined: str) -> LookupGradient:
+    """The gradient that a node makes of that of combined rows."""
+    given: str | None = combined
     if lookup.selects and given is not None:
         given = _before_select(graph, lookup, given)
     if lookup.shapes and given is not None:
         given = _before_reshape(graph, lookup, given)
     made = _made(graph, lookup, node)
     if given is None or made is None:
-        return None
+        raise RefusedError(_UNKNOWN)
     values, rows = made
     sums = sums_of(graph, values, rows)
     if sums is None:

@@ -20,7 +20,8 @@ class StockLookup:
 
     Attributes:
       name: what users call it: the scope that it was built in; of dense ids the node itself.
-      combines: the node that combines rows, or gathers those of dense ids.
+      combines: the node that combines rows, or gathers those of dense ids; of weighted ids the one
+        that sums them.
       table: the tensor of the table, [rows, dim], or of the variable's handle.
       is_resource: whether it is a handle.
       unique, gather: the nodes that make the ids unique, and gather their rows; "" where none do.
@@ -29,13 +30,15 @@ class StockLookup:
       combiner: "sum", "mean" or "sqrtn".
       ids, indices, dense_shape: of the ids as they come, a SparseTensor. Of dense ids there are
         no indices and no shape, of ids that its rows end with no shape: "".
-      prune: whether ids below 0 are dropped.
+      prune: whether ids below 0 are dropped, and of weighted ids that are not summed those with a
+        weight that is not above 0.
       default_id: the id of rows without ids; None makes them 0.
       result: the node whose output is the embeddings.
       selects, shapes: the nodes that make rows without ids 0, and give the ids' shape; "" where
         there is none.
       device: where the rows are combined.
       ends_with_ids: whether the embeddings end with the last row that has an id.
+      weights: of the ids as they come; "" where they have none.
     """
 
     name: str
@@ -58,6 +61,7 @@ class StockLookup:
     shapes: str = ""
     device: str = ""
     ends_with_ids: bool = False
+    weights: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -5,35 +5,55 @@ stock_lookups.py says how TensorFlow builds it.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.lookup import RefusedError, scope_of
 
 
-def safe_ids(graph: Definition, node: Any, filled: Any) -> dict[str, Any]:
-    """What a safe lookup asks for, and its result: fields of `StockLookup`."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GivenIds:
+    """Ids as they come to a safe lookup; fields as of `StockLookup`."""
+
+    ids: str
+    indices: str
+    dense_shape: str
+    prune: bool
+
+
+def safe_ids(
+    graph: Definition, node: Any, filled: Any, given: GivenIds | None = None
+) -> dict[str, Any]:
+    """What a safe lookup asks for, and its result: fields of `StockLookup`.
+
+    Args:
+      graph: the graph.
+      node: the node that gives the combined rows.
+      filled: the SparseFillEmptyRows of its ids.
+      given: its ids before any were dropped; None looks for those of ids without weights.
+    """
     default = graph.value(graph.inputs(filled)[3])
     if default is None:
         raise RefusedError("the id that empty rows get is computed by the graph")
     selects = _selects(graph, node, filled)
     result = selects or node
-    indices, values, dense_shape = graph.inputs(filled)[:3]
-    values, indices, dense_shape, prune = _pruned(graph, values, indices, dense_shape)
+    given = given or _pruned(graph, filled)
+    indices, dense_shape = given.indices, given.dense_shape
     shapes = None
-    given = _reshaped(graph, indices, dense_shape)
-    if given is not None:
-        shapes = _shapes(graph, result, given[1])
+    reshaped = _reshaped(graph, indices, dense_shape)
+    if reshaped is not None:
+        shapes = _shapes(graph, result, reshaped[1])
         if shapes is not None:
-            (indices, dense_shape), result = given, shapes
+            (indices, dense_shape), result = reshaped, shapes
     if shapes is None and graph.shape(dense_shape) != (2,):
         raise RefusedError("its ids are not known to be a matrix")
     return {
         "name": scope_of(result.name),
-        "ids": graph.same(values),
+        "ids": graph.same(given.ids),
         "indices": indices,
         "dense_shape": dense_shape,
-        "prune": prune,
+        "prune": given.prune,
         "default_id": None if selects is not None else int(default),
         "result": result.name,
         "selects": "" if selects is None else selects.name,
@@ -62,29 +82,40 @@ def _tells(graph: Definition, empty: str, filled: Any) -> bool:
     return graph.same(graph.inputs(column)[0]) == f"{filled.name}:2"
 
 
-def _pruned(
-    graph: Definition, values: str, indices: str, dense_shape: str
-) -> tuple[str, str, str, bool]:
-    """Ids, indices and shape before ids below 0 were dropped, and whether they are."""
-    ids = graph.made_by(values, "GatherV2")
-    rows = graph.made_by(indices, "GatherV2")
-    if ids is None or rows is None:
-        return values, indices, dense_shape, False
-    kept = {graph.same(graph.inputs(each)[1]) for each in (ids, rows)}
-    where = graph.made_by(next(iter(kept)), "Reshape")
-    axes = all(graph.is_value(graph.inputs(each)[2], 0) for each in (ids, rows))
-    if len(kept) != 1 or where is None or not axes:
-        return values, indices, dense_shape, False
-    places = graph.made_by(graph.inputs(where)[0], "Where")
-    compared = graph.made_by(graph.inputs(places)[0], "GreaterEqual") if places else None
-    all_ids = graph.inputs(ids)[0]
-    if (
-        compared is None
-        or graph.same(graph.inputs(compared)[0]) != graph.same(all_ids)
-        or not graph.is_value(graph.inputs(compared)[1], 0)
-    ):
-        return values, indices, dense_shape, False
-    return all_ids, graph.inputs(rows)[0], graph.same(dense_shape), True
+def retained(graph: Definition, values: str, indices: str) -> tuple[str, str, str] | None:
+    """Values and indices before some were dropped, and what tells those that stay.
+
+    None where none were dropped.
+    """
+    kept = [graph.made_by(each, "GatherV2") for each in (values, indices)]
+    if kept[0] is None or kept[1] is None:
+        return None
+    places = {graph.same(graph.inputs(each)[1]) for each in kept}
+    where = graph.made_by(next(iter(places)), "Reshape")
+    axes = all(graph.is_value(graph.inputs(each)[2], 0) for each in kept)
+    told = graph.made_by(graph.inputs(where)[0], "Where") if where is not None else None
+    if len(places) != 1 or told is None or not axes:
+        return None
+    return graph.inputs(kept[0])[0], graph.inputs(kept[1])[0], graph.same(graph.inputs(told)[0])
+
+
+def compares(graph: Definition, tensor: str, op: str, values: str) -> bool:
+    """Whether a tensor tells which of some values are beyond 0, by this op."""
+    compared = graph.made_by(tensor, op)
+    if compared is None:
+        return False
+    one, other = graph.inputs(compared)
+    return graph.same(one) == graph.same(values) and graph.is_value(other, 0)
+
+
+def _pruned(graph: Definition, filled: Any) -> GivenIds:
+    """Ids before those below 0 were dropped, and whether they are."""
+    indices, ids, dense_shape = graph.inputs(filled)[:3]
+    found = retained(graph, ids, indices)
+    if found is None or not compares(graph, found[2], "GreaterEqual", found[0]):
+        return GivenIds(ids=ids, indices=indices, dense_shape=dense_shape, prune=False)
+    ids, indices, _ = found
+    return GivenIds(ids=ids, indices=indices, dense_shape=graph.same(dense_shape), prune=True)
 
 
 def _reshaped(graph: Definition, indices: str, dense_shape: str) -> tuple[str, str] | None:

@@ -9,8 +9,8 @@ parts in brackets are there or not:
 
 Ids are made unique and rows gathered where TensorFlow takes the table to be on another device,
 which it does with resource variables. One that is not safe lacks SparseFillEmptyRows, and its
-embeddings end with the last row that has an id. Lookups with weights or of several shards are
-refused.
+embeddings end with the last row that has an id. How ids with weights are combined instead says
+weighted_lookups.py. Lookups of several shards are refused.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ from workbench.core.lookup_fusion.patterns.lookup import (
     scope_of,
 )
 from workbench.core.lookup_fusion.patterns.safe_lookups import safe_ids
+from workbench.core.lookup_fusion.patterns.weighted_lookups import (
+    WeightedSum,
+    weighted_ids,
+    weighted_sum,
+)
 
 _WEIGHTED = ("SegmentSum", "SegmentSumV2")
 _GATHERS = ("GatherV2", "ResourceGather")
@@ -54,35 +59,65 @@ def find_lookups(
             elif node.op.removesuffix("WithNumSegments") in COMBINERS:
                 raise RefusedError("the number of its rows is given")
             elif node.op in _WEIGHTED and _rows_of(graph, graph.inputs(node)[1]):
-                raise RefusedError("its ids have weights")
+                weighted = weighted_sum(graph, node)
+                if weighted is not None:
+                    require_cpu(node, gpu=gpu)
+                    found.append(_weighted_lookup(graph, weighted))
         except RefusedError as refusal:
             refused.append(LookupRefusal(name=scope_of(node.name), reason=str(refusal)))
-    return found, _once(refused)
-
-
-def _once(refused: list[LookupRefusal]) -> list[LookupRefusal]:
-    """One reason for each name: a weighted mean sums twice."""
-    return list({each.name: each for each in reversed(refused)}.values())[::-1]
+    return found, refused
 
 
 def _lookup(graph: Definition, node: Any) -> StockLookup:
-    read = _read(graph, node)
-    require_plain(graph, node, dtype=node.attr["T"].type, id_dtype=read.id_dtype)
-    if read.device != node.device:
-        raise RefusedError("its table is on another device than the ids")
-    indices = _rows_of(graph, graph.inputs(node)[2])
-    if indices is None:
-        raise RefusedError("its rows are not the first column of indices")
-    shape = graph.shape(graph.inputs(node)[0])
-    if shape is None or len(shape) != 2 or shape[1] < 1:
-        raise RefusedError("the number of columns of its table is not known")
-    filled = graph.made_by(read.ids, "SparseFillEmptyRows", output=1)
+    rows, ids, segments = graph.inputs(node)
+    read = _read(graph, rows, ids, node.attr["Tidx"].type)
+    indices, filled = _placed(graph, node, read, segments)
     if filled is None:
         asked = _plain_ids(graph, node, read.ids, indices)
     else:
-        if graph.same(indices) != f"{filled.name}:0":
-            raise RefusedError("its rows are not those of its ids")
         asked = safe_ids(graph, node, filled)
+    return _found(graph, node, read, rows, combiner=COMBINERS[node.op], **asked)
+
+
+def _weighted_lookup(graph: Definition, found: WeightedSum) -> StockLookup:
+    unique = graph.inputs(found.gathered)[1]
+    read = _read(graph, found.rows, unique)
+    indices, filled = _placed(graph, found.sums, read, found.segments)
+    if filled is None:
+        asked, weights = _plain_ids(graph, found.result, read.ids, indices), found.weights
+    else:
+        given, weights = weighted_ids(graph, found, filled)
+        asked = safe_ids(graph, found.result, filled, given)
+    return _found(
+        graph,
+        found.sums,
+        read,
+        found.rows,
+        combiner=found.combiner,
+        weights=graph.same(weights),
+        **asked,
+    )
+
+
+def _placed(graph: Definition, node: Any, read: _Read, segments: str) -> tuple[str, Any | None]:
+    """The indices of the ids that a node combines, and what fills their rows, if it does."""
+    require_plain(graph, node, dtype=node.attr["T"].type, id_dtype=read.id_dtype)
+    if read.device != node.device:
+        raise RefusedError("its table is on another device than the ids")
+    indices = _rows_of(graph, segments)
+    if indices is None:
+        raise RefusedError("its rows are not the first column of indices")
+    filled = graph.made_by(read.ids, "SparseFillEmptyRows", output=1)
+    if filled is not None and graph.same(indices) != f"{filled.name}:0":
+        raise RefusedError("its rows are not those of its ids")
+    return indices, filled
+
+
+def _found(graph: Definition, node: Any, read: _Read, rows: str, **asked: Any) -> StockLookup:
+    """The lookup whose rows a node combines."""
+    shape = graph.shape(rows)
+    if shape is None or len(shape) != 2 or shape[1] < 1:
+        raise RefusedError("the number of columns of its table is not known")
     return StockLookup(
         combines=node.name,
         table=read.table,
@@ -92,7 +127,6 @@ def _lookup(graph: Definition, node: Any) -> StockLookup:
         dtype=node.attr["T"].type,
         id_dtype=read.id_dtype,
         dim=shape[1],
-        combiner=COMBINERS[node.op],
         device=node.device,
         **asked,
     )
@@ -128,8 +162,8 @@ class _Read:
     device: str
 
 
-def _read(graph: Definition, node: Any) -> _Read:
-    rows, ids, _ = graph.inputs(node)
+def _read(graph: Definition, rows: str, ids: str, id_dtype: int = 0) -> _Read:
+    """How rows are read; `id_dtype` of those that are not gathered at unique ids."""
     unique = graph.made_by(ids, "Unique", output=1)
     if unique is None:
         if graph.made_by(rows, *_GATHERS) is not None:
@@ -140,7 +174,7 @@ def _read(graph: Definition, node: Any) -> _Read:
             unique="",
             gather="",
             ids=ids,
-            id_dtype=node.attr["Tidx"].type,
+            id_dtype=id_dtype,
             device=graph.source(rows).device,
         )
     gather = graph.made_by(rows, *_GATHERS)
