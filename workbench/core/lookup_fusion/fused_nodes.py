@@ -15,7 +15,11 @@ from workbench.core.lookup_fusion.fusion_plan import FusedLookup, FusionPlan
 from workbench.core.lookup_fusion.groups import grouped, levels
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.gradients import LookupGradient
-from workbench.core.lookup_fusion.patterns.lookup import LookupRefusal, StockLookup
+from workbench.core.lookup_fusion.patterns.lookup import (
+    LookupRefusal,
+    StockLookup,
+    WeightGradient,
+)
 from workbench.core.lookup_fusion.patterns.updates import TableUpdate
 
 # Scope of what a plan adds to a graph.
@@ -39,10 +43,14 @@ class FusedNodes:
         # By the node whose place it takes, the grouped op: of a result, and of what read the table.
         self._ops: dict[str, str] = {}
         self._bypassed: dict[str, str] = {}
+        # Of results, the op that makes the gradient of the weights.
+        self._weight_ops: dict[str, str] = {}
         self._constants: dict[Any, str] = {}
         self._lookups = [(self._with_all_inputs(lookup), found) for lookup, found in lookups]
         replaced = {lookup.result for lookup, _ in lookups}
         after = {}
+        for lookup, _ in lookups:
+            replaced.update(lookup.weight_gradient.nodes if lookup.weight_gradient else ())
         for gradient in (each for _, gradients in lookups for each in gradients):
             if gradient.update:
                 replaced.add(gradient.update.node)
@@ -55,6 +63,7 @@ class FusedNodes:
     def plan(self, refusals: tuple[LookupRefusal, ...]) -> FusionPlan:
         """The plan as a whole."""
         self._add_lookups()
+        self._add_weight_gradients()
         pairs = [(lookup, g) for lookup, gradients in self._lookups for g in gradients]
         self._add_gradients([(lookup, g) for lookup, g in pairs if not g.update])
         self._add_updates([(lookup, g, g.update) for lookup, g in pairs if g.update])
@@ -64,7 +73,8 @@ class FusedNodes:
                 FusedLookup(
                     name=lookup.name,
                     op=self._ops[lookup.result],
-                    gradients=sum(not g.update for g in gradients),
+                    gradients=sum(not g.update for g in gradients)
+                    + (lookup.weight_gradient is not None),
                     updates=any(g.update for g in gradients),
                 )
                 for lookup, gradients in self._lookups
@@ -88,12 +98,37 @@ class FusedNodes:
                     self._bypassed[lookup.gather] = node.name
                 self._stand_in(lookup.result, [f"{node.name}:{output}"], [lookup.dtype])
 
+    def _add_weight_gradients(self) -> None:
+        pairs = [(lookup, own) for lookup, _ in self._lookups if (own := lookup.weight_gradient)]
+        groups = grouped(pairs, lambda pair: self._alike(pair[0], self._first(pair[1])))
+        for number, group in enumerate(groups):
+            lookups, gradients = zip(*group, strict=True)
+            name = f"{self._scope}/weight_gradient_{number}"
+            given = [each.given for each in gradients]
+            self._added.node.append(grouped_nodes.weight_gradient_node(name, lookups, given))
+            for output, (lookup, gradient) in enumerate(group):
+                self._weight_ops[lookup.result] = name
+                for node in gradient.nodes:
+                    self._stand_in(node, [f"{name}:{output}"], [lookup.dtype])
+
+    def _first(self, gradient: WeightGradient) -> str:
+        """Of the nodes that give a gradient the one of the lowest level."""
+        return min(gradient.nodes, key=lambda name: self._level[name])
+
+    def _read_before(self, lookups: Sequence[StockLookup]) -> dict[str, None]:
+        """The ops that read rows of tables once more, before gradients of these change them."""
+        names = (self._weight_ops.get(lookup.result) for lookup in lookups)
+        return dict.fromkeys(name for name in names if name is not None)
+
     def _add_gradients(self, pairs: Sequence[tuple[StockLookup, LookupGradient]]) -> None:
         groups = grouped(pairs, lambda pair: self._alike(pair[0], pair[1].values))
         for number, group in enumerate(groups):
             lookups, gradients = zip(*group, strict=True)
             node = grouped_nodes.gradient_node(
-                f"{self._scope}/gradient_{number}", lookups, gradients
+                f"{self._scope}/gradient_{number}",
+                lookups,
+                gradients,
+                self._read_before(lookups),
             )
             self._added.node.append(node)
             for i, (lookup, gradient) in enumerate(group):
@@ -135,7 +170,7 @@ class FusedNodes:
                 gradients,
                 updates,
                 [self._scalar(each, updates[0].device) for each in updates[0].scalars],
-                dict.fromkeys(before),
+                dict.fromkeys([*before, *self._read_before(lookups)]),
             )
             self._added.node.append(node)
             for update in updates:

@@ -17,10 +17,24 @@ _INT64 = tf.int64.as_datatype_enum
 
 def lookup_node(name: str, lookups: Sequence[StockLookup]) -> node_def_pb2.NodeDef:
     """The op that looks up several features; output i is that of `lookups[i]`."""
+    return _reading(name, "GroupedLookUp", lookups, ())
+
+
+def weight_gradient_node(
+    name: str, lookups: Sequence[StockLookup], given: Sequence[str]
+) -> node_def_pb2.NodeDef:
+    """The op that makes the gradients of the weights of several features, from those `given`."""
+    return _reading(name, "GroupedLookUpWeightGrad", lookups, given)
+
+
+def _reading(
+    name: str, op: str, lookups: Sequence[StockLookup], given: Sequence[str]
+) -> node_def_pb2.NodeDef:
+    """An op that reads the tables of several features."""
     tables = list(dict.fromkeys(each.table for each in lookups))
     of_handles = "Resource" if lookups[0].is_resource else ""
-    node = _node(name, f"Workbench{of_handles}GroupedLookUp", lookups[0].device)
-    node.input.extend([*tables, *_ids(lookups)])
+    node = _node(name, f"Workbench{of_handles}{op}", lookups[0].device)
+    node.input.extend([*tables, *given, *_ids(lookups)])
     widths = {each.table: each.dim for each in lookups}
     _describe(
         node,
@@ -32,11 +46,21 @@ def lookup_node(name: str, lookups: Sequence[StockLookup]) -> node_def_pb2.NodeD
 
 
 def gradient_node(
-    name: str, lookups: Sequence[StockLookup], gradients: Sequence[LookupGradient]
+    name: str,
+    lookups: Sequence[StockLookup],
+    gradients: Sequence[LookupGradient],
+    before: Iterable[str],
 ) -> node_def_pb2.NodeDef:
-    """The op that makes the gradients of several features, as if each had a table of its own."""
+    """The op that makes the gradients of several features, as if each had a table of its own.
+
+    Args:
+      name: of the node.
+      lookups, gradients: of each feature.
+      before: names of nodes that run before it.
+    """
     node = _node(name, "WorkbenchGroupedLookUpGrad", lookups[0].device)
     node.input.extend([*(each.given for each in gradients), *_ids(lookups)])
+    node.input.extend(f"^{each}" for each in before)
     own = range(len(lookups))
     _describe(node, lookups, table_of=own, dims=[each.dim for each in lookups])
     return node

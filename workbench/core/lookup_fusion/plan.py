@@ -13,7 +13,7 @@ from workbench.core.lookup_fusion.groups import run_together
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.dense_gradients import dense_gradients_of
 from workbench.core.lookup_fusion.patterns.dense_lookups import find_dense_lookups
-from workbench.core.lookup_fusion.patterns.gradients import LookupGradient, gradients_of
+from workbench.core.lookup_fusion.patterns.gradients import LookupGradient, with_gradients
 from workbench.core.lookup_fusion.patterns.lookup import (
     LookupRefusal,
     RefusedError,
@@ -45,7 +45,7 @@ def plan_fusion(graph: Any) -> FusionPlan:
     kept: list[tuple[StockLookup, list[LookupGradient]]] = []
     for lookup in found:
         try:
-            kept.append((lookup, gradients_of(nodes, lookup)))
+            kept.append(with_gradients(nodes, lookup))
         except RefusedError as refusal:
             refusals.append(LookupRefusal(name=lookup.name, reason=str(refusal)))
     dense, others = find_dense_lookups(nodes, gpu=gpu)

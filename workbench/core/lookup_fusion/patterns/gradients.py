@@ -26,9 +26,9 @@ from workbench.core.lookup_fusion.patterns.updates import (
     sums_of,
     variable_of,
 )
+from workbench.core.lookup_fusion.patterns.weight_gradients import weight_gradient_of
 from workbench.core.lookup_fusion.patterns.weighted_gradients import (
     table_gradients,
-    weights_have_gradients,
 )
 from workbench.core.lookup_fusion.patterns.weighted_lookups import weighted_sum
 
@@ -64,8 +64,10 @@ _PASSES_OVER_ZEROS = re.compile(r"(Resource)?SparseApply(Adagrad|AdagradV2|Gradi
 _UPDATES_ROWS = re.compile(r"(Resource)?SparseApply")
 
 
-def gradients_of(graph: Definition, lookup: StockLookup) -> list[LookupGradient]:
-    """The gradients of a lookup.
+def with_gradients(
+    graph: Definition, lookup: StockLookup
+) -> tuple[StockLookup, list[LookupGradient]]:
+    """A lookup with the gradient of its weights, if any, and the gradients of its table.
 
     None are made of one whose rows without ids are 0 where the table's optimizer moves rows by
     gradients of 0, too: TensorFlow looks such rows up at id 0, and then gives that a gradient of 0.
@@ -76,29 +78,36 @@ def gradients_of(graph: Definition, lookup: StockLookup) -> list[LookupGradient]
     if lookup.weights:
         return _weighted(graph, lookup)
     if lookup.selects and not _passes_over_zeros(graph, lookup):
-        return []
+        return lookup, []
     combines = graph.nodes[lookup.combines]
     _, ids, rows = graph.inputs(combines)
-    return [
+    return lookup, [
         _gradient(graph, lookup, node, ids, rows)
         for node in graph.readers(rows)
         if node is not combines and node.op.startswith("SparseSegment")
     ]
 
 
-def _weighted(graph: Definition, lookup: StockLookup) -> list[LookupGradient]:
-    """The gradients of a lookup with weights; TensorFlow's own would do the whole lookup again."""
+def _weighted(graph: Definition, lookup: StockLookup) -> tuple[StockLookup, list[LookupGradient]]:
+    """Those of a lookup with weights; TensorFlow's own would do the whole lookup again."""
     found = weighted_sum(graph, graph.nodes[lookup.combines])
-    if found is None or weights_have_gradients(graph, found):
-        raise RefusedError("its weights have a gradient")
-    gradients = table_gradients(graph, found)
-    if gradients is None:
+    of_table = None if found is None else table_gradients(graph, found)
+    if found is None or of_table is None:
         raise RefusedError(_UNKNOWN)
-    if gradients and lookup.selects and not _passes_over_zeros(graph, lookup):
+    if of_table and lookup.selects and not _passes_over_zeros(graph, lookup):
         raise RefusedError(
             "its optimizer moves id 0 by the gradients of 0 that weighted rows without ids get"
         )
-    return [_made_of(graph, lookup, each.summed, each.given) for each in gradients]
+    gradients = [_made_of(graph, lookup, each.summed, each.given) for each in of_table]
+    own = weight_gradient_of(
+        graph, lookup, found, {g.values: t.given for g, t in zip(gradients, of_table, strict=True)}
+    )
+    if own is not None:
+        given = _of_result(graph, lookup, own.given)
+        if given is None:
+            raise RefusedError(_UNKNOWN)
+        own = dataclasses.replace(own, given=given)
+    return dataclasses.replace(lookup, weight_gradient=own), gradients
 
 
 def _passes_over_zeros(graph: Definition, lookup: StockLookup) -> bool:
@@ -122,11 +131,7 @@ def _gradient(
 
 def _made_of(graph: Definition, lookup: StockLookup, node: Any, combined: str) -> LookupGradient:
     """The gradient that a node makes of that of combined rows."""
-    given: str | None = combined
-    if lookup.selects and given is not None:
-        given = _before_select(graph, lookup, given)
-    if lookup.shapes and given is not None:
-        given = _before_reshape(graph, lookup, given)
+    given = _of_result(graph, lookup, combined)
     made = _made(graph, lookup, node)
     if given is None or made is None:
         raise RefusedError(_UNKNOWN)
@@ -145,6 +150,14 @@ def _made_of(graph: Definition, lookup: StockLookup, node: Any, combined: str) -
         update=rows_update_of(graph, lookup, summed, unique)
         or adam_of(graph, lookup, summed, unique),
     )
+
+
+def _of_result(graph: Definition, lookup: StockLookup, combined: str) -> str | None:
+    """The gradient of the embeddings behind that of combined rows."""
+    given: str | None = combined
+    if lookup.selects:
+        given = _before_select(graph, lookup, combined)
+    return _before_reshape(graph, lookup, given) if lookup.shapes and given is not None else given
 
 
 def _made(graph: Definition, lookup: StockLookup, node: Any) -> tuple[str, str] | None:

@@ -15,6 +15,19 @@ _ID_DTYPES = (3, 9)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class WeightGradient:
+    """The gradient of a lookup's weights.
+
+    Attributes:
+      nodes: names of the nodes that give it, each of them all of it.
+      given: the tensor of the gradient of the embeddings, or of what became them.
+    """
+
+    nodes: tuple[str, ...]
+    given: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class StockLookup:
     """A lookup that a grouped op can do. Tensors are named "node:output".
 
@@ -39,6 +52,7 @@ class StockLookup:
       device: where the rows are combined.
       ends_with_ids: whether the embeddings end with the last row that has an id.
       weights: of the ids as they come; "" where they have none.
+      weight_gradient: the gradient of the weights, where something reads it.
     """
 
     name: str
@@ -62,6 +76,7 @@ class StockLookup:
     device: str = ""
     ends_with_ids: bool = False
     weights: str = ""
+    weight_gradient: WeightGradient | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

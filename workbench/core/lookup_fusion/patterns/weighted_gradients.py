@@ -8,7 +8,7 @@ are there or not, a reduction is a Sum along what was broadcast and a Reshape:
         → gradients, rows of the table
 
 The gradient of the weights begins with Mul(rows, ·) beside it, which TensorFlow builds whether it
-is asked for or not.
+is asked for or not; weight_gradients.py has the rest of it.
 """
 
 from __future__ import annotations
@@ -41,31 +41,32 @@ def table_gradients(graph: Definition, found: WeightedSum) -> list[WeightedGradi
     for product in graph.readers(found.column, "Mul"):
         if product is found.products:
             continue
-        values = _reduced(graph, product, found.products, 0)
+        values = reduced(graph, product, found.products, 0)
         if not _is_read(graph, values):
             continue
-        given, summed = _given(graph, found, product), _summed(graph, found, values)
-        if given is None or summed is None or _is_apart(graph, product, values, summed):
+        given = combined_gradient(graph, found, product, found.column)
+        summed = _summed(graph, found, values)
+        if given is None or summed is None or is_apart(graph, product, values, summed):
             return None
         gradients.append(WeightedGradient(summed=summed, given=given))
     return gradients
 
 
-def weights_have_gradients(graph: Definition, found: WeightedSum) -> bool:
-    """Whether something reads a gradient of the weights."""
-    others = graph.readers(f"{found.gathered.name}:0", "Mul")
-    return any(
-        _is_read(graph, _reduced(graph, product, found.products, 1))
-        for product in others
+def weight_products(graph: Definition, found: WeightedSum) -> list[Any]:
+    """The nodes with which gradients of the weights begin that something reads."""
+    return [
+        product
+        for product in graph.readers(f"{found.gathered.name}:0", "Mul")
         if product is not found.products
-    )
+        and _is_read(graph, reduced(graph, product, found.products, 1))
+    ]
 
 
 def _is_read(graph: Definition, node: Any) -> bool:
     return any(reader.op != "Identity" for reader in graph.readers(f"{node.name}:0"))
 
 
-def _is_apart(graph: Definition, *nodes: Any) -> bool:
+def is_apart(graph: Definition, *nodes: Any) -> bool:
     """Whether one of some nodes may not run in a step, or waits for others."""
     return any(
         node.name in graph.conditional or any(text.startswith("^") for text in node.input)
@@ -73,16 +74,25 @@ def _is_apart(graph: Definition, *nodes: Any) -> bool:
     )
 
 
-def _given(graph: Definition, found: WeightedSum, product: Any) -> str | None:
-    """The gradient of the combined rows, of which a node multiplies each id's with its weight."""
+def combined_gradient(
+    graph: Definition, found: WeightedSum, product: Any, factor: str
+) -> str | None:
+    """The gradient of the combined rows; None where TensorFlow makes it otherwise.
+
+    Args:
+      graph: the graph.
+      found: the weighted sum.
+      product: a node that multiplies that of the sums, given to each id, with something.
+      factor: the tensor of that.
+    """
     one, other = graph.inputs(product)
-    spread = graph.made_by(one if graph.same(other) == found.column else other, "GatherV2")
+    spread = graph.made_by(one if graph.same(other) == factor else other, "GatherV2")
     if spread is None or not gathers_rows(graph, spread, graph.same(found.segments)):
         return None
     given = graph.inputs(spread)[0]
     if not found.divisor:
         return given
-    quotient = graph.source(graph.same(_before_reduction(graph, given, found.result, 0)))
+    quotient = graph.source(graph.same(before_reduction(graph, given, found.result, 0)))
     if quotient.op != "DivNoNan" or graph.same(graph.inputs(quotient)[1]) != found.divisor:
         return None
     return graph.inputs(quotient)[0]
@@ -102,7 +112,7 @@ def _summed(graph: Definition, found: WeightedSum, values: Any) -> Any | None:
     return summed if graph.same(graph.inputs(reshaped)[0]) == graph.same(asked) else None
 
 
-def _reduced(graph: Definition, node: Any, forward: Any, place: int) -> Any:
+def reduced(graph: Definition, node: Any, forward: Any, place: int) -> Any:
     """What gives a gradient the shape of an input of the op that it is of; the node if nothing.
 
     Args:
@@ -113,12 +123,12 @@ def _reduced(graph: Definition, node: Any, forward: Any, place: int) -> Any:
     """
     for total in graph.readers(f"{node.name}:0", "Sum"):
         for shaped in graph.readers(f"{total.name}:0", "Reshape"):
-            if _before_reduction(graph, f"{shaped.name}:0", forward, place) == f"{node.name}:0":
+            if before_reduction(graph, f"{shaped.name}:0", forward, place) == f"{node.name}:0":
                 return shaped
     return node
 
 
-def _before_reduction(graph: Definition, tensor: str, forward: Any, place: int) -> str:
+def before_reduction(graph: Definition, tensor: str, forward: Any, place: int) -> str:
     """A gradient before it was given an input's shape; the tensor itself where it was not."""
     shaped = graph.made_by(tensor, "Reshape")
     total = graph.made_by(graph.inputs(shaped)[0], "Sum") if shaped else None
