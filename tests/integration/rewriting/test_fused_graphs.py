@@ -309,7 +309,7 @@ class TestRefusals:
         ("build", "reason"),
         [
             (in_a_branch, "it is in a branch or a loop"),
-            (sharded, "its table has several shards, or max_norm"),
+            (sharded, "its table has several shards, or a max_norm that is not TensorFlow's own"),
             (of_doubles, "its table is neither float32, half nor bfloat16"),
             (on_another_device, "its table is on another device than the ids"),
             (of_a_computed_default, "the id that empty rows get is computed by the graph"),

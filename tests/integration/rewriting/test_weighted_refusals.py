@@ -39,7 +39,8 @@ def sharded(ids: tf.SparseTensor, weights: tf.SparseTensor, table: Any) -> Any:
 
 
 def shortened(ids: tf.SparseTensor, weights: tf.SparseTensor, table: Any) -> Any:
-    return v1.nn.safe_embedding_lookup_sparse(table, ids, weights, max_norm=1.0)
+    found = v1.nn.safe_embedding_lookup_sparse(table, ids, weights, max_norm=1.0)
+    return tf.gradients(found, table)
 
 
 def filled_with_twos(ids: tf.SparseTensor, weights: tf.SparseTensor, table: Any) -> Any:
@@ -95,8 +96,8 @@ def of_roots_of_zeros(ids: tf.SparseTensor, weights: tf.SparseTensor, table: Any
     ("build", "reason"),
     [
         (of_halves, "its table is not float32, and its ids have weights"),
-        (sharded, "its table has several shards, or max_norm"),
-        (shortened, "its table has several shards, or max_norm"),
+        (sharded, "its table has several shards, or a max_norm that is not TensorFlow's own"),
+        (shortened, "its rows have a gradient, and are shortened to max_norm"),
         (filled_with_twos, "a row without ids does not get one of weight 1"),
         (weights_of_others, "its weights are dropped in a way that is not TensorFlow's own"),
         (by_a_weight_for_each_column, "its weights are not known to be one for each id"),

@@ -192,6 +192,8 @@ def _describe(
     _set(node, "fill_empty_rows", [each.default_id is not None for each in lookups])
     _set(node, "default_ids", [each.default_id or 0 for each in lookups])
     _set(node, "ends_with_ids", [each.ends_with_ids for each in lookups])
+    norms = [-1.0 if each.max_norm is None else each.max_norm for each in lookups]
+    _set(node, "max_norms", norms)
     _set(node, "dims", list(dims))
     _set(node, "features", [each.name for each in lookups])
     _set(node, "concatenated", False)
@@ -202,7 +204,11 @@ def _set(node: Any, name: str, value: Any) -> None:
     attribute = node.attr[name]
     if isinstance(value, list):
         attribute.list.SetInParent()
-        kinds: dict[type, Any] = {bool: attribute.list.b, int: attribute.list.i}
+        kinds: dict[type, Any] = {
+            bool: attribute.list.b,
+            int: attribute.list.i,
+            float: attribute.list.f,
+        }
         for each in value:
             if isinstance(each, str):
                 attribute.list.s.append(each.encode())

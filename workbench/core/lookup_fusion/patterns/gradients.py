@@ -77,21 +77,32 @@ def with_gradients(
     """
     if lookup.weights:
         return _weighted(graph, lookup)
-    if lookup.selects and not _passes_over_zeros(graph, lookup):
-        return lookup, []
     combines = graph.nodes[lookup.combines]
     _, ids, rows = graph.inputs(combines)
-    return lookup, [
-        _gradient(graph, lookup, node, ids, rows)
+    made = [
+        node
         for node in graph.readers(rows)
         if node is not combines and node.op.startswith("SparseSegment")
     ]
+    if made:
+        _require_no_norm(lookup)
+    if lookup.selects and not _passes_over_zeros(graph, lookup):
+        return lookup, []
+    return lookup, [_gradient(graph, lookup, node, ids, rows) for node in made]
+
+
+def _require_no_norm(lookup: StockLookup) -> None:
+    """Raises RefusedError where the gradient of a table goes through the shortening of its rows."""
+    if lookup.max_norm is not None:
+        raise RefusedError("its rows have a gradient, and are shortened to max_norm")
 
 
 def _weighted(graph: Definition, lookup: StockLookup) -> tuple[StockLookup, list[LookupGradient]]:
     """Those of a lookup with weights; TensorFlow's own would do the whole lookup again."""
     found = weighted_sum(graph, graph.nodes[lookup.combines])
     of_table = None if found is None else table_gradients(graph, found)
+    if of_table is None or of_table:
+        _require_no_norm(lookup)
     if found is None or of_table is None:
         raise RefusedError(_UNKNOWN)
     if of_table and lookup.selects and not _passes_over_zeros(graph, lookup):

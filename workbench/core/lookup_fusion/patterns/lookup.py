@@ -52,6 +52,7 @@ class StockLookup:
       device: where the rows are combined.
       ends_with_ids: whether the embeddings end with the last row that has an id.
       weights: of the ids as they come; "" where they have none.
+      max_norm: longer rows are shortened to this length; None shortens none.
       weight_gradient: the gradient of the weights, where something reads it.
     """
 
@@ -76,6 +77,7 @@ class StockLookup:
     device: str = ""
     ends_with_ids: bool = False
     weights: str = ""
+    max_norm: float | None = None
     weight_gradient: WeightGradient | None = None
 
 

@@ -4,7 +4,8 @@ How TensorFlow builds a safe one, from ids [d_0, …, d_n] to embeddings [d_0, �
 parts in brackets are there or not:
 
     ids ─ [SparseReshape to 2-D] ─ [GatherV2 where id ≥ 0] ─ SparseFillEmptyRows ─┐
-    table ─ [gathered at Unique(ids)] ── SparseSegment{Sum,Mean,SqrtN}(table, ids, rows)
+    table ─ [gathered at Unique(ids) ─ [shortened]]
+      ── SparseSegment{Sum,Mean,SqrtN}(table, ids, rows)
         ─ [Select: zeros where the row was empty] ─ [Reshape to the shape of the ids]
 
 Ids are made unique and rows gathered where TensorFlow takes the table to be on another device,
@@ -30,6 +31,7 @@ from workbench.core.lookup_fusion.patterns.lookup import (
     scope_of,
 )
 from workbench.core.lookup_fusion.patterns.safe_lookups import safe_ids
+from workbench.core.lookup_fusion.patterns.shortened_rows import shortened_rows
 from workbench.core.lookup_fusion.patterns.weighted_lookups import (
     WeightedSum,
     weighted_ids,
@@ -128,6 +130,7 @@ def _found(graph: Definition, node: Any, read: _Read, rows: str, **asked: Any) -
         id_dtype=read.id_dtype,
         dim=shape[1],
         device=node.device,
+        max_norm=read.max_norm,
         **asked,
     )
 
@@ -160,6 +163,7 @@ class _Read:
     ids: str
     id_dtype: int
     device: str
+    max_norm: float | None = None
 
 
 def _read(graph: Definition, rows: str, ids: str, id_dtype: int = 0) -> _Read:
@@ -177,9 +181,12 @@ def _read(graph: Definition, rows: str, ids: str, id_dtype: int = 0) -> _Read:
             id_dtype=id_dtype,
             device=graph.source(rows).device,
         )
-    gather = graph.made_by(rows, *_GATHERS)
+    shortened = shortened_rows(graph, rows)
+    gather = graph.made_by(rows if shortened is None else shortened.rows, *_GATHERS)
     if gather is None or not gathers_rows(graph, gather, f"{unique.name}:0"):
-        raise RefusedError("its table has several shards, or max_norm")
+        raise RefusedError(
+            "its table has several shards, or a max_norm that is not TensorFlow's own"
+        )
     return _Read(
         table=graph.inputs(gather)[0],
         is_resource=gather.op == "ResourceGather",
@@ -188,6 +195,7 @@ def _read(graph: Definition, rows: str, ids: str, id_dtype: int = 0) -> _Read:
         ids=graph.inputs(unique)[0],
         id_dtype=unique.attr["T"].type,
         device=gather.device,
+        max_norm=None if shortened is None else shortened.max_norm,
     )
 
 

@@ -1,0 +1,100 @@
+"""Stock lookups with `max_norm`, fused in a finished graph that looks up and does not train."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+import workbench as wb
+from tests.builders.fused_graphs import EXAMPLES, fed, ran, trained
+from tests.builders.lookup_features import Feature, features, made_tables
+
+v1 = tf.compat.v1
+
+
+@EXAMPLES
+@given(
+    drawn=st.lists(features(), min_size=1, max_size=4),
+    norms=st.lists(st.sampled_from((None, 0.3, 0.7, 100.0)), min_size=4, max_size=4),
+    kind=st.sampled_from(("ref", "resource")),
+    dims=st.tuples(*[st.sampled_from((1, 5, 16))] * 3),
+)
+def test_sessions_look_up_as_stock_ones_do(
+    drawn: list[Feature], norms: list[float | None], kind: str, dims: Any
+) -> None:
+    with tf.Graph().as_default() as graph:
+        tables = made_tables(kind, dims, tf.float32, 3)
+        embeddings = [
+            v1.nn.safe_embedding_lookup_sparse(
+                tables[each.table],
+                fed(each.sparse_ids()),
+                each.weights(),
+                each.combiner,
+                each.default_id,
+                max_norm=norm,
+            )
+            for each, norm in zip(drawn, norms, strict=False)
+        ]
+        begin = tf.group(v1.global_variables_initializer(), name="begin")
+    plan = wb.plan_fusion(graph)
+    assert len(plan.lookups) == len(drawn)
+    found, _ = trained(graph, embeddings, begin, wb.apply(plan), steps=1)
+    expected, _ = trained(graph, embeddings, begin, None, steps=1)
+    for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=3e-6, atol=3e-6)
+
+
+def looking_up(build: Callable[[tf.SparseTensor, Any], Any]) -> tuple[tf.Graph, Any]:
+    with tf.Graph().as_default() as graph:
+        (table,) = made_tables("resource", (4,), tf.float32, 1)
+        found = build(fed(tf.sparse.from_dense([[1, 2], [0, 3]])), table)
+        tf.group(v1.global_variables_initializer(), name="begin")
+    return graph, found
+
+
+def with_norm(ids: tf.SparseTensor, table: Any) -> Any:
+    return tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum", max_norm=0.5)
+
+
+def trained_with_norm(ids: tf.SparseTensor, table: Any) -> Any:
+    return tf.gradients(with_norm(ids, table), table)
+
+
+def with_a_norm_of_zero(ids: tf.SparseTensor, table: Any) -> Any:
+    return tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum", max_norm=0.0)
+
+
+def divided_by_another_length(ids: tf.SparseTensor, table: Any) -> Any:
+    unique, places = tf.unique(ids.values)
+    rows = tf.nn.embedding_lookup(table, unique)
+    length = tf.norm(rows, ord=1, axis=1, keepdims=True)
+    shortened = rows * 0.5 / tf.maximum(length, 0.5)
+    return tf.sparse.segment_sum(shortened, places, ids.indices[:, 0])
+
+
+def test_nothing_of_stock_is_left() -> None:
+    graph, found = looking_up(with_norm)
+    ops = ran(graph, found, wb.apply(wb.plan_fusion(graph)))
+    assert not {"Unique", "Sqrt", "ResourceGather", "SparseSegmentSum"} & set(ops)
+
+
+@pytest.mark.parametrize(
+    ("build", "reason"),
+    [
+        (trained_with_norm, "its rows have a gradient, and are shortened to max_norm"),
+        (with_a_norm_of_zero, "or a max_norm that is not TensorFlow's own"),
+        (divided_by_another_length, "or a max_norm that is not TensorFlow's own"),
+    ],
+)
+def test_says_why_a_lookup_stays(build: Any, reason: str) -> None:
+    graph, _ = looking_up(build)
+    plan = wb.plan_fusion(graph)
+    assert not plan.lookups
+    (refusal,) = plan.refusals
+    assert reason in refusal.reason
