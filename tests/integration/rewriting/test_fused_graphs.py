@@ -36,8 +36,9 @@ def looked_up(drawn: Sequence[Feature], tables: Sequence[Any]) -> list[tf.Tensor
 
 def is_fused(feature: Feature, optimizer: str) -> bool:
     moves_by_zeros = optimizer in ("ftrl", "shrinking", "momentum")
-    stays = feature.weighted and feature.default_id is None and moves_by_zeros
-    return feature.max_norm is None and not stays
+    by_zeros = feature.default_id is None and moves_by_zeros
+    is_short = feature.max_norm is not None
+    return not (by_zeros if feature.weighted != is_short else feature.weighted)
 
 
 class TestSessions:

@@ -1,4 +1,4 @@
-"""Stock lookups with `max_norm`, fused in a finished graph that looks up and does not train."""
+"""Stock lookups with `max_norm`, fused in a finished graph that looks up, or trains too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from tests.builders.fused_graphs import EXAMPLES, fed, ran, trained
+from tests.builders.fused_graphs import EXAMPLES, OPTIMIZERS, fed, loss_of, ran, trained
 from tests.builders.lookup_features import Feature, features, made_tables
 
 v1 = tf.compat.v1
@@ -62,8 +62,18 @@ def with_norm(ids: tf.SparseTensor, table: Any) -> Any:
     return tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum", max_norm=0.5)
 
 
-def trained_with_norm(ids: tf.SparseTensor, table: Any) -> Any:
-    return tf.gradients(with_norm(ids, table), table)
+def trained_twice(ids: tf.SparseTensor, table: Any) -> Any:
+    found = with_norm(ids, table)
+    return [tf.gradients(each, table) for each in (found, tf.square(found))]
+
+
+def moved_by_zeros(ids: tf.SparseTensor, table: Any) -> Any:
+    found = v1.nn.safe_embedding_lookup_sparse(table, ids, combiner="sum", max_norm=0.5)
+    return OPTIMIZERS["momentum"]().minimize(tf.reduce_sum(found))
+
+
+def of_halves(ids: tf.SparseTensor, table: Any) -> Any:
+    return with_norm(ids, v1.get_variable("half", [12, 4], tf.float16, use_resource=True))
 
 
 def with_a_norm_of_zero(ids: tf.SparseTensor, table: Any) -> Any:
@@ -78,6 +88,47 @@ def divided_by_another_length(ids: tf.SparseTensor, table: Any) -> Any:
     return tf.sparse.segment_sum(shortened, places, ids.indices[:, 0])
 
 
+@pytest.mark.parametrize("optimizer", ["adagrad", "adam", "momentum"])
+@pytest.mark.parametrize("kind", ["ref", "resource"])
+def test_sessions_train_as_stock_ones_do(kind: str, optimizer: str) -> None:
+    with tf.Graph().as_default() as graph:
+        tables = made_tables(kind, (5, 16), tf.float32, 1)
+        ids = fed(tf.sparse.from_dense([[1, 2, 2], [0, 3, 0]]))
+        # Two lookups of a table, of different lengths.
+        found = [
+            tf.nn.embedding_lookup_sparse(table, ids, None, combiner="mean", max_norm=norm)
+            for table, norm in zip((*tables, tables[0]), (0.7, 1.5, 1.0), strict=True)
+        ]
+        loss = loss_of(found)
+        train_op = OPTIMIZERS[optimizer]().minimize(loss)
+        tf.group(v1.global_variables_initializer(), name="begin")
+    plan = wb.plan_fusion(graph)
+    assert [each.gradients for each in plan.lookups] == [1, 1, 1]
+    ops = ran(graph, [loss, train_op], wb.apply(plan))
+    assert not [op for op in ops if op.startswith("SparseSegment")]
+    ours = trained(graph, [loss, *found], train_op, wb.apply(plan))
+    stock = trained(graph, [loss, *found], train_op, None)
+    for one, other in zip(tf.nest.flatten(ours), tf.nest.flatten(stock), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_learned_weights_of_a_table_that_is_not_trained() -> None:
+    with tf.Graph().as_default() as graph:
+        (table,) = made_tables("resource", (4,), tf.float32, 1)
+        ids = fed(tf.sparse.from_dense([[1, 2], [0, 3]]))
+        factors = v1.placeholder_with_default([0.5, 1.5, 2.0], [None])
+        found = v1.nn.safe_embedding_lookup_sparse(
+            table, ids, ids.with_values(1.0 * factors), max_norm=0.5
+        )
+        gradients = tf.gradients(tf.reduce_sum(tf.sin(found)), factors)
+        begin = tf.group(v1.global_variables_initializer(), name="begin")
+    plan = wb.plan_fusion(graph)
+    assert [each.gradients for each in plan.lookups] == [1]
+    ours, _ = trained(graph, gradients, begin, wb.apply(plan), steps=1)
+    stock, _ = trained(graph, gradients, begin, None, steps=1)
+    np.testing.assert_allclose(ours, stock, rtol=1e-5, atol=1e-6)
+
+
 def test_nothing_of_stock_is_left() -> None:
     graph, found = looking_up(with_norm)
     ops = ran(graph, found, wb.apply(wb.plan_fusion(graph)))
@@ -87,7 +138,9 @@ def test_nothing_of_stock_is_left() -> None:
 @pytest.mark.parametrize(
     ("build", "reason"),
     [
-        (trained_with_norm, "its rows have a gradient, and are shortened to max_norm"),
+        (trained_twice, "its rows are shortened to max_norm, and have several gradients"),
+        (moved_by_zeros, "its rows are shortened to max_norm, and their gradient stays"),
+        (of_halves, "its table is not float32, and its rows are shortened to max_norm"),
         (with_a_norm_of_zero, "or a max_norm that is not TensorFlow's own"),
         (divided_by_another_length, "or a max_norm that is not TensorFlow's own"),
     ],

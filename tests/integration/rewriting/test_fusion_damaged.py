@@ -28,12 +28,16 @@ TABLE = np.arange(24.0, dtype=np.float32).reshape(6, 4)
 
 
 def build() -> tf.Operation:
-    """A lookup, its gradient and its update; "loss" is what a step gives."""
+    """Two lookups, one with weights, their gradients; "loss" is what a step gives."""
     table = v1.get_variable("table", initializer=TABLE, use_resource=False)
     indices = v1.placeholder_with_default(np.int64([[0, 0], [2, 0]]), [None, 2])
     values = v1.placeholder_with_default(np.int64([3, 5]), [None])
     ids = tf.SparseTensor(indices, values, v1.placeholder_with_default(np.int64([3, 1]), [2]))
-    found = v1.nn.safe_embedding_lookup_sparse(table, ids, combiner="sum")
+    weights = ids.with_values(v1.placeholder_with_default(np.float32([0.5, 2.0]), [None]))
+    found = [
+        v1.nn.safe_embedding_lookup_sparse(table, ids, each, combiner="sum")
+        for each in (None, weights)
+    ]
     loss = tf.reduce_sum(tf.sin(found), name="loss")
     v1.train.AdagradOptimizer(0.1).minimize(loss, name="train")
     return tf.group(v1.global_variables_initializer(), name="begin")

@@ -97,7 +97,7 @@ def of_roots_of_zeros(ids: tf.SparseTensor, weights: tf.SparseTensor, table: Any
     [
         (of_halves, "its table is not float32, and its ids have weights"),
         (sharded, "its table has several shards, or a max_norm that is not TensorFlow's own"),
-        (shortened, "its rows have a gradient, and are shortened to max_norm"),
+        (shortened, "its rows are shortened to max_norm, and their gradient stays"),
         (filled_with_twos, "a row without ids does not get one of weight 1"),
         (weights_of_others, "its weights are dropped in a way that is not TensorFlow's own"),
         (by_a_weight_for_each_column, "its weights are not known to be one for each id"),

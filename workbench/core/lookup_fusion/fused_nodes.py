@@ -13,6 +13,7 @@ from tensorflow.core.framework import graph_pb2
 from workbench.core.lookup_fusion import grouped_nodes
 from workbench.core.lookup_fusion.fusion_plan import FusedLookup, FusionPlan
 from workbench.core.lookup_fusion.groups import grouped, levels
+from workbench.core.lookup_fusion.norm_nodes import norm_nodes
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.gradients import LookupGradient
 from workbench.core.lookup_fusion.patterns.lookup import (
@@ -134,6 +135,10 @@ class FusedNodes:
             for i, (lookup, gradient) in enumerate(group):
                 rows = self._as_ids(f"{node.name}_rows_{i}", f"{node.name}:{i}", lookup)
                 values = f"{node.name}:{len(group) + i}"
+                if lookup.max_norm is not None:
+                    scope, given = f"{node.name}_rows_of_{i}", values
+                    nodes, values = norm_nodes(scope, lookup, f"{node.name}:{i}", given)
+                    self._added.node.extend(nodes)
                 if gradient.values == gradient.rows:
                     types = [lookup.dtype, lookup.id_dtype]
                     self._stand_in(gradient.values, [values, rows], types)

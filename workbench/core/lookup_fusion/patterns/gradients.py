@@ -18,6 +18,10 @@ from typing import Any
 from workbench.core.lookup_fusion.patterns.adam_updates import adam_of
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.lookup import COMBINERS, RefusedError, StockLookup
+from workbench.core.lookup_fusion.patterns.shortened_rows import (
+    ShortenedRows,
+    is_gradient_of,
+)
 from workbench.core.lookup_fusion.patterns.updates import (
     TableUpdate,
     descent_of,
@@ -26,7 +30,10 @@ from workbench.core.lookup_fusion.patterns.updates import (
     sums_of,
     variable_of,
 )
-from workbench.core.lookup_fusion.patterns.weight_gradients import weight_gradient_of
+from workbench.core.lookup_fusion.patterns.weight_gradients import (
+    changes_later,
+    weight_gradient_of,
+)
 from workbench.core.lookup_fusion.patterns.weighted_gradients import (
     table_gradients,
 )
@@ -84,17 +91,25 @@ def with_gradients(
         for node in graph.readers(rows)
         if node is not combines and node.op.startswith("SparseSegment")
     ]
-    if made:
-        _require_no_norm(lookup)
     if lookup.selects and not _passes_over_zeros(graph, lookup):
+        if made:
+            _require_no_norm(lookup)
         return lookup, []
-    return lookup, [_gradient(graph, lookup, node, ids, rows) for node in made]
+    gradients = [_gradient(graph, lookup, node, ids, rows) for node in made]
+    if gradients and lookup.max_norm is not None:
+        # Rows are read once more, which is not to be behind a change of them.
+        values = [each.values for each in gradients]
+        if len(values) > 1 or not changes_later(graph, lookup, values):
+            raise RefusedError("its rows are shortened to max_norm, and have several gradients")
+    return lookup, gradients
 
 
 def _require_no_norm(lookup: StockLookup) -> None:
     """Raises RefusedError where the gradient of a table goes through the shortening of its rows."""
     if lookup.max_norm is not None:
-        raise RefusedError("its rows have a gradient, and are shortened to max_norm")
+        raise RefusedError(
+            "its rows are shortened to max_norm, and their gradient stays TensorFlow's"
+        )
 
 
 def _weighted(graph: Definition, lookup: StockLookup) -> tuple[StockLookup, list[LookupGradient]]:
@@ -148,6 +163,10 @@ def _made_of(graph: Definition, lookup: StockLookup, node: Any, combined: str) -
         raise RefusedError(_UNKNOWN)
     values, rows = made
     sums = sums_of(graph, values, rows)
+    if lookup.max_norm is not None:
+        # The gradient of rows is only known once they were read again.
+        names = {} if sums is None else {"summed": sums[0].name, "unique": sums[1].name}
+        return LookupGradient(values=values, rows=rows, given=given, **names)
     if sums is None:
         update = descent_of(graph, lookup, values, rows)
         return LookupGradient(values=values, rows=rows, given=given, update=update)
@@ -175,6 +194,8 @@ def _made(graph: Definition, lookup: StockLookup, node: Any) -> tuple[str, str] 
     """The nodes that give the gradients of rows, and the rows."""
     if not lookup.unique:
         return node.name, node.name
+    if lookup.max_norm is not None:
+        return _made_through_norm(graph, lookup, node)
     values = only_reader(graph, f"{node.name}:0", "Reshape")
     if values is None or values.name in graph.conditional:
         return None
@@ -182,6 +203,20 @@ def _made(graph: Definition, lookup: StockLookup, node: Any) -> tuple[str, str] 
     for rows in graph.readers(f"{lookup.unique}:0", "Reshape"):
         if rows.name.rpartition("/")[0] == scope:
             return values.name, rows.name
+    return None
+
+
+def _made_through_norm(graph: Definition, lookup: StockLookup, node: Any) -> tuple[str, str] | None:
+    """Those that `_made` gives, of rows that are shortened."""
+    shortened = ShortenedRows(rows=f"{lookup.gather}:0", max_norm=lookup.max_norm or 0.0)
+    for rows in graph.readers(f"{lookup.unique}:0", "Reshape"):
+        scope = rows.name.rpartition("/")[0]
+        for values in graph.nodes.values():
+            if values.op != "Reshape" or values.name.rpartition("/")[0] != scope:
+                continue
+            gradient, given = graph.inputs(values)[0], f"{node.name}:0"
+            if is_gradient_of(graph, shortened, gradient, given, lookup.dtype):
+                return values.name, rows.name
     return None
 
 

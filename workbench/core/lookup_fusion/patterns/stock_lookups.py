@@ -39,6 +39,7 @@ from workbench.core.lookup_fusion.patterns.weighted_lookups import (
 )
 
 _WEIGHTED = ("SegmentSum", "SegmentSumV2")
+_FLOAT = 1  # TensorFlow's number of float32
 _GATHERS = ("GatherV2", "ResourceGather")
 
 
@@ -120,6 +121,8 @@ def _found(graph: Definition, node: Any, read: _Read, rows: str, **asked: Any) -
     shape = graph.shape(rows)
     if shape is None or len(shape) != 2 or shape[1] < 1:
         raise RefusedError("the number of columns of its table is not known")
+    if read.max_norm is not None and node.attr["T"].type != _FLOAT:
+        raise RefusedError("its table is not float32, and its rows are shortened to max_norm")
     return StockLookup(
         combines=node.name,
         table=read.table,

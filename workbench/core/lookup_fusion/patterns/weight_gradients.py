@@ -71,7 +71,7 @@ def weight_gradient_of(
     if len(products) > 1 or {graph.same(each) for each in of_table.values()} - {graph.same(given)}:
         raise RefusedError("its weights have a gradient, and it has several")
     nodes = [flat.name] if lookup.ends_with_ids else _scattered(graph, lookup, found, flat)
-    if not _changes_later(graph, lookup, of_table.keys()):
+    if not changes_later(graph, lookup, of_table.keys()):
         raise RefusedError("its weights have a gradient, and other gradients change its table")
     return WeightGradient(nodes=tuple(nodes), given=given)
 
@@ -178,7 +178,7 @@ def _scatters(graph: Definition, node: Any, places: str) -> list[Any]:
     return readers
 
 
-def _changes_later(graph: Definition, lookup: StockLookup, values: Iterable[str]) -> bool:
+def changes_later(graph: Definition, lookup: StockLookup, values: Iterable[str]) -> bool:
     """Whether what changes the table behind the lookup is behind the gradient of its table.
 
     The grouped op reads the rows once more, and that gradient waits for it.
