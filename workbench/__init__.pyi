@@ -83,7 +83,7 @@ from workbench.ops.lookup.fusion import (
 )
 from workbench.quiet_start import quiet_start as quiet_start
 from workbench.viz.notebook import widget as widget
-from workbench.viz.panel.widget import Workbench as Workbench
+from workbench.viz.panel.workbench import Workbench as Workbench
 from workbench.viz.report import write_report as write_report
 
 __version__: str

@@ -25,7 +25,7 @@ from tests.builders.panel_sessions import panel_session
 from tests.builders.traces import big_trace
 from tests.ui.conftest import ARGUMENTS, NAMES
 from workbench.viz.panel.contents import TIMELINE, Content
-from workbench.viz.panel.widget import Workbench
+from workbench.viz.panel.workbench import Workbench
 from workbench.viz.style import assets
 
 MOUNTED = "const view = mount(root, content.timeline"

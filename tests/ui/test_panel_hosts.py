@@ -12,7 +12,7 @@ from tests.ui.pixels import painted
 from tests.ui.test_saved_notebook import ALIVE_JS, GITHUB_JS, VSCODE_CSP, VSCODE_JS
 from tests.ui.watched import Watched
 from workbench.viz.panel.contents import TABS
-from workbench.viz.panel.widget import Workbench
+from workbench.viz.panel.workbench import Workbench
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from workbench.viz.comparison.answer import Answer, overall_answer
 from workbench.viz.comparison.environment import differing
 from workbench.viz.comparison.view import CompareView, compare_view
 from workbench.viz.panel.report import session_report_html
-from workbench.viz.panel.widget import Workbench
+from workbench.viz.panel.workbench import Workbench
 from workbench.viz.style import assets
 from workbench.viz.timeline.html import timeline_html
 from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale

@@ -7,6 +7,7 @@ import re
 
 from workbench.viz.panel.words import begun
 
+READY = "Ready. The kernel is free."
 # The words of `measurement.progress`.
 _BLOCK = re.compile(r"Block (\d+) of (\d+)")
 _TRACEBACK = "Traceback of the child process:\n"

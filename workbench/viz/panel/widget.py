@@ -1,38 +1,17 @@
-"""Workbench: the panel alive in a notebook. It draws no number of its own."""
+"""The widget that a panel is: its toggles and what it shows, which page and kernel share."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import threading
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import anywidget
 import traitlets
-from IPython.display import display
 
-from workbench.atomic_file import replacing
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
-from workbench.core.planning.stage_plan import StagePlan
-from workbench.core.what_if.predictions import Predictions
-from workbench.errors import WorkbenchError
-from workbench.experiments.program.toggles import optimizations_of
-from workbench.experiments.search.best import Best
-from workbench.experiments.session.background import Job
-from workbench.experiments.session.run import Run
-from workbench.experiments.session.session import Session
-from workbench.viz.boundary.html import packed
-from workbench.viz.panel.contents import CAPTURED_STEPS, THROUGHPUT, Content, Contents
-from workbench.viz.panel.drawn_boundaries import DrawnBoundaries
-from workbench.viz.panel.figures import figure_answer, figures_of
-from workbench.viz.panel.job_view import NOTHING, failed, running
-from workbench.viz.panel.program_of import program_of
-from workbench.viz.panel.report import report_name, session_report_html
-from workbench.viz.panel.settings.groups import groups_of, unfit_options
-from workbench.viz.panel.settings.known_settings import last_cut, said_of, stored_settings
-from workbench.viz.panel.settings.names import name_of
+from workbench.core.options import Optimizations
+from workbench.viz.panel.contents import THROUGHPUT
+from workbench.viz.panel.job_view import NOTHING
 from workbench.viz.panel.settings.setting import (
     CHOICES,
     MOVED,
@@ -40,26 +19,20 @@ from workbench.viz.panel.settings.setting import (
     PanelSetting,
     setting_of,
 )
-from workbench.viz.panel.still import DisplayedStill, panel_still
-from workbench.viz.panel.view import TABS_OF_PANEL, panel_view, run_list, state_of
-from workbench.viz.style import assets, format, still
+from workbench.viz.panel.view import TABS_OF_PANEL
+from workbench.viz.style import assets, still
 
-_FIELDS = tuple(field.name for field in dataclasses.fields(PanelSetting))
+TOGGLES = tuple(field.name for field in dataclasses.fields(PanelSetting))
 _TABS = [key for key, _ in TABS_OF_PANEL]
 
 
-class Workbench(anywidget.AnyWidget):
-    """Toggles, runs and every view of a run, over one program.
-
-    What a toggle would give is predicted as soon as one run has been traced; `run` measures the
-    setting beside the baseline, in child processes, while the kernel stays free. Everything that a
-    click does, code does too: the toggles are traits to set and observe.
+class PanelWidget(anywidget.AnyWidget):
+    """The state of a panel; `Workbench` does with it what a click asks for.
 
     Attributes:
       stage, capacity, threads, thread_pool, fusion, executor, inter_op_threads, intra_op_threads,
         batch_size: the toggles; a number of 0 leaves the choice to the plan or the program.
       cut: where the boundary was last moved to, as of `PanelSetting`; what stage "moved" runs.
-      session: the runs, to be saved, and predictions by code.
       shown, base: numbers of the run that is shown and of the one that others are compared with.
       tab: what is shown of it.
       selected, selected_table: name of the graph node, and of the embedding table, that is marked
@@ -90,57 +63,21 @@ class Workbench(anywidget.AnyWidget):
     saved = traitlets.Unicode("").tag(sync=True)
     still = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(
-        self,
-        program: Any,
-        optimizations: Optimizations | None = None,
-        *,
-        baseline: Optimizations | None = None,
-        budget_s: float = 30.0,
-        trace_steps: int = 30,
-    ) -> None:
-        """Makes the panel; nothing runs until Run is clicked or `run` is called.
+    def __init__(self, setting: PanelSetting, cut: str, view: dict[str, Any]) -> None:
+        """Puts the toggles where a setting has them; no run is shown yet.
 
         Args:
-          program: a `wb.Program` or `wb.FunctionProgram`; a function `build(optimizations)` that
-            returns `wb.Built`; a function of nothing that returns (train_step, dataset) or
-            (model, dataset); or a `wb.Session`, such as one that was loaded, to go on with.
-          optimizations: where the toggles stand at first.
-          baseline: the setting that the others are compared with; None means all off.
-          budget_s: seconds that one run takes.
-          trace_steps: steps to trace of each run; 0 traces nothing, so that nothing is predicted.
-
-        Raises:
-          OptionError: what is no program, or a number out of range.
+          setting: where they stand.
+          cut: where the boundary was last moved to, whether that is chosen or not.
+          view: header, toggles and tabs, as of `panel_view`.
         """
-        self.session = (
-            program
-            if isinstance(program, Session)
-            else Session(
-                program_of(program), baseline=baseline, budget_s=budget_s, trace_steps=trace_steps
-            )
-        )
-        setting = setting_of(optimizations or self.session.baseline)
-        cut = setting.cut or last_cut(self.session)
-        self._groups = groups_of(self.session.program, unfit_options(self.session), cut=cut)
-        self._contents = Contents(self.session)
-        self._job: Job[Any] | None = None
-        self._boundaries = DrawnBoundaries()
-        self._still = DisplayedStill(self._still_bundle)
-        self._saying = threading.RLock()
         self._esm, self._css = assets.panel_script(), assets.panel_style()
         super().__init__(
             **{**dataclasses.asdict(setting), "cut": cut},
-            view=panel_view(self.session, self._groups),
+            view=view,
             job=dataclasses.asdict(NOTHING),
             still=still.new_name(),
         )
-        self.on_msg(self._asked)
-        self.observe(self._changed, list(_FIELDS))
-        self.observe(lambda _: self._still.draw_soon(), ["shown", "base"])
-        self._list_runs()
-        self.status = _READY if self.session.program else _LOADED
-        self._say()
 
     @traitlets.validate("stage")
     def _possible(self, proposal: dict[str, Any]) -> str:
@@ -151,7 +88,7 @@ class Workbench(anywidget.AnyWidget):
     @property
     def setting(self) -> PanelSetting:
         """Where the toggles stand."""
-        return PanelSetting(**{name: getattr(self, name) for name in _FIELDS})
+        return PanelSetting(**{name: getattr(self, name) for name in TOGGLES})
 
     @property
     def optimizations(self) -> Optimizations:
@@ -161,280 +98,10 @@ class Workbench(anywidget.AnyWidget):
     @optimizations.setter
     def optimizations(self, wish: Optimizations) -> None:
         setting = setting_of(wish)
-        self._set(setting, [name for name in _FIELDS if name != "cut" or setting.cut])
+        self.set_toggles(setting, [name for name in TOGGLES if name != "cut" or setting.cut])
 
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """All runs, the oldest first."""
-        return self.session.runs
-
-    @property
-    def predictions(self) -> Predictions | None:
-        """What every combination of toggles would give; None before the first run."""
-        return self.session.predictions
-
-    @property
-    def plan(self) -> StagePlan:
-        """The plan of the boundary as it is drawn for the run shown, for `wb.apply`.
-
-        Raises:
-          OptionError: the boundary of that run was not shown yet.
-          PlanError: the cut is not legal, or the run has no graph.
-        """
-        return self._boundaries.plan(self.shown)
-
-    def run(self, *, wait: bool = False) -> Job[Run]:
-        """Measures the setting of the toggles; returns at once unless told to wait.
-
-        Raises:
-          OptionError: a run goes on, or the program cannot have this setting.
-          RunError: where it waits and the run failed.
-        """
-        name = name_of(self.setting)
-        job = self._start(
-            lambda: self.session.start(
-                self.optimizations, on_progress=self._progress, on_end=self._ended
-            ),
-            f"Running “{name}” in a child process. The kernel is free.",
-        )
-        if wait:
-            job.wait()
-            if job.error:
-                raise job.error
-        return job
-
-    def find_best(
-        self, budget: float | str = "2min", memory: float | str | None = None
-    ) -> Job[Best]:
-        """Searches the fastest setting while the kernel stays free; the toggles then stand on it.
-
-        Args:
-          budget, memory: as of `wb.find_best`.
-
-        Raises:
-          OptionError: a run goes on.
-        """
-        return self._start(
-            lambda: self.session.start_search(
-                budget=budget, memory=memory, on_progress=self._progress, on_end=self._ended
-            ),
-            f"Searching the best setting for {budget}. The kernel is free.",
-        )
-
-    def cancel(self) -> None:
-        """Ends the run that goes on, within a second; does nothing without one."""
-        if self._job is not None:
-            self._job.cancel()
-
-    def save(self, directory: str | os.PathLike[str]) -> Path:
-        """Saves all runs; `wb.Workbench(wb.load_session(directory))` shows them again."""
-        path = self.session.save(directory)
-        self.saved = f"Saved {path}"
-        return path
-
-    def report(self, path: str | os.PathLike[str] | None = None) -> Path:
-        """Writes the report: every tab as one page that needs no kernel and no network.
-
-        Args:
-          path: the HTML file; None writes "workbench-" and the program's name into the working
-            directory.
-
-        Raises:
-          OptionError: nothing has run.
-          OutputError: the file cannot be written; none is half written.
-        """
-        file = Path(path or report_name(self.session))
-        page = session_report_html(self.session, self._contents)
-        with replacing(file) as part:
-            part.write_text(page, encoding="utf-8")
-        self.saved = f"Report {file}, {format.size(len(page.encode()))}"
-        return file
-
-    def _report_soon(self) -> None:
-        """Writes the report on a thread, so that the kernel stays free."""
-        self.status = "Writing the report"
-
-        def write() -> None:
-            try:
-                self.report()
-                self.status = _READY
-            except WorkbenchError as error:
-                self.status = str(error)
-
-        threading.Thread(target=write, name="workbench-report", daemon=True).start()
-
-    def _start(self, begin: Callable[[], Job[Any]], words: str) -> Job[Any]:
-        self.job = dataclasses.asdict(running("Starting a child process"))
-        self.status = words
-        try:
-            self._job = begin()
-        except BaseException:
-            self.job = dataclasses.asdict(NOTHING)
-            self.status = _READY
-            raise
-        return self._job
-
-    def _progress(self, words: str) -> None:
-        self.job = dataclasses.asdict(running(words))
-
-    def _ended(self, job: Job[Any]) -> None:
-        """Called on the thread of the job."""
-        shown = failed(job.error, cancelled=job.cancelled) if job.error else NOTHING
-        self._regroup()
-        self._list_runs()
-        if isinstance(job.result, Best):
-            self.optimizations = job.result.optimizations
-        found = self.session.run_of(self.optimizations) if job.result else None
-        if found is not None:
-            self.shown = found.number
-        self.job = dataclasses.asdict(shown)
-        self.status = shown.words or _READY
-        self._say()
-        self._say_all()
-        self._still.draw_soon()
-
-    def _regroup(self) -> None:
-        """Refuses what the program's graphs, which a run has built, have no use for."""
-        groups = groups_of(self.session.program, unfit_options(self.session), cut=self.cut)
-        if groups != self._groups:
-            self._groups = groups
-            self.view = panel_view(self.session, groups)
-
-    def _list_runs(self) -> None:
-        runs = self.session.runs
-        if runs and not self.base:
-            self.base = next((r.number for r in runs if r.is_baseline), runs[0].number)
-        if runs and not self.shown:
-            self.shown = runs[-1].number
-        self.run_list = run_list(self.session)
-
-    def _changed(self, change: Any) -> None:
-        if change["name"] == "cut":
-            self._regroup()
-        self._say()
-
-    def _say(self) -> None:
-        """Tells what is known of the setting."""
-        with self._saying:
-            self.said = said_of(self.session, self.setting, self._groups)
-
-    def _say_all(self) -> None:
-        """Tells what is known of every combination of toggles, so that a click needs no answer."""
-        known = stored_settings(self.session, self._groups, [self.setting])
-        self.send({"kind": "settings", "settings": known})
-
-    def _run_numbered(self, number: int) -> Run:
-        return self.session.runs[number - 1]
-
-    def _asked(self, _widget: Any, message: Any, _buffers: Any) -> None:
-        """What a click in the browser asks for."""
-        kind = message.get("kind") if isinstance(message, dict) else None
-        act = _ACTS.get(str(kind))
-        if act is None:
-            return
-        try:
-            act(self, message)
-        except WorkbenchError as error:
-            self.job = dataclasses.asdict(failed(error))
-
-    def _show(self, message: dict[str, Any]) -> None:
-        """Sends what a tab shows."""
-        run, base = (self._run_numbered(int(message[name])) for name in ("run", "base"))
-        tab = str(message["tab"])
-        content = self._contents.of(run, base, tab)
-        answer = {"kind": "content", "id": message["id"], "run": run.number}
-        answer["figures"] = figures_of(self.session, run, tab)
-        self.send(*self._sent(answer, run, content))
-
-    def _figure(self, message: dict[str, Any]) -> None:
-        """Sends a figure of a tab."""
-        run = self._run_numbered(int(message["run"]))
-        answer, script = figure_answer(self.session, run, message)
-        self.send({"kind": "figure", "id": message["id"], **answer}, script)
-
-    def _sent(
-        self, answer: dict[str, Any], run: Run, content: Content
-    ) -> tuple[dict[str, Any], list[bytes]]:
-        if content.timeline is not None:
-            header = content.timeline.to_json_header()
-            return {**answer, "timeline": header}, [content.timeline.columns.buffer()]
-        if content.boundary is not None:
-            self._boundaries.draw(run.number, content)
-            return {**answer, "boundary": True, "asks": True}, [packed(content.boundary)]
-        return {**answer, "html": content.html}, []
-
-    def _cut(self, message: dict[str, Any]) -> None:
-        for known, final in self._boundaries.ask(int(message["run"]), message["leaves"]):
-            self.send({"kind": "told", "answer": known, "final": final})
-
-    def _moved(self, message: dict[str, Any]) -> None:
-        """Keeps where the line was moved to, which can be chosen from then on."""
-        first, run = not self.cut, self._run_numbered(int(message["run"]))
-        cut, why = self._boundaries.move(run, message["leaves"])
-        self.status = why or _READY
-        self.cut = cut or self.cut
-        if cut and first:
-            self.send({"kind": "flash", "group": "stage"})
-
-    def _capture(self, message: dict[str, Any]) -> None:
-        """Runs the setting of a run again, with a trace."""
-        self.optimizations = self._run_numbered(int(message["run"])).optimizations
-        self.session.trace_steps = self.session.trace_steps or CAPTURED_STEPS
-        self.run()
-
-    def _toggle(self, message: dict[str, Any]) -> None:
-        """Sets the toggle that a finding names."""
-        wish = optimizations_of(str(message["toggle"]), StageOptions(), SmartStageOptions())
-        off, on = setting_of(Optimizations()), setting_of(wish)
-        changed = [name for name in _FIELDS if getattr(on, name) != getattr(off, name)]
-        self._set(on, changed)
-        for name in changed:
-            self.send({"kind": "flash", "group": name})
-
-    def _set(self, setting: PanelSetting, names: Iterable[str]) -> None:
+    def set_toggles(self, setting: PanelSetting, names: Iterable[str]) -> None:
         """Puts these toggles where a setting has them, at once."""
         with self.hold_trait_notifications():
             for name in names:
                 setattr(self, name, getattr(setting, name))
-
-    def _still_bundle(self) -> dict[str, str]:
-        numbers = (self.shown, self.base)
-        run, base = (self._run_numbered(each) if each else None for each in numbers)
-        names = ("shown", "base", "tab", "selected", "selected_table", "saved", "cut")
-        shown = {name: getattr(self, name) for name in names}
-        picture, words = panel_still(
-            self.session,
-            self._contents,
-            run,
-            base,
-            self.view,
-            state_of(self.session, self.setting, **shown),
-            stored_settings(self.session, self._groups, [self.setting]),
-        )
-        return {
-            "text/html": f'<div class="{self.still}">{picture}</div>',
-            "text/plain": words,
-        }
-
-    def _ipython_display_(self) -> None:
-        self._say()  # The notebook may have a variable for it by now.
-        self._still.display()
-        made = self._repr_mimebundle_()
-        data, metadata = made if isinstance(made, tuple) else (made, {})
-        display(data, metadata=metadata, raw=True)
-
-
-_READY = "Ready. The kernel is free."
-_LOADED = "These runs were loaded; give the program to run more."
-_ACTS: dict[str, Callable[[Workbench, dict[str, Any]], Any]] = {
-    "run": lambda panel, _: panel.run(),
-    "cancel": lambda panel, _: panel.cancel(),
-    "content": Workbench._show,
-    "figure": Workbench._figure,
-    "cut": Workbench._cut,
-    "moved": Workbench._moved,
-    "toggle": Workbench._toggle,
-    "capture": Workbench._capture,
-    "find_best": lambda panel, _: panel.find_best(),
-    "report": lambda panel, _: panel._report_soon(),
-}

@@ -15,9 +15,9 @@ from workbench.core.what_if import what_if
 from workbench.errors import OptionError, RunError
 from workbench.experiments.session import session as engine
 from workbench.viz.panel import still
-from workbench.viz.panel import widget as module
+from workbench.viz.panel import workbench as module
 from workbench.viz.panel.contents import TABS
-from workbench.viz.panel.widget import Workbench
+from workbench.viz.panel.workbench import Workbench
 
 MOVED = Optimizations(smart_stage=SmartStageOptions(exclude=("hash",)))
 

@@ -1,0 +1,98 @@
+"""What a click in the browser does to a panel: the messages of its page, by their kind."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.errors import WorkbenchError
+from workbench.experiments.program.toggles import optimizations_of
+from workbench.viz.panel.answers import Answers
+from workbench.viz.panel.contents import CAPTURED_STEPS
+from workbench.viz.panel.job_view import READY, failed
+from workbench.viz.panel.settings.setting import setting_of
+from workbench.viz.panel.widget import TOGGLES
+
+if TYPE_CHECKING:
+    from workbench.viz.panel.workbench import Workbench
+
+
+def clicked(panel: Workbench, answers: Answers, message: Any) -> None:
+    """Does what a page asks for; what goes wrong then stands in the panel.
+
+    Args:
+      panel: whose page it is.
+      answers: what the page is sent of its runs.
+      message: its "kind" and what that needs; one that no page of this version sends is ignored.
+    """
+    act = _ACTS.get(str(message.get("kind") if isinstance(message, dict) else None))
+    if act is None:
+        return
+    try:
+        act(panel, answers, message)
+    except WorkbenchError as error:
+        panel.job = dataclasses.asdict(failed(error))
+
+
+def _cut(panel: Workbench, answers: Answers, message: dict[str, Any]) -> None:
+    for answer in answers.cuts(message):
+        panel.send(answer)
+
+
+def _moved(panel: Workbench, answers: Answers, message: dict[str, Any]) -> None:
+    """Keeps where the line was moved to, which can be chosen from then on."""
+    first = not panel.cut
+    cut, why = answers.move(message)
+    panel.status = why or READY
+    panel.cut = cut or panel.cut
+    if cut and first:
+        panel.send({"kind": "flash", "group": "stage"})
+
+
+def _capture(panel: Workbench, _: Answers, message: dict[str, Any]) -> None:
+    """Runs the setting of a run again, with a trace."""
+    session = panel.session
+    panel.optimizations = session.runs[int(message["run"]) - 1].optimizations
+    session.trace_steps = session.trace_steps or CAPTURED_STEPS
+    panel.run()
+
+
+def _toggle(panel: Workbench, _: Answers, message: dict[str, Any]) -> None:
+    """Sets the toggle that a finding names."""
+    wish = optimizations_of(str(message["toggle"]), StageOptions(), SmartStageOptions())
+    off, on = setting_of(Optimizations()), setting_of(wish)
+    changed = [name for name in TOGGLES if getattr(on, name) != getattr(off, name)]
+    panel.set_toggles(on, changed)
+    for name in changed:
+        panel.send({"kind": "flash", "group": name})
+
+
+def _report(panel: Workbench, _: Answers, __: dict[str, Any]) -> None:
+    """Writes the report on a thread, so that the kernel stays free."""
+    panel.status = "Writing the report"
+
+    def write() -> None:
+        try:
+            panel.report()
+            panel.status = READY
+        except WorkbenchError as error:
+            panel.status = str(error)
+
+    threading.Thread(target=write, name="workbench-report", daemon=True).start()
+
+
+_ACTS: dict[str, Callable[[Workbench, Answers, dict[str, Any]], Any]] = {
+    "run": lambda panel, *_: panel.run(),
+    "cancel": lambda panel, *_: panel.cancel(),
+    "content": lambda panel, answers, message: panel.send(*answers.tab(message)),
+    "figure": lambda panel, answers, message: panel.send(*answers.figure(message)),
+    "cut": _cut,
+    "moved": _moved,
+    "toggle": _toggle,
+    "capture": _capture,
+    "find_best": lambda panel, *_: panel.find_best(),
+    "report": _report,
+}

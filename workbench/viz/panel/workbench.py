@@ -1,0 +1,272 @@
+"""Workbench: the panel alive in a notebook. It draws no number of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from IPython.display import display
+
+from workbench.atomic_file import replacing
+from workbench.core.options import Optimizations
+from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.what_if.predictions import Predictions
+from workbench.experiments.search.best import Best
+from workbench.experiments.session.background import Job
+from workbench.experiments.session.run import Run
+from workbench.experiments.session.session import Session
+from workbench.viz.panel.answers import Answers
+from workbench.viz.panel.clicks import clicked
+from workbench.viz.panel.contents import Contents
+from workbench.viz.panel.job_view import NOTHING, READY, failed, running
+from workbench.viz.panel.program_of import program_of
+from workbench.viz.panel.report import report_name, session_report_html
+from workbench.viz.panel.settings.groups import groups_of, unfit_options
+from workbench.viz.panel.settings.known_settings import last_cut, said_of, stored_settings
+from workbench.viz.panel.settings.names import name_of
+from workbench.viz.panel.settings.setting import setting_of
+from workbench.viz.panel.still import DisplayedStill, panel_still
+from workbench.viz.panel.view import panel_view, run_list, state_of
+from workbench.viz.panel.widget import TOGGLES, PanelWidget
+from workbench.viz.style import format
+
+
+class Workbench(PanelWidget):
+    """Toggles, runs and every view of a run, over one program.
+
+    What a toggle would give is predicted as soon as one run has been traced; `run` measures the
+    setting beside the baseline, in child processes, while the kernel stays free. Everything that a
+    click does, code does too: the toggles are traits to set and observe.
+
+    Attributes:
+      session: the runs, to be saved, and predictions by code; the others are `PanelWidget`'s.
+    """
+
+    def __init__(
+        self,
+        program: Any,
+        optimizations: Optimizations | None = None,
+        *,
+        baseline: Optimizations | None = None,
+        budget_s: float = 30.0,
+        trace_steps: int = 30,
+    ) -> None:
+        """Makes the panel; nothing runs until Run is clicked or `run` is called.
+
+        Args:
+          program: a `wb.Program` or `wb.FunctionProgram`; a function `build(optimizations)` that
+            returns `wb.Built`; a function of nothing that returns (train_step, dataset) or
+            (model, dataset); or a `wb.Session`, such as one that was loaded, to go on with.
+          optimizations: where the toggles stand at first.
+          baseline: the setting that the others are compared with; None means all off.
+          budget_s: seconds that one run takes.
+          trace_steps: steps to trace of each run; 0 traces nothing, so that nothing is predicted.
+
+        Raises:
+          OptionError: what is no program, or a number out of range.
+        """
+        self.session = (
+            program
+            if isinstance(program, Session)
+            else Session(
+                program_of(program), baseline=baseline, budget_s=budget_s, trace_steps=trace_steps
+            )
+        )
+        setting = setting_of(optimizations or self.session.baseline)
+        cut = setting.cut or last_cut(self.session)
+        self._groups = groups_of(self.session.program, unfit_options(self.session), cut=cut)
+        super().__init__(setting, cut, panel_view(self.session, self._groups))
+        self._contents = Contents(self.session)
+        self._job: Job[Any] | None = None
+        self._answers = Answers(self.session, self._contents)
+        self._still = DisplayedStill(self._still_bundle)
+        self._saying = threading.RLock()
+        self.on_msg(self._asked)
+        self.observe(self._changed, list(TOGGLES))
+        self.observe(lambda _: self._still.draw_soon(), ["shown", "base"])
+        self._list_runs()
+        self.status = READY if self.session.program else _LOADED
+        self._say()
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs, the oldest first."""
+        return self.session.runs
+
+    @property
+    def predictions(self) -> Predictions | None:
+        """What every combination of toggles would give; None before the first run."""
+        return self.session.predictions
+
+    @property
+    def plan(self) -> StagePlan:
+        """The plan of the boundary as it is drawn for the run shown, for `wb.apply`.
+
+        Raises:
+          OptionError: the boundary of that run was not shown yet.
+          PlanError: the cut is not legal, or the run has no graph.
+        """
+        return self._answers.plan(self.shown)
+
+    def run(self, *, wait: bool = False) -> Job[Run]:
+        """Measures the setting of the toggles; returns at once unless told to wait.
+
+        Raises:
+          OptionError: a run goes on, or the program cannot have this setting.
+          RunError: where it waits and the run failed.
+        """
+        name = name_of(self.setting)
+        job = self._start(
+            lambda: self.session.start(
+                self.optimizations, on_progress=self._progress, on_end=self._ended
+            ),
+            f"Running “{name}” in a child process. The kernel is free.",
+        )
+        if wait:
+            job.wait()
+            if job.error:
+                raise job.error
+        return job
+
+    def find_best(
+        self, budget: float | str = "2min", memory: float | str | None = None
+    ) -> Job[Best]:
+        """Searches the fastest setting while the kernel stays free; the toggles then stand on it.
+
+        Args:
+          budget, memory: as of `wb.find_best`.
+
+        Raises:
+          OptionError: a run goes on.
+        """
+        return self._start(
+            lambda: self.session.start_search(
+                budget=budget, memory=memory, on_progress=self._progress, on_end=self._ended
+            ),
+            f"Searching the best setting for {budget}. The kernel is free.",
+        )
+
+    def cancel(self) -> None:
+        """Ends the run that goes on, within a second; does nothing without one."""
+        if self._job is not None:
+            self._job.cancel()
+
+    def save(self, directory: str | os.PathLike[str]) -> Path:
+        """Saves all runs; `wb.Workbench(wb.load_session(directory))` shows them again."""
+        path = self.session.save(directory)
+        self.saved = f"Saved {path}"
+        return path
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> Path:
+        """Writes the report: every tab as one page that needs no kernel and no network.
+
+        Args:
+          path: the HTML file; None writes "workbench-" and the program's name into the working
+            directory.
+
+        Raises:
+          OptionError: nothing has run.
+          OutputError: the file cannot be written; none is half written.
+        """
+        file = Path(path or report_name(self.session))
+        page = session_report_html(self.session, self._contents)
+        with replacing(file) as part:
+            part.write_text(page, encoding="utf-8")
+        self.saved = f"Report {file}, {format.size(len(page.encode()))}"
+        return file
+
+    def _start(self, begin: Callable[[], Job[Any]], words: str) -> Job[Any]:
+        self.job = dataclasses.asdict(running("Starting a child process"))
+        self.status = words
+        try:
+            self._job = begin()
+        except BaseException:
+            self.job = dataclasses.asdict(NOTHING)
+            self.status = READY
+            raise
+        return self._job
+
+    def _progress(self, words: str) -> None:
+        self.job = dataclasses.asdict(running(words))
+
+    def _ended(self, job: Job[Any]) -> None:
+        """Called on the thread of the job."""
+        shown = failed(job.error, cancelled=job.cancelled) if job.error else NOTHING
+        self._regroup()
+        self._list_runs()
+        if isinstance(job.result, Best):
+            self.optimizations = job.result.optimizations
+        found = self.session.run_of(self.optimizations) if job.result else None
+        if found is not None:
+            self.shown = found.number
+        self.job = dataclasses.asdict(shown)
+        self.status = shown.words or READY
+        self._say()
+        self._say_all()
+        self._still.draw_soon()
+
+    def _regroup(self) -> None:
+        """Refuses what the program's graphs, which a run has built, have no use for."""
+        groups = groups_of(self.session.program, unfit_options(self.session), cut=self.cut)
+        if groups != self._groups:
+            self._groups = groups
+            self.view = panel_view(self.session, groups)
+
+    def _list_runs(self) -> None:
+        runs = self.session.runs
+        if runs and not self.base:
+            self.base = next((r.number for r in runs if r.is_baseline), runs[0].number)
+        if runs and not self.shown:
+            self.shown = runs[-1].number
+        self.run_list = run_list(self.session)
+
+    def _changed(self, change: Any) -> None:
+        if change["name"] == "cut":
+            self._regroup()
+        self._say()
+
+    def _say(self) -> None:
+        """Tells what is known of the setting."""
+        with self._saying:
+            self.said = said_of(self.session, self.setting, self._groups)
+
+    def _say_all(self) -> None:
+        """Tells what is known of every combination of toggles, so that a click needs no answer."""
+        known = stored_settings(self.session, self._groups, [self.setting])
+        self.send({"kind": "settings", "settings": known})
+
+    def _asked(self, _widget: Any, message: Any, _buffers: Any) -> None:
+        clicked(self, self._answers, message)
+
+    def _still_bundle(self) -> dict[str, str]:
+        numbers = (self.shown, self.base)
+        run, base = (self.session.runs[each - 1] if each else None for each in numbers)
+        names = ("shown", "base", "tab", "selected", "selected_table", "saved", "cut")
+        shown = {name: getattr(self, name) for name in names}
+        picture, words = panel_still(
+            self.session,
+            self._contents,
+            run,
+            base,
+            self.view,
+            state_of(self.session, self.setting, **shown),
+            stored_settings(self.session, self._groups, [self.setting]),
+        )
+        return {
+            "text/html": f'<div class="{self.still}">{picture}</div>',
+            "text/plain": words,
+        }
+
+    def _ipython_display_(self) -> None:
+        self._say()  # The notebook may have a variable for it by now.
+        self._still.display()
+        made = self._repr_mimebundle_()
+        data, metadata = made if isinstance(made, tuple) else (made, {})
+        display(data, metadata=metadata, raw=True)
+
+
+_LOADED = "These runs were loaded; give the program to run more."
