@@ -1,1 +1,1 @@
-"""The command line: a file for each command; parsing only."""
+"""The command line: parses, runs one command, prints; `commands` has a file for each."""

@@ -15,17 +15,17 @@ import sys
 from collections.abc import Sequence
 
 import workbench
-from workbench.cli.cluster import add_cluster, add_cluster_demo
-from workbench.cli.cluster_trace import add_cluster_trace
-from workbench.cli.compare import add_compare
-from workbench.cli.demo import add_demo
-from workbench.cli.find_best import add_find_best
-from workbench.cli.gate import add_gate
-from workbench.cli.predict import add_predict
-from workbench.cli.report import add_report
-from workbench.cli.rerun import add_rerun
+from workbench.cli.commands.cluster import add_cluster, add_cluster_demo
+from workbench.cli.commands.cluster_trace import add_cluster_trace
+from workbench.cli.commands.compare import add_compare
+from workbench.cli.commands.demo import add_demo
+from workbench.cli.commands.find_best import add_find_best
+from workbench.cli.commands.gate import add_gate
+from workbench.cli.commands.predict import add_predict
+from workbench.cli.commands.report import add_report
+from workbench.cli.commands.rerun import add_rerun
+from workbench.cli.commands.trace import add_trace
 from workbench.cli.signals import Terminated, ends_cleanly
-from workbench.cli.trace import add_trace
 from workbench.errors import (
     DataError,
     OptionError,

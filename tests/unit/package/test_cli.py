@@ -11,7 +11,8 @@ import pytest
 
 from tests.builders.comparisons import comparison
 from tests.builders.traces import staged_trace
-from workbench.cli import arguments, compare, demo, main
+from workbench.cli import arguments, main
+from workbench.cli.commands import compare, demo
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.trace import chrome_json
 from workbench.errors import OutputError, RunError

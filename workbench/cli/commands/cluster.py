@@ -17,7 +17,7 @@ from workbench.cli.arguments import (
     smart_stage_options,
     stage_options,
 )
-from workbench.cli.cluster_trace import require_new_traces, show_cluster_traces
+from workbench.cli.commands.cluster_trace import require_new_traces, show_cluster_traces
 from workbench.cli.results import print_line
 from workbench.cli.signals import loaded
 from workbench.errors import OptionError

@@ -13,7 +13,7 @@ from workbench.cli.arguments import (
     smart_stage_options,
     stage_options,
 )
-from workbench.cli.gate import add_gate_options, gate_code, require_gate, words_aside
+from workbench.cli.commands.gate import add_gate_options, gate_code, require_gate, words_aside
 from workbench.cli.results import print_table, require_writable_results, write_results
 from workbench.cli.signals import loaded
 

@@ -1,0 +1,1 @@
+"""What `workbench` can be told to do: a file for each command."""
