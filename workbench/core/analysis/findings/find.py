@@ -6,18 +6,22 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from workbench.core.analysis.findings.buffer import buffer_verdict, fill_over_time, slow_stage
-from workbench.core.analysis.findings.client import client_time
-from workbench.core.analysis.findings.cores import lone_op, oversubscribed, too_few_cores
 from workbench.core.analysis.findings.finding import Claim, Finding, Findings, Verdict
-from workbench.core.analysis.findings.front import batch_only, front_on_compute_side
-from workbench.core.analysis.findings.lookups import many_small_ops
-from workbench.core.analysis.findings.memory_pages import new_pages
-from workbench.core.analysis.findings.optimizer import whole_table_updates
-from workbench.core.analysis.findings.scheduling import busy_threads, order_of_ready_ops, small_ops
+from workbench.core.analysis.findings.kinds.buffer import buffer_verdict, fill_over_time, slow_stage
+from workbench.core.analysis.findings.kinds.client import client_time
+from workbench.core.analysis.findings.kinds.cores import lone_op, oversubscribed, too_few_cores
+from workbench.core.analysis.findings.kinds.front import batch_only, front_on_compute_side
+from workbench.core.analysis.findings.kinds.lookups import many_small_ops
+from workbench.core.analysis.findings.kinds.memory_pages import new_pages
+from workbench.core.analysis.findings.kinds.optimizer import whole_table_updates
+from workbench.core.analysis.findings.kinds.scheduling import (
+    busy_threads,
+    order_of_ready_ops,
+    small_ops,
+)
+from workbench.core.analysis.findings.kinds.tables import copied_tables, dense_gradients
+from workbench.core.analysis.findings.kinds.transfers import many_small_transfers
 from workbench.core.analysis.findings.step_account import StepAccount, step_account
-from workbench.core.analysis.findings.tables import copied_tables, dense_gradients
-from workbench.core.analysis.findings.transfers import many_small_transfers
 from workbench.core.cluster.client import of_client, slowest_client
 from workbench.core.trace.trace import Trace
 from workbench.number_words import duration, share

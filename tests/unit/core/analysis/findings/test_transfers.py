@@ -18,7 +18,7 @@ from tests.builders.cluster_traces import (
 )
 from tests.builders.findings import keys, of, plain
 from workbench.core.analysis.findings.find import find
-from workbench.core.analysis.findings.transfers import many_small_transfers
+from workbench.core.analysis.findings.kinds.transfers import many_small_transfers
 from workbench.core.capture.partition_edges import partition_edges
 from workbench.core.cluster.merge import merge_traces
 from workbench.core.trace.builder import StepRecord, build_trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.core.analysis.findings.finding import Claim
-from workbench.core.analysis.findings.scheduling import WAKE_NS
+from workbench.core.analysis.findings.kinds.scheduling import WAKE_NS
 from workbench.core.analysis.findings.step_account import StepAccount
 from workbench.number_words import duration
 

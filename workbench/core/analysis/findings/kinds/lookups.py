@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from workbench.core.analysis.findings.finding import Claim
-from workbench.core.analysis.findings.scheduling import SMALL_NS
+from workbench.core.analysis.findings.kinds.scheduling import SMALL_NS
 from workbench.core.analysis.findings.step_account import StepAccount
 from workbench.number_words import counted, duration, share
 

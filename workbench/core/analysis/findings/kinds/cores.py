@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.core.analysis.findings.client import beyond_usual
 from workbench.core.analysis.findings.finding import Claim
-from workbench.core.analysis.findings.scheduling import WAKE_NS
+from workbench.core.analysis.findings.kinds.client import beyond_usual
+from workbench.core.analysis.findings.kinds.scheduling import WAKE_NS
 from workbench.core.analysis.findings.step_account import BEHIND, HANDOVER, StepAccount
 from workbench.number_words import counted, decimal, duration, share
 

@@ -7,8 +7,8 @@ import re
 import numpy as np
 
 from workbench.core.analysis.findings.finding import Claim
-from workbench.core.analysis.findings.lookups import lookup_scope
-from workbench.core.analysis.findings.optimizer import whole_updates
+from workbench.core.analysis.findings.kinds.lookups import lookup_scope
+from workbench.core.analysis.findings.kinds.optimizer import whole_updates
 from workbench.core.analysis.findings.sentences import longest, named
 from workbench.core.analysis.findings.step_account import StepAccount
 from workbench.number_words import counted, duration
