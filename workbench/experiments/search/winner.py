@@ -16,7 +16,7 @@ from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.search.race import Race
-from workbench.experiments.search.racers import Racer
+from workbench.experiments.search.racer import Racer
 from workbench.experiments.worker.wire.messages import Close, Open, RunBlock
 
 # Most steps whose losses and batches are compared.

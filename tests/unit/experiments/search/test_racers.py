@@ -12,7 +12,7 @@ from workbench.errors import OptionError, PlanError, RunError
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.program import Built, Program
-from workbench.experiments.search import racers as racers_module
+from workbench.experiments.search import session_opener as opener_module
 from workbench.experiments.search.racers import Racers
 from workbench.experiments.worker.wire.messages import Close, GetPlan, Open, RunBlock, Steps
 
@@ -82,7 +82,7 @@ class Field:
             bytes_of=lambda worker: 7,
             over_limit=False,
         )
-        monkeypatch.setattr(racers_module, "sample_trace", self.sample)
+        monkeypatch.setattr(opener_module, "sample_trace", self.sample)
         self.said = []
         self.children = children
         self.racers = Racers(

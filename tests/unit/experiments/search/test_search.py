@@ -14,7 +14,8 @@ from tests.unit.experiments.search.simulated import SimulatedField, searched
 from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions, StageOptions
 from workbench.experiments.search.candidates import Candidate, settings_of
 from workbench.experiments.search.refused import Refused
-from workbench.experiments.search.search import TIME_UP, UNLIKELY, Search
+from workbench.experiments.search.run_search import UNLIKELY
+from workbench.experiments.search.search import TIME_UP, Search
 
 OFF = Optimizations()
 ALL = settings_of(None, StageOptions(), SmartStageOptions(), OFF)

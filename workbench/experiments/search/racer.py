@@ -1,0 +1,55 @@
+"""Racer: a setting whose session is open, and what its blocks measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from workbench.experiments.measurement.blocks import TimedSession, run_pilots
+from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.program.variant import Variant
+from workbench.experiments.worker.process import Worker
+from workbench.experiments.worker.wire.messages import Opened
+
+# Seconds for warming a session up and for its pilot, beside what its executor has to learn.
+PILOT_S = 1.5
+# Of a block: steps that do not count, and fewest and most that do.
+_SETTLING_STEPS, _COUNTED_STEPS = 3, (6, 400)
+
+
+@dataclasses.dataclass(kw_only=True)
+class Racer:
+    """A setting whose session is open.
+
+    Attributes:
+      variant: the setting, with its plan.
+      worker: its child process, whose session "main" is measured.
+      opened: what is known of its graph.
+      timed: its session, as blocks are run.
+      step_ns: time of a step, from its pilot.
+      steps, dropped: of each of its blocks, and of them those that do not count.
+      step_times: times of counted steps, ns, a block each.
+    """
+
+    variant: Variant
+    worker: Worker
+    opened: Opened
+    timed: TimedSession
+    step_ns: float = 0.0
+    steps: int = 0
+    dropped: int = 0
+    step_times: list[np.ndarray] = dataclasses.field(default_factory=list)
+
+    def warm_up(self, block_s: float) -> None:
+        """Runs its first steps, and settles how many a block of about `block_s` seconds has.
+
+        Raises:
+          RunError: a step failed.
+        """
+        (pilot,) = run_pilots([self.timed], budget_s=2 * PILOT_S, progress=Progress(False))
+        self.step_ns = pilot.step_ns
+        self.dropped = self.timed.ahead + _SETTLING_STEPS
+        counted = math.ceil(block_s * 1e9 / pilot.step_ns) - self.dropped
+        self.steps = self.dropped + int(np.clip(counted, *_COUNTED_STEPS))
