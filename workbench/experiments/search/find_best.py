@@ -23,11 +23,11 @@ from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.function_program import AnyProgram, require_program
 from workbench.experiments.search.best import Best
 from workbench.experiments.search.candidates import Candidate, refinements, settings_of
-from workbench.experiments.search.children import Children, children_of
 from workbench.experiments.search.outcome import best_of, chosen_winner
-from workbench.experiments.search.racer import Racer
-from workbench.experiments.search.racers import Racers
-from workbench.experiments.search.run_search import run_search
+from workbench.experiments.search.racing.children import Children, children_of
+from workbench.experiments.search.racing.racer import Racer
+from workbench.experiments.search.racing.racers import Racers
+from workbench.experiments.search.racing.run_search import run_search
 from workbench.experiments.search.search import Search
 from workbench.experiments.search.seed import Seed, seed_of
 from workbench.experiments.search.winner import without_parts

@@ -17,8 +17,8 @@ from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.as_code import compare_code, program_code
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.search.best import Best, NotRaced, Raced
-from workbench.experiments.search.racer import Racer
-from workbench.experiments.search.racers import Racers
+from workbench.experiments.search.racing.racer import Racer
+from workbench.experiments.search.racing.racers import Racers
 from workbench.experiments.search.search import Search
 from workbench.experiments.search.winner import as_run, checked, traced_pair
 

@@ -9,7 +9,7 @@ from workbench.core.options import Optimizations
 from workbench.experiments.measurement.anytime_interval import FEWEST_VALUES
 from workbench.experiments.search.candidates import Candidate
 from workbench.experiments.search.expectation import Expectations, expectations, toggle_count
-from workbench.experiments.search.race import TOLERANCE, Dropped, Race
+from workbench.experiments.search.racing.race import TOLERANCE, Dropped, Race
 
 # Where nothing is predicted, a toggle alone that is expected to give less than this, as a
 # logarithm, waits like any other setting.

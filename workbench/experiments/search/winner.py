@@ -15,8 +15,8 @@ from workbench.experiments.measurement.equivalence_runs import compare_batches, 
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.program.function_program import AnyProgram
-from workbench.experiments.search.race import Race
-from workbench.experiments.search.racer import Racer
+from workbench.experiments.search.racing.race import Race
+from workbench.experiments.search.racing.racer import Racer
 from workbench.experiments.worker.wire.messages import Close, Open, RunBlock
 
 # Most steps whose losses and batches are compared.

@@ -10,9 +10,9 @@ import numpy as np
 
 from workbench.core.options import Optimizations
 from workbench.experiments.measurement.time_budget import TimeBudget
-from workbench.experiments.search.race import Dropped
-from workbench.experiments.search.refused import Refused
-from workbench.experiments.search.run_search import run_search
+from workbench.experiments.search.racing.race import Dropped
+from workbench.experiments.search.racing.refused import Refused
+from workbench.experiments.search.racing.run_search import run_search
 from workbench.experiments.search.search import Search
 
 

@@ -13,8 +13,8 @@ from workbench.core.options import Optimizations
 from workbench.errors import RunError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.program import Built, Program
-from workbench.experiments.search import children as children_module
-from workbench.experiments.search.children import Children, children_of
+from workbench.experiments.search.racing import children as children_module
+from workbench.experiments.search.racing.children import Children, children_of
 from workbench.experiments.worker.memory_use import resident_bytes
 from workbench.experiments.worker.process import CANCELLED
 from workbench.experiments.worker.wire.messages import Close

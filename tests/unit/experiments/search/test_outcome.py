@@ -18,7 +18,7 @@ from workbench.experiments.program.variant import Variant
 from workbench.experiments.search import outcome
 from workbench.experiments.search.candidates import Candidate
 from workbench.experiments.search.outcome import best_of, chosen_winner
-from workbench.experiments.search.refused import Refused
+from workbench.experiments.search.racing.refused import Refused
 from workbench.experiments.search.search import Search
 
 OFF = Optimizations()

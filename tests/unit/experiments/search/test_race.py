@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from workbench.experiments.search.race import FEWEST_ROUNDS, Race
+from workbench.experiments.search.racing.race import FEWEST_ROUNDS, Race
 
 WAVE = (1.0, 1.01, 0.99, 1.005, 0.995, 1.0)
 

@@ -12,8 +12,8 @@ from workbench.errors import OptionError, PlanError, RunError
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.program import Built, Program
-from workbench.experiments.search import session_opener as opener_module
-from workbench.experiments.search.racers import Racers
+from workbench.experiments.search.racing import session_opener as opener_module
+from workbench.experiments.search.racing.racers import Racers
 from workbench.experiments.worker.wire.messages import Close, GetPlan, Open, RunBlock, Steps
 
 OFF = Optimizations()

@@ -13,8 +13,8 @@ from tests.builders.predictions import predicted
 from tests.unit.experiments.search.simulated import SimulatedField, searched
 from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions, StageOptions
 from workbench.experiments.search.candidates import Candidate, settings_of
-from workbench.experiments.search.refused import Refused
-from workbench.experiments.search.run_search import UNLIKELY
+from workbench.experiments.search.racing.refused import Refused
+from workbench.experiments.search.racing.run_search import UNLIKELY
 from workbench.experiments.search.search import TIME_UP, Search
 
 OFF = Optimizations()

@@ -12,8 +12,8 @@ from workbench.core.options import Optimizations
 from workbench.experiments.measurement.anytime_interval import FEWEST_VALUES
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.search.candidates import Candidate
-from workbench.experiments.search.race import Dropped
-from workbench.experiments.search.refused import Refused
+from workbench.experiments.search.racing.race import Dropped
+from workbench.experiments.search.racing.refused import Refused
 from workbench.experiments.search.search import Search
 
 # Places that are given to others at a time: two cores start as many at once.

@@ -16,11 +16,11 @@ from workbench.experiments.measurement.statistics import block_order, block_rate
 from workbench.experiments.measurement.time_budget import FORK_S
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.variant import Variant
-from workbench.experiments.search.children import Children
-from workbench.experiments.search.race import Dropped
-from workbench.experiments.search.racer import PILOT_S, Racer
-from workbench.experiments.search.refused import Refused, refused_by
-from workbench.experiments.search.session_opener import SessionOpener
+from workbench.experiments.search.racing.children import Children
+from workbench.experiments.search.racing.race import Dropped
+from workbench.experiments.search.racing.racer import PILOT_S, Racer
+from workbench.experiments.search.racing.refused import Refused, refused_by
+from workbench.experiments.search.racing.session_opener import SessionOpener
 
 # Fewest settings that race at a time beside the baseline, the best so far and another one; and
 # most: with more of them a round takes long until it says something new.

@@ -17,8 +17,8 @@ from workbench.experiments.program.function_program import (
     require_possible,
 )
 from workbench.experiments.program.variant import Variant
-from workbench.experiments.search.racer import Racer
-from workbench.experiments.search.refused import (
+from workbench.experiments.search.racing.racer import Racer
+from workbench.experiments.search.racing.refused import (
     REFUSALS,
     Refused,
     graph_of,

@@ -1,0 +1,1 @@
+"""Settings that race each other in child processes: who runs, in which process, and the rounds."""
