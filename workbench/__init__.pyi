@@ -63,8 +63,8 @@ from workbench.experiments.program.program import Built as Built
 from workbench.experiments.program.program import Program as Program
 from workbench.experiments.search.best import Best as Best
 from workbench.experiments.search.find_best import find_best as find_best
+from workbench.experiments.session.load_session import load_session as load_session
 from workbench.experiments.session.session import Session as Session
-from workbench.experiments.session.session import load_session as load_session
 from workbench.experiments.what_if.calibration import calibration as calibration
 from workbench.experiments.what_if.ceilings import ceilings as ceilings
 from workbench.experiments.what_if.ceilings import speed_up as speed_up

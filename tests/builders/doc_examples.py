@@ -265,10 +265,10 @@ _SESSION = (
     _GRAPH
     + """
 from tests.builders import sessions
-from workbench.experiments.session import session as engine
+from workbench.experiments.session import session as engine, setting_predictions
 
 engine.compare = sessions.fake_compare([], traced=True)
-engine.learned_graphs = lambda *arguments: sessions.learned()
+setting_predictions.learned_graphs = lambda *arguments: sessions.learned()
 
 def build(optimizations):
     loss, train_op = build_my_model(iterator.get_next())

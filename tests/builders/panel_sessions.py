@@ -50,5 +50,5 @@ def panel_session(
         for i, each in enumerate(found.variants)
     ]
     session.add(dataclasses.replace(found, variants=tuple(variants)), wishes)
-    session._learn(learned())
+    session._foreseen.known = learned()
     return session

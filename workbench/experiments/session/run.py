@@ -58,6 +58,20 @@ def comparisons_of(runs: Iterable[Run]) -> list[Comparison]:
     return list({id(run.comparison): run.comparison for run in runs}.values())
 
 
+def require_setting(value: object) -> Optimizations:
+    """The value as a setting.
+
+    Raises:
+      OptionError: it is none.
+    """
+    if not isinstance(value, Optimizations):
+        raise OptionError(
+            f"a setting is {value!r}; expected wb.Optimizations(…), such as "
+            "wb.Optimizations(smart_stage=wb.SmartStageOptions())"
+        )
+    return value
+
+
 def require_settings(
     comparison: Comparison, settings: Sequence[Optimizations], baseline: Optimizations
 ) -> None:

@@ -15,7 +15,7 @@ from workbench.core.options import (
 )
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
-from workbench.errors import OptionError, WorkbenchError
+from workbench.errors import OptionError
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.comparison.results import Comparison, Ratio
 from workbench.experiments.program.function_program import (
@@ -26,22 +26,19 @@ from workbench.experiments.program.function_program import (
 from workbench.experiments.search.best import Best
 from workbench.experiments.search.find_best import find_best
 from workbench.experiments.session.background import Job, Turn
-from workbench.experiments.session.learned_graphs import LearnedGraphs, learned_graphs
 from workbench.experiments.session.program_facts import ProgramFacts
 from workbench.experiments.session.ratios import ratio_between
-from workbench.experiments.session.run import Run, comparisons_of, require_settings, runs_of
-from workbench.experiments.session.saved_session import (
-    SavedSession,
-    read_session,
-    write_session,
+from workbench.experiments.session.run import (
+    Run,
+    comparisons_of,
+    require_setting,
+    require_settings,
+    runs_of,
 )
+from workbench.experiments.session.saved.session import SavedSession, write_session
 from workbench.experiments.session.setting_predictions import SettingPredictions
 from workbench.experiments.worker.wire.cancellation import require_not_cancelled
 
-CANCELLED_AFTER_RUN = (
-    "Cancelled after the run, which is kept; what other settings would give may not be known; no "
-    "process is left."
-)
 _NOT_LEARNED = "the program's graph for it is not built yet; run a setting, or call learn_graphs()"
 _NO_PROGRAM = "the session was loaded, and the program's graph for it was not saved with it"
 
@@ -81,11 +78,18 @@ class Session:
             raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
         saved = SavedSession(
             program=ProgramFacts.of(program),
-            baseline=_setting(baseline or Optimizations()),
+            baseline=require_setting(baseline or Optimizations()),
             budget_s=budget_s,
             trace_steps=trace_steps,
         )
         self._begin(saved, program)
+
+    @classmethod
+    def restored(cls, saved: SavedSession, program: AnyProgram | None) -> Session:
+        """A session that goes on where it was saved; without its program nothing can be run."""
+        session = cls.__new__(cls)
+        session._begin(saved, program)
+        return session
 
     def _begin(self, saved: SavedSession, program: AnyProgram | None) -> None:
         if program is not None:
@@ -93,10 +97,14 @@ class Session:
         self.program = program
         self.baseline = saved.baseline
         self.budget_s, self.trace_steps = saved.budget_s, saved.trace_steps
-        self._facts, self._runs, self._learned = saved.program, saved.runs, saved.learned
+        self._facts, self._runs = saved.program, saved.runs
         self._turn, self._adding = Turn(saved.program.name), threading.Lock()
-        nothing = LearnedGraphs(problem=_NO_PROGRAM if program is None else _NOT_LEARNED)
-        self._foreseen = SettingPredictions(saved.program, saved.baseline, saved.learned or nothing)
+        self._foreseen = SettingPredictions(
+            saved.program,
+            saved.baseline,
+            saved.learned,
+            unknown=_NO_PROGRAM if program is None else _NOT_LEARNED,
+        )
 
     def __repr__(self) -> str:
         return f"Session({self.name!r}, {len(self._runs)} runs)"
@@ -251,7 +259,7 @@ class Session:
         """
         program, _ = self._ready(None)
         with self._turn.alone():
-            self._learn(learned_graphs(program, self.baseline, progress))
+            self._foreseen.learn(program, progress)
 
     def predict(self, optimizations: Optimizations) -> Predicted | Withheld | None:
         """What a setting would give, or why nothing is known of that.
@@ -263,7 +271,7 @@ class Session:
         Raises:
           OptionError: what is no setting.
         """
-        wish, traces = _setting(optimizations), self._traces()
+        wish, traces = require_setting(optimizations), self._traces()
         return self._foreseen.of(wish, traces) if traces else None
 
     @property
@@ -302,7 +310,7 @@ class Session:
             budget_s=self.budget_s,
             trace_steps=self.trace_steps,
             runs=self._runs,
-            learned=self._learned,
+            learned=self._foreseen.known,
         )
         return write_session(saved, directory)
 
@@ -313,7 +321,7 @@ class Session:
                 f"the session was loaded without its program {self.name!r}, so nothing can be run; "
                 "give it: wb.load_session(directory, program)"
             )
-        wish = self.baseline if optimizations is None else _setting(optimizations)
+        wish = self.baseline if optimizations is None else require_setting(optimizations)
         require_possible(self.program, wish)
         return self.program, wish
 
@@ -336,65 +344,14 @@ class Session:
         return run
 
     def _foresee(self, program: AnyProgram, progress: bool | Callable[[str], None]) -> None:
-        """Predicts every combination of toggles, once the program's graphs are known.
-
-        Where they cannot be built, the reason is kept in their place.
-        """
-        if not self._traces():
-            return
-        try:
-            if self._learned is None:
-                self._learn(learned_graphs(program, self.baseline, progress))
-            if callable(progress):
-                progress("Predicting the other settings")
-            self._foreseen.of_all(self._traces())
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(CANCELLED_AFTER_RUN) from None
-        except WorkbenchError as error:
-            self._learn(LearnedGraphs(problem=f"its graph could not be built: {error}"))
-
-    def _learn(self, learned: LearnedGraphs) -> None:
-        self._learned = self._foreseen.learned = learned
+        traces = self._traces()
+        if traces:
+            self._foreseen.foresee(program, traces, progress)
 
     def _traces(self) -> list[Trace]:
         """Those of the baseline, the newest first."""
         traces = [each.variants[0].trace for each in reversed(comparisons_of(self._runs))]
         return [trace for trace in traces if trace is not None]
-
-
-def load_session(directory: str | os.PathLike[str], program: AnyProgram | None = None) -> Session:
-    """Reads what `Session.save` wrote; nothing is run.
-
-    Args:
-      directory: where it was saved.
-      program: what its settings are to be run with; without it all that was measured is there, and
-        running one more is refused.
-
-    Raises:
-      DataError: no session is there, it is damaged, or was saved by a newer version.
-      OptionError: the program is none, or has another name.
-      TraceError: one of its traces is broken.
-    """
-    saved = read_session(directory)
-    if program is not None:
-        require_program(program)
-        if program.name != saved.program.name:
-            raise OptionError(
-                f"the session in {os.fspath(directory)} is of program {saved.program.name!r}, and "
-                f"{program.name!r} was given; runs of two programs cannot be compared"
-            )
-    session = Session.__new__(Session)
-    session._begin(saved, program)
-    return session
-
-
-def _setting(value: object) -> Optimizations:
-    if not isinstance(value, Optimizations):
-        raise OptionError(
-            f"a setting is {value!r}; expected wb.Optimizations(…), such as "
-            "wb.Optimizations(smart_stage=wb.SmartStageOptions())"
-        )
-    return value
 
 
 def _now() -> str:

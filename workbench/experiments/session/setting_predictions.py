@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from workbench.core.options import Optimizations, StageOptions
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
 from workbench.core.what_if.scenario import Scenario
 from workbench.core.what_if.what_if import Predictor
-from workbench.experiments.session.learned_graphs import LearnedGraphs
+from workbench.errors import WorkbenchError
+from workbench.experiments.program.function_program import AnyProgram
+from workbench.experiments.session.learned_graphs import LearnedGraphs, learned_graphs
 from workbench.experiments.session.program_facts import ProgramFacts
 from workbench.experiments.session.scenarios import (
     like_baseline,
@@ -21,6 +23,10 @@ from workbench.experiments.what_if.ceilings import ceiling_scenarios
 from workbench.experiments.what_if.predict import every_setting
 from workbench.experiments.worker.wire.cancellation import require_not_cancelled
 
+CANCELLED_AFTER_RUN = (
+    "Cancelled after the run, which is kept; what other settings would give may not be known; no "
+    "process is left."
+)
 _NO_STAGE = "a tf.function is staged as a whole, so it has no stage of your own"
 
 
@@ -28,16 +34,68 @@ class SettingPredictions:
     """Predicts settings of one program; what a trace says is worked out once and kept.
 
     Attributes:
-      learned: what is known of the program's graphs; another value takes its place as a whole.
+      known: what is known of the program's graphs; None until they were built. Another value takes
+        its place as a whole.
     """
 
     def __init__(
-        self, program: ProgramFacts, baseline: Optimizations, learned: LearnedGraphs
+        self,
+        program: ProgramFacts,
+        baseline: Optimizations,
+        known: LearnedGraphs | None,
+        *,
+        unknown: str,
     ) -> None:
-        self.learned = learned
+        """Nothing is predicted yet.
+
+        Args:
+          program: whose settings they are.
+          baseline: what its traces are of.
+          known: what is known of its graphs.
+          unknown: why nothing is, as long as that is so: a clause.
+        """
+        self.known = known
+        self._nothing = LearnedGraphs(problem=unknown)
         self._program, self._baseline = program, baseline
         self._lock = threading.Lock()
         self._made: list[tuple[Trace, LearnedGraphs, Predictor]] = []
+
+    @property
+    def learned(self) -> LearnedGraphs:
+        """What is known of the graphs, or why nothing is."""
+        return self.known or self._nothing
+
+    def learn(self, program: AnyProgram, progress: bool | Callable[[str], None]) -> None:
+        """Builds the program's graphs in a child process.
+
+        Raises:
+          RunError, KeyboardInterrupt: as `compare`.
+        """
+        self.known = learned_graphs(program, self._baseline, progress)
+
+    def foresee(
+        self,
+        program: AnyProgram,
+        traces: Sequence[Trace],
+        progress: bool | Callable[[str], None],
+    ) -> None:
+        """Predicts every combination of toggles after a run, once the program's graphs are known.
+
+        Where they cannot be built, the reason is kept in their place.
+
+        Raises:
+          KeyboardInterrupt: another thread cancelled, or Ctrl-C.
+        """
+        try:
+            if self.known is None:
+                self.learn(program, progress)
+            if callable(progress):
+                progress("Predicting the other settings")
+            self.of_all(traces)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(CANCELLED_AFTER_RUN) from None
+        except WorkbenchError as error:
+            self.known = LearnedGraphs(problem=f"its graph could not be built: {error}")
 
     def of(self, optimizations: Optimizations, traces: Sequence[Trace]) -> Predicted | Withheld:
         """What a setting would give, or why nothing is known of that.

@@ -29,11 +29,12 @@ from workbench.core.what_if import what_if
 from workbench.core.what_if.predictions import Predicted, Withheld
 from workbench.errors import DataError, OptionError, OutputError, TraceError
 from workbench.experiments.program.program import Program
-from workbench.experiments.session.saved_options import (
+from workbench.experiments.session.load_session import load_session
+from workbench.experiments.session.saved.options import (
     optimizations_from_json,
     optimizations_to_json,
 )
-from workbench.experiments.session.session import Session, load_session
+from workbench.experiments.session.session import Session
 
 ODD = Optimizations(
     stage=StageOptions(capacity=3, closed_exception_types=(11,), ignored_exception_types=(3, 5)),
@@ -54,7 +55,7 @@ def session(*, graphs: bool = False) -> Session:
     made.add(with_trace(measured([OFF, STAGE])), [OFF, STAGE], started="2026-01-02T03:04:05+00:00")
     made.add(measured([OFF, WIDE, ODD]), [OFF, WIDE, ODD])
     if graphs:
-        made._learn(learned())
+        made._foreseen.known = learned()
     return made
 
 

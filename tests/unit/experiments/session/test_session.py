@@ -30,9 +30,11 @@ from workbench.errors import OptionError, RunError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.program import Program
 from workbench.experiments.session import session as module
+from workbench.experiments.session import setting_predictions
 from workbench.experiments.session.background import Job
 from workbench.experiments.session.run import Run
-from workbench.experiments.session.session import CANCELLED_AFTER_RUN, Session
+from workbench.experiments.session.session import Session
+from workbench.experiments.session.setting_predictions import CANCELLED_AFTER_RUN
 from workbench.experiments.worker.wire.cancellation import CANCELLED, require_not_cancelled
 
 
@@ -54,7 +56,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return learned()
 
     monkeypatch.setattr(module, "compare", fake_compare([], traced=True))
-    monkeypatch.setattr(module, "learned_graphs", learn)
+    monkeypatch.setattr(setting_predictions, "learned_graphs", learn)
     monkeypatch.setattr(what_if, "HOLDS", 100.0)
     return asked
 
@@ -287,7 +289,7 @@ def test_of_several_traces_the_newest_counts_whose_steps_can_be_simulated(
 ):
     monkeypatch.setattr(what_if, "HOLDS", 100.0)
     session = Session(PROGRAM)
-    session._learn(learned())
+    session._foreseen.known = learned()
     session.add(with_trace(measured([OFF, STAGE])), [OFF, STAGE])
     expected = session.predict(INLINE)
     untold = dataclasses.replace(trace(), meta=dataclasses.replace(trace().meta, untraced=None))
@@ -298,7 +300,7 @@ def test_of_several_traces_the_newest_counts_whose_steps_can_be_simulated(
     worse.add(with_trace(measured([OFF]), untold), [OFF])
     found = worse.predict(INLINE)
     assert isinstance(found, Withheld) and "does not say how long" not in found.reason
-    worse._learn(learned())
+    worse._foreseen.known = learned()
     found = worse.predict(INLINE)
     assert isinstance(found, Withheld) and "does not say how long" in found.reason
 
@@ -336,7 +338,7 @@ def test_graphs_that_cannot_be_built_leave_the_run_and_the_reason(
         raise RunError("`train.py`, line 7: NameError: name 'staged' is not defined")
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "learned_graphs", fails)
+        patch.setattr(setting_predictions, "learned_graphs", fails)
         session = Session(PROGRAM)
         assert session.run(STAGE, progress=False).number == 2
         with pytest.raises(RunError, match="line 7"):
@@ -359,7 +361,7 @@ def test_a_job_cancelled_while_it_learns_keeps_the_run(monkeypatch: pytest.Monke
         while True:
             require_not_cancelled()
 
-    monkeypatch.setattr(module, "learned_graphs", learns)
+    monkeypatch.setattr(setting_predictions, "learned_graphs", learns)
     session = Session(PROGRAM)
     job = session.start(STAGE)
     assert begun.wait(10)

@@ -14,6 +14,7 @@ from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.core.what_if import what_if
 from workbench.errors import OptionError, RunError
 from workbench.experiments.session import session as engine
+from workbench.experiments.session import setting_predictions
 from workbench.viz.panel import still
 from workbench.viz.panel import workbench as module
 from workbench.viz.panel.contents import TABS
@@ -140,7 +141,7 @@ def test_nonsense_from_a_page_is_passed_over(panel):
 @pytest.fixture
 def runs(monkeypatch, sent):
     monkeypatch.setattr(engine, "compare", fake_compare([], traced=True))
-    monkeypatch.setattr(engine, "learned_graphs", lambda *_: learned())
+    monkeypatch.setattr(setting_predictions, "learned_graphs", lambda *_: learned())
     monkeypatch.setattr(what_if, "HOLDS", 100.0)
 
 

@@ -23,12 +23,12 @@ from workbench.experiments.comparison.results import Comparison, load_comparison
 from workbench.experiments.session.learned_graphs import LearnedGraphs
 from workbench.experiments.session.program_facts import ProgramFacts
 from workbench.experiments.session.run import Run, comparisons_of
-from workbench.experiments.session.saved_graphs import (
+from workbench.experiments.session.saved.graphs import (
     learned_from_json,
     learned_to_json,
     write_boundaries,
 )
-from workbench.experiments.session.saved_options import (
+from workbench.experiments.session.saved.options import (
     optimizations_from_json,
     optimizations_to_json,
 )

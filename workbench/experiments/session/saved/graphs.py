@@ -13,7 +13,7 @@ from workbench.core.what_if.scenario import GraphKey
 from workbench.core.what_if.what_if import KnownGraph
 from workbench.errors import DataError
 from workbench.experiments.session.learned_graphs import LearnedGraphs
-from workbench.experiments.session.saved_options import (
+from workbench.experiments.session.saved.options import (
     optimizations_from_json,
     optimizations_to_json,
 )

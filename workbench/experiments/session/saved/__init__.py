@@ -1,0 +1,1 @@
+"""A session in a directory and back: its settings, the graphs it learned, its runs."""
