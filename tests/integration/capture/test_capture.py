@@ -315,4 +315,5 @@ def test_step_stats_of_an_executor_that_records_ops_are_there_when_asked_for(cap
             assert trace.meta.source == ("step_stats" if step_stats else "executor")
     assert found[True] == found[False]
     assert ("read", "prefetch") in found[True] and ("dense_3", "inter_op") in found[True]
-    assert not caplog.records
+    # TensorFlow has words of its own for the first test of a process that makes a py_func.
+    assert not [each for each in caplog.records if each.name == "workbench"]
