@@ -12,19 +12,15 @@ import dataclasses
 import logging
 import os
 import threading
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from workbench import _native
 from workbench.core.capture.cpu_time import CpuSampler, StepClock, cores_while_waiting
 from workbench.core.capture.idle_cores import packs_when_idle
-from workbench.core.capture.op_events import Recording, op_columns
-from workbench.core.capture.partition_edges import partition_edges
-from workbench.core.capture.step_stats import stats_columns
-from workbench.core.capture.step_transfers import transfer_count
+from workbench.core.capture.op_events import Recording
+from workbench.core.capture.run_ops import ops_of_stats, recorded_ops
 from workbench.core.cluster.aligned_ops import AlignedOps, align_ops, lost_transfers
 from workbench.core.session.session_facts import server_of, trace_level, traced_by_executor
 from workbench.core.session.stage_run import StageRun, live_runs
@@ -32,15 +28,12 @@ from workbench.core.staging.stage_record import StageRunRecord
 from workbench.core.tf_graph.op_sources import op_sources
 from workbench.core.trace.builder import StepRecord, build_trace
 from workbench.core.trace.meta import EXECUTOR, STEP_STATS, TraceMeta, UntracedSteps
-from workbench.core.trace.op_columns import OpColumns
 from workbench.core.trace.trace import Trace
 from workbench.errors import TraceError
 
 v1 = tf.compat.v1
 _LOG = logging.getLogger("workbench")
 _ASKED = "step_stats=True asked for them"
-# Later steps that have fewer transfers do so for another reason.
-_MOST_UNSETTLED = 3
 
 
 class SessionRecorder:
@@ -143,9 +136,9 @@ class SessionRecorder:
             )
         runs = [run for run, _ in stage_runs]
         if self._recording is not None:
-            ops, lost = _recorded_ops(self._recording, steps, stage_runs)
+            ops, lost = recorded_ops(self._recording, steps, stage_runs)
         else:
-            ops, steps, lost = *_ops_of_stats(steps, runs), 0
+            ops, steps, lost = *ops_of_stats(steps, runs), 0
         aligned = align_ops(ops)
         ops = aligned.ops
         meta = dataclasses.replace(
@@ -239,47 +232,6 @@ def _why_step_stats(session: Any) -> str:
         "the session does not run on one of Workbench's executors, which record their ops; make it "
         'with config=wb.executor_options("normal", config=…)'
     )
-
-
-def _recorded_ops(
-    recording: Recording,
-    steps: Sequence[StepRecord],
-    stage_runs: Sequence[tuple[StageRunRecord, int]],
-) -> tuple[OpColumns, int]:
-    """The ops of these runs, in this order, and how many the recording lost."""
-    events = recording.stop()
-    runs = [(step.thread_id, step.start_ns, step.end_ns) for step in steps]
-    runs += [(thread, run.start_ns, run.end_ns) for run, thread in stage_runs]
-    ops = op_columns(events, np.array(runs, np.int64))
-    if events.lost:
-        _LOG.warning(
-            "the trace lacks %d ops: more ran than the tracer's memory holds; trace fewer steps at "
-            "a time",
-            events.lost,
-        )
-    return ops, events.lost
-
-
-def _ops_of_stats(
-    steps: list[StepRecord], stage_runs: Sequence[StageRunRecord]
-) -> tuple[OpColumns, list[StepRecord]]:
-    """The ops of step stats, and the steps that they are of: the others were not complete."""
-    settled, of_stages = _settled(steps), [run.metadata for run in stage_runs]
-    ops = stats_columns([*(step.metadata for step in settled), *of_stages])
-    # The step that has the graphs may be one of those that are left out.
-    runs = [each for each in (*(step.metadata for step in steps), *of_stages) if each is not None]
-    graphs = [graph for run in runs for graph in run.partition_graphs]
-    return dataclasses.replace(ops, edges=partition_edges(graphs, ops.nodes)), settled
-
-
-def _settled(steps: list[StepRecord]) -> list[StepRecord]:
-    """Without the first steps, as long as their records of transfers are not complete.
-
-    A traced step asks the servers to keep them, and does not wait until they do.
-    """
-    counts = np.array([transfer_count(step.metadata) for step in steps])
-    first = int(np.argmax(counts >= np.median(counts)))
-    return steps[min(first, _MOST_UNSETTLED) :]
 
 
 def _with_clocks(meta: TraceMeta, aligned: AlignedOps) -> TraceMeta:
