@@ -19,7 +19,7 @@ from workbench.core.planning.planner import plan_stages
 from workbench.core.trace.trace import Trace
 from workbench.viz.boundary.view import boundary_view
 from workbench.viz.panel.settings.setting import CHOICES, MOVED, PanelSetting
-from workbench.viz.style import assets, format
+from workbench.viz.style import assets, format, script_parts
 from workbench.viz.timeline.view import timeline_view
 
 # What stands at the beginning of a line; several constants of one line have capitals.
@@ -36,11 +36,12 @@ _INTEGERS = [0, 7, 999, 1000, 1_234_567, -45_000]
 def main(folder: Path) -> None:
     """Writes timeline.js, boundary.js, panel.js and views.json into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "timeline.js").write_text(_open(assets.script(), assets.PARTS), "utf-8")
-    (folder / "boundary.js").write_text(
-        _open(assets.boundary_script(), assets.BOUNDARY_PARTS), "utf-8"
-    )
-    (folder / "panel.js").write_text(_open(assets.panel_script(), assets.PANEL_PARTS), "utf-8")
+    for name, script, parts in (
+        ("timeline.js", assets.script(), script_parts.TIMELINE_PARTS),
+        ("boundary.js", assets.boundary_script(), script_parts.BOUNDARY_PARTS),
+        ("panel.js", assets.panel_script(), script_parts.PANEL_PARTS),
+    ):
+        (folder / name).write_text(_open(script, parts), "utf-8")
     (folder / "views.json").write_text(json.dumps(_views()), "utf-8")
 
 

@@ -19,53 +19,16 @@ from typing import Any
 import jinja2
 
 from workbench.viz.style import colors
+from workbench.viz.style.script_parts import (
+    BOUNDARY_PARTS,
+    FRAME_PARTS,
+    OPENING_PARTS,
+    PANEL_PARTS,
+    REPORT_PARTS,
+    TIMELINE_PARTS,
+)
 
 STATIC = Path(__file__).resolve().parents[1] / "static"
-# What the timeline's module is made of, and the boundary's; a report has both.
-PARTS = (
-    "shared/format.js",
-    "shared/unpack.js",
-    "timeline/draw/decode.js",
-    "timeline/draw/scales.js",
-    "timeline/draw/lod.js",
-    "timeline/draw/layout.js",
-    "shared/theme.js",
-    "timeline/draw/labels.js",
-    "timeline/draw/draw_strip.js",
-    "timeline/draw/draw_path.js",
-    "timeline/draw/draw_lanes.js",
-    "timeline/draw/draw_frame.js",
-    "timeline/control/pick.js",
-    "timeline/draw/describe.js",
-    "shared/dom.js",
-    "timeline/control/hover.js",
-    "timeline/control/search.js",
-    "timeline/control/nodes.js",
-    "timeline/control/table.js",
-    "timeline/control/pointer.js",
-    "timeline/control/keys.js",
-    "timeline/control/state.js",
-    "timeline/control/controller.js",
-    "timeline/control/mount.js",
-    "timeline/control/embed.js",
-)
-BOUNDARY_PARTS = (
-    "shared/unpack.js",
-    "shared/theme.js",
-    "shared/dom.js",
-    "shared/focus.js",
-    "boundary/key_words.js",
-    "boundary/holding.js",
-    "boundary/box.js",
-    "boundary/cut.js",
-    "boundary/flow.js",
-    "boundary/why.js",
-    "boundary/tables.js",
-    "boundary/refusals.js",
-    "boundary/move.js",
-    "boundary/mount.js",
-    "boundary/embed.js",
-)
 # The views that have rules of their own, beside the timeline and the boundary.
 VIEWS = (
     "critical_path",
@@ -76,26 +39,6 @@ VIEWS = (
     "predictions",
     "search",
 )
-# What links views that stand beside each other; a page adds it where it has several.
-LINKING_PARTS = ("shared/focus.js", "shared/linking.js")
-_BOTH = (*PARTS, *(part for part in BOUNDARY_PARTS if part not in PARTS))
-PANEL_PARTS = tuple(
-    dict.fromkeys(
-        [
-            *_BOTH,
-            *LINKING_PARTS,
-            "panel/setting.js",
-            "panel/toggles.js",
-            "panel/figures.js",
-            "panel/panes.js",
-            "panel/mount.js",
-            "panel/embed.js",
-        ]
-    )
-)
-# What opens the page of a notebook's frame, and what the page adds to the report's parts.
-OPENING_PARTS = ("shared/unpack.js", "notebook/frame_open.js")
-FRAME_PARTS = ("notebook/frame.js",)
 _TIMELINE_END = "export { mount, mountAll };\nexport default { render: renderWidget };\n"
 _BOUNDARY_END = "export { mountBoundary };\nexport default { render: renderBoundary };\n"
 _PANEL_END = "export default { render: renderPanel };\n"
@@ -136,7 +79,7 @@ _FORCED = """\
 
 def script() -> str:
     """The timeline as one ES module: exports `mount`, `mountAll`, and anywidget's default."""
-    return _joined(_read(PARTS), _TIMELINE_END)
+    return _joined(_read(TIMELINE_PARTS), _TIMELINE_END)
 
 
 def boundary_script() -> str:
@@ -146,12 +89,12 @@ def boundary_script() -> str:
 
 def report_script() -> str:
     """Both as one module; its last lines mount every timeline and boundary of the page."""
-    return _joined(_read(_BOTH), _REPORT_END)
+    return _joined(_read(REPORT_PARTS), _REPORT_END)
 
 
 def frame_script() -> str:
     """Both as one module for the page of a notebook's frame; its last line shows them there."""
-    return _joined(_read((*_BOTH, *FRAME_PARTS)), _FRAME_END)
+    return _joined(_read((*REPORT_PARTS, *FRAME_PARTS)), _FRAME_END)
 
 
 def panel_script() -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.builders.javascript import evaluate
-from workbench.viz.style import assets, colors
+from workbench.viz.style import assets, colors, script_parts
 
 MOST_BYTES = 160_000
 
@@ -17,13 +17,13 @@ MOST_BYTES = 160_000
 def test_every_part_is_joined_once() -> None:
     files = _files()
     lists = (
-        assets.PARTS,
-        assets.BOUNDARY_PARTS,
-        assets.PANEL_PARTS,
-        assets.LINKING_PARTS,
-        assets.PANEL_PARTS,
-        assets.OPENING_PARTS,
-        assets.FRAME_PARTS,
+        script_parts.TIMELINE_PARTS,
+        script_parts.BOUNDARY_PARTS,
+        script_parts.PANEL_PARTS,
+        script_parts.LINKING_PARTS,
+        script_parts.PANEL_PARTS,
+        script_parts.OPENING_PARTS,
+        script_parts.FRAME_PARTS,
     )
     assert {part for parts in lists for part in parts} == files
     for parts in lists:
