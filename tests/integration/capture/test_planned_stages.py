@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import workbench as wb
 from tests.builders.smart_stages import initialize, model, prepared
-from workbench.core.analysis.executed_graph import executed_graph
+from workbench.core.analysis.path.executed_graph import executed_graph
 from workbench.core.capture.session_capture import capture_steps
 from workbench.core.session.prefetch_hook import prefetching
 

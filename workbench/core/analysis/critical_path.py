@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.analysis.embedding_lens.lookup_times import PART_NAMES, table_nodes
-from workbench.core.analysis.executed_graph import NO_EVENT, ExecutedGraph, executed_graph
 from workbench.core.analysis.lane_time import lane_table
-from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS, TRAVEL, Segment, walk_back
-from workbench.core.analysis.slack import slack_ns
+from workbench.core.analysis.path.executed_graph import NO_EVENT, ExecutedGraph, executed_graph
+from workbench.core.analysis.path.slack import slack_ns
+from workbench.core.analysis.path.walk import OP, SEGMENT_KINDS, TRAVEL, Segment, walk_back
 from workbench.core.cluster.client import clients, of_client, slowest_client
 from workbench.core.cluster.transfer_events import with_transfers
 from workbench.core.graph.op_families import family_names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from workbench.core.analysis.critical_path import CriticalPath
-from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS
+from workbench.core.analysis.path.walk import OP, SEGMENT_KINDS
 from workbench.viz.critical_path.step import median_step_ns
 from workbench.viz.style import format
 

@@ -13,7 +13,7 @@ import pandas as pd
 from workbench.core.analysis.critical_path import CriticalPath
 from workbench.core.analysis.embedding_lens.lookup_times import PART_NAMES
 from workbench.core.analysis.lane_time import GAP_NAMES
-from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS
+from workbench.core.analysis.path.walk import OP, SEGMENT_KINDS
 from workbench.core.graph.op_families import FAMILY_NAMES
 from workbench.viz.critical_path.sentence import Pieces, sentence
 from workbench.viz.critical_path.slack import Slack, slack_of, slack_words

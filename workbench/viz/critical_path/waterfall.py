@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.analysis.critical_path import CriticalPath
-from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS, TRAVEL
+from workbench.core.analysis.path.walk import OP, SEGMENT_KINDS, TRAVEL
 from workbench.core.graph.op_families import CONTROL, families_of
 from workbench.viz.critical_path.merging import FILLER, Group, merged
 from workbench.viz.critical_path.step import ShownStep

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from workbench.core.analysis.critical_path import critical_path
-from workbench.core.analysis.path_walk import OP, SEGMENT_KINDS
+from workbench.core.analysis.path.walk import OP, SEGMENT_KINDS
 from workbench.core.cluster.client import event_rows
 from workbench.core.graph.op_families import FAMILY_NAMES
 from workbench.core.trace.trace import Trace

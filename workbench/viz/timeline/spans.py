@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workbench.core.analysis.gap_kinds import gap_kinds
+from workbench.core.analysis.path.gap_kinds import gap_kinds
 from workbench.core.trace.intervals import sub_rows
 from workbench.core.trace.trace import Trace
 from workbench.viz.timeline.data import (

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workbench.core.analysis.gap_kinds import GAP_NAMES
+from workbench.core.analysis.path.gap_kinds import GAP_NAMES
 from workbench.core.trace.trace import Trace
 from workbench.viz.style import colors, format
 from workbench.viz.timeline.columns import Columns, columns_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.builders.embedding_lenses import stock_trace
 from tests.builders.traces import make_trace, unstaged_trace
 from workbench.core.analysis.critical_path import critical_path
-from workbench.core.analysis.executed_graph import NO_EVENT, executed_graph
+from workbench.core.analysis.path.executed_graph import NO_EVENT, executed_graph
 from workbench.errors import TraceError
 
 STEP, POOL, PREFETCH = 0, 1, 2

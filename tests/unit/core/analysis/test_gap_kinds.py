@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders.traces import unstaged_trace
-from workbench.core.analysis import gap_kinds as gaps
+from workbench.core.analysis.path import gap_kinds as gaps
 from workbench.core.analysis.step_phases import StepPhases
 from workbench.core.trace.meta import TraceMeta
 from workbench.viz.timeline.view import timeline_view

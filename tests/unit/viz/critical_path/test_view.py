@@ -23,7 +23,7 @@ from tests.builders.critical_paths import (
 from tests.builders.embedding_lenses import stock_trace
 from tests.builders.traces import MS, START_NS, make_trace
 from workbench.core.analysis.critical_path import critical_path
-from workbench.core.analysis.path_walk import SEGMENT_KINDS
+from workbench.core.analysis.path.walk import SEGMENT_KINDS
 from workbench.errors import OptionError
 from workbench.viz.critical_path.merging import merged
 from workbench.viz.critical_path.slack import _note

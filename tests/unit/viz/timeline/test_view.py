@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders.timelines import MS, TRACE, drawn_texts, picture_of
 from tests.builders.traces import START_NS, make_trace, staged_trace, unstaged_trace
-from workbench.core.analysis.gap_kinds import GAP_NAMES
+from workbench.core.analysis.path.gap_kinds import GAP_NAMES
 from workbench.core.graph import op_families
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.analysis.critical_path import CriticalPath, critical_path
-from workbench.core.analysis.path_walk import NOT_TRACED, OP, SEGMENT_KINDS, THREAD_WAIT
+from workbench.core.analysis.path.walk import NOT_TRACED, OP, SEGMENT_KINDS, THREAD_WAIT
 from workbench.core.graph.op_families import families_of
 from workbench.core.graph.op_types import INPUTS, VARIABLES
 from workbench.core.trace import intervals

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 
-from workbench.core.analysis.executed_graph import ExecutedGraph, executed_graph
+from workbench.core.analysis.path.executed_graph import ExecutedGraph, executed_graph
 from workbench.core.graph.op_types import STAGE_PUT, STAGE_TAKE
 from workbench.core.trace.trace import Trace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.core.analysis.executed_graph import NO_EVENT, ExecutedGraph
+from workbench.core.analysis.path.executed_graph import NO_EVENT, ExecutedGraph
 
 
 def slack_ns(graph: ExecutedGraph) -> np.ndarray:
