@@ -9,7 +9,7 @@ import json
 
 import tensorflow as tf
 
-from workbench import _native
+from workbench import _native, _native_stamp
 
 
 def test_threads_share_one_library():
@@ -24,6 +24,6 @@ def test_the_stamp_beside_the_library_is_the_one_inside():
     stamp_of = ctypes.CDLL(str(path)).workbench_stamp
     stamp_of.restype = ctypes.c_char_p
     inside = json.loads(stamp_of())
-    stamp = _native.read_stamp(path)
+    stamp = _native_stamp.read_stamp(path)
     assert dataclasses.asdict(stamp).items() <= inside.items()
     assert stamp.tensorflow.rpartition(".")[0] == tf.version.VERSION.rpartition(".")[0]

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from workbench import _native
+from workbench import _native, _native_stamp
 from workbench.errors import NativeError, UnsupportedError
 
-STAMP = _native.Stamp(tensorflow="2.21.0", cxx11_abi=1, executors=True, workbench="0.1.0")
+STAMP = _native_stamp.Stamp(tensorflow="2.21.0", cxx11_abi=1, executors=True, workbench="0.1.0")
 
 
 def write_library(folder: pathlib.Path, **stamp: object) -> pathlib.Path:
@@ -28,17 +28,17 @@ def write_library(folder: pathlib.Path, **stamp: object) -> pathlib.Path:
 def test_a_library_for_this_tensorflow_passes(tmp_path):
     path = write_library(tmp_path)
     assert _native.library_path([tmp_path / "elsewhere", tmp_path]) == path
-    assert _native.read_stamp(path) == STAMP
-    _native.check(STAMP, tensorflow="2.21.0", cxx11_abi=1)
+    assert _native_stamp.read_stamp(path) == STAMP
+    _native_stamp.check(STAMP, tensorflow="2.21.0", cxx11_abi=1)
 
 
 def test_a_release_candidate_has_two_spellings(tmp_path):
-    stamp = _native.read_stamp(write_library(tmp_path, tensorflow="2.22.0rc1"))
-    _native.check(stamp, tensorflow="2.22.0-rc1", cxx11_abi=1)
+    stamp = _native_stamp.read_stamp(write_library(tmp_path, tensorflow="2.22.0rc1"))
+    _native_stamp.check(stamp, tensorflow="2.22.0-rc1", cxx11_abi=1)
 
 
 def test_releases_of_one_minor_version_are_alike():
-    _native.check(STAMP, tensorflow="2.21.1", cxx11_abi=1)
+    _native_stamp.check(STAMP, tensorflow="2.21.1", cxx11_abi=1)
 
 
 @pytest.mark.parametrize(
@@ -54,22 +54,26 @@ def test_releases_of_one_minor_version_are_alike():
 def test_what_only_looks_alike_is_refused_with_what_fits(built_for, running, fitting):
     stamp = dataclasses.replace(STAMP, tensorflow=built_for)
     with pytest.raises(NativeError) as caught:
-        _native.check(stamp, tensorflow=running, cxx11_abi=1)
+        _native_stamp.check(stamp, tensorflow=running, cxx11_abi=1)
     assert str(caught.value).endswith(f"pip install 'tensorflow{fitting}'")
 
 
 def test_a_missing_library_names_the_places_and_the_command(tmp_path):
     with pytest.raises(NativeError) as caught:
         _native.library_path([tmp_path])
-    for part in ("_workbench.so is not in", str(tmp_path), "build it: ", _native.rebuild()):
+    for part in ("_workbench.so is not in", str(tmp_path), "build it: ", _native_stamp.rebuild()):
         assert part in str(caught.value)
 
 
 def test_another_tensorflow_is_refused_with_both_versions():
     with pytest.raises(NativeError) as caught:
-        _native.check(STAMP, tensorflow="2.22.1", cxx11_abi=1)
+        _native_stamp.check(STAMP, tensorflow="2.22.1", cxx11_abi=1)
     said = str(caught.value)
-    for part in ("built for TensorFlow 2.21.0", "TensorFlow 2.22.1 is running", _native.rebuild()):
+    for part in (
+        "built for TensorFlow 2.21.0",
+        "TensorFlow 2.22.1 is running",
+        _native_stamp.rebuild(),
+    ):
         assert part in said
     assert said.endswith("pip install 'tensorflow==2.21.*'")
     assert "\n" not in said
@@ -77,8 +81,8 @@ def test_another_tensorflow_is_refused_with_both_versions():
 
 def test_another_abi_is_refused_with_both():
     with pytest.raises(NativeError) as caught:
-        _native.check(STAMP, tensorflow="2.21.0", cxx11_abi=0)
-    for part in ("built with C++11 ABI 1", "has ABI 0", _native.rebuild()):
+        _native_stamp.check(STAMP, tensorflow="2.21.0", cxx11_abi=0)
+    for part in ("built with C++11 ABI 1", "has ABI 0", _native_stamp.rebuild()):
         assert part in str(caught.value)
 
 
@@ -88,7 +92,7 @@ def test_a_damaged_stamp_is_refused(tmp_path, text):
     stamp = path.with_name("_workbench.json")
     stamp.unlink() if text is None else stamp.write_text(text)
     with pytest.raises(NativeError) as caught:
-        _native.read_stamp(path)
+        _native_stamp.read_stamp(path)
     for part in (str(stamp), "does not say what the native library was built for", "rebuild it"):
         assert part in str(caught.value)
 
@@ -96,15 +100,15 @@ def test_a_damaged_stamp_is_refused(tmp_path, text):
 def test_a_later_stamp_is_refused(tmp_path):
     path = write_library(tmp_path, format_version=3)
     with pytest.raises(NativeError, match="has format_version 3, this Workbench reads 2"):
-        _native.read_stamp(path)
+        _native_stamp.read_stamp(path)
 
 
 def test_the_rebuild_command_fits_the_installation(monkeypatch, tmp_path):
-    monkeypatch.setattr(_native, "_PACKAGE", tmp_path / "workbench")
-    assert _native.rebuild().startswith("pip install --force-reinstall --no-deps")
+    monkeypatch.setattr(_native_stamp, "PACKAGE", tmp_path / "workbench")
+    assert _native_stamp.rebuild().startswith("pip install --force-reinstall --no-deps")
     (tmp_path / "native").mkdir()
     (tmp_path / "Makefile").touch()
-    assert _native.rebuild() == f"make -C {tmp_path} native"
+    assert _native_stamp.rebuild() == f"make -C {tmp_path} native"
 
 
 def test_c_functions_are_declared_before_they_are_called():
@@ -121,7 +125,7 @@ def test_c_functions_are_declared_before_they_are_called():
 def test_a_library_without_one_of_the_functions_is_refused():
     with pytest.raises(NativeError) as caught:
         _native._declared(SimpleNamespace(), executors=True)
-    for part in ("has no function 'workbench_free'", "rebuild it", _native.rebuild()):
+    for part in ("has no function 'workbench_free'", "rebuild it", _native_stamp.rebuild()):
         assert part in str(caught.value)
 
 
