@@ -5,11 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
-
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import UNSTAGED, Candidate
-from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions
 from workbench.core.prediction.cut_prediction import predict_cut
 from workbench.core.prediction.node_costs import Costs
@@ -141,9 +138,3 @@ def line_cuts(
             label = "all that may run ahead"
         cuts.append(teller.known(label, ahead, unstaged_ms, line_x(column + 1)))
     return cuts
-
-
-def smart_cut(boundary: Boundary, moved: Sequence[Bools], leaves: Leaves) -> tuple[int, ...]:
-    """The leaves of a plan's cut."""
-    all_moved = np.any([np.zeros(len(boundary.view), bool), *moved], axis=0)
-    return leaves.of(all_moved)
