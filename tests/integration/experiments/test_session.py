@@ -19,7 +19,7 @@ import workbench as wb
 from workbench.core.what_if import what_if
 from workbench.core.what_if.predictions import Predicted, Withheld
 from workbench.errors import RunError
-from workbench.experiments.session.session import CANCELLED_AFTER_RUN
+from workbench.experiments.session.setting_predictions import CANCELLED_AFTER_RUN
 from workbench.experiments.what_if import known_graphs
 from workbench.experiments.worker.process import CANCELLED
 from workbench.experiments.worker.warm_python import warm_python
