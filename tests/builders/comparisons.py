@@ -9,7 +9,9 @@ from tests.builders.plans import predictions, towers
 from tests.builders.traces import staged_trace, unstaged_trace
 from workbench.core.planning.planner import plan_stages
 from workbench.core.trace.trace import Trace
-from workbench.experiments.comparison.results import Bound, Comparison, MeasuredVariant, Ratio
+from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
+from workbench.experiments.comparison.results import Comparison
+from workbench.experiments.measurement.bounds import Bound
 from workbench.experiments.measurement.equivalence import Equivalence
 
 ENVIRONMENT = {

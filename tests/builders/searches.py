@@ -8,7 +8,8 @@ from typing import Any
 from tests.builders.comparisons import comparison, variant
 from tests.builders.predictions import FUSED, INLINE, SMART, SMART_FUSED, STAGE, predicted
 from workbench.core.options import ExecutorPolicy, Optimizations, StageOptions
-from workbench.experiments.comparison.results import Comparison, Ratio
+from workbench.experiments.comparison.measured import Ratio
+from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.program.as_code import compare_code
 from workbench.experiments.search.best import Best, NotRaced, Raced

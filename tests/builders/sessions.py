@@ -23,7 +23,8 @@ from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.scenario import GraphKey
 from workbench.core.what_if.what_if import KnownGraph
-from workbench.experiments.comparison.results import Comparison, Ratio
+from workbench.experiments.comparison.measured import Ratio
+from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.statistics import Interval, verdict
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.session.learned_graphs import LearnedGraphs

@@ -7,9 +7,9 @@ import sys
 import cloudpickle
 import pytest
 
-from workbench.experiments.comparison import process_groups
 from workbench.experiments.comparison.applicable_toggles import NO_STOCK_LOOKUP
 from workbench.experiments.comparison.compare import compare
+from workbench.experiments.comparison.running import process_groups
 from workbench.experiments.program.program import Built, Program
 
 # The child cannot import a test module by name.

@@ -32,7 +32,8 @@ from tests.bench.model_jobs import (
 from tests.bench.model_tables import frame_of, markdown, rows_of
 from tests.builders.comparisons import ENVIRONMENT
 from workbench.errors import RunError
-from workbench.experiments.comparison.results import Comparison, MeasuredVariant, Ratio
+from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
+from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.program.toggles import TOGGLES
 from workbench.models import MODELS as ZOO
 

@@ -10,12 +10,13 @@ import pytest
 
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError, PlanError, RunError
-from workbench.experiments.comparison import applicable_toggles, process_groups
+from workbench.experiments.comparison import applicable_toggles
 from workbench.experiments.comparison import compare as compare_module
 from workbench.experiments.comparison import summary as summary_module
 from workbench.experiments.comparison.compare import compare
-from workbench.experiments.comparison.interleaved_run import InterleavedRun
-from workbench.experiments.comparison.process_groups import groups_that_fit
+from workbench.experiments.comparison.running import process_groups
+from workbench.experiments.comparison.running.interleaved_run import InterleavedRun
+from workbench.experiments.comparison.running.process_groups import groups_that_fit
 from workbench.experiments.measurement.blocks import MeasuredBlocks
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import BlockPlan

@@ -14,12 +14,8 @@ from tests.builders.plans import planned_stage, stage_plan, towers
 from workbench.core.options import StageOptions
 from workbench.errors import DataError, OptionError
 from workbench.experiments.comparison.compare import compare
-from workbench.experiments.comparison.results import (
-    Comparison,
-    MeasuredVariant,
-    Ratio,
-    load_comparison,
-)
+from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
+from workbench.experiments.comparison.results import Comparison, load_comparison
 from workbench.experiments.comparison.trace import trace
 from workbench.experiments.measurement.bounds import Bound
 from workbench.experiments.measurement.equivalence import Equivalence

@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders.traces import unstaged_trace
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.experiments.comparison import interleaved_run
+from workbench.experiments.comparison.running import interleaved_run
 from workbench.experiments.measurement import blocks
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import (

@@ -8,7 +8,8 @@ from tests.builders.comparisons import comparison
 from workbench.cli import main
 from workbench.errors import RunError
 from workbench.experiments.comparison import compare as experiments
-from workbench.experiments.comparison.results import Ratio, load_comparison
+from workbench.experiments.comparison.measured import Ratio
+from workbench.experiments.comparison.results import load_comparison
 
 
 def run(*arguments: str) -> int:

@@ -9,7 +9,7 @@ from workbench.cli import main
 from workbench.core.options import Optimizations, StageOptions
 from workbench.errors import RunError
 from workbench.experiments.comparison import compare as experiments
-from workbench.experiments.comparison.results import Ratio
+from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.program.configuration import configuration_of
 from workbench.experiments.program.origin import Origin
 from workbench.experiments.program.program import Program

@@ -13,9 +13,9 @@ from workbench.core.options import (
 from workbench.errors import OptionError
 from workbench.experiments.comparison.applicable_toggles import without_effect
 from workbench.experiments.comparison.environment import usable_cores
-from workbench.experiments.comparison.interleaved_run import run_interleaved
-from workbench.experiments.comparison.process_groups import free_bytes, groups_that_fit
 from workbench.experiments.comparison.results import Comparison
+from workbench.experiments.comparison.running.interleaved_run import run_interleaved
+from workbench.experiments.comparison.running.process_groups import free_bytes, groups_that_fit
 from workbench.experiments.comparison.summary import summary
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget, expected_words

@@ -12,7 +12,8 @@ from workbench.core.analysis.findings.finding import Finding, Findings
 from workbench.core.trace.trace import Trace
 from workbench.display import Displayed
 from workbench.errors import DataError
-from workbench.experiments.comparison.results import Comparison, MeasuredVariant
+from workbench.experiments.comparison.measured import MeasuredVariant
+from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.program.toggles import SMART_STAGE, TOGGLES
 
 

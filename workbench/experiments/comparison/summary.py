@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.experiments.comparison.environment import environment
-from workbench.experiments.comparison.interleaved_run import InterleavedRun
-from workbench.experiments.comparison.results import Comparison, MeasuredVariant, Ratio
+from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
+from workbench.experiments.comparison.results import Comparison
+from workbench.experiments.comparison.running.interleaved_run import InterleavedRun
 from workbench.experiments.measurement.bounds import bounds_of
 from workbench.experiments.measurement.statistics import mean_interval, ratio_interval, verdict
 from workbench.experiments.program.function_program import AnyProgram, own_batch_size

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from workbench.errors import DataError
-from workbench.experiments.comparison.results import Comparison, Ratio
+from workbench.experiments.comparison.measured import Ratio
+from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.statistics import Verdict
 from workbench.experiments.program.configuration import Configuration, configuration_from
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from workbench.errors import OptionError
-from workbench.experiments.comparison.results import Comparison, MeasuredVariant
+from workbench.experiments.comparison.measured import MeasuredVariant
+from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.statistics import Interval
 
 Standing = Literal["holds", "slower", "not shown"]

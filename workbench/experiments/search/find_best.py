@@ -15,8 +15,8 @@ from workbench.core.options import (
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.comparison.environment import usable_cores
-from workbench.experiments.comparison.open_sessions import sample_trace
-from workbench.experiments.comparison.process_groups import free_bytes
+from workbench.experiments.comparison.running.open_sessions import sample_trace
+from workbench.experiments.comparison.running.process_groups import free_bytes
 from workbench.experiments.measurement.amounts import bytes_of, seconds_of
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget

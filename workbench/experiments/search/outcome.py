@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from workbench.core.trace.trace import Trace
 from workbench.errors import WorkbenchError
-from workbench.experiments.comparison.interleaved_run import steps_to_trace
 from workbench.experiments.comparison.results import Comparison
+from workbench.experiments.comparison.running.interleaved_run import steps_to_trace
 from workbench.experiments.comparison.summary import summary
 from workbench.experiments.measurement.anytime_interval import FEWEST_VALUES
 from workbench.experiments.measurement.equivalence import Equivalence

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.core.trace.trace import Trace
-from workbench.experiments.comparison.interleaved_run import InterleavedRun, traced_variants
+from workbench.experiments.comparison.running.interleaved_run import InterleavedRun, traced_variants
 from workbench.experiments.measurement.blocks import MeasuredBlocks
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.equivalence_runs import compare_batches, compare_losses

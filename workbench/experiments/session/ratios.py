@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from workbench.experiments.comparison.results import Ratio
+from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.measurement.statistics import Interval, ratio_interval, verdict
 from workbench.experiments.session.run import Run
 

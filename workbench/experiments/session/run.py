@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from workbench.core.options import Optimizations
 from workbench.errors import OptionError
-from workbench.experiments.comparison.results import Comparison, MeasuredVariant
+from workbench.experiments.comparison.measured import MeasuredVariant
+from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.equivalence import Equivalence
 
 

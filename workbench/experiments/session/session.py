@@ -17,7 +17,8 @@ from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
 from workbench.errors import OptionError
 from workbench.experiments.comparison.compare import compare
-from workbench.experiments.comparison.results import Comparison, Ratio
+from workbench.experiments.comparison.measured import Ratio
+from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.program.function_program import (
     AnyProgram,
     require_possible,

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from workbench.errors import OptionError
-from workbench.experiments.comparison.results import Comparison, MeasuredVariant, Ratio
+from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
+from workbench.experiments.comparison.results import Comparison
 from workbench.viz.charts import frame, words
 from workbench.viz.charts.chart import Chart
 from workbench.viz.charts.theme import Theme

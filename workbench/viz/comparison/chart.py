@@ -6,7 +6,8 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from workbench.experiments.comparison.results import Comparison, Ratio
+from workbench.experiments.comparison.measured import Ratio
+from workbench.experiments.comparison.results import Comparison
 from workbench.viz.style import format
 
 _MOST_TICKS = 4

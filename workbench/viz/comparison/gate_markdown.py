@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from workbench.errors import one_line
-from workbench.experiments.comparison.results import Comparison, MeasuredVariant
+from workbench.experiments.comparison.measured import MeasuredVariant
+from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.regression.gate import Checked, Gate
 from workbench.experiments.regression.regressions import Regression
 from workbench.number_words import steps_stale

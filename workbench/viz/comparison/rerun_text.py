@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workbench.experiments.comparison.results import Ratio
+from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.regression.rerun import Again
 from workbench.viz.comparison.chart import shown_label
 from workbench.viz.style import format

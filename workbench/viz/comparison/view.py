@@ -14,7 +14,8 @@ from workbench.core.analysis.mean_interval import mean_interval
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import Trace
-from workbench.experiments.comparison.results import Comparison, MeasuredVariant, Ratio
+from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
+from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.number_words import steps_stale
 from workbench.viz.comparison.answer import Pieces, answer, best_ratio

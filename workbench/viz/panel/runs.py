@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from workbench.core.what_if.predictions import Predicted
-from workbench.experiments.comparison.results import Ratio
+from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.number_words import steps_stale

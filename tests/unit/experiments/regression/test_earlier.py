@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.builders.comparisons import SETTINGS, comparison
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.errors import DataError
-from workbench.experiments.comparison.results import Ratio
+from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.program.configuration import configuration_from, configuration_of
 from workbench.experiments.program.origin import Origin, origin_from
 from workbench.experiments.program.program import Program

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.builders.alignments import staged, unstaged
 from tests.builders.comparisons import ENVIRONMENT, SETTINGS, comparison, variant
 from workbench.errors import OptionError
-from workbench.experiments.comparison.results import Ratio
+from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.statistics import Interval
 from workbench.experiments.regression.gate import gate, gate_against, quotient, standing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.experiments.comparison.results import Ratio
+from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.regression.rerun import measured_again
 from workbench.viz.comparison.rerun_text import rerun_text
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.builders.comparisons import SETTINGS, comparison, every_toggle_comparison, variant
-from workbench.experiments.comparison.results import Ratio
+from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.viz.comparison.answer import answer, best_ratio, overall_answer
 from workbench.viz.report import report_html

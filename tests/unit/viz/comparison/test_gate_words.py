@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders.alignments import staged, unstaged
 from tests.builders.comparisons import comparison, every_toggle_comparison, variant
-from workbench.experiments.comparison.results import Ratio
+from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.regression.gate import gate, gate_against
 from workbench.experiments.regression.regressions import regressions
 from workbench.viz.comparison.gate_markdown import code, gate_markdown

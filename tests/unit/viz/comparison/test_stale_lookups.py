@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.builders.comparisons import comparison, variant
-from workbench.experiments.comparison.results import Ratio, load_comparison
+from workbench.experiments.comparison.measured import Ratio
+from workbench.experiments.comparison.results import load_comparison
 from workbench.experiments.measurement.equivalence import stale_losses
 from workbench.viz.comparison.answer import answer
 from workbench.viz.comparison.html import summary_html

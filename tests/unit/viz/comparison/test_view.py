@@ -17,7 +17,8 @@ from tests.builders.comparisons import (
 from tests.builders.findings import plain
 from tests.builders.memories import chain_trace
 from tests.builders.traces import unstaged_trace
-from workbench.experiments.comparison.results import Bound, Ratio
+from workbench.experiments.comparison.measured import Ratio
+from workbench.experiments.measurement.bounds import Bound
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.viz.comparison.environment import (
     differing,

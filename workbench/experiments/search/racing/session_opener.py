@@ -9,7 +9,7 @@ from workbench.core.options import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.applicable_toggles import NO_STAGE, no_lookup
-from workbench.experiments.comparison.open_sessions import sample_trace
+from workbench.experiments.comparison.running.open_sessions import sample_trace
 from workbench.experiments.measurement.blocks import TimedSession
 from workbench.experiments.program.function_program import (
     AnyProgram,

@@ -10,7 +10,10 @@ from collections.abc import Sequence
 
 from workbench.core.options import Optimizations
 from workbench.core.trace.trace import Trace
-from workbench.experiments.comparison.open_sessions import FEWEST_TRACED_STEPS, open_sessions
+from workbench.experiments.comparison.running.open_sessions import (
+    FEWEST_TRACED_STEPS,
+    open_sessions,
+)
 from workbench.experiments.measurement.blocks import (
     MeasuredBlocks,
     TimedSession,
