@@ -37,10 +37,10 @@ from workbench.core.session.pack_transfers import pack_transfers as pack_transfe
 from workbench.core.session.prefetch_hook import make_prefetch_hook as make_prefetch_hook
 from workbench.core.session.prefetch_hook import prefetching as prefetching
 from workbench.core.session.rewrite import apply as apply
+from workbench.core.session.running.thread_pool import add_stage_pools as add_stage_pools
 from workbench.core.session.server_library import check_servers as check_servers
 from workbench.core.session.staged import prefetch_join as prefetch_join
 from workbench.core.session.staged import staged as staged
-from workbench.core.session.thread_pool import add_stage_pools as add_stage_pools
 from workbench.core.smart_stage import find_boundary as find_boundary
 from workbench.core.smart_stage import plan as plan
 from workbench.core.smart_stage import prepare_config as prepare_config

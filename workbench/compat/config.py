@@ -21,7 +21,7 @@ from workbench.compat.executor_policy import (
 )
 from workbench.compat.smart_stage import SmartStageField, wishes, with_smart_stage
 from workbench.core.options import SmartStageOptions, ThreadPoolOptions
-from workbench.core.session.thread_pool import add_stage_pools
+from workbench.core.session.running.thread_pool import add_stage_pools
 from workbench.errors import OptionError, UnsupportedError
 
 _StockConfig = tf.compat.v1.ConfigProto

@@ -13,7 +13,7 @@ from tensorflow.python.data.experimental.ops import testing as data_testing
 
 import workbench as wb
 from workbench.core.capture.session_capture import capture_steps
-from workbench.core.session.stage_run import live_runs
+from workbench.core.session.running.stage_run import live_runs
 from workbench.errors import TraceError
 from workbench.viz.timeline.view import timeline_view
 

@@ -15,7 +15,7 @@ import workbench as wb
 from workbench import _native
 from workbench.core.capture import op_events
 from workbench.core.capture.session_capture import capture_steps
-from workbench.core.session.stage_run import live_runs
+from workbench.core.session.running.stage_run import live_runs
 from workbench.core.trace.metrics import step_metrics
 from workbench.errors import TraceError
 

@@ -90,7 +90,7 @@ handler = logging.Handler()
 handler.emit = lambda record: said.append(record.getMessage())
 logging.getLogger("workbench").addHandler(handler)
 from workbench import ignored
-from workbench.core.session import thread_pool
+from workbench.core.session.running import thread_pool
 from workbench.compat import smart_stage
 
 def names():

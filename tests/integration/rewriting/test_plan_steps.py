@@ -29,7 +29,7 @@ from tests.builders.stage_plans import (
     same,
 )
 from workbench.core.session.runner_registry import runners
-from workbench.core.session.stage_run import StageRun
+from workbench.core.session.running.stage_run import StageRun
 from workbench.core.session.staged import prefetch_join
 
 v1 = tf.compat.v1

@@ -12,9 +12,9 @@ from tests.builders.pool_threads import pools_are, threads
 from workbench.compat import training
 from workbench.compat.config import ConfigProto
 from workbench.core import smart_stage
-from workbench.core.session import intra_op_pool, thread_pool
+from workbench.core.session.running import intra_op_pool, thread_pool
+from workbench.core.session.running.stage_run import live_runs
 from workbench.core.session.session_facts import records_ops
-from workbench.core.session.stage_run import live_runs
 
 v1 = tf.compat.v1
 pytestmark = pytest.mark.executors

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 import workbench as wb
 from workbench.core.session.runner_registry import runners
-from workbench.core.session.stage_run import StageRun
+from workbench.core.session.running.stage_run import StageRun
 
 v1 = tf.compat.v1
 CYCLES = int(os.environ.get("WORKBENCH_SOAK_CYCLES", "30"))

@@ -18,7 +18,7 @@ import workbench as wb
 from tests.builders.epochs import take_all
 from tests.builders.stage_plans import numbers
 from workbench.core.session.runner_registry import runners
-from workbench.core.session.stage_run import StageRun, live_runs
+from workbench.core.session.running.stage_run import StageRun, live_runs
 from workbench.errors import OptionError, UnsupportedError
 
 v1 = tf.compat.v1

@@ -22,8 +22,8 @@ from workbench.core.capture.idle_cores import packs_when_idle
 from workbench.core.capture.op_events import Recording
 from workbench.core.capture.run_ops import ops_of_stats, recorded_ops
 from workbench.core.cluster.aligned_ops import AlignedOps, align_ops, lost_transfers
+from workbench.core.session.running.stage_run import StageRun, live_runs
 from workbench.core.session.session_facts import server_of, trace_level, traced_by_executor
-from workbench.core.session.stage_run import StageRun, live_runs
 from workbench.core.staging.stage_record import StageRunRecord
 from workbench.core.tf_graph.op_sources import op_sources
 from workbench.core.trace.builder import StepRecord, build_trace

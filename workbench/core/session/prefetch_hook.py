@@ -14,7 +14,7 @@ import tensorflow as tf
 from workbench.core.session.prefetch_runner import PrefetchRunner
 from workbench.core.session.rewrite import applied_in, require_graph, runners_with
 from workbench.core.session.runner_registry import runners
-from workbench.core.session.stage_run import StageRun, live_runs
+from workbench.core.session.running.stage_run import StageRun, live_runs
 
 _LOG = logging.getLogger("workbench")
 

@@ -53,7 +53,7 @@ def _add_missing_pools(config: Any, optimizations: Optimizations) -> None:
     A pool has as many threads that run ops as the session, and inside ops one for each core that
     the session's intra-op threads leave, at least one.
     """
-    from workbench.core.session.thread_pool import add_stage_pools, stage_pools
+    from workbench.core.session.running.thread_pool import add_stage_pools, stage_pools
 
     stages = [each for each in (optimizations.stage, optimizations.smart_stage) if each is not None]
     asked = [s.stage_subgraph_thread_pool_id for s in stages if s.use_stage_subgraph_thread_pool]

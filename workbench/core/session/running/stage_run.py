@@ -19,10 +19,10 @@ import numpy as np
 import tensorflow as tf
 
 from workbench.core.session.prefetch_runner import PrefetchRunner
-from workbench.core.session.put_call import PutCall
+from workbench.core.session.running.put_call import PutCall
+from workbench.core.session.running.thread_pool import inter_op_pool, intra_op_pool
 from workbench.core.session.server_library import without_library
 from workbench.core.session.session_facts import server_of
-from workbench.core.session.thread_pool import inter_op_pool, intra_op_pool
 from workbench.core.staging import buffer
 from workbench.core.staging.end_at_exit import end_at_exit, is_of_this_process
 from workbench.core.staging.producer import Producers

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from workbench import _native
 from workbench.core.options import StageOptions, ThreadPoolOptions
-from workbench.core.session.intra_op_pool import IntraOpPool, pool_of
+from workbench.core.session.running.intra_op_pool import IntraOpPool, pool_of
 from workbench.core.session.session_facts import OWN_EXECUTORS, STOCK_EXECUTOR, server_of
 from workbench.errors import OptionError
 from workbench.ignored import warn_ignored
