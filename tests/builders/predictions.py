@@ -13,7 +13,7 @@ from workbench.core.options import (
 )
 from workbench.core.what_if.calibration import Check
 from workbench.core.what_if.ceilings import Ceiling, Ceilings, MeasuredStep
-from workbench.core.what_if.fused_costs import FusedCosts
+from workbench.core.what_if.costs.fused_costs import FusedCosts
 from workbench.core.what_if.predictions import Predicted, Predictions, Replay
 from workbench.core.what_if.scenario import Scenario
 

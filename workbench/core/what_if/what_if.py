@@ -7,29 +7,21 @@ import functools
 import math
 from collections.abc import Hashable, Iterable, Mapping
 
-from workbench.core.boundary.boundary import Boundary, Side
-from workbench.core.boundary.candidates import (
-    OWN_STAGE,
-    UNSTAGED,
-    Candidate,
-    CandidateStage,
-    cut_of,
-    own_stage,
-)
-from workbench.core.boundary.chosen_cut import chosen_cut
-from workbench.core.options import ExecutorPolicy, StageOptions
-from workbench.core.planning.weighing import weigh
+from workbench.core.boundary.boundary import Boundary
+from workbench.core.boundary.candidates import Candidate
+from workbench.core.options import ExecutorPolicy
 from workbench.core.prediction.fit import HOLDS
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
 from workbench.core.simulation.dispatch import dispatch_of
 from workbench.core.trace.trace import Trace
-from workbench.core.what_if.batch_costs import costs_at_batch
+from workbench.core.what_if.costs.batch_costs import costs_at_batch
+from workbench.core.what_if.costs.graph_costs import costs_in
 from workbench.core.what_if.faster import faster_costs
-from workbench.core.what_if.graph_costs import costs_in
 from workbench.core.what_if.predictions import Predicted, Predictions, Replay, Withheld
 from workbench.core.what_if.scenario import GraphKey, Scenario
+from workbench.core.what_if.scenario_candidate import plan_words, staged_as
 from workbench.errors import PlanError
 
 # Half of the interval of a predicted step time, as a share of it: of any setting, and what each
@@ -178,7 +170,7 @@ class Predictor:
         costs = self._costs_of(scenario, known.boundary)
         cores = scenario.cores or costs.cores
         try:
-            chosen = _chosen(known.boundary, costs, scenario, cores)
+            chosen = staged_as(known.boundary, costs, scenario, cores)
         except PlanError as error:
             return Withheld(scenario=scenario, reason=str(error).rstrip("."))
         found = predict(known.boundary, costs, chosen, cores=cores)
@@ -221,7 +213,7 @@ class Predictor:
             high=ratio / (1 - half),
             limited_by=found.limited_by,
             bound_ms=found.bound_ms,
-            plan=_plan_words(chosen),
+            plan=plan_words(chosen),
         )
 
 
@@ -279,31 +271,3 @@ def _half_interval(traced: Scenario, scenario: Scenario) -> float:
         (traced.faster != scenario.faster, _RESIZED),
     )
     return math.hypot(_ALWAYS, *(share for changed, share in changes if changed))
-
-
-def _chosen(boundary: Boundary, costs: Costs, scenario: Scenario, cores: int) -> Candidate:
-    """What runs ahead: nothing, the user's own stage, or what a smart stage's plan would take."""
-    stage, smart = scenario.optimizations.stage, scenario.optimizations.smart_stage
-    if smart is not None and smart.moved_boundary:
-        return cut_of(boundary, chosen_cut(boundary, smart.include, smart.exclude), smart)
-    if smart is not None:
-        weighed = [weigh(boundary, side, smart, costs, cores=cores)[0] for side in boundary.sides]
-        if len(weighed) == 1:
-            return weighed[0]
-        stages = tuple(each for candidate in weighed for each in candidate.stages)
-        return Candidate(label="smart stages", stages=stages)
-    if stage is None:
-        return Candidate(label=UNSTAGED, stages=(), removes_own=True)
-    own = [_with_options(boundary, side, stage) for side in boundary.sides if side.start.is_stage]
-    return Candidate(label=OWN_STAGE, stages=tuple(own))
-
-
-def _with_options(boundary: Boundary, side: Side, options: StageOptions) -> CandidateStage:
-    own = own_stage(boundary, side)
-    return dataclasses.replace(own, num_threads=options.num_threads, capacity=options.capacity)
-
-
-def _plan_words(candidate: Candidate) -> str:
-    if candidate.label in (UNSTAGED, OWN_STAGE):
-        return "" if candidate.label == UNSTAGED else OWN_STAGE
-    return candidate.label

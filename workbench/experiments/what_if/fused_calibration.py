@@ -18,7 +18,7 @@ from workbench._native import library_path
 from workbench.atomic_file import make_directory, replacing
 from workbench.core.options import AUTO, FUSIONS, Optimizations
 from workbench.core.trace.trace import Trace
-from workbench.core.what_if.fused_costs import FusedCosts, LookupLoad, Sample, fitted
+from workbench.core.what_if.costs.fused_costs import FusedCosts, LookupLoad, Sample, fitted
 from workbench.errors import OutputError
 from workbench.experiments.comparison.environment import machine
 from workbench.experiments.comparison.trace import trace

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.core.trace.trace import Trace
-from workbench.core.what_if.fused_costs import FusedCosts
-from workbench.core.what_if.fused_nodes import fused_ns
+from workbench.core.what_if.costs.fused_costs import FusedCosts
+from workbench.core.what_if.costs.fused_nodes import fused_ns
 from workbench.core.what_if.scenario import GraphKey
 from workbench.core.what_if.traced_graph import traced_graph
 from workbench.core.what_if.what_if import KnownGraph

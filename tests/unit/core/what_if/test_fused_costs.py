@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.builders.graphs import graph
 from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
 from workbench.core.graph.graph_view import GraphView
-from workbench.core.what_if.fused_costs import FusedCosts, LookupLoad, Sample, fitted
-from workbench.core.what_if.fused_nodes import fused_ns
+from workbench.core.what_if.costs.fused_costs import FusedCosts, LookupLoad, Sample, fitted
+from workbench.core.what_if.costs.fused_nodes import fused_ns
 
 SMALL = 4.0 * 1000 * 16
 LOADS = [

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
 from workbench.core.analysis.embedding_lens.tables import EmbeddingTable, find_tables
 from workbench.core.graph.graph_view import GraphView
-from workbench.core.what_if.fused_costs import FusedCosts, LookupLoad, kind_of
+from workbench.core.what_if.costs.fused_costs import FusedCosts, LookupLoad, kind_of
 
 _PREFIX = "Workbench"
 _HANDS_ON = ("Identity", "ReadVariableOp")

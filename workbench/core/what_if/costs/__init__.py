@@ -1,0 +1,1 @@
+"""What the nodes cost where a trace has not seen them: another batch, another graph, fused."""
