@@ -24,7 +24,7 @@ from tests.bench.bench_timeline import FRAMES, SHARES, SIZES
 from tests.builders.panel_sessions import panel_session
 from tests.builders.traces import big_trace
 from tests.ui.conftest import ARGUMENTS, NAMES
-from workbench.viz.panel.contents import TIMELINE, Content
+from workbench.viz.panel.tabs.contents import TIMELINE, Content
 from workbench.viz.panel.workbench import Workbench
 from workbench.viz.style import assets
 

@@ -10,12 +10,12 @@ import pytest
 from tests.builders.panel_sessions import panel_session
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.contents import Contents
 from workbench.viz.panel.page import panel_html, panel_page
 from workbench.viz.panel.report import session_report_html
 from workbench.viz.panel.settings.groups import groups_of
 from workbench.viz.panel.settings.known_settings import stored_settings
 from workbench.viz.panel.settings.setting import setting_of
+from workbench.viz.panel.tabs.contents import Contents
 from workbench.viz.panel.view import panel_view, state_of
 from workbench.viz.style import assets
 

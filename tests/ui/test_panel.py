@@ -19,8 +19,8 @@ from tests.ui.panel_pages import (
 from tests.ui.watched import Watched
 from workbench.core.options import Optimizations, SmartStageOptions
 from workbench.experiments.program.function_program import FunctionProgram
-from workbench.viz.panel.contents import TABS
 from workbench.viz.panel.settings.groups import groups_of
+from workbench.viz.panel.tabs.contents import TABS
 
 FUNCTION = FunctionProgram(name="step", make=lambda: (None, None))
 # What each tab shows of the first run of the session, by a part of it.

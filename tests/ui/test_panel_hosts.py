@@ -11,7 +11,7 @@ from tests.ui.panel_pages import made_up_session, open_panel, show_tab, write_pa
 from tests.ui.pixels import painted
 from tests.ui.test_saved_notebook import ALIVE_JS, GITHUB_JS, VSCODE_CSP, VSCODE_JS
 from tests.ui.watched import Watched
-from workbench.viz.panel.contents import TABS
+from workbench.viz.panel.tabs.contents import TABS
 from workbench.viz.panel.workbench import Workbench
 
 

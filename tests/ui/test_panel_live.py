@@ -17,7 +17,7 @@ import pytest
 from tests.ui.jupyter import LabServer, run_jupyter
 from tests.ui.lab import HERE, RUN_SECONDS, Lab, lab_runs, lab_shows, notebook_of
 from tests.ui.panel_pages import made_up_session, show_tab
-from workbench.viz.panel.contents import TABS
+from workbench.viz.panel.tabs.contents import TABS
 
 PROGRAM = """\
 import os, pathlib, sys

@@ -18,7 +18,7 @@ from tests.ui.panel_pages import (
 )
 from tests.ui.test_axe import AUDIT, AXE
 from tests.ui.watched import Watched
-from workbench.viz.panel.contents import TABS
+from workbench.viz.panel.tabs.contents import TABS
 
 # What a press of Tab finds in the panel: which it is, whether it shows its focus, its markup.
 FOCUSED_JS = """(number) => {

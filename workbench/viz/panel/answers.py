@@ -9,9 +9,9 @@ from workbench.core.planning.stage_plan import StagePlan
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.viz.boundary.html import packed
-from workbench.viz.panel.contents import Content, Contents
-from workbench.viz.panel.drawn_boundaries import DrawnBoundaries
-from workbench.viz.panel.figures import figure_answer, figures_of
+from workbench.viz.panel.tabs.contents import Content, Contents
+from workbench.viz.panel.tabs.drawn_boundaries import DrawnBoundaries
+from workbench.viz.panel.tabs.figures import figure_answer, figures_of
 
 # A message to the page, and what goes with it as bytes.
 Answer = tuple[dict[str, Any], list[bytes]]

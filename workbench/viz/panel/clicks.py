@@ -11,9 +11,9 @@ from workbench.core.options import Optimizations, SmartStageOptions, StageOption
 from workbench.errors import WorkbenchError
 from workbench.experiments.program.toggles import optimizations_of
 from workbench.viz.panel.answers import Answers
-from workbench.viz.panel.contents import CAPTURED_STEPS
 from workbench.viz.panel.job_view import READY, failed
 from workbench.viz.panel.settings.setting import setting_of
+from workbench.viz.panel.tabs.contents import CAPTURED_STEPS
 from workbench.viz.panel.widget import TOGGLES
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from workbench.experiments.session.session import Session
 from workbench.viz.boundary.html import boundary_static_html
 from workbench.viz.boundary.html import packed as packed_boundary
 from workbench.viz.kept_picture import kept_view
-from workbench.viz.panel.contents import (
+from workbench.viz.panel.tabs.contents import (
     AGAINST_BASE,
     BOUNDARY,
     TABS,
@@ -23,7 +23,7 @@ from workbench.viz.panel.contents import (
     Contents,
     said,
 )
-from workbench.viz.panel.runs import run_name
+from workbench.viz.panel.tabs.runs import run_name
 from workbench.viz.style import assets
 from workbench.viz.timeline.html import timeline_static_html
 

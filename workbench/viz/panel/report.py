@@ -17,12 +17,12 @@ from workbench.experiments.regression.earlier import ELEMENT_ID, report_document
 from workbench.experiments.session.run import Run, comparisons_of
 from workbench.experiments.session.session import Session
 from workbench.viz.comparison.environment import environment_pairs, setting_pairs
-from workbench.viz.panel.contents import Contents
 from workbench.viz.panel.page import panel_html, panel_page, still_html
-from workbench.viz.panel.runs import run_name
 from workbench.viz.panel.settings.groups import groups_of, unfit_options
 from workbench.viz.panel.settings.known_settings import last_cut, stored_settings
 from workbench.viz.panel.settings.setting import setting_of
+from workbench.viz.panel.tabs.contents import Contents
+from workbench.viz.panel.tabs.runs import run_name
 from workbench.viz.panel.view import panel_view, state_of
 from workbench.viz.style import assets
 

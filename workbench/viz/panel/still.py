@@ -11,9 +11,9 @@ from IPython.display import display
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.viz.kept_picture import DATA_BYTES, frame_page, framed_html
-from workbench.viz.panel.contents import Contents
 from workbench.viz.panel.page import panel_html, panel_page, still_html
-from workbench.viz.panel.runs import runs_view
+from workbench.viz.panel.tabs.contents import Contents
+from workbench.viz.panel.tabs.runs import runs_view
 from workbench.viz.style import assets
 
 # What a notebook keeps of a panel, and the shares of `DATA_BYTES` that its timeline may have; many

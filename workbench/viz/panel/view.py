@@ -10,10 +10,10 @@ from typing import Any
 
 from workbench.experiments.comparison.environment import usable_cores
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.contents import OF_ALL_RUNS, TABS, THROUGHPUT, against_base
-from workbench.viz.panel.runs import run_name
 from workbench.viz.panel.settings.groups import Group
 from workbench.viz.panel.settings.setting import PanelSetting
+from workbench.viz.panel.tabs.contents import OF_ALL_RUNS, TABS, THROUGHPUT, against_base
+from workbench.viz.panel.tabs.runs import run_name
 
 VERSION = 1
 TABS_OF_PANEL = tuple(TABS.items())

@@ -10,7 +10,6 @@ import anywidget
 import traitlets
 
 from workbench.core.options import Optimizations
-from workbench.viz.panel.contents import THROUGHPUT
 from workbench.viz.panel.job_view import NOTHING
 from workbench.viz.panel.settings.setting import (
     CHOICES,
@@ -19,6 +18,7 @@ from workbench.viz.panel.settings.setting import (
     PanelSetting,
     setting_of,
 )
+from workbench.viz.panel.tabs.contents import THROUGHPUT
 from workbench.viz.panel.view import TABS_OF_PANEL
 from workbench.viz.style import assets, still
 

@@ -21,7 +21,6 @@ from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.viz.panel.answers import Answers
 from workbench.viz.panel.clicks import clicked
-from workbench.viz.panel.contents import Contents
 from workbench.viz.panel.job_view import NOTHING, READY, failed, running
 from workbench.viz.panel.program_of import program_of
 from workbench.viz.panel.report import report_name, session_report_html
@@ -30,6 +29,7 @@ from workbench.viz.panel.settings.known_settings import last_cut, said_of, store
 from workbench.viz.panel.settings.names import name_of
 from workbench.viz.panel.settings.setting import setting_of
 from workbench.viz.panel.still import DisplayedStill, panel_still
+from workbench.viz.panel.tabs.contents import Contents
 from workbench.viz.panel.view import panel_view, run_list, state_of
 from workbench.viz.panel.widget import TOGGLES, PanelWidget
 from workbench.viz.style import format

@@ -8,8 +8,8 @@ import pytest
 
 from tests.builders.panel_sessions import panel_session
 from workbench.errors import TraceError
-from workbench.viz.panel import contents as module
-from workbench.viz.panel.contents import BOUNDARY, TABS, TIMELINE, TWO_RUNS, WHAT_IF, Contents
+from workbench.viz.panel.tabs import contents as module
+from workbench.viz.panel.tabs.contents import BOUNDARY, TABS, TIMELINE, TWO_RUNS, WHAT_IF, Contents
 
 
 def text(markup):

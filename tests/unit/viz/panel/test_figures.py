@@ -8,8 +8,8 @@ import pytest
 
 import workbench as wb
 from tests.builders.panel_sessions import panel_session
-from workbench.viz.panel.contents import TABS
-from workbench.viz.panel.figures import figure_answer, figures_of
+from workbench.viz.panel.tabs.contents import TABS
+from workbench.viz.panel.tabs.figures import figure_answer, figures_of
 
 
 @pytest.fixture

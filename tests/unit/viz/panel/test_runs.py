@@ -7,7 +7,7 @@ import pytest
 from tests.builders.panel_sessions import panel_session
 from tests.builders.sessions import OFF, PROGRAM, STAGE, measured
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.runs import runs_view
+from workbench.viz.panel.tabs.runs import runs_view
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import pytest
 from tests.builders.panel_sessions import panel_session
 from tests.ui.synthetic import dlrm_trace
 from workbench.viz.panel import still as module
-from workbench.viz.panel.contents import Contents
 from workbench.viz.panel.settings.groups import groups_of
 from workbench.viz.panel.settings.known_settings import stored_settings
 from workbench.viz.panel.settings.setting import PanelSetting
 from workbench.viz.panel.still import panel_still
+from workbench.viz.panel.tabs.contents import Contents
 from workbench.viz.panel.view import panel_view, state_of
 
 

@@ -17,7 +17,7 @@ from workbench.experiments.session import session as engine
 from workbench.experiments.session import setting_predictions
 from workbench.viz.panel import still
 from workbench.viz.panel import workbench as module
-from workbench.viz.panel.contents import TABS
+from workbench.viz.panel.tabs.contents import TABS
 from workbench.viz.panel.workbench import Workbench
 
 MOVED = Optimizations(smart_stage=SmartStageOptions(exclude=("hash",)))

@@ -11,7 +11,7 @@ from workbench.core.analysis.memory.memory import memory
 from workbench.errors import OptionError, WorkbenchError
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.contents import MEMORY, THROUGHPUT, WHAT_IF
+from workbench.viz.panel.tabs.contents import MEMORY, THROUGHPUT, WHAT_IF
 from workbench.viz.panel.words import sentence
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from workbench.core.planning.stage_plan import StagePlan
 from workbench.errors import OptionError, PlanError
 from workbench.experiments.session.run import Run
 from workbench.viz.boundary.drawing.answers import CutAnswers
-from workbench.viz.panel.contents import Content
 from workbench.viz.panel.settings.setting import cut_text
+from workbench.viz.panel.tabs.contents import Content
 from workbench.viz.panel.words import sentence
 
 _OWN_STAGE = (

@@ -27,7 +27,7 @@ from workbench.viz.critical_path.html import critical_path_fragment
 from workbench.viz.embedding_lens.html import lens_fragment
 from workbench.viz.findings.html import compared_findings_fragment
 from workbench.viz.memory.html import memory_fragment
-from workbench.viz.panel.runs import run_name, runs_view
+from workbench.viz.panel.tabs.runs import run_name, runs_view
 from workbench.viz.panel.words import sentence
 from workbench.viz.predictions.html import predictions_fragment
 from workbench.viz.style import assets
