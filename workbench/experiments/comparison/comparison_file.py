@@ -7,9 +7,9 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from workbench.atomic_file import make_directory, writing
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
@@ -20,22 +20,20 @@ from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
 from workbench.experiments.measurement.bounds import Bound
 from workbench.experiments.measurement.equivalence import Equivalence
 
-if TYPE_CHECKING:
-    from workbench.experiments.comparison.results import Comparison
-
+Made = TypeVar("Made")
 _FORMAT_VERSION = 3
 _FILE = "comparison.json"
 # Leads into no other directory.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def write(comparison: Comparison, directory: str | os.PathLike[str]) -> Path:
-    """Writes a comparison; see `Comparison.save`."""
+def write(fields: Mapping[str, Any], directory: str | os.PathLike[str]) -> Path:
+    """Writes a comparison, given as its fields by name; see `Comparison.save`."""
     directory = make_directory(directory)
     with writing(directory), tempfile.TemporaryDirectory(prefix=".saving-", dir=directory) as d:
         new = Path(d)
         traces, boundaries = {}, {}
-        for number, variant in enumerate(comparison.variants):
+        for number, variant in enumerate(fields["variants"]):
             if variant.trace is not None:
                 traces[variant.label] = f"trace-{number}.parquet"
                 variant.trace.save(new / traces[variant.label])
@@ -43,7 +41,7 @@ def write(comparison: Comparison, directory: str | os.PathLike[str]) -> Path:
                 boundaries[variant.label] = f"boundary-{number}.json.gz"
                 content = boundary_to_bytes(variant.plan.boundary)
                 (new / boundaries[variant.label]).write_bytes(content)
-        document = _to_json(comparison, traces, boundaries)
+        document = _to_json(fields, traces, boundaries)
         (new / _FILE).write_text(json.dumps(document, indent=1) + "\n")
         # The index last: it names files that are complete.
         for file in (*traces.values(), *boundaries.values(), _FILE):
@@ -52,19 +50,16 @@ def write(comparison: Comparison, directory: str | os.PathLike[str]) -> Path:
 
 
 def _to_json(
-    comparison: Comparison, traces: dict[str, str], boundaries: dict[str, str]
+    fields: Mapping[str, Any], traces: dict[str, str], boundaries: dict[str, str]
 ) -> dict[str, Any]:
     """What the index holds.
 
     Args:
-      comparison: what is saved.
+      fields: of the comparison.
       traces, boundaries: names of files by label of their variant.
     """
-    content = {
-        field.name: getattr(comparison, field.name)
-        for field in dataclasses.fields(comparison)
-        if field.name not in ("variants", "ratios", "equivalence", "bounds")
-    }
+    listed = ("variants", "ratios", "equivalence", "bounds")
+    content = {name: value for name, value in fields.items() if name not in listed}
     content["variants"] = [
         {
             **{f.name: getattr(v, f.name) for f in dataclasses.fields(v)},
@@ -72,14 +67,14 @@ def _to_json(
             "plan": json.loads(v.plan.to_json()) if v.plan else None,
             "boundary": boundaries.get(v.label),
         }
-        for v in comparison.variants
+        for v in fields["variants"]
     ]
     for name in ("ratios", "equivalence", "bounds"):
-        content[name] = [dataclasses.asdict(item) for item in getattr(comparison, name)]
+        content[name] = [dataclasses.asdict(item) for item in fields[name]]
     return {"format_version": _FORMAT_VERSION, **content}
 
 
-def read(directory: str | os.PathLike[str], make: Callable[..., Comparison]) -> Comparison:
+def read(directory: str | os.PathLike[str], make: Callable[..., Made]) -> Made:
     """Reads what `write` wrote, and makes a comparison of its fields; see `load_comparison`."""
     path = Path(directory) / _FILE
     try:

@@ -139,7 +139,8 @@ class Comparison(Displayed):
         Raises:
           OutputError: it cannot be written; what was saved there before is kept.
         """
-        return comparison_file.write(self, directory)
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return comparison_file.write(fields, directory)
 
 
 def load_comparison(directory: str | os.PathLike[str]) -> Comparison:

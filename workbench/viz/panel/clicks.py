@@ -4,23 +4,43 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.errors import WorkbenchError
 from workbench.experiments.program.toggles import optimizations_of
+from workbench.experiments.session.session import Session
 from workbench.viz.panel.answers import Answers
 from workbench.viz.panel.job_view import READY, failed
-from workbench.viz.panel.settings.setting import setting_of
+from workbench.viz.panel.settings.setting import PanelSetting, setting_of
 from workbench.viz.panel.tabs.contents import CAPTURED_STEPS
 from workbench.viz.panel.widget import TOGGLES
 
-if TYPE_CHECKING:
-    from workbench.viz.panel.workbench import Workbench
+
+class Panel(Protocol):
+    """What clicks change, and whom they ask: `Workbench`, which says what each of these is."""
+
+    session: Session
+    optimizations: Any
+    cut: Any
+    job: Any
+    status: Any
+
+    def run(self) -> Any: ...
+
+    def find_best(self) -> Any: ...
+
+    def cancel(self) -> None: ...
+
+    def report(self) -> Any: ...
+
+    def set_toggles(self, setting: PanelSetting, names: Iterable[str]) -> None: ...
+
+    def send(self, content: Any, buffers: Any = None) -> None: ...
 
 
-def clicked(panel: Workbench, answers: Answers, message: Any) -> None:
+def clicked(panel: Panel, answers: Answers, message: Any) -> None:
     """Does what a page asks for; what goes wrong then stands in the panel.
 
     Args:
@@ -37,12 +57,12 @@ def clicked(panel: Workbench, answers: Answers, message: Any) -> None:
         panel.job = dataclasses.asdict(failed(error))
 
 
-def _cut(panel: Workbench, answers: Answers, message: dict[str, Any]) -> None:
+def _cut(panel: Panel, answers: Answers, message: dict[str, Any]) -> None:
     for answer in answers.cuts(message):
         panel.send(answer)
 
 
-def _moved(panel: Workbench, answers: Answers, message: dict[str, Any]) -> None:
+def _moved(panel: Panel, answers: Answers, message: dict[str, Any]) -> None:
     """Keeps where the line was moved to, which can be chosen from then on."""
     first = not panel.cut
     cut, why = answers.move(message)
@@ -52,7 +72,7 @@ def _moved(panel: Workbench, answers: Answers, message: dict[str, Any]) -> None:
         panel.send({"kind": "flash", "group": "stage"})
 
 
-def _capture(panel: Workbench, _: Answers, message: dict[str, Any]) -> None:
+def _capture(panel: Panel, _: Answers, message: dict[str, Any]) -> None:
     """Runs the setting of a run again, with a trace."""
     session = panel.session
     panel.optimizations = session.runs[int(message["run"]) - 1].optimizations
@@ -60,7 +80,7 @@ def _capture(panel: Workbench, _: Answers, message: dict[str, Any]) -> None:
     panel.run()
 
 
-def _toggle(panel: Workbench, _: Answers, message: dict[str, Any]) -> None:
+def _toggle(panel: Panel, _: Answers, message: dict[str, Any]) -> None:
     """Sets the toggle that a finding names."""
     wish = optimizations_of(str(message["toggle"]), StageOptions(), SmartStageOptions())
     off, on = setting_of(Optimizations()), setting_of(wish)
@@ -70,7 +90,7 @@ def _toggle(panel: Workbench, _: Answers, message: dict[str, Any]) -> None:
         panel.send({"kind": "flash", "group": name})
 
 
-def _report(panel: Workbench, _: Answers, __: dict[str, Any]) -> None:
+def _report(panel: Panel, _: Answers, __: dict[str, Any]) -> None:
     """Writes the report on a thread, so that the kernel stays free."""
     panel.status = "Writing the report"
 
@@ -84,7 +104,7 @@ def _report(panel: Workbench, _: Answers, __: dict[str, Any]) -> None:
     threading.Thread(target=write, name="workbench-report", daemon=True).start()
 
 
-_ACTS: dict[str, Callable[[Workbench, Answers, dict[str, Any]], Any]] = {
+_ACTS: dict[str, Callable[[Panel, Answers, dict[str, Any]], Any]] = {
     "run": lambda panel, *_: panel.run(),
     "cancel": lambda panel, *_: panel.cancel(),
     "content": lambda panel, answers, message: panel.send(*answers.tab(message)),
