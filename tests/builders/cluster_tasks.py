@@ -93,7 +93,8 @@ def tasks(home: Path, *, workers: int = 2, **given: Any) -> Iterator[Tasks]:
     Args:
       home: a folder, for logs and results.
       workers: how many.
-      given: what `run` reads; the program's name and options, and those of `run_task`.
+      given: what `run` reads; the program's name and options, those of `run_task`, and
+        `steps_of_0`, steps of the chief where it runs others.
     """
     with warm_python() as warm:
         started = Tasks(warm, home, given, workers)
@@ -140,7 +141,7 @@ def run(text: str) -> None:
         _PROGRAMS[given["program"]](home, task, given),
         wishes,
         task=task,
-        steps=given["steps"],
+        steps=given.get("steps_of_0", given["steps"]) if task.is_chief else given["steps"],
         sync=given.get("sync", False),
         checkpoint=given.get("checkpoint"),
         checkpoint_s=0.2,
@@ -252,13 +253,39 @@ def _seen_hook(path: Path, examples: Any) -> Any:
     return Seen()
 
 
+def _until_hook(path: Path) -> Any:
+    import tensorflow as tf
+
+    class Until(tf.compat.v1.train.SessionRunHook):
+        """Stops its worker once a file is there."""
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            del run_values
+            if path.exists():
+                run_context.request_stop()
+
+    return Until()
+
+
 def _dlrm(home: Path, task: Task, given: Mapping[str, Any]) -> Any:
-    """DLRM of three lookups, on this worker's rows."""
+    """DLRM of three lookups, on this worker's rows; of `given` it reads `until`, a file with which
+    its steps end."""
     from tests.builders.small_dlrm import small_dlrm
     from workbench.models.data.criteo import check_criteo
 
     data = check_criteo(home / "clicks.tsv")
-    return small_dlrm(dataclasses.replace(data, shard=task.shard), batch_size=32)
+    program = small_dlrm(dataclasses.replace(data, shard=task.shard), batch_size=32)
+
+    def build(wishes: Any) -> Any:
+        import tensorflow as tf
+
+        built = program.build(wishes)
+        hooks = [_seen_hook(home / f"{task.name}.seen", tf.reshape(built.loss, [1]))]
+        if given.get("until"):
+            hooks.append(_until_hook(Path(given["until"])))
+        return dataclasses.replace(built, hooks=[*built.hooks, *hooks])
+
+    return dataclasses.replace(program, build=build)
 
 
 _PROGRAMS = {"counting": _counting, "keyed": _keyed, "dlrm": _dlrm}

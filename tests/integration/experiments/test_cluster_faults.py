@@ -68,16 +68,19 @@ def kill_in_training(cluster: Tasks, home: Path, name: str) -> None:
 def test_training_goes_on_when_a_server_and_a_worker_were_killed(
     tmp_path: Path, toggle: str, sync: bool
 ) -> None:
-    examples, kept = 240, tmp_path / "kept"
-    given = {"examples": examples, "steps": 1000, "wait_ms": 20, "checkpoint": str(kept)}
+    examples, kept, enough = 100_000, tmp_path / "kept", tmp_path / "enough"
+    given = {"examples": examples, "steps": 100_000, "wait_ms": 20, "checkpoint": str(kept)}
+    given["until"] = str(enough)
     with tasks(tmp_path, program="counting", toggle=toggle, sync=sync, **given) as cluster:
         cluster.until(lambda: all(steps_of_last(tmp_path, each) > 8 for each in range(2)), 90)
         kill_in_training(cluster, tmp_path, PARAMETER_SERVER)
         kill_in_training(cluster, tmp_path, "worker 1")
+        cluster.until(lambda: all(steps_of_last(tmp_path, each) > 8 for each in range(2)), 90)
+        enough.touch()
         cluster.end(120)
     require_own_batches(tmp_path, examples)
     assert all(result(tmp_path, each)["ended"] for each in range(2))
-    assert require_loadable(kept) >= examples // BATCH // 2
+    assert require_loadable(kept) >= 8
 
 
 MISSING = (
@@ -116,25 +119,72 @@ def test_workers_of_a_server_that_needs_no_library_end(tmp_path: Path) -> None:
     assert result(tmp_path, 0)["steps"] == 4
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sync", [False, True])
-def test_random_kills(tmp_path: Path, sync: bool) -> None:
+def kill_at_random(cluster: Tasks, home: Path, *, most_wait_s: float) -> None:
+    """Kills tasks 20 times once both workers train; then the file `enough` is there."""
     seed = int.from_bytes(os.urandom(4))
     print(f"seed {seed}")
     drawn = random.Random(seed)
-    examples, kept, enough = 100_000, tmp_path / "kept", tmp_path / "enough"
-    given = {"examples": examples, "steps": 100_000, "wait_ms": 20, "checkpoint": str(kept)}
-    given["until"] = str(enough)
-    with tasks(tmp_path, program="counting", toggle="stage", sync=sync, **given) as cluster:
-        cluster.until(lambda: all(seen(tmp_path, each) for each in range(2)), 90)
-        for _ in range(20):
-            cluster.kill(drawn.choice([PARAMETER_SERVER, *WORKERS]))
-            threading.Event().wait(drawn.uniform(0, 6))
-        enough.touch()
-        cluster.end(120)
+    cluster.until(lambda: all(seen(home, each) for each in range(2)), 90)
+    for _ in range(20):
+        cluster.kill(drawn.choice([PARAMETER_SERVER, *WORKERS]))
+        threading.Event().wait(drawn.uniform(0, most_wait_s))
+    (home / "enough").touch()
+    cluster.end(120)
     assert cluster.killed == 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sync", [False, True])
+def test_random_kills(tmp_path: Path, sync: bool) -> None:
+    examples, kept = 100_000, tmp_path / "kept"
+    given = {"examples": examples, "steps": 100_000, "wait_ms": 20, "checkpoint": str(kept)}
+    given["until"] = str(tmp_path / "enough")
+    with tasks(tmp_path, program="counting", toggle="stage", sync=sync, **given) as cluster:
+        kill_at_random(cluster, tmp_path, most_wait_s=6)
     require_own_batches(tmp_path, examples)
     require_loadable(kept)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sync", [False, True])
+def test_random_kills_with_packed_transfers(tmp_path: Path, sync: bool) -> None:
+    generate_criteo(tmp_path / "clicks.tsv", rows=6000)
+    given = {"steps": 100_000, "checkpoint": str(tmp_path / "kept")}
+    given["until"] = str(tmp_path / "enough")
+    with tasks(tmp_path, program="dlrm", toggle="grouped", sync=sync, **given) as cluster:
+        kill_at_random(cluster, tmp_path, most_wait_s=10)
+    require_loadable(tmp_path / "kept")
+
+
+@pytest.mark.parametrize("killed", [WORKERS[1], pytest.param(WORKERS[0], marks=pytest.mark.slow)])
+def test_a_worker_goes_on_after_a_kill_with_packed_transfers(tmp_path: Path, killed: str) -> None:
+    generate_criteo(tmp_path / "clicks.tsv", rows=6000)
+    given = {"steps": 100_000, "checkpoint": str(tmp_path / "kept")}
+    given["until"] = str(tmp_path / "enough")
+    with tasks(tmp_path, program="dlrm", toggle="grouped", **given) as cluster:
+        cluster.until(lambda: all(seen(tmp_path, each) for each in range(2)), 90)
+        kill_in_training(cluster, tmp_path, killed)
+        (tmp_path / "enough").touch()
+        cluster.end(120)
+    said = cluster.log(killed).read_text()
+    assert "Small tensors travel from task to task in few messages" in said
+    begins = re.findall(f"^{killed} trains dlrm, process ([0-9]+), from global step", said, re.M)
+    assert len(set(begins)) == 2
+
+
+def test_a_worker_that_was_done_does_not_train_again(tmp_path: Path) -> None:
+    examples, enough = 100_000, tmp_path / "enough"
+    given = {"examples": examples, "steps": 20, "until": str(enough)}
+    with tasks(tmp_path, program="counting", steps_of_0=100_000, **given) as cluster:
+        log = cluster.log("worker 1")
+        cluster.until(lambda: "is done, and stays until all are" in log.read_text(), 90)
+        cluster.kill("worker 1")
+        again = "worker 1 was done when it was killed, and does not train again"
+        cluster.until(lambda: again in log.read_text(), 90)
+        enough.touch()
+        cluster.end(120)
+    assert result(tmp_path, 1)["steps"] == 0
+    assert [len(each) for each in seen(tmp_path, 1)] == [20 * BATCH]
 
 
 KILLED_ONCE = """
@@ -170,3 +220,16 @@ def test_a_server_that_no_worker_tells_is_ended(monkeypatch: pytest.MonkeyPatch)
     )
     lines = run_local_cluster([sys.executable, "-c", script], timeout_s=30, say=lambda line: None)
     assert lines == {"ps 0": [], "worker 0": ["trained"], "worker 1": ["trained"]}
+
+
+def test_a_worker_that_finds_no_server_left_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.experiments.cluster.local_cluster._WORKERS_S", 0.2)
+    script = (
+        "import os, time\n"
+        'if \'"type": "worker", "index": 1\' in os.environ[\'TF_CONFIG\']: time.sleep(60)\n'
+        "print('trained')"
+    )
+    said: list[str] = []
+    lines = run_local_cluster([sys.executable, "-c", script], timeout_s=30, say=said.append)
+    assert lines == {"ps 0": ["trained"], "worker 0": ["trained"], "worker 1": []}
+    assert said[-1] == "[worker 1] is ended: it was started again when all were done"

@@ -23,7 +23,7 @@ from workbench.cli.signals import loaded
 from workbench.errors import OptionError
 
 if TYPE_CHECKING:
-    from workbench.experiments.cluster.run_task import TaskResult
+    from workbench.experiments.cluster.worker_training import TaskResult
 
 _STEPS = 200
 _CHECKPOINT_S = 600.0

@@ -82,6 +82,27 @@ class RawRuns(tf.compat.v1.train.SessionRunHook):
         return session.run_step_fn(lambda step_context: function(self._raw))
 
 
+class SessionLines(tf.compat.v1.train.SessionRunHook):
+    """Says where each session of a worker begins, also one after a parameter server's death."""
+
+    def __init__(self, task: Task, program: str, say: Callable[[str], None]) -> None:
+        """Of the current graph, which has a global step.
+
+        Args:
+          task: the worker's.
+          program: its name.
+          say: is told.
+        """
+        self._begins = f"{task.name} trains {program}, process {os.getpid()}, from global step"
+        self._step = tf.compat.v1.train.get_global_step()
+        self._say = say
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Says it of the session that is there now."""
+        del coord
+        self._say(f"{self._begins} {session.run(self._step)}")
+
+
 class Checkpoints:
     """Checkpoints of a chief whose own steps are done; until then its session makes them."""
 

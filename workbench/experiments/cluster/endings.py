@@ -2,7 +2,8 @@
 
 Only the chief restores what a parameter server loses that is killed, so it must not leave before
 the others are done. What workers tell a parameter server is lost with it, too; they tell it again
-until the chief has heard them all.
+until the chief has heard them all. A worker that is killed when it was done does not train again:
+the others would not wait for it.
 """
 
 from __future__ import annotations
@@ -50,32 +51,57 @@ class Endings:
         self._task = task
         self._workers = len(task.cluster[WORKER])
         self._state = tf.compat.v1.placeholder(tf.int32, [], name="workbench_state")
-        self._told, self._began, self._begin = [], [], []
+        self._told, self._known, self._began, self._begin = [], [], [], []
         for ps in range(len(task.cluster[PS])):
             states = _states(tf, task, ps)
             self._began.append(states.is_initialized())
             self._begin.append(states.initializer)
             with tf.device(states.device):
+                self._known.append(states.read_value())
                 told = tf.raw_ops.ResourceScatterMax(
                     resource=states.handle, indices=[task.index], updates=[self._state]
                 )
                 with tf.control_dependencies([told]):
                     self._told.append(states.read_value())
 
-    def wait(self, run: Callable[..., Any], look: Callable[[], None]) -> None:
+    def done_before(self, run: Callable[..., Any]) -> bool:
+        """Whether this worker was done when it was killed; asked once, before its first step.
+
+        Parameter servers that serve on after a training forget it when the chief of the next asks.
+
+        Args:
+          run: as of `wait`.
+        """
+        try:
+            states = np.max(run(self._known), axis=0)
+        except self._failed:
+            return False  # A parameter server was started after that, or has told nobody yet.
+        if states[_CHIEF] == _LEFT:
+            if self._task.is_chief:
+                run(self._begin)
+            return False
+        return bool(states[self._task.index] != _RUNS)
+
+    def wait(
+        self, run: Callable[..., Any], look: Callable[[], None], stays: Callable[[], None]
+    ) -> None:
         """Stays until all workers are done; this one is done with its steps.
 
         Args:
           run: of a session of the graph, which recovers from a parameter server's death; without
             the session's hooks, which may fetch the next batch.
           look: called before each look at the others.
+          stays: called once, when parameter servers know that this worker is done.
         """
         look()
         if not self._task.is_chief:
+            self._tell(run, _DONE)
+            stays()
             while self._tell(run, _DONE)[_CHIEF] == _RUNS:
                 look()
                 time.sleep(_POLL_S)
             return
+        stays()
         # Kept here: a parameter server that is started again knows of none.
         done = {_CHIEF}
         while True:

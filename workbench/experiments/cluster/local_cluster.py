@@ -16,8 +16,12 @@ from workbench.experiments.cluster.task import PS, WORKER, Task
 # Lines of a task that failed, which its error shows.
 _LAST_LINES = 15
 _POLL_S = 0.05
-# How long parameter servers may take to end after the last worker.
+# How long parameter servers may take to end after the last worker; one that was started again then
+# is told by none.
 _SERVERS_S = 10.0
+# How long workers may take to end after the last parameter server; one that was started again then
+# finds none.
+_WORKERS_S = 30.0
 
 
 def run_local_cluster(
@@ -45,8 +49,8 @@ def run_local_cluster(
       RunError: a task failed, or the time was up; all others have been ended then.
     """
     with _started(command, local_tasks(ps, workers), say) as running:
-        servers = _watch(running, timeout_s, restarts, say)
-        _end_servers(servers)
+        left = _watch(running, timeout_s, restarts, say)
+        _end_left(left, say)
         for each in running:
             each.join()
         return {each.name: each.lines for each in running}
@@ -55,8 +59,9 @@ def run_local_cluster(
 def _watch(
     running: Sequence[_Running], timeout_s: float, restarts: int, say: Callable[[str], None]
 ) -> list[_Running]:
-    """Waits until the workers have ended; returns the parameter servers that run on."""
-    ends_s = time.monotonic() + timeout_s
+    """Waits until the workers have ended; returns what runs on: parameter servers, or workers that
+    were started again after all of those had ended, and find none."""
+    ends_s, alone_s = time.monotonic() + timeout_s, time.monotonic() + _WORKERS_S
     while True:
         ended = [each for each in running if each.process.poll() is not None]
         waiting = [each for each in running if each not in ended]
@@ -68,7 +73,9 @@ def _watch(
                 restarts -= 1
             elif each.process.returncode:
                 raise RunError(_failure(each))
-        if all(each.job == PS for each in waiting):
+        if any(each.job == PS for each in waiting):
+            alone_s = time.monotonic() + _WORKERS_S
+        if all(each.job == PS for each in waiting) or time.monotonic() > alone_s:
             return waiting
         if time.monotonic() > ends_s:
             raise RunError(
@@ -78,13 +85,15 @@ def _watch(
         time.sleep(_POLL_S)
 
 
-def _end_servers(servers: Sequence[_Running]) -> None:
-    """Waits for parameter servers whose workers have all ended; one that was started again after
-    that is told by no worker, and is ended."""
+def _end_left(left: Sequence[_Running], say: Callable[[str], None]) -> None:
+    """Waits for parameter servers whose workers have all ended, and ends what still runs."""
     ends_s = time.monotonic() + _SERVERS_S
+    servers = [each for each in left if each.job == PS]
     while any(each.process.poll() is None for each in servers) and time.monotonic() < ends_s:
         time.sleep(_POLL_S)
-    for each in servers:
+    for each in left:
+        if each.job == WORKER:
+            say(f"[{each.name}] is ended: it was started again when all were done")
         each.end()
 
 
