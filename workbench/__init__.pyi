@@ -33,6 +33,7 @@ from workbench.core.options import SmartStageOptions as SmartStageOptions
 from workbench.core.options import StageOptions as StageOptions
 from workbench.core.options import ThreadPoolOptions as ThreadPoolOptions
 from workbench.core.planning.stage_plan import StagePlan as StagePlan
+from workbench.core.session.pack_transfers import pack_function_transfers as pack_function_transfers
 from workbench.core.session.pack_transfers import pack_transfers as pack_transfers
 from workbench.core.session.prefetch_hook import make_prefetch_hook as make_prefetch_hook
 from workbench.core.session.prefetch_hook import prefetching as prefetching

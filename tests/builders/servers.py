@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 v1 = tf.compat.v1
 
@@ -64,8 +65,24 @@ def received(session: Any, fetches: Any, feeds: Any = None) -> list[Received]:
     metadata = v1.RunMetadata()
     options = v1.RunOptions(output_partition_graphs=True)
     session.run(fetches, feeds, options=options, run_metadata=metadata)
+    return _received(metadata.partition_graphs)
+
+
+def function_transfers(call: Callable[[], Any]) -> list[Received]:
+    """What tasks send one another in the functions that are called, by the graphs that they run."""
+    eager = context.context()
+    eager.enable_graph_collection()
+    call()
+    metadata = eager.export_run_metadata()
+    eager.disable_graph_collection()
+    return _received(
+        graph for function in metadata.function_graphs for graph in function.partition_graphs
+    )
+
+
+def _received(graphs: Iterable[Any]) -> list[Received]:
     found = []
-    for graph in metadata.partition_graphs:
+    for graph in graphs:
         for node in graph.node:
             if node.op not in ("_Recv", "_HostRecv") or node.attr["client_terminated"].b:
                 continue
