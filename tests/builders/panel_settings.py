@@ -15,6 +15,7 @@ settings = st.builds(
     capacity=numbers,
     threads=numbers,
     thread_pool=st.booleans(),
+    stale_lookups=numbers,
     inter_op_threads=numbers,
     intra_op_threads=numbers,
     batch_size=st.sampled_from([0, 64, 1024]),

@@ -84,6 +84,8 @@ def _settings() -> Iterator[PanelSetting]:
         yield PanelSetting(
             stage=stage, capacity=capacity, threads=threads, thread_pool=pool, cut=cut
         )
+    for stage, stale in itertools.product(CHOICES["stage"], (0, 2)):
+        yield PanelSetting(stage=stage, stale_lookups=stale, cut="-b" if stage == MOVED else "")
     yield PanelSetting(fusion="v2", executor="inline", inter_op_threads=4, batch_size=512)
 
 

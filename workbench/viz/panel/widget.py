@@ -30,8 +30,9 @@ class PanelWidget(anywidget.AnyWidget):
     """The state of a panel; `Workbench` does with it what a click asks for.
 
     Attributes:
-      stage, capacity, threads, thread_pool, fusion, executor, inter_op_threads, intra_op_threads,
-        batch_size: the toggles; a number of 0 leaves the choice to the plan or the program.
+      stage, capacity, threads, thread_pool, stale_lookups, fusion, executor, inter_op_threads,
+        intra_op_threads, batch_size: the toggles; a number of 0 leaves the choice to the plan or
+        the program, but for lookups, which then are exact.
       cut: where the boundary was last moved to, as of `PanelSetting`; what stage "moved" runs.
       shown, base: numbers of the run that is shown and of the one that others are compared with.
       tab: what is shown of it.
@@ -43,6 +44,7 @@ class PanelWidget(anywidget.AnyWidget):
     capacity = traitlets.Int(0, min=0).tag(sync=True)
     threads = traitlets.Int(0, min=0).tag(sync=True)
     thread_pool = traitlets.Bool(False).tag(sync=True)
+    stale_lookups = traitlets.Int(0, min=0).tag(sync=True)
     fusion = traitlets.Enum(CHOICES["fusion"], "off").tag(sync=True)
     executor = traitlets.Enum(CHOICES["executor"], "normal").tag(sync=True)
     inter_op_threads = traitlets.Int(0, min=0).tag(sync=True)

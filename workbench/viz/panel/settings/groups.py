@@ -11,7 +11,16 @@ from workbench.experiments.program.function_program import (
     own_batch_size,
 )
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.settings.setting import AUTO, CHOICES, GROUPED, MOVED, OWN, V1, V2
+from workbench.viz.panel.settings.setting import (
+    AUTO,
+    CHOICES,
+    FOUND_STAGES,
+    GROUPED,
+    MOVED,
+    OWN,
+    V1,
+    V2,
+)
 
 _WORDS = {
     "off": "Off",
@@ -48,7 +57,10 @@ class Option:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Number:
-    """A number that is stepped; 0 is shown as `auto`."""
+    """A number that is stepped; 0 is shown as `auto`.
+
+    `stages` are those that it counts for; empty for all.
+    """
 
     key: str
     label: str = ""
@@ -56,6 +68,7 @@ class Number:
     most: int = 64
     step: int = 1
     title: str = ""
+    stages: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -142,12 +155,19 @@ def groups_of(
 def _stage_group(program: AnyProgram | None, refused: dict[str, str]) -> Group:
     capacity = Number(key="capacity", label="Capacity", title="Most items that the buffer holds")
     threads = Number(key="threads", label="Threads", title="Threads that fill the buffer")
+    stale = Number(
+        key="stale_lookups",
+        label="Steps stale",
+        auto="exact",
+        title="Most steps whose updates the rows of lookups may lack, which is another training",
+        stages=FOUND_STAGES,
+    )
     return Group(
         key="stage",
         title="Stage",
         help="Runs the front of the next steps while this one computes.",
         options=_options("stage", refused),
-        numbers=(capacity, threads),
+        numbers=(capacity, threads, stale),
         needs_stage=True,
         flag=Flag(
             key="thread_pool",

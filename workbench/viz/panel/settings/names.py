@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.core.options import SmartStageOptions
+from workbench.number_words import steps_stale
 from workbench.viz.panel.settings.setting import (
     AUTO,
     COST_MODEL,
@@ -62,4 +63,6 @@ def _of_stage(setting: PanelSetting) -> list[str]:
         said.append(f"capacity {setting.capacity}")
     if setting.thread_pool:
         said.append("own pool")
+    if setting.stale_lookups:
+        said.append(steps_stale(setting.stale_lookups))
     return said

@@ -20,7 +20,9 @@ NOT_MOVED = (
     "stage is 'moved' and no boundary was moved; move ops across the line of the Boundary tab, or "
     "set panel.optimizations to wb.Optimizations(smart_stage=wb.SmartStageOptions(exclude=(…,)))"
 )
-STAGE_FIELDS = ("capacity", "threads", "thread_pool")
+STAGE_FIELDS = ("capacity", "threads", "thread_pool", "stale_lookups")
+# Whose lookups may be stale.
+FOUND_STAGES = (SMART, MOVED)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,8 @@ class PanelSetting:
       stage: OFF, OWN for the program's own stage, SMART, or MOVED for a boundary moved by hand.
       capacity, threads: of the stage.
       thread_pool: the staged side runs on a thread pool of its own.
+      stale_lookups: how many steps stale lookups may be, as of `SmartStageOptions`; 0 where they
+        are exact, and of other stages than SMART and MOVED.
       fusion: OFF, V1, V2, GROUPED or AUTO.
       executor: NORMAL, which is TensorFlow's own, INLINE or COST_MODEL.
       inter_op_threads, intra_op_threads, batch_size: as of `Optimizations`.
@@ -41,6 +45,7 @@ class PanelSetting:
     capacity: int = 0
     threads: int = 0
     thread_pool: bool = False
+    stale_lookups: int = 0
     fusion: str = OFF
     executor: str = NORMAL
     inter_op_threads: int = 0
@@ -61,6 +66,8 @@ class PanelSetting:
             )
         if self.stage != MOVED:
             object.__setattr__(self, "cut", "")
+        if self.stage not in FOUND_STAGES:
+            object.__setattr__(self, "stale_lookups", 0)
         if self.stage == OFF:
             # Options of a stage that is not there make no other setting.
             for name in STAGE_FIELDS:
@@ -94,7 +101,7 @@ class PanelSetting:
                 num_threads=self.threads or 1,
                 use_stage_subgraph_thread_pool=self.thread_pool,
             )
-        if self.stage in (SMART, MOVED):
+        if self.stage in FOUND_STAGES:
             include, exclude = cut_names(self.cut)
             smart = SmartStageOptions(
                 include=include,
@@ -104,6 +111,7 @@ class PanelSetting:
                 # Several producers bring batches in another order, which whoever sets them wants.
                 reorder=self.threads > 1,
                 use_stage_subgraph_thread_pool=self.thread_pool,
+                stale_lookups=self.stale_lookups,
             )
         return Optimizations(
             stage=own,
@@ -126,6 +134,7 @@ def setting_of(optimizations: Optimizations) -> PanelSetting:
         capacity=(options.capacity or 0) if options else 0,
         threads=(options.num_threads or 0) if options else 0,
         thread_pool=bool(options and options.use_stage_subgraph_thread_pool),
+        stale_lookups=smart.stale_lookups if smart else 0,
         fusion=optimizations.fused_embeddings or OFF,
         executor=str(optimizations.executor) if optimizations.executor else NORMAL,
         inter_op_threads=optimizations.inter_op_threads or 0,

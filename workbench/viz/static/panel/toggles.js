@@ -85,8 +85,10 @@ function updateGroup(made, host, said) {
   for (const { value, number, buttons } of made.numbers) {
     const now = host.get(number.key);
     value.textContent = now ? thousands(now) : number.auto;
-    buttons[0].disabled = idle || Boolean(group.refused) || now <= 0;
-    buttons[1].disabled = idle || Boolean(group.refused) || now >= number.most;
+    const counts = !number.stages.length || number.stages.includes(host.get("stage"));
+    const refused = idle || !counts || Boolean(group.refused);
+    buttons[0].disabled = refused || now <= 0;
+    buttons[1].disabled = refused || now >= number.most;
   }
   if (made.flag) {
     made.flag.input.checked = host.get(made.flag.key);

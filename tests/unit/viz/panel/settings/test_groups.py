@@ -68,3 +68,8 @@ def test_what_the_programs_graphs_have_no_use_for_is_known_after_a_run(monkeypat
     words = "the program builds no embedding lookup through Workbench."
     found = unfit_options(panel_session(monkeypatch))
     assert found == dict.fromkeys(("v1", "v2", "grouped"), f"V1, V2, Grouped: {words}")
+
+
+def test_stale_lookups_are_of_stages_that_are_found_and_exact_by_themselves():
+    *_, stale = group(PROGRAM, "stage").numbers
+    assert (stale.key, stale.auto, stale.stages) == ("stale_lookups", "exact", ("smart", "moved"))

@@ -43,13 +43,15 @@ def test_the_browser_makes_the_same_keys():
         PanelSetting(),
         PanelSetting(stage="smart", capacity=2, threads=3, thread_pool=True, fusion="v2"),
         PanelSetting(stage="own", executor="inline", inter_op_threads=2, batch_size=1024),
-        PanelSetting(stage="moved", threads=2, cut="-parse -net/hash"),
+        PanelSetting(stage="moved", threads=2, stale_lookups=2, cut="-parse -net/hash"),
     ]
     # What the toggles of an absent stage say counts for nothing.
     raw = [dataclasses.asdict(each) for each in made]
     raw.append({**raw[0], "capacity": 5, "threads": 2, "thread_pool": True, "cut": "-hash"})
+    # Nor do stale lookups of one that is not found.
+    raw += [{**raw[0], "stale_lookups": 1}, {**raw[2], "stale_lookups": 1}]
     keys = evaluate("value.map(settingKey)", raw, assets.panel_script())
-    assert keys == [*(each.key for each in made), made[0].key]
+    assert keys == [*(each.key for each in made), made[0].key, made[0].key, made[2].key]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +66,14 @@ def test_the_browser_makes_the_same_keys():
         (
             Optimizations(smart_stage=SmartStageOptions(exclude=("net/in/hash", "b"), capacity=2)),
             "Moved boundary without in/hash and 1 more, capacity 2",
+        ),
+        (
+            Optimizations(smart_stage=SmartStageOptions(stale_lookups=1)),
+            "SmartStage, 1 step stale",
+        ),
+        (
+            Optimizations(smart_stage=SmartStageOptions(exclude=("hash",), stale_lookups=2)),
+            "Moved boundary without hash, 2 steps stale",
         ),
         (
             Optimizations(smart_stage=SmartStageOptions(include=())),
@@ -106,3 +116,8 @@ def test_several_threads_of_a_smart_stage_may_reorder():
     made = PanelSetting(stage="smart", threads=2).optimizations().smart_stage
     assert made is not None
     assert (made.num_threads, made.reorder) == (2, True)
+
+
+@pytest.mark.parametrize("stage", ["off", "own"])
+def test_only_a_found_stage_has_stale_lookups(stage):
+    assert PanelSetting(stage=stage, stale_lookups=2) == PanelSetting(stage=stage)
