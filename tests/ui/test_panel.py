@@ -119,6 +119,19 @@ def test_a_setting_that_is_not_stored_says_so(panel: Any) -> None:
     assert "40.0" in summary(panel)
 
 
+def test_only_a_stage_that_is_found_can_have_stale_lookups(panel: Any) -> None:
+    more = panel.get_by_role("button", name="Steps stale: more")
+    box = panel.locator(".wbp-step", has_text="Steps stale")
+    for stage, can in (("Off", False), ("Mine", False), ("SmartStage", True)):
+        choose(panel, "stage", stage)
+        assert more.is_enabled() == can
+        assert "exact" in box.inner_text()
+    more.click()
+    assert "exact" not in box.inner_text()
+    # What it gives is not known from the exact stage.
+    assert "This setting is not stored in the page." in summary(panel)
+
+
 def test_what_a_program_refuses_is_disabled_and_says_why(
     watched: Watched, addresses: dict[str, str]
 ) -> None:

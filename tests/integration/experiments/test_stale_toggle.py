@@ -42,7 +42,7 @@ def test_a_comparison_says_stale_keeps_both_curves_and_still_compares_batches():
         PROGRAM,
         ("smart_stage",),
         smart_stage=STALE,
-        budget_s=2,
+        budget_s=0.5,
         trace_steps=0,
         equivalence_steps=40,
     )
