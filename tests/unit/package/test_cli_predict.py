@@ -106,5 +106,5 @@ def test_help_says_what_is_measured_once(capsys):
     with pytest.raises(SystemExit):
         main.main(["predict", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert "half a minute once and is kept in the user's cache directory" in said
+    assert "a minute once and is kept in the user's cache directory" in said
     assert "every setting is then simulated, none is run" in said
