@@ -24,8 +24,10 @@ namespace {
 using tensorflow::DataType;
 using tensorflow::DeviceNameUtils;
 using tensorflow::Edge;
+using tensorflow::FunctionLibraryDefinition;
 using tensorflow::Graph;
 using tensorflow::Node;
+using tensorflow::NodeDef;
 using tensorflow::ShapeRefiner;
 using ParsedName = DeviceNameUtils::ParsedName;
 
@@ -39,16 +41,48 @@ struct Transfer {
 // Sending device, receiving device, hop.
 using Way = std::tuple<std::string, std::string, int>;
 
-// Whether an op may wait until another op of the same run has run.
-bool WaitsForOps(const Node& node) {
-  const std::string& op = node.type_string();
-  static constexpr absl::string_view kEnds[] = {
-      "AccumulatorTakeGradient", "BarrierTakeMany", "MutexLock", "Stage", "Unstage", "UnstageNoKey",
-      "Peek"};
-  return absl::StartsWith(op, "QueueDequeue") || absl::StartsWith(op, "QueueEnqueue") ||
-         std::any_of(std::begin(kEnds), std::end(kEnds),
-                     [&](absl::string_view end) { return absl::EndsWith(op, end); });
-}
+// Whether ops may wait until another op of the same run has run.
+class Waits {
+ public:
+  explicit Waits(const FunctionLibraryDefinition& functions) : functions_(functions) {}
+
+  // Whether the op does, or one of a function that it may call.
+  bool Any(const NodeDef& node) {
+    if (IsOne(node.op()) || InFunction(node.op())) return true;
+    for (const auto& [name, value] : node.attr()) {
+      if (value.has_func() && InFunction(value.func().name())) return true;
+      for (const auto& each : value.list().func()) {
+        if (InFunction(each.name())) return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  static bool IsOne(const std::string& op) {
+    static constexpr absl::string_view kEnds[] = {
+        "AccumulatorTakeGradient", "BarrierTakeMany", "MutexLock", "Stage", "Unstage",
+        "UnstageNoKey", "Peek"};
+    return absl::StartsWith(op, "QueueDequeue") || absl::StartsWith(op, "QueueEnqueue") ||
+           std::any_of(std::begin(kEnds), std::end(kEnds),
+                       [&](absl::string_view end) { return absl::EndsWith(op, end); });
+  }
+
+  bool InFunction(const std::string& name) {
+    const tensorflow::FunctionDef* function = functions_.Find(name);
+    if (function == nullptr) return false;
+    // One that calls itself is taken for one that does.
+    const auto [known, added] = known_.try_emplace(name, true);
+    if (!added) return known->second;
+    const auto& nodes = function->node_def();
+    const bool any = std::any_of(nodes.begin(), nodes.end(),
+                                 [&](const NodeDef& node) { return Any(node); });
+    return known_[name] = any;
+  }
+
+  const FunctionLibraryDefinition& functions_;
+  std::map<std::string, bool> known_;
+};
 
 // Reads each device name once.
 class Devices {
@@ -81,11 +115,11 @@ class Hops {
   static constexpr int kStays = -1;
 
   // `order`: each node behind those that it reads, as far as there are no loops.
-  Hops(const Graph& graph, const std::vector<Node*>& order, Devices* devices)
+  Hops(const Graph& graph, const std::vector<Node*>& order, Waits waits, Devices* devices)
       : hops_(graph.num_node_ids(), 0) {
     std::vector<const Node*> open;
     for (const Node* node : order) {
-      if (node->IsControlFlow() || WaitsForOps(*node)) open.push_back(node);
+      if (node->IsControlFlow() || waits.Any(node->def())) open.push_back(node);
     }
     while (!open.empty()) {
       const Node* node = open.back();
@@ -216,13 +250,14 @@ absl::Status Pack(const Way& way, const std::vector<Transfer>& transfers, Graph*
 
 }  // namespace
 
-absl::Status PackTransfers(int64_t largest_bytes, Graph* graph) {
+absl::Status PackTransfers(int64_t largest_bytes, const FunctionLibraryDefinition& functions,
+                           Graph* graph) {
   std::vector<Node*> order;
   // By name, so that a graph is packed the same way in each session.
   tensorflow::GetReversePostOrder(*graph, &order, tensorflow::NodeComparatorName());
   Devices devices;
   std::map<Way, std::vector<Transfer>> ways =
-      FindTransfers(order, Hops(*graph, order, &devices), &devices);
+      FindTransfers(order, Hops(*graph, order, Waits(functions), &devices), &devices);
   if (ways.empty()) return absl::OkStatus();
   const Sizes sizes(*graph, order);
   for (auto& [way, transfers] : ways) {

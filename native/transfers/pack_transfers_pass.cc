@@ -1,5 +1,6 @@
-// The graph pass that packs what travels between tasks, in sessions whose config asks for it. It sees
-// each graph that is run as TensorFlow is about to split it by tasks: placed, pruned, optimized.
+// The graph pass that packs what travels between tasks, in sessions and calls of functions whose config
+// asks for it. It sees each graph that is run, also that of a function, as TensorFlow is about to split
+// it by tasks: placed, pruned, optimized.
 
 #include <cstdint>
 
@@ -11,6 +12,7 @@
 namespace workbench {
 namespace {
 
+using tensorflow::Graph;
 using Optimizer = tensorflow::RewriterConfig::CustomGraphOptimizer;
 
 // In core/session/pack_transfers.py.
@@ -44,7 +46,9 @@ class PackTransfersPass : public tensorflow::GraphOptimizationPass {
       if (optimizer.name() != kName) continue;
       int64_t largest_bytes = 0;
       TF_RETURN_IF_ERROR(LargestBytes(optimizer, &largest_bytes));
-      return PackTransfers(largest_bytes, options.graph->get());
+      Graph* graph = options.graph->get();
+      const auto* functions = options.flib_def != nullptr ? options.flib_def : &graph->flib_def();
+      return PackTransfers(largest_bytes, *functions, graph);
     }
     return absl::OkStatus();
   }

@@ -255,6 +255,20 @@ class TestWhatStays:
         plain, packed = both_ways(one_ps, lambda session: session.run([found, put])[0])
         assert plain == packed
 
+    def test_what_waits_inside_of_a_function(self, one_ps: Servers) -> None:
+        """The same, where the queue's op is in a function that stays a call."""
+        (made,) = self.fed(1)
+        with tf.device(PS):
+            queue = v1.FIFOQueue(1, [tf.float32], shapes=[[]])
+            taken = tf.function(queue.dequeue, experimental_attributes={"_noinline": True})()
+            put = queue.enqueue(self.sums(WORKER, [made]))
+        found = self.sums(WORKER, [taken, made])
+        in_time = v1.RunOptions(timeout_in_ms=60_000)
+        plain, packed = both_ways(
+            one_ps, lambda session: session.run([found, put], options=in_time)[0]
+        )
+        assert plain == packed
+
     def test_what_a_run_does_not_need(self, one_ps: Servers) -> None:
         made = self.fed(3)
         with tf.device(PS):
