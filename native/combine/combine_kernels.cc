@@ -58,7 +58,9 @@ class CombiningKernel : public OpKernel {
     if (index != nullptr) {
       if (index->dims() != 1) return WrongShape("unique_index", *index, "a vector");
       work->ids = index->NumElements();
-      work->in.index = index->flat<int32_t>().data();
+      // Of a batch without ids, whose vectors others ask for: null would say that ids are not unique.
+      static constexpr int32_t kNone = 0;
+      work->in.index = work->ids == 0 ? &kNone : index->flat<int32_t>().data();
     }
     const bool in_order = partitions_ == 1 && permutation->NumElements() == 0;
     if (!in_order) {

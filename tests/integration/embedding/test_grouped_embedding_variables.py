@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.builders.fused_graphs import EXAMPLES
@@ -82,7 +82,28 @@ def looked_up(grouped: bool, tables: Any, drawn: list[Feature]) -> list[tf.Tenso
     ]
 
 
+def weighted(shape: tuple[int, ...], at: Any, ids: tuple[int, ...]) -> Feature:
+    return Feature(
+        shape=shape,
+        at=at,
+        ids=ids,
+        weighted=True,
+        combiner="sum",
+        max_norm=None,
+        default_id=None,
+        table=2,
+        id_dtype=tf.int64,
+    )
+
+
 @settings(EXAMPLES, max_examples=EXAMPLES.max_examples // 2)
+@example(
+    # One asks for nothing, of a table whose keys are made unique for both.
+    drawn=[weighted((1, 1), (), ()), weighted((2, 2), ((0, 0), (0, 1), (1, 1)), (6, 2, 6))],
+    dims=(64, 5, 64),
+    optimizer="adagrad",
+    evicting=False,
+)
 @given(
     drawn=st.lists(features(), min_size=1, max_size=4),
     # Not 1: of one value that is shortened the gradient is rounding, which Adam makes large.
