@@ -12,7 +12,7 @@ from tests.builders.keras_models import (
     number_model,
     numeric,
 )
-from workbench.core.function import keras_fit
+from workbench.core.function import keras_trainer
 from workbench.core.function.keras_fit import smart_stage_model
 from workbench.errors import OptionError, UnsupportedError
 
@@ -67,4 +67,4 @@ class TestRefused:
     def test_this_version_is_known(self, caplog):
         smart_stage_model(number_model())
         assert not caplog.text
-        assert int(keras.__version__.split(".")[1]) in keras_fit._KNOWN
+        assert int(keras.__version__.split(".")[1]) in keras_trainer.KNOWN

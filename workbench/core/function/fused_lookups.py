@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -38,29 +39,10 @@ def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
     plan = plan_fusion(function) if plan is None else plan
     if not plan.lookups:
         return function
-    _require_supported(function)
-    definition = fused_definition(function.graph.as_graph_def(), plan)
-    runs = {tensor.op.name for tensor in function.outputs}
-    runs |= {op.name for op in function.graph.control_outputs} - set(plan.bypassed)
-    part = _needed(definition, runs, {tensor.op.name for tensor in function.inputs})
-    read = {tensor_name(text) for node in part.node for text in node.input}
-    arguments = [tensor.name for tensor in arguments_of(function)]
-    wanted = [tensor.name for tensor in function.outputs]
+    require_fusible(function)
 
     def step(*batch: tf.Tensor) -> Any:
-        graph = tf.compat.v1.get_default_graph()
-        for nested in function.graph._functions.values():
-            graph._add_function_recursive(nested)
-        given = dict(zip(arguments, batch, strict=True))
-        given |= {own.name: graph.capture(outer) for outer, own in function.graph.captures}
-        computed = [name for name in dict.fromkeys(wanted) if name not in given]
-        # TensorFlow takes an input that nothing reads for a typo.
-        inputs = {name: tensor for name, tensor in given.items() if name in read}
-        built = tf.graph_util.import_graph_def(
-            part, input_map=inputs, return_elements=computed, name=""
-        )
-        given |= dict(zip(computed, built, strict=True))
-        return function.function_type.pack_output([given[name] for name in wanted])
+        return build_fused(function, plan, batch)
 
     specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in arguments_of(function)]
     fused = tf.function(step, autograph=False).get_concrete_function(*specs)
@@ -69,7 +51,51 @@ def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
     return fused
 
 
-def _require_supported(function: Any) -> None:
+def build_fused(function: Any, plan: FusionPlan, batch: Sequence[tf.Tensor]) -> Any:
+    """Builds a function as a plan makes it into the function that is being traced.
+
+    Args:
+      function: the concrete function that the plan was made for.
+      plan: of its lookups.
+      batch: its arguments, flat.
+
+    Returns:
+      What the function returns, in its structure.
+
+    Raises:
+      PlanError: the plan was made for another function.
+    """
+    definition = fused_definition(function.graph.as_graph_def(), plan)
+    runs = {tensor.op.name for tensor in function.outputs}
+    runs |= {op.name for op in function.graph.control_outputs} - set(plan.bypassed)
+    part = _needed(definition, runs, {tensor.op.name for tensor in function.inputs})
+    arguments = [tensor.name for tensor in arguments_of(function)]
+    wanted = [tensor.name for tensor in function.outputs]
+    graph = tf.compat.v1.get_default_graph()
+    for nested in function.graph._functions.values():
+        graph._add_function_recursive(nested)
+    given = dict(zip(arguments, batch, strict=True))
+    given |= {own.name: graph.capture(outer) for outer, own in function.graph.captures}
+    computed = [name for name in dict.fromkeys(wanted) if name not in given]
+    built = tf.graph_util.import_graph_def(
+        part, input_map=_used(part, given), return_elements=computed, name=""
+    )
+    given |= dict(zip(computed, built, strict=True))
+    return function.function_type.pack_output([given[name] for name in wanted])
+
+
+def _used(part: graph_pb2.GraphDef, given: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """What a part reads of what it is given; importing complains of more."""
+    read = {tensor_name(text) for node in part.node for text in node.input}
+    return {name: tensor for name, tensor in given.items() if name in read}
+
+
+def require_fusible(function: Any) -> None:
+    """Requires a function that can be built anew.
+
+    Raises:
+      UnsupportedError: XLA compiles it as one piece, or it captures anew at each call.
+    """
     if is_compiled(function):
         raise UnsupportedError(
             f"XLA compiles {function.graph.name!r} as one piece (jit_compile=True), and has no "

@@ -7,9 +7,6 @@ What `fit` reads, counts, logs and calls back stays Keras's.
 
 from __future__ import annotations
 
-import importlib.metadata
-import inspect
-import logging
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -17,17 +14,19 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.core.function.first_trace import trace
+from workbench.core.function.keras_trainer import Wants, require_graph, require_known
 from workbench.core.function.plan import plan_function
 from workbench.core.function.rewrite import split
 from workbench.core.function.run import FunctionRun, FunctionRunner, FunctionRunners, build_runner
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
-from workbench.errors import OptionError, UnsupportedError
 
-_LOG = logging.getLogger("workbench")
-_TRAINER = "keras.src.backend.tensorflow.trainer"
-# The minor versions of Keras 3 that this was written for and tried with.
-_KNOWN = (15,)
+_WANTS = Wants(
+    what="a smart stage",
+    eager="so it has no graph to cut",
+    instead="A training loop of your own can be staged as a tf.function",
+    undo="remove() its stage",
+)
 
 
 def smart_stage_model(model: Any, options: SmartStageOptions | None = None) -> ModelStage:
@@ -57,7 +56,7 @@ def smart_stage_model(model: Any, options: SmartStageOptions | None = None) -> M
       OptionError: not a model.
       UnsupportedError: another Keras or backend, or a model that makes its own train function.
     """
-    _require_known(model)
+    require_known(model, _WANTS)
     chosen = options or SmartStageOptions()
     present = getattr(model.make_train_function, "__self__", None)
     if not isinstance(present, ModelStage):
@@ -107,7 +106,7 @@ class ModelStage:
         """Stands in for the model's method of that name."""
         model = self._model
         if model.train_function is None or force:
-            _require_supported(model)
+            require_graph(model, _WANTS)
             self.reset()
             type(model).make_train_function(model, force=True)
             self._staged = _StagedFit(self, model, model.train_function)
@@ -173,52 +172,3 @@ def _without_optionals(element: Any) -> Any:
     """An element, or its spec, with None for what is missing, as Keras hands it to a step."""
     missing = (tf.experimental.Optional, tf.OptionalSpec)
     return tf.nest.map_structure(lambda leaf: None if isinstance(leaf, missing) else leaf, element)
-
-
-def _require_known(model: Any) -> None:
-    """Requires a model whose trainer is Keras 3's for TensorFlow, and looks as expected."""
-    makers = [c for c in type(model).__mro__ if "make_train_function" in vars(c)]
-    if not makers:
-        raise OptionError(
-            f"model is of type {type(model).__name__}; expected a keras.Model, or pass a "
-            "tf.function and a dataset"
-        )
-    maker = makers[0]
-    name = type(model).__name__
-    if maker.__module__ != _TRAINER:
-        backend = maker.__module__.removeprefix("keras.src.backend.").removesuffix(".trainer")
-        raise UnsupportedError(
-            f"model {name!r} takes its make_train_function from {maker.__name__!r} of "
-            f"{maker.__module__!r}; expected that of Keras 3 for TensorFlow"
-            + (f", but the backend is {backend}" if backend in ("jax", "torch") else "")
-            + ". A training loop of your own can be staged as a tf.function"
-        )
-    version = importlib.metadata.version("keras")
-    major, minor = (int(part) for part in version.split(".")[:2])
-    asked = list(inspect.signature(vars(maker)["make_train_function"]).parameters)
-    tried = ", ".join(f"3.{each}" for each in _KNOWN)
-    if major != 3 or asked != ["self", "force"]:
-        raise UnsupportedError(
-            f"Keras {version} is not one whose trainer this knows (tried: {tried}): its "
-            f"make_train_function takes {asked}, expected ['self', 'force']"
-        )
-    if minor not in _KNOWN:
-        _LOG.warning(
-            "Keras %s was not tried with a smart stage (tried: %s); its trainer looks the same",
-            version,
-            tried,
-        )
-
-
-def _require_supported(model: Any) -> None:
-    if model.run_eagerly:
-        raise UnsupportedError(
-            f"model {model.name!r} is compiled with run_eagerly=True, so it has no graph to cut; "
-            "compile it with run_eagerly=False, or remove() its stage"
-        )
-    strategy = model.distribute_strategy
-    if not isinstance(strategy, type(tf.distribute.get_strategy())) or tf.distribute.has_strategy():
-        raise UnsupportedError(
-            f"model {model.name!r} trains under {type(strategy).__name__}; a smart stage runs on "
-            "one device: train without a strategy, or remove() its stage"
-        )

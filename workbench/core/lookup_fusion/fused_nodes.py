@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
+from workbench.core.graph.op_families import UPDATE, family_of
 from workbench.core.lookup_fusion import grouped_nodes
 from workbench.core.lookup_fusion.fusion_plan import FusedLookup, FusionPlan
 from workbench.core.lookup_fusion.groups import grouped, levels
@@ -21,7 +22,8 @@ from workbench.core.lookup_fusion.patterns.lookup import (
     StockLookup,
     WeightGradient,
 )
-from workbench.core.lookup_fusion.patterns.updates import TableUpdate
+from workbench.core.lookup_fusion.patterns.reads import idle_reads
+from workbench.core.lookup_fusion.patterns.updates import TableUpdate, variable_of
 
 # Scope of what a plan adds to a graph.
 _SCOPE = "grouped_lookups"
@@ -43,6 +45,7 @@ class FusedNodes:
         self._scope = _free_scope(graph)
         # By the node whose place it takes, the grouped op: of a result, and of what read the table.
         self._ops: dict[str, str] = {}
+        # What nothing waits for any more has "".
         self._bypassed: dict[str, str] = {}
         # Of results, the op that makes the gradient of the weights.
         self._weight_ops: dict[str, str] = {}
@@ -77,6 +80,7 @@ class FusedNodes:
                     gradients=sum(not g.update for g in gradients)
                     + (lookup.weight_gradient is not None),
                     updates=any(g.update for g in gradients),
+                    stock_update=self._stock_update(lookup, gradients),
                 )
                 for lookup, gradients in self._lookups
             ),
@@ -95,9 +99,10 @@ class FusedNodes:
             self._added.node.append(node)
             for output, lookup in enumerate(group):
                 self._ops[lookup.result] = node.name
-                if lookup.gather:
-                    self._bypassed[lookup.gather] = node.name
+                for read in filter(None, (lookup.gather, lookup.read)):
+                    self._bypassed[read] = node.name
                 self._stand_in(lookup.result, [f"{node.name}:{output}"], [lookup.dtype])
+        self._bypassed |= dict.fromkeys(idle_reads(self._graph, lookups), "")
 
     def _add_weight_gradients(self) -> None:
         pairs = [(lookup, own) for lookup, _ in self._lookups if (own := lookup.weight_gradient)]
@@ -162,7 +167,7 @@ class FusedNodes:
         for number, group in enumerate(grouped(triples, key)):
             lookups, gradients, updates = zip(*group, strict=True)
             waits = dict.fromkeys(name for update in updates for name in update.after)
-            before = [self._bypassed.get(name, name) for name in waits]
+            before = [*filter(None, (self._bypassed.get(name, name) for name in waits))]
             # The op reads tables of features together: none is updated before all were read.
             before += [
                 self._ops[lookup.result]
@@ -205,6 +210,14 @@ class FusedNodes:
                 continue
             waiting = grouped_nodes.waiting(node, self._bypassed)
             self._replaced.node.append(waiting)
+
+    def _stock_update(self, lookup: StockLookup, gradients: Sequence[LookupGradient]) -> str:
+        """The type of TensorFlow's op that changes a lookup's table, where no grouped one does."""
+        if any(each.update for each in gradients):
+            return ""
+        readers = self._graph.readers(variable_of(self._graph, lookup.table))
+        ops = [node.op for node in readers if not node.op.startswith("Workbench")]
+        return next((op for op in ops if family_of(op) == UPDATE), "")
 
     def _alike(self, lookup: StockLookup, node: str) -> Any:
         """What nodes that one op stands for have in common."""

@@ -24,12 +24,14 @@ class FusedLookup:
       op: name of the grouped op.
       gradients: how many gradients of it grouped ops make; not those that an update makes itself.
       updates: whether the update of its table is done by a grouped op too.
+      stock_update: type of the op of TensorFlow's that updates its table still; "" where none does.
     """
 
     name: str
     op: str
     gradients: int
     updates: bool
+    stock_update: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -66,6 +68,14 @@ class FusionPlan:
                 updated
             )
             lines.append("; ".join(parts))
+            lines += [f"  {each.name}" for each in own]
+        for op in dict.fromkeys(each.stock_update for each in self.lookups if each.stock_update):
+            own = [each for each in self.lookups if each.stock_update == op]
+            lines.append(
+                f"{op} updates {counted(len(own), 'table')} as before, because the update is not "
+                "one that a grouped op is known to do alike; workbench.ops.fused_update(optimizer) "
+                "changes rows natively"
+            )
             lines += [f"  {each.name}" for each in own]
         lines += [f"{each.name} stays: {each.reason}" for each in self.refusals]
         return "\n".join(lines) or "the graph has no stock lookup"

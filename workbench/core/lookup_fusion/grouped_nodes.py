@@ -142,13 +142,14 @@ def done(old: Any, after: str) -> node_def_pb2.NodeDef:
 
 
 def waiting(old: Any, instead: Mapping[str, str]) -> node_def_pb2.NodeDef:
-    """The same node, which waits for others instead of some nodes."""
+    """The same node, which waits for others instead of some nodes, or "" for none."""
     node = node_def_pb2.NodeDef()
     node.CopyFrom(old)
     node.attr.pop("_output_shapes", None)
     data = [text for text in old.input if not text.startswith("^")]
     before = [text[1:] for text in old.input if text.startswith("^")]
-    waits = dict.fromkeys(f"^{instead.get(name, name)}" for name in before)
+    after = dict.fromkeys(instead.get(name, name) for name in before)
+    waits = [f"^{name}" for name in after if name]
     node.input[:] = [*data, *waits]
     return node
 

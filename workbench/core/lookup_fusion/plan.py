@@ -19,6 +19,7 @@ from workbench.core.lookup_fusion.patterns.lookup import (
     RefusedError,
     StockLookup,
 )
+from workbench.core.lookup_fusion.patterns.reads import in_variable
 from workbench.core.lookup_fusion.patterns.stock_lookups import find_lookups
 from workbench.errors import PlanError
 
@@ -27,9 +28,9 @@ def plan_fusion(graph: Any) -> FusionPlan:
     """Finds the stock lookups of a graph, and plans grouped ops in their place.
 
     A grouped op does all lookups that do not depend on one another and are in the same runs, of one
-    dtype and on one device; where TensorFlow's Adagrad or gradient descent alone reads a gradient,
-    the update of the table is part of it. Results are those of stock TensorFlow, but for the order
-    in which the rows of one example are summed.
+    dtype and on one device; where an optimizer alone reads a gradient whose update a grouped op can
+    do alike, the update of the table is part of it. Results are those of stock TensorFlow, but for
+    the order in which the rows of one example are summed.
 
     Args:
       graph: a `tf.Graph`, a FuncGraph or concrete function, or a GraphDef that was made with
@@ -39,17 +40,19 @@ def plan_fusion(graph: Any) -> FusionPlan:
       PlanError: something else.
     """
     definition = _definition_of(graph)
-    nodes = Definition(definition.node)
+    nodes = Definition(definition.node, definition.library.function)
     gpu = bool(tf.config.list_physical_devices("GPU"))
     found, refusals = find_lookups(nodes, gpu=gpu)
     kept: list[tuple[StockLookup, list[LookupGradient]]] = []
     for lookup in found:
         try:
-            kept.append(with_gradients(nodes, lookup))
+            with_own, gradients = with_gradients(nodes, lookup)
         except RefusedError as refusal:
             refusals.append(LookupRefusal(name=lookup.name, reason=str(refusal)))
+        else:
+            kept.append((in_variable(nodes, with_own), gradients))
     dense, others = find_dense_lookups(nodes, gpu=gpu)
-    kept += [(lookup, dense_gradients_of(nodes, lookup)) for lookup in dense]
+    kept += [(in_variable(nodes, lookup), dense_gradients_of(nodes, lookup)) for lookup in dense]
     refusals += others
     # A function always runs as a whole.
     whole = isinstance(getattr(graph, "graph", graph), FuncGraph)

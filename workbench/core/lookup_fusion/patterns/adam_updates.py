@@ -12,11 +12,20 @@ Each ← and += is an op of its own, and each goes through whole tables.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Iterable
 from typing import Any
 
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.lookup import StockLookup
+from workbench.core.lookup_fusion.patterns.update_parts import (
+    READ,
+    alone,
+    is_of,
+    only,
+    other,
+    out,
+    scaled,
+    waits_outside,
+)
 from workbench.core.lookup_fusion.patterns.updates import (
     StandIn,
     TableUpdate,
@@ -28,7 +37,6 @@ from workbench.core.lookup_fusion.patterns.updates import (
 _DECAYS = ("Assign", "AssignVariableOp")
 _ADDS = ("ScatterAdd", "ResourceScatterAdd")
 _MOVES = ("AssignSub", "AssignSubVariableOp")
-_READ = "ReadVariableOp"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,7 +66,7 @@ class _Moment:
 
 def adam_of(graph: Definition, lookup: StockLookup, summed: Any, unique: Any) -> TableUpdate | None:
     """Adam's update, where it alone reads a gradient."""
-    gradients, rows = _out(summed), _out(unique)
+    gradients, rows = out(summed), out(unique)
     moments = [_moment(graph, add, rows) for add in graph.readers(rows, *_ADDS)]
     if len(moments) != 2:
         return None
@@ -72,17 +80,17 @@ def _moment(graph: Definition, add: Any, rows: str) -> _Moment | None:
     """The moment of which a node is the last to change the slot."""
     slot, at, taken_in = graph.inputs(add)
     slot = graph.same(slot)
-    taken = _scaled(graph, taken_in)
+    taken = scaled(graph, taken_in)
     befores = [graph.nodes[name] for name in waits_of(add)]
-    decays = [node for node in befores if node.op in _DECAYS and _changes(graph, node, slot)]
+    decays = [node for node in befores if node.op in _DECAYS and is_of(graph, node, slot)]
     if graph.same(at) != rows or taken is None or len(decays) != 1:
         return None
     (decay,) = decays
-    decayed = _scaled(graph, graph.inputs(decay)[1])
+    decayed = scaled(graph, graph.inputs(decay)[1])
     if decayed is None or variable_of(graph, decayed[1]) != slot:
         return None
     behind = {node.name: node for by in (decay, add) for node in graph.waiting(by.name)}
-    reads = [node for node in behind.values() if node.op == _READ and _changes(graph, node, slot)]
+    reads = [node for node in behind.values() if node.op == READ and is_of(graph, node, slot)]
     last = [node for node in reads if add.name in waits_of(node)]
     if add.op == "ResourceScatterAdd" and len(last) != 1:
         return None
@@ -95,7 +103,7 @@ def _moment(graph: Definition, add: Any, rows: str) -> _Moment | None:
         beta=decayed[2],
         share=taken[2],
         taken=graph.same(taken[1]),
-        value=_out(last[0] if last else add),
+        value=out(last[0] if last else add),
     )
 
 
@@ -104,20 +112,20 @@ def _update(
 ) -> TableUpdate | None:
     """The update that has these moments."""
     square = graph.made_by(v.taken, "Mul")
-    moved = _moved(graph, m, v)
+    moved = moves_of(graph, m.value, v.value)
     if square is None or moved is None or not fits(graph, lookup, moved[-1]):
         return None
     if {graph.same(each) for each in graph.inputs(square)} != {m.taken}:
         return None
     step, root, below, _, apply = moved
-    rate, epsilon = _other(graph, step, m.value), _other(graph, below, _out(root))
+    rate, epsilon = other(graph, step, m.value), other(graph, below, out(root))
     scalars = (rate, m.beta, v.beta, epsilon, m.share, v.share)
     own = {node.name: node for node in (square, *moved)}
     changes = (m.decay, m.add, v.decay, v.add)
     for moment in (m, v):
         inner = (moment.decay, moment.add, *moment.reads, *moment.products)
         own |= {node.name: node for node in inner}
-    if any(graph.shape(each) != () for each in scalars) or not _alone(
+    if any(graph.shape(each) != () for each in scalars) or not alone(
         graph, own, apply, [m.taken, rows]
     ):
         return None
@@ -130,7 +138,7 @@ def _update(
         is_resource=apply.op == "AssignSubVariableOp",
         use_locking=any("use_locking" in n.attr and n.attr["use_locking"].b for n in changes),
         device=apply.device,
-        after=_after(graph, (*changes, apply), own, (m.slot, v.slot)),
+        after=waits_outside(graph, (*changes, apply), own, (m.slot, v.slot)),
         others=tuple(
             StandIn(node=node.name, variable=moment.slot if node.op == "ScatterAdd" else "")
             for moment in (m, v)
@@ -140,87 +148,14 @@ def _update(
     )
 
 
-def _after(
-    graph: Definition, changes: Iterable[Any], own: Container[str], slots: Container[str]
-) -> tuple[str, ...]:
-    """What the nodes of an update wait for that is no part of it, nor reads a slot for it."""
-    found = dict.fromkeys(name for node in changes for name in waits_of(node) if name not in own)
-    return tuple(name for name in found if not _reads(graph, graph.nodes[name], slots))
-
-
-def _moved(graph: Definition, m: _Moment, v: _Moment) -> tuple[Any, ...] | None:
+def moves_of(graph: Definition, m: str, v: str) -> tuple[Any, ...] | None:
     """The nodes that move the table: rate · m, √v, that + epsilon, the quotient, the last one."""
-    step = _only(graph, m.value, "Mul")
-    root = _only(graph, v.value, "Sqrt")
-    below = _only(graph, _out(root), "AddV2", "Add") if root else None
-    quotient = _only(graph, _out(below), "RealDiv") if below else None
-    apply = _only(graph, _out(quotient), *_MOVES) if quotient else None
+    step = only(graph, m, "Mul")
+    root = only(graph, v, "Sqrt")
+    below = only(graph, out(root), "AddV2", "Add") if root else None
+    quotient = only(graph, out(below), "RealDiv") if below else None
+    apply = only(graph, out(quotient), *_MOVES) if quotient else None
     if step is None or below is None or quotient is None or apply is None:
         return None
     parts = [graph.same(each) for each in graph.inputs(quotient)]
-    return (step, root, below, quotient, apply) if parts == [_out(step), _out(below)] else None
-
-
-def _alone(graph: Definition, own: dict[str, Any], apply: Any, taken: Iterable[str]) -> bool:
-    """Whether what the update computes and takes is only read by itself.
-
-    What waits for some of its nodes waits for the last one too, and so is behind all of them.
-    """
-    for node in own.values():
-        if node is apply:
-            continue
-        readers = [each for each in graph.readers(_out(node)) if each.name not in own]
-        waiting = [each for each in graph.waiting(node.name) if each.name not in own]
-        if readers or not all(_is_behind(graph, each, apply) for each in waiting):
-            return False
-    outside = {each.op for t in taken for each in graph.readers(t) if each.name not in own}
-    return outside <= {"Shape"}
-
-
-def _is_behind(graph: Definition, node: Any, apply: Any) -> bool:
-    """Whether a node, or else all that it lets go on, waits for the last node of an update."""
-    if _waits_for(graph, node, apply):
-        return True
-    after = graph.waiting(node.name)
-    return node.op == "NoOp" and all(_is_behind(graph, each, apply) for each in after)
-
-
-def _waits_for(graph: Definition, node: Any, apply: Any) -> bool:
-    """Whether a node waits for another one, directly or with what groups such."""
-    before = waits_of(node)
-    groups = (graph.nodes[name] for name in before if graph.nodes[name].op == "NoOp")
-    return apply.name in before or any(_waits_for(graph, each, apply) for each in groups)
-
-
-def _scaled(graph: Definition, tensor: str) -> tuple[Any, str, str] | None:
-    """Of a tensor that is another one times a number: the node, the other one, the number."""
-    node = graph.made_by(tensor, "Mul")
-    for values, number in (graph.inputs(node), graph.inputs(node)[::-1]) if node else ():
-        if graph.shape(number) == () and graph.shape(values) != ():
-            return node, values, number
-    return None
-
-
-def _changes(graph: Definition, node: Any, variable: str) -> bool:
-    """Whether the first input of a node is that variable."""
-    return graph.same(graph.inputs(node)[0]) == variable
-
-
-def _reads(graph: Definition, node: Any, variables: Container[str]) -> bool:
-    return node.op == _READ and graph.same(graph.inputs(node)[0]) in variables
-
-
-def _only(graph: Definition, tensor: str, *ops: str) -> Any | None:
-    """The one node that reads a tensor, where it is of one of these types."""
-    readers = graph.readers(tensor)
-    return readers[0] if len(readers) == 1 and readers[0].op in ops else None
-
-
-def _other(graph: Definition, node: Any, one: str) -> str:
-    """The input of a node of two that is not this one."""
-    first, second = graph.inputs(node)
-    return first if graph.same(second) == graph.same(one) else second
-
-
-def _out(node: Any) -> str:
-    return f"{node.name}:0"
+    return (step, root, below, quotient, apply) if parts == [out(step), out(below)] else None

@@ -17,7 +17,7 @@ _ENTERS = frozenset({"Enter", "RefEnter"})
 _MAY_NOT_RUN = frozenset({*_ENTERS, "Switch", "RefSwitch", "_SwitchN"})
 _RUNS_ONCE = frozenset({"Exit", "RefExit", "Merge", "RefMerge"})
 # Arithmetic of which equal inputs have equal results, and reads with nothing to wait for.
-_COMPUTES = frozenset({"Sub", "Mul", "RealDiv", "Sqrt", "Pow", "AddV2", "ReadVariableOp"})
+_COMPUTES = frozenset({"Sub", "Mul", "RealDiv", "Sqrt", "Pow", "AddV2", "Cast", "ReadVariableOp"})
 _LOOPS_BACK = frozenset({"NextIteration", "RefNextIteration"})
 
 
@@ -33,8 +33,9 @@ _GATE = re.compile(r"/tuple/control_dependency(_\d+)?$")
 class Definition:
     """The nodes of a GraphDef that was made with shapes, and how they hang together."""
 
-    def __init__(self, nodes: Iterable[Any]) -> None:
+    def __init__(self, nodes: Iterable[Any], functions: Iterable[Any] = ()) -> None:
         self.nodes = {node.name: node for node in nodes}
+        self.functions = {each.signature.name: each for each in functions}
 
     def inputs(self, node: Any) -> list[str]:
         """The tensors that a node reads, as "node:output"."""
@@ -108,7 +109,8 @@ class Definition:
             return known.dtype.name, known.shape, known.tobytes()
         if node.op not in _COMPUTES or any(text.startswith("^") for text in node.input):
             return tensor
-        return node.op, node.device, *map(self.expression, self.inputs(node))
+        to = node.attr["DstT"].type if node.op == "Cast" else 0
+        return node.op, to, node.device, *map(self.expression, self.inputs(node))
 
     @functools.cached_property
     def _waiting(self) -> dict[str, list[Any]]:

@@ -13,17 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.core.lookup_fusion.patterns.adam_updates import adam_of
+from workbench.core.lookup_fusion.patterns.any_update import update_of
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.gradients import LookupGradient
 from workbench.core.lookup_fusion.patterns.lookup import StockLookup
-from workbench.core.lookup_fusion.patterns.updates import (
-    SCATTERS,
-    descent_of,
-    only_reader,
-    rows_update_of,
-    sums_of,
-)
+from workbench.core.lookup_fusion.patterns.updates import SCATTERS, only_reader
 
 
 def dense_gradients_of(graph: Definition, lookup: StockLookup) -> list[LookupGradient]:
@@ -42,13 +36,7 @@ def _gradients(graph: Definition, lookup: StockLookup, rows: Any) -> Iterator[Lo
         if not _is_gradient(graph, lookup, values):
             continue
         given = graph.inputs(values)[0]
-        sums = sums_of(graph, values.name, rows.name)
-        if sums is None:
-            update = descent_of(graph, lookup, values.name, rows.name)
-            names = {}
-        else:
-            update = rows_update_of(graph, lookup, *sums) or adam_of(graph, lookup, *sums)
-            names = {"summed": sums[0].name, "unique": sums[1].name}
+        update, names = update_of(graph, lookup, values.name, rows.name)
         if update is not None:
             yield LookupGradient(
                 values=values.name, rows=rows.name, given=given, update=update, **names

@@ -15,7 +15,7 @@ import dataclasses
 import re
 from typing import Any
 
-from workbench.core.lookup_fusion.patterns.adam_updates import adam_of
+from workbench.core.lookup_fusion.patterns.any_update import update_of
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.lookup import COMBINERS, RefusedError, StockLookup
 from workbench.core.lookup_fusion.patterns.shortened_rows import (
@@ -24,10 +24,7 @@ from workbench.core.lookup_fusion.patterns.shortened_rows import (
 )
 from workbench.core.lookup_fusion.patterns.updates import (
     TableUpdate,
-    descent_of,
     only_reader,
-    rows_update_of,
-    sums_of,
     variable_of,
 )
 from workbench.core.lookup_fusion.patterns.weight_gradients import (
@@ -162,24 +159,11 @@ def _made_of(graph: Definition, lookup: StockLookup, node: Any, combined: str) -
     if given is None or made is None:
         raise RefusedError(_UNKNOWN)
     values, rows = made
-    sums = sums_of(graph, values, rows)
+    update, names = update_of(graph, lookup, values, rows)
     if lookup.max_norm is not None:
         # The gradient of rows is only known once they were read again.
-        names = {} if sums is None else {"summed": sums[0].name, "unique": sums[1].name}
-        return LookupGradient(values=values, rows=rows, given=given, **names)
-    if sums is None:
-        update = descent_of(graph, lookup, values, rows)
-        return LookupGradient(values=values, rows=rows, given=given, update=update)
-    summed, unique = sums
-    return LookupGradient(
-        values=values,
-        rows=rows,
-        given=given,
-        summed=summed.name,
-        unique=unique.name,
-        update=rows_update_of(graph, lookup, summed, unique)
-        or adam_of(graph, lookup, summed, unique),
-    )
+        update = None
+    return LookupGradient(values=values, rows=rows, given=given, update=update, **names)
 
 
 def _of_result(graph: Definition, lookup: StockLookup, combined: str) -> str | None:

@@ -46,6 +46,8 @@ class StockLookup:
       prune: whether ids below 0 are dropped, and of weighted ids that are not summed those with a
         weight that is not above 0.
       default_id: the id of rows without ids; None makes them 0.
+      read: the node that reads the variable's value for this lookup alone, which reads the variable
+        itself; "" where there is none.
       result: the node whose output is the embeddings.
       selects, shapes: the nodes that make rows without ids 0, and give the ids' shape; "" where
         there is none.
@@ -72,6 +74,7 @@ class StockLookup:
     prune: bool
     default_id: int | None
     result: str
+    read: str = ""
     selects: str = ""
     shapes: str = ""
     device: str = ""

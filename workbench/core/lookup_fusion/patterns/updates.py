@@ -3,7 +3,9 @@
 How TensorFlow builds one, from gradients of rows and the rows that they are of:
 
     ─ Unique and UnsortedSegmentSum: each row once ─ SparseApplyAdagrad or SparseApplyFtrl
-      or times the learning rate ─ ScatterSub, of a resource variable ResourceScatterAdd
+      or, of `workbench.ops.fused_update`, WorkbenchRowsApply
+      or times the learning rate ─ ScatterSub, of a resource variable ResourceScatterAdd, or
+      ResourceScatterSub, as Keras has it
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.lookup import StockLookup
 
 # What subtracts a gradient times the learning rate.
-SCATTERS = ("ScatterSub", "ResourceScatterAdd")
+SCATTERS = ("ScatterSub", "ResourceScatterSub", "ResourceScatterAdd")
+_NATIVE = ("WorkbenchRowsApply", "WorkbenchResourceRowsApply")
 _FLOAT = 1  # TensorFlow's number of float32
 
 
@@ -141,6 +144,23 @@ def rows_update_of(
     )
 
 
+def native_update_of(
+    graph: Definition, lookup: StockLookup, summed: Any, unique: Any
+) -> TableUpdate | None:
+    """The update by `workbench.ops.fused_update`, where it alone reads a gradient."""
+    apply = only_reader(graph, f"{summed.name}:0", *_NATIVE)
+    if apply is None or not fits(graph, lookup, apply):
+        return None
+    slots = apply.attr["S"].i
+    *held, gradients, rows = graph.inputs(apply)
+    cast = graph.made_by(rows, "Cast")
+    own = [graph.same(gradients), graph.same(graph.inputs(cast)[0] if cast else rows)]
+    if own != [f"{summed.name}:0", f"{unique.name}:0"]:
+        return None
+    variables, scalars = held[: 1 + slots], held[1 + slots :]
+    return _table_update(apply, apply.attr["rule"].s.decode(), tuple(variables), tuple(scalars))
+
+
 def descent_of(
     graph: Definition, lookup: StockLookup, values: str, rows: str
 ) -> TableUpdate | None:
@@ -148,9 +168,9 @@ def descent_of(
     given = f"{rows}:{int(rows == values)}"
     negated = only_reader(graph, f"{values}:0", "Neg")
     scaled = only_reader(graph, f"{(negated.name if negated else values)}:0", "Mul")
-    op = "ScatterSub" if negated is None else "ResourceScatterAdd"
-    apply = only_reader(graph, f"{scaled.name}:0", op) if scaled else None
-    if scaled is None or apply is None or only_reader(graph, given, op) is not apply:
+    ops = SCATTERS[:2] if negated is None else SCATTERS[2:]
+    apply = only_reader(graph, f"{scaled.name}:0", *ops) if scaled else None
+    if scaled is None or apply is None or only_reader(graph, given, *ops) is not apply:
         return None
     table, updated, changes = graph.inputs(apply)
     own = [graph.same(each) for each in (updated, changes)]
@@ -170,10 +190,10 @@ def waits_of(node: Any) -> list[str]:
 
 def fits(graph: Definition, lookup: StockLookup, apply: Any) -> bool:
     """Whether an update is one of the lookup's table, in float32, and nothing reads its result."""
-    kind = apply.attr["T" if "T" in apply.attr else "dtype"].type
+    kinds = [apply.attr[name].type for name in ("T", "dtype") if name in apply.attr]
     return bool(
         apply.name not in graph.conditional
-        and kind == lookup.dtype == _FLOAT
+        and all(kind == _FLOAT for kind in (*kinds, lookup.dtype))
         and variable_of(graph, lookup.table) == graph.same(graph.inputs(apply)[0])
         and not graph.readers(f"{apply.name}:0")
     )
@@ -188,7 +208,7 @@ def _table_update(
         table=variables[0],
         slots=variables[1:],
         scalars=scalars,
-        is_resource=apply.op.startswith("Resource"),
+        is_resource="Resource" in apply.op,
         use_locking="use_locking" in apply.attr and apply.attr["use_locking"].b,
         device=apply.device,
         after=tuple(waits_of(apply)),

@@ -1,0 +1,39 @@
+"""Which update alone reads a gradient of rows: the one place that knows all kinds."""
+
+from __future__ import annotations
+
+from workbench.core.lookup_fusion.patterns.adam_updates import adam_of
+from workbench.core.lookup_fusion.patterns.definition import Definition
+from workbench.core.lookup_fusion.patterns.lookup import StockLookup
+from workbench.core.lookup_fusion.patterns.updates import (
+    TableUpdate,
+    descent_of,
+    native_update_of,
+    rows_update_of,
+    sums_of,
+)
+
+
+def update_of(
+    graph: Definition, lookup: StockLookup, values: str, rows: str
+) -> tuple[TableUpdate | None, dict[str, str]]:
+    """The update that alone reads a gradient, and the nodes that sum the gradient before it.
+
+    Args:
+      graph: the graph.
+      lookup: whose gradient it is.
+      values, rows: nodes that make it, as of `LookupGradient`.
+
+    Returns:
+      An update that a grouped op can do, if there is one, and fields of `LookupGradient`.
+    """
+    sums = sums_of(graph, values, rows)
+    if sums is None:
+        return descent_of(graph, lookup, values, rows), {}
+    summed, unique = sums
+    update = (
+        rows_update_of(graph, lookup, summed, unique)
+        or native_update_of(graph, lookup, summed, unique)
+        or adam_of(graph, lookup, summed, unique)
+    )
+    return update, {"summed": summed.name, "unique": unique.name}
