@@ -71,4 +71,9 @@ void RowFactors(const LookedUp<float>& in, int64_t begin, int64_t end, float* ou
 
 WORKBENCH_COMBINE_FOR(float)
 
+WORKBENCH_CLONES void SumGradientsAndSquares(const AskedRows<float>& in, int64_t begin, int64_t end,
+                                             float* out) {
+  combine::SumGradients<true>(in, begin, end, out);
+}
+
 }  // namespace workbench

@@ -101,6 +101,11 @@ struct AskedRows {
 template <typename T>
 void SumGradients(const AskedRows<T>& in, int64_t begin, int64_t end, T* out);
 
+// The same, and behind them the sums of the squares of all that is summed.
+//
+//   out: [end - begin, 2, dim].
+void SumGradientsAndSquares(const AskedRows<float>& in, int64_t begin, int64_t end, float* out);
+
 }  // namespace workbench
 
 #endif  // WORKBENCH_COMBINE_COMBINE_H_

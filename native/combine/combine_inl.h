@@ -376,32 +376,40 @@ WORKBENCH_INLINE void WeightGradient(const LookedUp<T>& in, const T* grad, int64
   }
 }
 
-// Columns [from, from + count) of one row's gradient; count is a constant or at most kBlock.
-template <typename T>
+// Columns [from, from + count) of one row's gradient; count is a constant or at most kBlock. With
+// kSquares the sums of squares are in.dim behind them.
+template <bool kSquares, typename T>
 WORKBENCH_INLINE void SumAsked(const AskedRows<T>& in, int64_t row, int64_t from, int count, T* out) {
-  float sums[kBlock] = {0};
+  float sums[kBlock] = {0}, squares[kBlock] = {0};
   for (int32_t at = in.firsts[row]; at < in.firsts[row + 1]; ++at) {
     const int32_t example = in.examples[at];
     const T* gradient = in.gradients[example] + from;
     const float factor = in.factors[example];
-    for (int c = 0; c < count; ++c) sums[c] += static_cast<float>(gradient[c]) * factor;
+    for (int c = 0; c < count; ++c) {
+      const float taken = static_cast<float>(gradient[c]) * factor;
+      sums[c] += taken;
+      if constexpr (kSquares) squares[c] += taken * taken;
+    }
   }
   for (int c = 0; c < count; ++c) out[from + c] = static_cast<T>(sums[c]);
+  if constexpr (kSquares) {
+    for (int c = 0; c < count; ++c) out[in.dim + from + c] = static_cast<T>(squares[c]);
+  }
 }
 
-template <typename T>
+template <bool kSquares = false, typename T>
 WORKBENCH_INLINE void SumGradients(const AskedRows<T>& in, int64_t begin, int64_t end, T* out) {
   const int32_t last = in.firsts[end];
   const int64_t bytes = in.dim * static_cast<int64_t>(sizeof(T));
-  for (int64_t row = begin; row < end; ++row, out += in.dim) {
+  for (int64_t row = begin; row < end; ++row, out += (kSquares ? 2 : 1) * in.dim) {
     for (int32_t at = in.firsts[row] + kAhead; at < in.firsts[row + 1] + kAhead && at < last; ++at) {
       const char* from = reinterpret_cast<const char*>(in.gradients[in.examples[at]]);
       for (int64_t line = 0; line < bytes; line += kLine) __builtin_prefetch(from + line, 0, 3);
     }
     int64_t c = 0;
-    for (; c + kBlock <= in.dim; c += kBlock) SumAsked(in, row, c, kBlock, out);
-    for (; c + kNarrow <= in.dim; c += kNarrow) SumAsked(in, row, c, kNarrow, out);
-    if (c < in.dim) SumAsked(in, row, c, static_cast<int>(in.dim - c), out);
+    for (; c + kBlock <= in.dim; c += kBlock) SumAsked<kSquares>(in, row, c, kBlock, out);
+    for (; c + kNarrow <= in.dim; c += kNarrow) SumAsked<kSquares>(in, row, c, kNarrow, out);
+    if (c < in.dim) SumAsked<kSquares>(in, row, c, static_cast<int>(in.dim - c), out);
   }
 }
 

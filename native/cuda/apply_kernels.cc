@@ -34,6 +34,9 @@ struct RuleOfOp {
   absl::Status Read(OpKernelConstruction* c, int64_t tables) {
     TF_RETURN_IF_ERROR(RuleOf(c, tables, &kind));
     const std::string name = kind->name;
+    if (name == "adagrad_of_squares") {
+      return absl::UnimplementedError("rule 'adagrad_of_squares' has no kernel for a GPU");
+    }
     call.rule = name == "gradient_descent"   ? Rule::kGradientDescent
                 : name == "adagrad"          ? Rule::kAdagrad
                 : name == "row_wise_adagrad" ? Rule::kRowWiseAdagrad

@@ -29,12 +29,12 @@ void FetchRows(const DenseTable& table, const int64_t* rows, int64_t count) {
 
 void UpdateRows(const UpdateRule& rule, const DenseTable& table, const int64_t* rows,
                 const float* grads, int64_t begin, int64_t end) {
-  const int64_t dim = table.dim;
+  const int64_t dim = table.dim, grad_dim = rule.TakesSquares() ? 2 * dim : dim;
   for (int64_t i = begin; i < end; ++i) {
     if (i + kAhead < end) FetchRow<3>(table, rows[i + kAhead]);
     float* slots[kMostRowSlots] = {};
     for (int s = 0; s < table.slot_count; ++s) slots[s] = table.slots[s] + rows[i] * table.slot_dims[s];
-    rule.Update(dim, grads + i * dim, table.values + rows[i] * dim, slots);
+    rule.Update(dim, grads + i * grad_dim, table.values + rows[i] * dim, slots);
   }
 }
 

@@ -23,7 +23,8 @@ struct DenseTable {
 // Asks the memory for rows that UpdateRows will change soon.
 void FetchRows(const DenseTable& table, const int64_t* rows, int64_t count);
 
-// Changes table row rows[i] by gradient i, for i in [begin, end). Ranges may run at a time where no
+// Changes table row rows[i] by gradient i, with its squares where the rule takes them, for i in
+// [begin, end). Ranges may run at a time where no
 // row comes twice.
 void UpdateRows(const UpdateRule& rule, const DenseTable& table, const int64_t* rows,
                 const float* grads, int64_t begin, int64_t end);

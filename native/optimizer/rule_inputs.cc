@@ -47,6 +47,8 @@ constexpr RuleKind kKinds[] = {
     {"gradient_descent", 0, false, 1, false}, {"adagrad", 1, false, 2, false},
     {"row_wise_adagrad", 1, true, 2, false},  {"adam", 2, false, 8, false},
     {"ftrl", 2, false, 5, false},             {"decaying_adam", 2, false, 6, true},
+    {"adagrad_of_squares", 1, false, 2, false}, {"keras_adam", 2, false, 4, true},
+    {"keras_adam_of_squares", 2, false, 4, true},
 };
 
 std::unique_ptr<UpdateRule> MadeRule(const std::string& name, const std::vector<float>& numbers) {
@@ -83,6 +85,19 @@ std::unique_ptr<UpdateRule> MadeRule(const std::string& name, const std::vector<
     auto rule = std::make_unique<DecayingAdamRule>();
     for (float* each : {&rule->rate, &rule->beta1, &rule->beta2, &rule->epsilon, &rule->share1,
                         &rule->share2}) {
+      *each = *next++;
+    }
+    return rule;
+  }
+  if (name == "adagrad_of_squares") {
+    auto rule = std::make_unique<AdagradOfSquaresRule>();
+    for (float* each : {&rule->learning_rate, &rule->epsilon}) *each = *next++;
+    return rule;
+  }
+  if (name == "keras_adam" || name == "keras_adam_of_squares") {
+    auto rule = std::make_unique<KerasAdamRule>();
+    rule->of_squares = name == "keras_adam_of_squares";
+    for (float* each : {&rule->rate, &rule->share1, &rule->share2, &rule->epsilon}) {
       *each = *next++;
     }
     return rule;

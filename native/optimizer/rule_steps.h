@@ -45,6 +45,11 @@ WORKBENCH_HOST_DEVICE inline void AdamStep(const Adam& rule, float rate, float g
   *value -= rate * *m / (std::sqrt(*v) + rule.epsilon);
 }
 
+// What a moment is after it took a gradient, or its square, in: the order of Keras's operations.
+WORKBENCH_HOST_DEVICE inline float MovingAverage(float share, float taken, float average) {
+  return average + (taken - average) * share;
+}
+
 // root: of a sum of squared gradients.
 template <typename Ftrl, typename Root>
 WORKBENCH_HOST_DEVICE inline void FtrlStep(const Ftrl& rule, const Root& root, float grad,

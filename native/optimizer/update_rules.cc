@@ -45,6 +45,26 @@ WORKBENCH_INLINE void DecayLine(const DecayingAdamRule& rule, int64_t count,
   }
 }
 
+WORKBENCH_INLINE void AverageLine(const KerasAdamRule& rule, int64_t count,
+                                  float* __restrict values, float* __restrict m,
+                                  float* __restrict v) {
+  const bool still = AllZero(m, count);
+  if (still && AllZero(v, count)) return;
+  for (int64_t i = 0; i < count; ++i) v[i] = MovingAverage(rule.share2, 0, v[i]);
+  if (still) return;
+  for (int64_t i = 0; i < count; ++i) m[i] = MovingAverage(rule.share1, 0, m[i]);
+  for (int64_t i = 0; i < count; ++i) {
+    values[i] -= m[i] * rule.rate / (std::sqrt(v[i]) + rule.epsilon);
+  }
+}
+
+WORKBENCH_CLONES void Average(const KerasAdamRule& rule, int64_t count, float* values, float* m,
+                              float* v) {
+  int64_t i = 0;
+  for (; i + kLine <= count; i += kLine) AverageLine(rule, kLine, values + i, m + i, v + i);
+  if (i < count) AverageLine(rule, count - i, values + i, m + i, v + i);
+}
+
 WORKBENCH_CLONES void Decay(const DecayingAdamRule& rule, int64_t count, float* values, float* m,
                             float* v) {
   int64_t i = 0;
@@ -64,6 +84,16 @@ void AdagradRule::Update(int64_t dim, const float* __restrict grad, float* __res
   float* __restrict accum = slots[0];
   for (int64_t i = 0; i < dim; ++i) {
     AdagradStep(learning_rate, epsilon, grad[i], &row[i], &accum[i]);
+  }
+}
+
+void AdagradOfSquaresRule::Update(int64_t dim, const float* __restrict grad,
+                                  float* __restrict row, float* const* slots) const {
+  float* __restrict accum = slots[0];
+  const float* __restrict squares = grad + dim;
+  for (int64_t i = 0; i < dim; ++i) {
+    accum[i] += squares[i];
+    row[i] -= learning_rate * grad[i] / std::sqrt(accum[i] + epsilon);
   }
 }
 
@@ -93,6 +123,22 @@ void DecayingAdamRule::Update(int64_t dim, const float* __restrict grad, float* 
 
 void DecayingAdamRule::UpdateOthers(int64_t count, float* values, float* const* slots) const {
   Decay(*this, count, values, slots[0], slots[1]);
+}
+
+void KerasAdamRule::Update(int64_t dim, const float* __restrict grad, float* __restrict row,
+                           float* const* slots) const {
+  float* __restrict m = slots[0];
+  float* __restrict v = slots[1];
+  for (int64_t i = 0; i < dim; ++i) {
+    const float square = of_squares ? grad[dim + i] : grad[i] * grad[i];
+    m[i] = MovingAverage(share1, grad[i], m[i]);
+    v[i] = MovingAverage(share2, square, v[i]);
+    row[i] -= m[i] * rate / (std::sqrt(v[i]) + epsilon);
+  }
+}
+
+void KerasAdamRule::UpdateOthers(int64_t count, float* values, float* const* slots) const {
+  Average(*this, count, values, slots[0], slots[1]);
 }
 
 void FtrlRule::Update(int64_t dim, const float* grad, float* row, float* const* slots) const {

@@ -11,7 +11,11 @@ class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
 
-  // row and grad: [dim]; which slots there are, and how long, is the rule's own matter.
+  // Whether a row's squared gradients are summed for it too.
+  virtual bool TakesSquares() const { return false; }
+
+  // row and grad: [dim], with squares grad: [2, dim]; which slots there are, and how long, is the
+  // rule's own matter.
   virtual void Update(int64_t dim, const float* grad, float* row, float* const* slots) const = 0;
 };
 
@@ -25,6 +29,14 @@ struct GradientDescentRule : UpdateRule {
 struct AdagradRule : UpdateRule {
   float learning_rate = 0;
   float epsilon = 0;  // beneath the root
+  void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
+};
+
+// The same where a row takes each of its gradients' squares, not that of their sum, as Keras has it.
+struct AdagradOfSquaresRule : UpdateRule {
+  float learning_rate = 0;
+  float epsilon = 0;  // beneath the root
+  bool TakesSquares() const override { return true; }
   void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
 };
 
@@ -64,6 +76,19 @@ struct DecayingAdamRule : AllRowsRule {
   float epsilon = 0;
   float share1 = 0;  // as of AdamRule
   float share2 = 0;
+  void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
+  void UpdateOthers(int64_t count, float* values, float* const* slots) const override;
+};
+
+// Slots [dim]: first and second moment, moving averages that Keras computes as m += (g - m) · share,
+// of rows without a gradient too.
+struct KerasAdamRule : AllRowsRule {
+  float rate = 0;    // as of DecayingAdamRule
+  float share1 = 0;  // 1 - beta1
+  float share2 = 0;
+  float epsilon = 0;
+  bool of_squares = false;  // each gradient of a row is squared, not their sum
+  bool TakesSquares() const override { return of_squares; }
   void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
   void UpdateOthers(int64_t count, float* values, float* const* slots) const override;
 };

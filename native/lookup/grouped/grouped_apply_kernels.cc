@@ -76,11 +76,16 @@ class ApplyOp : public OpKernel {
     const int64_t at_once = SummedAtOnce(table.dim);
     const AskedRows<float> in = asked.ToSum();
     const int64_t* rows = asked.rows.rows.get();
-    const std::unique_ptr<float[]> sums = Unset<float>(at_once * table.dim);
+    const bool squares = rule.TakesSquares();
+    const std::unique_ptr<float[]> sums = Unset<float>(at_once * table.dim * (squares ? 2 : 1));
     for (int64_t first = begin; first < end; first += at_once) {
       const int64_t count = std::min(at_once, end - first);
       FetchRows(table, rows + first, count);
-      SumGradients(in, first, first + count, sums.get());
+      if (squares) {
+        SumGradientsAndSquares(in, first, first + count, sums.get());
+      } else {
+        SumGradients(in, first, first + count, sums.get());
+      }
       UpdateRows(rule, table, rows + first, sums.get(), 0, count);
     }
   }

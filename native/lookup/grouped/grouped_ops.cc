@@ -207,7 +207,10 @@ WorkbenchGroupedLookUpWeightGrad of resource variables.
 tables: handles of variables, each [table rows, dim].
 )doc");
 
-#define WORKBENCH_RULES "rule: {'gradient_descent', 'adagrad', 'row_wise_adagrad', 'adam', 'ftrl'}"
+#define WORKBENCH_RULES                                                               \
+  "rule: {'gradient_descent', 'adagrad', 'adagrad_of_squares', 'row_wise_adagrad', " \
+  "'adam', 'ftrl'}"
+#define WORKBENCH_ALL_ROWS_RULES "rule: {'decaying_adam', 'keras_adam', 'keras_adam_of_squares'}"
 #define WORKBENCH_GROUPED_APPLY(op)                                                        \
   WORKBENCH_GROUPED_IDS(op.Input("scalars: K * float").Input("gradients: M * T"))          \
       .Attr("S: int >= 0")                                                                 \
@@ -226,6 +229,8 @@ applied as soon as it is summed.
 
 tables: each [table rows, dim], and each another one.
 slots: the optimizer's, of one table after the other.
+rule: as of WorkbenchRowsApply; adagrad_of_squares is adagrad where the square of each gradient of a
+  row counts, not that of their sum.
 scalars: as of WorkbenchRowsApply.
 gradients: of the outputs of the lookup.
 ids, rows, dense_shapes, weights: as inputs of the lookup; those of some of its features will do.
@@ -248,21 +253,22 @@ slots: handles of the optimizer's slots.
 WORKBENCH_GROUPED_APPLY(REGISTER_OP("WorkbenchGroupedApplyAll")
                             .Input("tables: Ref(N * float)")
                             .Input("slots: Ref(S * float)")
-                            .Attr("rule: {'decaying_adam'}"))
+                            .Attr(WORKBENCH_ALL_ROWS_RULES))
     .Doc(R"doc(
 WorkbenchGroupedApply for a rule that changes rows that were not asked for too: the tables and their
 slots are gone through once.
 
-rule: decaying_adam: the moments of all rows decay, and move their rows; slots first and second
-  moment, [table rows, dim].
-scalars: the learning rate, corrected for the moments' beginning at 0, beta1, beta2, epsilon,
-  1 - beta1 and 1 - beta2.
+rule: the moments of all rows decay, and move their rows; slots first and second moment,
+  [table rows, dim]. decaying_adam: as TensorFlow computes it; keras_adam: as Keras does;
+  keras_adam_of_squares: where the square of each gradient of a row counts, not that of their sum.
+scalars: the learning rate, corrected for the moments' beginning at 0; of decaying_adam beta1, beta2,
+  epsilon, 1 - beta1 and 1 - beta2; of the others 1 - beta1, 1 - beta2, epsilon.
 )doc");
 
 WORKBENCH_GROUPED_APPLY(REGISTER_OP("WorkbenchResourceGroupedApplyAll")
                             .Input("tables: N * resource")
                             .Input("slots: S * resource")
-                            .Attr("rule: {'decaying_adam'}"))
+                            .Attr(WORKBENCH_ALL_ROWS_RULES))
     .SetIsStateful()
     .Doc(R"doc(
 WorkbenchGroupedApplyAll of resource variables.
@@ -273,6 +279,7 @@ slots: handles of the optimizer's slots.
 
 #undef WORKBENCH_GROUPED_APPLY
 #undef WORKBENCH_RULES
+#undef WORKBENCH_ALL_ROWS_RULES
 #undef WORKBENCH_GROUPED_WEIGHT_GRAD
 
 }  // namespace workbench

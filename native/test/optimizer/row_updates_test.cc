@@ -88,6 +88,63 @@ TEST(AdamDecaysRowsWithoutAGradient) {
   }
 }
 
+// Keras's own order of operations, value by value.
+TEST(KerasAdamMovesRowsWithAndWithoutAGradient) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<float> normal;
+  for (int round = 0; round < 200; ++round) {
+    KerasAdamRule rule;
+    rule.rate = 0.1f, rule.share1 = 0.1f, rule.share2 = 0.01f, rule.epsilon = 1e-4f;
+    rule.of_squares = round % 2 == 1;
+    const int64_t dim = 1 + random() % 40, count = 3;
+    std::vector<float> values(count * dim), m(count * dim), v(count * dim);
+    for (int64_t i = 0; i < count * dim; ++i) {
+      values[i] = normal(random), m[i] = normal(random), v[i] = std::abs(normal(random));
+    }
+    std::vector<float> given(2 * dim);
+    for (float& each : given) each = std::abs(normal(random));
+    const std::vector<float> before = values, m_before = m, v_before = v;
+    DenseTable table;
+    table.values = values.data();
+    table.dim = table.slot_dims[0] = table.slot_dims[1] = dim;
+    table.slots[0] = m.data();
+    table.slots[1] = v.data();
+    table.slot_count = 2;
+    const int64_t row = 1;
+    UpdateRows(rule, table, &row, given.data(), 0, 1);
+    UpdateOthers(rule, table, 0, 1);
+    UpdateOthers(rule, table, 2, 3);
+    for (int64_t i = 0; i < count * dim; ++i) {
+      const bool own = i / dim == row;
+      const float grad = own ? given[i % dim] : 0.0f;
+      const float square = own && rule.of_squares ? given[dim + i % dim] : grad * grad;
+      const float moment = m_before[i] + (grad - m_before[i]) * 0.1f;
+      const float second = v_before[i] + (square - v_before[i]) * 0.01f;
+      const float value = before[i] - moment * 0.1f / (std::sqrt(second) + 1e-4f);
+      CHECK(std::abs(m[i] - moment) <= 1e-6f * (1 + std::abs(moment)));
+      CHECK(std::abs(v[i] - second) <= 1e-6f * (1 + second));
+      CHECK(std::abs(values[i] - value) <= 1e-5f * (1 + std::abs(value - before[i])));
+    }
+  }
+}
+
+TEST(AdagradOfSquaresTakesBothSums) {
+  AdagradOfSquaresRule rule;
+  rule.learning_rate = 0.5f, rule.epsilon = 0.25f;
+  float value = 1, squares = 1;
+  // Gradients 3 and -1: their sum, then the sum of their squares.
+  const float given[] = {2, 10};
+  DenseTable table;
+  table.values = &value;
+  table.dim = table.slot_dims[0] = 1;
+  table.slots[0] = &squares;
+  table.slot_count = 1;
+  const int64_t row = 0;
+  UpdateRows(rule, table, &row, given, 0, 1);
+  CHECK(squares == 11);
+  CHECK(std::abs(value - (1 - 1 / std::sqrt(11.25f))) < 1e-6f);
+}
+
 TEST(RowsThatComeTwiceAreNotAscending) {
   const int64_t twice[] = {1, 1}, falling[] = {2, 1}, good[] = {0, 5, 6};
   CHECK(!Ascending(twice, 2));

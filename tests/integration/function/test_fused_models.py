@@ -48,6 +48,37 @@ class TestTraining:
         assert ops.count("WorkbenchResourceGroupedApply") == 1
         assert "ResourceScatterSub" not in ops
 
+    @pytest.mark.parametrize(
+        ("optimizer", "op"),
+        [
+            (keras.optimizers.Adagrad, "WorkbenchResourceGroupedApply"),
+            (keras.optimizers.Adam, "WorkbenchResourceGroupedApplyAll"),
+        ],
+    )
+    def test_adagrad_and_adam_as_keras_has_them(self, optimizer: Any, op: str) -> None:
+        model, fusion = require_alike(lambda: dense_model(optimizer(0.05)), dense_data(), rtol=5e-6)
+        assert all(each.updates for each in fusion.plan.lookups)
+        assert ops_of(model).count(op) == 1
+
+    @pytest.mark.parametrize("optimizer", [keras.optimizers.Adagrad, keras.optimizers.Adam])
+    @pytest.mark.parametrize("by_value", [True, False])
+    def test_adagrad_and_adam_of_sparse_ids(self, optimizer: Any, by_value: bool) -> None:
+        _, fusion = require_alike(
+            lambda: sparse_model(optimizer(0.05), by_value=by_value), sparse_data(), rtol=5e-6
+        )
+        assert all(each.updates for each in fusion.plan.lookups)
+
+    @pytest.mark.parametrize(
+        "optimizer",
+        [
+            lambda: keras.optimizers.Adagrad(0.05, epsilon=0.0),
+            lambda: keras.optimizers.Adam(0.05, amsgrad=True),
+        ],
+    )
+    def test_what_could_differ_stays(self, optimizer: Any) -> None:
+        _, fusion = require_alike(lambda: dense_model(optimizer()), dense_data(), rtol=5e-6)
+        assert all(each.stock_update for each in fusion.plan.lookups)
+
     def test_tables_are_not_read_as_a_whole(self) -> None:
         model, _, _ = trained(dense_model, dense_data(), fused=True)
         reads = [op for op in step_of(model).get_operations() if op.type == "ReadVariableOp"]

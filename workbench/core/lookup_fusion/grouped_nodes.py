@@ -13,6 +13,8 @@ from workbench.core.lookup_fusion.patterns.lookup import StockLookup
 from workbench.core.lookup_fusion.patterns.updates import TableUpdate
 
 _INT64 = tf.int64.as_datatype_enum
+# Rules that change rows without a gradient, too.
+_OF_ALL_ROWS = ("decaying_adam", "keras_adam", "keras_adam_of_squares")
 
 
 def lookup_node(name: str, lookups: Sequence[StockLookup]) -> node_def_pb2.NodeDef:
@@ -84,7 +86,7 @@ def update_node(
     """
     first = updates[0]
     of_handles = "Resource" if first.is_resource else ""
-    of_all_rows = "All" if first.rule == "decaying_adam" else ""
+    of_all_rows = "All" if first.rule in _OF_ALL_ROWS else ""
     op = f"Workbench{of_handles}GroupedApply{of_all_rows}"
     node = _node(name, op, first.device)
     node.input.extend(each.table for each in updates)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.core.lookup_fusion.patterns.adam_updates import adam_of
 from workbench.core.lookup_fusion.patterns.definition import Definition
+from workbench.core.lookup_fusion.patterns.keras_updates import keras_update_of
 from workbench.core.lookup_fusion.patterns.lookup import StockLookup
 from workbench.core.lookup_fusion.patterns.updates import (
     TableUpdate,
@@ -15,7 +16,7 @@ from workbench.core.lookup_fusion.patterns.updates import (
 
 
 def update_of(
-    graph: Definition, lookup: StockLookup, values: str, rows: str
+    graph: Definition, lookup: StockLookup, values: str, rows: str, *, row_once: bool
 ) -> tuple[TableUpdate | None, dict[str, str]]:
     """The update that alone reads a gradient, and the nodes that sum the gradient before it.
 
@@ -23,13 +24,16 @@ def update_of(
       graph: the graph.
       lookup: whose gradient it is.
       values, rows: nodes that make it, as of `LookupGradient`.
+      row_once: whether no row comes twice.
 
     Returns:
       An update that a grouped op can do, if there is one, and fields of `LookupGradient`.
     """
     sums = sums_of(graph, values, rows)
     if sums is None:
-        return descent_of(graph, lookup, values, rows), {}
+        tensors = f"{values}:0", f"{rows}:{int(rows == values)}"
+        update = descent_of(graph, lookup, values, rows)
+        return update or keras_update_of(graph, lookup, *tensors, row_once=row_once), {}
     summed, unique = sums
     update = (
         rows_update_of(graph, lookup, summed, unique)

@@ -16,6 +16,7 @@ from typing import Any
 from workbench.core.lookup_fusion.patterns.any_update import update_of
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.gradients import LookupGradient
+from workbench.core.lookup_fusion.patterns.keras_updates import values_of
 from workbench.core.lookup_fusion.patterns.lookup import StockLookup
 from workbench.core.lookup_fusion.patterns.updates import SCATTERS, only_reader
 
@@ -36,7 +37,7 @@ def _gradients(graph: Definition, lookup: StockLookup, rows: Any) -> Iterator[Lo
         if not _is_gradient(graph, lookup, values):
             continue
         given = graph.inputs(values)[0]
-        update, names = update_of(graph, lookup, values.name, rows.name)
+        update, names = update_of(graph, lookup, values.name, rows.name, row_once=False)
         if update is not None:
             yield LookupGradient(
                 values=values.name, rows=rows.name, given=given, update=update, **names
@@ -50,6 +51,7 @@ def _candidates(graph: Definition, rows: Any) -> Iterator[Any]:
     if summed:
         yield graph.source(graph.same(graph.inputs(summed)[0]))
         return
+    yield from map(graph.source, values_of(graph, f"{rows.name}:0"))
     scatter = only_reader(graph, f"{rows.name}:0", *SCATTERS)
     scaled = scatter and graph.made_by(graph.inputs(scatter)[2], "Mul")
     for factor in graph.inputs(scaled) if scaled else ():

@@ -159,7 +159,7 @@ def _made_of(graph: Definition, lookup: StockLookup, node: Any, combined: str) -
     if given is None or made is None:
         raise RefusedError(_UNKNOWN)
     values, rows = made
-    update, names = update_of(graph, lookup, values, rows)
+    update, names = update_of(graph, lookup, values, rows, row_once=True)
     if lookup.max_norm is not None:
         # The gradient of rows is only known once they were read again.
         update = None
