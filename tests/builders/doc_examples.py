@@ -327,8 +327,9 @@ CONTEXTS = {
     "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
     "workers' traces": _WORKERS_TRACES,
     "none": "",
+    "eager": "",
 }
-_EAGER = ("own function", "function", "lookup function")
+_EAGER = ("own function", "function", "lookup function", "eager")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -144,7 +144,8 @@ def _specs(data: Any) -> Any:
 
 
 def _require_no_xla(model: Any) -> None:
-    asked = (model.get_compile_config() or {}).get("jit_compile")
+    # Serialized, as `get_compile_config` gives them, not all arguments are to be had.
+    asked = model._compile_config.config.get("jit_compile")
     if asked is True and model.jit_compile:
         raise UnsupportedError(
             f"model {model.name!r} is compiled with jit_compile=True, and XLA has no fused "
