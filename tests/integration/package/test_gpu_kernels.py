@@ -14,7 +14,7 @@ from tensorflow.python.framework import kernels
 
 import workbench as wb
 from tests.bench import cuda_calls
-from workbench import _native
+from workbench import _native, _native_stamp
 from workbench.errors import NativeError
 
 _LIBRARY = _native.library_path().with_name("_workbench_cuda.so")
@@ -90,7 +90,7 @@ def test_kernels_that_were_not_built_name_the_command(
     monkeypatch.setattr(_native, "_GPU_KERNELS", [])
     monkeypatch.setattr(_native, "library_path", lambda: tmp_path / "_workbench.so")
     if not checkout:
-        monkeypatch.setattr(_native, "_PACKAGE", tmp_path / "workbench")
+        monkeypatch.setattr(_native_stamp, "PACKAGE", tmp_path / "workbench")
     said = rf"_workbench_cuda\.so is not there: .* by CUDA's nvcc; install that, then: {command}"
     with pytest.raises(NativeError, match=said):
         wb.load_gpu_kernels()

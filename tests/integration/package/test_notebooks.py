@@ -35,17 +35,9 @@ def kernel() -> Iterator[KernelManager]:
     manager.shutdown_kernel(now=True)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    "path",
-    [
-        path
-        if path.stem == "06_compare_find_report"
-        else pytest.param(path, marks=pytest.mark.slow)
-        for path in NOTEBOOKS
-    ],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_with_little_data(path, tmp_path, kernel):
     notebook = small_notebook(path)
     executed(notebook, tmp_path, kernel)
