@@ -186,6 +186,9 @@ bench-embedding: $(NATIVE) $(PEERS)/.installed ## Fused lookups beside stock Ten
 bench-auto-fused: $(NATIVE) ## auto_fused alone on a model of stock TensorFlow, with Adagrad and with Adam
 	@$(BIN)/python -m tests.bench.bench_auto_fused $(ARGS)
 
+bench-keras: $(NATIVE) ## wb.fuse_model on a Keras model, beside Keras's own steps and XLA's
+	@$(BIN)/python -m tests.bench.bench_keras $(ARGS)
+
 bench-keys: $(NATIVE) ## Grouped lookups in EmbeddingVariables beside V1, forward and with training
 	@$(BIN)/python -m tests.bench.bench_embedding_keys $(ARGS)
 
