@@ -256,7 +256,8 @@ TEST(OneIdEachIsTheSameSum) {
           out[one_each].assign(rows * in.stride, 5.0f);
           Combine(in, rows / 3, rows, out[one_each].data());
         }
-        CHECK_EQ(std::memcmp(out[0].data(), out[1].data(), out[0].size() * sizeof(float)), 0);
+        CHECK(rows == 0 ||
+              std::memcmp(out[0].data(), out[1].data(), out[0].size() * sizeof(float)) == 0);
       }
     }
   }
