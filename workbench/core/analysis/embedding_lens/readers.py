@@ -51,6 +51,11 @@ def row_readers(
     return found
 
 
+def is_grouped(op: str) -> bool:
+    """Whether an op reads rows of several tables, which are its first inputs."""
+    return op.endswith("GroupedLookUp")
+
+
 def lookup_of(name: str, op: str) -> str:
     """The scope of the lookup that an op reads rows for; its own name where it is the whole of it.
 

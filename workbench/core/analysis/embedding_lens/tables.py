@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Collection
 
 import numpy as np
 
-from workbench.core.analysis.embedding_lens.readers import lookup_of, row_readers
+from workbench.core.analysis.embedding_lens.readers import is_grouped, lookup_of, row_readers
 from workbench.core.graph.graph_view import GraphView
 from workbench.core.graph.op_families import UPDATE, family_of
 from workbench.core.graph.op_types import VARIABLES
@@ -71,10 +72,11 @@ def find_tables(graph: GraphView) -> tuple[EmbeddingTable, ...]:
     """The embedding tables of a graph, in its order; slots of the optimizer are none."""
     first: dict[int, list[int]] = {}
     for source, _, target, place in graph.data.tolist():
-        if place == 0:
+        # A grouped lookup reads several tables, then their ids.
+        if place == 0 or (graph.ops[source] in VARIABLES and is_grouped(graph.ops[target])):
             first.setdefault(source, []).append(target)
     readers = row_readers(graph.ops, first)
-    slots = {variable: _slots(graph, variable) for variable in readers}
+    slots = {variable: _slots(graph, variable, readers) for variable in readers}
     of_others = {slot for own in slots.values() for slot in own}
     return tuple(
         _table(graph, variable, readers[variable], slots[variable])
@@ -125,17 +127,30 @@ def _dtype(graph: GraphView, variable: int, reader: int) -> str:
     return kind.removesuffix("_ref") if kind != "resource" else _kind(graph, reader)
 
 
-def _slots(graph: GraphView, variable: int) -> list[int]:
+def _slots(graph: GraphView, variable: int, tables: Collection[int]) -> list[int]:
     """Variables of the same shape that the update of this one reads, too."""
     shape = _shape(graph, variable)
     found: dict[int, None] = {}
     for update in graph.consumers.of(variable).tolist():
-        if family_of(graph.ops[update]) != UPDATE or graph.inputs(update)[0][0] != variable:
+        if family_of(graph.ops[update]) != UPDATE:
             continue
-        for node, _ in graph.inputs(update):
-            if node != variable and graph.ops[node] in VARIABLES and _shape(graph, node) == shape:
-                found[node] = None
+        given = [node for node, _ in graph.inputs(update) if graph.ops[node] in VARIABLES]
+        if "Grouped" in graph.ops[update]:
+            given = _own_of_grouped(given, variable, tables)
+        elif graph.inputs(update)[0][0] != variable:
+            continue
+        found |= {n: None for n in given if n != variable and _shape(graph, n) == shape}
     return list(found)
+
+
+def _own_of_grouped(given: list[int], variable: int, tables: Collection[int]) -> list[int]:
+    """A variable's slots of those given to a grouped update: all tables, then the slots of each."""
+    updated = [node for node in given if node in tables]
+    slots = given[len(updated) :]
+    if variable not in updated:
+        return []
+    each, at = len(slots) // len(updated), updated.index(variable)
+    return slots[at * each : (at + 1) * each]
 
 
 def _ids(graph: GraphView, reader: int, scope: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from workbench.core.graph.graph_view import GraphView
+from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.prediction.node_costs import Costs
 
 
@@ -16,8 +16,9 @@ def costs_in(
 ) -> Costs:
     """What the nodes of another graph cost.
 
-    A node costs what the node of the same name costs in the traced graph, one that the traced
-    graph lacks what is estimated of it.
+    A node costs what the node of the same name and op costs in the traced graph, one that the
+    traced graph lacks what is estimated of it. Where a fused op does something else's work, a node
+    of that one's name is left that only hands on results, and what led to it does not run.
 
     Args:
       costs: of the traced graph.
@@ -27,8 +28,13 @@ def costs_in(
     """
     if target is traced:
         return costs
-    place = np.array([traced.index.get(name, -1) for name in target.names], np.int64)
-    known = place >= 0
+    found = (traced.index.get(name, -1) for name in target.names)
+    same = (
+        at if at >= 0 and traced.ops[at] == op else -1
+        for at, op in zip(found, target.ops, strict=True)
+    )
+    place = np.fromiter(same, np.int64, len(target.names))
+    known = (place >= 0) & _runs(traced, target)
     span_ns = np.where(known, costs.span_ns[place], 0.0)
     runs = np.where(known, costs.runs[place], 0.0) if costs.runs is not None else None
     for node, ns in added_ns.items():
@@ -40,8 +46,22 @@ def costs_in(
     inputs = {}
     for node, each in costs.inputs.items():
         name = traced.names[node]
-        if name in target.index:
-            inputs[target.index[name]] = each
+        at = target.index.get(name, -1)
+        if at >= 0 and known[at]:
+            inputs[at] = each
     return dataclasses.replace(
         costs, span_ns=span_ns, runs=runs, splits=splits, lanes=lanes, inputs=inputs
     )
+
+
+def _runs(traced: GraphView, target: GraphView) -> Bools:
+    """Nodes that lead to an end of the graph; one that fed another before and feeds none is dead."""
+    fed = {traced.names[node] for node in np.flatnonzero(_feeds(traced)).tolist()}
+    feeds = _feeds(target)
+    ends = [not (feeds[node] or name in fed) for node, name in enumerate(target.names)]
+    return target.ancestors(np.array(ends, bool))
+
+
+def _feeds(view: GraphView) -> Bools:
+    """Which nodes have a consumer."""
+    return view.mask(np.concatenate([view.data[:, 0], view.control[:, 0]]))

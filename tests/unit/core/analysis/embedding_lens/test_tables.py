@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from tests.builders.embedding_lenses import stock_graph
+from tests.builders.graphs import graph
 from workbench.core.analysis.embedding_lens.tables import find_tables
 
 
@@ -119,3 +120,25 @@ def test_an_embedding_variable_has_no_rows_yet():
 def test_bfloat16_has_two_bytes():
     (table,) = find_tables(stock_graph())
     assert dataclasses.replace(table, dtype="bfloat16").bytes == 800
+
+
+def test_a_grouped_lookup_has_all_of_its_tables_and_each_its_own_slots():
+    view = graph(
+        """
+        ids = Const int64
+        one = VariableV2 float32_ref
+        two = VariableV2 float32_ref
+        one_m = VariableV2 float32_ref
+        one_v = VariableV2 float32_ref
+        two_m = VariableV2 float32_ref
+        two_v = VariableV2 float32_ref
+        lookup = WorkbenchGroupedLookUp(one, two, ids, ids) float32 float32
+        update = WorkbenchGroupedApplyAll(one, two, one_m, one_v, two_m, two_v, lookup, ids, ids)
+        """
+    )
+    variables = ("one", "two", "one_m", "one_v", "two_m", "two_v")
+    shapes = {view.number(name): ((100, 4),) for name in variables}
+    tables = find_tables(dataclasses.replace(view, shapes=shapes))
+    assert [table.name for table in tables] == ["one", "two"]
+    assert [table.slots for table in tables] == [("one_m", "one_v"), ("two_m", "two_v")]
+    assert {table.lookups for table in tables} == {("lookup",)}
