@@ -55,7 +55,7 @@ def costs_in(
 
 
 def _runs(traced: GraphView, target: GraphView) -> Bools:
-    """Nodes that lead to an end of the graph; one that fed another before and feeds none is dead."""
+    """Nodes that lead to an end of a graph; what fed another before and feeds none is dead."""
     fed = {traced.names[node] for node in np.flatnonzero(_feeds(traced)).tolist()}
     feeds = _feeds(target)
     ends = [not (feeds[node] or name in fed) for node, name in enumerate(target.names)]
