@@ -23,7 +23,7 @@ from workbench.core.lookup_fusion.patterns.lookup import (
     WeightGradient,
 )
 from workbench.core.lookup_fusion.patterns.reads import idle_reads
-from workbench.core.lookup_fusion.patterns.updates import TableUpdate, variable_of
+from workbench.core.lookup_fusion.patterns.table_updates.update import TableUpdate, variable_of
 
 # Scope of what a plan adds to a graph.
 _SCOPE = "grouped_lookups"

@@ -10,7 +10,7 @@ from tensorflow.core.framework import node_def_pb2
 
 from workbench.core.lookup_fusion.patterns.gradients import LookupGradient
 from workbench.core.lookup_fusion.patterns.lookup import StockLookup
-from workbench.core.lookup_fusion.patterns.updates import TableUpdate
+from workbench.core.lookup_fusion.patterns.table_updates.update import TableUpdate
 
 _INT64 = tf.int64.as_datatype_enum
 # Rules that change rows without a gradient, too.

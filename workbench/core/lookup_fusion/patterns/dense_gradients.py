@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.core.lookup_fusion.patterns.any_update import update_of
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.gradients import LookupGradient
-from workbench.core.lookup_fusion.patterns.keras_updates import values_of
 from workbench.core.lookup_fusion.patterns.lookup import StockLookup
-from workbench.core.lookup_fusion.patterns.updates import SCATTERS, only_reader
+from workbench.core.lookup_fusion.patterns.table_updates.any_update import update_of
+from workbench.core.lookup_fusion.patterns.table_updates.keras import values_of
+from workbench.core.lookup_fusion.patterns.table_updates.update import SCATTERS, only_reader
 
 
 def dense_gradients_of(graph: Definition, lookup: StockLookup) -> list[LookupGradient]:

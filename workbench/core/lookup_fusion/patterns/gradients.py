@@ -15,26 +15,26 @@ import dataclasses
 import re
 from typing import Any
 
-from workbench.core.lookup_fusion.patterns.any_update import update_of
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.lookup import COMBINERS, RefusedError, StockLookup
 from workbench.core.lookup_fusion.patterns.shortened_rows import (
     ShortenedRows,
     is_gradient_of,
 )
-from workbench.core.lookup_fusion.patterns.updates import (
+from workbench.core.lookup_fusion.patterns.table_updates.any_update import update_of
+from workbench.core.lookup_fusion.patterns.table_updates.update import (
     TableUpdate,
     only_reader,
     variable_of,
 )
-from workbench.core.lookup_fusion.patterns.weight_gradients import (
+from workbench.core.lookup_fusion.patterns.weighted.gradients import (
+    table_gradients,
+)
+from workbench.core.lookup_fusion.patterns.weighted.lookups import weighted_sum
+from workbench.core.lookup_fusion.patterns.weighted.weight_gradients import (
     changes_later,
     weight_gradient_of,
 )
-from workbench.core.lookup_fusion.patterns.weighted_gradients import (
-    table_gradients,
-)
-from workbench.core.lookup_fusion.patterns.weighted_lookups import weighted_sum
 
 _GRADIENTS = tuple(f"{op}GradV2" for op in COMBINERS)
 _OF_UNIQUE = tuple(f"{op}Grad" for op in COMBINERS)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.lookup import StockLookup
-from workbench.core.lookup_fusion.patterns.updates import waits_of
+from workbench.core.lookup_fusion.patterns.table_updates.update import waits_of
 
 _READ = "ReadVariableOp"
 

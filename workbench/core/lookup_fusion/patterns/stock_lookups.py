@@ -32,7 +32,7 @@ from workbench.core.lookup_fusion.patterns.lookup import (
 )
 from workbench.core.lookup_fusion.patterns.safe_lookups import safe_ids
 from workbench.core.lookup_fusion.patterns.shortened_rows import shortened_rows
-from workbench.core.lookup_fusion.patterns.weighted_lookups import (
+from workbench.core.lookup_fusion.patterns.weighted.lookups import (
     WeightedSum,
     weighted_ids,
     weighted_sum,

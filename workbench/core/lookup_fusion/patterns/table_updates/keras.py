@@ -19,11 +19,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.core.lookup_fusion.patterns.adam_updates import moves_of
-from workbench.core.lookup_fusion.patterns.branches import branch_of
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.lookup import StockLookup
-from workbench.core.lookup_fusion.patterns.update_parts import (
+from workbench.core.lookup_fusion.patterns.table_updates.adam import moves_of
+from workbench.core.lookup_fusion.patterns.table_updates.branches import branch_of
+from workbench.core.lookup_fusion.patterns.table_updates.parts import (
     READ,
     alone,
     is_of,
@@ -33,7 +33,12 @@ from workbench.core.lookup_fusion.patterns.update_parts import (
     scaled,
     waits_outside,
 )
-from workbench.core.lookup_fusion.patterns.updates import StandIn, TableUpdate, fits, waits_of
+from workbench.core.lookup_fusion.patterns.table_updates.update import (
+    StandIn,
+    TableUpdate,
+    fits,
+    waits_of,
+)
 
 _SUM = "UnsortedSegmentSum"
 _IFS = ("StatelessIf", "If")

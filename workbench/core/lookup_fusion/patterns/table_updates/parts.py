@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from workbench.core.lookup_fusion.patterns.definition import Definition
-from workbench.core.lookup_fusion.patterns.updates import waits_of
+from workbench.core.lookup_fusion.patterns.table_updates.update import waits_of
 
 READ = "ReadVariableOp"
 

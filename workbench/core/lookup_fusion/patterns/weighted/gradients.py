@@ -18,8 +18,8 @@ from typing import Any
 
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.lookup import gathers_rows
-from workbench.core.lookup_fusion.patterns.updates import only_reader
-from workbench.core.lookup_fusion.patterns.weighted_lookups import WeightedSum
+from workbench.core.lookup_fusion.patterns.table_updates.update import only_reader
+from workbench.core.lookup_fusion.patterns.weighted.lookups import WeightedSum
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from workbench.core.lookup_fusion.patterns.adam_updates import adam_of
 from workbench.core.lookup_fusion.patterns.definition import Definition
-from workbench.core.lookup_fusion.patterns.keras_updates import keras_update_of
 from workbench.core.lookup_fusion.patterns.lookup import StockLookup
-from workbench.core.lookup_fusion.patterns.updates import (
+from workbench.core.lookup_fusion.patterns.table_updates.adam import adam_of
+from workbench.core.lookup_fusion.patterns.table_updates.keras import keras_update_of
+from workbench.core.lookup_fusion.patterns.table_updates.update import (
     TableUpdate,
     descent_of,
     native_update_of,

@@ -16,7 +16,7 @@ from typing import Any
 
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.lookup import StockLookup
-from workbench.core.lookup_fusion.patterns.update_parts import (
+from workbench.core.lookup_fusion.patterns.table_updates.parts import (
     READ,
     alone,
     is_of,
@@ -26,7 +26,7 @@ from workbench.core.lookup_fusion.patterns.update_parts import (
     scaled,
     waits_outside,
 )
-from workbench.core.lookup_fusion.patterns.updates import (
+from workbench.core.lookup_fusion.patterns.table_updates.update import (
     StandIn,
     TableUpdate,
     fits,

@@ -23,15 +23,15 @@ from workbench.core.lookup_fusion.patterns.lookup import (
     WeightGradient,
     gathers_rows,
 )
-from workbench.core.lookup_fusion.patterns.updates import only_reader, variable_of
-from workbench.core.lookup_fusion.patterns.weighted_gradients import (
+from workbench.core.lookup_fusion.patterns.table_updates.update import only_reader, variable_of
+from workbench.core.lookup_fusion.patterns.weighted.gradients import (
     before_reduction,
     combined_gradient,
     is_apart,
     reduced,
     weight_products,
 )
-from workbench.core.lookup_fusion.patterns.weighted_lookups import WeightedSum
+from workbench.core.lookup_fusion.patterns.weighted.lookups import WeightedSum
 
 _UNKNOWN = "the gradient of its weights is not the one that TensorFlow makes of a lookup"
 

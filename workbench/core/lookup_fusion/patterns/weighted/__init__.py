@@ -1,0 +1,1 @@
+"""Lookups with weights: what they look like, and the gradients of tables and weights."""
