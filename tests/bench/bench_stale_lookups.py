@@ -4,7 +4,8 @@ A parameter server holds DLRM's tables, and each worker reaches it through a pro
 what the worker sends 2 ms later. Both settings are sessions of one process over one graph; their
 blocks of steps take turns. Once as it is, all on these cores, and once with a wait in each step
 between loss and gradients, in which a worker with an accelerator would leave its cores free. Beside
-the steps/s stand the losses of a fresh run of each. A batch is small, lookups are grouped and
+the steps/s stand the cores that worker, parameter server and proxy had, and the losses of a fresh
+run of each. A batch is small, lookups are grouped and
 transfers packed, lest the cores be busy all of the exact step: nothing can be hidden then.
 
     python -m tests.bench.bench_stale_lookups [--workers 1] [--batch-size 32] [--delay-ms 2]
@@ -29,6 +30,7 @@ from tests.bench.far_cluster import (
     results,
     say_result,
 )
+from tests.bench.process_cpu import CpuUse
 from workbench.experiments.measurement.blocks import block_order, block_rate
 from workbench.experiments.measurement.statistics import ratio_interval
 
@@ -70,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def show(name: str, found: dict, stale: int) -> None:
-    """The ratio with its interval, and both loss curves."""
+    """The ratio with its interval, who had the cores, and both loss curves."""
     exact, ahead = found["rates"]
     ratio = ratio_interval(ahead, exact)
     said = "reached" if ratio.value >= GOAL else "missed"
@@ -78,6 +80,9 @@ def show(name: str, found: dict, stale: int) -> None:
         f"{name}: exact {np.median(exact):.1f} steps/s, {stale} stale {np.median(ahead):.1f}: "
         f"{ratio.value:.2f}× ({ratio.low:.2f}–{ratio.high:.2f}); goal {GOAL}×: {said}"
     )
+    for setting, used in zip(("exact", "stale"), found["cores"], strict=True):
+        cores = ", ".join(f"{who} {share:.2f}" for who, share in used.items())
+        print(f"    cores in use, {setting}: {cores}")
     if "losses" in found:
         parts = np.array_split(np.asarray(found["losses"]), 5, axis=1)
         for i, part in enumerate(parts):
@@ -88,14 +93,14 @@ def show(name: str, found: dict, stale: int) -> None:
 def run_task(chosen: argparse.Namespace, task: FarTask) -> None:
     """The parameter server, or a worker, in a process of its own."""
     target = task.serve().target
-    found: dict = {"rates": _rates(target, chosen, task)}
+    found: dict = _measured(target, chosen, task)
     if chosen.workers == 1 and chosen.losses:
         found["losses"] = [_losses(target, chosen, task, steps) for steps in (0, chosen.stale)]
     say_result(found)
 
 
-def _rates(target: str, chosen: argparse.Namespace, task: FarTask) -> list[list[float]]:
-    """Steps/s of each block: of the exact session, and of the one with stale lookups."""
+def _measured(target: str, chosen: argparse.Namespace, task: FarTask) -> dict[str, Any]:
+    """Steps/s of each block, and cores in use: of the exact session, and of the stale one."""
     import tensorflow as tf
 
     with tf.Graph().as_default() as graph, contextlib.ExitStack() as stack:
@@ -105,14 +110,17 @@ def _rates(target: str, chosen: argparse.Namespace, task: FarTask) -> list[list[
             for i, steps in enumerate((0, chosen.stale))
         ]
         rates: list[list[float]] = [[], []]
+        processes = {"worker": os.getpid(), **task.processes}
+        used = [CpuUse(processes), CpuUse(processes)]
         for number in range(chosen.rounds):
             for place in block_order(number, 2):
                 ends = [time.perf_counter_ns()]
-                for _ in range(chosen.steps + _WARM):
-                    sessions[place].run(built.train_op)
-                    ends.append(time.perf_counter_ns())
+                with used[place].counted():
+                    for _ in range(chosen.steps + _WARM):
+                        sessions[place].run(built.train_op)
+                        ends.append(time.perf_counter_ns())
                 rates[place].append(block_rate(np.asarray(ends), _WARM))
-        return rates
+        return {"rates": rates, "cores": [each.cores for each in used]}
 
 
 def _losses(target: str, chosen: argparse.Namespace, task: FarTask, steps: int) -> list[float]:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
+import subprocess
 from types import TracebackType
+
+from tests.bench.compiled import compiled
 
 
 class DelayingProxy:
     """Listens on a free local port, and forwards to another one until it is left.
 
     What is sent to the other port arrives `delay_s` later, each piece by itself: requests that are
-    sent together arrive together. What comes back is not delayed.
+    sent together arrive together. What comes back is not delayed. It is a process of its own
+    (native/bench/delaying_proxy.cc), that takes little of the cores that steps are measured on.
     """
 
     def __init__(self, port: int, delay_s: float) -> None:
-        self._port, self._delay_s = port, delay_s
-        self._loop = asyncio.new_event_loop()
-        self._listens = threading.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._thread = threading.Thread(target=self._run, name="delaying-proxy", daemon=True)
-        self.port = 0
+        delay_us = str(round(delay_s * 1e6))
+        self._command = [compiled("delaying_proxy", "-std=c++17"), str(port), delay_us]
+        self.port = self.pid = 0
 
     def __enter__(self) -> DelayingProxy:
-        self._thread.start()
-        self._listens.wait()
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, text=True)
+        assert self._process.stdout is not None
+        self.port, self.pid = int(self._process.stdout.readline()), self._process.pid
         return self
 
     def __exit__(
@@ -33,29 +34,5 @@ class DelayingProxy:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._serve, "localhost", 0))
-        self.port = server.sockets[0].getsockname()[1]
-        self._listens.set()
-        self._loop.run_forever()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        back, there = await asyncio.open_connection("localhost", self._port)
-        for source, target, delay_s in ((reader, there, self._delay_s), (back, writer, 0.0)):
-            task = self._loop.create_task(self._forward(source, target, delay_s))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-    async def _forward(
-        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, delay_s: float
-    ) -> None:
-        while piece := await source.read(1 << 20):
-            if delay_s:
-                self._loop.call_later(delay_s, target.write, piece)
-            else:
-                target.write(piece)
-        self._loop.call_later(delay_s, target.close)
+        self._process.kill()
+        self._process.communicate()

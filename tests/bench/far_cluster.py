@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import dataclasses
 import json
-import os
 import subprocess
 import sys
 import time
@@ -90,8 +89,8 @@ def results(module: str, chosen: argparse.Namespace) -> list[Any]:
         cluster = {PS: near[:1], WORKER: near[1:]}
         first = FarTask(job=PS, index=0, addresses=cluster, processes={})
         server = stack.enter_context(_started(module, given, first))
-        processes = {"ps": server.pid, "proxy": os.getpid()}
-        far = {PS: [f"localhost:{proxy.port}"], WORKER: near[1:]}
+        processes = {"ps": server.pid, "proxy": proxy.pid}
+        far = {PS: [f"127.0.0.1:{proxy.port}"], WORKER: near[1:]}
         tasks = [
             FarTask(job=WORKER, index=index, addresses=far, processes=processes)
             for index in range(chosen.workers)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
-import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-_SOURCE = Path(__file__).parents[2] / "native/bench/lookup_limit.cc"
+from tests.bench.compiled import compiled
+
 # Values and indices of each feature.
 Batch = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -71,10 +68,7 @@ def limit(
 
 @functools.cache
 def _library() -> Any:
-    folder = tempfile.mkdtemp()
-    built = os.path.join(folder, "limit.so")
-    command = [os.environ.get("CXX", "g++"), "-O3", "-march=native", "-ffast-math", "-shared"]
-    subprocess.run([*command, "-fPIC", "-o", built, str(_SOURCE)], check=True)
+    built = compiled("lookup_limit", "-ffast-math", "-shared", "-fPIC")
     library = ctypes.CDLL(built)
     integer = ctypes.c_int64
     library.limit_table.restype = ctypes.c_void_p
