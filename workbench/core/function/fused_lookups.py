@@ -37,7 +37,7 @@ def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
       PlanError: the plan was made for another function.
     """
     plan = plan_fusion(function) if plan is None else plan
-    if not plan.lookups:
+    if not plan.count:
         return function
     require_fusible(function)
 

@@ -129,7 +129,7 @@ class ModelFusion:
         function = trace(tf.function(own, autograph=False), _specs(data))
         require_fusible(function)
         plan = self.plans[name] = plan_fusion(function)
-        if not plan.lookups:
+        if not plan.count:
             return own(data)
         batch = [each for each in tf.nest.flatten(data, expand_composites=True) if each is not None]
         return build_fused(function, plan, batch)

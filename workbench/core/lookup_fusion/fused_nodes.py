@@ -12,9 +12,11 @@ from tensorflow.core.framework import graph_pb2
 
 from workbench.core.graph.op_families import UPDATE, family_of
 from workbench.core.lookup_fusion import grouped_nodes
+from workbench.core.lookup_fusion.batch_norms.nodes import norm_nodes
+from workbench.core.lookup_fusion.batch_norms.stock_norm import StockNorm
 from workbench.core.lookup_fusion.fusion_plan import FusedLookup, FusionPlan
 from workbench.core.lookup_fusion.groups import grouped, levels
-from workbench.core.lookup_fusion.norm_nodes import norm_nodes
+from workbench.core.lookup_fusion.max_norm_nodes import max_norm_nodes
 from workbench.core.lookup_fusion.patterns.definition import Definition
 from workbench.core.lookup_fusion.patterns.gradients import LookupGradient
 from workbench.core.lookup_fusion.patterns.lookup import (
@@ -25,8 +27,8 @@ from workbench.core.lookup_fusion.patterns.lookup import (
 from workbench.core.lookup_fusion.patterns.reads import idle_reads
 from workbench.core.lookup_fusion.patterns.table_updates.update import TableUpdate, variable_of
 
-# Scope of what a plan adds to a graph.
-_SCOPE = "grouped_lookups"
+# Scopes of what a plan adds to a graph.
+_SCOPE, _NORM_SCOPE = "grouped_lookups", "batch_norms"
 
 
 class FusedNodes:
@@ -36,13 +38,15 @@ class FusedNodes:
         self,
         graph: Definition,
         lookups: Sequence[tuple[StockLookup, list[LookupGradient]]],
+        norms: Sequence[StockNorm],
         runs: Mapping[str, tuple[int, int]],
     ) -> None:
         self._graph = graph
+        self._norms = norm_nodes(graph, norms, _free_scope(graph, _NORM_SCOPE))
         self._runs = runs
         self._added = graph_pb2.GraphDef()
         self._replaced = graph_pb2.GraphDef()
-        self._scope = _free_scope(graph)
+        self._scope = _free_scope(graph, _SCOPE)
         # By the node whose place it takes, the grouped op: of a result, and of what read the table.
         self._ops: dict[str, str] = {}
         # What nothing waits for any more has "".
@@ -71,6 +75,9 @@ class FusedNodes:
         pairs = [(lookup, g) for lookup, gradients in self._lookups for g in gradients]
         self._add_gradients([(lookup, g) for lookup, g in pairs if not g.update])
         self._add_updates([(lookup, g, g.update) for lookup, g in pairs if g.update])
+        self._added.node.extend(self._norms.added)
+        self._replaced.node.extend(self._norms.replaced)
+        self._bypassed |= self._norms.bypassed
         self._redirect_waits()
         return FusionPlan(
             lookups=tuple(
@@ -84,6 +91,7 @@ class FusedNodes:
                 )
                 for lookup, gradients in self._lookups
             ),
+            norms=self._norms.norms,
             refusals=refusals,
             added=self._added.SerializeToString(),
             replaced=self._replaced.SerializeToString(),
@@ -142,7 +150,7 @@ class FusedNodes:
                 values = f"{node.name}:{len(group) + i}"
                 if lookup.max_norm is not None:
                     scope, given = f"{node.name}_rows_of_{i}", values
-                    nodes, values = norm_nodes(scope, lookup, f"{node.name}:{i}", given)
+                    nodes, values = max_norm_nodes(scope, lookup, f"{node.name}:{i}", given)
                     self._added.node.extend(nodes)
                 if gradient.values == gradient.rows:
                     types = [lookup.dtype, lookup.id_dtype]
@@ -262,11 +270,11 @@ class FusedNodes:
         return f"{known}:0"
 
 
-def _free_scope(graph: Definition) -> str:
+def _free_scope(graph: Definition, wanted: str) -> str:
     """A scope that no node of the graph is in."""
     taken = {name.partition("/")[0] for name in graph.nodes}
-    scope, number = _SCOPE, 0
+    scope, number = wanted, 0
     while scope in taken:
         number += 1
-        scope = f"{_SCOPE}_{number}"
+        scope = f"{wanted}_{number}"
     return scope

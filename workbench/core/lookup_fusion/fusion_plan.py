@@ -1,4 +1,4 @@
-"""FusionPlan: what is done to a graph so that grouped ops do its stock lookups."""
+"""FusionPlan: what is done to a graph so that few ops do its lookups and batch normalizations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.core.lookup_fusion.patterns.lookup import LookupRefusal
 from workbench.errors import PlanError
 from workbench.number_words import counted
 
-_TOLD = ("lookups", "refusals")
+_TOLD = ("lookups", "norms", "refusals")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,20 +34,37 @@ class FusedLookup:
     stock_update: str = ""
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FusedNorm:
+    """A batch normalization that one op does instead.
+
+    Attributes:
+      name: the scope that it was built in.
+      op: name of the op.
+      gradients: how many of it are made by one op each.
+    """
+
+    name: str
+    op: str
+    gradients: int
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class FusionPlan:
-    """What is done to a graph so that grouped ops do its stock lookups.
+    """What is done to a graph so that few ops do its stock lookups and batch normalizations.
 
     Attributes:
       lookups: those that are fused, in the graph's order.
-      refusals: those that stay, and why.
+      norms: batch normalizations that are, likewise.
+      refusals: of both those that stay, and why.
       added: nodes that are added, a serialized GraphDef.
       replaced: nodes that come in the place of nodes of the same name, likewise.
       replaced_ops: the op types of those that they replace.
-      bypassed: nodes that read tables and which nothing needs any more.
+      bypassed: nodes that read tables, or compute, and which nothing needs any more.
     """
 
     lookups: tuple[FusedLookup, ...]
+    norms: tuple[FusedNorm, ...]
     refusals: tuple[LookupRefusal, ...]
     added: bytes
     replaced: bytes
@@ -55,7 +72,13 @@ class FusionPlan:
     bypassed: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return f"FusionPlan({len(self.lookups)} lookups, {len(self.refusals)} stay)"
+        norms = f"{counted(len(self.norms), 'batch normalization')}, " if self.norms else ""
+        return f"FusionPlan({len(self.lookups)} lookups, {norms}{len(self.refusals)} stay)"
+
+    @property
+    def count(self) -> int:
+        """How many lookups and batch normalizations are fused."""
+        return len(self.lookups) + len(self.norms)
 
     def describe(self) -> str:
         """The plan in words: what is fused into which op, and why the rest is not."""
@@ -77,8 +100,11 @@ class FusionPlan:
                 "changes rows natively"
             )
             lines += [f"  {each.name}" for each in own]
+        if self.norms:
+            lines.append(f"{counted(len(self.norms), 'batch normalization')} in one op each")
+            lines += [f"  {each.name}" for each in self.norms]
         lines += [f"{each.name} stays: {each.reason}" for each in self.refusals]
-        return "\n".join(lines) or "the graph has no stock lookup"
+        return "\n".join(lines) or "the graph has no stock lookup and no batch normalization"
 
     def described(self) -> str:
         """Its lookups and refusals as JSON, for `of`."""
@@ -93,6 +119,7 @@ class FusionPlan:
         own = json.loads(described)
         return cls(
             lookups=tuple(FusedLookup(**each) for each in own["lookups"]),
+            norms=tuple(FusedNorm(**each) for each in own["norms"]),
             refusals=tuple(LookupRefusal(**each) for each in own["refusals"]),
             added=added,
             replaced=replaced,

@@ -1,4 +1,4 @@
-"""Graph → FusionPlan: which of its stock lookups grouped ops do instead, and why not the others."""
+"""Graph → FusionPlan: which of its lookups and batch normalizations few ops do, and why not all."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework.func_graph import FuncGraph
 
+from workbench.core.lookup_fusion.batch_norms.find import find_batch_norms
 from workbench.core.lookup_fusion.fused_nodes import FusedNodes
 from workbench.core.lookup_fusion.fusion_plan import FusionPlan
 from workbench.core.lookup_fusion.groups import run_together
@@ -25,12 +26,16 @@ from workbench.errors import PlanError
 
 
 def plan_fusion(graph: Any) -> FusionPlan:
-    """Finds the stock lookups of a graph, and plans grouped ops in their place.
+    """Finds the stock lookups and batch normalizations of a graph, and plans ops in their place.
 
     A grouped op does all lookups that do not depend on one another and are in the same runs, of one
     dtype and on one device; where an optimizer alone reads a gradient whose update a grouped op can
     do alike, the update of the table is part of it. Results are those of stock TensorFlow, but for
     the order in which the rows of one example are summed.
+
+    One op does a batch normalization, by `tf.nn.moments` over the rows of a float32 matrix and
+    `tf.nn.batch_normalization` as Keras's BatchNormalization trains too, and one its gradients:
+    tens of nodes else. They differ from TensorFlow's in the last digits, summed in another order.
 
     Args:
       graph: a `tf.Graph`, a FuncGraph or concrete function, or a GraphDef that was made with
@@ -53,10 +58,12 @@ def plan_fusion(graph: Any) -> FusionPlan:
             kept.append((in_variable(nodes, with_own), gradients))
     dense, others = find_dense_lookups(nodes, gpu=gpu)
     kept += [(in_variable(nodes, lookup), dense_gradients_of(nodes, lookup)) for lookup in dense]
-    refusals += others
+    norms, more = find_batch_norms(nodes, gpu=gpu)
+    refusals += [*others, *more]
     # A function always runs as a whole.
     whole = isinstance(getattr(graph, "graph", graph), FuncGraph)
-    return FusedNodes(nodes, kept, {} if whole else run_together(nodes)).plan(tuple(refusals))
+    runs = {} if whole else run_together(nodes)
+    return FusedNodes(nodes, kept, norms, runs).plan(tuple(refusals))
 
 
 def _definition_of(graph: Any) -> Any:

@@ -82,7 +82,7 @@ def apply(plan: StagePlan | FusionPlan, config: Any = None, *, graph: Any = None
 
 
 def _put_in(config: Any, stages: StagePlan | None, fusion: FusionPlan | None) -> None:
-    if not (stages and stages.stages) and not (fusion and fusion.lookups):
+    if not (stages and stages.stages) and not (fusion and fusion.count):
         return
     # The pass is in the library; a session without it would run the graph as it is.
     _native.library()

@@ -50,11 +50,14 @@ class KnownGraph:
     Attributes:
       boundary: the graph, and what may run ahead in it; None where there is no such graph.
       added_ns: estimated time of nodes that the traced graph lacks, by number.
+      likened: other nodes that it lacks, by number: of which traced node the time tells theirs, and
+        how many times as long they take.
       problem: why there is no graph, or nothing of it may run ahead: a clause.
     """
 
     boundary: Boundary | None = None
     added_ns: Mapping[int, float] = dataclasses.field(default_factory=dict)
+    likened: Mapping[int, tuple[str, float]] = dataclasses.field(default_factory=dict)
     problem: str = ""
 
 
@@ -99,7 +102,7 @@ def predictor(trace: Trace, traced: Scenario, graphs: Mapping[GraphKey, KnownGra
     if abs(replay.error) > HOLDS:
         return dataclasses.replace(made, replay=replay, problem=_does_not_hold(replay))
     in_graphs = {
-        key: costs_in(costs, view, each.boundary.view, each.added_ns)
+        key: costs_in(costs, view, each.boundary.view, each.added_ns, each.likened)
         for key, each in graphs.items()
         if each.boundary is not None
     }

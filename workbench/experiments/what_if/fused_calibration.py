@@ -8,6 +8,7 @@ import functools
 import hashlib
 import json
 import platform
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from workbench.atomic_file import make_directory, replacing
 from workbench.core.options import AUTO, FUSIONS, Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.fused_costs import FusedCosts, LookupLoad, Sample, fitted
+from workbench.core.what_if.costs.norm_costs import GRADIENT, NORM
 from workbench.errors import OutputError
 from workbench.experiments.comparison.environment import machine
 from workbench.experiments.comparison.trace import trace
@@ -28,7 +30,7 @@ from workbench.user_cache import user_cache
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_FORMAT = 3
+_FORMAT = 4
 # Sizes of a lookup: ids in a batch and for each row of it, rows and width of the table, and the
 # part of the table that the ids come from.
 _SIZES = tuple(
@@ -37,6 +39,8 @@ _SIZES = tuple(
     for rows, dim in ((2_000, 8), (2_000, 64), (200_000, 16), (200_000, 64))
     for part in (1.0, 0.05)
 )
+# Matrices that are normalized: rows and columns.
+_MATRICES = ((512, 64), (512, 512), (2048, 256))
 _BATCHES = 16
 _STEPS = 20
 
@@ -87,6 +91,7 @@ def fused_costs(*, again: bool = False) -> FusedCosts:
     if known is not None:
         return known
     measured = fitted([sample for case in _CASES for sample in _samples(case)])
+    measured = dataclasses.replace(measured, times=_norm_times())
     # Where nothing can be kept, the next call measures again.
     with contextlib.suppress(OutputError):
         make_directory(path.parent)
@@ -140,6 +145,51 @@ def _medians(found: Trace) -> Iterator[tuple[str, str, float]]:
     nodes = found.nodes
     for node, ns in zip(medians.index.tolist(), medians.tolist(), strict=True):
         yield str(nodes["op"][node]), str(nodes["name"][node]), float(ns)
+
+
+def _norm_times() -> dict[str, float]:
+    """How many times as long as the stock op behind it each op of a batch normalization takes."""
+    stock, fused = ({name: ns for _, name, ns in _medians(_norms(way))} for way in (None, AUTO))
+    ways = {NORM: "batch_norms/norm_{}", GRADIENT: "batch_norms/norm_{}_gradient_0"}
+    return {
+        op: statistics.geometric_mean(
+            fused[name.format(i)] / stock[f"matrix{i}/batchnorm/add_1"]
+            for i in range(len(_MATRICES))
+        )
+        for op, name in ways.items()
+    }
+
+
+def _norms(fused: str | None) -> Trace:
+    return trace(
+        Program(name="batch normalizations", build=_build_norms),
+        Optimizations(fused_embeddings=fused),
+        steps=_STEPS,
+        warm_up_steps=_BATCHES,
+        progress=False,
+    )
+
+
+def _build_norms(_optimizations: Optimizations) -> Built:
+    """A matrix of each size is normalized and trained on, in one step."""
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    losses: list[tf.Tensor] = []
+    for number, (rows, columns) in enumerate(_MATRICES):
+        drawn = np.random.default_rng(number).normal(size=(2, rows, columns)).astype(np.float32)
+        with v1.name_scope(f"matrix{number}"):
+            names = (f"matrix{number}_{name}" for name in ("x", "gamma", "beta"))
+            x, gamma, beta = (v1.get_variable(name, [columns]) for name in names)
+            # Behind the one before, lest they share the caches.
+            with tf.control_dependencies(losses[-1:]):
+                matrix = tf.identity(drawn[0]) * x
+            mean, variance = tf.nn.moments(matrix, axes=[0])
+            normal = tf.nn.batch_normalization(matrix, mean, variance, beta, gamma, 1e-3)
+            losses.append(tf.nn.l2_loss(normal - drawn[1]))
+    config = v1.ConfigProto(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
+    train_op = v1.train.GradientDescentOptimizer(0.01).minimize(tf.add_n(losses))
+    return Built(train_op=train_op, config=config)
 
 
 def _number(name: str, op: str, case: _Case) -> int | None:

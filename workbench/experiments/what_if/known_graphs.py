@@ -13,6 +13,7 @@ from workbench.core.options import Optimizations, SmartStageOptions, StageOption
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.fused_costs import FusedCosts
 from workbench.core.what_if.costs.fused_nodes import fused_ns
+from workbench.core.what_if.costs.norm_costs import like_results
 from workbench.core.what_if.scenario import GraphKey
 from workbench.core.what_if.traced_graph import traced_graph
 from workbench.core.what_if.what_if import KnownGraph
@@ -128,7 +129,11 @@ def _with_costs(
             problem=f"how many ids the lookups of {named} have, or the size of the table, is not "
             "known, which say what a fused lookup takes"
         )
+    results = like_results(known.boundary.view)
+    unmeasured |= {known.boundary.view.ops[node] for node in results} - set(costs.times)
     if unmeasured:
         named = ", ".join(sorted(unmeasured)[:3])
         return KnownGraph(problem=f"what {named} takes on this machine is not measured")
-    return dataclasses.replace(known, added_ns=added_ns)
+    view = known.boundary.view
+    likened = {node: (name, costs.times[view.ops[node]]) for node, name in results.items()}
+    return dataclasses.replace(known, added_ns=added_ns, likened=likened)

@@ -51,7 +51,7 @@ def _of_graph(
         return _described(
             lambda: find_boundary(graph, targets, options, fusion=fusion),
             definition,
-            fused=len(fusion.lookups) if fusion else fused_lookups(definition),
+            fused=fusion.count if fusion else fused_lookups(definition),
             stages=len(runners(graph)),
         )
 

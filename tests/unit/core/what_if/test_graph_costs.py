@@ -54,7 +54,7 @@ def test_nodes_of_the_same_name_and_op_cost_the_same():
     stock, fused = graph(STOCK), graph(FUSED)
     own = spans(costs_of(stock), stock)
     added = {fused.number("grouped"): 100.0, fused.number("update"): 200.0}
-    found = spans(costs_in(costs_of(stock), stock, fused, added), fused)
+    found = spans(costs_in(costs_of(stock), stock, fused, added, {}), fused)
     assert found["grouped"] == 110 and found["update"] == 210
     assert {name: found[name] for name in ("ids", "table", "loss", "moment", "print", "train")} == {
         name: own[name] for name in ("ids", "table", "loss", "moment", "print", "train")
@@ -65,9 +65,20 @@ def test_nodes_of_the_same_name_and_op_cost_the_same():
 
 def test_what_leads_nowhere_any_more_does_not_run():
     stock, fused = graph(STOCK), graph(FUSED)
-    found = costs_in(costs_of(stock), stock, fused, {})
+    found = costs_in(costs_of(stock), stock, fused, {}, {})
     assert found.runs is not None
     decay = fused.number("decay")
     assert (found.span_ns[decay], found.runs[decay]) == (0, 0)
-    same = costs_in(costs_of(stock), stock, graph(STOCK), {})
+    same = costs_in(costs_of(stock), stock, graph(STOCK), {}, {})
     assert (same.span_ns == costs_of(stock).span_ns).all()
+
+
+def test_nodes_that_are_like_a_traced_one_take_some_times_as_long():
+    stock, fused = graph(STOCK), graph(FUSED)
+    costs = costs_of(stock)
+    likened = {fused.number("grouped"): ("print", 3.0), fused.number("update"): ("nothing", 3.0)}
+    found = spans(costs_in(costs, stock, fused, {}, likened), fused)
+    # What is between two ops is counted once for each.
+    printed = max(0.0, spans(costs, stock)["print"] - costs.between_ns)
+    assert found["grouped"] == 3 * printed + costs.between_ns
+    assert found["update"] == 0

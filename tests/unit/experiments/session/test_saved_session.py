@@ -245,6 +245,10 @@ DAMAGED: list[tuple[Edit, str]] = [
         lambda index: index["learned"]["graphs"][-1].update(added_ns=[[99, 1.0]]),
         "has 11 nodes, and others are named",
     ),
+    (
+        lambda index: index["learned"]["graphs"][-1].update(likened=[[99, "train", 1.0]]),
+        "has 11 nodes, and others are named",
+    ),
 ]
 
 

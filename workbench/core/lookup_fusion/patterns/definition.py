@@ -47,7 +47,7 @@ class Definition:
 
     def same(self, tensor: str) -> str:
         """What Identities only hand on."""
-        while _hands_on(self.source(tensor)):
+        while hands_on(self.source(tensor)):
             (tensor,) = self.inputs(self.source(tensor))
         return tensor
 
@@ -89,13 +89,24 @@ class Definition:
         while waiting:
             for node in self._readers.get(waiting.pop(), ()):
                 found.append(node)
-                if _hands_on(node):
+                if hands_on(node):
                     waiting.append(f"{node.name}:0")
         return [node for node in found if not ops or node.op in ops]
 
     def waiting(self, name: str) -> list[Any]:
         """The nodes that a control edge leads to from a node."""
         return self._waiting.get(name, [])
+
+    def leads_to(self, first: str, last: str) -> bool:
+        """Whether a node depends on another one, by data or control."""
+        seen, waiting = {last}, [last]
+        while waiting:
+            for text in self.nodes[waiting.pop()].input:
+                name = node_name(text)
+                if name not in seen:
+                    seen.add(name)
+                    waiting.append(name)
+        return first in seen
 
     def expression(self, tensor: str) -> Hashable:
         """What a number is computed from: equal for tensors that are equal in every run.
@@ -167,7 +178,7 @@ class Definition:
         return frozenset(found)
 
 
-def _hands_on(node: Any) -> bool:
+def hands_on(node: Any) -> bool:
     """Whether a node is an Identity in which nothing is waited for that matters."""
     waits = len(node.input) > 1 and not _GATE.search(node.name)
     return bool(node.op == "Identity" and not waits)

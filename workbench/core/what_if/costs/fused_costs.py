@@ -51,15 +51,18 @@ class Sample:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FusedCosts:
-    """What ops of fused lookups cost.
+    """What ops of fused lookups and batch normalizations cost.
 
     Attributes:
       weights: by op type, ns for each of its `LookupLoad.terms`.
       error: how far the fit is off, as a share: the square root of the mean of squares.
+      times: by op type of batch normalizations, how many times as long it takes as the stock op
+        that gives the normalized matrix.
     """
 
     weights: Mapping[str, tuple[float, ...]]
     error: float
+    times: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def ns(self, op: str, load: LookupLoad) -> float | None:
         """Time of an op; None of a type that was not measured."""
@@ -79,13 +82,15 @@ class FusedCosts:
         return {
             "weights": {op: list(each) for op, each in self.weights.items()},
             "error": self.error,
+            "times": dict(self.times),
         }
 
     @classmethod
     def from_json(cls, known: Mapping[str, Any]) -> FusedCosts:
         """What `to_json` gave."""
         weights = {str(op): tuple(map(float, each)) for op, each in known["weights"].items()}
-        return cls(weights=weights, error=float(known["error"]))
+        times = {str(op): float(each) for op, each in known["times"].items()}
+        return cls(weights=weights, error=float(known["error"]), times=times)
 
 
 def kind_of(op: str) -> str:

@@ -12,7 +12,11 @@ from workbench.core.prediction.node_costs import Costs
 
 
 def costs_in(
-    costs: Costs, traced: GraphView, target: GraphView, added_ns: Mapping[int, float]
+    costs: Costs,
+    traced: GraphView,
+    target: GraphView,
+    added_ns: Mapping[int, float],
+    likened: Mapping[int, tuple[str, float]],
 ) -> Costs:
     """What the nodes of another graph cost.
 
@@ -24,7 +28,8 @@ def costs_in(
       costs: of the traced graph.
       traced: that graph.
       target: the other one.
-      added_ns: time of nodes of the other graph that the traced one lacks; of the rest nothing.
+      added_ns, likened: of nodes of the other graph that the traced one lacks, as of `KnownGraph`;
+        of the rest nothing is known.
     """
     if target is traced:
         return costs
@@ -37,7 +42,7 @@ def costs_in(
     known = (place >= 0) & _runs(traced, target)
     span_ns = np.where(known, costs.span_ns[place], 0.0)
     runs = np.where(known, costs.runs[place], 0.0) if costs.runs is not None else None
-    for node, ns in added_ns.items():
+    for node, ns in (dict(added_ns) | _likened_ns(costs, traced, likened)).items():
         span_ns[node] = ns + costs.between_ns
         if runs is not None:
             runs[node] = 1.0
@@ -52,6 +57,18 @@ def costs_in(
     return dataclasses.replace(
         costs, span_ns=span_ns, runs=runs, splits=splits, lanes=lanes, inputs=inputs
     )
+
+
+def _likened_ns(
+    costs: Costs, traced: GraphView, likened: Mapping[int, tuple[str, float]]
+) -> dict[int, float]:
+    """What nodes take that take as long as a traced one, or some times as long."""
+    known = {node: (traced.index.get(name, -1), times) for node, (name, times) in likened.items()}
+    return {
+        node: times * max(0.0, float(costs.span_ns[at]) - costs.between_ns)
+        for node, (at, times) in known.items()
+        if at >= 0
+    }
 
 
 def _runs(traced: GraphView, target: GraphView) -> Bools:

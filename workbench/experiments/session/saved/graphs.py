@@ -68,6 +68,7 @@ def _of_nodes(known: KnownGraph) -> dict[str, Any]:
     return {
         "nodes": len(view),
         "added_ns": list(known.added_ns.items()),
+        "likened": [[node, *each] for node, each in known.likened.items()],
         "shared_names": list(view.shared_names.items()),
         "functions": list(view.functions.items()),
     }
@@ -83,18 +84,22 @@ def _graph_from(document: Mapping[str, Any], path: Path) -> KnownGraph:
         reason = error.strerror if isinstance(error, OSError) else error
         raise DataError(f"{path}: {reason}") from None
     added_ns = {int(node): float(ns) for node, ns in document["added_ns"]}
+    # Sessions of before there were any have none.
+    likened = {
+        int(node): (str(name), float(times)) for node, name, times in document.get("likened", ())
+    }
     shared_names = {int(node): str(name) for node, name in document["shared_names"]}
     functions = {int(node): tuple(map(str, names)) for node, names in document["functions"]}
     wrong = [
         node
-        for node in (*added_ns, *shared_names, *functions)
+        for node in (*added_ns, *likened, *shared_names, *functions)
         if not 0 <= node < len(boundary.view)
     ]
     if wrong or document["nodes"] != len(boundary.view):
         raise ValueError(f"{path.name} has {len(boundary.view)} nodes, and others are named")
     view = dataclasses.replace(boundary.view, shared_names=shared_names, functions=functions)
     boundary = dataclasses.replace(boundary, view=view)
-    return KnownGraph(boundary=boundary, added_ns=added_ns, problem=problem)
+    return KnownGraph(boundary=boundary, added_ns=added_ns, likened=likened, problem=problem)
 
 
 def _file(folder: Path, number: int) -> Path:

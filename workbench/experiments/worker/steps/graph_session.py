@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # The last op of each.
 _FUSED_LOOKUPS = (
+    "WorkbenchBatchNorm",
     "WorkbenchEmbeddingGroupedLookUp",
     "WorkbenchGroupedLookUp",
     "WorkbenchLocalLookUp",
@@ -93,7 +94,7 @@ class ProgramSession:
             stages = [runner.options for runner in runners(graph)]
             stages += [stage.options for stage in self._plan.stages] if self._plan else []
             self._settling = settling_steps(stages)
-            fused = len(fusion.lookups) if fusion else fused_lookups(graph.as_graph_def())
+            fused = fusion.count if fusion else fused_lookups(graph.as_graph_def())
             self.opened = _opened(graph, self._built, self._plan, config, fused, stubbed)
             self._session = v1.train.MonitoredTrainingSession(hooks=hooks, config=config)
             if rounded:

@@ -8,7 +8,7 @@ from tensorflow.core.framework import node_def_pb2
 from workbench.core.lookup_fusion.patterns.lookup import StockLookup
 
 
-def norm_nodes(
+def max_norm_nodes(
     name: str, lookup: StockLookup, rows: str, given: str
 ) -> tuple[list[node_def_pb2.NodeDef], str]:
     """The nodes that read rows once more and make their gradient, and its tensor.

@@ -1,0 +1,40 @@
+#ifndef WORKBENCH_NORM_BATCH_NORM_H_
+#define WORKBENCH_NORM_BATCH_NORM_H_
+
+// Batch normalization of a matrix by the moments of its own columns, and its gradient.
+//
+// Columns are independent of each other and the rows of one are added in their order, so that any
+// split of the work over threads gives the same bits.
+
+#include <cstdint>
+
+namespace workbench {
+
+// x: [rows, columns], row by row; gamma, mean, variance: [columns].
+struct NormedColumns {
+  const float* x = nullptr;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  const float* gamma = nullptr;
+  float epsilon = 0;
+};
+
+// Sets mean and variance of columns [begin, end), and
+//
+//   y = (x - mean) gamma / sqrt(variance + epsilon) + beta.
+//
+//   beta, mean, variance: [columns]. y: as x.
+void NormalizeColumns(const NormedColumns& in, const float* beta, int64_t begin, int64_t end,
+                      float* y, float* mean, float* variance);
+
+// Gradients of x, gamma and beta from the one of y, for columns [begin, end); mean and variance are
+// those of x, and change with it.
+//
+//   gradient, x_gradient: as x. gamma_gradient, beta_gradient: [columns].
+void NormalizeColumnsGradient(const NormedColumns& in, const float* mean, const float* variance,
+                              const float* gradient, int64_t begin, int64_t end,
+                              float* x_gradient, float* gamma_gradient, float* beta_gradient);
+
+}  // namespace workbench
+
+#endif  // WORKBENCH_NORM_BATCH_NORM_H_

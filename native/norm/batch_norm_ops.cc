@@ -1,0 +1,89 @@
+// Batch normalization of a float32 matrix by the moments of its own columns.
+
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace workbench {
+namespace {
+
+using tensorflow::shape_inference::DimensionHandle;
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+
+// The shape of the matrix, and that of its columns, which the vectors behind it have.
+absl::Status Shapes(InferenceContext* c, int matrices, ShapeHandle* matrix, ShapeHandle* vector) {
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 2, matrix));
+  for (int i = 1; i < matrices; ++i) TF_RETURN_IF_ERROR(c->Merge(*matrix, c->input(i), matrix));
+  DimensionHandle columns = c->Dim(*matrix, 1);
+  for (int i = matrices; i < c->num_inputs(); ++i) {
+    ShapeHandle each;
+    TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 1, &each));
+    TF_RETURN_IF_ERROR(c->Merge(columns, c->Dim(each, 0), &columns));
+  }
+  *vector = c->Vector(columns);
+  return c->ReplaceDim(*matrix, 1, columns, matrix);
+}
+
+absl::Status ForwardShapes(InferenceContext* c) {
+  ShapeHandle matrix, vector;
+  TF_RETURN_IF_ERROR(Shapes(c, 1, &matrix, &vector));
+  c->set_output(0, matrix);
+  c->set_output(1, vector);
+  c->set_output(2, vector);
+  return absl::OkStatus();
+}
+
+absl::Status GradientShapes(InferenceContext* c) {
+  ShapeHandle matrix, vector;
+  TF_RETURN_IF_ERROR(Shapes(c, 2, &matrix, &vector));
+  c->set_output(0, matrix);
+  c->set_output(1, vector);
+  c->set_output(2, vector);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+REGISTER_OP("WorkbenchBatchNorm")
+    .Input("x: float")
+    .Input("gamma: float")
+    .Input("beta: float")
+    .Output("y: float")
+    .Output("mean: float")
+    .Output("variance: float")
+    .Attr("epsilon: float")
+    .SetShapeFn(ForwardShapes)
+    .Doc(R"doc(
+Normalizes each column of a matrix by its own mean and variance: what tf.nn.moments over the rows and
+tf.nn.batch_normalization give, but for the order in which rows are summed.
+
+x: [rows, columns].
+gamma: [columns] what a column is multiplied with.
+beta: [columns] what is added to it.
+y: (x - mean) gamma / sqrt(variance + epsilon) + beta, as x.
+mean: [columns] NaN without rows.
+variance: [columns] mean of squares of what x is off its mean.
+)doc");
+
+REGISTER_OP("WorkbenchBatchNormGrad")
+    .Input("gradient: float")
+    .Input("x: float")
+    .Input("gamma: float")
+    .Input("mean: float")
+    .Input("variance: float")
+    .Output("x_gradient: float")
+    .Output("gamma_gradient: float")
+    .Output("beta_gradient: float")
+    .Attr("epsilon: float")
+    .SetShapeFn(GradientShapes)
+    .Doc(R"doc(
+The gradients of WorkbenchBatchNorm, whose mean and variance change with x.
+
+gradient: of y, as x.
+x: [rows, columns], as it was normalized.
+gamma: [columns] as it was.
+mean: [columns] as WorkbenchBatchNorm gave it.
+variance: [columns] likewise.
+)doc");
+
+}  // namespace workbench

@@ -1,0 +1,133 @@
+#include "norm/batch_norm.h"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "test/support/check.h"
+
+namespace workbench {
+namespace {
+
+using Floats = std::vector<float>;
+
+constexpr float kEpsilon = 1e-3f;
+
+// A matrix to normalize, and what was found.
+struct Batch {
+  int64_t rows, columns;
+  Floats x, gamma, beta, gradient;
+  Floats y, mean, variance, of_x, of_gamma, of_beta;
+
+  Batch(std::mt19937_64& random, int64_t rows, int64_t columns, float offset)
+      : rows(rows), columns(columns) {
+    std::normal_distribution<float> normal;
+    for (Floats* each : {&x, &gradient}) each->resize(rows * columns);
+    for (Floats* each : {&gamma, &beta}) each->resize(columns);
+    for (Floats* each : {&x, &gradient, &gamma, &beta}) {
+      for (float& value : *each) value = normal(random);
+    }
+    for (float& value : x) value += offset;
+    y.assign(x.size(), -7);
+    of_x = y;
+    mean.assign(columns, -7);
+    variance = of_gamma = of_beta = mean;
+  }
+
+  void Run(int64_t begin, int64_t end) {
+    const NormedColumns in{x.data(), rows, columns, gamma.data(), kEpsilon};
+    NormalizeColumns(in, beta.data(), begin, end, y.data(), mean.data(), variance.data());
+    NormalizeColumnsGradient(in, mean.data(), variance.data(), gradient.data(), begin, end,
+                             of_x.data(), of_gamma.data(), of_beta.data());
+  }
+};
+
+void CheckNear(double found, double expected) {
+  if (std::abs(found - expected) <= 2e-5 * (1 + std::abs(expected))) return;
+  std::cerr << "found " << found << ", expected " << expected << "\n";
+  CHECK(false);
+}
+
+// The same in doubles, the plain way.
+void CheckColumn(const Batch& batch, int64_t column) {
+  const auto at = [&](int64_t row) { return row * batch.columns + column; };
+  double mean = 0, variance = 0, sum = 0, products = 0;
+  for (int64_t row = 0; row < batch.rows; ++row) mean += batch.x[at(row)];
+  mean /= batch.rows;
+  for (int64_t row = 0; row < batch.rows; ++row) variance += std::pow(batch.x[at(row)] - mean, 2);
+  variance /= batch.rows;
+  const double inverse = 1 / std::sqrt(variance + kEpsilon);
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    sum += batch.gradient[at(row)];
+    products += batch.gradient[at(row)] * (batch.x[at(row)] - mean) * inverse;
+  }
+  CheckNear(batch.mean[column], mean);
+  CheckNear(batch.variance[column], variance);
+  CheckNear(batch.of_beta[column], sum);
+  CheckNear(batch.of_gamma[column], products);
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    const double normal = (batch.x[at(row)] - mean) * inverse;
+    CheckNear(batch.y[at(row)], normal * batch.gamma[column] + batch.beta[column]);
+    const double of_x = batch.gamma[column] * inverse *
+                        (batch.gradient[at(row)] - (sum + normal * products) / batch.rows);
+    CheckNear(batch.of_x[at(row)], of_x);
+  }
+}
+
+TEST(ResultsAreThoseOfDoubles) {
+  std::mt19937_64 random(1);
+  for (const int64_t columns : {1, 15, 16, 17, 64, 100, 131}) {
+    for (const int64_t rows : {1, 2, 127, 128, 129, 400}) {
+      Batch batch(random, rows, columns, 0.5f);
+      batch.Run(0, columns);
+      for (int64_t column = 0; column < columns; ++column) CheckColumn(batch, column);
+    }
+  }
+}
+
+TEST(AMeanFarFromZeroCostsNoDigits) {
+  std::mt19937_64 random(2);
+  Batch batch(random, 3000, 3, 100.0f);
+  batch.Run(0, 3);
+  double mean = 0, variance = 0;
+  for (int64_t row = 0; row < batch.rows; ++row) mean += batch.x[row * 3];
+  mean /= batch.rows;
+  for (int64_t row = 0; row < batch.rows; ++row) variance += std::pow(batch.x[row * 3] - mean, 2);
+  CheckNear(batch.variance[0], variance / batch.rows);
+}
+
+TEST(AnySplitOfTheColumnsGivesTheSameBits) {
+  std::mt19937_64 random(3);
+  Batch whole(random, 300, 131, 0.5f);
+  Batch parts = whole;
+  whole.Run(0, 131);
+  for (const auto& [begin, end] : {std::pair{80, 131}, {0, 16}, {16, 79}, {79, 80}}) parts.Run(begin, end);
+  CHECK(whole.y == parts.y && whole.mean == parts.mean && whole.variance == parts.variance);
+  CHECK(whole.of_x == parts.of_x && whole.of_gamma == parts.of_gamma);
+  CHECK(whole.of_beta == parts.of_beta);
+}
+
+TEST(OtherColumnsStay) {
+  std::mt19937_64 random(4);
+  Batch batch(random, 5, 40, 0.0f);
+  batch.Run(3, 37);
+  for (int64_t row = 0; row < 5; ++row) {
+    for (const int64_t column : {0, 2, 37, 39}) {
+      CHECK_EQ(batch.y[row * 40 + column], -7.0f);
+      CHECK_EQ(batch.of_x[row * 40 + column], -7.0f);
+    }
+  }
+  CHECK_EQ(batch.mean[2], -7.0f);
+  CHECK_EQ(batch.of_gamma[37], -7.0f);
+}
+
+TEST(WithoutRowsThereIsNoMean) {
+  std::mt19937_64 random(5);
+  Batch batch(random, 0, 20, 0.0f);
+  batch.Run(0, 20);
+  CHECK(std::isnan(batch.mean[0]) && std::isnan(batch.variance[19]));
+  CHECK_EQ(batch.of_beta[0], 0.0f);
+}
+
+}  // namespace
+}  // namespace workbench

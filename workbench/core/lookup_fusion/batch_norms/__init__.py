@@ -1,0 +1,1 @@
+"""Batch normalizations of a finished graph, as TensorFlow builds them, that one op does each."""

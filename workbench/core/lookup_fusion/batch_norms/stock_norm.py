@@ -1,0 +1,55 @@
+"""A batch normalization as a value, and its gradients."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NormGradient:
+    """The gradients of a batch normalization, where they go through it once.
+
+    Attributes:
+      given: the tensor of the gradient of its result.
+      x_sum: the node that sums what leads to the gradient of `x`; "" where nothing asks for it.
+      others: tensors that this node sums too, from elsewhere.
+      gamma: the node that gives the gradient of gamma; "" where none does.
+      beta: likewise, of beta; it is always computed.
+      inside: names of nodes that nothing needs once one op makes all of these.
+    """
+
+    given: str
+    x_sum: str
+    others: tuple[str, ...]
+    gamma: str
+    beta: str
+    inside: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StockNorm:
+    """A batch normalization that one op can do. Tensors are named "node:output".
+
+    Attributes:
+      name: the scope that it was built in.
+      x: [rows, columns] float32.
+      gamma, beta: [columns], values of variables, or constants.
+      epsilon: what is added to the variance.
+      result: the node that gives the normalized matrix.
+      mean, variance: nodes that give the moments, where something else reads them; "" else.
+      inside: names of nodes that nothing needs once one op does it.
+      gradients: of it.
+      device: where it is computed.
+    """
+
+    name: str
+    x: str
+    gamma: str
+    beta: str
+    epsilon: float
+    result: str
+    mean: str
+    variance: str
+    inside: frozenset[str]
+    gradients: tuple[NormGradient, ...]
+    device: str
