@@ -26,9 +26,9 @@ from workbench.core.executor.policy import executor_options as executor_options
 from workbench.core.function.fused_lookups import fuse_function as fuse_function
 from workbench.core.function.keras_fusion import ModelFusion as ModelFusion
 from workbench.core.function.keras_fusion import fuse_model as fuse_model
+from workbench.core.fusion.fusion_plan import FusionPlan as FusionPlan
+from workbench.core.fusion.plan import plan_fusion as plan_fusion
 from workbench.core.importing.import_trace import import_trace as import_trace
-from workbench.core.lookup_fusion.fusion_plan import FusionPlan as FusionPlan
-from workbench.core.lookup_fusion.plan import plan_fusion as plan_fusion
 from workbench.core.options import ExecutorPolicy as ExecutorPolicy
 from workbench.core.options import Optimizations as Optimizations
 from workbench.core.options import SmartStageOptions as SmartStageOptions

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
-from workbench.core.lookup_fusion.fusion_plan import FusionPlan, fused_definition
+from workbench.core.fusion.fusion_plan import FusionPlan, fused_definition
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.buffer_placement import ON_CPU, ComputeDevice
 from workbench.core.planning.planner import plan_stages

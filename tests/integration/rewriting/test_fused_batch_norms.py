@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import workbench as wb
 from tests.builders.functions import producers
 from tests.builders.fused_graphs import EXAMPLES, OPTIMIZERS, ran, trained
-from workbench.core.lookup_fusion.batch_norms.match import Match
-from workbench.core.lookup_fusion.patterns.definition import Definition
+from workbench.core.fusion.batch_norms.match import Match
+from workbench.core.fusion.definition import Definition
 
 v1 = tf.compat.v1
 FORWARD, GRADIENT = "WorkbenchBatchNorm", "WorkbenchBatchNormGrad"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import workbench as wb
@@ -53,6 +53,9 @@ class TestSessions:
     def test_train_as_stock_ones_do(
         self, drawn: list[Feature], kind: str, dims: Any, optimizer: str, seed: int
     ) -> None:
+        # A shortened row of one column has no gradient but what is rounded, which Adam magnifies.
+        short = any(each.max_norm is not None and dims[each.table] == 1 for each in drawn)
+        assume(not (short and optimizer == "adam"))
         with tf.Graph().as_default() as graph:
             tables = made_tables(kind, dims, tf.float32, seed)
             embeddings = looked_up(drawn, tables)
@@ -345,7 +348,7 @@ class TestRefusals:
 
     def test_a_graph_without_lookups_has_an_empty_plan(self) -> None:
         plan = wb.plan_fusion(tf.Graph())
-        assert plan.describe() == "the graph has no stock lookup"
+        assert plan.describe() == "the graph has no stock lookup and no batch normalization"
         assert not wb.apply(plan).graph_options.rewrite_options.custom_optimizers
 
     def test_a_plan_for_another_graph_is_refused_when_it_is_applied(self) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.builders.stale_models import NOTE, StaleModel, counter, delayed_losses, regression
 from workbench import ops
 from workbench.core import smart_stage
-from workbench.core.lookup_fusion.plan import plan_fusion
+from workbench.core.fusion.plan import plan_fusion
 from workbench.core.options import SmartStageOptions
 from workbench.core.session.prefetch_hook import make_prefetch_hook, prefetching
 

@@ -8,10 +8,10 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
+from workbench.core.fusion.definition import tensor_name
+from workbench.core.fusion.fusion_plan import FusionPlan, fused_definition
+from workbench.core.fusion.plan import plan_fusion
 from workbench.core.graph.graph_view import node_name
-from workbench.core.lookup_fusion.fusion_plan import FusionPlan, fused_definition
-from workbench.core.lookup_fusion.patterns.definition import tensor_name
-from workbench.core.lookup_fusion.plan import plan_fusion
 from workbench.core.tf_graph.concrete_function import (
     arguments_of,
     is_compiled,

@@ -17,8 +17,8 @@ from tensorflow.python.eager import record
 from workbench.core.function.first_trace import trace
 from workbench.core.function.fused_lookups import build_fused, require_fusible
 from workbench.core.function.keras_trainer import Wants, require_graph, require_known
-from workbench.core.lookup_fusion.fusion_plan import FusionPlan
-from workbench.core.lookup_fusion.plan import plan_fusion
+from workbench.core.fusion.fusion_plan import FusionPlan
+from workbench.core.fusion.plan import plan_fusion
 from workbench.errors import UnsupportedError
 
 _STEPS = ("train", "test", "predict")

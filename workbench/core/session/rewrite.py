@@ -21,7 +21,7 @@ import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
 
 from workbench import _native
-from workbench.core.lookup_fusion.fusion_plan import FusionPlan, fused_definition
+from workbench.core.fusion.fusion_plan import FusionPlan, fused_definition
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.session.prefetch_runner import PrefetchRunner, runner_in
 from workbench.core.session.stage_nodes import stage_spec, texts

@@ -179,7 +179,7 @@ def _built(program: Program, wishes: Optimizations) -> Built:
 
 def _config(graph: Any, built: Built, wishes: Optimizations, asked: Training) -> Any:
     """The session's config, with the plans that are wished for."""
-    from workbench.core.lookup_fusion.plan import plan_fusion
+    from workbench.core.fusion.plan import plan_fusion
     from workbench.core.session.pack_transfers import pack_transfers
     from workbench.core.session.rewrite import apply
     from workbench.core.smart_stage import prepare_config

@@ -36,8 +36,8 @@ def _of_graph(
 ) -> DescribedGraph:
     import tensorflow as tf
 
-    from workbench.core.lookup_fusion.fusion_plan import fused_definition
-    from workbench.core.lookup_fusion.plan import plan_fusion
+    from workbench.core.fusion.fusion_plan import fused_definition
+    from workbench.core.fusion.plan import plan_fusion
     from workbench.core.session.prefetch_hook import runners
     from workbench.core.smart_stage import find_boundary
 

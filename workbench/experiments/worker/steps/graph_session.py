@@ -71,7 +71,7 @@ class ProgramSession:
         import tensorflow as tf
 
         from workbench.core.capture.session_capture import CaptureHook
-        from workbench.core.lookup_fusion.plan import plan_fusion
+        from workbench.core.fusion.plan import plan_fusion
         from workbench.core.session.prefetch_hook import make_prefetch_hook, runners
         from workbench.core.session.rewrite import apply
 

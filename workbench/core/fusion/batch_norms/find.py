@@ -1,0 +1,223 @@
+"""Batch normalizations of a finished graph, and their gradients.
+
+How TensorFlow builds one, by `tf.nn.moments` over the rows and `tf.nn.batch_normalization`:
+
+    Mean, SquaredDifference, Mean → moments; Rsqrt(variance + epsilon) · gamma → scale
+    x · scale + (beta - mean · scale)
+
+Its gradients are thirty nodes and more, which differ between versions of TensorFlow and with what
+is known of shapes. So TensorFlow builds them once more by itself (template.py), and what is alike
+is found in the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from workbench.core.fusion.batch_norms.match import Match
+from workbench.core.fusion.batch_norms.stock_norm import NormGradient, StockNorm
+from workbench.core.fusion.batch_norms.template import Template, template
+from workbench.core.fusion.definition import Definition, hands_on
+from workbench.core.fusion.refusal import Refusal, RefusedError, require_cpu, scope_of
+
+_FLOAT32 = 1
+# Where several gradients of one op wait for one another.
+_GATES = "/tuple/group_deps"
+
+
+def find_batch_norms(
+    graph: Definition, *, gpu: bool = False
+) -> tuple[list[StockNorm], list[Refusal]]:
+    """The batch normalizations of a graph that one op can do each, in its order, and the others.
+
+    Args:
+      graph: the graph.
+      gpu: whether what names no device may run on a GPU, which has no such op.
+    """
+    found: list[StockNorm] = []
+    refused: list[Refusal] = []
+    sums: set[str] = set()
+    for node in graph.ordered:
+        match, like = _normalization(graph, node)
+        if match is None or like is None:
+            continue
+        try:
+            require_cpu(node, gpu=gpu, op="batch normalization")
+            norm = _norm(graph, node, match, like)
+            summed = [each.x_sum for each in norm.gradients if each.x_sum]
+            if len(sums.union(summed)) < len(sums) + len(summed):
+                raise RefusedError("its gradient is summed with that of another one")
+            sums.update(summed)
+            found.append(norm)
+        except RefusedError as refusal:
+            refused.append(Refusal(name=scope_of(node.name), reason=str(refusal)))
+    return found, refused
+
+
+def _normalization(graph: Definition, node: Any) -> tuple[Match | None, Template | None]:
+    """What is alike, where a node gives a matrix that was normalized."""
+    nothing = None, None
+    if node.op != "AddV2" or node.attr["T"].type != _FLOAT32:
+        return nothing
+    product, offset = graph.inputs(node)
+    scaled = graph.made_by(product, "Mul")
+    if scaled is None or graph.made_by(offset, "Sub") is None:
+        return nothing
+    shape = graph.shape(graph.same(graph.inputs(scaled)[0]))
+    if shape is None or len(shape) != 2 or shape[1] < 1:
+        return nothing
+    like = template(None if shape[0] < 0 else shape[0], shape[1])
+    match = Match(like.graph, graph, frozenset({like.epsilon}))
+    return (match, like) if match.add(like.y, f"{node.name}:0") else nothing
+
+
+def _norm(graph: Definition, node: Any, match: Match, like: Template) -> StockNorm:
+    gamma = graph.inputs(graph.source(match[like.scale]))[1]
+    beta = graph.inputs(graph.source(graph.inputs(node)[1]))[0]
+    if not _is_read(graph, gamma) or not _is_read(graph, beta):
+        raise RefusedError("its gamma or beta is computed in the step")
+    own = match.nodes
+    pairs = list(_gradients(graph, match, like))
+    everything = own.union(*(nodes for _, nodes in pairs))
+    moments = [graph.source(match[each]).name for each in (like.mean, like.variance)]
+    read = [name if _readers(graph, name, everything) else "" for name in moments]
+    inside = _computing(graph, own - {node.name, *filter(None, read)})
+    _require_alone(graph, inside, everything)
+    if not _on(graph, _computing(graph, everything), node.device):
+        raise RefusedError("it is in a branch or a loop, or on more than one device")
+    return StockNorm(
+        name=scope_of(node.name),
+        x=match[like.x],
+        gamma=gamma,
+        beta=beta,
+        epsilon=float(graph.value(match[like.epsilon])),  # type: ignore[arg-type]
+        result=node.name,
+        mean=read[0],
+        variance=read[1],
+        inside=inside,
+        gradients=tuple(gradient for gradient, _ in pairs),
+        device=node.device,
+    )
+
+
+def _gradients(
+    graph: Definition, match: Match, like: Template
+) -> Iterator[tuple[NormGradient, set[str]]]:
+    """Each gradient of a normalization, and the nodes that belong to it."""
+    own = match.nodes
+    for first in graph.readers(match[like.scale], "Mul"):
+        if first.name in own:
+            continue
+        grown = match.copy()
+        if not grown.add(like.x_terms[0], f"{first.name}:0"):
+            continue
+        x_sum, others = _x_sum(graph, grown, like, first)
+        gamma = _gamma(graph, grown, like)
+        _add_rest(graph, grown, like)
+        nodes = grown.nodes - own
+        given = graph.source(grown[like.given]).name
+        result = graph.source(match[like.y]).name
+        if not graph.leads_to(result, given):
+            raise RefusedError("its gradient does not come from what it gave")
+        beta = graph.source(grown[like.beta_gradient]).name
+        inside = _computing(graph, nodes - {gamma, beta, x_sum})
+        nodes |= {x_sum} if x_sum else set()
+        _require_alone(graph, inside, nodes)
+        yield (
+            NormGradient(
+                given=grown[like.given],
+                x_sum=x_sum,
+                others=others,
+                gamma=gamma,
+                beta=beta,
+                inside=inside,
+            ),
+            nodes,
+        )
+
+
+def _x_sum(
+    graph: Definition, match: Match, like: Template, first: Any
+) -> tuple[str, tuple[str, ...]]:
+    """The node that sums the terms of the gradient of x, and what else it sums; "" where none does.
+
+    An input of the step has no gradient; the first of the terms is computed all the same.
+    """
+    if not _readers(graph, first.name, ()):
+        return "", ()
+    for total in graph.readers(f"{first.name}:0", "AddN"):
+        left = [graph.same(each) for each in graph.inputs(total)]
+        left.remove(f"{first.name}:0")
+        for term in like.x_terms[1:]:
+            same = next((each for each in left if match.add(term, each)), None)
+            if same is None:
+                break
+            left.remove(same)
+        else:
+            return total.name, tuple(left)
+    raise RefusedError("its gradient is not as TensorFlow builds it")
+
+
+def _gamma(graph: Definition, match: Match, like: Template) -> str:
+    """The node that gives the gradient of gamma; "" where none does."""
+    readers = graph.readers(match[like.inverse], "Mul")
+    tensors = (f"{node.name}:0" for node in readers)
+    found = next((each for each in tensors if match.add(like.gamma_gradient, each)), None)
+    return "" if found is None else graph.source(found).name
+
+
+def _add_rest(graph: Definition, match: Match, like: Template) -> None:
+    """Adds what TensorFlow computes with the gradients and nothing needs."""
+    for tensor in like.computed:
+        # What reads free tensors alone may belong to other ops.
+        read = (each for each in like.graph.inputs(like.graph.source(tensor)) if match.holds(each))
+        if tensor in match or (first := next(read, None)) is None:
+            continue
+        for reader in graph.readers(match[first], like.graph.source(tensor).op):
+            if match.add(tensor, f"{reader.name}:0"):
+                break
+
+
+def _is_read(graph: Definition, tensor: str) -> bool:
+    """Whether a tensor is the value of a variable or a constant, to which nothing leads."""
+    node = graph.source(tensor)
+    return not any(graph.source(each).input for each in graph.inputs(node)) and not any(
+        text.startswith("^") for text in node.input
+    )
+
+
+def _computing(graph: Definition, names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name for name in names if name and graph.nodes[name].op != "Const")
+
+
+def _readers(graph: Definition, name: str, known: Collection[str]) -> list[str]:
+    """What reads a node, is none of these, and has a use."""
+    readers = graph.readers(f"{name}:0")
+    return [
+        node.name
+        for node in readers
+        if node.name not in known and not hands_on(node) and not _is_idle(graph, node)
+    ]
+
+
+def _is_idle(graph: Definition, node: Any) -> bool:
+    """Whether a node gives a gradient the shape of something, and nothing reads it."""
+    return bool(node.op == "Shape" and not graph.readers(f"{node.name}:0"))
+
+
+def _require_alone(graph: Definition, inside: Iterable[str], known: Collection[str]) -> None:
+    """Raises RefusedError where other ops need what is computed inside."""
+    for name in inside:
+        if _readers(graph, name, known):
+            raise RefusedError("other ops read what it computes on its way")
+        for node in graph.waiting(name):
+            if node.name not in known and _GATES not in node.name and not hands_on(node):
+                raise RefusedError("other ops wait for what it computes on its way")
+
+
+def _on(graph: Definition, names: Iterable[str], device: str) -> bool:
+    """Whether all nodes are on one device, and run once in a step."""
+    return all(
+        graph.nodes[name].device == device and name not in graph.conditional for name in names
+    )

@@ -1,0 +1,111 @@
+"""Which tensors of a graph are computed as those of a template are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench.core.fusion.definition import Definition
+
+_FREE = "Placeholder"
+
+
+class Match:
+    """Tensors of a template, and of a graph the tensors that are alike.
+
+    A placeholder of the template stands for any tensor of its rank and width, a constant for one of
+    its value, and a node for one of its op and attributes whose inputs are alike; Identities count
+    nowhere.
+
+    Args:
+      template, graph: both were made with shapes.
+      any_number: constants of the template that stand for any constant.
+    """
+
+    def __init__(
+        self, template: Definition, graph: Definition, any_number: frozenset[str] = frozenset()
+    ) -> None:
+        self._template = template
+        self._graph = graph
+        self._any_number = any_number
+        self._found: dict[str, str] = {}
+
+    def __getitem__(self, tensor: str) -> str:
+        """The tensor of the graph that one of the template stands for."""
+        return self._found[self._template.same(tensor)]
+
+    def __contains__(self, tensor: str) -> bool:
+        return self._template.same(tensor) in self._found
+
+    def holds(self, tensor: str) -> bool:
+        """Whether a tensor of the template is known to be computed by a node like its own."""
+        return tensor in self and self._template.source(self._template.same(tensor)).op not in (
+            _FREE,
+            "Const",
+        )
+
+    @property
+    def nodes(self) -> set[str]:
+        """Names of the graph's nodes that nodes of the template stand for, not of free tensors."""
+        return {
+            self._graph.source(found).name
+            for tensor, found in self._found.items()
+            if self._template.source(tensor).op != _FREE
+        }
+
+    def copy(self) -> Match:
+        """One that grows by itself."""
+        other = Match(self._template, self._graph, self._any_number)
+        other._found = dict(self._found)
+        return other
+
+    def add(self, tensor: str, like: str) -> bool:
+        """Whether a tensor of the graph is like one of the template; else nothing is added."""
+        before = dict(self._found)
+        if self._alike(tensor, like):
+            return True
+        self._found = before
+        return False
+
+    def _alike(self, tensor: str, like: str) -> bool:
+        tensor, like = self._template.same(tensor), self._graph.same(like)
+        if tensor in self._found:
+            return self._found[tensor] == like
+        self._found[tensor] = like
+        ours, theirs = self._template.source(tensor), self._graph.source(like)
+        if ours.op == _FREE:
+            return self._as_wide(tensor, like)
+        if ours.op == "Const":
+            return self._same_number(tensor, like)
+        inputs, others = self._template.inputs(ours), self._graph.inputs(theirs)
+        return (
+            ours.op == theirs.op
+            and tensor.rpartition(":")[2] == like.rpartition(":")[2]
+            and len(inputs) == len(others)
+            and _attributes(ours) == _attributes(theirs)
+            and all(map(self._alike, inputs, others))
+        )
+
+    def _as_wide(self, tensor: str, like: str) -> bool:
+        ours, theirs = self._template.shape(tensor), self._graph.shape(like)
+        if ours is None or theirs is None:
+            return False
+        return len(ours) == len(theirs) and ours[-1] == theirs[-1]
+
+    def _same_number(self, tensor: str, like: str) -> bool:
+        found, wanted = self._graph.value(like), self._template.value(tensor)
+        if found is None or wanted is None or found.dtype != wanted.dtype:
+            return False
+        return found.shape == wanted.shape and (
+            tensor in self._any_number or np.array_equal(found, wanted)
+        )
+
+
+def _attributes(node: Any) -> dict[str, bytes]:
+    """What a node computes by; names with an underscore say where, and by whom."""
+    return {
+        name: value.SerializeToString()
+        for name, value in node.attr.items()
+        if not name.startswith("_")
+    }

@@ -1,0 +1,277 @@
+"""The nodes of a FusionPlan: grouped ops, and what takes the place of what they stand for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
+
+from workbench.core.fusion import node_defs
+from workbench.core.fusion.batch_norms.nodes import norm_nodes
+from workbench.core.fusion.batch_norms.stock_norm import StockNorm
+from workbench.core.fusion.definition import Definition
+from workbench.core.fusion.fusion_plan import FusedLookup, FusionPlan
+from workbench.core.fusion.groups import grouped, levels
+from workbench.core.fusion.lookups.gradients import LookupGradient
+from workbench.core.fusion.lookups.lookup import StockLookup, WeightGradient
+from workbench.core.fusion.lookups.max_norm_nodes import max_norm_nodes
+from workbench.core.fusion.lookups.reads import idle_reads
+from workbench.core.fusion.lookups.table_updates.update import TableUpdate, variable_of
+from workbench.core.fusion.refusal import Refusal
+from workbench.core.graph.op_families import UPDATE, family_of
+
+# Scopes of what a plan adds to a graph.
+_SCOPE, _NORM_SCOPE = "grouped_lookups", "batch_norms"
+
+
+class FusedNodes:
+    """The nodes of a plan, while it is made."""
+
+    def __init__(
+        self,
+        graph: Definition,
+        lookups: Sequence[tuple[StockLookup, list[LookupGradient]]],
+        norms: Sequence[StockNorm],
+        runs: Mapping[str, tuple[int, int]],
+    ) -> None:
+        self._graph = graph
+        self._norms = norm_nodes(graph, norms, _free_scope(graph, _NORM_SCOPE))
+        self._runs = runs
+        self._added = graph_pb2.GraphDef()
+        self._replaced = graph_pb2.GraphDef()
+        self._scope = _free_scope(graph, _SCOPE)
+        # By the node whose place it takes, the grouped op: of a result, and of what read the table.
+        self._ops: dict[str, str] = {}
+        # What nothing waits for any more has "".
+        self._bypassed: dict[str, str] = {}
+        # Of results, the op that makes the gradient of the weights.
+        self._weight_ops: dict[str, str] = {}
+        self._constants: dict[Any, str] = {}
+        self._lookups = [(self._with_all_inputs(lookup), found) for lookup, found in lookups]
+        replaced = {lookup.result for lookup, _ in lookups}
+        after = {}
+        for lookup, _ in lookups:
+            replaced.update(lookup.weight_gradient.nodes if lookup.weight_gradient else ())
+        for gradient in (each for _, gradients in lookups for each in gradients):
+            if gradient.update:
+                replaced.add(gradient.update.node)
+                continue
+            replaced |= {gradient.values, gradient.rows}
+            if gradient.rows != gradient.values:
+                after[gradient.rows] = gradient.values
+        self._level = levels(graph, replaced, after)
+
+    def plan(self, refusals: tuple[Refusal, ...]) -> FusionPlan:
+        """The plan as a whole."""
+        self._add_lookups()
+        self._add_weight_gradients()
+        pairs = [(lookup, g) for lookup, gradients in self._lookups for g in gradients]
+        self._add_gradients([(lookup, g) for lookup, g in pairs if not g.update])
+        self._add_updates([(lookup, g, g.update) for lookup, g in pairs if g.update])
+        self._added.node.extend(self._norms.added)
+        self._replaced.node.extend(self._norms.replaced)
+        self._bypassed |= self._norms.bypassed
+        self._redirect_waits()
+        return FusionPlan(
+            lookups=tuple(
+                FusedLookup(
+                    name=lookup.name,
+                    op=self._ops[lookup.result],
+                    gradients=sum(not g.update for g in gradients)
+                    + (lookup.weight_gradient is not None),
+                    updates=any(g.update for g in gradients),
+                    stock_update=self._stock_update(lookup, gradients),
+                )
+                for lookup, gradients in self._lookups
+            ),
+            norms=self._norms.norms,
+            refusals=refusals,
+            added=self._added.SerializeToString(),
+            replaced=self._replaced.SerializeToString(),
+            replaced_ops=tuple(self._graph.nodes[n.name].op for n in self._replaced.node),
+            bypassed=tuple(self._bypassed),
+        )
+
+    def _add_lookups(self) -> None:
+        lookups = [lookup for lookup, _ in self._lookups]
+        groups = grouped(lookups, lambda each: self._alike(each, each.result))
+        for number, group in enumerate(groups):
+            node = node_defs.lookup_node(f"{self._scope}/lookup_{number}", group)
+            self._added.node.append(node)
+            for output, lookup in enumerate(group):
+                self._ops[lookup.result] = node.name
+                for read in filter(None, (lookup.gather, lookup.read)):
+                    self._bypassed[read] = node.name
+                self._stand_in(lookup.result, [f"{node.name}:{output}"], [lookup.dtype])
+        self._bypassed |= dict.fromkeys(idle_reads(self._graph, lookups), "")
+
+    def _add_weight_gradients(self) -> None:
+        pairs = [(lookup, own) for lookup, _ in self._lookups if (own := lookup.weight_gradient)]
+        groups = grouped(pairs, lambda pair: self._alike(pair[0], self._first(pair[1])))
+        for number, group in enumerate(groups):
+            lookups, gradients = zip(*group, strict=True)
+            name = f"{self._scope}/weight_gradient_{number}"
+            given = [each.given for each in gradients]
+            self._added.node.append(node_defs.weight_gradient_node(name, lookups, given))
+            for output, (lookup, gradient) in enumerate(group):
+                self._weight_ops[lookup.result] = name
+                for node in gradient.nodes:
+                    self._stand_in(node, [f"{name}:{output}"], [lookup.dtype])
+
+    def _first(self, gradient: WeightGradient) -> str:
+        """Of the nodes that give a gradient the one of the lowest level."""
+        return min(gradient.nodes, key=lambda name: self._level[name])
+
+    def _read_before(self, lookups: Sequence[StockLookup]) -> dict[str, None]:
+        """The ops that read rows of tables once more, before gradients of these change them."""
+        names = (self._weight_ops.get(lookup.result) for lookup in lookups)
+        return dict.fromkeys(name for name in names if name is not None)
+
+    def _add_gradients(self, pairs: Sequence[tuple[StockLookup, LookupGradient]]) -> None:
+        groups = grouped(pairs, lambda pair: self._alike(pair[0], pair[1].values))
+        for number, group in enumerate(groups):
+            lookups, gradients = zip(*group, strict=True)
+            node = node_defs.gradient_node(
+                f"{self._scope}/gradient_{number}",
+                lookups,
+                gradients,
+                self._read_before(lookups),
+            )
+            self._added.node.append(node)
+            for i, (lookup, gradient) in enumerate(group):
+                rows = self._as_ids(f"{node.name}_rows_{i}", f"{node.name}:{i}", lookup)
+                values = f"{node.name}:{len(group) + i}"
+                if lookup.max_norm is not None:
+                    scope, given = f"{node.name}_rows_of_{i}", values
+                    nodes, values = max_norm_nodes(scope, lookup, f"{node.name}:{i}", given)
+                    self._added.node.extend(nodes)
+                if gradient.values == gradient.rows:
+                    types = [lookup.dtype, lookup.id_dtype]
+                    self._stand_in(gradient.values, [values, rows], types)
+                else:
+                    self._stand_in(gradient.values, [values], [lookup.dtype])
+                    self._stand_in(gradient.rows, [rows], [lookup.id_dtype])
+                if gradient.summed:
+                    # First what reads both outputs of the other one.
+                    self._stand_in(gradient.summed, [values], [lookup.dtype])
+                    self._stand_in(gradient.unique, [rows], [lookup.id_dtype])
+
+    def _add_updates(
+        self, triples: Sequence[tuple[StockLookup, LookupGradient, TableUpdate]]
+    ) -> None:
+        def key(triple: tuple[StockLookup, LookupGradient, TableUpdate]) -> Any:
+            lookup, _, update = triple
+            scalars = tuple(map(self._equal, update.scalars))
+            rule = (update.rule, scalars, update.is_resource, update.use_locking)
+            return (*self._alike(lookup, update.node), *rule, update.device)
+
+        for number, group in enumerate(grouped(triples, key)):
+            lookups, gradients, updates = zip(*group, strict=True)
+            waits = dict.fromkeys(name for update in updates for name in update.after)
+            before = [*filter(None, (self._bypassed.get(name, name) for name in waits))]
+            # The op reads tables of features together: none is updated before all were read.
+            before += [
+                self._ops[lookup.result]
+                for lookup, _, update in group
+                if self._level[lookup.result] < self._level[update.node]
+            ]
+            node = node_defs.update_node(
+                f"{self._scope}/update_{number}",
+                lookups,
+                gradients,
+                updates,
+                [self._scalar(each, updates[0].device) for each in updates[0].scalars],
+                dict.fromkeys([*before, *self._read_before(lookups)]),
+            )
+            self._added.node.append(node)
+            for update in updates:
+                self._updated(update, node.name)
+
+    def _updated(self, update: TableUpdate, op: str) -> None:
+        """Another op does an update: what changed something runs behind it, and does nothing."""
+        old = self._graph.nodes[update.node]
+        self._replaced.node.append(node_defs.done(old, op))
+        for each in update.others:
+            old = self._graph.nodes[each.node]
+            if each.variable:
+                made = node_defs.variable_after(old, each.variable, op)
+            else:
+                made = node_defs.done(old, op)
+            self._replaced.node.append(made)
+        for name in update.reads:
+            self._bypassed[name] = op
+
+    def _redirect_waits(self) -> None:
+        """What waits until a table was read waits for the grouped op that reads it."""
+        replaced = {node.name for node in self._replaced.node}
+        for node in self._graph.nodes.values():
+            if node.name in replaced or self._bypassed.keys().isdisjoint(
+                text.removeprefix("^") for text in node.input if text.startswith("^")
+            ):
+                continue
+            waiting = node_defs.waiting(node, self._bypassed)
+            self._replaced.node.append(waiting)
+
+    def _stock_update(self, lookup: StockLookup, gradients: Sequence[LookupGradient]) -> str:
+        """The type of TensorFlow's op that changes a lookup's table, where no grouped one does."""
+        if any(each.update for each in gradients):
+            return ""
+        readers = self._graph.readers(variable_of(self._graph, lookup.table))
+        ops = [node.op for node in readers if not node.op.startswith("Workbench")]
+        return next((op for op in ops if family_of(op) == UPDATE), "")
+
+    def _alike(self, lookup: StockLookup, node: str) -> Any:
+        """What nodes that one op stands for have in common."""
+        kinds = lookup.dtype, lookup.id_dtype, lookup.is_resource
+        return self._level[node], self._runs.get(node), lookup.device, *kinds
+
+    def _stand_in(self, name: str, tensors: Sequence[str], types: Sequence[int]) -> None:
+        old = self._graph.nodes[name]
+        self._replaced.node.append(node_defs.stand_in(old, tensors, types))
+
+    def _as_ids(self, name: str, rows: str, lookup: StockLookup) -> str:
+        if lookup.id_dtype == tf.int64.as_datatype_enum:
+            return rows
+        node = node_defs.cast_node(name, rows, lookup.id_dtype, lookup.device)
+        self._added.node.append(node)
+        return f"{name}:0"
+
+    def _equal(self, scalar: str | float) -> Hashable:
+        """What tells a rule's numbers apart, of which each table may have tensors of its own."""
+        return self._graph.expression(scalar) if isinstance(scalar, str) else scalar
+
+    def _scalar(self, value: str | float, device: str) -> str:
+        """The tensor of a rule's number."""
+        return value if isinstance(value, str) else self._constant(np.float32(value), device)
+
+    def _with_all_inputs(self, lookup: StockLookup) -> StockLookup:
+        """The lookup with something in place of the inputs that it lacks."""
+        one_each, no_shape = np.int64(0), np.zeros(0, np.int64)
+        return dataclasses.replace(
+            lookup,
+            indices=lookup.indices or self._constant(one_each, lookup.device),
+            dense_shape=lookup.dense_shape or self._constant(no_shape, lookup.device),
+        )
+
+    def _constant(self, value: Any, device: str) -> str:
+        """The tensor of a constant; the same one for equal values."""
+        key = value.dtype.name, value.shape, value.tobytes(), device
+        known = self._constants.get(key)
+        if known is None:
+            known = self._constants[key] = f"{self._scope}/constant_{len(self._constants)}"
+            self._added.node.append(node_defs.constant_node(known, value, device))
+        return f"{known}:0"
+
+
+def _free_scope(graph: Definition, wanted: str) -> str:
+    """A scope that no node of the graph is in."""
+    taken = {name.partition("/")[0] for name in graph.nodes}
+    scope, number = wanted, 0
+    while scope in taken:
+        number += 1
+        scope = f"{wanted}_{number}"
+    return scope

@@ -1,0 +1,155 @@
+"""FusionPlan: what is done to a graph so that few ops do its lookups and batch normalizations."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+from tensorflow.core.framework import graph_pb2
+
+from workbench import _native
+from workbench.core.fusion.refusal import Refusal
+from workbench.errors import PlanError
+from workbench.number_words import counted
+
+_TOLD = ("lookups", "norms", "refusals")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FusedLookup:
+    """A stock lookup that a grouped op does instead.
+
+    Attributes:
+      name: the scope that it was built in.
+      op: name of the grouped op.
+      gradients: how many gradients of it grouped ops make; not those that an update makes itself.
+      updates: whether the update of its table is done by a grouped op too.
+      stock_update: type of the op of TensorFlow's that updates its table still; "" where none does.
+    """
+
+    name: str
+    op: str
+    gradients: int
+    updates: bool
+    stock_update: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FusedNorm:
+    """A batch normalization that one op does instead.
+
+    Attributes:
+      name: the scope that it was built in.
+      op: name of the op.
+      gradients: how many of it are made by one op each.
+    """
+
+    name: str
+    op: str
+    gradients: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class FusionPlan:
+    """What is done to a graph so that few ops do its stock lookups and batch normalizations.
+
+    Attributes:
+      lookups: those that are fused, in the graph's order.
+      norms: batch normalizations that are, likewise.
+      refusals: of both those that stay, and why.
+      added: nodes that are added, a serialized GraphDef.
+      replaced: nodes that come in the place of nodes of the same name, likewise.
+      replaced_ops: the op types of those that they replace.
+      bypassed: nodes that read tables, or compute, and which nothing needs any more.
+    """
+
+    lookups: tuple[FusedLookup, ...]
+    norms: tuple[FusedNorm, ...]
+    refusals: tuple[Refusal, ...]
+    added: bytes
+    replaced: bytes
+    replaced_ops: tuple[str, ...]
+    bypassed: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        norms = f"{counted(len(self.norms), 'batch normalization')}, " if self.norms else ""
+        return f"FusionPlan({len(self.lookups)} lookups, {norms}{len(self.refusals)} stay)"
+
+    @property
+    def count(self) -> int:
+        """How many lookups and batch normalizations are fused."""
+        return len(self.lookups) + len(self.norms)
+
+    def describe(self) -> str:
+        """The plan in words: what is fused into which op, and why the rest is not."""
+        lines = []
+        for op in dict.fromkeys(each.op for each in self.lookups):
+            own = [each for each in self.lookups if each.op == op]
+            updated = sum(each.updates for each in own)
+            parts = [f"{op}: {counted(len(own), 'lookup')} in one op"]
+            parts += [f"{counted(updated, 'update')} of tables with their gradients"] * bool(
+                updated
+            )
+            lines.append("; ".join(parts))
+            lines += [f"  {each.name}" for each in own]
+        for op in dict.fromkeys(each.stock_update for each in self.lookups if each.stock_update):
+            own = [each for each in self.lookups if each.stock_update == op]
+            lines.append(
+                f"{op} updates {counted(len(own), 'table')} as before, because the update is not "
+                "one that a grouped op is known to do alike; workbench.ops.fused_update(optimizer) "
+                "changes rows natively"
+            )
+            lines += [f"  {each.name}" for each in own]
+        if self.norms:
+            lines.append(f"{counted(len(self.norms), 'batch normalization')} in one op each")
+            lines += [f"  {each.name}" for each in self.norms]
+        lines += [f"{each.name} stays: {each.reason}" for each in self.refusals]
+        return "\n".join(lines) or "the graph has no stock lookup and no batch normalization"
+
+    def described(self) -> str:
+        """Its lookups and refusals as JSON, for `of`."""
+        own = {name: [dataclasses.asdict(each) for each in getattr(self, name)] for name in _TOLD}
+        return json.dumps({**own, "bypassed": self.bypassed})
+
+    @classmethod
+    def of(
+        cls, described: str, *, added: bytes, replaced: bytes, replaced_ops: tuple[str, ...]
+    ) -> FusionPlan:
+        """The plan of which `described` told the rest."""
+        own = json.loads(described)
+        return cls(
+            lookups=tuple(FusedLookup(**each) for each in own["lookups"]),
+            norms=tuple(FusedNorm(**each) for each in own["norms"]),
+            refusals=tuple(Refusal(**each) for each in own["refusals"]),
+            added=added,
+            replaced=replaced,
+            replaced_ops=replaced_ops,
+            bypassed=tuple(own["bypassed"]),
+        )
+
+
+def fused_definition(definition: graph_pb2.GraphDef, plan: FusionPlan) -> graph_pb2.GraphDef:
+    """A GraphDef as a plan makes it, for the graph that the plan was made for.
+
+    Raises:
+      PlanError: it was made for another one.
+    """
+    # The new nodes' ops are the library's.
+    _native.library()
+    replaced = {node.name: node for node in graph_pb2.GraphDef.FromString(plan.replaced).node}
+    ops = dict(zip(replaced, plan.replaced_ops, strict=True))
+    fused = graph_pb2.GraphDef(versions=definition.versions, library=definition.library)
+    for node in definition.node:
+        if node.name in replaced and node.op != (op := ops.pop(node.name)):
+            raise PlanError(
+                f"node {node.name!r} is a {node.op}, where the plan was made for a {op}; make a "
+                "plan for this graph"
+            )
+        fused.node.append(replaced.get(node.name, node))
+    if ops:
+        raise PlanError(
+            f"the graph has no node {next(iter(ops))!r}, which the plan replaces; make a plan for "
+            "this graph"
+        )
+    fused.node.extend(graph_pb2.GraphDef.FromString(plan.added).node)
+    return fused

@@ -1,0 +1,43 @@
+"""Which update alone reads a gradient of rows: the one place that knows all kinds."""
+
+from __future__ import annotations
+
+from workbench.core.fusion.definition import Definition
+from workbench.core.fusion.lookups.lookup import StockLookup
+from workbench.core.fusion.lookups.table_updates.adam import adam_of
+from workbench.core.fusion.lookups.table_updates.keras import keras_update_of
+from workbench.core.fusion.lookups.table_updates.update import (
+    TableUpdate,
+    descent_of,
+    native_update_of,
+    rows_update_of,
+    sums_of,
+)
+
+
+def update_of(
+    graph: Definition, lookup: StockLookup, values: str, rows: str, *, row_once: bool
+) -> tuple[TableUpdate | None, dict[str, str]]:
+    """The update that alone reads a gradient, and the nodes that sum the gradient before it.
+
+    Args:
+      graph: the graph.
+      lookup: whose gradient it is.
+      values, rows: nodes that make it, as of `LookupGradient`.
+      row_once: whether no row comes twice.
+
+    Returns:
+      An update that a grouped op can do, if there is one, and fields of `LookupGradient`.
+    """
+    sums = sums_of(graph, values, rows)
+    if sums is None:
+        tensors = f"{values}:0", f"{rows}:{int(rows == values)}"
+        update = descent_of(graph, lookup, values, rows)
+        return update or keras_update_of(graph, lookup, *tensors, row_once=row_once), {}
+    summed, unique = sums
+    update = (
+        rows_update_of(graph, lookup, summed, unique)
+        or native_update_of(graph, lookup, summed, unique)
+        or adam_of(graph, lookup, summed, unique)
+    )
+    return update, {"summed": summed.name, "unique": unique.name}

@@ -1,0 +1,225 @@
+"""NodeDefs of grouped ops, and of what takes the place of the nodes that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import node_def_pb2
+
+from workbench.core.fusion.lookups.gradients import LookupGradient
+from workbench.core.fusion.lookups.lookup import StockLookup
+from workbench.core.fusion.lookups.table_updates.update import TableUpdate
+
+_INT64 = tf.int64.as_datatype_enum
+# Rules that change rows without a gradient, too.
+_OF_ALL_ROWS = ("decaying_adam", "keras_adam", "keras_adam_of_squares")
+
+
+def lookup_node(name: str, lookups: Sequence[StockLookup]) -> node_def_pb2.NodeDef:
+    """The op that looks up several features; output i is that of `lookups[i]`."""
+    return _reading(name, "GroupedLookUp", lookups, ())
+
+
+def weight_gradient_node(
+    name: str, lookups: Sequence[StockLookup], given: Sequence[str]
+) -> node_def_pb2.NodeDef:
+    """The op that makes the gradients of the weights of several features, from those `given`."""
+    return _reading(name, "GroupedLookUpWeightGrad", lookups, given)
+
+
+def _reading(
+    name: str, op: str, lookups: Sequence[StockLookup], given: Sequence[str]
+) -> node_def_pb2.NodeDef:
+    """An op that reads the tables of several features."""
+    tables = list(dict.fromkeys(each.table for each in lookups))
+    of_handles = "Resource" if lookups[0].is_resource else ""
+    node = _node(name, f"Workbench{of_handles}{op}", lookups[0].device)
+    node.input.extend([*tables, *given, *_ids(lookups)])
+    widths = {each.table: each.dim for each in lookups}
+    _describe(
+        node,
+        lookups,
+        table_of=[tables.index(each.table) for each in lookups],
+        dims=[widths[each] for each in tables],
+    )
+    return node
+
+
+def gradient_node(
+    name: str,
+    lookups: Sequence[StockLookup],
+    gradients: Sequence[LookupGradient],
+    before: Iterable[str],
+) -> node_def_pb2.NodeDef:
+    """The op that makes the gradients of several features, as if each had a table of its own.
+
+    Args:
+      name: of the node.
+      lookups, gradients: of each feature.
+      before: names of nodes that run before it.
+    """
+    node = _node(name, "WorkbenchGroupedLookUpGrad", lookups[0].device)
+    node.input.extend([*(each.given for each in gradients), *_ids(lookups)])
+    node.input.extend(f"^{each}" for each in before)
+    own = range(len(lookups))
+    _describe(node, lookups, table_of=own, dims=[each.dim for each in lookups])
+    return node
+
+
+def update_node(
+    name: str,
+    lookups: Sequence[StockLookup],
+    gradients: Sequence[LookupGradient],
+    updates: Sequence[TableUpdate],
+    scalars: Sequence[str],
+    before: Iterable[str],
+) -> node_def_pb2.NodeDef:
+    """The op that applies the gradients of several features to their tables.
+
+    Args:
+      name: of the node.
+      lookups, gradients, updates: of each feature; no two update one table.
+      scalars: tensors of the rule's numbers.
+      before: names of nodes that run before it.
+    """
+    first = updates[0]
+    of_handles = "Resource" if first.is_resource else ""
+    of_all_rows = "All" if first.rule in _OF_ALL_ROWS else ""
+    op = f"Workbench{of_handles}GroupedApply{of_all_rows}"
+    node = _node(name, op, first.device)
+    node.input.extend(each.table for each in updates)
+    node.input.extend(slot for each in updates for slot in each.slots)
+    node.input.extend(scalars)
+    node.input.extend([*(each.given for each in gradients), *_ids(lookups)])
+    node.input.extend(f"^{each}" for each in before)
+    own = range(len(lookups))
+    _describe(node, lookups, table_of=own, dims=[each.dim for each in lookups])
+    _set(node, "rule", first.rule)
+    _set(node, "S", sum(len(each.slots) for each in updates))
+    _set(node, "K", len(scalars))
+    _set(node, "columns", [0] * len(lookups))
+    _set(node, "use_locking", first.use_locking)
+    return node
+
+
+def constant_node(name: str, value: Any, device: str) -> node_def_pb2.NodeDef:
+    """A constant, of the dtype of a NumPy value."""
+    node = _node(name, "Const", device)
+    tensor = tf.make_tensor_proto(value)
+    node.attr["dtype"].type = tensor.dtype
+    node.attr["value"].tensor.CopyFrom(tensor)
+    return node
+
+
+def stand_in(old: Any, tensors: Sequence[str], types: Sequence[int]) -> node_def_pb2.NodeDef:
+    """A node of the same name that hands on tensors in place of the old one's outputs."""
+    node = _node(old.name, "Identity" if len(tensors) == 1 else "IdentityN", old.device)
+    node.input.extend(tensors)
+    if len(types) == 1:
+        node.attr["T"].type = types[0]
+    else:
+        node.attr["T"].list.type.extend(types)
+    if "_class" in old.attr:
+        node.attr["_class"].CopyFrom(old.attr["_class"])
+    return node
+
+
+def variable_after(old: Any, variable: str, after: str) -> node_def_pb2.NodeDef:
+    """A node of the same name that hands on a ref variable once another node has run."""
+    node = _node(old.name, "RefIdentity", old.device)
+    node.input.extend([variable, f"^{after}"])
+    for name in ("T", "_class"):
+        if name in old.attr:
+            node.attr[name].CopyFrom(old.attr[name])
+    return node
+
+
+def done(old: Any, after: str) -> node_def_pb2.NodeDef:
+    """A node of the same name that has run once another one has."""
+    node = _node(old.name, "NoOp", old.device)
+    node.input.append(f"^{after}")
+    return node
+
+
+def waiting(old: Any, instead: Mapping[str, str]) -> node_def_pb2.NodeDef:
+    """The same node, which waits for others instead of some nodes, or "" for none."""
+    node = node_def_pb2.NodeDef()
+    node.CopyFrom(old)
+    node.attr.pop("_output_shapes", None)
+    data = [text for text in old.input if not text.startswith("^")]
+    before = [text[1:] for text in old.input if text.startswith("^")]
+    after = dict.fromkeys(instead.get(name, name) for name in before)
+    waits = [f"^{name}" for name in after if name]
+    node.input[:] = [*data, *waits]
+    return node
+
+
+def cast_node(name: str, tensor: str, to: int, device: str) -> node_def_pb2.NodeDef:
+    """int64 as another type."""
+    node = _node(name, "Cast", device)
+    node.input.append(tensor)
+    node.attr["SrcT"].type, node.attr["DstT"].type = _INT64, to
+    return node
+
+
+def _node(name: str, op: str, device: str) -> node_def_pb2.NodeDef:
+    return node_def_pb2.NodeDef(name=name, op=op, device=device)
+
+
+def _ids(lookups: Sequence[StockLookup]) -> list[str]:
+    return [
+        *(each.ids for each in lookups),
+        *(each.indices for each in lookups),
+        *(each.dense_shape for each in lookups),
+        *(each.weights for each in lookups if each.weights),
+    ]
+
+
+def _describe(
+    node: Any, lookups: Sequence[StockLookup], *, table_of: Sequence[int], dims: Sequence[int]
+) -> None:
+    """The attributes that all ops of a grouped lookup have."""
+    node.attr["T"].type = lookups[0].dtype
+    node.attr["Tid"].type = lookups[0].id_dtype
+    _set(node, "N", len(dims))
+    _set(node, "F", len(lookups))
+    _set(node, "M", len(lookups))
+    weighted = [i for i, each in enumerate(lookups) if each.weights]
+    _set(node, "W", len(weighted))
+    _set(node, "weights_of", weighted)
+    _set(node, "table_of", list(table_of))
+    _set(node, "combiners", [each.combiner for each in lookups])
+    _set(node, "prune_invalid_ids", [each.prune for each in lookups])
+    _set(node, "fill_empty_rows", [each.default_id is not None for each in lookups])
+    _set(node, "default_ids", [each.default_id or 0 for each in lookups])
+    _set(node, "ends_with_ids", [each.ends_with_ids for each in lookups])
+    norms = [-1.0 if each.max_norm is None else each.max_norm for each in lookups]
+    _set(node, "max_norms", norms)
+    _set(node, "dims", list(dims))
+    _set(node, "features", [each.name for each in lookups])
+    _set(node, "concatenated", False)
+
+
+def _set(node: Any, name: str, value: Any) -> None:
+    """Sets an attribute of a node, which has none of that name."""
+    attribute = node.attr[name]
+    if isinstance(value, list):
+        attribute.list.SetInParent()
+        kinds: dict[type, Any] = {
+            bool: attribute.list.b,
+            int: attribute.list.i,
+            float: attribute.list.f,
+        }
+        for each in value:
+            if isinstance(each, str):
+                attribute.list.s.append(each.encode())
+            else:
+                kinds[type(each)].append(each)
+    elif isinstance(value, bool):
+        attribute.b = value
+    elif isinstance(value, int):
+        attribute.i = value
+    else:
+        attribute.s = value.encode()

@@ -1,0 +1,75 @@
+"""Graph → FusionPlan: which of its lookups and batch normalizations few ops do, and why not all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework.func_graph import FuncGraph
+
+from workbench.core.fusion.batch_norms.find import find_batch_norms
+from workbench.core.fusion.definition import Definition
+from workbench.core.fusion.fused_nodes import FusedNodes
+from workbench.core.fusion.fusion_plan import FusionPlan
+from workbench.core.fusion.groups import run_together
+from workbench.core.fusion.lookups.dense_gradients import dense_gradients_of
+from workbench.core.fusion.lookups.dense_lookups import find_dense_lookups
+from workbench.core.fusion.lookups.gradients import LookupGradient, with_gradients
+from workbench.core.fusion.lookups.lookup import StockLookup
+from workbench.core.fusion.lookups.reads import in_variable
+from workbench.core.fusion.lookups.stock_lookups import find_lookups
+from workbench.core.fusion.refusal import Refusal, RefusedError
+from workbench.errors import PlanError
+
+
+def plan_fusion(graph: Any) -> FusionPlan:
+    """Finds the stock lookups and batch normalizations of a graph, and plans ops in their place.
+
+    A grouped op does all lookups that do not depend on one another and are in the same runs, of one
+    dtype and on one device; where an optimizer alone reads a gradient whose update a grouped op can
+    do alike, the update of the table is part of it. Results are those of stock TensorFlow, but for
+    the order in which the rows of one example are summed.
+
+    One op does a batch normalization, by `tf.nn.moments` over the rows of a float32 matrix and
+    `tf.nn.batch_normalization` as Keras's BatchNormalization trains too, and one its gradients:
+    tens of nodes else. They differ from TensorFlow's in the last digits, summed in another order.
+
+    Args:
+      graph: a `tf.Graph`, a FuncGraph or concrete function, or a GraphDef that was made with
+        `as_graph_def(add_shapes=True)`; it is only read.
+
+    Raises:
+      PlanError: something else.
+    """
+    definition = _definition_of(graph)
+    nodes = Definition(definition.node, definition.library.function)
+    gpu = bool(tf.config.list_physical_devices("GPU"))
+    found, refusals = find_lookups(nodes, gpu=gpu)
+    kept: list[tuple[StockLookup, list[LookupGradient]]] = []
+    for lookup in found:
+        try:
+            with_own, gradients = with_gradients(nodes, lookup)
+        except RefusedError as refusal:
+            refusals.append(Refusal(name=lookup.name, reason=str(refusal)))
+        else:
+            kept.append((in_variable(nodes, with_own), gradients))
+    dense, others = find_dense_lookups(nodes, gpu=gpu)
+    kept += [(in_variable(nodes, lookup), dense_gradients_of(nodes, lookup)) for lookup in dense]
+    norms, more = find_batch_norms(nodes, gpu=gpu)
+    refusals += [*others, *more]
+    # A function always runs as a whole.
+    whole = isinstance(getattr(graph, "graph", graph), FuncGraph)
+    runs = {} if whole else run_together(nodes)
+    return FusedNodes(nodes, kept, norms, runs).plan(tuple(refusals))
+
+
+def _definition_of(graph: Any) -> Any:
+    if isinstance(graph, tf.compat.v1.GraphDef):
+        return graph
+    graph = graph if isinstance(graph, tf.Graph) else getattr(graph, "graph", graph)
+    if not isinstance(graph, tf.Graph):
+        raise PlanError(
+            f"{graph!r} of type {type(graph).__name__} is no graph; expected a tf.Graph, a "
+            "FuncGraph, a concrete function or a GraphDef"
+        )
+    return graph.as_graph_def(add_shapes=True)

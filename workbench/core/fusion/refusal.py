@@ -1,0 +1,40 @@
+"""Why something of a graph stays as it is."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """A lookup or a batch normalization that stays as it is.
+
+    Attributes:
+      name: what users call it: the scope that it was built in; of dense ids the node itself.
+      reason: why, a clause.
+    """
+
+    name: str
+    reason: str
+
+
+class RefusedError(Exception):
+    """Something stays; the text is the reason."""
+
+
+def require_cpu(node: Any, *, gpu: bool, op: str) -> None:
+    """Raises RefusedError where a node may run on a GPU, which lacks what would do its work.
+
+    Args:
+      node: of a GraphDef.
+      gpu: whether what names no device may run there.
+      op: what would do it, in words.
+    """
+    if gpu and "CPU" not in node.device.upper():
+        raise RefusedError(f"it may run on a GPU, which has no {op}")
+
+
+def scope_of(name: str) -> str:
+    """The scope of a node; its own name at the top."""
+    return name.rpartition("/")[0] or name

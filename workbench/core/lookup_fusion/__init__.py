@@ -1,1 +1,0 @@
-"""Lookup fusion: stock embedding lookups of a finished graph, found and done by grouped ops."""
