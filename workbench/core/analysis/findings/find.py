@@ -13,6 +13,7 @@ from workbench.core.analysis.findings.kinds.cores import lone_op, oversubscribed
 from workbench.core.analysis.findings.kinds.front import batch_only, front_on_compute_side
 from workbench.core.analysis.findings.kinds.lookups import many_small_ops
 from workbench.core.analysis.findings.kinds.memory_pages import new_pages
+from workbench.core.analysis.findings.kinds.norms import many_op_norms
 from workbench.core.analysis.findings.kinds.optimizer import whole_table_updates
 from workbench.core.analysis.findings.kinds.scheduling import (
     busy_threads,
@@ -30,6 +31,7 @@ _KINDS: tuple[Callable[[StepAccount], Claim | None], ...] = (
     slow_stage,
     front_on_compute_side,
     many_small_ops,
+    many_op_norms,
     copied_tables,
     dense_gradients,
     whole_table_updates,
@@ -47,6 +49,7 @@ _KINDS_OF_CLUSTERS: tuple[Callable[[StepAccount], Claim | None], ...] = (
     slow_stage,
     front_on_compute_side,
     many_small_ops,
+    many_op_norms,
     copied_tables,
     dense_gradients,
     many_small_transfers,
