@@ -189,6 +189,9 @@ bench-auto-fused: $(NATIVE) ## auto_fused alone on a model of stock TensorFlow, 
 bench-keras: $(NATIVE) ## wb.fuse_model on a Keras model, beside Keras's own steps and XLA's
 	@$(BIN)/python -m tests.bench.bench_keras $(ARGS)
 
+bench-batch-norm: $(NATIVE) ## A batch normalization and its gradients in an op each, beside the stock ones
+	@$(BIN)/python -m tests.bench.bench_batch_norm $(ARGS)
+
 bench-keys: $(NATIVE) ## Grouped lookups in EmbeddingVariables beside V1, forward and with training
 	@$(BIN)/python -m tests.bench.bench_embedding_keys $(ARGS)
 
