@@ -5,8 +5,8 @@ what the worker sends 2 ms later. Both settings are sessions of one process over
 blocks of steps take turns. Once as it is, all on these cores, and once with a wait in each step
 between loss and gradients, in which a worker with an accelerator would leave its cores free. Beside
 the steps/s stand the cores that worker, parameter server and proxy had, and the losses of a fresh
-run of each. A batch is small, lookups are grouped and
-transfers packed, lest the cores be busy all of the exact step: nothing can be hidden then.
+run of each. A batch is small, lookups are grouped, batch normalizations fused and transfers packed,
+lest the cores be busy all of the exact step: nothing can be hidden then.
 
     python -m tests.bench.bench_stale_lookups [--workers 1] [--batch-size 32] [--delay-ms 2]
 """
@@ -49,6 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--stale", type=int, default=1, help="stale_lookups of the second setting")
     parser.add_argument("--wait-ms", type=float, default=6.0, help="of the second measurement")
     parser.add_argument("--pack", type=int, choices=(0, 1), default=1, help="transfers, in both")
+    parser.add_argument(
+        "--norms", type=int, choices=(0, 1), default=1, help="fused batch normalizations, in both"
+    )
     parser.add_argument("--rounds", type=int, default=16)
     parser.add_argument("--steps", type=int, default=60, help="of a block")
     parser.add_argument("--losses", type=int, default=200, help="steps whose losses are shown")
@@ -60,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"DLRM, batch {chosen.batch_size}, {chosen.tables} tables on 1 ps, "
         f"weights on the {chosen.dense}, lookups {chosen.fused or 'stock'}, "
         f"transfers {'packed' if chosen.pack else 'one by one'}, "
+        f"batch normalizations {'fused' if chosen.norms else 'stock'}, "
         f"{chosen.delay_ms:g} ms to the ps, {chosen.workers} worker(s), {os.cpu_count()} cores, "
         f"load {os.getloadavg()[0]:.1f}"
     )
@@ -139,15 +143,22 @@ def _session(
     target: str, graph: Any, built: Any, chosen: argparse.Namespace, steps: int, *, first: bool
 ) -> Iterator[Any]:
     """A session with its stages running; the first of them sets the variables."""
+    from workbench.core.fusion.plan import plan_fusion
     from workbench.core.options import SmartStageOptions
     from workbench.core.session.pack_transfers import pack_transfers
     from workbench.core.session.prefetch_hook import prefetching
+    from workbench.core.session.rewrite import apply
     from workbench.core.smart_stage import prepare_config
     from workbench.experiments.worker.steps.session_config import stock_config
 
     options = SmartStageOptions(stale_lookups=steps, capacity=2)
     targets = [built.train_op, built.loss]
-    config, plan = prepare_config(graph, stock_config(built), options, targets=targets)
+    config = stock_config(built)
+    if chosen.norms:
+        fusion = plan_fusion(graph)
+        assert fusion.norms, fusion.describe()
+        config = apply(fusion, config)
+    config, plan = prepare_config(graph, config, options, targets=targets)
     if chosen.pack:
         pack_transfers(config)
     assert any(stage.stale_lookups for stage in plan.stages) == bool(steps), plan.describe()
