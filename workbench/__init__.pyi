@@ -23,7 +23,7 @@ from workbench.core.executor.learned_costs import preload_costs as preload_costs
 from workbench.core.executor.learned_costs import relearn_costs as relearn_costs
 from workbench.core.executor.policy import executor as executor
 from workbench.core.executor.policy import executor_options as executor_options
-from workbench.core.function.fused_lookups import fuse_function as fuse_function
+from workbench.core.function.fused_function import fuse_function as fuse_function
 from workbench.core.function.keras_fusion import ModelFusion as ModelFusion
 from workbench.core.function.keras_fusion import fuse_model as fuse_model
 from workbench.core.fusion.fusion_plan import FusionPlan as FusionPlan

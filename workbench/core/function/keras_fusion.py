@@ -1,4 +1,4 @@
-"""ModelFusion: a Keras model's own steps with their stock lookups done by grouped ops.
+"""ModelFusion: a Keras model's own steps with lookups and batch normalizations done by few ops.
 
 The one thing changed are the instance's `train_step`, `test_step` and `predict_step`, which Keras
 builds into the functions that it calls: there each builds the nodes of the model's own step, as a
@@ -15,7 +15,7 @@ import tensorflow as tf
 from tensorflow.python.eager import record
 
 from workbench.core.function.first_trace import trace
-from workbench.core.function.fused_lookups import build_fused, require_fusible
+from workbench.core.function.fused_function import build_fused, require_fusible
 from workbench.core.function.keras_trainer import Wants, require_graph, require_known
 from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.plan import plan_fusion
@@ -31,12 +31,12 @@ _WANTS = Wants(
 
 
 def fuse_model(model: Any) -> ModelFusion:
-    """Has grouped ops do the stock embedding lookups of a Keras model, wherever it looks up.
+    """Has few ops do the stock embedding lookups and batch normalizations of a Keras model.
 
     `fit`, `evaluate`, `predict` and the `…_on_batch` methods are called as always; lookups, their
-    gradients, and the updates of tables by optimizers whose updates `plan_fusion` knows are fused.
-    Model, optimizer and what is saved stay what they are; results are those of Keras, but for the
-    order in which gradients of a row are summed.
+    gradients, and the updates of tables by optimizers whose updates `plan_fusion` knows are fused,
+    and so are batch normalizations where they train. Model, optimizer and what is saved stay what
+    they are; results are those of Keras, but for the order in which numbers are summed.
 
     XLA has no fused lookups: from now on the model is compiled without it, where Keras chose it
     (jit_compile="auto").
@@ -66,7 +66,7 @@ def fuse_model(model: Any) -> ModelFusion:
 
 
 class ModelFusion:
-    """What fuses one model's lookups; made by `fuse_model`.
+    """What fuses one model's lookups and batch normalizations; made by `fuse_model`.
 
     Attributes:
       plans: of "train", "test" and "predict" what was done to the step; those that have run.

@@ -1,6 +1,6 @@
 """Plans + a session's config → a config whose sessions run rewritten graphs.
 
-A FusionPlan and a StagePlan may be in one config: lookups are fused first, and the stages are made
+A FusionPlan and a StagePlan may be in one config: the graph is fused first, and the stages are made
 for the fused graph. Plans travel as named parameters of the config, also to a server. There a graph
 pass of the native library applies them to the session's own copy of the graph; the user's graph
 stays as it is.
@@ -37,8 +37,8 @@ _NAME, _FORMAT = "WorkbenchStagePlan", 2
 def apply(plan: StagePlan | FusionPlan, config: Any = None, *, graph: Any = None) -> Any:
     """Puts a plan into a ConfigProto; sessions made with it run the rewritten graph.
 
-    An earlier plan of the kind in it is replaced. A plan without stages or lookups leaves the graph
-    as it is. Where lookups are fused and stages run ahead, the FusionPlan is applied first, and the
+    An earlier plan of the kind in it is replaced. A plan of nothing leaves the graph as it is.
+    Where lookups are fused and stages run ahead, the FusionPlan is applied first, and the
     StagePlan made for the graph as it leaves it: `find_boundary(graph, …, fusion=plan)`.
 
     Args:

@@ -59,7 +59,7 @@ def _of_graph(
 def _of_function(
     program: FunctionProgram, optimizations: Optimizations, options: SmartStageOptions
 ) -> DescribedGraph:
-    from workbench.core.function.fused_lookups import fuse_function
+    from workbench.core.function.fused_function import fuse_function
     from workbench.core.function.plan import function_boundary
     from workbench.experiments.worker.steps.function_step import training_step
     from workbench.ops.lookup.fusion import fused_embeddings

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.core.function.first_trace import trace
-from workbench.core.function.fused_lookups import fuse_function
+from workbench.core.function.fused_function import fuse_function
 from workbench.core.function.stage import takes_components
 from workbench.errors import OptionError
 from workbench.experiments.program.function_program import FunctionProgram

@@ -1,4 +1,4 @@
-"""Concrete function of a step → one whose stock lookups grouped ops do, at once."""
+"""Concrete function of a step → one whose lookups and batch normalizations few ops do, at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.errors import UnsupportedError
 
 
 def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
-    """A function that does what another one does, with its stock lookups fused.
+    """A function that does what another one does, its lookups and batch normalizations fused.
 
     Args:
       function: a `tf.types.experimental.ConcreteFunction`; it is not changed, and what it captures
@@ -56,7 +56,7 @@ def build_fused(function: Any, plan: FusionPlan, batch: Sequence[tf.Tensor]) -> 
 
     Args:
       function: the concrete function that the plan was made for.
-      plan: of its lookups.
+      plan: what is fused.
       batch: its arguments, flat.
 
     Returns:
