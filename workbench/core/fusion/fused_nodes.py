@@ -24,8 +24,8 @@ from workbench.core.fusion.lookups.table_updates.update import TableUpdate, vari
 from workbench.core.fusion.refusal import Refusal
 from workbench.core.graph.op_families import UPDATE, family_of
 
-# Scopes of what a plan adds to a graph.
-_SCOPE, _NORM_SCOPE = "grouped_lookups", "batch_norms"
+# Scope of the grouped ops that a plan adds to a graph.
+_SCOPE = "grouped_lookups"
 
 
 class FusedNodes:
@@ -39,11 +39,11 @@ class FusedNodes:
         runs: Mapping[str, tuple[int, int]],
     ) -> None:
         self._graph = graph
-        self._norms = norm_nodes(graph, norms, _free_scope(graph, _NORM_SCOPE))
+        self._norms = norm_nodes(graph, norms)
         self._runs = runs
         self._added = graph_pb2.GraphDef()
         self._replaced = graph_pb2.GraphDef()
-        self._scope = _free_scope(graph, _SCOPE)
+        self._scope = _free_scope(graph)
         # By the node whose place it takes, the grouped op: of a result, and of what read the table.
         self._ops: dict[str, str] = {}
         # What nothing waits for any more has "".
@@ -267,11 +267,11 @@ class FusedNodes:
         return f"{known}:0"
 
 
-def _free_scope(graph: Definition, wanted: str) -> str:
+def _free_scope(graph: Definition) -> str:
     """A scope that no node of the graph is in."""
     taken = {name.partition("/")[0] for name in graph.nodes}
-    scope, number = wanted, 0
+    scope, number = _SCOPE, 0
     while scope in taken:
         number += 1
-        scope = f"{wanted}_{number}"
+        scope = f"{_SCOPE}_{number}"
     return scope

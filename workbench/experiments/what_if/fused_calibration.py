@@ -150,7 +150,7 @@ def _medians(found: Trace) -> Iterator[tuple[str, str, float]]:
 def _norm_times() -> dict[str, float]:
     """How many times as long as the stock op behind it each op of a batch normalization takes."""
     stock, fused = ({name: ns for _, name, ns in _medians(_norms(way))} for way in (None, AUTO))
-    ways = {NORM: "batch_norms/norm_{}", GRADIENT: "batch_norms/norm_{}_gradient_0"}
+    ways = {NORM: "matrix{}/fused_batch_norm", GRADIENT: "gradients/matrix{}/fused_batch_norm_grad"}
     return {
         op: statistics.geometric_mean(
             fused[name.format(i)] / stock[f"matrix{i}/batchnorm/add_1"]

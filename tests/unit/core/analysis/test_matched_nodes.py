@@ -167,3 +167,15 @@ def test_each_node_is_in_one_group_and_the_way_back_mirrors_it(a, b):
 def test_a_trace_matches_itself(a):
     one = nodes(*a)
     assert {g.status for g in match_nodes(one, one, ("s",), ("s",))} <= {"matched"}
+
+
+def test_a_fused_batch_normalization_replaces_moments_and_what_they_normalize():
+    stock = [f"m/norm/{name}" for name in ("moments/mean", "batchnorm/Rsqrt", "batchnorm/add_1")]
+    stock += ["gradients/m/norm/batchnorm/mul_1_grad/Mul", "gradients/m/norm/moments/truediv"]
+    forward, back = "m/norm/fused_batch_norm", "gradients/m/norm/fused_batch_norm_grad"
+    ops = {forward: "WorkbenchBatchNorm", back: "WorkbenchBatchNormGrad"}
+    assert found(nodes("m/dense", *stock), nodes("m/dense", forward, back, ops=ops)) == {
+        "m/dense": ("matched", 1, 1),
+        "m/norm": ("fused", 3, 1),
+        "gradients/m/norm": ("fused", 2, 1),
+    }

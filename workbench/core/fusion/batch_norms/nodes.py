@@ -14,6 +14,8 @@ from workbench.core.fusion.fusion_plan import FusedNorm
 from workbench.core.fusion.node_defs import stand_in
 
 _FLOAT32 = 1
+# Of a node, in the scope around "moments" and "batchnorm".
+_NAME = "fused_batch_norm"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,33 +35,46 @@ class NormNodes:
     bypassed: dict[str, str]
 
 
-def norm_nodes(graph: Definition, norms: Sequence[StockNorm], scope: str) -> NormNodes:
-    """The nodes for these normalizations of a graph, in a scope that nothing else is in."""
-    found = NormNodes(
-        norms=tuple(
-            FusedNorm(name=norm.name, op=f"{scope}/norm_{i}", gradients=len(norm.gradients))
-            for i, norm in enumerate(norms)
-        ),
-        added=[],
-        replaced=[],
-        bypassed={},
-    )
-    for norm, fused in zip(norms, found.norms, strict=True):
-        found.added.append(_forward(norm, fused.op))
+def norm_nodes(graph: Definition, norms: Sequence[StockNorm]) -> NormNodes:
+    """The nodes for these normalizations of a graph, each in the scope of what it replaces."""
+    found = NormNodes(norms=(), added=[], replaced=[], bypassed={})
+    taken = set(graph.nodes)
+    fused = []
+    for norm in norms:
+        forward = _forward(norm, _free(taken, _scope_around(norm.result, 2)))
+        found.added.append(forward)
         for output, name in enumerate((norm.result, norm.mean, norm.variance)):
             if name:
-                found.replaced.append(_hands_on(graph, name, f"{fused.op}:{output}"))
-        found.bypassed.update(dict.fromkeys(norm.inside, fused.op))
-        for number, gradient in enumerate(norm.gradients):
-            name = f"{fused.op}_gradient_{number}"
-            found.added.append(_gradient(norm, gradient, name, fused.op))
+                found.replaced.append(_hands_on(graph, name, f"{forward.name}:{output}"))
+        found.bypassed.update(dict.fromkeys(norm.inside, forward.name))
+        for gradient in norm.gradients:
+            name = _free(taken, _scope_around(gradient.beta, 3), "_grad")
+            found.added.append(_gradient(norm, gradient, name, forward.name))
             if gradient.x_sum:
                 found.replaced.append(_x_sum(graph, gradient, f"{name}:0"))
             for output, replaced in ((1, gradient.gamma), (2, gradient.beta)):
                 if replaced:
                     found.replaced.append(_hands_on(graph, replaced, f"{name}:{output}"))
             found.bypassed.update(dict.fromkeys(gradient.inside, name))
-    return found
+        gradients = len(norm.gradients)
+        fused.append(FusedNorm(name=norm.name, op=forward.name, gradients=gradients))
+    return dataclasses.replace(found, norms=tuple(fused))
+
+
+def _scope_around(name: str, levels: int) -> str:
+    """The scope that holds a node's own scope, with a "/"; "" at the top."""
+    scope = "/".join(name.split("/")[:-levels])
+    return f"{scope}/" if scope else ""
+
+
+def _free(taken: set[str], scope: str, end: str = "") -> str:
+    """A name in a scope that no other node has."""
+    name, number = f"{scope}{_NAME}{end}", 0
+    while name in taken:
+        number += 1
+        name = f"{scope}{_NAME}_{number}{end}"
+    taken.add(name)
+    return name
 
 
 def _forward(norm: StockNorm, name: str) -> node_def_pb2.NodeDef:
