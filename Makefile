@@ -12,6 +12,13 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 # One more than cores: while a test waits for a process or a clock, another one runs.
 WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 
+# What fails in front of a pipe fails.
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
+# Of what ninja says, how far it is.
+COMPILED := awk 'match($$0, /\[[0-9]+\/[0-9]+\]/) { split(substr($$0, RSTART + 1, RLENGTH - 2), n, "/"); \
+	if (n[1] && (n[1] % 20 == 0 || n[1] == n[2])) { print "  " n[1] " of " n[2]; fflush() } }'
+
 .DEFAULT_GOAL := help
 # Every target in small letters; files that are made have names with a dot or a slash.
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
@@ -37,8 +44,10 @@ $(INSTALLED): requirements.lock
 	@touch $@
 
 $(NATIVE): $(INSTALLED) $(NATIVE_SOURCES)
-	@echo "Building the native library against the installed TensorFlow (under two minutes)"
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e .
+	@echo "Building the native library against the installed TensorFlow (two to six minutes on 2 cores)"
+	@mkdir -p build && PATH="$(CURDIR)/$(BIN):$$PATH" \
+		$(BIN)/python -m pip install -v --no-build-isolation --no-deps -e . 2>&1 | tee build/native.log | $(COMPILED) \
+		|| { tail -n 40 build/native.log; exit 1; }
 	@touch $@
 
 native: ## Rebuild the native library, e.g. after TensorFlow changed
