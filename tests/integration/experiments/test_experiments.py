@@ -360,6 +360,14 @@ def test_a_program_without_a_stage_has_nothing_to_compare(leaves_no_process):
         compare(Program(name="deaf", build=ignores_the_stage), progress=False)
 
 
+def test_fewer_steps_than_a_stage_has_on_their_way_are_compared(leaves_no_process):
+    program = Program(name="tiny", build=tiny_build)
+    found = compare(
+        program, "stage", budget_s=0.1, trace_steps=0, equivalence_steps=8, progress=False
+    ).equivalence
+    assert [(check.passed, check.steps) for check in found] == [(True, 8), (True, 8)]
+
+
 def ends_soon(optimizations):
     return tiny_build(optimizations, batches=30)
 

@@ -249,6 +249,8 @@ def test_the_same_batches_in_another_order_pass():
     check = batches(ids(1, 2, 3, 3), ids(3, 1, 3, 2))
     assert check.passed
     assert check.detail == "each exactly once over a whole epoch, 2 prefetch threads"
+    plain = same_batches("fused", ids(1, 2), ids(1, 2), threads=0, epoch=True, ahead=0)
+    assert plain.detail == "each exactly once over a whole epoch, in the same order"
 
 
 @pytest.mark.parametrize(
@@ -267,8 +269,37 @@ def test_lost_doubled_and_foreign_batches_fail(found, said):
 
 
 def test_without_an_epoch_the_last_batches_may_still_be_on_their_way():
-    assert batches(ids(1, 2, 3, 4, 5), ids(1, 3, 4), epoch=False).passed
+    check = batches(ids(1, 2, 3, 4, 5), ids(1, 3, 4), epoch=False)
+    assert (check.passed, check.steps) == (True, 1)
+    assert check.detail == "each exactly once over the first 1 step, 2 prefetch threads"
     assert not batches(ids(1, 2, 3, 4, 5), ids(2, 3, 4), epoch=False).passed
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_too_few_steps_to_miss_a_batch_are_no_check(count):
+    check = batches(ids(1, 2, 3, 4, 5), ids(*range(1, count + 1)), epoch=False)
+    assert (check.passed, check.steps) == (False, 0)
+    said = "1 step tells" if count == 1 else "2 steps tell"
+    assert check.detail == f"{said} nothing where 2 batches may be late"
+
+
+@given(st.integers(1, 30), st.integers(0, 12), st.randoms(use_true_random=False))
+def test_batches_that_overtake_others_pass_and_a_lost_one_fails(steps, ahead, random):
+    waiting, order, next_one = [], [], 0
+    while len(order) < steps + ahead:
+        while len(waiting) < ahead + 1:
+            waiting.append(next_one)
+            next_one += 1
+        # None is overtaken more often than others are on their way.
+        late = waiting[0] <= len(order) - ahead
+        order.append(waiting.pop(0 if late else random.randrange(len(waiting))))
+    baseline = ids(*range(steps + 2 * ahead))
+    check = batches(baseline, ids(*order), epoch=False, ahead=ahead)
+    assert (check.passed, check.steps) == (True, steps)
+    lost = random.randrange(steps)
+    rest = [each for each in order if each != lost]
+    fewer = batches(baseline, ids(*rest, next_one), epoch=False, ahead=ahead)
+    assert not fewer.passed and fewer.detail.startswith("1 batches missing")
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=40), st.randoms(use_true_random=False))

@@ -119,7 +119,9 @@ class FakeWorker:
 def measured(monkeypatch):
     """Measures toggles on a machine of `step_s` a step; gives the machine and the result."""
 
-    def measure(toggles, *, step_s, budget_s, epoch=10**6, program=PROGRAM, said=False):
+    def measure(
+        toggles, *, step_s, budget_s, epoch=10**6, program=PROGRAM, said=False, compared=200
+    ):
         machine = Machine(step_s, epoch)
 
         class Started:
@@ -145,7 +147,7 @@ def measured(monkeypatch):
             budget_s=budget_s,
             trace_steps=30,
             step_stats=False,
-            equivalence_steps=200,
+            equivalence_steps=compared,
             progress=Progress(said),
         )
         return machine, found
@@ -197,6 +199,15 @@ def test_an_epoch_that_is_too_long_is_compared_as_far_as_there_is_time(measured)
     assert part.checks[1].passed
     assert 50 < part.checks[1].steps < 1000
     assert f"over the first {part.checks[1].steps} steps" in part.checks[1].detail
+
+
+@pytest.mark.parametrize("compared", [1, 8, 40])
+def test_as_many_batches_as_were_asked_for_are_compared_however_few(measured, compared):
+    toggles = ("stage", "inline_executor")
+    _, found = measured(toggles, step_s=0.001, budget_s=60.0, compared=compared)
+    assert [(check.passed, check.steps) for check in found.checks] == [(True, compared)] * 4
+    for check in found.checks[2:]:
+        assert check.detail.startswith(f"each exactly once over the first {compared} step")
 
 
 def test_progress_counts_the_traces_that_follow_the_blocks(measured):

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from workbench.number_words import steps_stale
+from workbench.number_words import counted, steps_stale
 
 Kind = Literal["bit-equal losses", "equal losses", "exact losses", "same batches"]
 # How far apart, relative to the baseline, losses may be where sums have another order, and in how
@@ -169,34 +169,38 @@ def same_batches(
       label: the variant.
       baseline: int64 fingerprints in the order of the data. Without an epoch, `ahead` more of
         them than of the variant, because threads that run ahead may overtake each other.
-      batches: int64 fingerprints of the variant.
-      threads: producers of the variant.
+      batches: int64 fingerprints of the variant; without an epoch, of `ahead` more steps than
+        are compared.
+      threads: producers of the variant; 0 without a stage.
       epoch: both ran until their data ended.
       ahead: most items that are on their way at any time.
     """
+    # Without an end, the variant may still hold up to `ahead` of the batches it has begun.
+    steps = len(batches) if epoch else max(0, len(batches) - ahead)
     expected = collections.Counter(baseline.tolist())
     found = collections.Counter(batches.tolist())
     extra = found - expected
-    # Without an end, the variant may still hold up to `ahead` of the batches it has begun.
-    needed = expected if epoch else collections.Counter(baseline[: len(batches) - ahead].tolist())
-    missing = needed - found
-    where = "a whole epoch" if epoch else f"the first {len(batches)} steps"
+    missing = (expected if epoch else collections.Counter(baseline[:steps].tolist())) - found
+    where = "a whole epoch" if epoch else f"the first {counted(steps, 'step')}"
     if len(batches) == 0:
         detail = "no step was run before the data ended"
+    elif steps == 0:
+        tell = "1 step tells" if len(batches) == 1 else f"{len(batches)} steps tell"
+        detail = f"{tell} nothing where {ahead} batches may be late"
     elif extra or missing:
         detail = (
             f"{sum(missing.values())} batches missing and {sum(extra.values())} too many or "
             f"unknown in {where}"
         )
     else:
-        order = "in the same order" if np.array_equal(baseline[: len(batches)], batches) else ""
-        detail = f"each exactly once over {where}, {threads} prefetch threads" + (
-            f", {order}" if order else ""
-        )
+        detail = f"each exactly once over {where}"
+        detail += f", {counted(threads, 'prefetch thread')}" if threads else ""
+        if np.array_equal(baseline[: len(batches)], batches):
+            detail += ", in the same order"
     return Equivalence(
         label=label,
         kind="same batches",
-        passed=bool(len(batches)) and not (extra or missing),
-        steps=len(batches),
+        passed=bool(steps) and not (extra or missing),
+        steps=steps,
         detail=detail,
     )

@@ -63,8 +63,8 @@ def compare_losses(
             _open(worker, "single", "build", variant.with_threads(1))
     for worker in reopened:
         worker.receive()
-    counts = [steps] * len(workers)
-    losses = [ran.values for ran in _run(workers, sessions, counts, "loss", seconds)]
+    more = [0] * len(workers)
+    losses = [ran.values for ran in _run(workers, sessions, steps, more, "loss", seconds)]
     _close(reopened, "single")
     stale = [variant.stale_lookups for variant in variants]
     checks = [
@@ -135,14 +135,16 @@ def compare_batches(
     if not epoch and not opened.has_fingerprint:
         return []
     mixed = [s.with_threads(max(s.threads, _FEWEST_THREADS_TO_MIX)) for s in variants]
-    # Threads overtake each other: what one of them holds may come late.
-    ahead = max(2 * variant.ahead + 8 if variant.ahead else 0 for variant in mixed)
+    # Threads overtake each other: what one of them holds may come late, by so many steps, which a
+    # variant runs beside those that are compared; then it may have begun as many batches again.
+    held = [2 * variant.ahead + 8 if variant.ahead else 0 for variant in mixed]
+    late = [held[0] + own for own in held[1:]]
+    more = [2 * max(late), *late]
     for variant, worker in zip(mixed, workers, strict=True):
         _open(worker, "batches", "build_epoch" if epoch else "build", variant)
     threads = [worker.receive().threads for worker in workers]
     most = _TO_THE_END if epoch else steps
-    counts = [most if variant.ahead else most + ahead for variant in mixed]
-    ran = _run(workers, ["batches"] * len(workers), counts, "fingerprint", seconds)
+    ran = _run(workers, ["batches"] * len(workers), most, more, "fingerprint", seconds)
     _close(workers, "batches")
     return [
         # Data that ended for a variant has to have been all of the baseline's.
@@ -152,25 +154,31 @@ def compare_batches(
             steps.values,
             threads=count,
             epoch=steps.ended,
-            ahead=ahead,
+            ahead=own,
         )
-        for variant, count, steps in zip(variants[1:], threads[1:], ran[1:], strict=True)
+        for variant, count, own, steps in zip(variants[1:], threads[1:], late, ran[1:], strict=True)
     ]
 
 
 def _run(
     workers: Sequence[Worker],
     sessions: Sequence[str],
-    counts: Sequence[int],
+    steps: int,
+    more: Sequence[int],
     fetch: str,
     seconds: float,
 ) -> list[Steps]:
-    """Runs steps in all workers at once, fewer in each where they do not fit in the seconds."""
-    first = min(_FIRST_STEPS, *counts)
+    """Runs steps in all workers at once, fewer of them where they do not fit in the seconds.
+
+    Args:
+      steps: most of them in each.
+      more: what each runs beside them in any case.
+    """
+    first = min(_FIRST_STEPS, steps)
     begun = _run_all(workers, sessions, [first] * len(workers), fetch)
     step_s = max(warm_step_s(ran) for ran in begun)
-    cut = min(counts) - steps_within(seconds, step_s, least=first, most=min(counts))
-    left = [0 if ran.ended else n - first - cut for ran, n in zip(begun, counts, strict=True)]
+    fit = steps_within(seconds - max(more) * step_s, step_s, least=first, most=steps)
+    left = [0 if ran.ended else fit - first + n for ran, n in zip(begun, more, strict=True)]
     rest = _run_all(workers, sessions, left, fetch)
     return [
         Steps(
