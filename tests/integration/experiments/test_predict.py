@@ -135,7 +135,7 @@ def test_a_trace_with_fused_lookups_says_nothing_of_stock_ones():
     (off,) = found.withheld
     assert off.label == "off"
     assert off.reason == (
-        "the trace has fused lookups, and what stock ones take is not known; trace without them"
+        "the trace has fused ops, and what stock ones take is not known; trace without them"
     )
 
 

@@ -56,6 +56,6 @@ def test_of_a_keras_model() -> None:
         each.fit(x, y, batch_size=32, epochs=2, verbose=0, shuffle=False)
         results.append([each.predict(x, verbose=0), *each.get_weights()])
     assert fusion is not None and len(fusion.plan.norms) == 1
-    assert "1 batch normalization in one op each" in fusion.describe()
+    assert "1 batch normalization in one op\n  " in fusion.describe()
     for ours, stock in zip(*results, strict=True):
         np.testing.assert_allclose(ours, stock, rtol=1e-4, atol=1e-5)

@@ -279,9 +279,9 @@ def test_help_says_what_all_costs(capsys):
     assert run("compare", "--help") == 0
     said = " ".join(capsys.readouterr().out.split())
     assert (
-        "--all measures each of the seven alone, and stage+smart_stage+fused_v2+cost_model" in said
+        "--all measures each of the eight alone, and stage+smart_stage+fused_v2+cost_model" in said
     )
-    assert "nine processes are in memory at the same time" in said
+    assert "ten processes are in memory at the same time" in said
 
 
 def test_threads_say_whether_batches_may_change_their_order(asked):

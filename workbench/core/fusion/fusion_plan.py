@@ -73,7 +73,9 @@ class FusionPlan:
 
     def __repr__(self) -> str:
         norms = f"{counted(len(self.norms), 'batch normalization')}, " if self.norms else ""
-        return f"FusionPlan({len(self.lookups)} lookups, {norms}{len(self.refusals)} stay)"
+        return (
+            f"FusionPlan({counted(len(self.lookups), 'lookup')}, {norms}{len(self.refusals)} stay)"
+        )
 
     @property
     def count(self) -> int:
@@ -101,7 +103,8 @@ class FusionPlan:
             )
             lines += [f"  {each.name}" for each in own]
         if self.norms:
-            lines.append(f"{counted(len(self.norms), 'batch normalization')} in one op each")
+            each = " each" if len(self.norms) > 1 else ""
+            lines.append(f"{counted(len(self.norms), 'batch normalization')} in one op{each}")
             lines += [f"  {each.name}" for each in self.norms]
         lines += [f"{each.name} stays: {each.reason}" for each in self.refusals]
         return "\n".join(lines) or "the graph has no stock lookup and no batch normalization"

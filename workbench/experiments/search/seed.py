@@ -18,7 +18,7 @@ from workbench.experiments.what_if.predict import predicted
 
 # Predictions may take this share of the time that is left; the rest is for measuring.
 _MOST_SHARE = 0.4
-# Seconds that are left at least where what fused lookups cost on this machine is measured first.
+# Seconds that are left at least where what fused ops cost on this machine is measured first.
 _CALIBRATION_S = 240.0
 
 
@@ -134,7 +134,7 @@ def _scenarios(
         kept = [each for each in kept if each.fused_embeddings == baseline.fused_embeddings]
         if len(kept) < len(settings):
             notes.append(
-                "Of fused lookups nothing is predicted: what they cost on this machine is not yet "
+                "Of fused ops nothing is predicted: what they cost on this machine is not yet "
                 "known, and the budget is too short to measure it; wb.predict(trace, program) "
                 "does, once."
             )

@@ -1,4 +1,4 @@
-"""What ops of fused lookups cost on this machine: measured once, then kept in a file."""
+"""What ops of fused lookups and batch normalizations cost here: measured once, then kept."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _CASES = (
 
 
 def fused_costs(*, again: bool = False) -> FusedCosts:
-    """What ops of fused lookups cost on this machine.
+    """What ops of fused lookups and batch normalizations cost on this machine.
 
     Measured the first time, in about a minute, on an otherwise idle machine at best; then read
     from a file in the user's cache directory. Updates of rows are measured with Adagrad, those of

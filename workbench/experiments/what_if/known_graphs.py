@@ -26,7 +26,7 @@ from workbench.experiments.worker.wire.messages import DescribeGraph, SampleIds
 
 _BATCHES = 10
 NO_PROGRAM = "what the program builds for it is not known without the program; give it"
-_NO_STOCK = "the trace has fused lookups, and what stock ones take is not known; trace without them"
+_NO_STOCK = "the trace has fused ops, and what stock ones take is not known; trace without them"
 _NO_IDS = "the ids of a FunctionProgram cannot be fetched, which say what a fused lookup takes"
 
 
@@ -113,7 +113,7 @@ def _fused(
         return stock | dict.fromkeys(fused, KnownGraph(problem=_NO_IDS))
     shown.phase(f"Fetching the ids of {_BATCHES} batches")
     ids = worker.call(SampleIds(batches=_BATCHES)).ids
-    shown.phase("Reading what fused lookups cost on this machine; measured where not yet known")
+    shown.phase("Reading what fused ops cost on this machine; measured where not yet known")
     costs = fused_costs()
     return stock | {key: _with_costs(each, costs, ids) for key, each in fused.items()}
 

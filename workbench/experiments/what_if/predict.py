@@ -44,7 +44,7 @@ def predict(
     """Predicts what each toggle and their combinations would give, from one trace.
 
     Nothing is trained: a child process builds the graph of each toggle and, for fused lookups,
-    fetches the ids of a few batches. What ops of fused lookups cost on this machine is measured
+    fetches the ids of a few batches. What fused ops cost on this machine is measured
     once, in a minute, and kept in the user's cache directory.
 
     Args:

@@ -171,7 +171,7 @@ def _setting(scenario: Scenario, name: str) -> object:
 
 # What each change takes for granted.
 _ASSUMED = (
-    ("fused_embeddings", "ops of fused lookups take what a calibration of this machine says"),
+    ("fused_embeddings", "fused ops take what a calibration of this machine says"),
     ("executor", "between two ops an executor takes as long as on the machine of its benches"),
     ("cores", "other cores are as fast as the traced ones"),
     ("inter_op_threads", "ops take as long with any number of inter-op threads"),

@@ -120,7 +120,7 @@ def test_a_short_budget_is_spent_on_measuring(seeded):
 def test_lookups_are_not_calibrated_within_a_short_budget(seeded):
     found, asked = seeded(every_one, known=False)
     assert [each.label for each in asked[0]] == ["stage"]
-    assert found.notes[0].startswith("Of fused lookups nothing is predicted: what they cost on")
+    assert found.notes[0].startswith("Of fused ops nothing is predicted: what they cost on")
     found, asked = seeded(every_one, known=False, left_s=600.0)
     assert len(asked[0]) == 3 and found.notes == ()
 

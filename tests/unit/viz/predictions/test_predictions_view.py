@@ -205,7 +205,7 @@ def test_text_has_every_row():
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"on": FUSED}, "ops of fused lookups take what a calibration of this machine says"),
+        ({"on": FUSED}, "fused ops take what a calibration of this machine says"),
         (
             {"on": INLINE},
             "between two ops an executor takes as long as on the machine of its benches",

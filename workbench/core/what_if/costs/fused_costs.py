@@ -1,4 +1,4 @@
-"""What ops of fused lookups cost on a machine: fitted to a calibration, asked for any size."""
+"""What fused ops cost on a machine: fitted to a calibration, asked for any size."""
 
 from __future__ import annotations
 

@@ -126,8 +126,8 @@ def groups_of(
         Group(
             key="fusion",
             title="Fused lookups",
-            help="Replaces the many ops of an embedding lookup by one or two; Auto does so in the "
-            "finished graph.",
+            help="Few ops do an embedding lookup instead of many. Auto fuses stock lookups and "
+            "batch normalizations of the finished graph.",
             options=_options("fusion", refused),
         ),
         Group(
