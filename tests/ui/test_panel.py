@@ -126,10 +126,26 @@ def test_only_a_stage_that_is_found_can_have_stale_lookups(panel: Any) -> None:
         choose(panel, "stage", stage)
         assert more.is_enabled() == can
         assert "exact" in box.inner_text()
+        assert ("wbp-no-use" in box.get_attribute("class")) != can
+    words = panel.get_by_text("this is another training")
+    assert words.is_hidden()
     more.click()
     assert "exact" not in box.inner_text()
+    assert words.is_visible()
     # What it gives is not known from the exact stage.
     assert "This setting is not stored in the page." in summary(panel)
+
+
+def test_numbers_of_a_stage_stand_below_each_other(panel: Any) -> None:
+    choose(panel, "stage", "SmartStage")
+    boxes = panel.locator("[data-group=stage] .wbp-step .wbp-box")
+    ends = [(box["x"] + box["width"], box["y"]) for box in map(_box, boxes.all())]
+    assert len({round(right) for right, _ in ends}) == 1
+    assert len({round(top) for _, top in ends}) == 3
+
+
+def _box(one: Any) -> dict[str, float]:
+    return dict(one.bounding_box())
 
 
 def test_what_a_program_refuses_is_disabled_and_says_why(

@@ -48,6 +48,11 @@ EXECUTE_JS = """(code) => {
 }"""
 RESTART_JS = """() =>
   window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()"""
+# A widget that draws itself in its output once more.
+REVIVED_JS = """() => {
+  const output = document.querySelector(".jp-OutputArea-child:has(iframe)").nextElementSibling;
+  output.querySelector(".jp-OutputArea-output").textContent = "a living widget";
+}"""
 LOADED = """\
 import sys
 sys.path.insert(0, {here!r})
@@ -257,6 +262,12 @@ def test_a_saved_notebook_keeps_the_panel_alive_without_a_kernel(
         for key in TABS:
             assert show_tab(panel, key).inner_text().strip()
         assert panel.locator(".wbp-sum .wbp-btn").first.is_disabled()
+        # the widget beside it has no state, which the picture makes up for
+        lost = watched.page.get_by_text("Error displaying widget: model not found")
+        lost.wait_for(state="attached", timeout=60_000)
+        lost.wait_for(state="hidden")
+        watched.page.evaluate(REVIVED_JS)
+        watched.page.get_by_text("a living widget").wait_for()
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.builders.comparisons import SETTINGS, comparison, planned_comparison, variant
@@ -12,8 +13,15 @@ from tests.builders.traces import staged_trace, unstaged_trace
 from tests.ui.pages import each_width, open_page
 from tests.ui.synthetic import dlrm_trace
 from tests.ui.watched import Watched
+from workbench.experiments.measurement.equivalence import stale_losses
 from workbench.viz.report import write_report
 
+# Where words of a drawing begin, from the left edge of the drawing.
+LEFT_JS = """(drawing) => {
+  const left = drawing.getBoundingClientRect().left;
+  const words = [...drawing.querySelectorAll("text")];
+  return words.map((one) => one.getBoundingClientRect().left - left);
+}"""
 NASTY = "<script>window.hit = 1</script></script><img src=x onerror='window.hit = 1'>\u2028"
 
 
@@ -37,6 +45,16 @@ def planned(tmp_path_factory: Any) -> str:
     """A report with a plan."""
     path = tmp_path_factory.mktemp("planned") / "report.html"
     return write_report(planned_comparison(), path).as_uri()
+
+
+def test_the_axis_of_losses_has_room_for_its_numbers(watched: Watched, tmp_path: Path) -> None:
+    losses = np.linspace(4.187e-4, 3.747e-4, 50)
+    check = stale_losses("smart stage, 2 steps stale", losses, losses, 2)
+    path = write_report(comparison(equivalence=(check,)), tmp_path / "report.html")
+    watched.page.goto(path.as_uri())
+    drawing = watched.page.locator(".wbr-losses")
+    assert "0.0004187" in drawing.text_content()
+    assert min(drawing.evaluate(LEFT_JS)) >= 0
 
 
 def opened(shared: Watched, address: str, width: int = 1200, scheme: Any = "light") -> Any:

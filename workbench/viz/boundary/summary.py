@@ -173,7 +173,10 @@ def _gain(plan: StagePlan) -> Pieces:
     if len(unstaged) != 1 or len(chosen) != 1:
         return ()
     ratio = format.ratio(unstaged[0] / chosen[0])
-    return ((" Predicted: ", False), (f"{ratio} as fast", True), (" as un-staged.", False))
+    # What stale lookups give is not predicted.
+    stale = any(stage.stale_lookups for stage in plan.stages)
+    first = " Predicted with exact lookups: " if stale else " Predicted: "
+    return ((first, False), (f"{ratio} as fast", True), (" as un-staged.", False))
 
 
 def _where(areas: Sequence[Area]) -> str:

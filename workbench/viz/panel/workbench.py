@@ -92,6 +92,10 @@ class Workbench(PanelWidget):
         self.status = READY if self.session.program else _LOADED
         self._say()
 
+    def __repr__(self) -> str:
+        # What a notebook shows without the widget.
+        return f"Workbench({self.session.name})"
+
     @property
     def runs(self) -> tuple[Run, ...]:
         """All runs, the oldest first."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from tests.builders.graphs import graph
+from tests.builders.plans import predictions
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions
@@ -46,6 +49,15 @@ def test_a_plan_shows_the_stage_of_stale_lookups_and_each_of_its_nodes_says_so()
     read = boundary_view(StagePlan.from_json(plan.to_json()))
     assert "lookups 1 step stale" in read.areas[2].about
     assert "1 step stale" in boundary_text(view)
+
+
+def test_what_is_predicted_takes_stale_lookups_for_exact_and_says_so():
+    for steps, said in ((1, "Predicted with exact lookups: "), (0, "Predicted: ")):
+        plan = plan_stages(boundary(steps), SmartStageOptions(stale_lookups=steps))
+        view = boundary_view(dataclasses.replace(plan, predictions=predictions(12.0, 8.0)))
+        sentence = "".join(text for text, _ in view.sentence)
+        assert sentence.endswith(f" {said}1.50× as fast as un-staged.")
+        assert view.flow.stale == bool(steps)
 
 
 def test_a_boundary_alone_shows_what_might_run_stale_behind_what_runs_exactly():

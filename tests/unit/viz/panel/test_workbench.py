@@ -197,6 +197,7 @@ def test_an_error_of_the_users_code_stands_in_the_panel(runs, monkeypatch):
 
 def test_a_trace_that_is_missing_is_captured(runs):
     panel = Workbench(PROGRAM, trace_steps=0)
+    assert repr(panel) == "Workbench(tiny)"
     panel.stage = "own"
     panel.run(wait=True)
     panel.stage = "off"

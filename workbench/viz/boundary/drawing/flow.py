@@ -80,6 +80,7 @@ def flow_of(
         timed=basis.costs is not None,
         named=leaves.named,
         solid=shown.solid,
+        stale=bool(basis.boundary.stale_lookups),
     )
     return flow, teller
 

@@ -134,6 +134,7 @@ class FlowView:
       timed: there are costs, so boxes have times and cuts predictions.
       named: leaves have the names of their nodes, so that a cut can be written as code.
       solid: a plan takes the cut; else it is what may run ahead.
+      stale: lookups may be stale, which predictions take for exact.
     """
 
     width: int
@@ -149,3 +150,4 @@ class FlowView:
     timed: bool = False
     named: bool = True
     solid: bool = False
+    stale: bool = False

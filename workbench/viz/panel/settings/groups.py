@@ -59,7 +59,7 @@ class Option:
 class Number:
     """A number that is stepped; 0 is shown as `auto`.
 
-    `stages` are those that it counts for; empty for all.
+    `stages` are those that it counts for, empty for all; `warns` is said where it is above 0.
     """
 
     key: str
@@ -68,6 +68,7 @@ class Number:
     most: int = 64
     step: int = 1
     title: str = ""
+    warns: str = ""
     stages: tuple[str, ...] = ()
 
 
@@ -159,7 +160,8 @@ def _stage_group(program: AnyProgram | None, refused: dict[str, str]) -> Group:
         key="stale_lookups",
         label="Steps stale",
         auto="exact",
-        title="Most steps whose updates the rows of lookups may lack, which is another training",
+        title="Most steps whose updates the rows of lookups may lack",
+        warns="Rows may lack the updates of so many steps: this is another training.",
         stages=FOUND_STAGES,
     )
     return Group(

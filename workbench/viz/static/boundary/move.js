@@ -37,7 +37,7 @@ function predictedFacts(flow, known, asked) {
   const told = known && known.step ? known : null;
   const why = flow.timed ? (asked ? "asks the kernel" : "not known here") : "needs a trace";
   return [
-    told ? fact("Predicted step", `◇ ${told.step}`) : fact("Predicted step", "–", why),
+    told ? fact("Predicted step", `◇ ${told.step}`, flow.stale ? "with exact lookups" : "") : fact("Predicted step", "–", why),
     fact("Against un-staged", told ? told.gain : "–"),
     fact("Limited by", told ? told.limited_by : "–"),
   ];

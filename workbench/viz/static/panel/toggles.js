@@ -37,7 +37,8 @@ function numberElement(number, name, host, signal) {
   };
   const box = element("span", { class: "wbp-box" }, stepper(-1, "−", "less"), value, stepper(1, "+", "more"));
   const row = element("span", { class: "wbp-step", title: number.title || null }, number.label, box);
-  return { row, value, number, buttons: box.querySelectorAll("button") };
+  const warns = number.warns ? element("p", { class: "wbp-help", hidden: "" }, number.warns) : null;
+  return { row, value, number, warns, buttons: box.querySelectorAll("button") };
 }
 
 function flagElement({ key, label, title, refused }, name, host, signal) {
@@ -64,6 +65,7 @@ function groupElement(group, number, host, signal) {
   for (const [reason, id] of reasons) root.append(element("p", { class: "wbp-help", id }, reason));
   if (group.options.length && made.numbers.length) {
     root.append(element("div", { class: "wbp-two" }, ...made.numbers.map((one) => one.row)));
+    root.append(...made.numbers.map((one) => one.warns).filter(Boolean));
   }
   if (group.flag) {
     made.flag = flagElement(group.flag, name, host, signal);
@@ -82,11 +84,13 @@ function updateGroup(made, host, said) {
     }
   }
   const idle = group.needs_stage && host.get("stage") === "off";
-  for (const { value, number, buttons } of made.numbers) {
+  for (const { row, value, number, warns, buttons } of made.numbers) {
     const now = host.get(number.key);
     value.textContent = now ? thousands(now) : number.auto;
     const counts = !number.stages.length || number.stages.includes(host.get("stage"));
     const refused = idle || !counts || Boolean(group.refused);
+    row.classList.toggle("wbp-no-use", refused);
+    if (warns) warns.hidden = refused || !now;
     buttons[0].disabled = refused || now <= 0;
     buttons[1].disabled = refused || now >= number.most;
   }
@@ -94,7 +98,6 @@ function updateGroup(made, host, said) {
     made.flag.input.checked = host.get(made.flag.key);
     made.flag.input.disabled = idle || Boolean(made.flag.refused);
   }
-  made.root.classList.toggle("wbp-idle", idle);
   made.chips.replaceChildren(...((said && said.chips[group.key]) || []).map(chipElement));
 }
 
