@@ -140,8 +140,8 @@ def test_contrast_of_black_on_white_is_21() -> None:
         ("Reshape", "emb/Reshape", "CT"),
         ("gradients", "my_gradients/x", "CT"),
         # as those of stock batch normalizations: no product of matrices
-        ("WorkbenchBatchNorm", "batch_norms/norm_0", "CT"),
-        ("WorkbenchBatchNormGrad", "batch_norms/norm_0_gradient_0", "GR"),
+        ("WorkbenchBatchNorm", "top_mlp/fused_batch_norm", "CT"),
+        ("WorkbenchBatchNormGrad", "my_gradients/fused_batch_norm_grad", "GR"),
         ("FusedBatchNormGradV3", "x", "GR"),
         ("AnOpNobodyKnows", "x", "CT"),
     ],
