@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from tests.builders.batch_norms import built, layer, loss_of, matrix, normal, variables
 from tests.builders.functions import producers
 from tests.builders.fused_graphs import EXAMPLES, OPTIMIZERS, ran, trained
 from workbench.core.fusion.batch_norms.match import Match
@@ -19,44 +19,6 @@ from workbench.core.fusion.definition import Definition
 
 v1 = tf.compat.v1
 FORWARD, GRADIENT = "WorkbenchBatchNorm", "WorkbenchBatchNormGrad"
-
-
-def variables(width: int, name: str, kind: str = "ref") -> tuple[Any, Any]:
-    with v1.variable_scope(name, use_resource=kind == "resource"):
-        drawn = np.random.default_rng(width).normal(1.0, 0.3, [2, width]).astype(np.float32)
-        return tuple(v1.get_variable(each, initializer=drawn[i]) for i, each in enumerate("gb"))
-
-
-def normal(x: Any, name: str, kind: str = "ref") -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """A normalized matrix, and its moments."""
-    gamma, beta = variables(x.shape[1], name, kind)
-    with v1.name_scope(f"normal_{name}"):
-        mean, variance = tf.nn.moments(x, axes=[0])
-        normed = tf.nn.batch_normalization(x, mean, variance, beta, gamma, 1e-3)
-        return normed, mean, variance
-
-
-def matrix(rows: int, columns: int, *, known: bool = False, seed: int = 0) -> tf.Tensor:
-    """One that nothing can fold into a constant."""
-    drawn = np.random.default_rng(seed).normal(0.5, 2.0, [rows, columns]).astype(np.float32)
-    return v1.placeholder_with_default(drawn, [rows if known else None, columns])
-
-
-def layer(x: Any, units: int, name: str) -> tf.Tensor:
-    drawn = np.random.default_rng(units).normal(0, 0.5, [x.shape[1], units]).astype(np.float32)
-    return tf.matmul(x, v1.get_variable(f"{name}_kernel", initializer=drawn))
-
-
-def loss_of(normed: tf.Tensor) -> tf.Tensor:
-    target = np.random.default_rng(9).normal(size=[normed.shape[1]]).astype(np.float32)
-    return tf.reduce_mean(tf.square(normed - target) + tf.sin(normed))
-
-
-@contextlib.contextmanager
-def built() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-        tf.group(v1.global_variables_initializer(), name="begin")
 
 
 def require_alike(graph: tf.Graph, fetches: Any, train_op: Any, norms: int) -> Any:
@@ -272,44 +234,6 @@ class TestRefused:
             tf.nn.batch_normalization(x, mean, variance, ones, ones, 1e-3)
         plan = wb.plan_fusion(graph)
         assert not plan.norms and not plan.refusals
-
-
-class TestOps:
-    @pytest.mark.parametrize(
-        ("sizes", "said"),
-        [
-            (([3, 4], [4], [5]), "'beta' has shape"),
-            (([3, 4], [3], [4]), "'gamma' has shape"),
-            (([12], [4], [4]), "expected a matrix"),
-        ],
-    )
-    def test_say_what_does_not_fit(self, sizes: Any, said: str) -> None:
-        from workbench import _native
-
-        x, gamma, beta = (v1.placeholder_with_default(tf.zeros(size), shape=None) for size in sizes)
-        outputs = _native.library().workbench_batch_norm(x, gamma, beta, epsilon=1e-3)
-        with v1.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=said):
-            session.run(outputs)
-
-    @pytest.mark.parametrize(
-        ("wrong", "size", "said"),
-        [
-            (0, [4, 3], "'gradient' has shape"),
-            (1, [3], "expected a matrix"),
-            (2, [5], "'gamma' has shape"),
-            (3, [1, 4], "'mean' has shape"),
-            (4, [3], "'variance' has shape"),
-        ],
-    )
-    def test_of_gradients_as_well(self, wrong: int, size: Any, said: str) -> None:
-        from workbench import _native
-
-        sizes = [[3, 4], [3, 4], [4], [4], [4]]
-        sizes[wrong] = size
-        given_ = [v1.placeholder_with_default(tf.zeros(each), shape=None) for each in sizes]
-        outputs = _native.library().workbench_batch_norm_grad(*given_, epsilon=1e-3)
-        with v1.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=said):
-            session.run(outputs)
 
 
 class TestMatch:

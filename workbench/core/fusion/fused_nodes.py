@@ -73,8 +73,10 @@ class FusedNodes:
         self._add_gradients([(lookup, g) for lookup, g in pairs if not g.update])
         self._add_updates([(lookup, g, g.update) for lookup, g in pairs if g.update])
         self._added.node.extend(self._norms.added)
-        self._replaced.node.extend(self._norms.replaced)
         self._bypassed |= self._norms.bypassed
+        self._replaced.node.extend(
+            node_defs.waiting(node, self._bypassed) for node in self._norms.replaced
+        )
         self._redirect_waits()
         return FusionPlan(
             lookups=tuple(

@@ -13,13 +13,15 @@ is found in the graph.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from workbench.core.fusion.batch_norms.match import Match
 from workbench.core.fusion.batch_norms.stock_norm import NormGradient, StockNorm
 from workbench.core.fusion.batch_norms.template import Template, template
-from workbench.core.fusion.definition import Definition, hands_on
+from workbench.core.fusion.definition import Definition, hands_on, tensor_name
 from workbench.core.fusion.refusal import Refusal, RefusedError, require_cpu, scope_of
+from workbench.core.graph.op_types import READS_WHOLE, VARIABLES
 
 _FLOAT32 = 1
 # Where several gradients of one op wait for one another.
@@ -37,7 +39,7 @@ def find_batch_norms(
     """
     found: list[StockNorm] = []
     refused: list[Refusal] = []
-    sums: set[str] = set()
+    taken: set[str] = set()
     for node in graph.ordered:
         match, like = _normalization(graph, node)
         if match is None or like is None:
@@ -45,14 +47,20 @@ def find_batch_norms(
         try:
             require_cpu(node, gpu=gpu, op="batch normalization")
             norm = _norm(graph, node, match, like)
-            summed = [each.x_sum for each in norm.gradients if each.x_sum]
-            if len(sums.union(summed)) < len(sums) + len(summed):
-                raise RefusedError("its gradient is summed with that of another one")
-            sums.update(summed)
+            _require_own(norm, taken)
+            taken.update(norm.given_by)
             found.append(norm)
         except RefusedError as refusal:
             refused.append(Refusal(name=scope_of(node.name), reason=str(refusal)))
     return found, refused
+
+
+def _require_own(norm: StockNorm, taken: AbstractSet[str]) -> None:
+    """Raises RefusedError where one node would have to stand for several ops' results."""
+    if not taken.isdisjoint(each.x_sum for each in norm.gradients):
+        raise RefusedError("its gradient is summed with that of another one")
+    if not taken.isdisjoint(norm.given_by):
+        raise RefusedError("another one is normalized by the same moments")
 
 
 def _normalization(graph: Definition, node: Any) -> tuple[Match | None, Template | None]:
@@ -98,6 +106,7 @@ def _norm(graph: Definition, node: Any, match: Match, like: Template) -> StockNo
         inside=inside,
         gradients=tuple(gradient for gradient, _ in pairs),
         device=node.device,
+        after=_after(graph, [node.name, *filter(None, read)], own),
     )
 
 
@@ -114,6 +123,9 @@ def _gradients(
             continue
         x_sum, others = _x_sum(graph, grown, like, first)
         gamma = _gamma(graph, grown, like)
+        if like.beta_gradient not in grown:
+            # What something else multiplies the scale with.
+            continue
         _add_rest(graph, grown, like)
         nodes = grown.nodes - own
         given = graph.source(grown[like.given]).name
@@ -132,6 +144,7 @@ def _gradients(
                 gamma=gamma,
                 beta=beta,
                 inside=inside,
+                after=_after(graph, filter(None, (x_sum, gamma, beta)), own | nodes),
             ),
             nodes,
         )
@@ -180,11 +193,17 @@ def _add_rest(graph: Definition, match: Match, like: Template) -> None:
 
 
 def _is_read(graph: Definition, tensor: str) -> bool:
-    """Whether a tensor is the value of a variable or a constant, to which nothing leads."""
+    """Whether a tensor is the value of a variable or a constant, to which nothing leads.
+
+    The moments are computed without it, even in a run that could not compute anything else.
+    """
     node = graph.source(tensor)
-    return not any(graph.source(each).input for each in graph.inputs(node)) and not any(
-        text.startswith("^") for text in node.input
-    )
+    if any(text.startswith("^") for text in node.input):
+        return False
+    read = graph.source(graph.inputs(node)[0]) if node.op in READS_WHOLE else node
+    # What a function captures is a placeholder there, here the handle of a variable.
+    captured = node.op == "ReadVariableOp" and read.op == "Placeholder"
+    return not read.input and (captured or read.op in VARIABLES or read.op == "Const")
 
 
 def _computing(graph: Definition, names: Iterable[str]) -> frozenset[str]:
@@ -214,6 +233,28 @@ def _require_alone(graph: Definition, inside: Iterable[str], known: Collection[s
         for node in graph.waiting(name):
             if node.name not in known and _GATES not in node.name and not hands_on(node):
                 raise RefusedError("other ops wait for what it computes on its way")
+
+
+def _after(
+    graph: Definition, names: Iterable[str], known: Collection[str]
+) -> dict[str, tuple[str, ...]]:
+    """By the name of each of these nodes, what known ones that lead to it wait for."""
+    return {name: tuple(_waited_for(graph, name, known)) for name in names}
+
+
+def _waited_for(graph: Definition, name: str, known: Collection[str]) -> dict[str, None]:
+    found: dict[str, None] = {}
+    seen, waiting = {name}, [name]
+    while waiting:
+        node = graph.nodes[waiting.pop()]
+        for text in node.input:
+            other = graph.source(graph.same(tensor_name(text.removeprefix("^")))).name
+            if text.startswith("^") and other not in known:
+                found[other] = None
+            elif other in known and other not in seen:
+                seen.add(other)
+                waiting.append(other)
+    return found
 
 
 def _on(graph: Definition, names: Iterable[str], device: str) -> bool:

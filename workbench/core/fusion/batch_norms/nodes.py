@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tensorflow.core.framework import node_def_pb2
@@ -45,7 +45,8 @@ def norm_nodes(graph: Definition, norms: Sequence[StockNorm]) -> NormNodes:
         found.added.append(forward)
         for output, name in enumerate((norm.result, norm.mean, norm.variance)):
             if name:
-                found.replaced.append(_hands_on(graph, name, f"{forward.name}:{output}"))
+                tensor = f"{forward.name}:{output}"
+                found.replaced.append(_hands_on(graph, name, tensor, norm.after))
         found.bypassed.update(dict.fromkeys(norm.inside, forward.name))
         for gradient in norm.gradients:
             name = _free(taken, _scope_around(gradient.beta, 3), "_grad")
@@ -54,7 +55,8 @@ def norm_nodes(graph: Definition, norms: Sequence[StockNorm]) -> NormNodes:
                 found.replaced.append(_x_sum(graph, gradient, f"{name}:0"))
             for output, replaced in ((1, gradient.gamma), (2, gradient.beta)):
                 if replaced:
-                    found.replaced.append(_hands_on(graph, replaced, f"{name}:{output}"))
+                    tensor = f"{name}:{output}"
+                    found.replaced.append(_hands_on(graph, replaced, tensor, gradient.after))
             found.bypassed.update(dict.fromkeys(gradient.inside, name))
         gradients = len(norm.gradients)
         fused.append(FusedNorm(name=norm.name, op=forward.name, gradients=gradients))
@@ -97,12 +99,18 @@ def _x_sum(graph: Definition, gradient: NormGradient, tensor: str) -> node_def_p
     """The sum of the gradient of x and of what comes from elsewhere."""
     old = graph.nodes[gradient.x_sum]
     if not gradient.others:
-        return _hands_on(graph, old.name, tensor)
+        return _hands_on(graph, old.name, tensor, gradient.after)
     node = node_def_pb2.NodeDef(name=old.name, op="AddN", device=old.device)
     node.input.extend([tensor, *gradient.others])
     node.attr["N"].i, node.attr["T"].type = len(node.input), _FLOAT32
+    node.input.extend(f"^{each}" for each in gradient.after[old.name])
     return node
 
 
-def _hands_on(graph: Definition, name: str, tensor: str) -> Any:
-    return stand_in(graph.nodes[name], [tensor], [_FLOAT32])
+def _hands_on(
+    graph: Definition, name: str, tensor: str, after: Mapping[str, tuple[str, ...]]
+) -> Any:
+    """A node of the same name that hands on a tensor, and waits for what the old one did."""
+    node = stand_in(graph.nodes[name], [tensor], [_FLOAT32])
+    node.input.extend(f"^{each}" for each in after[name])
+    return node

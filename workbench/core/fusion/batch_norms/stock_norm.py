@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -16,6 +17,8 @@ class NormGradient:
       gamma: the node that gives the gradient of gamma; "" where none does.
       beta: likewise, of beta; it is always computed.
       inside: names of nodes that nothing needs once one op makes all of these.
+      after: by the name of each node that gives one of them, the nodes that were waited for on the
+        way to it.
     """
 
     given: str
@@ -24,6 +27,12 @@ class NormGradient:
     gamma: str
     beta: str
     inside: frozenset[str]
+    after: Mapping[str, tuple[str, ...]]
+
+    @property
+    def given_by(self) -> tuple[str, ...]:
+        """Names of the nodes that give what the op makes."""
+        return tuple(filter(None, (self.x_sum, self.gamma, self.beta)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,6 +49,8 @@ class StockNorm:
       inside: names of nodes that nothing needs once one op does it.
       gradients: of it.
       device: where it is computed.
+      after: by the name of each node that gives one of its results, the nodes that were waited for
+        on the way to it.
     """
 
     name: str
@@ -53,3 +64,10 @@ class StockNorm:
     inside: frozenset[str]
     gradients: tuple[NormGradient, ...]
     device: str
+    after: Mapping[str, tuple[str, ...]]
+
+    @property
+    def given_by(self) -> tuple[str, ...]:
+        """Names of the nodes that give what its ops make."""
+        own = filter(None, (self.result, self.mean, self.variance))
+        return (*own, *(name for each in self.gradients for name in each.given_by))
