@@ -44,29 +44,34 @@ struct Normalize {
   WORKBENCH_INLINE void operator()(int64_t at) const {
     const float* x = in.x + at;
     const int64_t stride = in.columns;
-    double sums[kWidth], unused[kWidth];
-    SumRows<kWidth>(in.rows, sums, unused, [&](int64_t row, float* first, float*) WORKBENCH_INLINED {
+    double sums[kWidth], squares[kWidth];
+    SumRows<kWidth>(in.rows, sums, squares, [&](int64_t row, float* first, float*) WORKBENCH_INLINED {
       const float* from = x + row * stride;
       for (int j = 0; j < kWidth; ++j) first[j] += from[j];
     });
     float center[kWidth], scale[kWidth], shift[kWidth];
-    for (int j = 0; j < kWidth; ++j) mean[at + j] = center[j] = static_cast<float>(sums[j] / in.rows);
-    SumRows<kWidth>(in.rows, sums, unused, [&](int64_t row, float* first, float*) WORKBENCH_INLINED {
+    for (int j = 0; j < kWidth; ++j) center[j] = static_cast<float>(sums[j] / in.rows);
+    SumRows<kWidth>(in.rows, sums, squares, [&](int64_t row, float* first, float* second) WORKBENCH_INLINED {
       const float* from = x + row * stride;
       for (int j = 0; j < kWidth; ++j) {
         const float off = from[j] - center[j];
-        first[j] += off * off;
+        first[j] += off;
+        second[j] += off * off;
       }
     });
     for (int j = 0; j < kWidth; ++j) {
-      variance[at + j] = static_cast<float>(sums[j] / in.rows);
+      // What the center is off the mean, which is much where that is far from zero.
+      const double off = std::isfinite(sums[j]) ? sums[j] / in.rows : 0;
+      mean[at + j] = static_cast<float>(center[j] + off);
+      // Rounded it may fall below zero; NaN stays.
+      variance[at + j] = static_cast<float>(std::max(squares[j] / in.rows - off * off, 0.0));
       scale[j] = in.gamma[at + j] / std::sqrt(variance[at + j] + in.epsilon);
-      shift[j] = beta[at + j] - center[j] * scale[j];
+      shift[j] = beta[at + j] - static_cast<float>(off) * scale[j];
     }
     for (int64_t row = 0; row < in.rows; ++row) {
       const float* from = x + row * stride;
       float* __restrict to = y + at + row * stride;
-      for (int j = 0; j < kWidth; ++j) to[j] = from[j] * scale[j] + shift[j];
+      for (int j = 0; j < kWidth; ++j) to[j] = (from[j] - center[j]) * scale[j] + shift[j];
     }
   }
 };

@@ -48,28 +48,48 @@ void CheckNear(double found, double expected) {
   CHECK(false);
 }
 
-// The same in doubles, the plain way.
+// The moments of a column in doubles, the plain way.
+struct Moments {
+  double mean = 0, variance = 0, inverse;
+
+  Moments(const Batch& batch, int64_t column) {
+    const auto x = [&](int64_t row) { return batch.x[row * batch.columns + column]; };
+    for (int64_t row = 0; row < batch.rows; ++row) mean += x(row);
+    mean /= batch.rows;
+    for (int64_t row = 0; row < batch.rows; ++row) variance += std::pow(x(row) - mean, 2);
+    variance /= batch.rows;
+    inverse = 1 / std::sqrt(variance + kEpsilon);
+  }
+};
+
+void CheckForward(const Batch& batch, int64_t column) {
+  const Moments moments(batch, column);
+  CheckNear(batch.mean[column], moments.mean);
+  CheckNear(batch.variance[column], moments.variance);
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    const int64_t at = row * batch.columns + column;
+    const double normal = (batch.x[at] - moments.mean) * moments.inverse;
+    CheckNear(batch.y[at], normal * batch.gamma[column] + batch.beta[column]);
+  }
+}
+
 void CheckColumn(const Batch& batch, int64_t column) {
+  CheckForward(batch, column);
+  const Moments moments(batch, column);
   const auto at = [&](int64_t row) { return row * batch.columns + column; };
-  double mean = 0, variance = 0, sum = 0, products = 0;
-  for (int64_t row = 0; row < batch.rows; ++row) mean += batch.x[at(row)];
-  mean /= batch.rows;
-  for (int64_t row = 0; row < batch.rows; ++row) variance += std::pow(batch.x[at(row)] - mean, 2);
-  variance /= batch.rows;
-  const double inverse = 1 / std::sqrt(variance + kEpsilon);
+  const auto normal = [&](int64_t row) {
+    return (batch.x[at(row)] - moments.mean) * moments.inverse;
+  };
+  double sum = 0, products = 0;
   for (int64_t row = 0; row < batch.rows; ++row) {
     sum += batch.gradient[at(row)];
-    products += batch.gradient[at(row)] * (batch.x[at(row)] - mean) * inverse;
+    products += batch.gradient[at(row)] * normal(row);
   }
-  CheckNear(batch.mean[column], mean);
-  CheckNear(batch.variance[column], variance);
   CheckNear(batch.of_beta[column], sum);
   CheckNear(batch.of_gamma[column], products);
   for (int64_t row = 0; row < batch.rows; ++row) {
-    const double normal = (batch.x[at(row)] - mean) * inverse;
-    CheckNear(batch.y[at(row)], normal * batch.gamma[column] + batch.beta[column]);
-    const double of_x = batch.gamma[column] * inverse *
-                        (batch.gradient[at(row)] - (sum + normal * products) / batch.rows);
+    const double of_x = batch.gamma[column] * moments.inverse *
+                        (batch.gradient[at(row)] - (sum + normal(row) * products) / batch.rows);
     CheckNear(batch.of_x[at(row)], of_x);
   }
 }
@@ -87,13 +107,38 @@ TEST(ResultsAreThoseOfDoubles) {
 
 TEST(AMeanFarFromZeroCostsNoDigits) {
   std::mt19937_64 random(2);
-  Batch batch(random, 3000, 3, 100.0f);
-  batch.Run(0, 3);
-  double mean = 0, variance = 0;
-  for (int64_t row = 0; row < batch.rows; ++row) mean += batch.x[row * 3];
-  mean /= batch.rows;
-  for (int64_t row = 0; row < batch.rows; ++row) variance += std::pow(batch.x[row * 3] - mean, 2);
-  CheckNear(batch.variance[0], variance / batch.rows);
+  for (const auto& [rows, offset] : {std::pair{100, 1e4f}, {3000, 1e4f}, {3000, -1e5f}}) {
+    Batch batch(random, rows, 19, offset);
+    batch.Run(0, 19);
+    for (int64_t column = 0; column < 19; ++column) CheckForward(batch, column);
+  }
+}
+
+TEST(EqualRowsHaveNoVariance) {
+  for (const float value : {0.0f, 0.1f, -12345.678f, 3e-39f}) {
+    std::mt19937_64 random(6);
+    Batch batch(random, 333, 17, 0.0f);
+    batch.x.assign(batch.x.size(), value);
+    batch.Run(0, 17);
+    for (int64_t column = 0; column < 17; ++column) {
+      CHECK_EQ(batch.mean[column], value);
+      CHECK(batch.variance[column] <= 1e-13 * value * value);
+      CheckNear(batch.y[332 * 17 + column], batch.beta[column]);
+      CheckNear(batch.of_gamma[column], 0);
+    }
+  }
+}
+
+TEST(WhatIsNoNumberStaysInItsColumn) {
+  for (const float value : {NAN, INFINITY, -INFINITY}) {
+    std::mt19937_64 random(7);
+    Batch batch(random, 300, 40, 0.0f);
+    batch.x[200 * 40 + 3] = value;
+    batch.Run(0, 40);
+    CHECK(!std::isfinite(batch.mean[3]) && std::isnan(batch.mean[3]) == std::isnan(value));
+    CHECK(std::isnan(batch.variance[3]) && std::isnan(batch.y[3]) && std::isnan(batch.of_x[3]));
+    for (int64_t column = 4; column < 40; ++column) CheckColumn(batch, column);
+  }
 }
 
 TEST(AnySplitOfTheColumnsGivesTheSameBits) {
