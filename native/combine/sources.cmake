@@ -10,6 +10,7 @@ library_sources(
   combine_ops.cc)
 
 plain_tests(
+  asked_rows
   combine)
 
 # A multiplication fused into an addition rounds once: sums would differ between processors.

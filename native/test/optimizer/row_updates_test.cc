@@ -1,6 +1,7 @@
 #include "optimizer/row_updates.h"
 
 #include <cmath>
+#include <initializer_list>
 #include <random>
 #include <vector>
 
@@ -8,6 +9,18 @@
 
 namespace workbench {
 namespace {
+
+// A table with what an optimizer keeps of each value, beside it.
+DenseTable TableOf(int64_t dim, std::vector<float>& values, std::initializer_list<float*> slots) {
+  DenseTable table;
+  table.values = values.data();
+  table.dim = dim;
+  for (float* slot : slots) {
+    table.slots[table.slot_count] = slot;
+    table.slot_dims[table.slot_count++] = dim;
+  }
+  return table;
+}
 
 TEST(RowsOfABatchChangeAndNoOthers) {
   std::mt19937_64 random(1);
@@ -25,12 +38,7 @@ TEST(RowsOfABatchChangeAndNoOthers) {
     for (float& grad : grads) grad = normal(random);
     AdagradRule rule;
     rule.learning_rate = 0.5f;
-    DenseTable table;
-    table.values = values.data();
-    table.slots[0] = sums.data();
-    table.slot_dims[0] = dim;
-    table.slot_count = 1;
-    table.dim = dim;
+    const DenseTable table = TableOf(dim, values, {sums.data()});
     const int64_t all = rows.size(), half = all / 2;
     CHECK(Ascending(rows.data(), all));
     UpdateRows(rule, table, rows.data(), grads.data(), half, all);
@@ -68,12 +76,7 @@ TEST(AdamDecaysRowsWithoutAGradient) {
       }
     }
     const std::vector<float> before = values, m_before = m, v_before = v;
-    DenseTable table;
-    table.values = values.data();
-    table.dim = table.slot_dims[0] = table.slot_dims[1] = dim;
-    table.slots[0] = m.data();
-    table.slots[1] = v.data();
-    table.slot_count = 2;
+    const DenseTable table = TableOf(dim, values, {m.data(), v.data()});
     UpdateOthers(rule, table, 1, count - 1);
     UpdateOthers(rule, table, 1, 1);
     for (int64_t i = 0; i < count * dim; ++i) {
@@ -104,12 +107,7 @@ TEST(KerasAdamMovesRowsWithAndWithoutAGradient) {
     std::vector<float> given(2 * dim);
     for (float& each : given) each = std::abs(normal(random));
     const std::vector<float> before = values, m_before = m, v_before = v;
-    DenseTable table;
-    table.values = values.data();
-    table.dim = table.slot_dims[0] = table.slot_dims[1] = dim;
-    table.slots[0] = m.data();
-    table.slots[1] = v.data();
-    table.slot_count = 2;
+    const DenseTable table = TableOf(dim, values, {m.data(), v.data()});
     const int64_t row = 1;
     UpdateRows(rule, table, &row, given.data(), 0, 1);
     UpdateOthers(rule, table, 0, 1);
@@ -131,18 +129,13 @@ TEST(KerasAdamMovesRowsWithAndWithoutAGradient) {
 TEST(AdagradOfSquaresTakesBothSums) {
   AdagradOfSquaresRule rule;
   rule.learning_rate = 0.5f, rule.epsilon = 0.25f;
-  float value = 1, squares = 1;
+  std::vector<float> value = {1}, squares = {1};
   // Gradients 3 and -1: their sum, then the sum of their squares.
   const float given[] = {2, 10};
-  DenseTable table;
-  table.values = &value;
-  table.dim = table.slot_dims[0] = 1;
-  table.slots[0] = &squares;
-  table.slot_count = 1;
   const int64_t row = 0;
-  UpdateRows(rule, table, &row, given, 0, 1);
-  CHECK(squares == 11);
-  CHECK(std::abs(value - (1 - 1 / std::sqrt(11.25f))) < 1e-6f);
+  UpdateRows(rule, TableOf(1, value, {squares.data()}), &row, given, 0, 1);
+  CHECK(squares[0] == 11);
+  CHECK(std::abs(value[0] - (1 - 1 / std::sqrt(11.25f))) < 1e-6f);
 }
 
 TEST(RowsThatComeTwiceAreNotAscending) {
