@@ -9,6 +9,8 @@ CMAKE := $(BIN)/cmake
 SCRIPT_TESTS := tests/js/node_modules/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
+# What every worker and child of the tests imports is compiled once.
+unexport PYTHONDONTWRITEBYTECODE
 # One more than cores: while a test waits for a process or a clock, another one runs.
 WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 
@@ -70,26 +72,28 @@ test-cuda: cuda ## Those kernels and their tests, which need no GPU
 # Unit and integration tests in one: while those of sessions wait, others compute.
 test: $(NATIVE) native-test ## All tests but slow ones, at most 12 minutes on 2 cores
 	@echo "Unit and integration tests (some minutes)"
+	@$(BIN)/python -m compileall -q -j 0 workbench tests/builders
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" tests/unit tests/integration
 	@$(MAKE) --no-print-directory ui
 
 unit: $(NATIVE) ## Tests that need no TensorFlow, in seconds
 	@echo "Unit tests"
-	@$(BIN)/python -m pytest -q -n $(WORKERS) tests/unit
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow" tests/unit
 
 integration: $(NATIVE) ## Tests with real sessions and child processes
 	@echo "Integration tests (some minutes)"
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" tests/integration
 
-test-slow: $(NATIVE) ## What `make test` leaves out: every model, policy and setting beside its like
+test-slow: $(NATIVE) ## What `make test` leaves out: every model, policy and setting beside its like; many examples
 	@echo "Slow tests (many minutes)"
 	@WORKBENCH_FUZZ_EXAMPLES=400 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/unit
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow tests/integration tests/ui
+	@WORKBENCH_FUZZ_EXAMPLES=400 WORKBENCH_RANDOM_GRAPHS=100 $(BIN)/python -m pytest -q -n $(WORKERS) \
+		--dist worksteal --timeout 1800 -o faulthandler_timeout=1700 -m "slow or hypothesis" tests/integration tests/ui
 
 test-all: test test-slow ## Both
 
-test-models: $(NATIVE) ## Everything about the six models, some minutes
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/integration/models
+test-models: $(NATIVE) ## Everything about the six models, some minutes; with ARGS="-m slow" what `make test` left out
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS) tests/integration/models
 
 test-notebooks: $(NATIVE) ## The seven notebooks with little data, three minutes
 	@$(BIN)/python -m pytest -q tests/integration/package/test_notebooks.py -k "little_data or short"

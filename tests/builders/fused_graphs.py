@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
-from hypothesis import settings
+
+from tests.builders.examples import few
 
 v1 = tf.compat.v1
-EXAMPLES = settings(
-    max_examples=120 if "WORKBENCH_FUZZ_EXAMPLES" in os.environ else 25, deadline=None
-)
+EXAMPLES = few(10)
 
 
 class HalvedOptimizer(v1.train.AdagradOptimizer):

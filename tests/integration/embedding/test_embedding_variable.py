@@ -7,9 +7,10 @@ import concurrent.futures
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders.examples import few
 from workbench.ops.embedding_variable import optimizers as optimizers
 from workbench.ops.embedding_variable.variable import (
     EmbeddingVariableOption,
@@ -208,7 +209,7 @@ _OPS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@few(10)
 @given(calls=_OPS, count=st.sampled_from([None, 1, 4]))
 def test_it_does_what_a_dict_does(calls, count):
     with tf.Graph().as_default(), v1.Session() as session:

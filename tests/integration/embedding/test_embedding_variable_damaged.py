@@ -17,7 +17,7 @@ from tensorflow.python.eager import context
 from workbench import _native
 
 # More of them under AddressSanitizer: make native-fuzz.
-FUZZED = settings(max_examples=int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "100")), deadline=None)
+FUZZED = settings(max_examples=int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "40")), deadline=None)
 HUGE = 2**62
 
 _numbers = itertools.count()

@@ -7,9 +7,10 @@ import collections
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders.examples import few
 from workbench.ops.embedding_variable.variable import (
     CBFFilter,
     CounterFilter,
@@ -77,7 +78,7 @@ _BATCHES = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@few(10)
 @given(batches=_BATCHES, freq=st.integers(1, 4), partitions=st.sampled_from([None, 3]))
 def test_rows_come_when_the_counts_say_so_and_never_later(batches, freq, partitions):
     exact = Table(CounterFilter(freq), partitions)

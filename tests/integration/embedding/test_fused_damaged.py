@@ -20,7 +20,7 @@ from tests.builders.sparse_ids import GOLDEN_TABLE
 from workbench import _native
 
 # More of them under AddressSanitizer: make native-fuzz.
-FUZZED = settings(max_examples=int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "150")), deadline=None)
+FUZZED = settings(max_examples=int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "50")), deadline=None)
 
 
 class TestDamagedInputs:

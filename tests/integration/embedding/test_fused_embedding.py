@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import os
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders.examples import few
 from tests.builders.sparse_ids import GOLDEN_TABLE, VERSIONS, golden, run, sparse
 from workbench.ops.lookup.fused import (
     fused_safe_embedding_lookup_sparse,
@@ -20,8 +20,6 @@ from workbench.ops.lookup.fused import (
 
 v1 = tf.compat.v1
 ROWS, DIM = 12, 5
-# More of them under AddressSanitizer: make native-fuzz.
-EXAMPLES = 120 if "WORKBENCH_FUZZ_EXAMPLES" in os.environ else 40
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +81,7 @@ def cases(draw: Any) -> Case:
 
 
 class TestEqualsStock:
-    @settings(max_examples=EXAMPLES, deadline=None)
+    @few(15)
     @given(case=cases(), version=st.sampled_from(VERSIONS), seed=st.integers(0, 99))
     def test_in_values_and_gradients(self, case: Case, version: str, seed: int) -> None:
         random = np.random.default_rng(seed)

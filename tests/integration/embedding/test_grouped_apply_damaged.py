@@ -18,7 +18,7 @@ from workbench import _native
 
 # More of them under AddressSanitizer: make native-fuzz.
 CASES = settings(
-    max_examples=2000 if "WORKBENCH_FUZZ_EXAMPLES" in os.environ else 150, deadline=None
+    max_examples=2000 if "WORKBENCH_FUZZ_EXAMPLES" in os.environ else 50, deadline=None
 )
 ROWS, DIM = 6, 3
 

@@ -19,7 +19,7 @@ from workbench import _native
 
 # More of them under AddressSanitizer: make native-fuzz.
 CASES = settings(
-    max_examples=2000 if "WORKBENCH_FUZZ_EXAMPLES" in os.environ else 100, deadline=None
+    max_examples=2000 if "WORKBENCH_FUZZ_EXAMPLES" in os.environ else 40, deadline=None
 )
 DIM = 3
 WRONG = tf.errors.InvalidArgumentError

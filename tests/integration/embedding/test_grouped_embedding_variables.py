@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.builders.fused_graphs import EXAMPLES
+from tests.builders.examples import few
 from tests.builders.lookup_features import Feature, features
 from workbench.ops import (
     AdagradOptimizer,
@@ -96,7 +96,7 @@ def weighted(shape: tuple[int, ...], at: Any, ids: tuple[int, ...]) -> Feature:
     )
 
 
-@settings(EXAMPLES, max_examples=EXAMPLES.max_examples // 2)
+@few(5, 60)
 @example(
     # One asks for nothing, of a table whose keys are made unique for both.
     drawn=[weighted((1, 1), (), ()), weighted((2, 2), ((0, 0), (0, 1), (1, 1)), (6, 2, 6))],

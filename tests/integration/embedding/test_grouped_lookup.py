@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tensorflow.python.eager import context
 
+from tests.builders.examples import few
 from tests.builders.lookup_features import ROWS, Feature, features, made_tables
 from tests.builders.sparse_ids import GOLDEN_TABLE, golden, run, sparse
 from workbench import ops
@@ -19,14 +19,10 @@ from workbench.errors import OptionError
 from workbench.ops.lookup.grouped import grouped_embedding_lookup
 
 v1 = tf.compat.v1
-# More of them under AddressSanitizer: make native-fuzz.
-EXAMPLES = settings(
-    max_examples=120 if "WORKBENCH_FUZZ_EXAMPLES" in os.environ else 40, deadline=None
-)
 
 
 class TestEqualsStock:
-    @EXAMPLES
+    @few(15)
     @given(
         drawn=st.lists(features(), min_size=1, max_size=5),
         kind=st.sampled_from(("tensor", "ref", "resource")),

@@ -7,9 +7,10 @@ import contextlib
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.builders.examples import few
 from tests.builders.functions import pairs, parse, require_same
 from workbench.core.function.plan import plan_function
 from workbench.core.function.stage import smart_stage_function, takes_components
@@ -194,7 +195,7 @@ def sums_as_written():
         tf.config.optimizer.set_experimental_options(dict.fromkeys(rewrites, True))
 
 
-@settings(max_examples=25, deadline=None)
+@few(8)
 @example(
     program=[
         *(("weigh", 0, 0), ("where", 0, 0), ("add", 0, 0), ("add", 0, 0)),

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
 from tests.builders.batch_norms import built, layer, loss_of, matrix, normal, variables
+from tests.builders.examples import few
 from tests.builders.functions import producers
-from tests.builders.fused_graphs import EXAMPLES, OPTIMIZERS, ran, trained
+from tests.builders.fused_graphs import OPTIMIZERS, ran, trained
 from workbench.core.fusion.batch_norms.match import Match
 from workbench.core.fusion.definition import Definition
 
@@ -29,11 +30,11 @@ def require_alike(graph: tf.Graph, fetches: Any, train_op: Any, norms: int) -> A
     expected, stock = trained(graph, fetches, train_op, None)
     first = zip(tf.nest.flatten(found[0]), tf.nest.flatten(expected[0]), strict=True)
     for one, other in first:
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-5)
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=3e-4)
     # A step multiplies what the one before is off.
     later = zip(tf.nest.flatten([found, ours]), tf.nest.flatten([expected, stock]), strict=True)
     for one, other in later:
-        np.testing.assert_allclose(one, other, rtol=5e-3, atol=5e-3)
+        np.testing.assert_allclose(one, other, rtol=2e-2, atol=2e-2)
     return plan
 
 
@@ -46,7 +47,7 @@ def stacked(graph: tf.Graph, widths: Any = (5, 16, 3), kind: str = "ref") -> tup
 
 
 class TestSessions:
-    @settings(max_examples=max(10, EXAMPLES.max_examples // 3), deadline=None)
+    @few(6, 40)
     @given(
         rows=st.integers(1, 300),
         widths=st.lists(st.sampled_from((1, 2, 7, 16, 33, 64, 90)), min_size=1, max_size=3),

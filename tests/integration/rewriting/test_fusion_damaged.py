@@ -20,7 +20,7 @@ from tests.builders.stage_plans import config_of, error_of, function
 v1 = tf.compat.v1
 # More of them under AddressSanitizer: make native-fuzz.
 FUZZED = hypothesis.settings(
-    max_examples=int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "25")),
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )

@@ -17,7 +17,7 @@ from tensorflow.python.eager import context
 
 from workbench import _native
 
-FUZZED = settings(max_examples=int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "100")), deadline=None)
+FUZZED = settings(max_examples=int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "50")), deadline=None)
 DTYPES = (
     *(np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
     *(np.float16, np.float32, np.float64, np.complex64, np.bool_),

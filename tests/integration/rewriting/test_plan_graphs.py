@@ -18,6 +18,7 @@ from hypothesis import strategies
 from tensorflow.core.protobuf import config_pb2
 
 import workbench as wb
+from tests.builders.examples import few
 from tests.builders.stage_plans import (
     Stage,
     build_chains,
@@ -222,11 +223,7 @@ class TestLargeGraphs:
 
 
 class TestRandomGraphs:
-    @hypothesis.settings(
-        max_examples=25,
-        deadline=None,
-        suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
-    )
+    @few(10, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
     @hypothesis.given(data=strategies.data())
     def test_every_node_has_its_value_in_a_step_and_alone(self, data):
         """1. a step that fetches all; 2. a step for each node: the next value of each."""

@@ -23,7 +23,7 @@ v1 = tf.compat.v1
 
 # More of them under AddressSanitizer: make native-fuzz.
 FUZZED = hypothesis.settings(
-    max_examples=int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "100")),
+    max_examples=int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "40")),
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders.buffers import OWNER, Stage
@@ -53,7 +53,6 @@ def test_values_come_back_as_they_were():
 _PLACES = st.lists(st.integers(0, len(VALUES) - 1), max_size=5)
 
 
-@settings(max_examples=40, deadline=None)
 @given(first=_PLACES, host=_PLACES, items=st.integers(1, 3))
 def test_host_tensors_come_back_after_the_others(first, host, items):
     with tf.Graph().as_default(), tf.device("/CPU:0"), v1.Session() as session:

@@ -25,7 +25,7 @@ from workbench.core.session.staged import staged
 from workbench.errors import NoInputError
 
 v1 = tf.compat.v1
-EXAMPLES = int(os.environ.get("WORKBENCH_RANDOM_GRAPHS", "25"))
+EXAMPLES = int(os.environ.get("WORKBENCH_RANDOM_GRAPHS", "12"))
 KINDS = (
     *("add", "multiply", "tanh", "floor", "sort", "split", "unique", "constant", "stateless"),
     *("random", "read", "read_resource", "assign", "assign_resource", "placeholder", "cond"),

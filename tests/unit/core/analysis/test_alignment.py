@@ -8,10 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders.alignments import staged, unstaged
+from tests.builders.examples import few
 from tests.builders.traces import (
     MS,
     START_NS,
@@ -229,7 +230,7 @@ def traces(draw):
     return dataclasses.replace(trace, edges=pd.DataFrame(chain))
 
 
-@settings(max_examples=40)
+@few(12)
 @given(traces(), traces())
 def test_differences_sum_and_the_way_back_is_the_negative(a, b):
     there, back = align(a, b), align(b, a)
@@ -254,7 +255,7 @@ def test_differences_sum_and_the_way_back_is_the_negative(a, b):
     )
 
 
-@settings(max_examples=20, deadline=None)
+@few(8)
 @given(traces())
 def test_a_trace_does_not_differ_from_itself(a):
     alignment = align(a, a)

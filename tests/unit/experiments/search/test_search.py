@@ -6,9 +6,10 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders.examples import few
 from tests.builders.predictions import predicted
 from tests.unit.experiments.search.simulated import SimulatedField, searched
 from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions, StageOptions
@@ -243,7 +244,7 @@ def test_where_nothing_is_faster_the_baseline_is_the_best():
 LEVELS = st.floats(min_value=-0.15, max_value=0.25)
 
 
-@settings(max_examples=60, deadline=None)
+@few(15)
 @given(
     effects=st.fixed_dictionaries(dict.fromkeys(EFFECTS, LEVELS)),
     noise=st.floats(min_value=0.002, max_value=0.03),
@@ -268,7 +269,7 @@ def test_time_memory_and_every_setting_are_accounted_for(
     assert rest == set() and found.best not in found.dropped
 
 
-@pytest.mark.parametrize("drift", [0.0, 0.004])
+@pytest.mark.parametrize("drift", [pytest.param(0.0, marks=pytest.mark.slow), 0.004])
 def test_the_winner_is_within_two_percent_in_95_of_100_simulated_searches(drift):
     losses = []
     for seed in range(100):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders.comparisons import (
@@ -15,6 +15,7 @@ from tests.builders.comparisons import (
     planned_comparison,
     variant,
 )
+from tests.builders.examples import few
 from workbench.errors import OptionError
 from workbench.experiments.comparison.results import Comparison
 from workbench.viz.charts.theme import LIGHT
@@ -120,7 +121,7 @@ def _of(labels: list[str], rates: list[float]) -> Comparison:
     )
 
 
-@settings(max_examples=30)
+@few(12)
 @given(_LABELS, st.lists(st.floats(1e-3, 1e6), min_size=8, max_size=8))
 def test_every_variant_is_drawn_once_and_bars_begin_at_0(labels, rates):
     found = _of(labels, rates)
@@ -133,7 +134,7 @@ def test_every_variant_is_drawn_once_and_bars_begin_at_0(labels, rates):
     assert [mark.legendgroup for mark in marks] == labels
 
 
-@settings(max_examples=20)
+@few(8)
 @given(_LABELS)
 def test_no_label_becomes_markup(labels):
     labels = [f"<a href='x'>{label}</a>" for label in labels]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.builders.examples import few
 from tests.builders.step_traces import US, chain, step_trace, waiting_steps
 from workbench.core.analysis.findings.find import find
 from workbench.core.analysis.findings.step_account import step_account
@@ -89,7 +90,7 @@ def steps_in_order(draw):
 TYPES = ("MatMul", "IteratorGetNext", "DecodeCSV", "Unique", "ReadVariableOp", "VarHandleOp")
 
 
-@settings(deadline=None, max_examples=60)
+@few(12)
 @given(steps_in_order())
 def test_what_is_charged_sums_to_the_time_of_the_steps(trace):
     account = step_account(trace)
