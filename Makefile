@@ -9,7 +9,7 @@ CMAKE := $(BIN)/cmake
 SCRIPT_TESTS := tests/js/node_modules/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
-# What every worker and child of the tests imports is compiled once.
+# What every worker and child process of the tests imports is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 # One more than cores: while a test waits for a process or a clock, another one runs.
 WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
@@ -72,7 +72,6 @@ test-cuda: cuda ## Those kernels and their tests, which need no GPU
 # Unit and integration tests in one: while those of sessions wait, others compute.
 test: $(NATIVE) native-test ## All tests but slow ones, at most 12 minutes on 2 cores
 	@echo "Unit and integration tests (some minutes)"
-	@$(BIN)/python -m compileall -q -j 0 workbench tests/builders
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" tests/unit tests/integration
 	@$(MAKE) --no-print-directory ui
 

@@ -1,7 +1,7 @@
 """All tests: no test fails because the machine was busy, and generated values are few at a time.
 
-Each run generates others; `WORKBENCH_FUZZ_EXAMPLES` sets how many (`make test-slow`: 400). Those that
-cost much are fewer: tests/builders/examples.py.
+Each run generates others; `WORKBENCH_FUZZ_EXAMPLES` sets how many (`make test-slow`: 400). Those
+that cost much are fewer: tests/builders/examples.py.
 """
 
 import gc

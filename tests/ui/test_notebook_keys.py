@@ -9,6 +9,9 @@ import pytest
 from tests.ui.jupyter import LabServer
 from tests.ui.lab import HERE, RUN_SECONDS, lab_runs, notebook_of
 
+# One worker starts JupyterLab for all of them.
+pytestmark = pytest.mark.xdist_group("JupyterLab")
+
 SOURCES = [
     f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
     "import workbench as wb\n"

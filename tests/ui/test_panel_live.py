@@ -67,9 +67,13 @@ CHARTS = (
     ("what_if", "Predicted gains", "panel.predictions.plot()"),
 )
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("tensorflow") is None, reason="the runs train with TensorFlow"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        importlib.util.find_spec("tensorflow") is None, reason="the runs train with TensorFlow"
+    ),
+    # One worker has the kernel and what ran in it for all of them.
+    pytest.mark.xdist_group("live panel"),
+]
 
 
 def children(pid: int, *, deep: bool = True) -> set[int]:

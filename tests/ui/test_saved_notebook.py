@@ -83,8 +83,8 @@ ALIVE_JS = """(frames) => [...document.querySelectorAll("iframe")].length === fr
     frame.offsetHeight > 200 && frame.previousElementSibling.hidden)"""
 
 
-# One worker executes the notebook for all of them.
-pytestmark = pytest.mark.xdist_group("saved notebook")
+# One worker executes the notebook for all of them, and has a JupyterLab already.
+pytestmark = pytest.mark.xdist_group("JupyterLab")
 
 
 @pytest.fixture(scope="module")

@@ -153,6 +153,8 @@ def test_fused_lookups_of_a_function():
     assert found.equivalence[0].steps == 30
 
 
+# Data of unknown length show it too, below.
+@pytest.mark.slow
 @pytest.mark.executors
 def test_a_compiled_keras_model_is_a_step_too():
     found = wb.compare(
@@ -178,10 +180,11 @@ def test_the_receipt_says_that_fit_counts_the_end_of_data_of_unknown_length():
         wb.FunctionProgram(name="keras", make=make_keras_of_unknown_length),
         ["smart_stage", "inline_executor"],
         budget_s=0.2,
-        trace_steps=0,
+        trace_steps=2,
         equivalence_steps=20,
         progress=False,
     )
+    assert [len(variant.trace.steps()) for variant in found.variants] == [2, 2, 2]
     staged, executor = found.equivalence
     assert staged.passed and executor.passed
     assert "plain fit counts one more step in optimizer.iterations" in staged.detail

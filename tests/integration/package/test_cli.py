@@ -29,7 +29,7 @@ def compared(tmp_path_factory):
         [
             *(sys.executable, "-m", "workbench", "compare", "din", "--toggle", "stage"),
             *("--data", data, "--out", out),
-            *("--batch-size", "64", "--budget", "1s", "--input-latency", "2"),
+            *("--batch-size", "16", "--budget", "1s", "--input-latency", "2"),
         ],
         capture_output=True,
         text=True,
@@ -74,7 +74,7 @@ def test_the_report_tells_what_measures_it_again(compared):
     # In that locale the name is bytes that are no text; they are the same in every other one.
     data = then.configuration.origin.options["data"]
     assert os.fsencode(data) == os.fsencode(out.parent / "my_clicks.tsv")
-    assert then.configuration.origin.options["batch_size"] == 64
+    assert then.configuration.origin.options["batch_size"] == 16
     assert [each.label() for each in then.configuration.settings] == ["off", "stage"]
     assert (then.configuration.budget_s, then.configuration.seed) == (1.0, 1)
     assert then == earlier_of(load_comparison(out / "comparison"))
@@ -116,7 +116,8 @@ def test_predict_prints_every_setting_and_writes_a_page(tmp_path):
 @pytest.mark.parametrize(
     ("sent", "phase", "code"),
     [
-        (signal.SIGINT, "Warming up", 130),
+        (signal.SIGINT, "Building", 130),
+        pytest.param(signal.SIGINT, "Warming up", 130, marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, "Tracing", 143, marks=pytest.mark.slow),
         pytest.param(signal.SIGKILL, "Checking", -signal.SIGKILL, marks=pytest.mark.slow),
     ],

@@ -28,7 +28,7 @@ def test_a_run_offers_what_it_has(session):
     assert set(offered(session, 1)) == {*always, ("memory", "memory")}
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_each_is_the_figure_that_its_code_gives(session, theme):
     panel = wb.Workbench(session)
     for tab, name in offered(session, 2):
