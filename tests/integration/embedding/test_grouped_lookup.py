@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -372,10 +374,17 @@ def one_a_row(ids: np.ndarray) -> tf.SparseTensor:
     return sparse(list(np.ndindex(wide.shape)), wide.ravel(), wide.shape, ids.dtype.type)
 
 
+def dense_ids() -> Iterator[Any]:
+    """Tables, ids and shapes; slow but for each shape once, and each kind of table and of ids."""
+    for kind, dtype in itertools.product(("tensor", "ref", "resource"), (np.int32, np.int64)):
+        for shape in ((7,), (2, 3), (0,), (2, 1, 2)):
+            usual = (kind, dtype) == ("resource", np.int64)
+            quick = usual or (shape == (2, 3) and dtype == np.int32)
+            yield pytest.param(kind, shape, dtype, marks=() if quick else pytest.mark.slow)
+
+
 class TestDenseIds:
-    @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-    @pytest.mark.parametrize("shape", [(7,), (2, 3), (0,), (2, 1, 2)])
-    @pytest.mark.parametrize("kind", ["tensor", "ref", "resource"])
+    @pytest.mark.parametrize(("kind", "shape", "dtype"), dense_ids())
     def test_are_each_a_row(self, kind: str, shape: tuple[int, ...], dtype: Any) -> None:
         ids = np.random.default_rng(3).integers(-1, ROWS, shape).astype(dtype)
         with tf.Graph().as_default():

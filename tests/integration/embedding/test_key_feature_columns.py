@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -99,14 +100,25 @@ def cases() -> Iterator[Any]:
         yield pytest.param(kind, combiner, 3, marks=[pytest.mark.slow] * less)
 
 
+def embedding_options(combiner):
+    return {"combiner": combiner, "initializer": ones(), "max_norm": 1.4}
+
+
+@functools.cache
+def trained_by_ids(kind, combiner):
+    over, layer = KINDS[kind]
+    ids = over(stock.categorical_column_with_identity("id", 5))
+    column = stock.embedding_column(ids, 3, **embedding_options(combiner))
+    return trained(lambda: layer([column]))
+
+
 @pytest.mark.parametrize("do_fusion", FUSIONS)
 @pytest.mark.parametrize(("kind", "combiner", "partition_num"), cases())
 def test_an_embedding_of_keys_trains_as_one_of_ids(kind, combiner, partition_num, do_fusion):
     over, layer = KINDS[kind]
-    options = {"combiner": combiner, "initializer": ones(), "max_norm": 1.4}
-    ids = stock.categorical_column_with_identity("id", 5)
-    expected = trained(lambda: layer([stock.embedding_column(over(ids), 3, **options)]))
+    expected = trained_by_ids(kind, combiner)
     keys = wb.categorical_column_with_embedding("id", tf.int64, partition_num)
+    options = embedding_options(combiner)
     column = wb.embedding_column(over(keys), 3, do_fusion=do_fusion, **options)
     np.testing.assert_allclose(trained(lambda: layer([column])), expected, rtol=1e-5, atol=1e-6)
     assert np.ptp(expected[2]) > 0.1

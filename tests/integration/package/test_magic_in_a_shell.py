@@ -24,7 +24,7 @@ def read():
     data = tf.data.Dataset.range(10**9).map(lambda i: tf.fill([WIDTH], tf.cast(i, tf.float32)))
     return v1.data.make_one_shot_iterator(data).get_next()
 """,
-    """%%workbench --toggle stage --budget 2s --steps 3 --equivalence-steps 20 --quiet -o found
+    """%%workbench --toggle stage --budget 1s --steps 3 --equivalence-steps 20 --quiet -o found
 batch = read()
 if optimizations.stage:
     batch = wb.staged(batch, optimizations.stage)
