@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 import tensorflow as tf
 
 from tests.builders.examples import few
@@ -34,6 +35,17 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "halved": lambda: HalvedOptimizer(0.1),
     "momentum": lambda: v1.train.MomentumOptimizer(0.05, 0.9),
 }
+
+
+def each_optimizer(*optimizers: str) -> pytest.MarkDecorator:
+    """Each with variables of one kind, the kinds in turn; slow with those of the other one."""
+    kinds = ("ref", "resource")
+    cases = [
+        pytest.param(kind, each, marks=() if kind == kinds[number % 2] else pytest.mark.slow)
+        for number, each in enumerate(optimizers)
+        for kind in kinds
+    ]
+    return pytest.mark.parametrize(("kind", "optimizer"), cases)
 
 
 def fed(ids: tf.SparseTensor) -> tf.SparseTensor:

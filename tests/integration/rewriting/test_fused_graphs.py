@@ -12,7 +12,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import workbench as wb
-from tests.builders.fused_graphs import EXAMPLES, OPTIMIZERS, fed, loss_of, ran, trained
+from tests.builders.fused_graphs import (
+    EXAMPLES,
+    OPTIMIZERS,
+    each_optimizer,
+    fed,
+    loss_of,
+    ran,
+    trained,
+)
 from tests.builders.lookup_features import ROWS, Feature, features, made_tables
 from workbench.errors import PlanError
 
@@ -76,8 +84,7 @@ class TestSessions:
         for value, stock in zip(ours, variables, strict=True):
             np.testing.assert_allclose(value, stock, rtol=3e-5, atol=3e-5)
 
-    @pytest.mark.parametrize("optimizer", ["adagrad", "descent", "adam"])
-    @pytest.mark.parametrize("kind", ["ref", "resource"])
+    @each_optimizer("adagrad", "descent", "adam")
     def test_run_one_op_forward_and_one_back(self, kind: str, optimizer: str) -> None:
         graph, loss, train_op = two_tables(kind, optimizer)
         ops = ran(graph, [loss, train_op], wb.apply(wb.plan_fusion(graph)))
@@ -100,8 +107,7 @@ class TestSessions:
         # Nor are rows looked for that have two gradients.
         assert not [op for op in ops if op.startswith((*STOCK, "Unique", "UnsortedSegment"))]
 
-    @pytest.mark.parametrize("kind", ["ref", "resource"])
-    @pytest.mark.parametrize("optimizer", ["momentum", "shrinking"])
+    @each_optimizer("momentum", "shrinking")
     def test_rows_without_ids_have_gradients_that_some_optimizers_take(
         self, kind: str, optimizer: str
     ) -> None:

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from tests.builders.fused_graphs import EXAMPLES, OPTIMIZERS, loss_of, ran, trained
+from tests.builders.fused_graphs import (
+    EXAMPLES,
+    OPTIMIZERS,
+    each_optimizer,
+    loss_of,
+    ran,
+    trained,
+)
 from tests.builders.lookup_features import ROWS, made_tables
 
 v1 = tf.compat.v1
@@ -105,8 +112,7 @@ def wide_and_deep(kind: str, optimizer: str) -> tuple[tf.Graph, tf.Tensor, tf.Op
     return graph, loss, train_op
 
 
-@pytest.mark.parametrize("optimizer", ["adagrad", "descent", "adam", "ftrl", "shrinking"])
-@pytest.mark.parametrize("kind", ["ref", "resource"])
+@each_optimizer("adagrad", "descent", "adam", "ftrl", "shrinking")
 def test_tables_that_share_ids_are_each_updated_by_its_own_gradient(
     kind: str, optimizer: str
 ) -> None:

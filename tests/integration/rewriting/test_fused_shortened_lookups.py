@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from tests.builders.fused_graphs import EXAMPLES, OPTIMIZERS, fed, loss_of, ran, trained
+from tests.builders.fused_graphs import (
+    EXAMPLES,
+    OPTIMIZERS,
+    each_optimizer,
+    fed,
+    loss_of,
+    ran,
+    trained,
+)
 from tests.builders.lookup_features import Feature, features, made_tables
 
 v1 = tf.compat.v1
@@ -88,8 +96,7 @@ def divided_by_another_length(ids: tf.SparseTensor, table: Any) -> Any:
     return tf.sparse.segment_sum(shortened, places, ids.indices[:, 0])
 
 
-@pytest.mark.parametrize("optimizer", ["adagrad", "adam", "momentum"])
-@pytest.mark.parametrize("kind", ["ref", "resource"])
+@each_optimizer("adagrad", "adam", "momentum")
 def test_sessions_train_as_stock_ones_do(kind: str, optimizer: str) -> None:
     with tf.Graph().as_default() as graph:
         tables = made_tables(kind, (5, 16), tf.float32, 1)

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from tensorflow.core.framework import graph_pb2
 
 import workbench as wb
-from tests.builders.fused_graphs import EXAMPLES, OPTIMIZERS, loss_of, ran, trained
+from tests.builders.fused_graphs import (
+    EXAMPLES,
+    OPTIMIZERS,
+    each_optimizer,
+    loss_of,
+    ran,
+    trained,
+)
 from tests.builders.lookup_features import ROWS, made_tables
 from tests.builders.weighted_lookups import FULL, Weighted, looked_up, weighted
 
@@ -80,8 +87,7 @@ def lookups(
     return graph, loss, train_op
 
 
-@pytest.mark.parametrize("optimizer", ["adagrad", "descent", "adam"])
-@pytest.mark.parametrize("kind", ["ref", "resource"])
+@each_optimizer("adagrad", "descent", "adam")
 def test_one_op_looks_up_and_one_updates(kind: str, optimizer: str) -> None:
     others = {"combiner": "sqrtn", "table": 1}
     graph, loss, train_op = lookups(kind, optimizer, FULL, dataclasses.replace(FULL, **others))
@@ -108,8 +114,7 @@ def test_batches_without_ids_and_without_weights_that_count(
     assert_trains_alike(graph, loss, train_op, plan)
 
 
-@pytest.mark.parametrize("optimizer", ["adagrad", "halved"])
-@pytest.mark.parametrize("kind", ["ref", "resource"])
+@each_optimizer("adagrad", "halved")
 def test_weights_that_are_learned_have_their_gradient_before_the_rows_change(
     kind: str, optimizer: str
 ) -> None:
