@@ -70,14 +70,14 @@ def test_what_does_not_fit_into_memory_is_measured_in_groups(tmp_path, monkeypat
     said: list[str] = []
     found = compare(
         Program(name="plain", build=build),
-        ["smart_stage", "inline_executor"],
+        all=True,
         budget_s=0.5,
         trace_steps=0,
         equivalence_steps=0,
         progress=said.append,
     )
-    assert said.count("Starting 2 child processes") == 2
-    assert len(found.variants) == 3 and len(found.ratios) == 2
+    assert said.count("Starting 2 child processes") == 4
+    assert len(found.variants) == 5 and len(found.ratios) == 4
     groups = found.variants[0].notes[-1]
-    assert "were measured in 2 groups, each beside a baseline of its own" in groups
-    assert found.settings["groups"] == 2
+    assert "were measured in 4 groups, each beside a baseline of its own" in groups
+    assert found.settings["groups"] == 4
