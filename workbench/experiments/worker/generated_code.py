@@ -18,7 +18,9 @@ def make_folder() -> str:
 
 def remove_folder(folder: str) -> None:
     """Removes the generated code; the folder stays if a user's program has put a file there."""
-    with contextlib.suppress(OSError):
-        for file in Path(folder).glob("__autograph_generated_file*.py"):
-            file.unlink(missing_ok=True)
-        Path(folder).rmdir()
+    # Python keeps what it has compiled of it, too, unless PYTHONDONTWRITEBYTECODE is set.
+    for place in (Path(folder, "__pycache__"), Path(folder)):
+        with contextlib.suppress(OSError):
+            for file in place.glob("__autograph_generated_file*.py*"):
+                file.unlink(missing_ok=True)
+            place.rmdir()
