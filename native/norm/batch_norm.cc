@@ -95,7 +95,7 @@ struct NormalizeGradient {
         second[j] += each[j] * (from[j] - center[j]);
       }
     });
-    float scale[kWidth], slope[kWidth], shift[kWidth];
+    float average[kWidth], scale[kWidth], slope[kWidth];
     for (int j = 0; j < kWidth; ++j) {
       const double inverse = 1 / std::sqrt(double{variance[at + j]} + in.epsilon);
       const double scaled = in.gamma[at + j] * inverse;
@@ -103,13 +103,13 @@ struct NormalizeGradient {
       gamma_gradient[at + j] = static_cast<float>(products[j] * inverse);
       scale[j] = static_cast<float>(scaled);
       slope[j] = static_cast<float>(-scaled * inverse * inverse * products[j] / in.rows);
-      shift[j] = static_cast<float>(-scaled * sums[j] / in.rows);
+      average[j] = static_cast<float>(sums[j] / in.rows);
     }
     for (int64_t row = 0; row < in.rows; ++row) {
       const float *from = x + row * stride, *each = given + row * stride;
       float* __restrict to = x_gradient + at + row * stride;
       for (int j = 0; j < kWidth; ++j) {
-        to[j] = each[j] * scale[j] + ((from[j] - center[j]) * slope[j] + shift[j]);
+        to[j] = (each[j] - average[j]) * scale[j] + (from[j] - center[j]) * slope[j];
       }
     }
   }
