@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <string>
 
-#include "absl/strings/str_cat.h"
+#include "combine/combine_calls.h"
 #include "norm/batch_norm.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -27,14 +26,12 @@ constexpr int64_t kWorthAThread = 1 << 15;
 
 absl::Status RequireMatrix(const char* name, const Tensor& found) {
   if (found.dims() == 2) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("'", name, "' has shape ",
-                                                 found.shape().DebugString(), "; expected a matrix"));
+  return WrongShape(name, found, "a matrix");
 }
 
 absl::Status RequireShape(const char* name, const Tensor& found, const tensorflow::TensorShape& like) {
   if (found.shape() == like) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("'", name, "' has shape ", found.shape().DebugString(),
-                                                 "; expected ", like.DebugString()));
+  return WrongShape(name, found, like.DebugString());
 }
 
 // Runs `part` over ranges of columns; each a few wide, so that all threads have some.

@@ -24,18 +24,11 @@ absl::Status Shapes(InferenceContext* c, int matrices, ShapeHandle* matrix, Shap
   return c->ReplaceDim(*matrix, 1, columns, matrix);
 }
 
-absl::Status ForwardShapes(InferenceContext* c) {
+// Of an op whose first inputs are matrices and the others vectors; so are its outputs, the first a matrix.
+template <int kMatrices>
+absl::Status OutputShapes(InferenceContext* c) {
   ShapeHandle matrix, vector;
-  TF_RETURN_IF_ERROR(Shapes(c, 1, &matrix, &vector));
-  c->set_output(0, matrix);
-  c->set_output(1, vector);
-  c->set_output(2, vector);
-  return absl::OkStatus();
-}
-
-absl::Status GradientShapes(InferenceContext* c) {
-  ShapeHandle matrix, vector;
-  TF_RETURN_IF_ERROR(Shapes(c, 2, &matrix, &vector));
+  TF_RETURN_IF_ERROR(Shapes(c, kMatrices, &matrix, &vector));
   c->set_output(0, matrix);
   c->set_output(1, vector);
   c->set_output(2, vector);
@@ -52,7 +45,7 @@ REGISTER_OP("WorkbenchBatchNorm")
     .Output("mean: float")
     .Output("variance: float")
     .Attr("epsilon: float")
-    .SetShapeFn(ForwardShapes)
+    .SetShapeFn(OutputShapes<1>)
     .Doc(R"doc(
 Normalizes each column of a matrix by its own mean and variance: what tf.nn.moments over the rows and
 tf.nn.batch_normalization give, but for the order in which rows are summed.
@@ -75,7 +68,7 @@ REGISTER_OP("WorkbenchBatchNormGrad")
     .Output("gamma_gradient: float")
     .Output("beta_gradient: float")
     .Attr("epsilon: float")
-    .SetShapeFn(GradientShapes)
+    .SetShapeFn(OutputShapes<2>)
     .Doc(R"doc(
 The gradients of WorkbenchBatchNorm, whose mean and variance change with x.
 

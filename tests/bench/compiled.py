@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 _SOURCES = Path(__file__).parents[2] / "native/bench"
 
 
+@functools.cache
 def compiled(name: str, *flags: str) -> str:
     """Compiles native/bench/{name}.cc by the C++ compiler, $CXX or g++; the path of the result."""
     built = os.path.join(tempfile.mkdtemp(), name)

@@ -15,8 +15,8 @@ from tests.builders.batch_norms import built, layer, loss_of, matrix, normal, va
 from tests.builders.examples import few
 from tests.builders.functions import producers
 from tests.builders.fused_graphs import OPTIMIZERS, ran, trained
-from workbench.core.fusion.batch_norms.match import Match
 from workbench.core.fusion.definition import Definition
+from workbench.core.fusion.match import Match
 
 v1 = tf.compat.v1
 FORWARD, GRADIENT = "WorkbenchBatchNorm", "WorkbenchBatchNormGrad"
@@ -257,7 +257,7 @@ class TestMatch:
         match = Match(like, other)
         assert not match.add("end:0", "end:0")
         assert "a:0" not in match and not match.nodes
-        free = Match(like, other, frozenset({"end/y:0"}))
+        free = Match(like, other, any_number=frozenset({"end/y:0"}))
         assert free.add("end:0", "end:0") and free["a:0"] == "b:0"
         assert free.nodes == {"end", "Square", "end/y"}
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 import platform
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,19 +124,22 @@ def _path() -> Path:
 
 
 def _samples(case: _Case) -> Iterator[Sample]:
-    program = Program(name="lookups", build=functools.partial(_build, case))
-    found = trace(
-        program,
-        Optimizations(fused_embeddings=case.fused),
-        steps=_STEPS,
-        warm_up_steps=_BATCHES,
-        progress=False,
-    )
+    found = _traced("lookups", functools.partial(_build, case), case.fused)
     for op, name, ns in _medians(found):
         number = _number(name, op, case)
         if op.startswith("Workbench") and number is not None:
             ids, _, rows, dim, part = _SIZES[number]
             yield Sample(op=op, load=_load_of(ids, rows, dim, part), ns=ns)
+
+
+def _traced(name: str, build: Callable[[Optimizations], Built], fused: str | None) -> Trace:
+    return trace(
+        Program(name=name, build=build),
+        Optimizations(fused_embeddings=fused),
+        steps=_STEPS,
+        warm_up_steps=_BATCHES,
+        progress=False,
+    )
 
 
 def _medians(found: Trace) -> Iterator[tuple[str, str, float]]:
@@ -149,7 +152,10 @@ def _medians(found: Trace) -> Iterator[tuple[str, str, float]]:
 
 def _norm_times() -> dict[str, float]:
     """How many times as long as the stock op behind it each op of a batch normalization takes."""
-    stock, fused = ({name: ns for _, name, ns in _medians(_norms(way))} for way in (None, AUTO))
+    stock, fused = (
+        {name: ns for _, name, ns in _medians(_traced("batch normalizations", _build_norms, way))}
+        for way in (None, AUTO)
+    )
     ways = {NORM: "matrix{}/fused_batch_norm", GRADIENT: "gradients/matrix{}/fused_batch_norm_grad"}
     return {
         op: statistics.geometric_mean(
@@ -158,16 +164,6 @@ def _norm_times() -> dict[str, float]:
         )
         for op, name in ways.items()
     }
-
-
-def _norms(fused: str | None) -> Trace:
-    return trace(
-        Program(name="batch normalizations", build=_build_norms),
-        Optimizations(fused_embeddings=fused),
-        steps=_STEPS,
-        warm_up_steps=_BATCHES,
-        progress=False,
-    )
 
 
 def _build_norms(_optimizations: Optimizations) -> Built:

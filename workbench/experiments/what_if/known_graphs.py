@@ -122,18 +122,18 @@ def _with_costs(
     known: KnownGraph, costs: FusedCosts, ids: Mapping[str, IdStatistics]
 ) -> KnownGraph:
     assert known.boundary is not None
-    added_ns, unknown, unmeasured = fused_ns(known.boundary.view, costs, ids)
+    view = known.boundary.view
+    added_ns, unknown, unmeasured = fused_ns(view, costs, ids)
     if unknown:
         named = ", ".join(sorted(unknown)[:3])
         return KnownGraph(
             problem=f"how many ids the lookups of {named} have, or the size of the table, is not "
             "known, which say what a fused lookup takes"
         )
-    results = like_results(known.boundary.view)
-    unmeasured |= {known.boundary.view.ops[node] for node in results} - set(costs.times)
+    results = like_results(view)
+    unmeasured |= {view.ops[node] for node in results} - set(costs.times)
     if unmeasured:
         named = ", ".join(sorted(unmeasured)[:3])
         return KnownGraph(problem=f"what {named} takes on this machine is not measured")
-    view = known.boundary.view
     likened = {node: (name, costs.times[view.ops[node]]) for node, name in results.items()}
     return dataclasses.replace(known, added_ns=added_ns, likened=likened)

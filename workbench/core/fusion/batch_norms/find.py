@@ -16,10 +16,10 @@ from collections.abc import Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from workbench.core.fusion.batch_norms.match import Match
 from workbench.core.fusion.batch_norms.stock_norm import NormGradient, StockNorm
 from workbench.core.fusion.batch_norms.template import Template, template
 from workbench.core.fusion.definition import Definition, hands_on, tensor_name
+from workbench.core.fusion.match import Match
 from workbench.core.fusion.refusal import Refusal, RefusedError, require_cpu, scope_of
 from workbench.core.graph.op_types import READS_WHOLE, VARIABLES
 
@@ -76,7 +76,7 @@ def _normalization(graph: Definition, node: Any) -> tuple[Match | None, Template
     if shape is None or len(shape) != 2 or shape[1] < 1:
         return nothing
     like = template(None if shape[0] < 0 else shape[0], shape[1])
-    match = Match(like.graph, graph, frozenset({like.epsilon}))
+    match = Match(like.graph, graph, any_number=frozenset({like.epsilon}))
     return (match, like) if match.add(like.y, f"{node.name}:0") else nothing
 
 

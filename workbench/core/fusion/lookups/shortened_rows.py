@@ -11,8 +11,7 @@ import functools
 import tensorflow as tf
 
 from workbench.core.fusion.definition import Definition
-
-_SIGNIFICANT = ("T", "Tidx", "keep_dims", "dtype")
+from workbench.core.fusion.match import Match
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,8 +56,8 @@ def shortened_rows(graph: Definition, tensor: str) -> ShortenedRows | None:
         return None
     model = _model(shape, value.dtype.name, float(value))
     rows = graph.same(rows)
-    leaves = {model.rows: rows}
-    if not _equal(graph, graph.same(tensor), model, model.nodes.same(model.shortened), leaves):
+    match = Match(model.nodes, graph, known={model.rows: rows}, waits=False)
+    if not match.add(model.shortened, tensor):
         return None
     return ShortenedRows(rows=rows, max_norm=float(value))
 
@@ -71,8 +70,8 @@ def is_gradient_of(
     if shape is None:
         return False
     model = _model(shape, tf.as_dtype(dtype).name, shortened.max_norm)
-    leaves = {model.rows: shortened.rows, model.given: given}
-    return _equal(graph, graph.same(gradient), model, model.nodes.same(model.gradient), leaves)
+    known = {model.rows: shortened.rows, model.given: given}
+    return Match(model.nodes, graph, known=known, waits=False).add(model.gradient, gradient)
 
 
 @functools.lru_cache(maxsize=64)
@@ -88,28 +87,4 @@ def _model(shape: tuple[int, ...], dtype: str, norm: float) -> _Model:
         shortened=shortened.name,
         given=given.name,
         gradient=gradient.name,
-    )
-
-
-def _equal(
-    graph: Definition, tensor: str, model: _Model, other: str, leaves: dict[str, str]
-) -> bool:
-    """Whether a tensor is computed from `leaves` as another one is in a model from its own."""
-    if other in leaves or tensor in leaves.values():
-        return leaves.get(other) == tensor
-    node, expected = graph.source(tensor), model.nodes.source(other)
-    if node.op != expected.op or tensor.rpartition(":")[2] != other.rpartition(":")[2]:
-        return False
-    if any(text.startswith("^") for text in node.input):
-        return False
-    if any(node.attr[name] != expected.attr[name] for name in _SIGNIFICANT if name in node.attr):
-        return False
-    known = graph.value(tensor)
-    if known is not None:
-        return model.nodes.is_value(other, known)
-    inputs = [graph.same(each) for each in graph.inputs(node)]
-    others = [model.nodes.same(each) for each in model.nodes.inputs(expected)]
-    return len(inputs) == len(others) and all(
-        _equal(graph, one, model, another, leaves)
-        for one, another in zip(inputs, others, strict=True)
     )

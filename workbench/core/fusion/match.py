@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,24 @@ class Match:
     Args:
       template, graph: both were made with shapes.
       any_number: constants of the template that stand for any constant.
+      known: of placeholders of the template, the tensors that they stand for, whatever their shape.
+      waits: whether nodes of the graph that wait for others may be alike.
     """
 
     def __init__(
-        self, template: Definition, graph: Definition, any_number: frozenset[str] = frozenset()
+        self,
+        template: Definition,
+        graph: Definition,
+        *,
+        any_number: frozenset[str] = frozenset(),
+        known: Mapping[str, str] | None = None,
+        waits: bool = True,
     ) -> None:
         self._template = template
         self._graph = graph
         self._any_number = any_number
-        self._found: dict[str, str] = {}
+        self._waits = waits
+        self._found = dict(known or {})
 
     def __getitem__(self, tensor: str) -> str:
         """The tensor of the graph that one of the template stands for."""
@@ -56,9 +66,13 @@ class Match:
 
     def copy(self) -> Match:
         """One that grows by itself."""
-        other = Match(self._template, self._graph, self._any_number)
-        other._found = dict(self._found)
-        return other
+        return Match(
+            self._template,
+            self._graph,
+            any_number=self._any_number,
+            known=self._found,
+            waits=self._waits,
+        )
 
     def add(self, tensor: str, like: str) -> bool:
         """Whether a tensor of the graph is like one of the template; else nothing is added."""
@@ -76,6 +90,8 @@ class Match:
         ours, theirs = self._template.source(tensor), self._graph.source(like)
         if ours.op == _FREE:
             return self._as_wide(tensor, like)
+        if not self._waits and any(text.startswith("^") for text in theirs.input):
+            return False
         if ours.op == "Const":
             return self._same_number(tensor, like)
         inputs, others = self._template.inputs(ours), self._graph.inputs(theirs)
