@@ -95,7 +95,7 @@ struct NormalizeGradient {
         second[j] += each[j] * (from[j] - center[j]);
       }
     });
-    float average[kWidth], scale[kWidth], slope[kWidth];
+    float scale[kWidth], slope[kWidth], shift[kWidth];
     for (int j = 0; j < kWidth; ++j) {
       const double inverse = 1 / std::sqrt(double{variance[at + j]} + in.epsilon);
       const double scaled = in.gamma[at + j] * inverse;
@@ -103,13 +103,14 @@ struct NormalizeGradient {
       gamma_gradient[at + j] = static_cast<float>(products[j] * inverse);
       scale[j] = static_cast<float>(scaled);
       slope[j] = static_cast<float>(-scaled * inverse * inverse * products[j] / in.rows);
-      average[j] = static_cast<float>(sums[j] / in.rows);
+      // Of one row nothing is left: both products are rounded alike.
+      shift[j] = -static_cast<float>(sums[j] / in.rows) * scale[j];
     }
     for (int64_t row = 0; row < in.rows; ++row) {
       const float *from = x + row * stride, *each = given + row * stride;
       float* __restrict to = x_gradient + at + row * stride;
       for (int j = 0; j < kWidth; ++j) {
-        to[j] = (each[j] - average[j]) * scale[j] + (from[j] - center[j]) * slope[j];
+        to[j] = each[j] * scale[j] + ((from[j] - center[j]) * slope[j] + shift[j]);
       }
     }
   }
