@@ -222,19 +222,24 @@ def test_what_rounding_does_to_the_baseline_it_may_do_to_others():
     baseline, found = rounded(60, step_9=4e-6, step_10=9e-5, step_60=5e-2)
     _, control = rounded(60, step_8=1e-6, step_9=1e-7, step_10=1e-5)
     assert not equal_losses("fused", baseline, found).passed
-    check = equal_losses("fused", baseline, found, control)
+    check = equal_losses("fused", baseline, found, [control])
     assert check.passed and check.kind == "equal losses"
-    assert "from weights one rounding away the baseline is 1.0e-05 from itself" in check.detail
+    assert "from weights 1 rounding away the baseline is 1.0e-05 from itself" in check.detail
+    # the farthest of several counts; one that ended early tells nothing
+    _, near = rounded(60, step_8=1e-7)
+    again = equal_losses("fused", baseline, found, [near[:30], control, near])
+    assert again.passed and "from weights 2 roundings away the baseline" in again.detail
+    assert not equal_losses("fused", baseline, found, [near]).passed
     # ten times as far and no farther, nor before it was, and never a training of its own
     for apart, said in (
         ({"step_9": 2e-5}, "more than 1e-05 apart from step 9 on"),
         ({"step_7": 2e-6}, "more than 1e-06 apart from step 7 on"),
         ({"step_11": math.nan}, "more than 1e-04 apart from step 11 on"),
     ):
-        wrong = equal_losses("fused", *rounded(60, **apart), control)
+        wrong = equal_losses("fused", *rounded(60, **apart), [control])
         assert not wrong.passed and wrong.detail.startswith(said)
     _, wild = rounded(60, step_1=0.5)
-    assert not equal_losses("fused", *rounded(60, step_2=0.2), wild).passed
+    assert not equal_losses("fused", *rounded(60, step_2=0.2), [wild]).passed
 
 
 def ids(*values: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.experiments.measurement.equivalence import (
+    ROUNDINGS,
     TOLERANCE,
     Equivalence,
     bit_equal_losses,
@@ -77,12 +78,14 @@ def compare_losses(
         )
         for variant, own in zip(variants[1:], losses[1:], strict=True)
     ]
-    if any(check.kind == "equal losses" and not check.passed for check in checks):
-        rounded = _rounded_losses(variants[0], workers[0], len(losses[0]))
+    rounded: list[np.ndarray] = []
+    for rounding in ROUNDINGS:
+        # More of them allow no less, so what has passed needs none of the rest.
+        if not any(map(_is_apart, checks)):
+            break
+        rounded.append(_rounded_losses(variants[0], workers[0], len(losses[0]), rounding))
         checks = [
-            equal_losses(check.label, losses[0], own, rounded)
-            if check.kind == "equal losses" and not check.passed
-            else check
+            equal_losses(check.label, losses[0], own, rounded) if _is_apart(check) else check
             for check, own in zip(checks, losses[1:], strict=True)
         ]
     advised = map(_with_advice, checks, [losses[0]] * len(checks), losses[1:])
@@ -92,9 +95,14 @@ def compare_losses(
     ]
 
 
-def _rounded_losses(baseline: Variant, worker: Worker, steps: int) -> np.ndarray:
-    """Losses of the baseline's first steps where its weights begin one rounding away."""
-    _open(worker, "rounded", "build", baseline.with_threads(1), rounded=True)
+def _is_apart(check: Equivalence) -> bool:
+    """Whether losses are farther apart than is allowed so far."""
+    return check.kind == "equal losses" and not check.passed
+
+
+def _rounded_losses(baseline: Variant, worker: Worker, steps: int, rounding: int) -> np.ndarray:
+    """Losses of the baseline's first steps where its weights begin some roundings away."""
+    _open(worker, "rounded", "build", baseline.with_threads(1), rounding=rounding)
     worker.receive()
     losses = worker.call(RunSteps(session="rounded", steps=steps, fetch="loss")).values
     _close([worker], "rounded")
@@ -205,10 +213,8 @@ def _close(workers: Sequence[Worker], session: str) -> None:
         worker.receive()
 
 
-def _open(
-    worker: Worker, session: str, part: str, variant: Variant, *, rounded: bool = False
-) -> None:
+def _open(worker: Worker, session: str, part: str, variant: Variant, *, rounding: int = 0) -> None:
     """With the plan of the measured session; another part is another graph, with its own plan."""
     plan = variant.plan.to_json() if variant.plan and part == "build" else None
     on = variant.optimizations
-    worker.send(Open(session=session, part=part, optimizations=on, plan=plan, rounded=rounded))
+    worker.send(Open(session=session, part=part, optimizations=on, plan=plan, rounding=rounding))

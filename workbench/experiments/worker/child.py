@@ -98,7 +98,7 @@ class _Sessions:
                 program,
                 command.optimizations,
                 recorded=command.recorded,
-                rounded=command.rounded,
+                rounding=command.rounding,
             )
         else:
             session = ProgramSession(
@@ -109,7 +109,7 @@ class _Sessions:
                 plan=command.plan,
                 recorded=command.recorded,
                 stub=self._stub(program, command.without) if command.without else None,
-                rounded=command.rounded,
+                rounding=command.rounding,
             )
         self._by_name[command.session] = session
         return session.opened

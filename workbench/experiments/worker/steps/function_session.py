@@ -26,7 +26,7 @@ from workbench.errors import RunError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.variant import LEARNING
 from workbench.experiments.worker.steps.function_step import TrainingStep, training_step
-from workbench.experiments.worker.steps.graph_session import fused_lookups, next_numbers
+from workbench.experiments.worker.steps.graph_session import fused_lookups, rounded_otherwise
 from workbench.experiments.worker.steps.traced_steps import settling_steps
 from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
 from workbench.ops.lookup.fusion import fused_embeddings
@@ -44,7 +44,7 @@ class FunctionSession:
         optimizations: Optimizations,
         *,
         recorded: bool = False,
-        rounded: bool = False,
+        rounding: int = 0,
     ) -> None:
         """Makes the step and the data, and traces the step's function once.
 
@@ -53,7 +53,7 @@ class FunctionSession:
           optimizations: what it is run with. A smart stage is the widest legal one, or
             has the boundary that its options name.
           recorded: on an executor that records its ops: the normal one, where none is chosen.
-          rounded: with each trainable weight moved to the next number of its type.
+          rounding: by how many numbers of its type each trainable weight is moved, up or down.
         """
         self._name = program.name
         self._policy = optimizations.executor or (ExecutorPolicy.NORMAL if recorded else None)
@@ -70,9 +70,9 @@ class FunctionSession:
             plain, function = function, training.fused(function)
             fused = fused_lookups(function.graph.as_graph_def())
             found = 0 if function is plain else fused
-        for variable in function.graph.trainable_variables if rounded else ():
+        for variable in function.graph.trainable_variables if rounding else ():
             if variable.dtype.is_floating:
-                variable.assign(next_numbers(variable.numpy()))
+                variable.assign(rounded_otherwise(variable.numpy(), rounding))
         self._training = training
         self._loss_of = training.reader("loss" if training.has_loss else "nothing")
         self._loop: _PlainLoop | _StagedLoop = _PlainLoop(training)

@@ -37,9 +37,10 @@ _FUSED_LOOKUPS = (
 )
 
 
-def next_numbers(values: np.ndarray) -> np.ndarray:
-    """Each value moved to the next one of its type."""
-    return np.nextafter(values, values.dtype.type(np.inf))
+def rounded_otherwise(values: np.ndarray, rounding: int) -> np.ndarray:
+    """Each value moved up or down, as this rounding draws, by `rounding` numbers of its type."""
+    up = np.random.default_rng(rounding).integers(2, size=values.shape, dtype=np.int8)
+    return values + (2 * up - 1) * values.dtype.type(rounding) * np.spacing(values)
 
 
 class ProgramSession:
@@ -54,7 +55,7 @@ class ProgramSession:
         plan: str | None = None,
         recorded: bool = False,
         stub: Callable[[], StubbedStep] | None = None,
-        rounded: bool = False,
+        rounding: int = 0,
     ) -> None:
         """Builds the part and starts its session.
 
@@ -66,7 +67,7 @@ class ProgramSession:
           recorded: on an executor that records its ops: the normal one, where neither the program
             nor the optimizations choose another; without any, step stats do.
           stub: builds the step without some work, in place of the part.
-          rounded: with each trainable weight moved to the next number of its type.
+          rounding: by how many numbers of its type each trainable weight is moved, up or down.
         """
         import tensorflow as tf
 
@@ -97,8 +98,9 @@ class ProgramSession:
             fused = fusion.count if fusion else fused_lookups(graph.as_graph_def())
             self.opened = _opened(graph, self._built, self._plan, config, fused, stubbed)
             self._session = v1.train.MonitoredTrainingSession(hooks=hooks, config=config)
-            if rounded:
-                _round_otherwise(self._session._tf_sess(), v1.trainable_variables())
+            if rounding:
+                weights = v1.trainable_variables()
+                _round_otherwise(self._session._tf_sess(), weights, rounding)
 
     def run(self, steps: int, fetch: str) -> Steps:
         """Runs up to `steps` steps, fetching "loss", "fingerprint" or "nothing" with each."""
@@ -220,8 +222,8 @@ def _pipeline_facts(graph: Any) -> dict[str, Any]:
     }
 
 
-def _round_otherwise(session: Any, variables: Sequence[Any]) -> None:
+def _round_otherwise(session: Any, variables: Sequence[Any], rounding: int) -> None:
     """Moves weights of a session whose graph is finished: their initializers are fed."""
     floating = [each for each in variables if each.dtype.base_dtype.is_floating]
     for variable, values in zip(floating, session.run(floating), strict=True):
-        variable.load(next_numbers(values), session)
+        variable.load(rounded_otherwise(values, rounding), session)

@@ -148,7 +148,7 @@ class Open(Command[Opened]):
       plan: the smart stage's plan as JSON; None makes one.
       recorded: on an executor that records its ops: the normal one, where nothing else is chosen.
       without: the work that its step is left without, as of `stub_of`; "" runs all of it.
-      rounded: with each trainable weight moved to the next number of its type.
+      rounding: by how many numbers of its type each trainable weight is moved, up or down.
     """
 
     session: str
@@ -158,7 +158,7 @@ class Open(Command[Opened]):
     plan: str | None = None
     recorded: bool = False
     without: str = ""
-    rounded: bool = False
+    rounding: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
