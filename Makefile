@@ -204,6 +204,9 @@ bench-keras: $(NATIVE) ## wb.fuse_model on a Keras model, beside Keras's own ste
 bench-batch-norm: $(NATIVE) ## A batch normalization and its gradients in an op each, beside the stock ones
 	@$(BIN)/python -m tests.bench.bench_batch_norm $(ARGS)
 
+bench-dot-interaction: $(NATIVE) ## A dot interaction and its gradient in an op each, beside the stock ones
+	@$(BIN)/python -m tests.bench.bench_dot_interaction $(ARGS)
+
 bench-keys: $(NATIVE) ## Grouped lookups in EmbeddingVariables beside V1, forward and with training
 	@$(BIN)/python -m tests.bench.bench_embedding_keys $(ARGS)
 

@@ -11,18 +11,15 @@ fused one is with its 95 % interval, and how many copies of the matrix it takes.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tests.bench.timed_blocks import block, timed
-from workbench.experiments.measurement.statistics import ratio_interval
+from tests.bench.fused_beside_stock import HEADS, measured, row
 
 SHAPES = ("512x16", "512x64", "512x512", "2048x64", "2048x512", "8192x128")
-STOCK, FUSED, COPY = "stock", "fused", "copy"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -33,30 +30,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     print(f"{chosen.threads} threads")
-    print("| batch × width | stock, ms | fused, ms | times as fast | copies |")
-    print("|---|---|---|---|---|", flush=True)
+    print(f"| batch × width {HEADS}", flush=True)
     for shape in chosen.shape or SHAPES:
         rows, columns = map(int, shape.split("x"))
-        found = measured(rows, columns, chosen.threads, chosen.seconds)
-        rates = {name: [1 / each for each in seconds] for name, seconds in found.items()}
-        faster = ratio_interval(rates[FUSED], rates[STOCK], 0)
-        copies = float(np.median(found[FUSED]) / np.median(found[COPY]))
-        stock, fused = (1e3 * float(np.median(found[name])) for name in (STOCK, FUSED))
-        print(
-            f"| {rows} × {columns} | {stock:.3f} | {fused:.3f} | "
-            f"{faster.value:.2f} ({faster.low:.2f}–{faster.high:.2f}) | {copies:.1f} |",
-            flush=True,
-        )
+        graph, step, copy = built(rows, columns)
+        found = measured(graph, step, copy, chosen.threads, chosen.seconds)
+        print(row(f"{rows} × {columns}", found), flush=True)
 
 
-def measured(rows: int, columns: int, threads: int, seconds: float) -> dict[str, list[float]]:
-    """Seconds of a step of each, in interleaved blocks."""
+def built(rows: int, columns: int) -> tuple[Any, Any, Any]:
+    """The graph, what is fetched, and a copy of the matrix."""
     import tensorflow as tf
 
-    import workbench as wb
-
     v1 = tf.compat.v1
-    with tf.Graph().as_default() as graph, contextlib.ExitStack() as stack:
+    with tf.Graph().as_default() as graph:
         drawn = np.random.default_rng(0).normal(size=(rows, columns)).astype(np.float32)
         x = v1.get_variable("x", initializer=drawn, use_resource=False)
         gamma, beta = (v1.get_variable(name, [columns], use_resource=False) for name in ("g", "b"))
@@ -65,20 +52,7 @@ def measured(rows: int, columns: int, threads: int, seconds: float) -> dict[str,
         # As a layer above would: of a function of the result.
         step = v1.gradients(y, [x, gamma, beta], grad_ys=y)
         copy = v1.assign(v1.get_variable("y", [rows, columns], use_resource=False), x).op
-        initial = v1.global_variables_initializer()
-
-        def run(fetch: Any, fuses: bool) -> Callable[[], Any]:
-            config = v1.ConfigProto(
-                intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads
-            )
-            if fuses:
-                wb.apply(wb.plan_fusion(graph), config)
-            session = stack.enter_context(v1.Session(graph=graph, config=config))
-            session.run(initial)
-            return session.make_callable(fetch)
-
-        wanted = {STOCK: (step, False), FUSED: (step, True), COPY: (copy, False)}
-        return timed({name: block(run(*each)) for name, each in wanted.items()}, seconds)
+    return graph, step, copy
 
 
 if __name__ == "__main__":

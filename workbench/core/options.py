@@ -263,8 +263,8 @@ class Optimizations:
       smart_stage: let a plan run ahead what may, with these options; None leaves the graph as the
         program builds it. Together with `stage` the plan starts from the user's own stage.
       fused_embeddings: "v1", "v2" or "grouped" fuses every embedding lookup that the program builds
-        through Workbench; "auto" finds stock lookups and batch normalizations in the graph that it
-        built, and fuses them there; None leaves stock ones.
+        through Workbench; "auto" finds stock lookups, batch normalizations and dot interactions
+        in the graph that it built, and fuses them there; None leaves stock ones.
       executor: the executor policy of the program's session, or its name; None takes TensorFlow's
         own executor.
       inter_op_threads, intra_op_threads: threads that run ops, and threads inside one op; None
@@ -300,7 +300,7 @@ class Optimizations:
 
     @property
     def fuses_graph(self) -> bool:
-        """Whether stock lookups and batch normalizations are fused in the finished graph."""
+        """Whether stock lookups and more are fused in the finished graph."""
         return self.fused_embeddings == AUTO
 
     @property

@@ -1,4 +1,4 @@
-"""Ops of the user's model: fused embedding lookups, EmbeddingVariable and its feature columns.
+"""Ops of the user's model: fused lookups, EmbeddingVariable, its feature columns, interactions.
 
 These are the public names; each is documented where it is defined.
 """
@@ -27,6 +27,7 @@ from workbench.ops.feature_column.columns import (
     sequence_categorical_column_with_embedding,
     shared_embedding_columns,
 )
+from workbench.ops.interaction.dot_interaction import dot_interaction
 from workbench.ops.lookup.fused import (
     fused_embedding_lookup_sparse,
     fused_embedding_lookup_sparse_v2,
@@ -60,6 +61,7 @@ __all__ = [
     "RowWiseAdagradOptimizer",
     "StorageOption",
     "categorical_column_with_embedding",
+    "dot_interaction",
     "embedding_column",
     "embedding_lookup_sparse",
     "fused_embedding_lookup_sparse",

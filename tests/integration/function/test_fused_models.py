@@ -309,9 +309,8 @@ class TestHandle:
             fusion = wb.fuse_model(model) if fused else None
             results.append((model.fit(**numeric(), verbose=0).history, values(model)))
         assert results[0][0] == results[1][0]
-        assert (
-            fusion.describe()
-            == "train step:\n  the graph has no stock lookup and no batch normalization"
+        assert fusion.describe() == (
+            "train step:\n  the graph has no stock lookup, batch normalization or dot interaction"
         )
 
     def test_removing_gives_the_model_back(self) -> None:

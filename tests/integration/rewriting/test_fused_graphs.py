@@ -354,7 +354,9 @@ class TestRefusals:
 
     def test_a_graph_without_lookups_has_an_empty_plan(self) -> None:
         plan = wb.plan_fusion(tf.Graph())
-        assert plan.describe() == "the graph has no stock lookup and no batch normalization"
+        assert plan.describe() == (
+            "the graph has no stock lookup, batch normalization or dot interaction"
+        )
         assert not wb.apply(plan).graph_options.rewrite_options.custom_optimizers
 
     def test_a_plan_for_another_graph_is_refused_when_it_is_applied(self) -> None:

@@ -16,7 +16,7 @@ _OUTWARD = 2
 _NUMBERED = re.compile(r"(?<=/)_\d+(?=[/_]|$)")
 _FUSED_OP = re.compile(
     r"Workbench((Pre|Post|(Resource)?(Local|Grouped))LookUp|PruneInvalid|UniqueWithCounts"
-    r"|PartitionWithPermutation|Gather|(Resource)?(Rows|Grouped)Apply|BatchNorm)"
+    r"|PartitionWithPermutation|Gather|(Resource)?(Rows|Grouped)Apply|BatchNorm|DotInteraction)"
 )
 _FUSED_SCOPE = re.compile(r"^fused_(?=embedding_lookup(_\d+)?$)")
 
@@ -62,7 +62,7 @@ def match_nodes(
     1. Nodes of the same name are one group, but for the numbers that TensorFlow gives to inlined
        functions.
     2. A copy that a stage made, "smart_stage/dlrm/C1/x", is the node "dlrm/C1/x".
-    3. Of what is left, Workbench's ops of a lookup or a batch normalization replace the stock ops
+    3. Of what is left, Workbench's ops of a lookup, or what else was fused, replace the stock ops
        of the same scope, and those of its gradient and update likewise.
 
     Args:

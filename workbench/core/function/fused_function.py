@@ -1,4 +1,4 @@
-"""Concrete function of a step → one whose lookups and batch normalizations few ops do, at once."""
+"""Concrete function of a step → one whose lookups and more few ops do, at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.errors import UnsupportedError
 
 
 def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
-    """A function that does what another one does, its lookups and batch normalizations fused.
+    """A function that does what another one does, what `plan_fusion` finds fused.
 
     Args:
       function: a `tf.types.experimental.ConcreteFunction`; it is not changed, and what it captures

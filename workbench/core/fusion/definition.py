@@ -163,6 +163,12 @@ class Definition:
                     order.append(reader)
         return [self.nodes[name] for name in order]
 
+    @property
+    def computed(self) -> tuple[str, ...]:
+        """The first results of nodes that read something, each behind what it reads."""
+        nodes = (node for node in self.ordered if self.inputs(node) and not hands_on(node))
+        return tuple(f"{node.name}:0" for node in nodes)
+
     @functools.cached_property
     def conditional(self) -> frozenset[str]:
         """Nodes of branches and loops, which may not run in a step, or run more than once."""

@@ -16,6 +16,8 @@ from workbench.core.fusion.batch_norms.stock_norm import StockNorm
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.fusion_plan import FusedLookup, FusionPlan
 from workbench.core.fusion.groups import grouped, levels
+from workbench.core.fusion.interactions.nodes import interaction_nodes
+from workbench.core.fusion.interactions.stock_interaction import StockInteraction
 from workbench.core.fusion.lookups.gradients import LookupGradient
 from workbench.core.fusion.lookups.lookup import StockLookup, WeightGradient
 from workbench.core.fusion.lookups.max_norm_nodes import max_norm_nodes
@@ -36,10 +38,12 @@ class FusedNodes:
         graph: Definition,
         lookups: Sequence[tuple[StockLookup, list[LookupGradient]]],
         norms: Sequence[StockNorm],
+        interactions: Sequence[StockInteraction],
         runs: Mapping[str, tuple[int, int]],
     ) -> None:
         self._graph = graph
         self._norms = norm_nodes(graph, norms)
+        self._interactions = interaction_nodes(graph, interactions)
         self._runs = runs
         self._added = graph_pb2.GraphDef()
         self._replaced = graph_pb2.GraphDef()
@@ -72,11 +76,13 @@ class FusedNodes:
         pairs = [(lookup, g) for lookup, gradients in self._lookups for g in gradients]
         self._add_gradients([(lookup, g) for lookup, g in pairs if not g.update])
         self._add_updates([(lookup, g, g.update) for lookup, g in pairs if g.update])
-        self._added.node.extend(self._norms.added)
-        self._bypassed |= self._norms.bypassed
-        self._replaced.node.extend(
-            node_defs.waiting(node, self._bypassed) for node in self._norms.replaced
-        )
+        for other in (self._norms, self._interactions):
+            self._added.node.extend(other.added)
+            self._bypassed |= other.bypassed
+        for other in (self._norms, self._interactions):
+            self._replaced.node.extend(
+                node_defs.waiting(node, self._bypassed) for node in other.replaced
+            )
         self._redirect_waits()
         return FusionPlan(
             lookups=tuple(
@@ -91,6 +97,7 @@ class FusedNodes:
                 for lookup, gradients in self._lookups
             ),
             norms=self._norms.norms,
+            interactions=self._interactions.interactions,
             refusals=refusals,
             added=self._added.SerializeToString(),
             replaced=self._replaced.SerializeToString(),

@@ -1,9 +1,10 @@
-"""FusionPlan: what is done to a graph so that few ops do its lookups and batch normalizations."""
+"""FusionPlan: what is done to a graph so that few ops do what many did."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 
 from tensorflow.core.framework import graph_pb2
 
@@ -12,7 +13,7 @@ from workbench.core.fusion.refusal import Refusal
 from workbench.errors import PlanError
 from workbench.number_words import counted
 
-_TOLD = ("lookups", "norms", "refusals")
+_TOLD = ("lookups", "norms", "interactions", "refusals")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,14 +50,30 @@ class FusedNorm:
     gradients: int
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FusedInteraction:
+    """A dot interaction that one op does instead.
+
+    Attributes:
+      name: the node that gave its dots.
+      op: name of the op.
+      gradients: how many of it are made by one op each.
+    """
+
+    name: str
+    op: str
+    gradients: int
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class FusionPlan:
-    """What is done to a graph so that few ops do its stock lookups and batch normalizations.
+    """What is done to a graph so that few ops do its lookups, normalizations and interactions.
 
     Attributes:
       lookups: those that are fused, in the graph's order.
       norms: batch normalizations that are, likewise.
-      refusals: of both those that stay, and why.
+      interactions: dot interactions that are, likewise.
+      refusals: of all these those that stay, and why.
       added: nodes that are added, a serialized GraphDef.
       replaced: nodes that come in the place of nodes of the same name, likewise.
       replaced_ops: the op types of those that they replace.
@@ -65,6 +82,7 @@ class FusionPlan:
 
     lookups: tuple[FusedLookup, ...]
     norms: tuple[FusedNorm, ...]
+    interactions: tuple[FusedInteraction, ...]
     refusals: tuple[Refusal, ...]
     added: bytes
     replaced: bytes
@@ -72,15 +90,22 @@ class FusionPlan:
     bypassed: tuple[str, ...]
 
     def __repr__(self) -> str:
-        norms = f"{counted(len(self.norms), 'batch normalization')}, " if self.norms else ""
-        return (
-            f"FusionPlan({counted(len(self.lookups), 'lookup')}, {norms}{len(self.refusals)} stay)"
-        )
+        parts = [
+            counted(len(self.lookups), "lookup"),
+            *[counted(len(each), word) for each, word in self._others if each],
+            f"{len(self.refusals)} stay",
+        ]
+        return f"FusionPlan({', '.join(parts)})"
 
     @property
     def count(self) -> int:
-        """How many lookups and batch normalizations are fused."""
-        return len(self.lookups) + len(self.norms)
+        """How many lookups, batch normalizations and dot interactions are fused."""
+        return len(self.lookups) + len(self.norms) + len(self.interactions)
+
+    @property
+    def _others(self) -> list[tuple[Sequence[FusedNorm | FusedInteraction], str]]:
+        """What is no lookup, and what one is called."""
+        return [(self.norms, "batch normalization"), (self.interactions, "dot interaction")]
 
     def describe(self) -> str:
         """The plan in words: what is fused into which op, and why the rest is not."""
@@ -102,12 +127,14 @@ class FusionPlan:
                 "changes rows natively"
             )
             lines += [f"  {each.name}" for each in own]
-        if self.norms:
-            each = " each" if len(self.norms) > 1 else ""
-            lines.append(f"{counted(len(self.norms), 'batch normalization')} in one op{each}")
-            lines += [f"  {each.name}" for each in self.norms]
+        for found, word in self._others:
+            each = " each" if len(found) > 1 else ""
+            lines += [f"{counted(len(found), word)} in one op{each}"] * bool(found)
+            lines += [f"  {each.name}" for each in found]
         lines += [f"{each.name} stays: {each.reason}" for each in self.refusals]
-        return "\n".join(lines) or "the graph has no stock lookup and no batch normalization"
+        return "\n".join(lines) or (
+            "the graph has no stock lookup, batch normalization or dot interaction"
+        )
 
     def described(self) -> str:
         """Its lookups and refusals as JSON, for `of`."""
@@ -123,6 +150,7 @@ class FusionPlan:
         return cls(
             lookups=tuple(FusedLookup(**each) for each in own["lookups"]),
             norms=tuple(FusedNorm(**each) for each in own["norms"]),
+            interactions=tuple(FusedInteraction(**each) for each in own["interactions"]),
             refusals=tuple(Refusal(**each) for each in own["refusals"]),
             added=added,
             replaced=replaced,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,22 @@ class Match:
             return True
         self._found = before
         return False
+
+    def add_computed(self, tensors: Iterable[str]) -> None:
+        """Adds what the graph computes as the template does with what is known, needed or not.
+
+        Args:
+          tensors: of the template, each behind what it is computed from.
+        """
+        for tensor in tensors:
+            node = self._template.source(tensor)
+            # What reads free tensors alone may belong to something else.
+            read = (each for each in self._template.inputs(node) if self.holds(each))
+            if tensor in self or (first := next(read, None)) is None:
+                continue
+            for reader in self._graph.readers(self[first], node.op):
+                if self.add(tensor, f"{reader.name}:0"):
+                    break
 
     def _alike(self, tensor: str, like: str) -> bool:
         tensor, like = self._template.same(tensor), self._graph.same(like)

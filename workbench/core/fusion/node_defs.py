@@ -8,11 +8,13 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
+from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.gradients import LookupGradient
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.table_updates.update import TableUpdate
 
 _INT64 = tf.int64.as_datatype_enum
+_FLOAT32 = tf.float32.as_datatype_enum
 # Rules that change rows without a gradient, too.
 _OF_ALL_ROWS = ("decaying_adam", "keras_adam", "keras_adam_of_squares")
 
@@ -123,6 +125,45 @@ def stand_in(old: Any, tensors: Sequence[str], types: Sequence[int]) -> node_def
         node.attr["T"].list.type.extend(types)
     if "_class" in old.attr:
         node.attr["_class"].CopyFrom(old.attr["_class"])
+    return node
+
+
+def free_name(taken: set[str], scope: str, name: str, end: str = "") -> str:
+    """A name in a scope, with its "/", that no other node has; it is taken then."""
+    free, number = f"{scope}{name}{end}", 0
+    while free in taken:
+        number += 1
+        free = f"{scope}{name}_{number}{end}"
+    taken.add(free)
+    return free
+
+
+def hands_on_after(
+    graph: Definition, name: str, tensor: str, after: Mapping[str, Iterable[str]]
+) -> node_def_pb2.NodeDef:
+    """A node in the place of another, which hands on a float32 tensor.
+
+    Args:
+      graph: that has the other.
+      name: of both.
+      tensor: what it hands on.
+      after: by name, which nodes it waits for.
+    """
+    node = stand_in(graph.nodes[name], [tensor], [_FLOAT32])
+    node.input.extend(f"^{each}" for each in after[name])
+    return node
+
+
+def sum_after(
+    graph: Definition, name: str, tensors: Sequence[str], after: Mapping[str, Iterable[str]]
+) -> node_def_pb2.NodeDef:
+    """A node in the place of a sum, which adds other tensors; likewise."""
+    if len(tensors) == 1:
+        return hands_on_after(graph, name, tensors[0], after)
+    node = _node(name, "AddN", graph.nodes[name].device)
+    node.input.extend(tensors)
+    node.attr["N"].i, node.attr["T"].type = len(tensors), _FLOAT32
+    node.input.extend(f"^{each}" for each in after[name])
     return node
 
 

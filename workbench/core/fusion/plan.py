@@ -1,4 +1,4 @@
-"""Graph → FusionPlan: which of its lookups and batch normalizations few ops do, and why not all."""
+"""Graph → FusionPlan: what of it few ops do, and why not all."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.fused_nodes import FusedNodes
 from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.groups import run_together
+from workbench.core.fusion.interactions.find import find_interactions
 from workbench.core.fusion.lookups.dense_gradients import dense_gradients_of
 from workbench.core.fusion.lookups.dense_lookups import find_dense_lookups
 from workbench.core.fusion.lookups.gradients import LookupGradient, with_gradients
@@ -23,7 +24,7 @@ from workbench.errors import PlanError
 
 
 def plan_fusion(graph: Any) -> FusionPlan:
-    """Finds the stock lookups and batch normalizations of a graph, and plans ops in their place.
+    """Finds stock lookups, batch normalizations and dot interactions, and plans ops in their place.
 
     A grouped op does all lookups that do not depend on one another and are in the same runs, of one
     dtype and on one device; where an optimizer alone reads a gradient whose update a grouped op can
@@ -32,7 +33,9 @@ def plan_fusion(graph: Any) -> FusionPlan:
 
     One op does a batch normalization, by `tf.nn.moments` over the rows of a float32 matrix and
     `tf.nn.batch_normalization` as Keras's BatchNormalization trains too, and one its gradients:
-    tens of nodes else. They differ from TensorFlow's in the last digits, summed in another order.
+    tens of nodes else. One op does a dot interaction, pairs of each example's vectors gathered from
+    `tf.matmul(x, x, transpose_b=True)` as DLRM does, and one its gradient. They differ from
+    TensorFlow's in the last digits, summed in another order.
 
     Args:
       graph: a `tf.Graph`, a FuncGraph or concrete function, or a GraphDef that was made with
@@ -56,11 +59,12 @@ def plan_fusion(graph: Any) -> FusionPlan:
     dense, others = find_dense_lookups(nodes, gpu=gpu)
     kept += [(in_variable(nodes, lookup), dense_gradients_of(nodes, lookup)) for lookup in dense]
     norms, more = find_batch_norms(nodes, gpu=gpu)
-    refusals += [*others, *more]
+    interactions, left = find_interactions(nodes, gpu=gpu)
+    refusals += [*others, *more, *left]
     # A function always runs as a whole.
     whole = isinstance(getattr(graph, "graph", graph), FuncGraph)
     runs = {} if whole else run_together(nodes)
-    return FusedNodes(nodes, kept, norms, runs).plan(tuple(refusals))
+    return FusedNodes(nodes, kept, norms, interactions, runs).plan(tuple(refusals))
 
 
 def _definition_of(graph: Any) -> Any:

@@ -16,7 +16,7 @@ from workbench.errors import OptionError
 STAGE, SMART_STAGE = "stage", "smart_stage"
 FUSED_V1, FUSED_V2, GROUPED, AUTO_FUSED = "fused_v1", "fused_v2", "grouped", "auto_fused"
 INLINE_EXECUTOR, COST_MODEL_EXECUTOR = "inline_executor", "cost_model_executor"
-# What fuses lookups, and as which version; the last fuses batch normalizations too.
+# What fuses lookups, and as which version; the last fuses what else it finds.
 FUSED = {FUSED_V1: "v1", FUSED_V2: "v2", GROUPED: "grouped", AUTO_FUSED: AUTO}
 TOGGLES = (STAGE, SMART_STAGE, *FUSED, INLINE_EXECUTOR, COST_MODEL_EXECUTOR)
 # What is measured where nobody says what.

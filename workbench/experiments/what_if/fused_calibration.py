@@ -1,4 +1,4 @@
-"""What ops of fused lookups and batch normalizations cost here: measured once, then kept."""
+"""What ops of a finished graph that is fused cost here: measured once, then kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.atomic_file import make_directory, replacing
 from workbench.core.options import AUTO, FUSIONS, Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.fused_costs import FusedCosts, LookupLoad, Sample, fitted
-from workbench.core.what_if.costs.norm_costs import GRADIENT, NORM
+from workbench.core.what_if.costs.likened_costs import DOTS, DOTS_GRADIENT, NORM, NORM_GRADIENT
 from workbench.errors import OutputError
 from workbench.experiments.comparison.environment import machine
 from workbench.experiments.comparison.trace import trace
@@ -30,7 +30,7 @@ from workbench.user_cache import user_cache
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_FORMAT = 4
+_FORMAT = 5
 # Sizes of a lookup: ids in a batch and for each row of it, rows and width of the table, and the
 # part of the table that the ids come from.
 _SIZES = tuple(
@@ -41,6 +41,8 @@ _SIZES = tuple(
 )
 # Matrices that are normalized: rows and columns.
 _MATRICES = ((512, 64), (512, 512), (2048, 256))
+# Vectors that are multiplied with each other: examples, vectors of each and their width.
+_VECTORS = ((512, 27, 16), (512, 12, 64), (2048, 27, 32))
 _BATCHES = 16
 _STEPS = 20
 
@@ -74,7 +76,7 @@ _CASES = (
 
 
 def fused_costs(*, again: bool = False) -> FusedCosts:
-    """What ops of fused lookups and batch normalizations cost on this machine.
+    """What ops of fused lookups, batch normalizations and dot interactions cost on this machine.
 
     Measured the first time, in about a minute, on an otherwise idle machine at best; then read
     from a file in the user's cache directory. Updates of rows are measured with Adagrad, those of
@@ -91,7 +93,7 @@ def fused_costs(*, again: bool = False) -> FusedCosts:
     if known is not None:
         return known
     measured = fitted([sample for case in _CASES for sample in _samples(case)])
-    measured = dataclasses.replace(measured, times=_norm_times())
+    measured = dataclasses.replace(measured, times=_times_of_stock())
     # Where nothing can be kept, the next call measures again.
     with contextlib.suppress(OutputError):
         make_directory(path.parent)
@@ -150,42 +152,72 @@ def _medians(found: Trace) -> Iterator[tuple[str, str, float]]:
         yield str(nodes["op"][node]), str(nodes["name"][node]), float(ns)
 
 
-def _norm_times() -> dict[str, float]:
-    """How many times as long as the stock op behind it each op of a batch normalization takes."""
+def _times_of_stock() -> dict[str, float]:
+    """How many times as long as the stock op that gives the same result each other op takes."""
     stock, fused = (
-        {name: ns for _, name, ns in _medians(_traced("batch normalizations", _build_norms, way))}
+        {name: ns for _, name, ns in _medians(_traced("layers", _build_layers, way))}
         for way in (None, AUTO)
     )
-    ways = {NORM: "matrix{}/fused_batch_norm", GRADIENT: "gradients/matrix{}/fused_batch_norm_grad"}
+    norm, dots = (len(_MATRICES), "matrix{}/batchnorm/add_1"), (len(_VECTORS), "vectors{}/GatherV2")
+    ways = {
+        NORM: ("matrix{}/fused_batch_norm", *norm),
+        NORM_GRADIENT: ("gradients/matrix{}/fused_batch_norm_grad", *norm),
+        DOTS: ("vectors{}/dot_interaction", *dots),
+        DOTS_GRADIENT: ("gradients/vectors{}/dot_interaction_grad", *dots),
+    }
     return {
         op: statistics.geometric_mean(
-            fused[name.format(i)] / stock[f"matrix{i}/batchnorm/add_1"]
-            for i in range(len(_MATRICES))
+            fused[name.format(i)] / stock[like.format(i)] for i in range(count)
         )
-        for op, name in ways.items()
+        for op, (name, count, like) in ways.items()
     }
 
 
-def _build_norms(_optimizations: Optimizations) -> Built:
-    """A matrix of each size is normalized and trained on, in one step."""
+def _build_layers(_optimizations: Optimizations) -> Built:
+    """Matrices are normalized, vectors multiplied, one behind the other, and trained on."""
     import tensorflow as tf
 
     v1 = tf.compat.v1
     losses: list[tf.Tensor] = []
-    for number, (rows, columns) in enumerate(_MATRICES):
-        drawn = np.random.default_rng(number).normal(size=(2, rows, columns)).astype(np.float32)
+    for number, matrix_shape in enumerate(_MATRICES):
         with v1.name_scope(f"matrix{number}"):
-            names = (f"matrix{number}_{name}" for name in ("x", "gamma", "beta"))
-            x, gamma, beta = (v1.get_variable(name, [columns]) for name in names)
-            # Behind the one before, lest they share the caches.
-            with tf.control_dependencies(losses[-1:]):
-                matrix = tf.identity(drawn[0]) * x
+            names = (f"matrix{number}_{name}" for name in ("gamma", "beta"))
+            gamma, beta = (_vector(name, matrix_shape) for name in names)
+            matrix = _trained(f"matrix{number}_x", matrix_shape, losses)
             mean, variance = tf.nn.moments(matrix, axes=[0])
             normal = tf.nn.batch_normalization(matrix, mean, variance, beta, gamma, 1e-3)
-            losses.append(tf.nn.l2_loss(normal - drawn[1]))
+            losses.append(tf.nn.l2_loss(normal - _drawn(-1, matrix_shape)))
+    for number, shape in enumerate(_VECTORS):
+        with v1.name_scope(f"vectors{number}"):
+            _, count, _ = shape
+            vectors = _trained(f"vectors{number}_x", shape, losses)
+            products = tf.matmul(vectors, vectors, transpose_b=True)
+            below = [row * count + column for row in range(count) for column in range(row)]
+            flat = tf.reshape(products, [-1, count * count])
+            losses.append(tf.nn.l2_loss(tf.gather(flat, below, axis=1)))
     config = v1.ConfigProto(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
     train_op = v1.train.GradientDescentOptimizer(0.01).minimize(tf.add_n(losses))
     return Built(train_op=train_op, config=config)
+
+
+def _trained(name: str, shape: tuple[int, ...], losses: list[tf.Tensor]) -> tf.Tensor:
+    """Numbers that depend on a variable, behind the last loss, lest they share the caches."""
+    import tensorflow as tf
+
+    with tf.control_dependencies(losses[-1:]):
+        return tf.identity(_drawn(0, shape)) * _vector(name, shape)
+
+
+def _vector(name: str, shape: tuple[int, ...]) -> tf.Variable:
+    """A variable as wide as this shape."""
+    import tensorflow as tf
+
+    return tf.compat.v1.get_variable(name, shape[-1:])
+
+
+def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray:
+    drawn: np.ndarray = np.random.default_rng(1 + seed).normal(size=shape).astype(np.float32)
+    return drawn
 
 
 def _number(name: str, op: str, case: _Case) -> int | None:

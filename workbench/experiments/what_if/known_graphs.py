@@ -13,7 +13,7 @@ from workbench.core.options import Optimizations, SmartStageOptions, StageOption
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.fused_costs import FusedCosts
 from workbench.core.what_if.costs.fused_nodes import fused_ns
-from workbench.core.what_if.costs.norm_costs import like_results
+from workbench.core.what_if.costs.likened_costs import like_results
 from workbench.core.what_if.scenario import GraphKey
 from workbench.core.what_if.traced_graph import traced_graph
 from workbench.core.what_if.what_if import KnownGraph

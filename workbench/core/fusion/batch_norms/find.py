@@ -12,20 +12,25 @@ is found in the graph.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 from workbench.core.fusion.batch_norms.stock_norm import NormGradient, StockNorm
 from workbench.core.fusion.batch_norms.template import Template, template
-from workbench.core.fusion.definition import Definition, hands_on, tensor_name
+from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.match import Match
+from workbench.core.fusion.neighbors import (
+    computing,
+    readers_of,
+    require_alone,
+    run_once_on,
+    waited_for,
+)
 from workbench.core.fusion.refusal import Refusal, RefusedError, require_cpu, scope_of
 from workbench.core.graph.op_types import READS_WHOLE, VARIABLES
 
 _FLOAT32 = 1
-# Where several gradients of one op wait for one another.
-_GATES = "/tuple/group_deps"
 
 
 def find_batch_norms(
@@ -89,10 +94,10 @@ def _norm(graph: Definition, node: Any, match: Match, like: Template) -> StockNo
     pairs = list(_gradients(graph, match, like))
     everything = own.union(*(nodes for _, nodes in pairs))
     moments = [graph.source(match[each]).name for each in (like.mean, like.variance)]
-    read = [name if _readers(graph, name, everything) else "" for name in moments]
-    inside = _computing(graph, own - {node.name, *filter(None, read)})
-    _require_alone(graph, inside, everything)
-    if not _on(graph, _computing(graph, everything), node.device):
+    read = [name if readers_of(graph, name, everything) else "" for name in moments]
+    inside = computing(graph, own - {node.name, *filter(None, read)})
+    require_alone(graph, inside, everything)
+    if not run_once_on(graph, computing(graph, everything), node.device):
         raise RefusedError("it is in a branch or a loop, or on more than one device")
     return StockNorm(
         name=scope_of(node.name),
@@ -106,7 +111,7 @@ def _norm(graph: Definition, node: Any, match: Match, like: Template) -> StockNo
         inside=inside,
         gradients=tuple(gradient for gradient, _ in pairs),
         device=node.device,
-        after=_after(graph, [node.name, *filter(None, read)], own),
+        after=waited_for(graph, [node.name, *filter(None, read)], own),
     )
 
 
@@ -126,16 +131,16 @@ def _gradients(
         if like.beta_gradient not in grown:
             # What something else multiplies the scale with.
             continue
-        _add_rest(graph, grown, like)
+        grown.add_computed(like.computed)
         nodes = grown.nodes - own
         given = graph.source(grown[like.given]).name
         result = graph.source(match[like.y]).name
         if not graph.leads_to(result, given):
             raise RefusedError("its gradient does not come from what it gave")
         beta = graph.source(grown[like.beta_gradient]).name
-        inside = _computing(graph, nodes - {gamma, beta, x_sum})
+        inside = computing(graph, nodes - {gamma, beta, x_sum})
         nodes |= {x_sum} if x_sum else set()
-        _require_alone(graph, inside, nodes)
+        require_alone(graph, inside, nodes)
         yield (
             NormGradient(
                 given=grown[like.given],
@@ -144,7 +149,7 @@ def _gradients(
                 gamma=gamma,
                 beta=beta,
                 inside=inside,
-                after=_after(graph, filter(None, (x_sum, gamma, beta)), own | nodes),
+                after=waited_for(graph, filter(None, (x_sum, gamma, beta)), own | nodes),
             ),
             nodes,
         )
@@ -157,7 +162,7 @@ def _x_sum(
 
     An input of the step has no gradient; the first of the terms is computed all the same.
     """
-    if not _readers(graph, first.name, ()):
+    if not readers_of(graph, first.name, ()):
         return "", ()
     for total in graph.readers(f"{first.name}:0", "AddN"):
         left = [graph.same(each) for each in graph.inputs(total)]
@@ -180,18 +185,6 @@ def _gamma(graph: Definition, match: Match, like: Template) -> str:
     return "" if found is None else graph.source(found).name
 
 
-def _add_rest(graph: Definition, match: Match, like: Template) -> None:
-    """Adds what TensorFlow computes with the gradients and nothing needs."""
-    for tensor in like.computed:
-        # What reads free tensors alone may belong to other ops.
-        read = (each for each in like.graph.inputs(like.graph.source(tensor)) if match.holds(each))
-        if tensor in match or (first := next(read, None)) is None:
-            continue
-        for reader in graph.readers(match[first], like.graph.source(tensor).op):
-            if match.add(tensor, f"{reader.name}:0"):
-                break
-
-
 def _is_read(graph: Definition, tensor: str) -> bool:
     """Whether a tensor is the value of a variable or a constant, to which nothing leads.
 
@@ -204,61 +197,3 @@ def _is_read(graph: Definition, tensor: str) -> bool:
     # What a function captures is a placeholder there, here the handle of a variable.
     captured = node.op == "ReadVariableOp" and read.op == "Placeholder"
     return not read.input and (captured or read.op in VARIABLES or read.op == "Const")
-
-
-def _computing(graph: Definition, names: Iterable[str]) -> frozenset[str]:
-    return frozenset(name for name in names if name and graph.nodes[name].op != "Const")
-
-
-def _readers(graph: Definition, name: str, known: Collection[str]) -> list[str]:
-    """What reads a node, is none of these, and has a use."""
-    readers = graph.readers(f"{name}:0")
-    return [
-        node.name
-        for node in readers
-        if node.name not in known and not hands_on(node) and not _is_idle(graph, node)
-    ]
-
-
-def _is_idle(graph: Definition, node: Any) -> bool:
-    """Whether a node gives a gradient the shape of something, and nothing reads it."""
-    return bool(node.op == "Shape" and not graph.readers(f"{node.name}:0"))
-
-
-def _require_alone(graph: Definition, inside: Iterable[str], known: Collection[str]) -> None:
-    """Raises RefusedError where other ops need what is computed inside."""
-    for name in inside:
-        if _readers(graph, name, known):
-            raise RefusedError("other ops read what it computes on its way")
-        for node in graph.waiting(name):
-            if node.name not in known and _GATES not in node.name and not hands_on(node):
-                raise RefusedError("other ops wait for what it computes on its way")
-
-
-def _after(
-    graph: Definition, names: Iterable[str], known: Collection[str]
-) -> dict[str, tuple[str, ...]]:
-    """By the name of each of these nodes, what known ones that lead to it wait for."""
-    return {name: tuple(_waited_for(graph, name, known)) for name in names}
-
-
-def _waited_for(graph: Definition, name: str, known: Collection[str]) -> dict[str, None]:
-    found: dict[str, None] = {}
-    seen, waiting = {name}, [name]
-    while waiting:
-        node = graph.nodes[waiting.pop()]
-        for text in node.input:
-            other = graph.source(graph.same(tensor_name(text.removeprefix("^")))).name
-            if text.startswith("^") and other not in known:
-                found[other] = None
-            elif other in known and other not in seen:
-                seen.add(other)
-                waiting.append(other)
-    return found
-
-
-def _on(graph: Definition, names: Iterable[str], device: str) -> bool:
-    """Whether all nodes are on one device, and run once in a step."""
-    return all(
-        graph.nodes[name].device == device and name not in graph.conditional for name in names
-    )

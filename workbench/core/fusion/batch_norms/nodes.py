@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tensorflow.core.framework import node_def_pb2
 
 from workbench.core.fusion.batch_norms.stock_norm import NormGradient, StockNorm
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.fusion_plan import FusedNorm
-from workbench.core.fusion.node_defs import stand_in
+from workbench.core.fusion.node_defs import free_name, hands_on_after, sum_after
 
-_FLOAT32 = 1
 # Of a node, in the scope around "moments" and "batchnorm".
 _NAME = "fused_batch_norm"
 
@@ -41,22 +39,23 @@ def norm_nodes(graph: Definition, norms: Sequence[StockNorm]) -> NormNodes:
     taken = set(graph.nodes)
     fused = []
     for norm in norms:
-        forward = _forward(norm, _free(taken, _scope_around(norm.result, 2)))
+        forward = _forward(norm, free_name(taken, _scope_around(norm.result, 2), _NAME))
         found.added.append(forward)
         for output, name in enumerate((norm.result, norm.mean, norm.variance)):
             if name:
                 tensor = f"{forward.name}:{output}"
-                found.replaced.append(_hands_on(graph, name, tensor, norm.after))
+                found.replaced.append(hands_on_after(graph, name, tensor, norm.after))
         found.bypassed.update(dict.fromkeys(norm.inside, forward.name))
         for gradient in norm.gradients:
-            name = _free(taken, _scope_around(gradient.beta, 3), "_grad")
+            name = free_name(taken, _scope_around(gradient.beta, 3), _NAME, "_grad")
             found.added.append(_gradient(norm, gradient, name, forward.name))
             if gradient.x_sum:
-                found.replaced.append(_x_sum(graph, gradient, f"{name}:0"))
+                tensors = [f"{name}:0", *gradient.others]
+                found.replaced.append(sum_after(graph, gradient.x_sum, tensors, gradient.after))
             for output, replaced in ((1, gradient.gamma), (2, gradient.beta)):
                 if replaced:
                     tensor = f"{name}:{output}"
-                    found.replaced.append(_hands_on(graph, replaced, tensor, gradient.after))
+                    found.replaced.append(hands_on_after(graph, replaced, tensor, gradient.after))
             found.bypassed.update(dict.fromkeys(gradient.inside, name))
         gradients = len(norm.gradients)
         fused.append(FusedNorm(name=norm.name, op=forward.name, gradients=gradients))
@@ -67,16 +66,6 @@ def _scope_around(name: str, levels: int) -> str:
     """The scope that holds a node's own scope, with a "/"; "" at the top."""
     scope = "/".join(name.split("/")[:-levels])
     return f"{scope}/" if scope else ""
-
-
-def _free(taken: set[str], scope: str, end: str = "") -> str:
-    """A name in a scope that no other node has."""
-    name, number = f"{scope}{_NAME}{end}", 0
-    while name in taken:
-        number += 1
-        name = f"{scope}{_NAME}_{number}{end}"
-    taken.add(name)
-    return name
 
 
 def _forward(norm: StockNorm, name: str) -> node_def_pb2.NodeDef:
@@ -92,25 +81,4 @@ def _gradient(
     node = node_def_pb2.NodeDef(name=name, op="WorkbenchBatchNormGrad", device=norm.device)
     node.input.extend([gradient.given, norm.x, norm.gamma, f"{forward}:1", f"{forward}:2"])
     node.attr["epsilon"].f = norm.epsilon
-    return node
-
-
-def _x_sum(graph: Definition, gradient: NormGradient, tensor: str) -> node_def_pb2.NodeDef:
-    """The sum of the gradient of x and of what comes from elsewhere."""
-    old = graph.nodes[gradient.x_sum]
-    if not gradient.others:
-        return _hands_on(graph, old.name, tensor, gradient.after)
-    node = node_def_pb2.NodeDef(name=old.name, op="AddN", device=old.device)
-    node.input.extend([tensor, *gradient.others])
-    node.attr["N"].i, node.attr["T"].type = len(node.input), _FLOAT32
-    node.input.extend(f"^{each}" for each in gradient.after[old.name])
-    return node
-
-
-def _hands_on(
-    graph: Definition, name: str, tensor: str, after: Mapping[str, tuple[str, ...]]
-) -> Any:
-    """A node of the same name that hands on a tensor, and waits for what the old one did."""
-    node = stand_in(graph.nodes[name], [tensor], [_FLOAT32])
-    node.input.extend(f"^{each}" for each in after[name])
     return node

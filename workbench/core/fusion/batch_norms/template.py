@@ -7,7 +7,7 @@ import functools
 
 import tensorflow as tf
 
-from workbench.core.fusion.definition import Definition, hands_on
+from workbench.core.fusion.definition import Definition
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,5 @@ def template(rows: int | None, columns: int) -> Template:
         x_terms=tuple(terms),
         gamma_gradient=graph.same(of_gamma.name),
         beta_gradient=graph.same(of_beta.name),
-        computed=tuple(
-            f"{node.name}:0" for node in graph.ordered if graph.inputs(node) and not hands_on(node)
-        ),
+        computed=graph.computed,
     )

@@ -51,13 +51,13 @@ class Sample:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FusedCosts:
-    """What ops of fused lookups and batch normalizations cost.
+    """What ops of fused lookups, batch normalizations and dot interactions cost.
 
     Attributes:
       weights: by op type, ns for each of its `LookupLoad.terms`.
       error: how far the fit is off, as a share: the square root of the mean of squares.
-      times: by op type of batch normalizations, how many times as long it takes as the stock op
-        that gives the normalized matrix.
+      times: by op type of batch normalizations and dot interactions, how many times as long it
+        takes as the stock op that gives the same result.
     """
 
     weights: Mapping[str, tuple[float, ...]]

@@ -8,7 +8,7 @@ from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
 from workbench.core.analysis.embedding_lens.tables import EmbeddingTable, find_tables
 from workbench.core.graph.graph_view import GraphView
 from workbench.core.what_if.costs.fused_costs import FusedCosts, LookupLoad, kind_of
-from workbench.core.what_if.costs.norm_costs import NORM
+from workbench.core.what_if.costs.likened_costs import LIKENED
 
 _PREFIX = "Workbench"
 _HANDS_ON = ("Identity", "ReadVariableOp")
@@ -61,9 +61,7 @@ def _load(table: EmbeddingTable, ids: IdStatistics | None, kind: str) -> LookupL
 def _tables_of(view: GraphView, tables: Mapping[str, EmbeddingTable]) -> dict[int, tuple[str, ...]]:
     """The tables that each op of a fused lookup works for: what it is connected with reads them."""
     ours = {
-        node
-        for node, op in enumerate(view.ops)
-        if op.startswith(_PREFIX) and not op.startswith(NORM)
+        node for node, op in enumerate(view.ops) if op.startswith(_PREFIX) and op not in LIKENED
     }
     scopes = {scope: table.name for table in tables.values() for scope in table.lookups}
     found: dict[int, tuple[str, ...]] = {}

@@ -45,7 +45,7 @@ class Opened:
 
     Attributes:
       stages: stages that the program has put in.
-      fused_lookups: its embedding lookups that are fused, and batch normalizations.
+      fused_lookups: its embedding lookups that are fused, and what else is.
       threads: most producers that one stage has, those of its plan included; 0 without a stage.
       has_loss, has_fingerprint: what its steps can be asked for.
       inject_prefetch: whether TensorFlow adds a prefetch by itself, in words.
@@ -101,7 +101,7 @@ class DescribedGraph:
     Attributes:
       boundary: the graph, and what may run ahead in it.
       problem: why nothing may run ahead, a sentence; "" where something may.
-      fused_lookups: its embedding lookups that are fused, and batch normalizations.
+      fused_lookups: its embedding lookups that are fused, and what else is.
       stages: stages that the program has put in.
     """
 

@@ -127,8 +127,8 @@ def groups_of(
         Group(
             key="fusion",
             title="Fused lookups",
-            help="Few ops do an embedding lookup instead of many. Auto fuses stock lookups and "
-            "batch normalizations of the finished graph.",
+            help="Few ops do an embedding lookup instead of many. Auto fuses stock lookups, "
+            "batch normalizations and dot interactions of the finished graph.",
             options=_options("fusion", refused),
         ),
         Group(

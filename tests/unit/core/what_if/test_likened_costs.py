@@ -1,9 +1,9 @@
-"""Fused batch normalizations → the nodes that tell what they take."""
+"""Fused batch normalizations and dot interactions → the nodes that tell what they take."""
 
 from __future__ import annotations
 
 from tests.builders.graphs import graph
-from workbench.core.what_if.costs.norm_costs import like_results
+from workbench.core.what_if.costs.likened_costs import like_results
 
 FUSED = """
 x = Placeholder float32
@@ -22,6 +22,23 @@ def test_an_op_and_its_gradient_are_like_what_gives_the_normalized_matrix():
     view = graph(FUSED)
     found = like_results(view)
     assert {view.names[node]: name for node, name in found.items()} == {"norm": "y", "back": "y"}
+
+
+INTERACTION = """
+x = Placeholder float32
+z = Placeholder float32
+dots = WorkbenchDotInteraction(x) float32
+y = Identity(dots) float32
+given = Neg(y) float32
+back = WorkbenchDotInteractionGrad(given, x) float32
+alone = WorkbenchDotInteractionGrad(given, z) float32
+"""
+
+
+def test_an_interaction_and_its_gradient_are_like_what_gives_the_dots():
+    view = graph(INTERACTION)
+    found = like_results(view)
+    assert {view.names[node]: name for node, name in found.items()} == {"dots": "y", "back": "y"}
 
 
 def test_other_graphs_have_none():

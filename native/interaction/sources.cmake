@@ -1,0 +1,16 @@
+# Dot products of pairs of an example's vectors, and their gradient.
+
+plain_sources(
+  dot_interaction.cc)
+
+library_sources(
+  dot_interaction_kernels.cc
+  dot_interaction_ops.cc)
+
+plain_tests(
+  dot_interaction)
+
+# A multiplication fused into an addition rounds once: sums would differ between processors.
+set_source_files_properties(
+  ${CMAKE_CURRENT_LIST_DIR}/dot_interaction.cc
+  PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")

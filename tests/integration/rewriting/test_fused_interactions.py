@@ -1,0 +1,204 @@
+"""Dot interactions of a finished graph, each done by one op: its sessions train as they did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+from tensorflow.python.eager import context
+
+import workbench as wb
+from tests.builders.batch_norms import built, layer, loss_of, matrix
+from tests.builders.examples import few
+from tests.builders.fused_graphs import OPTIMIZERS, ran, trained
+
+v1 = tf.compat.v1
+FORWARD, GRADIENT = "WorkbenchDotInteraction", "WorkbenchDotInteractionGrad"
+
+
+def below(vectors: int) -> list[int]:
+    return [row * vectors + column for row in range(vectors) for column in range(row)]
+
+
+def dots(x: tf.Tensor, pairs: Sequence[int], dtype: Any = np.int32) -> tf.Tensor:
+    """As DLRM takes them."""
+    vectors = x.shape[1]
+    products = tf.reshape(tf.matmul(x, x, transpose_b=True), [-1, vectors * vectors])
+    return tf.gather(products, np.array(pairs, dtype), axis=1)
+
+
+def vectors_of(rows: int, count: int, dim: int, *, known: bool = False) -> tf.Tensor:
+    """Vectors that depend on a variable each."""
+    x = matrix(rows, 6, known=known)
+    return tf.stack([tf.tanh(layer(x, dim, f"l{i}")) for i in range(count)], axis=1)
+
+
+def require_alike(graph: tf.Graph, fetches: Any, train_op: Any, count: int = 1) -> Any:
+    """Trains with and without the plan; returns it."""
+    plan = wb.plan_fusion(graph)
+    assert len(plan.interactions) == count, plan.describe()
+    expected, found = (
+        trained(graph, fetches, train_op, config) for config in (None, wb.apply(plan))
+    )
+    for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    return plan
+
+
+class TestSessions:
+    @few(8, 60)
+    @given(
+        rows=st.integers(0, 40),
+        count=st.integers(1, 9),
+        dim=st.sampled_from((1, 3, 8, 16, 20)),
+        picked=st.lists(st.integers(0, 10**6), min_size=1, max_size=30),
+        known=st.booleans(),
+        shared=st.booleans(),
+        optimizer=st.sampled_from(("adagrad", "descent")),
+        dtype=st.sampled_from((np.int32, np.int64)),
+    )
+    def test_train_as_stock_ones_do(
+        self,
+        rows: int,
+        count: int,
+        dim: int,
+        picked: list[int],
+        known: bool,
+        shared: bool,
+        optimizer: str,
+        dtype: Any,
+    ) -> None:
+        with built() as graph:
+            x = vectors_of(rows, count, dim, known=known)
+            # Any pairs, some of them twice, some of a vector with itself.
+            y = dots(x, [place % count**2 for place in picked], dtype)
+            loss = tf.reduce_mean(tf.sin(y)) + (tf.reduce_mean(x * x) if shared else 0.0)
+            train_op = OPTIMIZERS[optimizer]().minimize(loss)
+        plan = require_alike(graph, [loss, y], train_op)
+        assert [each.gradients for each in plan.interactions] == [1]
+
+    @pytest.mark.parametrize("known", [True, False])
+    def test_run_one_op_forward_and_one_back(self, known: bool) -> None:
+        with built() as graph:
+            y = dots(vectors_of(12, 5, 4, known=known), below(5))
+            train_op = OPTIMIZERS["adagrad"]().minimize(loss_of(y))
+        ops = ran(graph, [y, train_op], wb.apply(wb.plan_fusion(graph)))
+        assert (ops.count(FORWARD), ops.count(GRADIENT)) == (1, 1)
+        assert not {"BatchMatMulV2", "UnsortedSegmentSum", "Transpose", "GatherV2"} & set(ops)
+
+    def test_give_the_same_bits_whatever_the_threads(self) -> None:
+        with built() as graph:
+            drawn = np.random.default_rng(1).normal(size=[3000, 27, 16]).astype(np.float32)
+            x = v1.placeholder_with_default(drawn, [None, 27, 16])
+            y = dots(x, below(27))
+            (gradient,) = tf.gradients(tf.reduce_sum(y * y), [x])
+        found = []
+        for threads in (1, 2, 5):
+            config = v1.ConfigProto(intra_op_parallelism_threads=threads)
+            with v1.Session(graph=graph, config=wb.apply(wb.plan_fusion(graph), config)) as session:
+                found.append(session.run([y, gradient]))
+        for values in found[1:]:
+            assert all(map(np.array_equal, values, found[0]))
+
+    def test_without_a_gradient(self) -> None:
+        with built() as graph:
+            y = dots(vectors_of(7, 3, 4), below(3))
+        assert require_alike(graph, y, y.op).interactions[0].gradients == 0
+
+    def test_two_losses_have_a_gradient_each(self) -> None:
+        with built() as graph:
+            y = dots(vectors_of(7, 3, 4), below(3))
+            wanted = v1.trainable_variables()
+            gradients = [tf.gradients(tf.reduce_sum(each), wanted) for each in (y * y, tf.cos(y))]
+        assert require_alike(graph, gradients, y.op).interactions[0].gradients == 2
+
+    def test_one_behind_the_other(self) -> None:
+        with built() as graph:
+            first = dots(vectors_of(9, 4, 4), below(4))
+            y = dots(tf.reshape(first, [-1, 3, 2]), below(3))
+            train_op = OPTIMIZERS["descent"]().minimize(loss_of(y))
+        require_alike(graph, [first, y], train_op, 2)
+
+    def test_wait_for_what_stock_ones_waited_for(self) -> None:
+        with built() as graph:
+            x = vectors_of(9, 4, 4)
+            count = v1.get_variable("count", initializer=0.0, trainable=False)
+            with tf.control_dependencies([v1.assign_add(count, 1.0).op]):
+                y = dots(x, below(4))
+            (gradient,) = tf.gradients(tf.reduce_sum(y * y), [x])
+        plan = wb.plan_fusion(graph)
+        assert len(plan.interactions) == 1
+        for fetch in (y, gradient):
+            with v1.Session(graph=graph, config=wb.apply(plan)) as session:
+                session.run("begin")
+                session.run(fetch)
+                assert session.run(count) == 1.0
+
+
+class TestFunctions:
+    def test_of_a_tape(self) -> None:
+        with context.eager_mode():
+            weights = [tf.Variable(np.random.default_rng(i).normal(size=[6, 8])) for i in range(4)]
+
+            @tf.function(input_signature=[tf.TensorSpec([None, 6], tf.float64)])
+            def step(x: tf.Tensor) -> Any:
+                with tf.GradientTape() as tape:
+                    vectors = tf.stack([tf.cast(x @ each, tf.float32) for each in weights], axis=1)
+                    loss = tf.reduce_sum(tf.sin(dots(vectors, below(4))))
+                return loss, tape.gradient(loss, weights)
+
+            stock = step.get_concrete_function()
+            plan = wb.plan_fusion(stock)
+            assert [each.gradients for each in plan.interactions] == [1], plan.describe()
+            x = tf.constant(np.random.default_rng(9).normal(size=[11, 6]))
+            fused = wb.fuse_function(stock)(x)
+            for one, other in zip(tf.nest.flatten(fused), tf.nest.flatten(stock(x)), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+class TestOthers:
+    """What is alike but more: it stays, and says why, or is left alone."""
+
+    def refused(self, graph: tf.Graph) -> list[str]:
+        plan = wb.plan_fusion(graph)
+        assert not plan.interactions, plan.describe()
+        return [each.reason for each in plan.refusals]
+
+    def test_products_that_something_else_reads(self) -> None:
+        with built() as graph:
+            x = vectors_of(7, 3, 4)
+            products = tf.matmul(x, x, transpose_b=True)
+            y = tf.gather(tf.reshape(products, [-1, 9]), below(3), axis=1)
+            loss_of(y + tf.reduce_sum(products))
+        assert self.refused(graph) == ["other ops read what it computes on its way"]
+
+    def test_in_a_branch(self) -> None:
+        with built() as graph:
+            x = vectors_of(7, 3, 4)
+            v1.disable_control_flow_v2()
+            taken = v1.placeholder_with_default(True, [])
+            v1.cond(taken, lambda: dots(x, below(3)), lambda: tf.zeros([7, 3]))
+            v1.enable_control_flow_v2()
+        assert self.refused(graph) == ["it is in a branch or a loop, or on more than one device"]
+
+    @pytest.mark.parametrize("kind", ["different", "double", "not turned", "computed", "rows"])
+    def test_other_products(self, kind: str) -> None:
+        with built() as graph:
+            x = vectors_of(7, 3, 3)
+            other = x + 1.0 if kind == "different" else x
+            x, other = (
+                tf.cast(each, tf.float64) if kind == "double" else each for each in (x, other)
+            )
+            products = tf.reshape(tf.matmul(x, other, transpose_b=kind != "not turned"), [-1, 9])
+            pairs: Any = below(3)
+            if kind == "computed":
+                pairs = v1.placeholder_with_default(pairs, [3])
+            loss_of(
+                tf.cast(tf.gather(products, pairs, axis=0 if kind == "rows" else 1), tf.float32)
+            )
+        assert self.refused(graph) == []

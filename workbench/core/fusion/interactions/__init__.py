@@ -1,0 +1,1 @@
+"""Dot interactions of a finished graph: found, and done by one op each."""

@@ -1,0 +1,37 @@
+"""Fused batch normalizations and dot interactions → the nodes that tell what they take.
+
+They go through tensors of which only the traced steps know how many rows they have. The stock op
+that gives the same result goes through as many, and leaves a node of its name.
+"""
+
+from __future__ import annotations
+
+from workbench.core.graph.graph_view import GraphView
+
+NORM, NORM_GRADIENT = "WorkbenchBatchNorm", "WorkbenchBatchNormGrad"
+DOTS, DOTS_GRADIENT = "WorkbenchDotInteraction", "WorkbenchDotInteractionGrad"
+LIKENED = (NORM, NORM_GRADIENT, DOTS, DOTS_GRADIENT)
+# The input of a normalization's gradient that the normalization gives, and that of an
+# interaction's gradient that the interaction reads too.
+_MEAN, _X = 3, 1
+
+
+def like_results(view: GraphView) -> dict[int, str]:
+    """By number of each fused op, the name of the node that gave the stock ops' result."""
+    results = {
+        source: view.names[target]
+        for source, output, target, _ in view.data.tolist()
+        if view.ops[source] in (NORM, DOTS) and output == 0
+    }
+    of_x = {view.inputs(node)[0]: node for node in results if view.ops[node] == DOTS}
+    found = dict(results)
+    for node, op in enumerate(view.ops):
+        if op == NORM_GRADIENT:
+            forward = view.inputs(node)[_MEAN][0]
+        elif op == DOTS_GRADIENT:
+            forward = of_x.get(view.inputs(node)[_X], -1)
+        else:
+            continue
+        if forward in results:
+            found[node] = results[forward]
+    return found

@@ -1,0 +1,1 @@
+"""Interactions of the vectors that lookups give."""
