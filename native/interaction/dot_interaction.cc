@@ -23,7 +23,6 @@ class Padded {
       : stride_(RoundedUp(columns, kWide)), numbers_(RoundedUp(rows, kHigh) * stride_) {}
 
   float* at(int64_t row, int64_t column) { return numbers_.data() + row * stride_ + column; }
-  int64_t stride() const { return stride_; }
   void Clear() { std::fill(numbers_.begin(), numbers_.end(), 0.0f); }
 
  private:

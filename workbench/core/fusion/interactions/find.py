@@ -146,13 +146,13 @@ def _x_sum(
     for _ in range(_TO_THE_SUM):
         nodes = [each for node in nodes for each in graph.readers(f"{node.name}:0")]
         for total in nodes:
-            left = total.op == "AddN" and _left(graph, match, like, total)
-            if left is not False and left is not None:
-                return total.name, left
+            others = _others(graph, match, like, total) if total.op == "AddN" else None
+            if others is not None:
+                return total.name, others
     raise RefusedError("its gradient is not as TensorFlow builds it")
 
 
-def _left(graph: Definition, match: Match, like: Template, total: Any) -> tuple[str, ...] | None:
+def _others(graph: Definition, match: Match, like: Template, total: Any) -> tuple[str, ...] | None:
     """What a sum adds beside the terms of the gradient of x; None where it lacks one."""
     left = [graph.same(each) for each in graph.inputs(total)]
     for term in like.x_terms:
