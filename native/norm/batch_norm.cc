@@ -76,11 +76,11 @@ struct Normalize {
   }
 };
 
-template <int kWidth>
+template <int kWidth, bool kOfRelu>
 struct NormalizeGradient {
   const NormedColumns& in;
   const float *mean, *variance, *gradient;
-  float *x_gradient, *gamma_gradient, *beta_gradient;
+  const NormGradients& to;
 
   WORKBENCH_INLINE void operator()(int64_t at) const {
     const float *x = in.x + at, *given = gradient + at;
@@ -99,22 +99,38 @@ struct NormalizeGradient {
     for (int j = 0; j < kWidth; ++j) {
       const double inverse = 1 / std::sqrt(double{variance[at + j]} + in.epsilon);
       const double scaled = in.gamma[at + j] * inverse;
-      beta_gradient[at + j] = static_cast<float>(sums[j]);
-      gamma_gradient[at + j] = static_cast<float>(products[j] * inverse);
+      to.beta[at + j] = static_cast<float>(sums[j]);
+      to.gamma[at + j] = static_cast<float>(products[j] * inverse);
       scale[j] = static_cast<float>(scaled);
       slope[j] = static_cast<float>(-scaled * inverse * inverse * products[j] / in.rows);
       // Of one row nothing is left: both products are rounded alike.
       shift[j] = -static_cast<float>(sums[j] / in.rows) * scale[j];
     }
-    for (int64_t row = 0; row < in.rows; ++row) {
+    const auto write = [&](int64_t row, float* __restrict result, float* sum) WORKBENCH_INLINED {
       const float *from = x + row * stride, *each = given + row * stride;
-      float* __restrict to = x_gradient + at + row * stride;
       for (int j = 0; j < kWidth; ++j) {
-        to[j] = each[j] * scale[j] + ((from[j] - center[j]) * slope[j] + shift[j]);
+        float made = each[j] * scale[j] + ((from[j] - center[j]) * slope[j] + shift[j]);
+        if constexpr (kOfRelu) made *= from[j] > 0 ? 1.0f : 0.0f;
+        result[j] = made;
+        if constexpr (kOfRelu) sum[j] += made;
       }
+    };
+    if constexpr (kOfRelu) {
+      SumRows<kWidth>(in.rows, sums, products, [&](int64_t row, float* sum, float*) WORKBENCH_INLINED {
+        write(row, to.x + at + row * stride, sum);
+      });
+      for (int j = 0; j < kWidth; ++j) to.bias[at + j] = static_cast<float>(sums[j]);
+    } else {
+      float* const into = to.x + at;
+      for (int64_t row = 0; row < in.rows; ++row) write(row, into + row * stride, nullptr);
     }
   }
 };
+
+template <int kWidth>
+using GradientOfAny = NormalizeGradient<kWidth, false>;
+template <int kWidth>
+using GradientOfRelu = NormalizeGradient<kWidth, true>;
 
 // Calls `Part<width>` for columns [begin, end), as wide as they allow.
 template <template <int> class Part, typename... Arguments>
@@ -134,10 +150,13 @@ WORKBENCH_CLONES void NormalizeColumns(const NormedColumns& in, const float* bet
 
 WORKBENCH_CLONES void NormalizeColumnsGradient(const NormedColumns& in, const float* mean,
                                                const float* variance, const float* gradient,
-                                               int64_t begin, int64_t end, float* x_gradient,
-                                               float* gamma_gradient, float* beta_gradient) {
-  ByColumns<NormalizeGradient>(begin, end, in, mean, variance, gradient, x_gradient,
-                               gamma_gradient, beta_gradient);
+                                               int64_t begin, int64_t end,
+                                               const NormGradients& to) {
+  if (to.bias == nullptr) {
+    ByColumns<GradientOfAny>(begin, end, in, mean, variance, gradient, to);
+  } else {
+    ByColumns<GradientOfRelu>(begin, end, in, mean, variance, gradient, to);
+  }
 }
 
 }  // namespace workbench

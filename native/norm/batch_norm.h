@@ -27,13 +27,26 @@ struct NormedColumns {
 void NormalizeColumns(const NormedColumns& in, const float* beta, int64_t begin, int64_t end,
                       float* y, float* mean, float* variance);
 
+// Where gradients are written; x: as x, the others: [columns].
+struct NormGradients {
+  float* x = nullptr;
+  float* gamma = nullptr;
+  float* beta = nullptr;
+  // The sums of the columns of x; null unless that is the gradient of a ReLU's input.
+  float* bias = nullptr;
+};
+
 // Gradients of x, gamma and beta from the one of y, for columns [begin, end); mean and variance are
 // those of x, and change with it.
 //
-//   gradient, x_gradient: as x. gamma_gradient, beta_gradient: [columns].
+// With `to.bias`, x is the result of a ReLU, and to.x the gradient of the ReLU's input: zero times
+// that of x where x is not above zero, so that NaN stays. Its column sums are the gradient of a bias
+// that was added to that input.
+//
+//   gradient: as x.
 void NormalizeColumnsGradient(const NormedColumns& in, const float* mean, const float* variance,
                               const float* gradient, int64_t begin, int64_t end,
-                              float* x_gradient, float* gamma_gradient, float* beta_gradient);
+                              const NormGradients& to);
 
 }  // namespace workbench
 

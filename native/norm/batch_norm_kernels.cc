@@ -99,7 +99,9 @@ class BatchNormOp : public BatchNormKernel {
 
 class BatchNormGradOp : public BatchNormKernel {
  public:
-  using BatchNormKernel::BatchNormKernel;
+  explicit BatchNormGradOp(OpKernelConstruction* c) : BatchNormKernel(c) {
+    OP_REQUIRES_OK(c, c->GetAttr("of_relu", &of_relu_));
+  }
 
   void Compute(OpKernelContext* c) override {
     const Tensor &gradient = c->input(0), &x = c->input(1), &mean = c->input(3), &variance = c->input(4);
@@ -108,16 +110,21 @@ class BatchNormGradOp : public BatchNormKernel {
     OP_REQUIRES_OK(c, RequireShape("gradient", gradient, x.shape()));
     OP_REQUIRES_OK(c, RequireShape("mean", mean, Columns(x)));
     OP_REQUIRES_OK(c, RequireShape("variance", variance, Columns(x)));
-    float *of_x, *of_gamma, *of_beta;
-    OP_REQUIRES_OK(c, Make(c, 0, x.shape(), &of_x));
-    OP_REQUIRES_OK(c, Make(c, 1, Columns(x), &of_gamma));
-    OP_REQUIRES_OK(c, Make(c, 2, Columns(x), &of_beta));
+    NormGradients to;
+    OP_REQUIRES_OK(c, Make(c, 0, x.shape(), &to.x));
+    OP_REQUIRES_OK(c, Make(c, 1, Columns(x), &to.gamma));
+    OP_REQUIRES_OK(c, Make(c, 2, Columns(x), &to.beta));
+    OP_REQUIRES_OK(c, Make(c, 3, of_relu_ ? Columns(x) : tensorflow::TensorShape({0}), &to.bias));
+    if (!of_relu_) to.bias = nullptr;
     const float *given = gradient.flat<float>().data(), *means = mean.flat<float>().data(),
                 *variances = variance.flat<float>().data();
     ByColumnRanges(c, in.rows, in.columns, [&](int64_t begin, int64_t end) {
-      NormalizeColumnsGradient(in, means, variances, given, begin, end, of_x, of_gamma, of_beta);
+      NormalizeColumnsGradient(in, means, variances, given, begin, end, to);
     });
   }
+
+ private:
+  bool of_relu_ = false;
 };
 
 REGISTER_KERNEL_BUILDER(Name("WorkbenchBatchNorm").Device(tensorflow::DEVICE_CPU), BatchNormOp);

@@ -35,6 +35,14 @@ absl::Status OutputShapes(InferenceContext* c) {
   return absl::OkStatus();
 }
 
+absl::Status GradientShapes(InferenceContext* c) {
+  TF_RETURN_IF_ERROR(OutputShapes<2>(c));
+  bool of_relu = false;
+  TF_RETURN_IF_ERROR(c->GetAttr("of_relu", &of_relu));
+  c->set_output(3, of_relu ? c->output(2) : c->Vector(0));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 REGISTER_OP("WorkbenchBatchNorm")
@@ -67,8 +75,10 @@ REGISTER_OP("WorkbenchBatchNormGrad")
     .Output("x_gradient: float")
     .Output("gamma_gradient: float")
     .Output("beta_gradient: float")
+    .Output("bias_gradient: float")
     .Attr("epsilon: float")
-    .SetShapeFn(OutputShapes<2>)
+    .Attr("of_relu: bool = false")
+    .SetShapeFn(GradientShapes)
     .Doc(R"doc(
 The gradients of WorkbenchBatchNorm, whose mean and variance change with x.
 
@@ -77,6 +87,10 @@ x: [rows, columns], as it was normalized.
 gamma: [columns] as it was.
 mean: [columns] as WorkbenchBatchNorm gave it.
 variance: [columns] likewise.
+of_relu: whether x is the result of a ReLU, of whose input the gradient is wanted.
+x_gradient: of x, or of that input: multiplied by x > 0, as ReluGrad does, so that NaN stays.
+bias_gradient: [columns] with of_relu, the sums of the columns of x_gradient, which is the gradient of
+  a bias that was added to that input; else [0].
 )doc");
 
 }  // namespace workbench

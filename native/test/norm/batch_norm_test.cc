@@ -17,7 +17,7 @@ constexpr float kEpsilon = 1e-3f;
 struct Batch {
   int64_t rows, columns;
   Floats x, gamma, beta, gradient;
-  Floats y, mean, variance, of_x, of_gamma, of_beta;
+  Floats y, mean, variance, of_x, of_gamma, of_beta, of_bias;
 
   Batch(std::mt19937_64& random, int64_t rows, int64_t columns, float offset)
       : rows(rows), columns(columns) {
@@ -31,14 +31,21 @@ struct Batch {
     y.assign(x.size(), -7);
     of_x = y;
     mean.assign(columns, -7);
-    variance = of_gamma = of_beta = mean;
+    variance = of_gamma = of_beta = of_bias = mean;
   }
 
   void Run(int64_t begin, int64_t end) {
     const NormedColumns in{x.data(), rows, columns, gamma.data(), kEpsilon};
     NormalizeColumns(in, beta.data(), begin, end, y.data(), mean.data(), variance.data());
     NormalizeColumnsGradient(in, mean.data(), variance.data(), gradient.data(), begin, end,
-                             of_x.data(), of_gamma.data(), of_beta.data());
+                             {of_x.data(), of_gamma.data(), of_beta.data()});
+  }
+
+  // The gradients once more, where x is of a ReLU.
+  void RunOfRelu(int64_t begin, int64_t end) {
+    const NormedColumns in{x.data(), rows, columns, gamma.data(), kEpsilon};
+    NormalizeColumnsGradient(in, mean.data(), variance.data(), gradient.data(), begin, end,
+                             {of_x.data(), of_gamma.data(), of_beta.data(), of_bias.data()});
   }
 };
 
@@ -171,7 +178,63 @@ TEST(WithoutRowsThereIsNoMean) {
   Batch batch(random, 0, 20, 0.0f);
   batch.Run(0, 20);
   CHECK(std::isnan(batch.mean[0]) && std::isnan(batch.variance[19]));
+  batch.RunOfRelu(0, 20);
   CHECK_EQ(batch.of_beta[0], 0.0f);
+  CHECK_EQ(batch.of_bias[19], 0.0f);
+}
+
+// As a ReLU gives it: half of it zeros, of both signs.
+void Rectify(Batch& batch) {
+  for (size_t at = 0; at < batch.x.size(); ++at) {
+    if (batch.x[at] < 0) batch.x[at] = at % 2 ? 0.0f : -0.0f;
+  }
+}
+
+TEST(OfAReluTheGradientOfItsInputIsThatOfXOrZero) {
+  std::mt19937_64 random(8);
+  for (const int64_t columns : {1, 16, 17, 64, 131}) {
+    for (const int64_t rows : {1, 127, 128, 129, 400}) {
+      Batch batch(random, rows, columns, 0.0f);
+      Rectify(batch);
+      batch.Run(0, columns);
+      const Batch plain = batch;
+      batch.RunOfRelu(0, columns);
+      CHECK(batch.of_gamma == plain.of_gamma && batch.of_beta == plain.of_beta);
+      for (int64_t column = 0; column < columns; ++column) {
+        double sum = 0;
+        for (int64_t row = 0; row < rows; ++row) {
+          const int64_t at = row * columns + column;
+          CHECK_EQ(batch.of_x[at], batch.x[at] > 0 ? plain.of_x[at] : 0.0f);
+          sum += batch.of_x[at];
+        }
+        CheckNear(batch.of_bias[column], sum);
+      }
+    }
+  }
+}
+
+TEST(OfAReluWhatIsNoNumberStaysWhereTheUnitIsOff) {
+  std::mt19937_64 random(9);
+  Batch batch(random, 300, 40, 0.0f);
+  Rectify(batch);
+  batch.x[200 * 40 + 3] = 0;
+  batch.gradient[200 * 40 + 3] = NAN;
+  batch.Run(0, 40);
+  batch.RunOfRelu(0, 40);
+  CHECK(std::isnan(batch.of_x[200 * 40 + 3]) && std::isnan(batch.of_bias[3]));
+  CHECK(std::isfinite(batch.of_bias[2]) && std::isfinite(batch.of_bias[4]));
+}
+
+TEST(OfAReluAnySplitOfTheColumnsGivesTheSameBits) {
+  std::mt19937_64 random(10);
+  Batch whole(random, 300, 131, 0.5f);
+  whole.Run(0, 131);
+  Batch parts = whole;
+  whole.RunOfRelu(0, 131);
+  for (const auto& [begin, end] : {std::pair{80, 131}, {0, 16}, {16, 79}}) parts.RunOfRelu(begin, end);
+  CHECK_EQ(parts.of_bias[79], -7.0f);
+  parts.RunOfRelu(79, 80);
+  CHECK(whole.of_x == parts.of_x && whole.of_bias == parts.of_bias);
 }
 
 }  // namespace

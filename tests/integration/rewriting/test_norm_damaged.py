@@ -27,10 +27,11 @@ def normalized(x: Any, gamma: Any, beta: Any, epsilon: float = EPSILON) -> list[
     return [each.numpy() for each in found]
 
 
-def gradients(given_: Any, x: Any, gamma: Any, moments: Any) -> Any:
-    """By the op, of x, gamma and beta."""
+def gradients(given_: Any, x: Any, gamma: Any, moments: Any, of_relu: bool = False) -> Any:
+    """By the op, of x, gamma, beta and a bias."""
     made = _native.library().workbench_batch_norm_grad
-    return [each.numpy() for each in made(given_, x, gamma, *moments, epsilon=EPSILON)]
+    found = made(given_, x, gamma, *moments, epsilon=EPSILON, of_relu=of_relu)
+    return [each.numpy() for each in found]
 
 
 def stock(given_: Any, x: Any, gamma: Any, beta: Any, epsilon: float = EPSILON) -> Any:
@@ -42,6 +43,20 @@ def stock(given_: Any, x: Any, gamma: Any, beta: Any, epsilon: float = EPSILON) 
         y = tf.nn.batch_normalization(inputs[0], *moments, inputs[2], inputs[1], epsilon)
     made = tape.gradient(y, inputs, output_gradients=tf.constant(given_))
     return [each.numpy() for each in (y, *moments)], [each.numpy() for each in made]
+
+
+def stock_of_relu(given_: Any, z: Any, gamma: Any, beta: Any) -> Any:
+    """By TensorFlow the result of a ReLU, and the gradients through it: of z, gamma, beta, bias."""
+    inputs = [tf.constant(each) for each in (z, gamma, beta, np.zeros_like(gamma))]
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        before = tf.nn.bias_add(inputs[0], inputs[3])
+        x = tf.nn.relu(before)
+        moments = tf.nn.moments(x, axes=[0])
+        y = tf.nn.batch_normalization(x, *moments, inputs[2], inputs[1], EPSILON)
+    wanted = [before, *inputs[1:]]
+    made = tape.gradient(y, wanted, output_gradients=tf.constant(given_))
+    return x.numpy(), [each.numpy() for each in made]
 
 
 @st.composite
@@ -58,8 +73,13 @@ def drawn(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 class TestDamaged:
     @FUZZED
-    @given(data=st.data(), rows=st.sampled_from(SIZES), columns=st.sampled_from(SIZES))
-    def test_ranks_and_sizes(self, data: Any, rows: int, columns: int) -> None:
+    @given(
+        data=st.data(),
+        rows=st.sampled_from(SIZES),
+        columns=st.sampled_from(SIZES),
+        of_relu=st.booleans(),
+    )
+    def test_ranks_and_sizes(self, data: Any, rows: int, columns: int, of_relu: bool) -> None:
         matrix, vector = (rows, columns), (columns,)
         random = np.random.default_rng(rows + columns)
         expected = [matrix, matrix, vector, vector, vector, vector]
@@ -75,9 +95,10 @@ class TestDamaged:
             except tf.errors.InvalidArgumentError:
                 assert not (fits and found[3] == own[1:])
             try:
-                made = gradients(given_, x, gamma, (mean, np.square(variance)))
+                made = gradients(given_, x, gamma, (mean, np.square(variance)), of_relu)
                 assert fits and found[0] == own and found[4] == found[5] == own[1:]
-                assert [each.shape for each in made] == [own, own[1:], own[1:]]
+                of_bias = own[1:] if of_relu else (0,)
+                assert [each.shape for each in made] == [own, own[1:], own[1:], of_bias]
             except tf.errors.InvalidArgumentError:
                 assert not (fits and found[0] == own and found[4] == found[5] == own[1:])
 
@@ -114,46 +135,79 @@ class TestDamaged:
             session.run(outputs)
 
 
+def drawn_inputs(rows: int, columns: int, strange: Any, constant: bool = False) -> Any:
+    """The gradient of the result, x, gamma and beta, with strange numbers in them.
+
+    With `constant`, the first column of x is one number, but for these.
+    """
+    random = np.random.default_rng(rows * columns)
+    shaped = [(rows, columns), (rows, columns), (columns,), (columns,)]
+    inputs = [drawn(random, shape) for shape in shaped]
+    if constant:
+        inputs[1][:, 0] = 0.3
+    for number, at, value in strange:
+        if inputs[number].size:
+            inputs[number].flat[at % inputs[number].size] = value
+    return inputs
+
+
+def require_close(one: np.ndarray, other: np.ndarray, *made_of: np.ndarray) -> None:
+    """As digits are of the largest of what they were made of, too: it may cancel out."""
+    finite = np.isfinite(other)
+    np.testing.assert_array_equal(np.isfinite(one), finite)
+    size = max(np.abs(each[np.isfinite(each)]).max(initial=1.0) for each in (other, *made_of))
+    np.testing.assert_allclose(one[finite] / size, other[finite] / size, rtol=2e-3, atol=1e-4)
+
+
+# Which input, where in it, and what.
+STRANGE = st.lists(
+    st.tuples(
+        st.integers(0, 3),
+        st.integers(0, 10**6),
+        st.sampled_from((np.nan, np.inf, -np.inf, 3e2, 1e-30, 1e-40, 0.0)),
+    ),
+    max_size=3,
+)
+
+
 class TestNumbers:
     @FUZZED
     @given(
         rows=st.sampled_from(SIZES),
         columns=st.sampled_from(SIZES[1:]),
-        strange=st.lists(
-            st.tuples(
-                st.sampled_from(("given", "x", "gamma", "beta")),
-                st.integers(0, 10**6),
-                st.sampled_from((np.nan, np.inf, -np.inf, 3e2, 1e-30, 1e-40, 0.0)),
-            ),
-            max_size=3,
-        ),
+        strange=STRANGE,
         constant=st.booleans(),
     )
     def test_are_stock_ones(self, rows: int, columns: int, strange: Any, constant: bool) -> None:
-        random = np.random.default_rng(rows * columns)
-        matrix, vector = (rows, columns), (columns,)
-        shaped = {"given": matrix, "x": matrix, "gamma": vector, "beta": vector}
-        inputs = {name: drawn(random, shape) for name, shape in shaped.items()}
-        if constant:
-            inputs["x"][:, 0] = 0.3
-        for name, at, value in strange:
-            if inputs[name].size:
-                inputs[name].flat[at % inputs[name].size] = value
-        given_, *own = inputs.values()
+        given_, *own = drawn_inputs(rows, columns, strange, constant)
         with context.eager_mode():
             expected, of_stock = stock(given_, *own)
             found = normalized(*own)
-            made = gradients(given_, *own[:2], found[1:])
-        for one, other in zip([*found, *made], [*expected, *of_stock], strict=True):
-            finite = np.isfinite(other)
-            np.testing.assert_array_equal(np.isfinite(one), finite)
-            size = np.abs(other[finite]).max(initial=1.0)
-            np.testing.assert_allclose(
-                one[finite] / size, other[finite] / size, rtol=2e-3, atol=1e-4
-            )
+            made = gradients(given_, *own[:2], found[1:])[:3]
+        for one, other in zip(found, expected, strict=True):
+            require_close(one, other)
+        for one, other in zip(made, of_stock, strict=True):
+            require_close(one, other, given_)
         # Only an infinite gamma is infinity in the one and NaN in the other.
         for one, other in zip(found[1:], expected[1:], strict=True):
             np.testing.assert_array_equal(np.isnan(one), np.isnan(other))
+
+    @FUZZED
+    @given(rows=st.sampled_from(SIZES), columns=st.sampled_from(SIZES[1:]), strange=STRANGE)
+    def test_of_relus_are_stock_ones(self, rows: int, columns: int, strange: Any) -> None:
+        given_, z, gamma, beta = drawn_inputs(rows, columns, strange)
+        # Whole numbers are often exactly zero, of either sign.
+        z = np.round(z)
+        with context.eager_mode():
+            x, expected = stock_of_relu(given_, z, gamma, beta)
+            _, *moments = normalized(x, gamma, beta)
+            made = gradients(given_, x, gamma, moments, of_relu=True)
+            of_x, *_ = gradients(given_, x, gamma, moments)
+        for one, other in zip(made, expected, strict=True):
+            require_close(one, other, given_)
+        # What is no number stays one where the ReLU is off, as a product with zero does.
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(made[0], of_x * (x > 0))
 
     def test_whose_squares_overflow_are_beta(self) -> None:
         x = np.array([[1e30], [0.0], [-1e30]], np.float32)
