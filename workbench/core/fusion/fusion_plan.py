@@ -43,11 +43,13 @@ class FusedNorm:
       name: the scope that it was built in.
       op: name of the op.
       gradients: how many of it are made by one op each.
+      relus: of how many of these the op makes the gradient of the ReLU in front too.
     """
 
     name: str
     op: str
     gradients: int
+    relus: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -130,7 +132,7 @@ class FusionPlan:
         for found, word in self._others:
             each = " each" if len(found) > 1 else ""
             lines += [f"{counted(len(found), word)} in one op{each}"] * bool(found)
-            lines += [f"  {each.name}" for each in found]
+            lines += [f"  {each.name}{_with_relu(each)}" for each in found]
         lines += [f"{each.name} stays: {each.reason}" for each in self.refusals]
         return "\n".join(lines) or (
             "the graph has no stock lookup, batch normalization or dot interaction"
@@ -157,6 +159,11 @@ class FusionPlan:
             replaced_ops=replaced_ops,
             bypassed=tuple(own["bypassed"]),
         )
+
+
+def _with_relu(fused: FusedNorm | FusedInteraction) -> str:
+    relus = isinstance(fused, FusedNorm) and fused.relus
+    return ", with the gradient of the ReLU in front of it" if relus else ""
 
 
 def fused_definition(definition: graph_pb2.GraphDef, plan: FusionPlan) -> graph_pb2.GraphDef:

@@ -179,3 +179,20 @@ def test_a_fused_batch_normalization_replaces_moments_and_what_they_normalize():
         "m/norm": ("fused", 3, 1),
         "gradients/m/norm": ("fused", 2, 1),
     }
+
+
+def test_the_gradient_of_a_relu_is_gone_with_that_of_the_norm_behind_it():
+    """It is in the scope of another layer, and what is left of it is an Identity, if it runs."""
+    relu, bias = "gradients/m/l/Relu_grad/ReluGrad", "gradients/m/l/BiasAdd_grad/BiasAddGrad"
+    stock = nodes(
+        "gradients/m/l_norm/moments/truediv", relu, bias, "gradients/m/l/MatMul_grad/MatMul"
+    )
+    back = "gradients/m/l_norm/fused_batch_norm_grad"
+    ops = {back: "WorkbenchBatchNormGrad", relu: "Identity"}
+    fused = nodes(back, relu, "gradients/m/l/MatMul_grad/MatMul", ops=ops)
+    assert found(stock, fused) == {
+        "gradients/m/l_norm": ("fused", 1, 1),
+        relu: ("matched", 1, 1),
+        bias: ("gone", 1, 0),
+        "gradients/m/l/MatMul_grad/MatMul": ("matched", 1, 1),
+    }

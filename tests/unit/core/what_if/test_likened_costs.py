@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tests.builders.graphs import graph
+from workbench.core.prediction.node_costs import Costs
+from workbench.core.what_if.costs.graph_costs import costs_in
 from workbench.core.what_if.costs.likened_costs import like_results
 
 FUSED = """
@@ -43,3 +47,36 @@ def test_an_interaction_and_its_gradient_are_like_what_gives_the_dots():
 
 def test_other_graphs_have_none():
     assert like_results(graph("x = Placeholder float32\ny = Neg(x) float32")) == {}
+
+
+STOCK = """
+x = Placeholder float32
+y = AddV2(x, x) float32
+term = Mul(y, y) float32
+x_sum = AddN(term, x) float32
+of_relu = ReluGrad(x_sum, x) float32
+of_bias = BiasAddGrad(of_relu) float32
+train = Sub(of_relu, of_bias) float32
+"""
+OF_RELU = """
+x = Placeholder float32
+norm = WorkbenchBatchNorm(x, x, x) float32 float32 float32
+y = Identity(norm) float32
+term = Mul(y, y) float32
+x_sum = AddN(term, x) float32
+back = WorkbenchBatchNormGrad(y, x, x, norm:1, norm:2) float32 float32 float32 float32
+of_relu = Identity(back) float32
+of_bias = Identity(back:3) float32
+train = Sub(of_relu, of_bias) float32
+"""
+
+
+def test_the_gradient_of_a_relu_is_part_of_that_of_the_norm():
+    stock, fused = graph(STOCK), graph(OF_RELU)
+    costs = Costs(
+        span_ns=np.full(len(stock), 10.0), runs=np.ones(len(stock)), inputs={}, between_ns=0.0
+    )
+    likened = {node: (name, 2.0) for node, name in like_results(fused).items()}
+    spans = costs_in(costs, stock, fused, {}, likened).span_ns
+    taken = {name: ns for name, ns in zip(fused.names, spans.tolist(), strict=True) if ns}
+    assert taken == {"x": 10, "norm": 20, "back": 20, "train": 10}

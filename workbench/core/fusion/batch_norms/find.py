@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from workbench.core.fusion.batch_norms.relu import relu_gradient
 from workbench.core.fusion.batch_norms.stock_norm import NormGradient, StockNorm
 from workbench.core.fusion.batch_norms.template import Template, template
 from workbench.core.fusion.definition import Definition
@@ -141,6 +142,10 @@ def _gradients(
         inside = computing(graph, nodes - {gamma, beta, x_sum})
         nodes |= {x_sum} if x_sum else set()
         require_alone(graph, inside, nodes)
+        relu = None
+        if x_sum and not others:
+            device = graph.nodes[result].device
+            relu = relu_gradient(graph, match[like.x], x_sum, device, own | nodes)
         yield (
             NormGradient(
                 given=grown[like.given],
@@ -148,7 +153,8 @@ def _gradients(
                 others=others,
                 gamma=gamma,
                 beta=beta,
-                inside=inside,
+                relu=relu,
+                inside=inside | {x_sum} if relu else inside,
                 after=waited_for(graph, filter(None, (x_sum, gamma, beta)), own | nodes),
             ),
             nodes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tensorflow.core.framework import node_def_pb2
 
@@ -49,16 +49,19 @@ def norm_nodes(graph: Definition, norms: Sequence[StockNorm]) -> NormNodes:
         for gradient in norm.gradients:
             name = free_name(taken, _scope_around(gradient.beta, 3), _NAME, "_grad")
             found.added.append(_gradient(norm, gradient, name, forward.name))
-            if gradient.x_sum:
-                tensors = [f"{name}:0", *gradient.others]
-                found.replaced.append(sum_after(graph, gradient.x_sum, tensors, gradient.after))
+            found.replaced.extend(_of_x(graph, gradient, name))
             for output, replaced in ((1, gradient.gamma), (2, gradient.beta)):
                 if replaced:
                     tensor = f"{name}:{output}"
                     found.replaced.append(hands_on_after(graph, replaced, tensor, gradient.after))
             found.bypassed.update(dict.fromkeys(gradient.inside, name))
-        gradients = len(norm.gradients)
-        fused.append(FusedNorm(name=norm.name, op=forward.name, gradients=gradients))
+        made = FusedNorm(
+            name=norm.name,
+            op=forward.name,
+            gradients=len(norm.gradients),
+            relus=sum(each.relu is not None for each in norm.gradients),
+        )
+        fused.append(made)
     return dataclasses.replace(found, norms=tuple(fused))
 
 
@@ -81,4 +84,17 @@ def _gradient(
     node = node_def_pb2.NodeDef(name=name, op="WorkbenchBatchNormGrad", device=norm.device)
     node.input.extend([gradient.given, norm.x, norm.gamma, f"{forward}:1", f"{forward}:2"])
     node.attr["epsilon"].f = norm.epsilon
+    node.attr["of_relu"].b = gradient.relu is not None
     return node
+
+
+def _of_x(graph: Definition, gradient: NormGradient, op: str) -> Iterator[node_def_pb2.NodeDef]:
+    """What takes the place of the gradient of x, or of that of the ReLU which gives x."""
+    relu = gradient.relu
+    if relu is not None:
+        yield hands_on_after(graph, relu.node, f"{op}:0", relu.after)
+        for name in relu.bias:
+            yield hands_on_after(graph, name, f"{op}:3", relu.after)
+    elif gradient.x_sum:
+        tensors = [f"{op}:0", *gradient.others]
+        yield sum_after(graph, gradient.x_sum, tensors, gradient.after)

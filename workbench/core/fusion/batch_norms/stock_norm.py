@@ -7,6 +7,21 @@ from collections.abc import Mapping
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ReluGradient:
+    """The gradient of a ReLU that is made with that of the batch normalization behind it.
+
+    Attributes:
+      node: that gives it.
+      bias: nodes that give the sums of its columns, the gradient of a bias.
+      after: by the name of each of these, the nodes that were waited for on the way to it.
+    """
+
+    node: str
+    bias: tuple[str, ...]
+    after: Mapping[str, tuple[str, ...]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class NormGradient:
     """The gradients of a batch normalization, where they go through it once.
 
@@ -16,6 +31,7 @@ class NormGradient:
       others: tensors that this node sums too, from elsewhere.
       gamma: the node that gives the gradient of gamma; "" where none does.
       beta: likewise, of beta; it is always computed.
+      relu: the gradient of the ReLU that gives `x`, which alone needs `x_sum`; None else.
       inside: names of nodes that nothing needs once one op makes all of these.
       after: by the name of each node that gives one of them, the nodes that were waited for on the
         way to it.
@@ -26,6 +42,7 @@ class NormGradient:
     others: tuple[str, ...]
     gamma: str
     beta: str
+    relu: ReluGradient | None
     inside: frozenset[str]
     after: Mapping[str, tuple[str, ...]]
 
