@@ -14,7 +14,7 @@ from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.own.cell_program import program_of_cell, toggles_of_cell
-from workbench.experiments.program.toggles import TOGGLES, optimizations_of
+from workbench.experiments.program.toggles import JOINED, TOGGLES, optimizations_of
 
 _DESCRIPTION = """Measure the cell without and with optimizations, each in a child process of its
 own. The cell is the body of the program: it defines train_op, and loss if it has one, in the graph
@@ -149,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         type=toggle,
         metavar="NAME",
-        help=f"an optimization to switch on: {', '.join(TOGGLES)}, or several joined by +; may "
+        help=f"an optimization to switch on: {', '.join(TOGGLES)}, {JOINED}; may "
         "stand several times (default: smart_stage, and stage where a graph uses optimizations)",
     )
     toggles.add_argument("--all", action="store_true", help="measure every optimization")

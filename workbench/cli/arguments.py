@@ -14,7 +14,7 @@ from workbench.core.options import Optimizations, SmartStageOptions, StageOption
 from workbench.errors import OptionError, one_line
 from workbench.experiments.measurement.amounts import bytes_of, seconds_of
 from workbench.experiments.program.own.program_place import is_place
-from workbench.experiments.program.toggles import TOGGLES, optimizations_of
+from workbench.experiments.program.toggles import JOINED, TOGGLES, optimizations_of
 from workbench.models import MODELS
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def add_model(
 
 
 def add_toggle(parser: argparse._ActionsContainer, words: str) -> None:
-    words += f": {', '.join(TOGGLES)}, or several joined by +"
+    words += f": {', '.join(TOGGLES)}, {JOINED}"
     parser.add_argument("--toggle", action="append", type=toggle, metavar="NAME", help=words)
 
 

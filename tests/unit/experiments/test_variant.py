@@ -40,6 +40,16 @@ def test_toggles_joined_by_a_plus_are_one_variant():
     assert made[2].with_threads(1).optimizations.fused_embeddings == "v2"
 
 
+def test_numbers_of_threads_are_joined_likewise():
+    made = variants_of(["auto_fused+intra_op_threads=1", "inter_op_threads=3"], STAGE, SMART)
+    assert [each.label for each in made] == [
+        "off",
+        "auto fused + 1 intra-op thread",
+        "3 inter-op threads",
+    ]
+    assert made[1].optimizations == Optimizations(fused_embeddings="auto", intra_op_threads=1)
+
+
 @pytest.mark.parametrize(
     ("toggles", "message"),
     [
@@ -47,6 +57,10 @@ def test_toggles_joined_by_a_plus_are_one_variant():
         (["stage", "turbo"], "there is no toggle 'turbo'; expected one of stage, smart_stage"),
         (["stage+stage"], "toggle 'stage\\+stage' names one optimization twice"),
         (["fused_v1+fused_v2"], "fuses lookups in two ways; expected one"),
+        (["intra_op_threads"], "'intra_op_threads' says no number of threads; expected intra_op"),
+        (["stage+inter_op_threads=0"], "'inter_op_threads=0' says no number of threads"),
+        (["intra_op_threads=1+intra_op_threads=2"], "names one optimization twice"),
+        (["stage=2"], "toggle 'stage' has no number"),
     ],
 )
 def test_toggles_that_make_no_variant(toggles, message):

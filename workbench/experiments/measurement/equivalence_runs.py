@@ -71,9 +71,7 @@ def compare_losses(
     checks = [
         stale_losses(variant.label, losses[0], own, max(stale[0], variant.stale_lookups))
         if stale[0] or variant.stale_lookups
-        # Fused lookups sum a row's gradients in another order than stock ones; stages and executors
-        # change no sum.
-        else (equal_losses if variant.optimizations.fused_embeddings else bit_equal_losses)(
+        else (equal_losses if _sums_otherwise(variant, variants[0]) else bit_equal_losses)(
             variant.label, losses[0], own
         )
         for variant, own in zip(variants[1:], losses[1:], strict=True)
@@ -93,6 +91,15 @@ def compare_losses(
         _with_end(check) if opened.end_counts and variant.optimizations.smart_stage else check
         for variant, check in zip(variants[1:], advised, strict=True)
     ]
+
+
+def _sums_otherwise(variant: Variant, baseline: Variant) -> bool:
+    """Whether sums have another order: of fused ops, or where threads split an op otherwise.
+
+    Stages and executors change none.
+    """
+    on, off = variant.optimizations, baseline.optimizations
+    return bool(on.fused_embeddings) or on.intra_op_threads != off.intra_op_threads
 
 
 def _is_apart(check: Equivalence) -> bool:

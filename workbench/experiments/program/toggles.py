@@ -19,6 +19,9 @@ INLINE_EXECUTOR, COST_MODEL_EXECUTOR = "inline_executor", "cost_model_executor"
 # What fuses lookups, and as which version; the last fuses what else it finds.
 FUSED = {FUSED_V1: "v1", FUSED_V2: "v2", GROUPED: "grouped", AUTO_FUSED: AUTO}
 TOGGLES = (STAGE, SMART_STAGE, *FUSED, INLINE_EXECUTOR, COST_MODEL_EXECUTOR)
+# What may be joined with a number, as "intra_op_threads=1".
+THREADS = ("inter_op_threads", "intra_op_threads")
+JOINED = f"or several joined by +, also with {' or '.join(f'{name}=N' for name in THREADS)}"
 # What is measured where nobody says what.
 USUAL = (STAGE, SMART_STAGE)
 # Of those that exclude each other, what suits most models together with all others.
@@ -42,18 +45,23 @@ def optimizations_of(
     """What a toggle such as "stage+fused_v2" switches on, in any order.
 
     Args:
-      toggle: one or more of TOGGLES, joined by "+".
+      toggle: one or more of TOGGLES, joined by "+", and of THREADS, each with "=" and a number.
       stage, smart_stage: options of these two, if they are switched on.
 
     Raises:
-      OptionError: an unknown name, one twice, two ways to fuse lookups, or two executors.
+      OptionError: an unknown name, one twice, two ways to fuse lookups, two executors, or no number
+        of threads.
     """
-    names = toggle.split("+")
-    unknown = [name for name in names if name not in TOGGLES]
+    numbers = dict(each.split("=", 1) for each in toggle.split("+") if "=" in each)
+    names = [each.partition("=")[0] for each in toggle.split("+")]
+    threads = {name: _threads(name, numbers.get(name)) for name in names if name in THREADS}
+    valued = next((name for name in numbers if name in TOGGLES), None)
+    if valued:
+        raise OptionError(f"toggle {valued!r} has no number; expected its name alone")
+    unknown = [name for name in names if name not in (*TOGGLES, *THREADS)]
     if unknown:
         raise OptionError(
-            f"there is no toggle {unknown[0]!r}; expected one of {', '.join(TOGGLES)}, or several "
-            "joined by '+'"
+            f"there is no toggle {unknown[0]!r}; expected one of {', '.join(TOGGLES)}, {JOINED}"
         )
     if len(set(names)) < len(names):
         raise OptionError(f"toggle {toggle!r} names one optimization twice; name each once")
@@ -72,4 +80,12 @@ def optimizations_of(
         smart_stage=smart_stage if SMART_STAGE in names else None,
         fused_embeddings=next((FUSED[name] for name in names if name in FUSED), None),
         executor=next((executors[name] for name in names if name in executors), None),
+        **threads,
     )
+
+
+def _threads(name: str, number: str | None) -> int:
+    if number is None or not number.isdecimal() or int(number) < 1:
+        given = f"{name}={number}" if number is not None else name
+        raise OptionError(f"toggle {given!r} says no number of threads; expected {name}=1 or more")
+    return int(number)

@@ -70,26 +70,31 @@ def settings_of(
 
     Args:
       toggles: names that switch one optimization on stand for all combinations of them; several
-        joined by "+", and `Optimizations`, for themselves. None takes every toggle.
+        joined by "+", also with numbers of threads, and `Optimizations`, for themselves. None takes
+        every toggle.
       stage, smart_stage: options of these two.
-      baseline: its threads and its size of a batch are those of every combination.
+      baseline: its threads, where nothing says others, and its size of a batch are those of all.
 
     Raises:
       OptionError: an unknown toggle, settings of another batch size, or of one name, or nothing to
         search among.
     """
     given = TOGGLES if toggles is None else tuple(toggles)
-    names = [each for each in given if isinstance(each, str) and "+" not in each]
-    joined = [each for each in given if isinstance(each, str) and "+" in each]
+    names = [each for each in given if isinstance(each, str) and not set(each) & set("+=")]
+    joined = [each for each in given if isinstance(each, str) and set(each) & set("+=")]
     wishes = [
         *_combinations(names, stage, smart_stage),
         *(optimizations_of(each, stage, smart_stage) for each in joined),
     ]
-    same = {
-        name: getattr(baseline, name)
-        for name in ("inter_op_threads", "intra_op_threads", "batch_size")
-    }
-    settings = [dataclasses.replace(wish, **same) for wish in wishes]
+    settings = [
+        dataclasses.replace(
+            wish,
+            inter_op_threads=wish.inter_op_threads or baseline.inter_op_threads,
+            intra_op_threads=wish.intra_op_threads or baseline.intra_op_threads,
+            batch_size=baseline.batch_size,
+        )
+        for wish in wishes
+    ]
     settings += [each for each in given if isinstance(each, Optimizations)]
     _require_exact([baseline, *settings])
     found = [each for each in dict.fromkeys(settings) if each != baseline]
@@ -146,7 +151,7 @@ def _require_comparable(settings: Sequence[Optimizations], baseline: Optimizatio
 
 
 def refinements(best: Optimizations, cores: int) -> list[Optimizations]:
-    """Variations of the best setting: the capacity and threads of its stage, inter-op threads.
+    """Variations of the best setting: capacity and threads of its stage, threads of its session.
 
     Threads of a stage are varied only where several were allowed, as they reorder batches.
     """
@@ -165,6 +170,10 @@ def refinements(best: Optimizations, cores: int) -> list[Optimizations]:
     if best.inter_op_threads is None and best.executor != ExecutorPolicy.INLINE:
         counts = {max(1, cores // 2), 2 * cores} - {cores}
         found += [dataclasses.replace(best, inter_op_threads=count) for count in sorted(counts)]
+    # Fewer threads inside ops leave more to ops that run beside each other.
+    if best.intra_op_threads is None:
+        counts = {1, max(1, cores // 2)} - {cores}
+        found += [dataclasses.replace(best, intra_op_threads=count) for count in sorted(counts)]
     return found
 
 

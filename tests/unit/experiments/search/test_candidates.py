@@ -61,6 +61,7 @@ def test_capacities_are_varied_and_threads_where_several_are_allowed():
         "stage (capacity 4)",
         "stage (capacity 2) + 1 inter-op thread",
         "stage (capacity 2) + 4 inter-op threads",
+        "stage (capacity 2) + 1 intra-op thread",
     ]
     several = refinements(Optimizations(stage=StageOptions(num_threads=2)), 2)
     assert {each.stage.num_threads for each in several} == {1, 2, 4}
@@ -72,10 +73,20 @@ def test_capacities_are_varied_and_threads_where_several_are_allowed():
 
 
 def test_an_inline_executor_has_no_use_for_inter_op_threads():
-    assert refinements(Optimizations(executor="inline"), 4) == []
+    inline = refinements(Optimizations(executor="inline"), 4)
+    assert [each.inter_op_threads for each in inline] == [None, None]
     found = refinements(Optimizations(executor="cost_model"), 4)
-    assert [each.inter_op_threads for each in found] == [2, 8]
-    assert refinements(Optimizations(inter_op_threads=3), 4) == []
+    assert [each.inter_op_threads for each in found] == [2, 8, None, None]
+    assert [each.intra_op_threads for each in found] == [None, None, 1, 2]
+    given = Optimizations(inter_op_threads=3, intra_op_threads=2)
+    assert refinements(given, 4) == []
+
+
+def test_threads_of_a_toggle_are_kept_beside_those_of_the_baseline():
+    baseline = Optimizations(inter_op_threads=2, intra_op_threads=2)
+    found = settings_of(["auto_fused", "auto_fused+intra_op_threads=1"], STAGE, SMART, baseline)
+    threads = [(each.inter_op_threads, each.intra_op_threads) for each in found]
+    assert threads[-2:] == [(2, 2), (2, 1)]
 
 
 FUSED = Optimizations(fused_embeddings="v1")
