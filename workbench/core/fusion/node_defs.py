@@ -128,6 +128,12 @@ def stand_in(old: Any, tensors: Sequence[str], types: Sequence[int]) -> node_def
     return node
 
 
+def scope_around(name: str, levels: int = 1) -> str:
+    """The scope of a node, or one that holds it, so many levels out, with a "/"; "" at the top."""
+    scope = "/".join(name.split("/")[:-levels])
+    return f"{scope}/" if scope else ""
+
+
 def free_name(taken: set[str], scope: str, name: str, end: str = "") -> str:
     """A name in a scope, with its "/", that no other node has; it is taken then."""
     free, number = f"{scope}{name}{end}", 0

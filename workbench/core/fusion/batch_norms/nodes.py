@@ -10,7 +10,12 @@ from tensorflow.core.framework import node_def_pb2
 from workbench.core.fusion.batch_norms.stock_norm import NormGradient, StockNorm
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.fusion_plan import FusedNorm
-from workbench.core.fusion.node_defs import free_name, hands_on_after, sum_after
+from workbench.core.fusion.node_defs import (
+    free_name,
+    hands_on_after,
+    scope_around,
+    sum_after,
+)
 
 # Of a node, in the scope around "moments" and "batchnorm".
 _NAME = "fused_batch_norm"
@@ -39,7 +44,7 @@ def norm_nodes(graph: Definition, norms: Sequence[StockNorm]) -> NormNodes:
     taken = set(graph.nodes)
     fused = []
     for norm in norms:
-        forward = _forward(norm, free_name(taken, _scope_around(norm.result, 2), _NAME))
+        forward = _forward(norm, free_name(taken, scope_around(norm.result, 2), _NAME))
         found.added.append(forward)
         for output, name in enumerate((norm.result, norm.mean, norm.variance)):
             if name:
@@ -47,7 +52,7 @@ def norm_nodes(graph: Definition, norms: Sequence[StockNorm]) -> NormNodes:
                 found.replaced.append(hands_on_after(graph, name, tensor, norm.after))
         found.bypassed.update(dict.fromkeys(norm.inside, forward.name))
         for gradient in norm.gradients:
-            name = free_name(taken, _scope_around(gradient.beta, 3), _NAME, "_grad")
+            name = free_name(taken, scope_around(gradient.beta, 3), _NAME, "_grad")
             found.added.append(_gradient(norm, gradient, name, forward.name))
             found.replaced.extend(_of_x(graph, gradient, name))
             for output, replaced in ((1, gradient.gamma), (2, gradient.beta)):
@@ -63,12 +68,6 @@ def norm_nodes(graph: Definition, norms: Sequence[StockNorm]) -> NormNodes:
         )
         fused.append(made)
     return dataclasses.replace(found, norms=tuple(fused))
-
-
-def _scope_around(name: str, levels: int) -> str:
-    """The scope that holds a node's own scope, with a "/"; "" at the top."""
-    scope = "/".join(name.split("/")[:-levels])
-    return f"{scope}/" if scope else ""
 
 
 def _forward(norm: StockNorm, name: str) -> node_def_pb2.NodeDef:

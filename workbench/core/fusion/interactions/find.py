@@ -129,6 +129,7 @@ def _gradients(
         yield (
             InteractionGradient(
                 given=grown[like.given],
+                product=product.name,
                 x_sum=x_sum,
                 others=others,
                 inside=inside,

@@ -10,7 +10,12 @@ from tensorflow.core.framework import node_def_pb2
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.fusion_plan import FusedInteraction
 from workbench.core.fusion.interactions.stock_interaction import StockInteraction
-from workbench.core.fusion.node_defs import free_name, hands_on_after, sum_after
+from workbench.core.fusion.node_defs import (
+    free_name,
+    hands_on_after,
+    scope_around,
+    sum_after,
+)
 
 _NAME = "dot_interaction"
 
@@ -40,12 +45,12 @@ def interaction_nodes(
     taken = set(graph.nodes)
     fused = []
     for each in interactions:
-        name = free_name(taken, _scope_of(each.result), _NAME)
+        name = free_name(taken, scope_around(each.result), _NAME)
         found.added.append(_node(each, name, "WorkbenchDotInteraction", [each.x]))
         found.replaced.append(hands_on_after(graph, each.result, f"{name}:0", each.after))
         found.bypassed.update(dict.fromkeys(each.inside, name))
         for gradient in each.gradients:
-            own = free_name(taken, _scope_of(gradient.x_sum), f"{_NAME}_grad")
+            own = free_name(taken, scope_around(gradient.product, 2), f"{_NAME}_grad")
             inputs = [gradient.given, each.x]
             found.added.append(_node(each, own, "WorkbenchDotInteractionGrad", inputs))
             tensors = [f"{own}:0", *gradient.others]
@@ -54,11 +59,6 @@ def interaction_nodes(
         gradients = len(each.gradients)
         fused.append(FusedInteraction(name=each.result, op=name, gradients=gradients))
     return dataclasses.replace(found, interactions=tuple(fused))
-
-
-def _scope_of(name: str) -> str:
-    """The scope of a node, with a "/"; "" at the top."""
-    return name[: name.rfind("/") + 1]
 
 
 def _node(

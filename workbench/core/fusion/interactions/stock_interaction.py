@@ -12,6 +12,7 @@ class InteractionGradient:
 
     Attributes:
       given: the tensor of the gradient of its dots.
+      product: the node that makes the first of the products which are summed.
       x_sum: the node that sums what leads to the gradient of `x`.
       others: tensors that this node sums too, from elsewhere.
       inside: names of nodes that nothing needs once one op makes it.
@@ -19,6 +20,7 @@ class InteractionGradient:
     """
 
     given: str
+    product: str
     x_sum: str
     others: tuple[str, ...]
     inside: frozenset[str]
