@@ -11,6 +11,7 @@ from workbench.core.analysis.findings.kinds.buffer import buffer_verdict, fill_o
 from workbench.core.analysis.findings.kinds.client import client_time
 from workbench.core.analysis.findings.kinds.cores import lone_op, oversubscribed, too_few_cores
 from workbench.core.analysis.findings.kinds.front import batch_only, front_on_compute_side
+from workbench.core.analysis.findings.kinds.interactions import many_op_interactions
 from workbench.core.analysis.findings.kinds.lookups import many_small_ops
 from workbench.core.analysis.findings.kinds.memory_pages import new_pages
 from workbench.core.analysis.findings.kinds.norms import many_op_norms
@@ -32,6 +33,7 @@ _KINDS: tuple[Callable[[StepAccount], Claim | None], ...] = (
     front_on_compute_side,
     many_small_ops,
     many_op_norms,
+    many_op_interactions,
     copied_tables,
     dense_gradients,
     whole_table_updates,
@@ -50,6 +52,7 @@ _KINDS_OF_CLUSTERS: tuple[Callable[[StepAccount], Claim | None], ...] = (
     front_on_compute_side,
     many_small_ops,
     many_op_norms,
+    many_op_interactions,
     copied_tables,
     dense_gradients,
     many_small_transfers,
