@@ -5,8 +5,9 @@ what the worker sends 2 ms later. Both settings are sessions of one process over
 blocks of steps take turns. Once as it is, all on these cores, and once with a wait in each step
 between loss and gradients, in which a worker with an accelerator would leave its cores free. Beside
 the steps/s stand the cores that worker, parameter server and proxy had, and the losses of a fresh
-run of each. A batch is small, lookups are grouped, batch normalizations fused and transfers packed,
-lest the cores be busy all of the exact step: nothing can be hidden then.
+run of each. A batch is small, lookups are grouped, batch normalizations and the dot interaction
+fused and transfers packed, lest the cores be busy all of the exact step: nothing can be hidden
+then.
 
     python -m tests.bench.bench_stale_lookups [--workers 1] [--batch-size 32] [--delay-ms 2]
 """
