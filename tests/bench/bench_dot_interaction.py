@@ -10,31 +10,18 @@ fused one is with its 95 % interval, and how many copies of the vectors it takes
 
 from __future__ import annotations
 
-import argparse
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tests.bench.fused_beside_stock import HEADS, measured, row
+from tests.bench.fused_beside_stock import run
 
 SHAPES = ("512x27x16", "512x27x64", "512x9x16", "2048x27x16", "2048x27x128", "8192x27x16")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shape", action="append", help="examples, vectors and dim: 512x27x16")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each shape")
-    chosen = parser.parse_args(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    print(f"{chosen.threads} threads")
-    print(f"| batch × vectors × dim {HEADS}", flush=True)
-    for shape in chosen.shape or SHAPES:
-        sizes = tuple(map(int, shape.split("x")))
-        found = measured(*built(sizes), chosen.threads, chosen.seconds)
-        print(row(shape.replace("x", " × "), found), flush=True)
+    run(__doc__, arguments, sizes="batch × vectors × dim", shapes=SHAPES, built=built)
 
 
 def built(shape: tuple[int, ...]) -> tuple[Any, Any, Any]:

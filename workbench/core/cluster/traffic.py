@@ -7,16 +7,17 @@ import re
 import numpy as np
 import pandas as pd
 
+from workbench.core.graph.op_families import GRADIENTS
 from workbench.core.graph.tasks import tasks_of
 from workbench.core.trace.trace import Trace
 
 # The scope of a lookup; that of its gradient ends in "_grad".
 _LOOKUP = re.compile(
-    r"^(?:gradients?(?:_tape|_\d+)?/)?(?P<scope>(?:.*?/)??(?:safe_|grouped_|fused_)?"
+    rf"^(?:{GRADIENTS})?(?P<scope>(?:.*?/)??(?:safe_|grouped_|fused_)?"
     r"embedding_lookup(?:_sparse)?(?:_\d+)?)(?:_grad)?(?:/|$)"
 )
 _READ = re.compile(r"^(?P<variable>.+?)/(?:read|Read/ReadVariableOp|ReadVariableOp)(?:_\d+)?$")
-_GRADIENT = re.compile(r"^gradients?(?:_tape|_\d+)?/(?P<op>.+?)_grad/")
+_GRADIENT = re.compile(rf"^{GRADIENTS}(?P<op>.+?)_grad/")
 # As native/transfers names them.
 _PACKED = re.compile(r"^packed/(?P<pack>\d+_tensors_to_.+_hop_\d+)(?:/_\d+)?$")
 LOOKUP, VARIABLE, GRADIENT, PACKED, OTHER = "lookup", "variable", "gradient", "packed", "other"

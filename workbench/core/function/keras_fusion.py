@@ -1,4 +1,4 @@
-"""ModelFusion: a Keras model's own steps with lookups and batch normalizations done by few ops.
+"""ModelFusion: a Keras model's own steps with lookups and other layers done by few ops.
 
 The one thing changed are the instance's `train_step`, `test_step` and `predict_step`, which Keras
 builds into the functions that it calls: there each builds the nodes of the model's own step, as a
@@ -31,7 +31,7 @@ _WANTS = Wants(
 
 
 def fuse_model(model: Any) -> ModelFusion:
-    """Has few ops do the stock embedding lookups and batch normalizations of a Keras model.
+    """Has few ops do the stock embedding lookups of a Keras model, and other layers.
 
     `fit`, `evaluate`, `predict` and the `…_on_batch` methods are called as always; lookups, their
     gradients, and the updates of tables by optimizers whose updates `plan_fusion` knows are fused,
@@ -67,7 +67,7 @@ def fuse_model(model: Any) -> ModelFusion:
 
 
 class ModelFusion:
-    """What fuses one model's lookups and batch normalizations; made by `fuse_model`.
+    """What fuses one model's lookups and other layers; made by `fuse_model`.
 
     Attributes:
       plans: of "train", "test" and "predict" what was done to the step; those that have run.

@@ -96,8 +96,8 @@ class FusedNodes:
                 )
                 for lookup, gradients in self._lookups
             ),
-            norms=self._norms.norms,
-            interactions=self._interactions.interactions,
+            norms=self._norms.fused,
+            interactions=self._interactions.fused,
             refusals=refusals,
             added=self._added.SerializeToString(),
             replaced=self._replaced.SerializeToString(),

@@ -82,6 +82,23 @@ class Match:
         self._found = before
         return False
 
+    def others_in_sum(self, terms: Iterable[str], total: Any) -> tuple[str, ...] | None:
+        """What a sum of the graph adds beside some terms; None, with nothing added, without one.
+
+        Args:
+          terms: of the template.
+          total: the node that adds.
+        """
+        before = dict(self._found)
+        left = [self._graph.same(each) for each in self._graph.inputs(total)]
+        for term in terms:
+            same = next((each for each in left if self.add(term, each)), None)
+            if same is None:
+                self._found = before
+                return None
+            left.remove(same)
+        return tuple(left)
+
     def add_computed(self, tensors: Iterable[str]) -> None:
         """Adds what the graph computes as the template does with what is known, needed or not.
 

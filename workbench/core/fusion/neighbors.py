@@ -9,7 +9,7 @@ from workbench.core.fusion.definition import Definition, hands_on, tensor_name
 from workbench.core.fusion.refusal import RefusedError
 
 # Where several gradients of one op wait for one another.
-GATES = "/tuple/group_deps"
+_GATES = "/tuple/group_deps"
 
 
 def readers_of(graph: Definition, name: str, known: Collection[str]) -> list[str]:
@@ -60,7 +60,7 @@ def require_alone(graph: Definition, inside: Iterable[str], known: Collection[st
         if readers_of(graph, name, known):
             raise RefusedError("other ops read what it computes on its way")
         for node in graph.waiting(name):
-            if node.name not in known and GATES not in node.name and not hands_on(node):
+            if node.name not in known and _GATES not in node.name and not hands_on(node):
                 raise RefusedError("other ops wait for what it computes on its way")
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
@@ -13,10 +14,28 @@ from workbench.core.fusion.lookups.gradients import LookupGradient
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.table_updates.update import TableUpdate
 
+_Fused = TypeVar("_Fused")
 _INT64 = tf.int64.as_datatype_enum
 _FLOAT32 = tf.float32.as_datatype_enum
 # Rules that change rows without a gradient, too.
 _OF_ALL_ROWS = ("decaying_adam", "keras_adam", "keras_adam_of_squares")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OneOpEach(Generic[_Fused]):
+    """What is done to a graph so that one op does each of several alike things.
+
+    Attributes:
+      fused: what is said of each.
+      added: nodes that do them.
+      replaced: nodes that come in the place of nodes of the same name.
+      bypassed: by the name of each node that nothing needs any more, the node that runs instead.
+    """
+
+    fused: tuple[_Fused, ...]
+    added: list[node_def_pb2.NodeDef]
+    replaced: list[node_def_pb2.NodeDef]
+    bypassed: dict[str, str]
 
 
 def lookup_node(name: str, lookups: Sequence[StockLookup]) -> node_def_pb2.NodeDef:

@@ -31,7 +31,9 @@ _RULES = tuple(
         (COPY, r"_?(Host)?(Send|Recv)|Collective|Nccl|_?Copy|WorkbenchBuffer|(Map)?(Uns|S)tage$"),
     )
 )
-_GRADIENT_NAME = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
+# The scope that TensorFlow gives gradients, as a pattern.
+GRADIENTS = r"gradients?(?:_tape|_\d+)?/"
+_GRADIENT_NAME = re.compile(rf"(^|/){GRADIENTS}")
 _REPLACED = re.compile(r"^_Mkl(Native)?|^_(?=Fused)")
 _LATER_RULES = tuple(
     (family, re.compile(pattern))

@@ -52,10 +52,10 @@ def optimizations_of(
       OptionError: an unknown name, one twice, two ways to fuse lookups, two executors, or no number
         of threads.
     """
-    numbers = dict(each.split("=", 1) for each in toggle.split("+") if "=" in each)
-    names = [each.partition("=")[0] for each in toggle.split("+")]
-    threads = {name: _threads(name, numbers.get(name)) for name in names if name in THREADS}
-    valued = next((name for name in numbers if name in TOGGLES), None)
+    parts = [each.partition("=") for each in toggle.split("+")]
+    names = [name for name, _, _ in parts]
+    threads = {name: _threads(name, number) for name, _, number in parts if name in THREADS}
+    valued = next((name for name, equals, _ in parts if equals and name in TOGGLES), None)
     if valued:
         raise OptionError(f"toggle {valued!r} has no number; expected its name alone")
     unknown = [name for name in names if name not in (*TOGGLES, *THREADS)]
@@ -84,8 +84,8 @@ def optimizations_of(
     )
 
 
-def _threads(name: str, number: str | None) -> int:
-    if number is None or not number.isdecimal() or int(number) < 1:
-        given = f"{name}={number}" if number is not None else name
+def _threads(name: str, number: str) -> int:
+    if not number.isdecimal() or int(number) < 1:
+        given = f"{name}={number}" if number else name
         raise OptionError(f"toggle {given!r} says no number of threads; expected {name}=1 or more")
     return int(number)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from workbench.core.analysis.embedding_lens.readers import ARGUMENT, lookup_of, row_readers
 from workbench.core.analysis.mean_interval import mean_interval
-from workbench.core.graph.op_families import UPDATE, family_of
+from workbench.core.graph.op_families import GRADIENTS, UPDATE, family_of
 from workbench.core.graph.op_types import VARIABLES
 from workbench.core.trace.trace import Trace
 
@@ -22,7 +22,7 @@ _PARTS = 3
 _NONE = -1
 # What an optimizer calls the scope in which it updates a variable.
 _UPDATE_SCOPE = re.compile(r"(^|/)update_")
-_GRADIENT_SCOPE = re.compile(r"(?:^|(?<=/))gradients?(?:_tape|_\d+)?/")
+_GRADIENT_SCOPE = re.compile(rf"(?:^|(?<=/)){GRADIENTS}")
 # They hold a value and take no time.
 _NO_WORK = VARIABLES | {"Const", "Identity", "NoOp"}
 

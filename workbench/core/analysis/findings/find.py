@@ -11,10 +11,9 @@ from workbench.core.analysis.findings.kinds.buffer import buffer_verdict, fill_o
 from workbench.core.analysis.findings.kinds.client import client_time
 from workbench.core.analysis.findings.kinds.cores import lone_op, oversubscribed, too_few_cores
 from workbench.core.analysis.findings.kinds.front import batch_only, front_on_compute_side
-from workbench.core.analysis.findings.kinds.interactions import many_op_interactions
+from workbench.core.analysis.findings.kinds.layers import many_op_interactions, many_op_norms
 from workbench.core.analysis.findings.kinds.lookups import many_small_ops
 from workbench.core.analysis.findings.kinds.memory_pages import new_pages
-from workbench.core.analysis.findings.kinds.norms import many_op_norms
 from workbench.core.analysis.findings.kinds.optimizer import whole_table_updates
 from workbench.core.analysis.findings.kinds.scheduling import (
     busy_threads,

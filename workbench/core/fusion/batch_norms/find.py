@@ -171,15 +171,9 @@ def _x_sum(
     if not readers_of(graph, first.name, ()):
         return "", ()
     for total in graph.readers(f"{first.name}:0", "AddN"):
-        left = [graph.same(each) for each in graph.inputs(total)]
-        left.remove(f"{first.name}:0")
-        for term in like.x_terms[1:]:
-            same = next((each for each in left if match.add(term, each)), None)
-            if same is None:
-                break
-            left.remove(same)
-        else:
-            return total.name, tuple(left)
+        others = match.others_in_sum(like.x_terms, total)
+        if others is not None:
+            return total.name, others
     raise RefusedError("its gradient is not as TensorFlow builds it")
 
 

@@ -11,6 +11,7 @@ from workbench.core.fusion.batch_norms.stock_norm import NormGradient, StockNorm
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.fusion_plan import FusedNorm
 from workbench.core.fusion.node_defs import (
+    OneOpEach,
     free_name,
     hands_on_after,
     scope_around,
@@ -21,26 +22,9 @@ from workbench.core.fusion.node_defs import (
 _NAME = "fused_batch_norm"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class NormNodes:
-    """What is done to a graph so that one op does each batch normalization.
-
-    Attributes:
-      norms: what is said of each.
-      added: nodes that do them.
-      replaced: nodes that come in the place of nodes of the same name.
-      bypassed: by the name of each node that nothing needs any more, the node that runs instead.
-    """
-
-    norms: tuple[FusedNorm, ...]
-    added: list[node_def_pb2.NodeDef]
-    replaced: list[node_def_pb2.NodeDef]
-    bypassed: dict[str, str]
-
-
-def norm_nodes(graph: Definition, norms: Sequence[StockNorm]) -> NormNodes:
+def norm_nodes(graph: Definition, norms: Sequence[StockNorm]) -> OneOpEach[FusedNorm]:
     """The nodes for these normalizations of a graph, each in the scope of what it replaces."""
-    found = NormNodes(norms=(), added=[], replaced=[], bypassed={})
+    found: OneOpEach[FusedNorm] = OneOpEach(fused=(), added=[], replaced=[], bypassed={})
     taken = set(graph.nodes)
     fused = []
     for norm in norms:
@@ -67,7 +51,7 @@ def norm_nodes(graph: Definition, norms: Sequence[StockNorm]) -> NormNodes:
             relus=sum(each.relu is not None for each in norm.gradients),
         )
         fused.append(made)
-    return dataclasses.replace(found, norms=tuple(fused))
+    return dataclasses.replace(found, fused=tuple(fused))
 
 
 def _forward(norm: StockNorm, name: str) -> node_def_pb2.NodeDef:

@@ -9,11 +9,10 @@ What stays costs as much as before, so nothing here is a refusal.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from workbench.core.fusion.batch_norms.stock_norm import ReluGradient
 from workbench.core.fusion.definition import Definition, hands_on
-from workbench.core.fusion.neighbors import readers_of, waited_for
+from workbench.core.fusion.neighbors import readers_of, run_once_on, waited_for
 
 
 def relu_gradient(
@@ -30,7 +29,7 @@ def relu_gradient(
     """
     names = readers_of(graph, x_sum, known)
     node = graph.nodes[names[0]] if len(names) == 1 else None
-    if node is None or node.op != "ReluGrad" or not _runs_on(graph, node, device):
+    if node is None or node.op != "ReluGrad" or not run_once_on(graph, [node.name], device):
         return None
     # The other input is the gradient: one of the two is.
     features = graph.inputs(node)[1]
@@ -38,7 +37,7 @@ def relu_gradient(
         return None
     # A matrix has one data_format, so that all sum columns.
     sums = graph.readers(f"{node.name}:0", "BiasAddGrad")
-    bias = [each.name for each in sums if _runs_on(graph, each, device)]
+    bias = [each.name for each in sums if run_once_on(graph, [each.name], device)]
     after = waited_for(graph, (node.name, *bias), {*known, node.name, *bias})
     return ReluGradient(node=node.name, bias=tuple(bias), after=after)
 
@@ -49,7 +48,3 @@ def _is_alone(graph: Definition, x_sum: str) -> bool:
     # What a function returns is an Identity that nothing reads.
     read = all(graph.readers(f"{name}:0") for name in same)
     return read and not any(map(graph.waiting, (x_sum, *same)))
-
-
-def _runs_on(graph: Definition, node: Any, device: str) -> bool:
-    return bool(node.device == device and node.name not in graph.conditional)

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.interactions.stock_interaction import (
     InteractionGradient,
@@ -44,12 +42,12 @@ def find_interactions(
     refused: list[Refusal] = []
     taken: set[str] = set()
     for node in graph.ordered:
-        match, like, pairs = _interaction(graph, node)
-        if match is None or like is None or pairs is None:
+        alike = _interaction(graph, node)
+        if alike is None:
             continue
         try:
             require_cpu(node, gpu=gpu, op="dot interaction")
-            interaction = _described(graph, node, match, like, pairs)
+            interaction = _described(graph, node, *alike)
             if not taken.isdisjoint(interaction.given_by):
                 raise RefusedError("its gradient is summed with that of another one")
             taken.update(interaction.given_by)
@@ -59,35 +57,30 @@ def find_interactions(
     return found, refused
 
 
-def _interaction(
-    graph: Definition, node: Any
-) -> tuple[Match | None, Template | None, np.ndarray | None]:
-    """What is alike, where a node takes pairs of all dot products; and the pairs."""
-    nothing = None, None, None
+def _interaction(graph: Definition, node: Any) -> tuple[Match, Template] | None:
+    """What is alike, where a node takes pairs of all dot products."""
     if node.op != "GatherV2" or node.attr["Tparams"].type != _FLOAT32:
-        return nothing
+        return None
     flat = graph.made_by(graph.inputs(node)[0], "Reshape")
     product = flat and graph.made_by(graph.inputs(flat)[0], PRODUCT)
     if not product:
-        return nothing
+        return None
     shape = graph.shape(graph.same(graph.inputs(product)[0]))
     pairs = graph.value(graph.inputs(node)[1])
     if shape is None or len(shape) != 3 or min(shape[1:]) < 1 or pairs is None or pairs.ndim != 1:
-        return nothing
+        return None
     places = shape[1] * shape[1]
     if graph.shape(graph.same(graph.inputs(node)[0])) != (shape[0], places) or not len(pairs):
-        return nothing
+        return None
     if pairs.min() < 0 or pairs.max() >= places:
-        return nothing
+        return None
     like = template(None if shape[0] < 0 else shape[0], shape[1], shape[2], pairs)
     # Whatever it says, it gives this shape.
     match = Match(like.graph, graph, any_number=frozenset({like.flat_shape}))
-    return (match, like, pairs) if match.add(like.y, f"{node.name}:0") else nothing
+    return (match, like) if match.add(like.y, f"{node.name}:0") else None
 
 
-def _described(
-    graph: Definition, node: Any, match: Match, like: Template, pairs: np.ndarray
-) -> StockInteraction:
+def _described(graph: Definition, node: Any, match: Match, like: Template) -> StockInteraction:
     own = match.nodes
     found = list(_gradients(graph, node, match, like))
     everything = own.union(*(nodes for _, nodes in found))
@@ -95,12 +88,10 @@ def _described(
     require_alone(graph, inside, everything)
     if not run_once_on(graph, computing(graph, everything), node.device):
         raise RefusedError("it is in a branch or a loop, or on more than one device")
-    shape = graph.shape(match[like.x])
-    assert shape is not None
     return StockInteraction(
         x=match[like.x],
-        vectors=shape[1],
-        pairs=tuple(pairs.tolist()),
+        vectors=like.vectors,
+        pairs=like.pairs,
         result=node.name,
         inside=inside,
         gradients=tuple(gradient for gradient, _ in found),
@@ -147,18 +138,7 @@ def _x_sum(
     for _ in range(_TO_THE_SUM):
         nodes = [each for node in nodes for each in graph.readers(f"{node.name}:0")]
         for total in nodes:
-            others = _others(graph, match, like, total) if total.op == "AddN" else None
+            others = match.others_in_sum(like.x_terms, total) if total.op == "AddN" else None
             if others is not None:
                 return total.name, others
     raise RefusedError("its gradient is not as TensorFlow builds it")
-
-
-def _others(graph: Definition, match: Match, like: Template, total: Any) -> tuple[str, ...] | None:
-    """What a sum adds beside the terms of the gradient of x; None where it lacks one."""
-    left = [graph.same(each) for each in graph.inputs(total)]
-    for term in like.x_terms:
-        same = next((each for each in left if match.add(term, each)), None)
-        if same is None:
-            return None
-        left.remove(same)
-    return tuple(left)

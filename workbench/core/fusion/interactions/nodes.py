@@ -11,6 +11,7 @@ from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.fusion_plan import FusedInteraction
 from workbench.core.fusion.interactions.stock_interaction import StockInteraction
 from workbench.core.fusion.node_defs import (
+    OneOpEach,
     free_name,
     hands_on_after,
     scope_around,
@@ -20,28 +21,11 @@ from workbench.core.fusion.node_defs import (
 _NAME = "dot_interaction"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class InteractionNodes:
-    """What is done to a graph so that one op does each dot interaction.
-
-    Attributes:
-      interactions: what is said of each.
-      added: nodes that do them.
-      replaced: nodes that come in the place of nodes of the same name.
-      bypassed: by the name of each node that nothing needs any more, the node that runs instead.
-    """
-
-    interactions: tuple[FusedInteraction, ...]
-    added: list[node_def_pb2.NodeDef]
-    replaced: list[node_def_pb2.NodeDef]
-    bypassed: dict[str, str]
-
-
 def interaction_nodes(
     graph: Definition, interactions: Sequence[StockInteraction]
-) -> InteractionNodes:
+) -> OneOpEach[FusedInteraction]:
     """The nodes for these interactions of a graph, each in the scope of what it replaces."""
-    found = InteractionNodes(interactions=(), added=[], replaced=[], bypassed={})
+    found: OneOpEach[FusedInteraction] = OneOpEach(fused=(), added=[], replaced=[], bypassed={})
     taken = set(graph.nodes)
     fused = []
     for each in interactions:
@@ -58,7 +42,7 @@ def interaction_nodes(
             found.bypassed.update(dict.fromkeys(gradient.inside, own))
         gradients = len(each.gradients)
         fused.append(FusedInteraction(name=each.result, op=name, gradients=gradients))
-    return dataclasses.replace(found, interactions=tuple(fused))
+    return dataclasses.replace(found, fused=tuple(fused))
 
 
 def _node(

@@ -19,6 +19,8 @@ class Template:
 
     Attributes:
       graph: that it was built in.
+      vectors: of an example.
+      pairs: places in a row of all dot products.
       x: what it reads, a placeholder; `given`, one too, is the gradient of `y`.
       flat_shape: a constant: the shape of all dot products of an example in one row.
       y: the dots.
@@ -28,6 +30,8 @@ class Template:
     """
 
     graph: Definition
+    vectors: int
+    pairs: tuple[int, ...]
     x: str
     given: str
     flat_shape: str
@@ -48,17 +52,20 @@ def template(rows: int | None, vectors: int, dim: int, pairs: np.ndarray) -> Tem
 
 @functools.lru_cache(maxsize=64)
 def _template(rows: int | None, vectors: int, dim: int, dtype: str, pairs: bytes) -> Template:
+    places = np.frombuffer(pairs, dtype)
     v1 = tf.compat.v1
     with tf.Graph().as_default() as built:
         x = v1.placeholder(tf.float32, [rows, vectors, dim])
         products = tf.reshape(tf.matmul(x, x, transpose_b=True), [-1, vectors * vectors])
-        y = tf.gather(products, np.frombuffer(pairs, dtype), axis=1)
+        y = tf.gather(products, places, axis=1)
         given = v1.placeholder(tf.float32, y.shape)
         (of_x,) = v1.gradients(y, [x], grad_ys=given)
     graph = Definition(built.as_graph_def(add_shapes=True).node)
     terms = tuple(graph.same(each) for each in graph.inputs(graph.source(graph.same(of_x.name))))
     return Template(
         graph=graph,
+        vectors=vectors,
+        pairs=tuple(places.tolist()),
         x=x.name,
         given=given.name,
         flat_shape=graph.same(graph.inputs(graph.source(products.name))[1]),

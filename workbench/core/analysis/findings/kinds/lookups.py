@@ -9,13 +9,14 @@ import numpy as np
 from workbench.core.analysis.findings.finding import Claim
 from workbench.core.analysis.findings.kinds.scheduling import SMALL_NS
 from workbench.core.analysis.findings.step_account import StepAccount
+from workbench.core.graph.op_families import GRADIENTS
 from workbench.number_words import counted, duration, share
 
 # A fused lookup and its gradient are four or five ops; a stock one is about twenty.
 _MANY_OPS = 8
 # The scope of one lookup; "_grad" ends it in the scope of its gradient.
 _LOOKUP = re.compile(
-    r"^(?:gradients?(?:_tape|_\d+)?/)?(?P<scope>(?:.*?/)??(?:safe_)?embedding_lookup"
+    rf"^(?:{GRADIENTS})?(?P<scope>(?:.*?/)??(?:safe_)?embedding_lookup"
     r"(?:_sparse)?(?:_\d+)?)(?:_grad)?(?:/|$)"
 )
 # They hold a value and take no time; a fused lookup has them, too.
