@@ -67,13 +67,17 @@ void ByRowRanges(OpKernelContext* c, int64_t rows, int64_t vectors, int64_t row_
                     vectors_of_row * (4 + row_bytes / 8), part);
 }
 
+void ByFewRanges(OpKernelContext* c, int64_t count, int64_t cost, int64_t worth_a_thread,
+                 const Range& part) {
+  const auto* threads = c->device()->tensorflow_cpu_worker_threads();
+  const int64_t parts = std::min<int64_t>(threads->num_threads, 1 + cost / worth_a_thread);
+  const int64_t size = std::max<int64_t>(1, (count + parts - 1) / parts);
+  threads->workers->ParallelFor(count, FixedBlocks(size), part);
+}
+
 void ByUniqueRanges(OpKernelContext* c, int64_t ids, int64_t unique, int64_t dim,
                     const Range& part) {
-  const auto* threads = c->device()->tensorflow_cpu_worker_threads();
-  const int64_t cost = ids * (4 + dim / 2);
-  const int64_t parts = std::min<int64_t>(threads->num_threads, 1 + cost / kWorthAThread);
-  const int64_t size = std::max<int64_t>(1, (unique + parts - 1) / parts);
-  threads->workers->ParallelFor(unique, FixedBlocks(size), part);
+  ByFewRanges(c, unique, ids * (4 + dim / 2), kWorthAThread, part);
 }
 
 }  // namespace workbench

@@ -1,8 +1,6 @@
 // Kernels of dot interactions: examples on the intra-op threads.
 
-#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -10,7 +8,6 @@
 #include "interaction/dot_interaction.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
-#include "versions/fixed_blocks.h"
 
 namespace workbench {
 namespace {
@@ -49,15 +46,8 @@ class DotInteractionKernel : public OpKernel {
   }
 
   // Runs `part` over ranges of examples, about as many for each thread.
-  void ByExamples(OpKernelContext* c, const Tensor& x,
-                  const std::function<void(int64_t, int64_t)>& part) const {
-    const int64_t examples = x.dim_size(0);
-    if (examples == 0) return;
-    const auto* threads = c->device()->tensorflow_cpu_worker_threads();
-    const int64_t parts =
-        std::min<int64_t>(threads->num_threads, 1 + x.NumElements() * pairs_->vectors() / kWorthAThread);
-    if (parts == 1) return part(0, examples);
-    threads->workers->ParallelFor(examples, FixedBlocks((examples + parts - 1) / parts), part);
+  void ByExamples(OpKernelContext* c, const Tensor& x, const Range& part) const {
+    ByFewRanges(c, x.dim_size(0), x.NumElements() * pairs_->vectors(), kWorthAThread, part);
   }
 
  private:
