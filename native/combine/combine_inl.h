@@ -253,10 +253,10 @@ WORKBENCH_INLINE bool CombinedWidth(const LookedUp<float>& in, int64_t begin, in
                                     float* out) {
   switch (in.dim) {
     case 8: CombineOfWidth<8, 1, kAnywhere>(in, begin, end, out); return true;
-    case 16: CombineOfWidth<16, 1, kAnywhere>(in, begin, end, out); return true;
-    case 32: CombineOfWidth<16, 2, kAnywhere>(in, begin, end, out); return true;
-    case 64: CombineOfWidth<16, 4, kAnywhere>(in, begin, end, out); return true;
-    case 128: CombineOfWidth<16, 8, kAnywhere>(in, begin, end, out); return true;
+    case 16: CombineOfWidth<8, 2, kAnywhere>(in, begin, end, out); return true;
+    case 32: CombineOfWidth<8, 4, kAnywhere>(in, begin, end, out); return true;
+    case 64: CombineOfWidth<8, 8, kAnywhere>(in, begin, end, out); return true;
+    case 128: CombineOfWidth<8, 16, kAnywhere>(in, begin, end, out); return true;
   }
   return false;
 }

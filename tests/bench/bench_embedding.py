@@ -155,6 +155,8 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
     import tensorflow as tf
 
     tf.compat.v1.disable_v2_behavior()
+    # The first device of a process decides for all its sessions, and tf.data makes one.
+    tf.config.threading.set_intra_op_parallelism_threads(chosen.threads)
     v1 = tf.compat.v1
     (way,) = chosen.way
     features = features_of(tf, cell)
