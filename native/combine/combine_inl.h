@@ -9,6 +9,7 @@
 
 #include "combine/combine.h"
 #include "instructions/clones.h"
+#include "instructions/prefetch.h"
 
 namespace workbench::combine {
 
@@ -19,7 +20,6 @@ constexpr int kNarrow = 16;
 // they are in memory, into the next one. One stage alone leaves the memory idle for half the time.
 constexpr int kAhead = 8;
 constexpr int kFarAhead = 48;
-constexpr int64_t kLine = 64;
 // A row of more ids is summed in double: floats lose a bit for every fourfold length.
 constexpr int32_t kLongRow = 1024;
 
@@ -104,27 +104,16 @@ WORKBENCH_INLINE float Factor(const LookedUp<T>& in, int64_t row) {
   return divisor == 0 ? 0.0f : 1.0f / divisor;
 }
 
-template <typename T>
-WORKBENCH_INLINE void FetchNear(const LookedUp<T>& in, int64_t id) {
-  const char* from = reinterpret_cast<const char*>(VectorOf(in, id));
-  const int64_t bytes = in.dim * static_cast<int64_t>(sizeof(T));
-  for (int64_t at = 0; at < bytes; at += kLine) __builtin_prefetch(from + at, 0, 3);
-}
-
-template <typename T>
-WORKBENCH_INLINE void FetchFar(const LookedUp<T>& in, int64_t id) {
-  const char* from = reinterpret_cast<const char*>(VectorOf(in, id));
-  const int64_t bytes = in.dim * static_cast<int64_t>(sizeof(T));
-  for (int64_t at = 0; at < bytes; at += kLine) __builtin_prefetch(from + at, 0, 2);
-}
-
 // Vectors in another order lie anywhere; the processor does not guess the next one.
 template <typename T>
 WORKBENCH_INLINE void FetchAhead(const LookedUp<T>& in, int32_t id, int32_t last) {
   const bool anywhere = in.table_row != nullptr || in.vectors != nullptr;
   if (!anywhere && in.index == nullptr && in.permutation == nullptr) return;
-  if (in.table_row != nullptr && id + kFarAhead < last) FetchFar(in, id + kFarAhead);
-  if (id + kAhead < last) FetchNear(in, id + kAhead);
+  const int64_t bytes = in.dim * static_cast<int64_t>(sizeof(T));
+  if (in.table_row != nullptr && id + kFarAhead < last) {
+    Prefetch<2>(VectorOf(in, id + kFarAhead), bytes);
+  }
+  if (id + kAhead < last) Prefetch<3>(VectorOf(in, id + kAhead), bytes);
 }
 
 template <typename T, typename Sum>
@@ -170,20 +159,12 @@ WORKBENCH_INLINE void CombineRow(const LookedUp<T>& in, int64_t row, T* out) {
   if (c < in.dim) SumColumns<Sum>(in, row, divisor, c, static_cast<int>(in.dim - c), out);
 }
 
-// kLanes floats that lie anywhere; a processor with narrower registers takes several.
-template <int kLanes>
-struct Lanes {
-  typedef float Type __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
-};
-
-// Rows of a table of kVectors * kLanes columns, or vectors as long that lie anywhere, neither
-// weighted nor shortened. The loop that all time goes into: nothing in it depends on what kind of
-// lookup this is.
-template <int kLanes, int kVectors, bool kAnywhere>
+// Rows of a table of kDim columns, or vectors as long that lie anywhere, neither weighted nor
+// shortened. The loop that all time goes into: nothing in it depends on what kind of lookup this is.
+template <int64_t kDim, bool kAnywhere>
 WORKBENCH_INLINE void CombineTable(const LookedUp<float>& in, int64_t begin, int64_t end,
                                    float* out) {
-  using Vector = typename Lanes<kLanes>::Type;
-  constexpr int64_t kDim = kLanes * kVectors;
+  constexpr int64_t kBytes = kDim * sizeof(float);
   const float* table = kAnywhere ? nullptr : in.shards[0];
   const auto at = [&](int32_t id) {
     return kAnywhere ? in.vectors[id] : table + in.table_row[id] * kDim;
@@ -192,59 +173,55 @@ WORKBENCH_INLINE void CombineTable(const LookedUp<float>& in, int64_t begin, int
   const int64_t stride = in.stride == 0 ? kDim : in.stride;
   for (int64_t row = begin; row < end; ++row) {
     const int32_t first = in.splits[row], until = in.splits[row + 1];
-    Vector* to = reinterpret_cast<Vector*>(out + row * stride);
+    float* to = out + row * stride;
     if (IsLong(in, row)) {
-      CombineRow<double>(in, row, out + row * stride);
+      CombineRow<double>(in, row, to);
       continue;
     }
-    Vector sums[kVectors] = {};
+    // An array, not a vector type: one wider than the registers would be kept in memory.
+    float sums[kDim] = {0};
     for (int32_t id = first; id < until; ++id) {
       if constexpr (!kAnywhere) {  // What lies anywhere was fetched when it was found.
-        const float* far = at(std::min(id + kFarAhead, last));
-        for (int64_t c = 0; c < kDim; c += 16) __builtin_prefetch(far + c, 0, 2);
+        Prefetch<2>(at(std::min(id + kFarAhead, last)), kBytes);
       }
-      const float* near = at(std::min(id + kAhead, last));
-      for (int64_t c = 0; c < kDim; c += 16) __builtin_prefetch(near + c, 0, 3);
-      const Vector* vector = reinterpret_cast<const Vector*>(at(id));
-      for (int v = 0; v < kVectors; ++v) sums[v] += vector[v];
+      Prefetch<3>(at(std::min(id + kAhead, last)), kBytes);
+      const float* vector = at(id);
+      for (int64_t c = 0; c < kDim; ++c) sums[c] += vector[c];
     }
     const float divisor = Divisor(in, row);
     if (divisor == 1 || first == until) {
-      for (int v = 0; v < kVectors; ++v) to[v] = sums[v];
+      for (int64_t c = 0; c < kDim; ++c) to[c] = sums[c];
     } else {
-      for (int v = 0; v < kVectors; ++v) to[v] = sums[v] / divisor;
+      for (int64_t c = 0; c < kDim; ++c) to[c] = sums[c] / divisor;
     }
   }
 }
 
 // Rows of a table, of which each is a combined one by itself, whatever the combiner.
-template <int kLanes, int kVectors>
+template <int64_t kDim>
 WORKBENCH_INLINE void CopyTable(const LookedUp<float>& in, int64_t begin, int64_t end, float* out) {
-  using Vector = typename Lanes<kLanes>::Type;
-  constexpr int64_t kDim = kLanes * kVectors;
+  constexpr int64_t kBytes = kDim * sizeof(float);
   const float* table = in.shards[0];
   const int64_t* table_row = in.table_row;
   const int64_t stride = in.stride == 0 ? kDim : in.stride;
   const int64_t last = in.rows - 1;
   for (int64_t row = begin; row < end; ++row) {
-    const float* far = table + table_row[std::min(row + kFarAhead, last)] * kDim;
-    const float* near = table + table_row[std::min(row + kAhead, last)] * kDim;
-    for (int64_t c = 0; c < kDim; c += 16) __builtin_prefetch(far + c, 0, 2);
-    for (int64_t c = 0; c < kDim; c += 16) __builtin_prefetch(near + c, 0, 3);
-    const Vector* from = reinterpret_cast<const Vector*>(table + table_row[row] * kDim);
-    Vector* to = reinterpret_cast<Vector*>(out + row * stride);
+    Prefetch<2>(table + table_row[std::min(row + kFarAhead, last)] * kDim, kBytes);
+    Prefetch<3>(table + table_row[std::min(row + kAhead, last)] * kDim, kBytes);
+    const float* from = table + table_row[row] * kDim;
+    float* __restrict__ to = out + row * stride;
     // As a sum that begins with 0 has it: -0 becomes 0.
-    for (int v = 0; v < kVectors; ++v) to[v] = Vector{} + from[v];
+    for (int64_t c = 0; c < kDim; ++c) to[c] = 0.0f + from[c];
   }
 }
 
-template <int kLanes, int kVectors, bool kAnywhere>
+template <int64_t kDim, bool kAnywhere>
 WORKBENCH_INLINE void CombineOfWidth(const LookedUp<float>& in, int64_t begin, int64_t end,
                                      float* out) {
   if constexpr (!kAnywhere) {
-    if (in.one_each) return CopyTable<kLanes, kVectors>(in, begin, end, out);
+    if (in.one_each) return CopyTable<kDim>(in, begin, end, out);
   }
-  CombineTable<kLanes, kVectors, kAnywhere>(in, begin, end, out);
+  CombineTable<kDim, kAnywhere>(in, begin, end, out);
 }
 
 // Whether the width is a usual one, and rows were combined.
@@ -252,11 +229,11 @@ template <bool kAnywhere>
 WORKBENCH_INLINE bool CombinedWidth(const LookedUp<float>& in, int64_t begin, int64_t end,
                                     float* out) {
   switch (in.dim) {
-    case 8: CombineOfWidth<8, 1, kAnywhere>(in, begin, end, out); return true;
-    case 16: CombineOfWidth<8, 2, kAnywhere>(in, begin, end, out); return true;
-    case 32: CombineOfWidth<8, 4, kAnywhere>(in, begin, end, out); return true;
-    case 64: CombineOfWidth<8, 8, kAnywhere>(in, begin, end, out); return true;
-    case 128: CombineOfWidth<8, 16, kAnywhere>(in, begin, end, out); return true;
+    case 8: CombineOfWidth<8, kAnywhere>(in, begin, end, out); return true;
+    case 16: CombineOfWidth<16, kAnywhere>(in, begin, end, out); return true;
+    case 32: CombineOfWidth<32, kAnywhere>(in, begin, end, out); return true;
+    case 64: CombineOfWidth<64, kAnywhere>(in, begin, end, out); return true;
+    case 128: CombineOfWidth<128, kAnywhere>(in, begin, end, out); return true;
   }
   return false;
 }
@@ -403,8 +380,7 @@ WORKBENCH_INLINE void SumGradients(const AskedRows<T>& in, int64_t begin, int64_
   const int64_t bytes = in.dim * static_cast<int64_t>(sizeof(T));
   for (int64_t row = begin; row < end; ++row, out += (kSquares ? 2 : 1) * in.dim) {
     for (int32_t at = in.firsts[row] + kAhead; at < in.firsts[row + 1] + kAhead && at < last; ++at) {
-      const char* from = reinterpret_cast<const char*>(in.gradients[in.examples[at]]);
-      for (int64_t line = 0; line < bytes; line += kLine) __builtin_prefetch(from + line, 0, 3);
+      Prefetch<3>(in.gradients[in.examples[at]], bytes);
     }
     int64_t c = 0;
     for (; c + kBlock <= in.dim; c += kBlock) SumAsked<kSquares>(in, row, c, kBlock, out);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "instructions/prefetch.h"
+
 namespace workbench {
 namespace {
 
@@ -11,10 +13,6 @@ constexpr int64_t kIndexAhead = 24;
 constexpr int64_t kRowAhead = 12;
 constexpr int64_t kHashes = 32;  // that are kept meanwhile
 static_assert(kIndexAhead < kHashes && (kHashes & (kHashes - 1)) == 0, "a ring");
-
-void FetchToChange(const float* values, int64_t dim) {
-  for (int64_t d = 0; d < dim; d += 16) __builtin_prefetch(values + d, 1, 3);
-}
 
 int64_t NumberOf(int64_t row, int shard) { return row * kTableShards + shard; }
 
@@ -67,6 +65,7 @@ void EmbeddingRows::Add(const KeyBatch& batch) const {
 
 void EmbeddingRows::Places(const int64_t* numbers, int64_t count, const std::vector<int>& slots,
                            RowPlace* places) const {
+  const int64_t row_bytes = options().dim * static_cast<int64_t>(sizeof(float));
   for (int64_t i = 0; i < count; ++i) {
     RowPlace& place = places[i];
     place.values = nullptr;
@@ -75,10 +74,10 @@ void EmbeddingRows::Places(const int64_t* numbers, int64_t count, const std::vec
     const int64_t row = numbers[i] / kTableShards;
     if (!shard.Has(row)) continue;
     place.values = shard.values(row);
-    FetchToChange(place.values, options().dim);
+    Prefetch<3>(place.values, row_bytes);
     for (size_t s = 0; s < slots.size(); ++s) {
       place.slots[s] = shard.slot(slots[s], row);
-      FetchToChange(place.slots[s], options().dim);
+      Prefetch<3>(place.slots[s], row_bytes);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "instructions/prefetch.h"
 #include "table/embedding_table_rows.h"
 
 namespace workbench {
@@ -53,8 +54,8 @@ class KeyIndex {
     }
   }
 
-  void Prefetch(uint64_t hash) const {
-    if (!entries_.empty()) __builtin_prefetch(entries_.data() + (hash & mask_));
+  WORKBENCH_INLINE void Fetch(uint64_t hash) const {
+    if (!entries_.empty()) Prefetch<3>(entries_.data() + (hash & mask_), sizeof(entries_[0]));
   }
 
   // Adds row `size()`, of a key that is not there; all earlier rows must have their keys.

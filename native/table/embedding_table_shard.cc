@@ -33,30 +33,18 @@ void TableShard::Lookup(const LookupBatch& batch, const int32_t* at, int64_t cou
   uint64_t hashes[kBlock];
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t block = std::min(kBlock, count - begin);
-    Prefetch(batch.keys, at + begin, block, hashes);
+    FetchBlock(batch.keys, at + begin, block, hashes);
     for (int64_t i = 0; i < block; ++i) ReadRow(batch, at[begin + i], hashes[i]);
   }
 }
 
-void TableShard::Prefetch(const int64_t* keys, const int32_t* at, int64_t count,
+void TableShard::FetchBlock(const int64_t* keys, const int32_t* at, int64_t count,
                           uint64_t* hashes) const {
   for (int64_t i = 0; i < count; ++i) {
     hashes[i] = index_.Hash(keys[at[i]]);
-    index_.Prefetch(hashes[i]);
+    index_.Fetch(hashes[i]);
   }
   for (int64_t i = 0; i < count; ++i) FetchRow(hashes[i], true);
-}
-
-void TableShard::FetchRow(uint64_t hash, bool values) const {
-  const int64_t row = index_.Guess(hash);
-  if (row == KeyIndex::kNone) return;
-  __builtin_prefetch(keys_.At(row));
-  if (!values) return;
-  const float* from = values_.At(row);
-  for (int64_t d = 0; d < std::min<int64_t>(options_.dim, 64); d += 16) {
-    // Not into the nearest cache, which has room for few rows on their way.
-    __builtin_prefetch(from + d, 0, 2);
-  }
 }
 
 void TableShard::AddIfMissing(int64_t key, const float* values) {
@@ -136,7 +124,7 @@ void TableShard::SumByRow(const UpdateBatch& batch, const int32_t* at, int64_t c
   scratch->sums.clear();
   uint64_t hashes[kBlock];
   for (int64_t i = 0; i < count; ++i) {
-    if (i % kBlock == 0) Prefetch(batch.keys, at + i, std::min(kBlock, count - i), hashes);
+    if (i % kBlock == 0) FetchBlock(batch.keys, at + i, std::min(kBlock, count - i), hashes);
     const int64_t row = index_.Find(hashes[i % kBlock], batch.keys[at[i]], KeyOf());
     if (row == KeyIndex::kNone) continue;
     const float* grad = batch.grads + at[i] * dim;

@@ -3,11 +3,13 @@
 
 // One shard of an embedding table: the rows of the keys whose hash chooses it.
 
+#include <algorithm>
 #include <cstdint>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "instructions/prefetch.h"
 #include "optimizer/update_rules.h"
 #include "table/embedding_table_index.h"
 #include "table/embedding_table_rows.h"
@@ -113,10 +115,19 @@ class TableShard {
 
   // Rows in place. Hash is what the others take as a key's hash.
   uint64_t Hash(int64_t key) const { return index_.Hash(key); }
-  void FetchIndex(uint64_t hash) const { index_.Prefetch(hash); }
+  WORKBENCH_INLINE void FetchIndex(uint64_t hash) const { index_.Fetch(hash); }
   // Asks the memory for the row that Find will look at first, and for its values, if these are to
   // be read.
-  void FetchRow(uint64_t hash, bool values) const;
+  WORKBENCH_INLINE void FetchRow(uint64_t hash, bool values) const {
+    const int64_t row = index_.Guess(hash);
+    if (row == KeyIndex::kNone) return;
+    Prefetch<3>(keys_.At(row), sizeof(int64_t));
+    if (!values) return;
+    // Not into the nearest cache, which has room for few rows on their way.
+    constexpr int64_t kMostBytes = 256;
+    const int64_t bytes = options_.dim * static_cast<int64_t>(sizeof(float));
+    Prefetch<2>(values_.At(row), std::min(bytes, kMostBytes));
+  }
   int64_t Find(uint64_t hash, int64_t key) const;
   bool Has(int64_t row) const { return row < index_.size(); }
   float* values(int64_t row) { return values_.At(row); }
@@ -155,7 +166,7 @@ class TableShard {
   }
   int64_t Append(uint64_t hash, int64_t key, const float* values);
   void Count(const LookupBatch& batch, const int32_t* at, int64_t count);
-  void Prefetch(const int64_t* keys, const int32_t* at, int64_t count, uint64_t* hashes) const;
+  void FetchBlock(const int64_t* keys, const int32_t* at, int64_t count, uint64_t* hashes) const;
   void ReadRow(const LookupBatch& batch, int32_t at, uint64_t hash);
   void SumByRow(const UpdateBatch& batch, const int32_t* at, int64_t count,
                 UpdateScratch* scratch);

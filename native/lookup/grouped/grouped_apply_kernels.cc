@@ -10,6 +10,7 @@
 #include "combine/combine.h"
 #include "lookup/grouped/asked_tables.h"
 #include "lookup/grouped/grouped_inputs.h"
+#include "lookup/grouped/huge_pages.h"
 #include "optimizer/row_updates.h"
 #include "optimizer/rule_inputs.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -42,7 +43,10 @@ class ApplyOp : public OpKernel {
     OP_REQUIRES_OK(c, (ReadAsked<float, Id>(c, attributes_, &columns_, &asked)));
     HeldTables held;
     OP_REQUIRES_OK(c, held.Hold(c, *kind_, Tables(), use_locking_));
-    for (int t = 0; t < Tables(); ++t) OP_REQUIRES_OK(c, Check(asked[t], held[t]));
+    for (int t = 0; t < Tables(); ++t) {
+      OP_REQUIRES_OK(c, Check(asked[t], held[t]));
+      AskForHugePages(held[t]);
+    }
     if (kind_->all_rows) {
       ApplyToAll(c, asked, static_cast<const AllRowsRule&>(*rule), held);
       return;
@@ -68,6 +72,15 @@ class ApplyOp : public OpKernel {
           "row ", asked.rows.rows[count - 1], " is not in a table of ", held.rows(), " rows"));
     }
     return absl::OkStatus();
+  }
+
+  static void AskForHugePages(const HeldTable& held) {
+    const DenseTable& table = held.table();
+    const int64_t row_bytes = held.rows() * static_cast<int64_t>(sizeof(float));
+    TablesInHugePages().Ask(table.values, row_bytes * table.dim);
+    for (int s = 0; s < table.slot_count; ++s) {
+      TablesInHugePages().Ask(table.slots[s], row_bytes * table.slot_dims[s]);
+    }
   }
 
   // Changes the rows [begin, end) of those that were asked for.

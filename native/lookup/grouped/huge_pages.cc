@@ -17,13 +17,15 @@ constexpr size_t kMostKnown = 1 << 14;
 
 void AskKernel(const void* memory, size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  const uintptr_t from = (reinterpret_cast<uintptr_t>(memory) + kHuge - 1) / kHuge * kHuge;
-  const uintptr_t to = (reinterpret_cast<uintptr_t>(memory) + bytes) / kHuge * kHuge;
-  if (from >= to) return;
+  // With what lies beside it in the first and the last huge page: most often another table. Where
+  // that is no memory of this process, the kernel does the rest.
+  const uintptr_t from = reinterpret_cast<uintptr_t>(memory) / kHuge * kHuge;
+  const uintptr_t to = (reinterpret_cast<uintptr_t>(memory) + bytes + kHuge - 1) / kHuge * kHuge;
   void* begin = reinterpret_cast<void*>(from);
   // New since Linux 6.1; headers may not know it. Without it the kernel takes its time.
   constexpr int kCollapse = 25;
-  if (madvise(begin, to - from, MADV_HUGEPAGE) == 0) madvise(begin, to - from, kCollapse);
+  madvise(begin, to - from, MADV_HUGEPAGE);
+  madvise(begin, to - from, kCollapse);
 #else
   (void)memory;
   (void)bytes;
