@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from tests.builders.intra_op_threads import require_same_bits
 from tests.builders.sparse_ids import GOLDEN_TABLE, VERSIONS, golden, run, sparse
 from workbench.errors import OptionError, UnsupportedError
 from workbench.ops.embedding_variable import optimizers
@@ -51,21 +53,7 @@ class TestRules:
     @pytest.mark.parametrize("version", VERSIONS)
     @pytest.mark.parametrize("partitions", [1, 2])
     def test_threads_change_no_bit(self, version: str, partitions: int) -> None:
-        random = np.random.default_rng(1)
-        rows = np.sort(random.integers(0, 3000, 40_000))
-        at = np.stack([rows, np.arange(rows.size)], 1)
-        ids = sparse(at, random.integers(0, 500, rows.size), [3000, rows.size])
-        table = tf.constant(random.normal(size=(500, 33)).astype(np.float32))
-        shards = [table] if partitions == 1 else [table[:100], table[100:]]
-        found = fused_safe_embedding_lookup_sparse(shards, ids, fusion_version=version)
-        (slices,) = tf.gradients(found * found, [shards[0]])
-        got = []
-        for threads in (1, 8):
-            config = v1.ConfigProto(intra_op_parallelism_threads=threads)
-            with v1.Session(config=config) as session:
-                got.append(session.run([found, slices.values]))
-        for one, many in zip(*got, strict=True):
-            np.testing.assert_array_equal(one, many)
+        require_same_bits(functools.partial(found_and_gradient, version, partitions))
 
     def test_a_step_does_not_cost_more_for_more_rows(self) -> None:
         """Stock copies a resource table at every step that trains it; see its own ratio below."""
@@ -283,3 +271,17 @@ class TestLocalTables:
                 session.run([ours[0], stock[0]])
             # Ftrl and Adam are stock's own kernels; the other two compute what stock does.
             np.testing.assert_allclose(*session.run([ours[1], stock[1]]), rtol=1e-6)
+
+
+def found_and_gradient(version: str, partitions: int) -> list[np.ndarray]:
+    random = np.random.default_rng(1)
+    rows = np.sort(random.integers(0, 3000, 40_000))
+    at = np.stack([rows, np.arange(rows.size)], 1)
+    with tf.Graph().as_default():
+        ids = sparse(at, random.integers(0, 500, rows.size), [3000, rows.size])
+        table = tf.constant(random.normal(size=(500, 33)).astype(np.float32))
+        shards = [table] if partitions == 1 else [table[:100], table[100:]]
+        found = fused_safe_embedding_lookup_sparse(shards, ids, fusion_version=version)
+        (slices,) = tf.gradients(found * found, [shards[0]])
+        with v1.Session() as session:
+            return session.run([found, slices.values])

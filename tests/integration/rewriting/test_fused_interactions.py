@@ -16,6 +16,7 @@ import workbench as wb
 from tests.builders.batch_norms import built, layer, loss_of, matrix
 from tests.builders.examples import few
 from tests.builders.fused_graphs import OPTIMIZERS, ran, trained
+from tests.builders.intra_op_threads import require_same_bits
 
 v1 = tf.compat.v1
 FORWARD, GRADIENT = "WorkbenchDotInteraction", "WorkbenchDotInteractionGrad"
@@ -48,6 +49,16 @@ def require_alike(graph: tf.Graph, fetches: Any, train_op: Any, count: int = 1) 
     for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
     return plan
+
+
+def large_dots() -> list[np.ndarray]:
+    with built() as graph:
+        drawn = np.random.default_rng(1).normal(size=[3000, 27, 16]).astype(np.float32)
+        x = v1.placeholder_with_default(drawn, [None, 27, 16])
+        y = dots(x, below(27))
+        (gradient,) = tf.gradients(tf.reduce_sum(y * y), [x])
+    with v1.Session(graph=graph, config=wb.apply(wb.plan_fusion(graph))) as session:
+        return session.run([y, gradient])
 
 
 class TestSessions:
@@ -92,18 +103,7 @@ class TestSessions:
         assert not {"BatchMatMulV2", "UnsortedSegmentSum", "Transpose", "GatherV2"} & set(ops)
 
     def test_give_the_same_bits_whatever_the_threads(self) -> None:
-        with built() as graph:
-            drawn = np.random.default_rng(1).normal(size=[3000, 27, 16]).astype(np.float32)
-            x = v1.placeholder_with_default(drawn, [None, 27, 16])
-            y = dots(x, below(27))
-            (gradient,) = tf.gradients(tf.reduce_sum(y * y), [x])
-        found = []
-        for threads in (1, 2, 5):
-            config = v1.ConfigProto(intra_op_parallelism_threads=threads)
-            with v1.Session(graph=graph, config=wb.apply(wb.plan_fusion(graph), config)) as session:
-                found.append(session.run([y, gradient]))
-        for values in found[1:]:
-            assert all(map(np.array_equal, values, found[0]))
+        require_same_bits(large_dots)
 
     def test_without_a_gradient(self) -> None:
         with built() as graph:

@@ -50,6 +50,7 @@ def test_the_cell_compares_the_settings_with_the_baseline(monkeypatch, baseline)
 
 def test_a_graph_of_ones_own():
     assert program_code(EVERYTHING, GRAPH).splitlines() == [
+        "tf.config.threading.set_intra_op_parallelism_threads(2)  # before the first dataset",
         "batch = wb.staged(batch, wb.StageOptions(capacity=2, "
         "closed_exception_types=(ValueError, 7,)))",
         'with wb.fused_embeddings("v2"):',

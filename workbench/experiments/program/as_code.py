@@ -87,6 +87,9 @@ def program_code(setting: Optimizations, program: AnyProgram) -> str:
     return "\n".join(_of_graph(setting))
 
 
+_INTRA_OP = "tf.config.threading.set_intra_op_parallelism_threads({})"
+
+
 def _of_function(setting: Optimizations) -> list[str]:
     lines = []
     if setting.inter_op_threads:
@@ -94,9 +97,7 @@ def _of_function(setting: Optimizations) -> list[str]:
             f"tf.config.threading.set_inter_op_parallelism_threads({setting.inter_op_threads})"
         )
     if setting.intra_op_threads:
-        lines.append(
-            f"tf.config.threading.set_intra_op_parallelism_threads({setting.intra_op_threads})"
-        )
+        lines.append(_INTRA_OP.format(setting.intra_op_threads))
     if setting.batch_size:
         lines.append(f"train_step, dataset = make(batch_size={setting.batch_size})")
     around = []
@@ -127,6 +128,10 @@ def _of_function(setting: Optimizations) -> list[str]:
 
 def _of_graph(setting: Optimizations) -> list[str]:
     lines, config = [], "tf.compat.v1.ConfigProto()"
+    if setting.intra_op_threads:
+        # The functions of a tf.data pipeline make the process's threads before the session does.
+        call = _INTRA_OP.format(setting.intra_op_threads)
+        lines.append(f"{call}  # before the first dataset")
     if setting.executor:
         config = f"wb.executor_options({_value(setting.executor)})"
     if setting.stage is not None:

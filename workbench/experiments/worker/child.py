@@ -25,6 +25,7 @@ from workbench.experiments.worker.described_graph import describe_graph
 from workbench.experiments.worker.sampled_ids import sample_ids
 from workbench.experiments.worker.steps.graph_session import ProgramSession
 from workbench.experiments.worker.steps.stubbed_steps import StubbedStep, StubbedSteps
+from workbench.experiments.worker.steps.threads import set_threads
 from workbench.experiments.worker.steps.traced_steps import settle, traced_between
 from workbench.experiments.worker.tensorflow_import import import_tensorflow, look_for_devices
 from workbench.experiments.worker.wire.failure import failure_of
@@ -87,6 +88,7 @@ class _Sessions:
 
     def _open(self, command: Open) -> Opened:
         program = self._program
+        set_threads(command.optimizations)
         session: ProgramSession | FunctionSession
         if isinstance(program, FunctionProgram):
             if command.without:

@@ -58,7 +58,6 @@ class FunctionSession:
         self._name = program.name
         self._policy = optimizations.executor or (ExecutorPolicy.NORMAL if recorded else None)
         self._plan: StagePlan | None = None
-        _set_threads(optimizations)
         tf.keras.utils.set_random_seed(_SEED)
         with fused_embeddings(optimizations.built_fusion):
             training = training_step(program, optimizations.batch_size)
@@ -240,12 +239,3 @@ class _StagedLoop:
         self.restart()
         self._run = self._runners.start(iter(self._dataset))
         return self._run.step()
-
-
-def _set_threads(optimizations: Optimizations) -> None:
-    """Sets the process's numbers of threads, before its runtime begins."""
-    threading = tf.config.threading
-    if optimizations.inter_op_threads:
-        threading.set_inter_op_parallelism_threads(optimizations.inter_op_threads)
-    if optimizations.intra_op_threads:
-        threading.set_intra_op_parallelism_threads(optimizations.intra_op_threads)
