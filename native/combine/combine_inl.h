@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <type_traits>
 
 #include "combine/combine.h"
@@ -208,10 +209,12 @@ WORKBENCH_INLINE void CopyTable(const LookedUp<float>& in, int64_t begin, int64_
   for (int64_t row = begin; row < end; ++row) {
     Prefetch<2>(table + table_row[std::min(row + kFarAhead, last)] * kDim, kBytes);
     Prefetch<3>(table + table_row[std::min(row + kAhead, last)] * kDim, kBytes);
+    // An array between them, for the compiler cannot know that they do not overlap.
+    float sums[kDim];
     const float* from = table + table_row[row] * kDim;
-    float* __restrict__ to = out + row * stride;
     // As a sum that begins with 0 has it: -0 becomes 0.
-    for (int64_t c = 0; c < kDim; ++c) to[c] = 0.0f + from[c];
+    for (int64_t c = 0; c < kDim; ++c) sums[c] = 0.0f + from[c];
+    std::memcpy(out + row * stride, sums, kBytes);
   }
 }
 
