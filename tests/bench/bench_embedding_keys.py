@@ -95,6 +95,8 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, list[float]]:
     import workbench as wb
 
     tf.compat.v1.disable_v2_behavior()
+    # As in bench_embedding: the dataset makes the process's threads before the session does.
+    tf.config.threading.set_intra_op_parallelism_threads(chosen.threads)
     v1 = tf.compat.v1
     (way,) = chosen.way
     features = features_of(tf, cell)
