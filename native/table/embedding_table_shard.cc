@@ -39,7 +39,7 @@ void TableShard::Lookup(const LookupBatch& batch, const int32_t* at, int64_t cou
 }
 
 void TableShard::FetchBlock(const int64_t* keys, const int32_t* at, int64_t count,
-                          uint64_t* hashes) const {
+                            uint64_t* hashes) const {
   for (int64_t i = 0; i < count; ++i) {
     hashes[i] = index_.Hash(keys[at[i]]);
     index_.Fetch(hashes[i]);
