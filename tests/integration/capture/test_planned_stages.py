@@ -47,6 +47,9 @@ def test_on_a_server_takes_and_edges_are_known(graph) -> None:
         (trace.items["stage"] == plan.stages[-1].name) & (trace.items["take_step"] >= 0)
     ]
     assert taken["take_step"].tolist() == trace.steps()["number"].tolist()
-    path = wb.critical_path(trace)
-    ops = set(path.df.loc[path.df["kind"] == "op", "op"])
-    assert path.client == "" and {"Sum", "ResourceApplyGradientDescent"} & ops and len(ops) > 1
+    assert wb.critical_path(trace).client == ""
+    seen = executed_graph(trace)
+    ops = trace.nodes["op"].to_numpy()[seen.nodes]
+    # Not of the path: which of these short ops it goes through is chance on a busy machine.
+    _, consumers = seen.dependencies
+    assert "ResourceApplyGradientDescent" in ops[consumers]
