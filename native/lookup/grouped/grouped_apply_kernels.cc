@@ -45,7 +45,7 @@ class ApplyOp : public OpKernel {
     OP_REQUIRES_OK(c, held.Hold(c, *kind_, Tables(), use_locking_));
     for (int t = 0; t < Tables(); ++t) {
       OP_REQUIRES_OK(c, Check(asked[t], held[t]));
-      AskForHugePages(held[t]);
+      AskForHugePages(held[t].table(), held[t].rows());
     }
     if (kind_->all_rows) {
       ApplyToAll(c, asked, static_cast<const AllRowsRule&>(*rule), held);
@@ -74,12 +74,10 @@ class ApplyOp : public OpKernel {
     return absl::OkStatus();
   }
 
-  static void AskForHugePages(const HeldTable& held) {
-    const DenseTable& table = held.table();
-    const int64_t row_bytes = held.rows() * static_cast<int64_t>(sizeof(float));
-    TablesInHugePages().Ask(table.values, row_bytes * table.dim);
+  // For the slots: for the table itself the lookup asks.
+  static void AskForHugePages(const DenseTable& table, int64_t rows) {
     for (int s = 0; s < table.slot_count; ++s) {
-      TablesInHugePages().Ask(table.slots[s], row_bytes * table.slot_dims[s]);
+      TablesInHugePages().Ask(table.slots[s], rows * table.slot_dims[s] * sizeof(float));
     }
   }
 

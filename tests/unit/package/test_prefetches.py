@@ -35,5 +35,4 @@ def test_a_function_prefetches(source: str, functions: tuple[str, ...]) -> None:
         elif re.match(r"\s+(prefetch|prfm)", line):
             for function in functions:
                 counts[function] += function in name
-    # The lines of a row of any length, and of a slot beside it.
     assert all(counts.values()), counts

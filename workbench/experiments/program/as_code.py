@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 
+_INTRA_OP = "tf.config.threading.set_intra_op_parallelism_threads({})"
+
 
 def options_code(options: Optimizations | StageOptions | SmartStageOptions) -> str:
     """The expression that makes these options, as in "wb.StageOptions(capacity=2)"."""
@@ -85,9 +87,6 @@ def program_code(setting: Optimizations, program: AnyProgram) -> str:
     if isinstance(program, FunctionProgram):
         return "\n".join(_of_function(setting))
     return "\n".join(_of_graph(setting))
-
-
-_INTRA_OP = "tf.config.threading.set_intra_op_parallelism_threads({})"
 
 
 def _of_function(setting: Optimizations) -> list[str]:
