@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from workbench.experiments.cluster.local_cluster import local_tasks
 from workbench.experiments.cluster.task import PS, Task
 from workbench.experiments.worker.warm_python import ForkedProcess, WarmPython, warm_python
@@ -177,6 +179,24 @@ def _keyed(home: Path, task: Task, given: Mapping[str, Any]) -> Any:
     return wb.Program(name="keyed", build=build)
 
 
+def _threads(home: Path, task: Task, given: Mapping[str, Any]) -> Any:
+    """Its loss is how many threads the worker has."""
+    import workbench as wb
+
+    def build(wishes: Any) -> Any:
+        import tensorflow as tf
+
+        def threads() -> np.float32:
+            return np.float32(len(os.listdir("/proc/self/task")))
+
+        counted = tf.ensure_shape(tf.numpy_function(threads, [], tf.float32), [])
+        step = tf.compat.v1.train.get_or_create_global_step()
+        with tf.control_dependencies([counted]):
+            return wb.Built(train_op=tf.compat.v1.assign_add(step, 1).op, loss=counted)
+
+    return wb.Program(name="threads", build=build)
+
+
 def _counting(home: Path, task: Task, given: Mapping[str, Any]) -> Any:
     """A few weights that learn from numbers, of which each worker reads its part once.
 
@@ -288,5 +308,5 @@ def _dlrm(home: Path, task: Task, given: Mapping[str, Any]) -> Any:
     return dataclasses.replace(program, build=build)
 
 
-_PROGRAMS = {"counting": _counting, "keyed": _keyed, "dlrm": _dlrm}
+_PROGRAMS = {"counting": _counting, "keyed": _keyed, "dlrm": _dlrm, "threads": _threads}
 PARAMETER_SERVER = f"{PS} 0"

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.builders.cluster_tasks import result, tasks
 from workbench.cli.main import main
 from workbench.errors import RunError
 from workbench.experiments.cluster.local_cluster import run_local_cluster
@@ -80,6 +81,19 @@ def test_a_checkpoint_is_where_the_next_cluster_goes_on(
     # The chief ends when its own steps are done, others may be on their way.
     assert 60 <= steps <= 120
     assert np.isfinite(reader.get_tensor(sorted(reader.get_variable_to_shape_map())[0])).all()
+
+
+def test_a_server_has_the_threads_of_the_toggle(tmp_path: Path) -> None:
+    found = []
+    for count in (2, 12):
+        home = tmp_path / f"{count}"
+        home.mkdir()
+        toggle = f"grouped+intra_op_threads={count}+inter_op_threads={count}"
+        with tasks(home, workers=1, program="threads", toggle=toggle, steps=20) as cluster:
+            cluster.end(60)
+        found.append(result(home, 0)["losses"][-1])
+    # Ten more inside ops, ten more that run ops; how many serve the others is chance.
+    assert found[1] - found[0] > 15
 
 
 def test_a_worker_that_fails_ends_all(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.core.options import Optimizations
 from workbench.errors import UnsupportedError
 from workbench.experiments.cluster.task import PS, Task
 from workbench.experiments.program.program import Program
+from workbench.experiments.worker.steps.threads import set_threads
+from workbench.freed_memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from workbench.experiments.cluster.worker_training import TaskResult
@@ -37,7 +39,8 @@ def run_task(
 
     Args:
       program: what each worker trains.
-      optimizations: toggles; executor policies have no effect on servers.
+      optimizations: toggles; executor policies have no effect on servers. Numbers of threads are
+        those of this task's server.
       task: as of `task_from_environment`.
       steps: that each worker runs.
       sync: whether the workers' gradients of a step are averaged and applied once. The first worker
@@ -58,6 +61,7 @@ def run_task(
       UnsupportedError: an executor policy, which sessions on servers do not obey.
       NativeError: a parameter server without the library runs an op of it.
       OptionError: synchronous training of a program that does not use `wb.synchronous`.
+      RunError: this process runs ops on another number of threads already.
     """
     wishes = optimizations or Optimizations()
     if wishes.executor is not None:
@@ -67,15 +71,7 @@ def run_task(
         )
     import tensorflow as tf
 
-    from workbench import _native
-
-    # A server's pass and kernels are the library's, also where no op of it is built.
-    _native.library()
-    server = tf.distribute.Server(
-        tf.train.ClusterSpec({job: list(each) for job, each in task.cluster.items()}),
-        job_name=task.job,
-        task_index=task.index,
-    )
+    server = _server(task, wishes)
     if task.job == PS:
         from workbench.experiments.cluster.endings import serve_until_left
 
@@ -103,3 +99,27 @@ def run_task(
 
             check_servers(server.target)
         raise
+
+
+def _server(task: Task, wishes: Optimizations) -> Any:
+    """The task's server, with the library, on threads as wished for, its freed memory kept."""
+    import tensorflow as tf
+
+    from workbench import _native
+
+    # A server's pass and kernels are the library's, also where no op of it is built.
+    _native.library()
+    keep_freed_memory()
+    # Of a tf.data pipeline's functions, whose threads are not the server's.
+    set_threads(wishes)
+    # A session on a server runs on the server's threads, whatever its own config says.
+    config = tf.compat.v1.ConfigProto(
+        inter_op_parallelism_threads=wishes.inter_op_threads or 0,
+        intra_op_parallelism_threads=wishes.intra_op_threads or 0,
+    )
+    return tf.distribute.Server(
+        tf.train.ClusterSpec({job: list(each) for job, each in task.cluster.items()}),
+        job_name=task.job,
+        task_index=task.index,
+        config=config,
+    )
