@@ -51,7 +51,7 @@ RESTART_JS = """() =>
 # A widget that draws itself in its output once more.
 REVIVED_JS = """() => {
   const output = document.querySelector(".jp-OutputArea-child:has(iframe)").nextElementSibling;
-  output.querySelector(".jp-OutputArea-output").textContent = "a living widget";
+  output.querySelector(".jp-OutputArea-output").innerHTML = "<p>a living widget</p>";
 }"""
 LOADED = """\
 import sys

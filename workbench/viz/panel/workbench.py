@@ -33,6 +33,7 @@ from workbench.viz.panel.tabs.contents import Contents
 from workbench.viz.panel.view import panel_view, run_list, state_of
 from workbench.viz.panel.widget import TOGGLES, PanelWidget
 from workbench.viz.style import format
+from workbench.viz.style.still import still_output
 
 
 class Workbench(PanelWidget):
@@ -261,7 +262,7 @@ class Workbench(PanelWidget):
             stored_settings(self.session, self._groups, [self.setting]),
         )
         return {
-            "text/html": f'<div class="{self.still}">{picture}</div>',
+            "text/html": still_output(self.still, picture),
             "text/plain": words,
         }
 

@@ -22,23 +22,6 @@ function followNotebook(notebook, page, signal) {
   watchTheme(signal, follow, notebook);
 }
 
-// JupyterLab says in the output after the picture that a widget has no state, as after every
-// reopening. The picture stands for it; a widget that comes back to life is shown.
-const LOST = "Error displaying widget: model not found";
-
-function hideLostWidget(frame, signal) {
-  const output = frame.closest("[class^=wb-still-]")?.closest(".jp-OutputArea-child");
-  if (!output) return;
-  const follow = () => {
-    const widget = output.nextElementSibling;
-    if (widget) widget.style.display = widget.textContent.trim() === LOST ? "none" : "";
-  };
-  const watching = new MutationObserver(follow);
-  watching.observe(output.parentElement, { childList: true, subtree: true, characterData: true });
-  signal.addEventListener("abort", () => watching.disconnect());
-  follow();
-}
-
 // mounts: what brings the views of the page to life, each to the list of those that stand
 export async function showFrame(mounts, page = document) {
   // null where the notebook's page is another origin's: then its still picture stays
@@ -63,5 +46,4 @@ export async function showFrame(mounts, page = document) {
   new ResizeObserver(fit).observe(page.body);
   fit();
   frame.previousElementSibling.hidden = true;
-  hideLostWidget(frame, signal);
 }
