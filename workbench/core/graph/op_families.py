@@ -51,6 +51,7 @@ _LATER_RULES = tuple(
         # what multiplies matrices; what works on one number at a time, such as an activation, a
         # mean or a loss, is none of them
         (DENSE, r"\w*MatMul|Einsum|\w*Conv[123][dD]|(Block)?(LSTM|GRU)|CudnnRNN"),
+        (DENSE, r"WorkbenchDotInteraction"),
         (COPY, r"Concat|Split|Pack|Unpack|ParallelConcat|DeepCopy|(Conjugate)?Transpose"),
         (COPY, r"(Strided)?Slice|Tile|(Mirror)?Pad(V\d)?$|BroadcastTo|Reverse"),
     )

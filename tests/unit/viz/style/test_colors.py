@@ -114,6 +114,7 @@ def test_contrast_of_black_on_white_is_21() -> None:
         ("_MklMatMul", "gradients/top/MatMul_grad/MatMul", "GR"),
         ("_MklTranspose", "interact/transpose", "CP"),
         ("BatchMatMulV2", "dot", "MM"),
+        ("WorkbenchDotInteraction", "dot_interaction", "MM"),
         ("MatMul", "gradients/top/MatMul_grad/MatMul", "GR"),
         ("Reshape", "train/gradients/emb/Reshape_grad", "GR"),
         ("Mul", "gradient_tape/model/mul", "GR"),
