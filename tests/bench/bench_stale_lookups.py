@@ -31,7 +31,7 @@ from tests.bench.far_cluster import (
     results,
     say_result,
 )
-from tests.bench.process_cpu import CpuUse
+from tests.bench.process_cpu import OTHERS, CpuUse
 from workbench.experiments.measurement.blocks import block_order, block_rate
 from workbench.experiments.measurement.statistics import ratio_interval
 
@@ -85,9 +85,13 @@ def show(name: str, found: dict, stale: int) -> None:
         f"{name}: exact {np.median(exact):.1f} steps/s, {stale} stale {np.median(ahead):.1f}: "
         f"{ratio.value:.2f}× ({ratio.low:.2f}–{ratio.high:.2f}); goal {GOAL}×: {said}"
     )
-    for setting, used in zip(("exact", "stale"), found["cores"], strict=True):
+    for setting, rates, used in zip(
+        ("exact", "stale"), found["rates"], found["cores"], strict=True
+    ):
         cores = ", ".join(f"{who} {share:.2f}" for who, share in used.items())
-        print(f"    cores in use, {setting}: {cores}")
+        busy = sum(share for who, share in used.items() if who != OTHERS)
+        least_ms = 1e3 * busy / float(np.median(rates)) / (os.cpu_count() or 1)
+        print(f"    cores in use, {setting}: {cores}: without any wait {least_ms:.1f} ms a step")
     if "losses" in found:
         parts = np.array_split(np.asarray(found["losses"]), 5, axis=1)
         for i, part in enumerate(parts):
