@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from tests.builders.threads_of_process import threads_of_process
 from workbench.experiments.cluster.local_cluster import local_tasks
 from workbench.experiments.cluster.task import PS, Task
 from workbench.experiments.worker.warm_python import ForkedProcess, WarmPython, warm_python
@@ -186,10 +185,7 @@ def _threads(home: Path, task: Task, given: Mapping[str, Any]) -> Any:
     def build(wishes: Any) -> Any:
         import tensorflow as tf
 
-        def threads() -> np.float32:
-            return np.float32(len(os.listdir("/proc/self/task")))
-
-        counted = tf.ensure_shape(tf.numpy_function(threads, [], tf.float32), [])
+        counted = tf.ensure_shape(tf.numpy_function(threads_of_process, [], tf.float32), [])
         step = tf.compat.v1.train.get_or_create_global_step()
         with tf.control_dependencies([counted]):
             return wb.Built(train_op=tf.compat.v1.assign_add(step, 1).op, loss=counted)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
-import numpy as np
 import pytest
 import tensorflow as tf
 
 import workbench as wb
+from tests.builders.threads_of_process import threads_of_process
 from workbench.errors import RunError
 from workbench.experiments.worker.process import started_workers
 from workbench.experiments.worker.wire.messages import Close, Open, RunSteps
-
-
-def threads_of_process() -> np.float32:
-    return np.float32(len(os.listdir("/proc/self/task")))
 
 
 def build(_optimizations: wb.Optimizations) -> wb.Built:

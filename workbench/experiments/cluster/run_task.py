@@ -11,7 +11,7 @@ from workbench.core.options import Optimizations
 from workbench.errors import UnsupportedError
 from workbench.experiments.cluster.task import PS, Task
 from workbench.experiments.program.program import Program
-from workbench.experiments.worker.steps.threads import set_threads
+from workbench.experiments.worker.steps.threads import ask_for_threads, set_threads
 from workbench.freed_memory import keep_freed_memory
 
 if TYPE_CHECKING:
@@ -113,10 +113,8 @@ def _server(task: Task, wishes: Optimizations) -> Any:
     # Of a tf.data pipeline's functions, whose threads are not the server's.
     set_threads(wishes)
     # A session on a server runs on the server's threads, whatever its own config says.
-    config = tf.compat.v1.ConfigProto(
-        inter_op_parallelism_threads=wishes.inter_op_threads or 0,
-        intra_op_parallelism_threads=wishes.intra_op_threads or 0,
-    )
+    config = tf.compat.v1.ConfigProto()
+    ask_for_threads(config, wishes)
     return tf.distribute.Server(
         tf.train.ClusterSpec({job: list(each) for job, each in task.cluster.items()}),
         job_name=task.job,

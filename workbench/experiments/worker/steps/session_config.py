@@ -15,6 +15,7 @@ from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.experiments.program.program import Built
 from workbench.experiments.program.variant import LEARNING
+from workbench.experiments.worker.steps.threads import ask_for_threads
 
 
 def stock_config(built: Built) -> Any:
@@ -39,10 +40,7 @@ def wished_config(built: Built, optimizations: Optimizations, *, recorded: bool)
       recorded: on an executor that records its ops, see `ProgramSession`.
     """
     config = stock_config(built)
-    if optimizations.inter_op_threads:
-        config.inter_op_parallelism_threads = optimizations.inter_op_threads
-    if optimizations.intra_op_threads:
-        config.intra_op_parallelism_threads = optimizations.intra_op_threads
+    ask_for_threads(config, optimizations)
     _add_missing_pools(config, optimizations)
     return _on_executor(config, optimizations.executor, recorded)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from workbench.core.options import Optimizations
 from workbench.errors import RunError
 
@@ -28,3 +30,11 @@ def set_threads(optimizations: Optimizations) -> None:
             f"{optimizations.label()}: this process runs ops on another number of threads, "
             "which cannot be changed any more"
         ) from error
+
+
+def ask_for_threads(config: Any, optimizations: Optimizations) -> None:
+    """Has a ConfigProto ask for the numbers that are given, and keep its own of the others."""
+    if optimizations.inter_op_threads:
+        config.inter_op_parallelism_threads = optimizations.inter_op_threads
+    if optimizations.intra_op_threads:
+        config.intra_op_parallelism_threads = optimizations.intra_op_threads
