@@ -85,15 +85,15 @@ def test_a_checkpoint_is_where_the_next_cluster_goes_on(
 
 def test_a_server_has_the_threads_of_the_toggle(tmp_path: Path) -> None:
     found = []
-    for count in (2, 12):
+    for count in (2, 42):
         home = tmp_path / f"{count}"
         home.mkdir()
         toggle = f"grouped+intra_op_threads={count}+inter_op_threads={count}"
         with tasks(home, workers=1, program="threads", toggle=toggle, steps=20) as cluster:
             cluster.end(60)
         found.append(result(home, 0)["losses"][-1])
-    # Ten more inside ops, ten more that run ops; how many serve the others is chance.
-    assert found[1] - found[0] > 15
+    # Forty more inside ops, forty more that run ops; how many serve the others is chance.
+    assert found[1] - found[0] > 70
 
 
 def test_a_worker_that_fails_ends_all(tmp_path: Path) -> None:

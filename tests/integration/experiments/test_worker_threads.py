@@ -25,13 +25,14 @@ PROGRAM = wb.Program(name="counting threads", build=build)
 
 
 def test_ops_of_a_graph_have_the_intra_op_threads_of_the_toggle():
-    settings = [wb.Optimizations(intra_op_threads=count) for count in (2, 12)]
+    settings = [wb.Optimizations(intra_op_threads=count) for count in (2, 62)]
     with started_workers([(each.label(), PROGRAM) for each in settings]) as workers:
         few, many = [], []
         for worker, setting, found in zip(workers, settings, (few, many), strict=True):
             worker.call(Open(session="main", optimizations=setting))
             found += worker.call(RunSteps(session="main", steps=3, fetch="loss")).values.tolist()
-    assert few[-1] + 10 == many[-1]
+    # How many others a process has differs by a few, by chance.
+    assert 54 <= many[-1] - few[-1] <= 66
 
 
 def test_another_number_comes_too_late_for_a_process():
