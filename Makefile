@@ -204,6 +204,9 @@ bench-keras: $(NATIVE) ## wb.fuse_model on a Keras model, beside Keras's own ste
 bench-batch-norm: $(NATIVE) ## A batch normalization and its gradients in an op each, beside the stock ones
 	@$(BIN)/python -m tests.bench.bench_batch_norm $(ARGS)
 
+bench-matmul: $(NATIVE) ## The gradients of a dense layer by Workbench's kernel of products, beside TensorFlow's
+	@$(BIN)/python -m tests.bench.bench_matmul $(ARGS)
+
 bench-dot-interaction: $(NATIVE) ## A dot interaction and its gradient in an op each, beside the stock ones
 	@$(BIN)/python -m tests.bench.bench_dot_interaction $(ARGS)
 

@@ -23,6 +23,7 @@ from workbench.core.fusion.lookups.lookup import StockLookup, WeightGradient
 from workbench.core.fusion.lookups.max_norm_nodes import max_norm_nodes
 from workbench.core.fusion.lookups.reads import idle_reads
 from workbench.core.fusion.lookups.table_updates.update import TableUpdate, variable_of
+from workbench.core.fusion.matmuls import choose_kernel
 from workbench.core.fusion.refusal import Refusal
 from workbench.core.graph.op_families import UPDATE, family_of
 
@@ -39,11 +40,13 @@ class FusedNodes:
         lookups: Sequence[tuple[StockLookup, list[LookupGradient]]],
         norms: Sequence[StockNorm],
         interactions: Sequence[StockInteraction],
+        matmuls: Sequence[str],
         runs: Mapping[str, tuple[int, int]],
     ) -> None:
         self._graph = graph
         self._norms = norm_nodes(graph, norms)
         self._interactions = interaction_nodes(graph, interactions)
+        self._matmuls = matmuls
         self._runs = runs
         self._added = graph_pb2.GraphDef()
         self._replaced = graph_pb2.GraphDef()
@@ -84,6 +87,7 @@ class FusedNodes:
                 node_defs.waiting(node, self._bypassed) for node in other.replaced
             )
         self._redirect_waits()
+        matmuls = self._choose_kernels()
         return FusionPlan(
             lookups=tuple(
                 FusedLookup(
@@ -98,6 +102,7 @@ class FusedNodes:
             ),
             norms=self._norms.fused,
             interactions=self._interactions.fused,
+            matmuls=matmuls,
             refusals=refusals,
             added=self._added.SerializeToString(),
             replaced=self._replaced.SerializeToString(),
@@ -224,6 +229,17 @@ class FusedNodes:
                 continue
             waiting = node_defs.waiting(node, self._bypassed)
             self._replaced.node.append(waiting)
+
+    def _choose_kernels(self) -> tuple[str, ...]:
+        """The products that are still computed have Workbench's kernel do them."""
+        replaced = {node.name: node for node in self._replaced.node}
+        chosen = [name for name in self._matmuls if name not in self._bypassed]
+        for name in chosen:
+            if name not in replaced:
+                self._replaced.node.append(node_defs.waiting(self._graph.nodes[name], {}))
+                replaced[name] = self._replaced.node[-1]
+            choose_kernel(replaced[name])
+        return tuple(chosen)
 
     def _stock_update(self, lookup: StockLookup, gradients: Sequence[LookupGradient]) -> str:
         """The type of TensorFlow's op that changes a lookup's table, where no grouped one does."""

@@ -14,6 +14,7 @@ from workbench.errors import PlanError
 from workbench.number_words import counted
 
 _TOLD = ("lookups", "norms", "interactions", "refusals")
+_NAMED = ("matmuls", "bypassed")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,6 +76,7 @@ class FusionPlan:
       lookups: those that are fused, in the graph's order.
       norms: batch normalizations that are, likewise.
       interactions: dot interactions that are, likewise.
+      matmuls: names of products of matrices that a kernel of Workbench's does.
       refusals: of all these those that stay, and why.
       added: nodes that are added, a serialized GraphDef.
       replaced: nodes that come in the place of nodes of the same name, likewise.
@@ -85,6 +87,7 @@ class FusionPlan:
     lookups: tuple[FusedLookup, ...]
     norms: tuple[FusedNorm, ...]
     interactions: tuple[FusedInteraction, ...]
+    matmuls: tuple[str, ...]
     refusals: tuple[Refusal, ...]
     added: bytes
     replaced: bytes
@@ -95,14 +98,16 @@ class FusionPlan:
         parts = [
             counted(len(self.lookups), "lookup"),
             *[counted(len(each), word) for each, word in self._others if each],
+            *[counted(len(self.matmuls), "matrix product")] * bool(self.matmuls),
             f"{len(self.refusals)} stay",
         ]
         return f"FusionPlan({', '.join(parts)})"
 
     @property
     def count(self) -> int:
-        """How many lookups, batch normalizations and dot interactions are fused."""
-        return len(self.lookups) + len(self.norms) + len(self.interactions)
+        """How many lookups, layers and products of matrices are done in another way."""
+        own = self.lookups, self.norms, self.interactions, self.matmuls
+        return sum(map(len, own))
 
     @property
     def _others(self) -> list[tuple[Sequence[FusedNorm | FusedInteraction], str]]:
@@ -133,6 +138,9 @@ class FusionPlan:
             each = " each" if len(found) > 1 else ""
             lines += [f"{counted(len(found), word)} in one op{each}"] * bool(found)
             lines += [f"  {each.name}{_with_relu(each)}" for each in found]
+        if self.matmuls:
+            lines.append(f"{counted(len(self.matmuls), 'matrix product')} by Workbench's kernel")
+            lines += [f"  {name}" for name in self.matmuls]
         lines += [f"{each.name} stays: {each.reason}" for each in self.refusals]
         return "\n".join(lines) or (
             "the graph has no stock lookup, batch normalization or dot interaction"
@@ -141,7 +149,7 @@ class FusionPlan:
     def described(self) -> str:
         """Its lookups and refusals as JSON, for `of`."""
         own = {name: [dataclasses.asdict(each) for each in getattr(self, name)] for name in _TOLD}
-        return json.dumps({**own, "bypassed": self.bypassed})
+        return json.dumps({**own, **{name: getattr(self, name) for name in _NAMED}})
 
     @classmethod
     def of(
@@ -157,7 +165,7 @@ class FusionPlan:
             added=added,
             replaced=replaced,
             replaced_ops=replaced_ops,
-            bypassed=tuple(own["bypassed"]),
+            **{name: tuple(own[name]) for name in _NAMED},
         )
 
 

@@ -19,6 +19,7 @@ from workbench.core.fusion.lookups.gradients import LookupGradient, with_gradien
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.reads import in_variable
 from workbench.core.fusion.lookups.stock_lookups import find_lookups
+from workbench.core.fusion.matmuls import find_matmuls
 from workbench.core.fusion.refusal import Refusal, RefusedError
 from workbench.errors import PlanError
 
@@ -36,6 +37,10 @@ def plan_fusion(graph: Any) -> FusionPlan:
     tens of nodes else. One op does a dot interaction, pairs of each example's vectors gathered from
     `tf.matmul(x, x, transpose_b=True)` as DLRM does, and one its gradient. They differ from
     TensorFlow's in the last digits, summed in another order.
+
+    Products of two float32 matrices of which one lies transposed, as the gradients of dense layers
+    are, are done by a kernel of Workbench's, where the processor has AVX2 and no AVX-512; they too
+    differ in the last digits.
 
     Args:
       graph: a `tf.Graph`, a FuncGraph or concrete function, or a GraphDef that was made with
@@ -64,7 +69,8 @@ def plan_fusion(graph: Any) -> FusionPlan:
     # A function always runs as a whole.
     whole = isinstance(getattr(graph, "graph", graph), FuncGraph)
     runs = {} if whole else run_together(nodes)
-    return FusedNodes(nodes, kept, norms, interactions, runs).plan(tuple(refusals))
+    made = FusedNodes(nodes, kept, norms, interactions, find_matmuls(nodes, gpu=gpu), runs)
+    return made.plan(tuple(refusals))
 
 
 def _definition_of(graph: Any) -> Any:

@@ -1,0 +1,10 @@
+# Products of two matrices.
+
+plain_sources(
+  matmul.cc)
+
+library_sources(
+  matmul_kernels.cc)
+
+plain_tests(
+  matmul)
