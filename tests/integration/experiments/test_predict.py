@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 
@@ -9,6 +10,7 @@ import pytest
 
 import workbench as wb
 from tests.builders.predictions import FUSED_COSTS
+from workbench.core.fusion.matmuls import kernel_is_faster
 from workbench.core.what_if import what_if
 from workbench.errors import OptionError, TraceError
 from workbench.experiments.what_if import fused_calibration, known_graphs
@@ -67,6 +69,34 @@ def test_every_toggle_and_combination_is_predicted_from_one_trace(trace):
     assert off.step_ms == trace.meta.untraced.step_ns / 1e6
     assert all(each.low <= each.ratio <= each.high for each in found.found)
     assert [line.split(" ")[0] for line in said][:2] == ["Building", "Fetching"]
+
+
+def build_wide(_optimizations):
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    data = tf.data.Dataset.from_tensors(tf.ones([256, 512])).repeat()
+    x = v1.data.make_one_shot_iterator(data).get_next()
+    loss = tf.reduce_mean(tf.square(tf.matmul(x, v1.get_variable("w", [512, 512]))))
+    step = v1.train.get_or_create_global_step()
+    train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
+    return wb.Built(train_op=train_op, loss=loss)
+
+
+@pytest.mark.usefixtures("held")
+def test_what_another_kernel_does_is_predicted_by_what_it_takes(monkeypatch):
+    program = wb.Program(name="wide", build=build_wide)
+    trace = wb.trace(program, steps=5, warm_up_steps=15, progress=False)
+    taken = []
+    for times in (1.0, 0.0):
+        costs = dataclasses.replace(FUSED_COSTS, times={**FUSED_COSTS.times, "MatMul": times})
+        monkeypatch.setattr(known_graphs, "fused_costs", lambda costs=costs: costs)
+        found = wb.predict(trace, program, ["auto_fused"], progress=False).of("auto fused")
+        taken.append(found and found.step_ms)
+    if kernel_is_faster():
+        assert taken[1] < 0.8 * taken[0]
+    else:
+        assert taken == [None, None]
 
 
 @pytest.mark.usefixtures("held")

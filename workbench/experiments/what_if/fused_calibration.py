@@ -20,7 +20,13 @@ from workbench.atomic_file import make_directory, replacing
 from workbench.core.options import AUTO, FUSIONS, Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.fused_costs import FusedCosts, LookupLoad, Sample, fitted
-from workbench.core.what_if.costs.likened_costs import DOTS, DOTS_GRADIENT, NORM, NORM_GRADIENT
+from workbench.core.what_if.costs.likened_costs import (
+    DOTS,
+    DOTS_GRADIENT,
+    MATMUL,
+    NORM,
+    NORM_GRADIENT,
+)
 from workbench.errors import OutputError
 from workbench.experiments.comparison.environment import machine
 from workbench.experiments.comparison.trace import trace
@@ -30,7 +36,7 @@ from workbench.user_cache import user_cache
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_FORMAT = 5
+_FORMAT = 6
 # Sizes of a lookup: ids in a batch and for each row of it, rows and width of the table, and the
 # part of the table that the ids come from.
 _SIZES = tuple(
@@ -43,6 +49,8 @@ _SIZES = tuple(
 _MATRICES = ((512, 64), (512, 512), (2048, 256))
 # Vectors that are multiplied with each other: examples, vectors of each and their width.
 _VECTORS = ((512, 27, 16), (512, 12, 64), (2048, 27, 32))
+# Dense layers whose gradients are taken: rows, inputs and units.
+_LAYERS = ((512, 429, 1024), (512, 1024, 256), (512, 367, 512), (512, 512, 256), (512, 256, 64))
 _BATCHES = 16
 _STEPS = 20
 
@@ -165,16 +173,19 @@ def _times_of_stock() -> dict[str, float]:
         DOTS: ("vectors{}/dot_interaction", *dots),
         DOTS_GRADIENT: ("gradients/vectors{}/dot_interaction_grad", *dots),
     }
-    return {
+    times = {
         op: statistics.geometric_mean(
             fused[name.format(i)] / stock[like.format(i)] for i in range(count)
         )
         for op, (name, count, like) in ways.items()
     }
+    products = [name for name in stock if name.startswith("gradients/layer") and "MatMul" in name]
+    times[MATMUL] = statistics.geometric_mean(fused[name] / stock[name] for name in products)
+    return times
 
 
 def _build_layers(_optimizations: Optimizations) -> Built:
-    """Matrices are normalized, vectors multiplied, one behind the other, and trained on."""
+    """Matrices are normalized, vectors multiplied, layers run, one by one, and trained on."""
     import tensorflow as tf
 
     v1 = tf.compat.v1
@@ -195,6 +206,11 @@ def _build_layers(_optimizations: Optimizations) -> Built:
             below = [row * count + column for row in range(count) for column in range(row)]
             flat = tf.reshape(products, [-1, count * count])
             losses.append(tf.nn.l2_loss(tf.gather(flat, below, axis=1)))
+    for number, (rows, inputs, units) in enumerate(_LAYERS):
+        with v1.name_scope(f"layer{number}"):
+            x = _trained(f"layer{number}_x", (rows, inputs), losses)
+            weights = v1.get_variable(f"layer{number}_weights", [inputs, units])
+            losses.append(tf.nn.l2_loss(tf.matmul(x, weights)))
     config = v1.ConfigProto(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
     train_op = v1.train.GradientDescentOptimizer(0.01).minimize(tf.add_n(losses))
     return Built(train_op=train_op, config=config)

@@ -52,6 +52,7 @@ def _of_graph(
             lambda: find_boundary(graph, targets, options, fusion=fusion),
             definition,
             fused=fusion.count if fusion else fused_lookups(definition),
+            matmuls=fusion.matmuls if fusion else (),
             stages=len(runners(graph)),
         )
 
@@ -79,7 +80,12 @@ def _of_function(
 
 
 def _described(
-    find: Callable[[], Boundary], graph: Any, *, fused: int, stages: int
+    find: Callable[[], Boundary],
+    graph: Any,
+    *,
+    fused: int,
+    stages: int,
+    matmuls: tuple[str, ...] = (),
 ) -> DescribedGraph:
     """A graph without anything that may run ahead is described all the same."""
     from workbench.core.tf_graph.import_graph import graph_view
@@ -92,5 +98,6 @@ def _described(
         boundary=boundary,
         problem=problem,
         fused_lookups=fused,
+        matmuls=matmuls,
         stages=stages,
     )

@@ -80,3 +80,28 @@ def test_the_gradient_of_a_relu_is_part_of_that_of_the_norm():
     spans = costs_in(costs, stock, fused, {}, likened).span_ns
     taken = {name: ns for name, ns in zip(fused.names, spans.tolist(), strict=True) if ns}
     assert taken == {"x": 10, "norm": 20, "back": 20, "train": 10}
+
+
+PRODUCTS = """
+x = Placeholder float32
+y = MatMul(x, x) float32
+idle = MatMul(x, x) float32
+"""
+
+
+def test_a_product_by_another_kernel_takes_some_times_as_long_and_runs_as_often():
+    traced, target = graph(PRODUCTS), graph(PRODUCTS)
+    costs = Costs(
+        span_ns=np.array([10.0, 12.0, 0.0]),
+        runs=np.array([1.0, 1.0, 0.0]),
+        inputs={},
+        between_ns=2.0,
+    )
+    likened = {target.index[name]: (name, 0.5) for name in ("y", "idle")}
+    found = costs_in(costs, traced, target, {}, likened)
+    spans, runs = (
+        {name: each[target.index[name]] for name in target.names}
+        for each in (found.span_ns, found.runs)
+    )
+    assert (spans["x"], spans["y"]) == (10.0, 0.5 * 10 + 2)
+    assert runs == {"x": 1.0, "y": 1.0, "idle": 0.0}

@@ -57,7 +57,8 @@ class FusedCosts:
       weights: by op type, ns for each of its `LookupLoad.terms`.
       error: how far the fit is off, as a share: the square root of the mean of squares.
       times: by op type of batch normalizations and dot interactions, how many times as long it
-        takes as the stock op that gives the same result.
+        takes as the stock op that gives the same result; of products of matrices as the stock
+        kernel.
     """
 
     weights: Mapping[str, tuple[float, ...]]

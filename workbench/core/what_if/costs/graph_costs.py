@@ -28,8 +28,8 @@ def costs_in(
       costs: of the traced graph.
       traced: that graph.
       target: the other one.
-      added_ns, likened: of nodes of the other graph that the traced one lacks, as of `KnownGraph`;
-        of the rest nothing is known.
+      added_ns, likened: of nodes of the other graph that the traced one lacks, or does otherwise,
+        as of `KnownGraph`; of the rest nothing is known.
     """
     if target is traced:
         return costs
@@ -44,7 +44,7 @@ def costs_in(
     runs = np.where(known, costs.runs[place], 0.0) if costs.runs is not None else None
     for node, ns in (dict(added_ns) | _likened_ns(costs, traced, likened)).items():
         span_ns[node] = ns + costs.between_ns
-        if runs is not None:
+        if runs is not None and not known[node]:
             runs[node] = 1.0
     splits = np.where(known, costs.splits[place], False) if costs.splits is not None else None
     lanes = np.where(known, costs.lanes[place], 1.0) if costs.lanes is not None else None

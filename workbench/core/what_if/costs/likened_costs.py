@@ -10,6 +10,8 @@ from workbench.core.graph.graph_view import GraphView
 
 NORM, NORM_GRADIENT = "WorkbenchBatchNorm", "WorkbenchBatchNormGrad"
 DOTS, DOTS_GRADIENT = "WorkbenchDotInteraction", "WorkbenchDotInteractionGrad"
+# Where another kernel does it the node is the same.
+MATMUL = "MatMul"
 LIKENED = (NORM, NORM_GRADIENT, DOTS, DOTS_GRADIENT)
 # The input of a normalization's gradient that the normalization gives, and that of an
 # interaction's gradient that the interaction reads too.
