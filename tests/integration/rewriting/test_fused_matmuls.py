@@ -19,6 +19,7 @@ from tests.builders.fused_graphs import OPTIMIZERS, ran, trained
 from tests.builders.intra_op_threads import require_same_bits
 from workbench import _native
 from workbench.core.fusion import matmuls
+from workbench.experiments.worker.steps.graph_session import fused_lookups
 
 v1 = tf.compat.v1
 # About those of tiles, panels and blocks, and none.
@@ -209,4 +210,5 @@ class TestPlan:
             fused = wb.fuse_function(own, plan)
             x = tf.constant(drawn(2, [30, 64]))
             assert len(plan.matmuls) == 1 and fused is not own
+            assert fused_lookups(fused.graph.as_graph_def()) == 1
             np.testing.assert_allclose(fused(x), own(x), rtol=1e-4, atol=1e-4)

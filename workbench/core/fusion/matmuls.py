@@ -44,8 +44,15 @@ def choose_kernel(node: node_def_pb2.NodeDef) -> None:
     node.attr[_KERNEL].s = _LABEL
 
 
+def has_kernel(node: Any) -> bool:
+    """Whether a node of a GraphDef is a product that Workbench's kernel does."""
+    # Not read where it is not: that would set it.
+    chooses = node.op == "MatMul" and _KERNEL in node.attr
+    return bool(chooses and node.attr[_KERNEL].s == _LABEL)
+
+
 def _gains(graph: Definition, node: Any, *, gpu: bool) -> bool:
-    if node.op != "MatMul" or node.attr["T"].type != _FLOAT32 or _KERNEL in node.attr:
+    if node.op != "MatMul" or node.attr["T"].type != _FLOAT32 or has_kernel(node):
         return False
     if not (node.attr["transpose_a"].b or node.attr["transpose_b"].b):
         return False

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from workbench.experiments.worker.steps.stubbed_steps import StubbedStep
 
 # The last op of each.
-_FUSED_LOOKUPS = (
+_FUSED = (
     "WorkbenchBatchNorm",
+    "WorkbenchDotInteraction",
     "WorkbenchEmbeddingGroupedLookUp",
     "WorkbenchGroupedLookUp",
     "WorkbenchLocalLookUp",
@@ -165,9 +166,12 @@ class ProgramSession:
 
 
 def fused_lookups(definition: Any) -> int:
-    """How many embedding lookups of a GraphDef are fused, those in its functions too."""
+    """How many embedding lookups of a GraphDef are fused, and layers, those in functions too."""
+    from workbench.core.fusion.matmuls import has_kernel
+
     functions = (node for function in definition.library.function for node in function.node_def)
-    return sum(node.op in _FUSED_LOOKUPS for node in itertools.chain(definition.node, functions))
+    nodes = itertools.chain(definition.node, functions)
+    return sum(node.op in _FUSED or has_kernel(node) for node in nodes)
 
 
 def _opened(
