@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "instructions/clones.h"
+#include "instructions/vectors.h"
 
 namespace workbench {
 namespace {
@@ -10,9 +11,6 @@ namespace {
 // Rows and columns of sums that fit in registers.
 constexpr int kHigh = 4;
 constexpr int kWide = 16;
-
-using Vector = float __attribute__((vector_size(32), aligned(4), may_alias));
-constexpr int kLanes = 8;
 
 int64_t RoundedUp(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 

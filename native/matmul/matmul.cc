@@ -5,20 +5,15 @@
 #include <vector>
 
 #include "instructions/clones.h"
+#include "instructions/prefetch.h"
+#include "instructions/vectors.h"
 
-// Numbers are multiplied and added in one instruction, which clones.h leaves out.
-#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define WORKBENCH_MATMUL_CLONES __attribute__((target_clones("fma", "default")))
-#else
-#define WORKBENCH_MATMUL_CLONES
-#endif
+// Numbers are multiplied and added in one instruction.
+#define WORKBENCH_MATMUL_CLONES WORKBENCH_CLONES_FOR("fma")
 
 namespace workbench {
 namespace {
 
-using Vector = float __attribute__((vector_size(32), aligned(4), may_alias));
-constexpr int kLanes = 8;
 // Rows and columns of sums that fit in registers.
 constexpr int kHigh = 6;
 constexpr int kVectors = 2;
@@ -27,7 +22,7 @@ constexpr int kWide = kVectors * kLanes;
 // in the second.
 constexpr int64_t kDeep = 256;
 constexpr int64_t kRows = 192;
-constexpr int kFloatsOfLine = 16;
+constexpr int kFloatsOfLine = kCacheLine / sizeof(float);
 
 int64_t Parts(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
@@ -62,7 +57,7 @@ WORKBENCH_INLINE void PackRows(const float* from, int64_t stride, int64_t lanes,
 template <int kWidth>
 WORKBENCH_INLINE void PackColumns(const float* from, int64_t stride, int64_t lanes, int64_t rows,
                                   float* to) {
-  constexpr int kPanels = 64 / kWidth;
+  constexpr int kPanels = 4 * kFloatsOfLine / kWidth;
   int64_t lane = 0;
   for (; lane + kPanels * kWidth <= lanes; lane += kPanels * kWidth) {
     for (int64_t row = 0; row < rows; ++row) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "combine/combine_calls.h"
 #include "matmul/matmul.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -19,7 +20,7 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
 // Multiplications that are worth another thread.
-constexpr int64_t kWorthAThread = 1 << 20;
+constexpr int64_t kWorthAThread = 1 << 21;
 // A thread that comes late leaves blocks to the others.
 constexpr int64_t kBlocksOfThread = 2;
 
@@ -59,25 +60,18 @@ class MatMulOp : public OpKernel {
 
  private:
   absl::Status Multiply(OpKernelContext* c, const Factors& factors, float* to) const {
+    const int64_t cost = factors.rows * factors.columns * factors.inner;
     const auto* threads = c->device()->tensorflow_cpu_worker_threads();
-    const double worth = static_cast<double>(factors.rows) * factors.columns * factors.inner;
-    const int64_t parts = worth < 2 * kWorthAThread ? 1 : threads->num_threads;
+    const int64_t parts = std::min<int64_t>(threads->num_threads, 1 + cost / kWorthAThread);
     const MatMul product(factors, parts == 1 ? 1 : parts * kBlocksOfThread);
     Tensor panels;
     TF_RETURN_IF_ERROR(
         c->allocate_temp(tensorflow::DT_FLOAT, TensorShape({product.packed_size()}), &panels));
     float* packed = panels.flat<float>().data();
-    if (parts == 1) {
-      product.Pack(0, product.panels(), packed);
-      product.Multiply(packed, 0, product.blocks(), to);
-      return absl::OkStatus();
-    }
-    const int64_t few = (product.panels() + parts - 1) / parts;
+    ByFewRanges(c, product.panels(), cost, kWorthAThread,
+                [&](int64_t begin, int64_t end) { product.Pack(begin, end, packed); });
     threads->workers->ParallelFor(
-        product.panels(), FixedBlocks(few),
-        [&](int64_t begin, int64_t end) { product.Pack(begin, end, packed); });
-    threads->workers->ParallelFor(
-        product.blocks(), FixedBlocks(1),
+        product.blocks(), FixedBlocks(parts == 1 ? product.blocks() : 1),
         [&](int64_t begin, int64_t end) { product.Multiply(packed, begin, end, to); });
     return absl::OkStatus();
   }

@@ -13,6 +13,7 @@ from tensorflow.core.framework import node_def_pb2
 
 from workbench import _native
 from workbench.core.fusion.definition import Definition
+from workbench.core.fusion.refusal import may_be_on_gpu
 
 _FLOAT32 = 1
 _KERNEL, _LABEL = "_kernel", b"workbench"
@@ -29,9 +30,9 @@ def find_matmuls(graph: Definition, *, gpu: bool = False) -> tuple[str, ...]:
       graph: the graph.
       gpu: whether what names no device may run on a GPU, which has no such kernel.
     """
-    if not kernel_is_faster():
-        return ()
-    return tuple(node.name for node in graph.nodes.values() if _gains(graph, node, gpu=gpu))
+    found = tuple(node.name for node in graph.nodes.values() if _gains(graph, node, gpu=gpu))
+    # Asked last, for it loads the library.
+    return found if found and kernel_is_faster() else ()
 
 
 def kernel_is_faster() -> bool:
@@ -56,8 +57,7 @@ def _gains(graph: Definition, node: Any, *, gpu: bool) -> bool:
         return False
     if not (node.attr["transpose_a"].b or node.attr["transpose_b"].b):
         return False
-    device = node.device.upper()
-    if "CPU" not in device and (gpu or ("DEVICE:" in device)):
+    if may_be_on_gpu(node, gpu=gpu or "DEVICE:" in node.device.upper()):
         return False
     shape = graph.shape(f"{node.name}:0")
     return shape is None or all(size < 0 or size >= _FEWEST for size in shape)

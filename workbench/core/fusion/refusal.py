@@ -24,6 +24,11 @@ class RefusedError(Exception):
     """Something stays; the text is the reason."""
 
 
+def may_be_on_gpu(node: Any, *, gpu: bool) -> bool:
+    """Whether a node of a GraphDef may run on a GPU; `gpu` says so of one that names no device."""
+    return gpu and "CPU" not in node.device.upper()
+
+
 def require_cpu(node: Any, *, gpu: bool, op: str) -> None:
     """Raises RefusedError where a node may run on a GPU, which lacks what would do its work.
 
@@ -32,7 +37,7 @@ def require_cpu(node: Any, *, gpu: bool, op: str) -> None:
       gpu: whether what names no device may run there.
       op: what would do it, in words.
     """
-    if gpu and "CPU" not in node.device.upper():
+    if may_be_on_gpu(node, gpu=gpu):
         raise RefusedError(f"it may run on a GPU, which has no {op}")
 
 

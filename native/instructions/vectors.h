@@ -1,0 +1,12 @@
+#ifndef WORKBENCH_INSTRUCTIONS_VECTORS_H_
+#define WORKBENCH_INSTRUCTIONS_VECTORS_H_
+
+namespace workbench {
+
+// Floats that are computed with together; they may lie anywhere among others.
+constexpr int kLanes = 8;
+using Vector = float __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
+
+}  // namespace workbench
+
+#endif  // WORKBENCH_INSTRUCTIONS_VECTORS_H_
