@@ -69,6 +69,9 @@ cuda: $(NATIVE) ## Kernels of lookups for NVIDIA GPUs too, where nvcc is; some m
 test-cuda: cuda ## Those kernels and their tests, which need no GPU
 	@$(BIN)/python -m pytest -q tests/integration/package/test_gpu_kernels.py
 
+test-gpu: cuda ## On a machine with an NVIDIA GPU: lookups beside the CPU's, stages, streams
+	@$(BIN)/python -m pytest -q tests/gpu
+
 # Unit and integration tests in one: while those of sessions wait, others compute.
 test: $(NATIVE) native-test ## All tests but slow ones, at most 12 minutes on 2 cores
 	@echo "Unit and integration tests (some minutes)"

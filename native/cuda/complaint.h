@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cuda/portable.h"
+#include "cuda/device/portable.h"
 
 namespace workbench::cuda {
 

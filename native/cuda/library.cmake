@@ -9,7 +9,10 @@ if(NOT CMAKE_CUDA_COMPILER)
 endif()
 # Each architecture takes some twenty seconds: this machine's own, or PTX, which the driver of any GPU
 # since Turing translates when it is first used. CUDAARCHS in the environment names others.
-if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
+if(DEFINED ENV{CUDAARCHS})
+  # CMake reads it in a build's first configuration alone.
+  set(CMAKE_CUDA_ARCHITECTURES "$ENV{CUDAARCHS}")
+elseif(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   execute_process(COMMAND nvidia-smi -L RESULT_VARIABLE found OUTPUT_QUIET ERROR_QUIET)
   if(found EQUAL 0)
     set(CMAKE_CUDA_ARCHITECTURES native)
@@ -30,16 +33,16 @@ add_library(workbench_cuda MODULE
   ${CMAKE_CURRENT_SOURCE_DIR}/lookup/row_ids.cc
   ${CMAKE_CURRENT_SOURCE_DIR}/optimizer/rule_inputs.cc
   ${CMAKE_CURRENT_SOURCE_DIR}/optimizer/update_rules.cc
-  ${CMAKE_CURRENT_LIST_DIR}/apply.cu
-  ${CMAKE_CURRENT_LIST_DIR}/apply_kernels.cc
-  ${CMAKE_CURRENT_LIST_DIR}/cuda_device.cu
-  ${CMAKE_CURRENT_LIST_DIR}/device_context.cc
-  ${CMAKE_CURRENT_LIST_DIR}/device_tables.cc
-  ${CMAKE_CURRENT_LIST_DIR}/gradient.cu
-  ${CMAKE_CURRENT_LIST_DIR}/grouped_call.cc
-  ${CMAKE_CURRENT_LIST_DIR}/grouped_kernels.cc
-  ${CMAKE_CURRENT_LIST_DIR}/local_kernels.cc
-  ${CMAKE_CURRENT_LIST_DIR}/look_up.cu)
+  ${CMAKE_CURRENT_LIST_DIR}/rows/apply.cu
+  ${CMAKE_CURRENT_LIST_DIR}/ops/apply_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/device/cuda_device.cu
+  ${CMAKE_CURRENT_LIST_DIR}/ops/device_context.cc
+  ${CMAKE_CURRENT_LIST_DIR}/ops/device_tables.cc
+  ${CMAKE_CURRENT_LIST_DIR}/rows/gradient.cu
+  ${CMAKE_CURRENT_LIST_DIR}/ops/grouped_call.cc
+  ${CMAKE_CURRENT_LIST_DIR}/ops/grouped_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/ops/local_kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/rows/look_up.cu)
 set_target_properties(workbench_cuda PROPERTIES
   PREFIX "" OUTPUT_NAME _workbench_cuda SUFFIX ".so"
   CUDA_RUNTIME_LIBRARY Static

@@ -1,8 +1,8 @@
 """Lookups on a GPU, forward, backward and with Adagrad: right first, then how fast.
 
-Results are compared with torch's embedding_bag on the same GPU; times come with the share of the
-bandwidth that a copy on the device reaches, by the bytes that a lookup cannot but move: rows, ids
-and vectors once.
+Results are compared with torch's embedding_bag on the same GPU, and times with those of a call of
+it for each feature; they come with the share of the bandwidth that a copy on the device reaches, by
+the bytes that a lookup cannot but move: rows, ids and vectors once.
 
     python -m tests.bench.bench_cuda_lookup
 """
@@ -13,21 +13,23 @@ import argparse
 import ctypes
 import dataclasses
 import importlib.util
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 from tests.bench import cuda_calls as calls
 
-FEATURES, BATCH = 26, 2048
+FEATURES = 26
 RATE, EPSILON = 0.1, 1e-8
 _LOOKUPS = 30
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cell:
-    """What is looked up: rows and columns of each table, and ids a row."""
+    """What is looked up: rows and columns of each table, rows of a batch, and ids of each."""
 
     rows: int
+    batch: int
     dim: int
     ids: int
 
@@ -37,6 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Plain)
     parser.add_argument("--dims", type=int, nargs="+", default=[16, 32, 64, 128])
     parser.add_argument("--ids", type=int, nargs="+", default=[1, 10, 50], help="of each row")
+    parser.add_argument("--batch", type=int, nargs="+", default=[2048, 16384])
     parser.add_argument("--rows", type=int, default=1_000_000, help="of each of the 26 tables")
     given = parser.parse_args()
     if importlib.util.find_spec("torch") is None:
@@ -49,9 +52,9 @@ def main() -> None:
         return
     copied = _copy_bandwidth(torch)
     print(f"{torch.cuda.get_device_name()}: a copy on the device moves {copied / 1e9:.0f} GB/s")
-    for dim in given.dims:
-        for ids in given.ids:
-            print(_measured(torch, Cell(rows=given.rows, dim=dim, ids=ids), copied), flush=True)
+    for batch, dim, ids in itertools.product(given.batch, given.dims, given.ids):
+        cell = Cell(rows=given.rows, batch=batch, dim=dim, ids=ids)
+        print(_measured(torch, cell, copied), flush=True)
 
 
 class _Plain(argparse.RawDescriptionHelpFormatter):
@@ -65,16 +68,16 @@ class Lookups:
         self.torch, self.cell = torch, cell
         self.library = calls.build()
         on = {"device": "cuda"}
-        counts = torch.full([BATCH], cell.ids, **on)
+        counts = torch.full([cell.batch], cell.ids, **on)
         if cell.ids > 1:
-            counts = torch.randint(1, 2 * cell.ids, [BATCH], **on)
+            counts = torch.randint(1, 2 * cell.ids, [cell.batch], **on)
         self.splits = torch.cat([torch.zeros(1, dtype=torch.int64, **on), counts.cumsum(0)])
         count = int(self.splits[-1])
         self.ids = [torch.randint(cell.rows, [count], **on) for _ in range(FEATURES)]
         self.tables = [torch.randn([cell.rows, cell.dim], **on) for _ in range(FEATURES)]
         self.accumulators = [torch.full([cell.rows, cell.dim], 0.1, **on) for _ in range(FEATURES)]
-        self.vectors = torch.empty([BATCH, FEATURES * cell.dim], **on)
-        self.gradient = torch.randn([BATCH, FEATURES * cell.dim], **on)
+        self.vectors = torch.empty([cell.batch, FEATURES * cell.dim], **on)
+        self.gradient = torch.randn([cell.batch, FEATURES * cell.dim], **on)
         # A row of a batch, and its vector's gradient, lie beside those of the other features.
         self.forward = self._call(self.vectors)
         self.backward = self._call(self.gradient)
@@ -92,7 +95,7 @@ class Lookups:
                 kind=calls.SPLITS64,
                 combiner=calls.MEAN,
                 count=len(ids),
-                examples=BATCH,
+                examples=self.cell.batch,
                 table=f,
                 vectors=vectors.data_ptr() + 4 * f * self.cell.dim,
                 stride=FEATURES * self.cell.dim,
@@ -120,6 +123,17 @@ class Lookups:
         """All features forward."""
         stream = self.torch.cuda.current_stream().cuda_stream
         self._check(self.library.workbench_cuda_look_up(stream, ctypes.byref(self.forward)))
+
+    def look_up_by_torch(self) -> None:
+        """The same, a call for each feature; what they find is dropped."""
+        for f in range(FEATURES):
+            self.bag(f, self.tables[f])
+
+    def bag(self, feature: int, table: Any) -> Any:
+        """What torch finds for a feature."""
+        return self.torch.nn.functional.embedding_bag(
+            self.ids[feature], table, self.splits, mode="mean", include_last_offset=True
+        )
 
     def update(self) -> None:
         """Gradients of all tables, and Adagrad."""
@@ -169,9 +183,7 @@ def check_results(lookups: Lookups) -> None:
     for f in (0, FEATURES - 1):
         lookups.look_up()
         table = lookups.tables[f].clone().requires_grad_()
-        out = torch.nn.functional.embedding_bag(
-            lookups.ids[f], table, lookups.splits, mode="mean", include_last_offset=True
-        )
+        out = lookups.bag(f, table)
         mine = slice(f * dim, (f + 1) * dim)
         torch.testing.assert_close(lookups.vectors[:, mine], out)
         out.backward(lookups.gradient[:, mine])
@@ -197,11 +209,13 @@ def _measured(torch: Any, cell: Cell, copied: float) -> str:
     lookups = Lookups(torch, cell)
     check_results(lookups)
     forward = _seconds(torch, lookups.look_up)
+    by_torch = _seconds(torch, lookups.look_up_by_torch)
     update = _seconds(torch, lookups.update)
     reached = lookups.moved / forward / copied
     return (
-        f"{cell.rows:,} × {cell.dim}, {cell.ids} ids a row: forward {forward * 1e6:.0f} µs, "
-        f"{reached:.0%} of a copy's bandwidth; gradient with Adagrad {update * 1e6:.0f} µs"
+        f"batch {cell.batch:,}, {cell.rows:,} × {cell.dim}, {cell.ids} ids a row: forward "
+        f"{forward * 1e6:.0f} µs, {reached:.0%} of a copy's bandwidth; torch {by_torch * 1e6:.0f} "
+        f"µs; gradient with Adagrad {update * 1e6:.0f} µs"
     )
 
 

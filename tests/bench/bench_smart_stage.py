@@ -6,7 +6,7 @@ producers as `--threads` allows. Prints the table with 95 % intervals, and wheth
 goals: 97 % of its own predicted bound, 0.98 of the better of un-staged and hand-staged, a predicted
 ratio within 10 % of the measured one. Beside it what DeepRec publishes for its own SmartStage.
 
-    python -m tests.bench.bench_smart_stage [--budget 150] [--rows 100000] [--threads 2]
+    python -m tests.bench.bench_smart_stage [--budget 150] [--rows 100000] [--threads 2] [--gpu]
 """
 
 from __future__ import annotations
@@ -61,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=2, help="producers that a stage may have")
     parser.add_argument("--capacity", type=int, default=2, help="items in a buffer")
     parser.add_argument("--input", choices=("local", "latency"), help="only this kind of input")
+    parser.add_argument(
+        "--gpu", action="store_true", help="as do_smart_stage_gpu, on a machine with a GPU"
+    )
     chosen = parser.parse_args(arguments)
     path = generate_criteo(Path("data/bench_clicks.tsv"), rows=chosen.rows, seed=1)
     rows = []
@@ -85,7 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def measured(program: Program, chosen: argparse.Namespace) -> Comparison:
     """All four variants in one interleaved run."""
     stage = StageOptions(num_threads=chosen.threads, capacity=chosen.capacity)
-    smart = SmartStageOptions(reorder=chosen.threads > 1, capacity=chosen.capacity)
+    smart = SmartStageOptions(
+        reorder=chosen.threads > 1, capacity=chosen.capacity, on_cpu=chosen.gpu
+    )
     return compare(
         program,
         TOGGLES,

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "combine/combine.h"
-#include "cuda/asked_inl.h"
+#include "cuda/rows/asked_inl.h"
 #include "cuda/calls.h"
 #include "lookup/grouped/table_rows.h"
 #include "test/cuda/host_device.h"

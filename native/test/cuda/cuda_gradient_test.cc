@@ -1,4 +1,4 @@
-#include "cuda/gradients_inl.h"
+#include "cuda/rows/gradients_inl.h"
 
 #include <cmath>
 #include <random>

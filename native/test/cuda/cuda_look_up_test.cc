@@ -1,10 +1,10 @@
-#include "cuda/look_up_inl.h"
+#include "cuda/rows/look_up_inl.h"
 
 #include <random>
 #include <vector>
 
 #include "combine/combine.h"
-#include "cuda/scalars.h"
+#include "cuda/device/scalars.h"
 #include "test/cuda/host_device.h"
 #include "test/cuda/random_batch.h"
 #include "test/support/check.h"
@@ -41,6 +41,7 @@ void CheckLookUps(int seeds) {
       before.emplace_back(from, from + each.examples * each.stride);
     }
     HostDevice device;
+    device.warps = seed % 3;
     LookUp<float, Id>(batch.call, &device);
     CHECK_EQ(batch.complaint, 0u);
     for (size_t f = 0; f < batch.calls.size(); ++f) {

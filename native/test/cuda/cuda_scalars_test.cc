@@ -1,4 +1,4 @@
-#include "cuda/scalars.h"
+#include "cuda/device/scalars.h"
 
 #include <cmath>
 #include <cstdint>

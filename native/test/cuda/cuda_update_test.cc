@@ -1,4 +1,4 @@
-#include "cuda/apply_inl.h"
+#include "cuda/rows/apply_inl.h"
 
 #include <memory>
 #include <random>

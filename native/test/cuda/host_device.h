@@ -2,7 +2,7 @@
 #define WORKBENCH_TEST_CUDA_HOST_DEVICE_H_
 
 // Runs bodies of kernels on the host: groups one after the other, of each group the lanes one after
-// the other between sums. cuda/cuda_device.h is its like for a GPU.
+// the other between sums. cuda/device/cuda_device.h is its like for a GPU.
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-#include "cuda/portable.h"
+#include "cuda/device/portable.h"
 
 namespace workbench::cuda {
 
@@ -20,6 +20,10 @@ class HostDevice {
   void Run(int64_t count, int lanes, const Body& body) {
     for (int64_t number = 0; number < count; ++number) body(Group(lanes), number);
   }
+
+  // With none, groups have as many examples as they can; with very many, one each.
+  int64_t warps = 0;
+  int64_t Warps() const { return warps; }
 
   void Fill(int byte, int64_t bytes, void* to) {
     if (bytes > 0) std::memset(to, byte, bytes);

@@ -73,7 +73,7 @@ struct RandomBatch {
   GroupCall call;
 
   RandomBatch(std::mt19937_64& random, bool fills) {
-    const int table_count = 1 + random() % 4, feature_count = 1 + random() % 50;
+    const int table_count = 1 + random() % 4, feature_count = 1 + random() % 150;
     for (int t = 0; t < table_count; ++t) AddTable(random);
     for (int f = 0; f < feature_count; ++f) AddFeature(random, fills);
     Finish();

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.builders.opened import OPENED
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError, PlanError, RunError
 from workbench.experiments.comparison import applicable_toggles
@@ -184,7 +185,7 @@ def test_groups_are_one_comparison_with_ratios_to_their_own_baselines(monkeypatc
             rounds=6, steps=(len(seen) * 10,) * 2, dropped=(3,) * len(variants), seconds=1.0
         )
         return InterleavedRun(
-            variants=tuple(variants), opened=None, checks=(), plan=plan, measured=measured,
+            variants=tuple(variants), opened=OPENED, checks=(), plan=plan, measured=measured,
             traces={},
         )  # fmt: skip
 

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tests.builders.opened import OPENED
 from tests.builders.traces import unstaged_trace
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.experiments.comparison.running import interleaved_run
@@ -23,7 +24,6 @@ from workbench.experiments.program.variant import variants_of
 from workbench.experiments.worker.wire.messages import (
     Close,
     Open,
-    Opened,
     RunBlock,
     RunSteps,
     Steps,
@@ -34,17 +34,6 @@ NBSP = "\u00a0"
 START_S, OPEN_S, REST_S = 5.0, 1.5, 0.04
 SETTLING = 6
 PROGRAM = Program(name="fake", build=lambda optimizations: None)
-OPENED = Opened(
-    stages=1,
-    fused_lookups=1,
-    threads=1,
-    has_loss=True,
-    has_fingerprint=True,
-    inject_prefetch="off",
-    own_prefetch=False,
-    inter_op_threads=0,
-    intra_op_threads=0,
-)
 
 
 class Machine:

@@ -37,6 +37,10 @@ _NOT_MEASURED = (
     "the trace does not say how long an untraced step takes, so a simulation cannot be held to it; "
     "take the trace with wb.trace, or with a CaptureHook after ten or more steps"
 )
+_ON_A_GPU = (
+    "steps of the trace ran ops on a GPU, and a trace has the times in which they were launched, "
+    "not those of their kernels; measure settings there with wb.compare"
+)
 _OF_A_CLUSTER = (
     "the trace is of a cluster, and what is simulated are the steps of one machine; measure "
     "settings there with workbench cluster"
@@ -93,6 +97,8 @@ def predictor(trace: Trace, traced: Scenario, graphs: Mapping[GraphKey, KnownGra
     made = Predictor(title=trace.meta.title, traced=traced, graphs=graphs)
     if trace.meta.task:
         return dataclasses.replace(made, problem=_OF_A_CLUSTER)
+    if trace.nodes["device"].str.contains("GPU:").any():
+        return dataclasses.replace(made, problem=_ON_A_GPU)
     known = graphs[traced.graph]
     if known.boundary is None:
         return dataclasses.replace(made, problem=known.problem)

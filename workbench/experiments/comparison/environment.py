@@ -16,6 +16,7 @@ def environment(opened: Opened) -> dict[str, Any]:
     """Versions, machine and session settings, JSON-ready, in the order to show them."""
     return {
         **machine(),
+        **({"gpus": ", ".join(opened.gpus)} if opened.gpus else {}),
         "inter_op_threads": opened.inter_op_threads or "one per core",
         "intra_op_threads": opened.intra_op_threads or "one per core",
         "freed memory": "as MALLOC_… says" if has_own_settings() else "kept in the process",

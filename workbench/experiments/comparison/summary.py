@@ -99,7 +99,8 @@ def _ratio(program: AnyProgram, run: InterleavedRun, variant: Variant, seed: int
         low=interval.low,
         high=interval.high,
         verdict=verdict(interval),
-        predicted=variant.predicted,
+        # A trace has no times of kernels on a GPU.
+        predicted=None if run.opened.gpus else variant.predicted,
     )
 
 

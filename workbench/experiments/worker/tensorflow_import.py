@@ -25,6 +25,15 @@ def look_for_devices() -> None:
         tf.config.list_physical_devices()
 
 
+def gpu_names() -> tuple[str, ...]:
+    """Of the GPUs that TensorFlow sees, such as "NVIDIA H200"."""
+    import tensorflow as tf
+
+    found = tf.config.list_physical_devices("GPU")
+    details = map(tf.config.experimental.get_device_details, found)
+    return tuple(each.get("device_name", "GPU") for each in details)
+
+
 @contextlib.contextmanager
 def _held_back_stderr() -> Iterator[None]:
     """Keeps what is written to stderr to itself, unless the block fails."""

@@ -248,6 +248,17 @@ def test_one_setting_after_the_other_gives_what_all_at_once_do():
     assert made.answer(ON_FUSED).reason == "the program's graph for it is not known"
 
 
+def test_of_steps_on_a_gpu_everything_is_withheld():
+    nodes = traced().nodes.copy()
+    nodes["device"] = "/job:localhost/replica:0/task:0/device:GPU:0"
+    trace = dataclasses.replace(traced(), nodes=nodes)
+    graphs = {GraphKey(): KnownGraph(boundary=boundary(MODEL))}
+    found = what_if(trace, Scenario(), graphs, [ON_COST_MODEL])
+    (reason,) = {each.reason for each in found.withheld}
+    assert reason.startswith("steps of the trace ran ops on a GPU, and a trace has the times in")
+    assert not found.found
+
+
 def test_of_a_trace_of_a_cluster_everything_is_withheld():
     meta = dataclasses.replace(traced().meta, task="worker 0")
     trace = dataclasses.replace(traced(), meta=meta)

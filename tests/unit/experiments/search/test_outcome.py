@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.builders.opened import OPENED
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.errors import RunError
 from workbench.experiments.comparison import summary as summary_module
@@ -46,7 +47,7 @@ class FakeRacers:
             steps=20,
             dropped=3,
             step_times=[np.full(5, 1e7)],
-            opened=None,
+            opened=OPENED,
         )
 
     def runs(self, label):

@@ -28,6 +28,7 @@ from workbench.experiments.program.variant import LEARNING
 from workbench.experiments.worker.steps.function_step import TrainingStep, training_step
 from workbench.experiments.worker.steps.graph_session import fused_lookups, rounded_otherwise
 from workbench.experiments.worker.steps.traced_steps import settling_steps
+from workbench.experiments.worker.tensorflow_import import gpu_names
 from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
 from workbench.ops.lookup.fusion import fused_embeddings
 
@@ -92,6 +93,7 @@ class FunctionSession:
             inject_prefetch=training.inject_prefetch,
             own_prefetch=training.own_prefetch,
             end_counts=training.end_counts,
+            gpus=gpu_names(),
         )
 
     def run(self, steps: int, fetch: str) -> Steps:

@@ -19,6 +19,7 @@ from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker.steps.built_part import build_part
 from workbench.experiments.worker.steps.session_config import wished_config, with_plan
 from workbench.experiments.worker.steps.traced_steps import settling_steps
+from workbench.experiments.worker.tensorflow_import import gpu_names
 from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
 
 if TYPE_CHECKING:
@@ -195,6 +196,7 @@ def _opened(
         intra_op_threads=config.intra_op_parallelism_threads,
         left_out=stubbed.left_out if stubbed else (),
         kept=stubbed.kept if stubbed else (),
+        gpus=gpu_names(),
         **_pipeline_facts(graph),
     )
 

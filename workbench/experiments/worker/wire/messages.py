@@ -54,6 +54,7 @@ class Opened:
       end_counts: whether Keras's `fit` counts a step at each end of the data, because it does not
         know their length.
       left_out, kept: of a step without some work, names of the nodes of it, and of the others.
+      gpus: names of the GPUs that TensorFlow may place ops on.
     """
 
     stages: int
@@ -68,6 +69,7 @@ class Opened:
     end_counts: bool = False
     left_out: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    gpus: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_PORTABLE_H_
-#define WORKBENCH_CUDA_PORTABLE_H_
+#ifndef WORKBENCH_CUDA_DEVICE_PORTABLE_H_
+#define WORKBENCH_CUDA_DEVICE_PORTABLE_H_
 
 // What bodies of kernels are written in. nvcc compiles them for a GPU; any other compiler for the
 // host, where tests and sanitizers reach them.
@@ -14,9 +14,11 @@
 #ifdef __CUDACC__
 #define WORKBENCH_DEVICE __device__ __forceinline__
 #define WORKBENCH_UNROLL _Pragma("unroll")
+#define WORKBENCH_NO_UNROLL _Pragma("unroll 1")
 #else
 #define WORKBENCH_DEVICE inline
 #define WORKBENCH_UNROLL
+#define WORKBENCH_NO_UNROLL
 #endif
 
 namespace workbench::cuda {
@@ -38,7 +40,8 @@ class PerLane {
 
 class Group {
  public:
-  explicit WORKBENCH_DEVICE Group(int lanes) : lanes_(lanes) {}
+  explicit WORKBENCH_DEVICE Group(int lanes)
+      : lanes_(lanes), first_(threadIdx.x & (kWarp - 1) & ~(lanes - 1)) {}
 
   WORKBENCH_DEVICE int lanes() const { return lanes_; }
 
@@ -49,15 +52,27 @@ class Group {
 
   template <typename V>
   WORKBENCH_DEVICE V Sum(const PerLane<V>& of) const {
-    const unsigned first = threadIdx.x & (kWarp - 1) & ~(lanes_ - 1);
-    const unsigned mask = (lanes_ == kWarp ? ~0u : (1u << lanes_) - 1) << first;
     V sum = of[0];
-    for (int other = lanes_ / 2; other > 0; other /= 2) sum += __shfl_xor_sync(mask, sum, other);
+    for (int other = lanes_ / 2; other > 0; other /= 2) sum += __shfl_xor_sync(Mask(), sum, other);
     return sum;
   }
 
+  template <typename V>
+  WORKBENCH_DEVICE V Of(const PerLane<V>& of, int lane) const {
+    return __shfl_sync(Mask(), of[0], static_cast<int>(first_) + lane);
+  }
+
+  WORKBENCH_DEVICE uint32_t Bits(const PerLane<bool>& of) const {
+    return (__ballot_sync(Mask(), of[0]) & Mask()) >> first_;
+  }
+
  private:
+  WORKBENCH_DEVICE unsigned Mask() const {
+    return (lanes_ == kWarp ? ~0u : (1u << lanes_) - 1) << first_;
+  }
+
   int lanes_;
+  unsigned first_;
 };
 
 #else
@@ -93,11 +108,30 @@ class Group {
     return sums[0];
   }
 
+  template <typename V>
+  V Of(const PerLane<V>& of, int lane) const {
+    return of[lane];
+  }
+
+  uint32_t Bits(const PerLane<bool>& of) const {
+    uint32_t bits = 0;
+    for (int lane = 0; lane < lanes_; ++lane) bits |= static_cast<uint32_t>(of[lane]) << lane;
+    return bits;
+  }
+
  private:
   int lanes_;
 };
 
 #endif
+
+WORKBENCH_DEVICE int CountBits(uint32_t bits) {
+#ifdef __CUDACC__
+  return __popc(bits);
+#else
+  return __builtin_popcount(bits);
+#endif
+}
 
 // Columns that a lane loads at once: kPackBytes of them, aligned, or a single one.
 template <typename T, int kPack>
@@ -150,4 +184,4 @@ inline int LanesFor(int64_t dim, int pack) {
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_PORTABLE_H_
+#endif  // WORKBENCH_CUDA_DEVICE_PORTABLE_H_

@@ -1,10 +1,10 @@
-#ifndef WORKBENCH_CUDA_TYPES_INL_H_
-#define WORKBENCH_CUDA_TYPES_INL_H_
+#ifndef WORKBENCH_CUDA_DEVICE_TYPES_INL_H_
+#define WORKBENCH_CUDA_DEVICE_TYPES_INL_H_
 
 #include <cstdint>
 
 #include "cuda/calls.h"
-#include "cuda/scalars.h"
+#include "cuda/device/scalars.h"
 
 namespace workbench::cuda {
 
@@ -32,4 +32,4 @@ void WithTypes(const GroupCall& call, const Function& function) {
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_TYPES_INL_H_
+#endif  // WORKBENCH_CUDA_DEVICE_TYPES_INL_H_

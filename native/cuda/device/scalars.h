@@ -1,12 +1,12 @@
-#ifndef WORKBENCH_CUDA_SCALARS_H_
-#define WORKBENCH_CUDA_SCALARS_H_
+#ifndef WORKBENCH_CUDA_DEVICE_SCALARS_H_
+#define WORKBENCH_CUDA_DEVICE_SCALARS_H_
 
 // The 16-bit floats of tables, as bits, and float32 of each and back, rounded to nearest even.
 
 #include <cstdint>
 #include <cstring>
 
-#include "cuda/portable.h"
+#include "cuda/device/portable.h"
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -91,4 +91,4 @@ WORKBENCH_DEVICE void Set(float value, float* to) { *to = value; }
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_SCALARS_H_
+#endif  // WORKBENCH_CUDA_DEVICE_SCALARS_H_

@@ -1,13 +1,13 @@
-#ifndef WORKBENCH_CUDA_SUMS_INL_H_
-#define WORKBENCH_CUDA_SUMS_INL_H_
+#ifndef WORKBENCH_CUDA_ROWS_SUMS_INL_H_
+#define WORKBENCH_CUDA_ROWS_SUMS_INL_H_
 
 // The loop that all time goes into: sums of rows that lie anywhere. A lane sums the columns of one
 // pack over all rows, in their order, so that the bits depend on nothing else.
 
 #include <cstdint>
 
-#include "cuda/portable.h"
-#include "cuda/scalars.h"
+#include "cuda/device/portable.h"
+#include "cuda/device/scalars.h"
 
 namespace workbench::cuda {
 
@@ -57,4 +57,4 @@ WORKBENCH_DEVICE void EachPack(const Group& group, int64_t dim, const Function& 
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_SUMS_INL_H_
+#endif  // WORKBENCH_CUDA_ROWS_SUMS_INL_H_

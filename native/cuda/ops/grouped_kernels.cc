@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "cuda/calls.h"
-#include "cuda/device_context.h"
-#include "cuda/device_tables.h"
-#include "cuda/grouped_call.h"
+#include "cuda/ops/device_context.h"
+#include "cuda/ops/device_tables.h"
+#include "cuda/ops/grouped_call.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"

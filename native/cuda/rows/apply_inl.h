@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_APPLY_INL_H_
-#define WORKBENCH_CUDA_APPLY_INL_H_
+#ifndef WORKBENCH_CUDA_ROWS_APPLY_INL_H_
+#define WORKBENCH_CUDA_ROWS_APPLY_INL_H_
 
 // Updates of rows. A group of lanes for each entry of what was asked for, or for each name of a row:
 // the first one of a row does all of them, the others end at once. So nobody need know how many
@@ -9,13 +9,13 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "cuda/asked_inl.h"
+#include "cuda/rows/asked_inl.h"
 #include "cuda/calls.h"
-#include "cuda/gradients_inl.h"
-#include "cuda/portable.h"
-#include "cuda/row_change_inl.h"
-#include "cuda/rules_inl.h"
-#include "cuda/sums_inl.h"
+#include "cuda/rows/gradients_inl.h"
+#include "cuda/device/portable.h"
+#include "cuda/rows/row_change_inl.h"
+#include "cuda/rows/rules_inl.h"
+#include "cuda/rows/sums_inl.h"
 
 namespace workbench::cuda {
 
@@ -39,7 +39,6 @@ WORKBENCH_DEVICE int64_t EndOf(const uint64_t* keys, int64_t entry, int64_t entr
 // Sums the gradients of rows of some tables, and changes the rows.
 template <typename TheRule, int kPack>
 struct ApplyBody {
-  // A kernel has 4 KB of parameters.
   static constexpr int kTables = 64;
   TableCall tables[kTables];
   int64_t first_table, end_table;
@@ -178,4 +177,4 @@ void RowsApply(const RowsCall& call, const RuleCall& how, void* workspace, Devic
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_APPLY_INL_H_
+#endif  // WORKBENCH_CUDA_ROWS_APPLY_INL_H_

@@ -1,15 +1,15 @@
-#ifndef WORKBENCH_CUDA_GRADIENTS_INL_H_
-#define WORKBENCH_CUDA_GRADIENTS_INL_H_
+#ifndef WORKBENCH_CUDA_ROWS_GRADIENTS_INL_H_
+#define WORKBENCH_CUDA_ROWS_GRADIENTS_INL_H_
 
 // The gradient of each row that was asked for: the sum over all who asked, in the order of their
 // ids. A group of lanes for each row.
 
 #include <cstdint>
 
-#include "cuda/asked_inl.h"
+#include "cuda/rows/asked_inl.h"
 #include "cuda/calls.h"
-#include "cuda/portable.h"
-#include "cuda/sums_inl.h"
+#include "cuda/device/portable.h"
+#include "cuda/rows/sums_inl.h"
 
 namespace workbench::cuda {
 
@@ -85,4 +85,4 @@ void SumGradients(const GroupCall& call, const Asked& asked, int table, int64_t 
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_GRADIENTS_INL_H_
+#endif  // WORKBENCH_CUDA_ROWS_GRADIENTS_INL_H_

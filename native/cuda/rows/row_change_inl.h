@@ -1,24 +1,26 @@
-#ifndef WORKBENCH_CUDA_ROW_CHANGE_INL_H_
-#define WORKBENCH_CUDA_ROW_CHANGE_INL_H_
+#ifndef WORKBENCH_CUDA_ROWS_ROW_CHANGE_INL_H_
+#define WORKBENCH_CUDA_ROWS_ROW_CHANGE_INL_H_
 
 // One change of one row of a table and of its slots, by a group of lanes.
 
 #include <cstdint>
 
 #include "cuda/calls.h"
-#include "cuda/portable.h"
+#include "cuda/device/portable.h"
 
 namespace workbench::cuda {
 
-// Lets a rule change the columns of one pack.
-template <int kPack, typename TheRule>
+// Lets a rule change the columns of one pack. The row is asked for before its gradient is summed.
+template <int kPack, typename TheRule, typename Gradient>
 WORKBENCH_DEVICE void ChangePack(const TheRule& rule, const TableCall& table, int64_t row,
-                                 int64_t column, const float* grad) {
+                                 int64_t column, const Gradient& gradient) {
   const int64_t at = row * table.dim + column;
   float* values = static_cast<float*>(table.values) + at;
   Pack<float, kPack> value = Load<float, kPack>(values);
   Pack<float, kPack> slots[TheRule::kSlots + 1];
   for (int s = 0; s < TheRule::kSlots; ++s) slots[s] = Load<float, kPack>(table.slots[s] + at);
+  float grad[kPack] = {};
+  gradient(column, grad);
   WORKBENCH_UNROLL
   for (int c = 0; c < kPack; ++c) {
     float* of_value[TheRule::kSlots + 1];
@@ -60,9 +62,7 @@ WORKBENCH_DEVICE void ChangeRow(const Group& group, const TheRule& rule, const T
     });
   } else {
     EachPack<kPack>(group, table.dim, [&](int, int64_t column) {
-      float grad[kPack] = {};
-      gradient(column, grad);
-      ChangePack<kPack>(rule, table, row, column, grad);
+      ChangePack<kPack>(rule, table, row, column, gradient);
     });
   }
 }
@@ -76,4 +76,4 @@ inline bool TableFitsPacks(const TableCall& table, bool slots_by_row) {
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_ROW_CHANGE_INL_H_
+#endif  // WORKBENCH_CUDA_ROWS_ROW_CHANGE_INL_H_

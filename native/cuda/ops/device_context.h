@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_DEVICE_CONTEXT_H_
-#define WORKBENCH_CUDA_DEVICE_CONTEXT_H_
+#ifndef WORKBENCH_CUDA_OPS_DEVICE_CONTEXT_H_
+#define WORKBENCH_CUDA_OPS_DEVICE_CONTEXT_H_
 
 // What all kernels for a GPU need of TensorFlow: its stream, memory, and what to do when the GPU has
 // got somewhere. No CUDA header: calls.h is the door.
@@ -57,4 +57,4 @@ class Complaints {
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_DEVICE_CONTEXT_H_
+#endif  // WORKBENCH_CUDA_OPS_DEVICE_CONTEXT_H_

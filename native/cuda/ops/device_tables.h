@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_DEVICE_TABLES_H_
-#define WORKBENCH_CUDA_DEVICE_TABLES_H_
+#ifndef WORKBENCH_CUDA_OPS_DEVICE_TABLES_H_
+#define WORKBENCH_CUDA_OPS_DEVICE_TABLES_H_
 
 // Tables and slots in a GPU's memory, held while work on them is put on the stream. Locks order the
 // host's threads; what is on one stream is in order of itself.
@@ -48,4 +48,4 @@ class DeviceTables {
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_DEVICE_TABLES_H_
+#endif  // WORKBENCH_CUDA_OPS_DEVICE_TABLES_H_

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_RULES_INL_H_
-#define WORKBENCH_CUDA_RULES_INL_H_
+#ifndef WORKBENCH_CUDA_ROWS_RULES_INL_H_
+#define WORKBENCH_CUDA_ROWS_RULES_INL_H_
 
 // The rules of update_rules.h as a kernel calls them, for one value at a time. A rule by row has one
 // slot of one number for the whole row, and a rate that is worked out before the values change.
@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "cuda/calls.h"
-#include "cuda/portable.h"
+#include "cuda/device/portable.h"
 #include "optimizer/rule_steps.h"
 
 namespace workbench::cuda {
@@ -94,4 +94,4 @@ void WithRule(const RuleCall& call, const Function& function) {
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_RULES_INL_H_
+#endif  // WORKBENCH_CUDA_ROWS_RULES_INL_H_

@@ -1,11 +1,11 @@
-#include "cuda/device_tables.h"
+#include "cuda/ops/device_tables.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cuda/calls.h"
-#include "cuda/device_context.h"
+#include "cuda/ops/device_context.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 
 namespace workbench::cuda {

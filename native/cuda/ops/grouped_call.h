@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_GROUPED_CALL_H_
-#define WORKBENCH_CUDA_GROUPED_CALL_H_
+#ifndef WORKBENCH_CUDA_OPS_GROUPED_CALL_H_
+#define WORKBENCH_CUDA_OPS_GROUPED_CALL_H_
 
 // The features of a grouped op as a call of calls.h. Shapes alone are read here: ids are on the GPU.
 
@@ -71,4 +71,4 @@ class GroupedCall {
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_GROUPED_CALL_H_
+#endif  // WORKBENCH_CUDA_OPS_GROUPED_CALL_H_

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_CUDA_DEVICE_H_
-#define WORKBENCH_CUDA_CUDA_DEVICE_H_
+#ifndef WORKBENCH_CUDA_DEVICE_CUDA_DEVICE_H_
+#define WORKBENCH_CUDA_DEVICE_CUDA_DEVICE_H_
 
 // Runs bodies of kernels on a stream of a GPU. Only .cu files include this; test/cuda/host_device.h
 // is its like for the host.
@@ -8,18 +8,19 @@
 
 #include <cstdint>
 
-#include "cuda/portable.h"
+#include "cuda/device/portable.h"
 
 namespace workbench::cuda {
 
 constexpr int kThreads = 256;
+// What all GPUs that this nvcc builds for take.
+constexpr int kParameterBytes = 32764;
 
 template <typename Body>
 __global__ void __launch_bounds__(kThreads)
-    RunBody(const __grid_constant__ Body body, int64_t count, int lanes) {
-  const int64_t number =
-      (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / static_cast<unsigned>(lanes);
-  if (number < count) body(Group(lanes), number);
+    RunBody(const __grid_constant__ Body body, int64_t count, int lane_bits) {
+  const int64_t number = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) >> lane_bits;
+  if (number < count) body(Group(1 << lane_bits), number);
 }
 
 // Keeps the first error; the calls behind one do nothing.
@@ -32,12 +33,17 @@ class CudaDevice {
   // Runs a body `count` times, each time by a group of lanes.
   template <typename Body>
   void Run(int64_t count, int lanes, const Body& body) {
-    static_assert(sizeof(Body) + 16 <= 4096, "a kernel has 4 KB of parameters on any GPU");
+    static_assert(sizeof(Body) + 16 <= kParameterBytes, "a kernel has no room for so many");
     if (count == 0 || error_ != cudaSuccess) return;
     const int64_t blocks = (count * lanes + kThreads - 1) / kThreads;
-    RunBody<<<static_cast<unsigned>(blocks), kThreads, 0, stream_>>>(body, count, lanes);
+    int lane_bits = 0;
+    while (1 << lane_bits < lanes) ++lane_bits;
+    RunBody<<<static_cast<unsigned>(blocks), kThreads, 0, stream_>>>(body, count, lane_bits);
     error_ = cudaGetLastError();
   }
+
+  // Warps that the GPU has at once, where they need few registers.
+  static int64_t Warps();
 
   void Fill(int byte, int64_t bytes, void* to) {
     if (bytes == 0 || error_ != cudaSuccess) return;
@@ -66,4 +72,4 @@ class CudaDevice {
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_CUDA_DEVICE_H_
+#endif  // WORKBENCH_CUDA_DEVICE_CUDA_DEVICE_H_

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_ASKED_INL_H_
-#define WORKBENCH_CUDA_ASKED_INL_H_
+#ifndef WORKBENCH_CUDA_ROWS_ASKED_INL_H_
+#define WORKBENCH_CUDA_ROWS_ASKED_INL_H_
 
 // What a gradient begins with: who asked for which row, in order of the rows. One sort does all
 // tables; it is stable, so that gradients of a row are summed in one order every time.
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cuda/calls.h"
-#include "cuda/examples_inl.h"
-#include "cuda/portable.h"
+#include "cuda/rows/examples_inl.h"
+#include "cuda/device/portable.h"
 
 namespace workbench::cuda {
 
@@ -94,15 +94,15 @@ struct FeatureEntries {
   ExampleIds<Id> in;
   const T* gradients;
   int64_t stride;
-  int64_t first_entry, first_example, end_example;
+  int64_t first_entry, first_example;
   uint64_t table;  // shifted to its place in a key
 };
 
 // Writes the entries of examples: a group for each.
 template <typename T, typename Id>
 struct EntriesBody {
-  static constexpr int kFeatures = 20;
-  FeatureEntries<T, Id> features[kFeatures];
+  FeatureEntries<T, Id> features[kFeaturesAtOnce];
+  FeatureEnds ends;
   uint64_t* keys;
   int32_t* who;
   const void** gradients;
@@ -112,9 +112,7 @@ struct EntriesBody {
 
   WORKBENCH_DEVICE void operator()(const Group& group, int64_t number) const {
     const int64_t global = first_example + number;
-    int f = 0;
-    while (global >= features[f].end_example) ++f;
-    const FeatureEntries<T, Id>& feature = features[f];
+    const FeatureEntries<T, Id>& feature = features[ends.FeatureOf(global)];
     const int64_t example = global - feature.first_example;
     int64_t first = 0, last = 0;
     feature.in.Find(example, &first, &last, complaint);
@@ -218,7 +216,7 @@ void WriteEntries(const GroupCall& call, const Asked& asked, const Unordered& un
                   Device* device) {
   using Body = EntriesBody<T, Id>;
   int64_t entry = 0, example = 0;
-  for (int from = 0; from < call.feature_count; from += Body::kFeatures) {
+  for (int from = 0; from < call.feature_count; from += kFeaturesAtOnce) {
     Body body = {};
     body.keys = unordered.keys;
     body.who = unordered.who;
@@ -226,7 +224,7 @@ void WriteEntries(const GroupCall& call, const Asked& asked, const Unordered& un
     body.factors = asked.factors;
     body.first_example = example;
     body.complaint = call.complaint;
-    for (int f = from; f < std::min(call.feature_count, from + Body::kFeatures); ++f) {
+    for (int f = from; f < std::min(call.feature_count, from + kFeaturesAtOnce); ++f) {
       const FeatureCall& feature = call.features[f];
       const int64_t rows =
           std::min(call.tables[feature.table].rows, int64_t{1} << asked.row_bits);
@@ -235,10 +233,9 @@ void WriteEntries(const GroupCall& call, const Asked& asked, const Unordered& un
                                  feature.stride,
                                  entry,
                                  example,
-                                 example + feature.examples,
                                  static_cast<uint64_t>(feature.table) << asked.row_bits};
       entry += EntriesOf(feature);
-      example += feature.examples;
+      body.ends.at[f - from] = example += feature.examples;
     }
     device->Run(example - body.first_example, kIdLanes, body);
   }
@@ -276,4 +273,4 @@ void Ask(const GroupCall& call, Numbering numbering, void* workspace, Asked* ask
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_ASKED_INL_H_
+#endif  // WORKBENCH_CUDA_ROWS_ASKED_INL_H_

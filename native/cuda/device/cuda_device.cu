@@ -1,6 +1,6 @@
 // Sorts and running sums, as CUDA's own library has them.
 
-#include "cuda/cuda_device.h"
+#include "cuda/device/cuda_device.h"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
@@ -9,6 +9,19 @@
 #include "cuda/calls.h"
 
 namespace workbench::cuda {
+
+int64_t CudaDevice::Warps() {
+  int device = 0, processors = 0, threads = 0;
+  const bool known =
+      cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device) ==
+          cudaSuccess;
+  if (known) return int64_t{processors} * threads / kWarp;
+  // The launch says what is wrong.
+  cudaGetLastError();
+  return INT64_MAX;
+}
 
 // Without memory they only say how much they need.
 int64_t CudaDevice::SortBytes(int64_t count) {

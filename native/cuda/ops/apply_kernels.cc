@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuda/calls.h"
-#include "cuda/device_context.h"
-#include "cuda/device_tables.h"
-#include "cuda/grouped_call.h"
+#include "cuda/ops/device_context.h"
+#include "cuda/ops/device_tables.h"
+#include "cuda/ops/grouped_call.h"
 #include "optimizer/rule_inputs.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"

@@ -1,10 +1,10 @@
-#include "cuda/grouped_call.h"
+#include "cuda/ops/grouped_call.h"
 
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "combine/combine_calls.h"
-#include "cuda/device_context.h"
+#include "cuda/ops/device_context.h"
 #include "lookup/row_ids.h"
 #include "tensorflow/core/framework/tensor.h"
 

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_EXAMPLES_INL_H_
-#define WORKBENCH_CUDA_EXAMPLES_INL_H_
+#ifndef WORKBENCH_CUDA_ROWS_EXAMPLES_INL_H_
+#define WORKBENCH_CUDA_ROWS_EXAMPLES_INL_H_
 
 // Which ids an example has, on the device: nothing is sorted, counted or copied for it.
 
@@ -8,9 +8,33 @@
 
 #include "cuda/calls.h"
 #include "cuda/complaint.h"
-#include "cuda/portable.h"
+#include "cuda/device/portable.h"
 
 namespace workbench::cuda {
+
+// Features that a kernel takes at once: as many as its parameters have room for, and a power of two.
+constexpr int kFeaturesAtOnce = 64;
+
+// What of a launch's numbers belongs to which of its features.
+struct FeatureEnds {
+  int64_t at[kFeaturesAtOnce];  // the first number behind a feature's; none is behind the last one's
+
+  FeatureEnds() {
+    for (int64_t& end : at) end = INT64_MAX;
+  }
+
+  WORKBENCH_DEVICE int FeatureOf(int64_t number) const {
+    int f = 0;
+    WORKBENCH_UNROLL
+    for (int step = kFeaturesAtOnce / 2; step > 0; step /= 2) {
+      if (number >= at[f + step - 1]) f += step;
+    }
+    return f;
+  }
+};
+
+constexpr int64_t kNoRow = -1;
+constexpr int64_t kWrongRow = -2;
 
 // The ids of one feature.
 template <typename Id>
@@ -99,15 +123,19 @@ struct ExampleIds {
     });
   }
 
-  // The row of the table that an id asks for; -1 where it asks for none, with a complaint where it
-  // should.
-  WORKBENCH_DEVICE int64_t RowOf(int64_t i, int64_t example, uint64_t* complaint) const {
+  // The row of the table that an id asks for; kNoRow where it asks for none, kWrongRow where it should.
+  WORKBENCH_DEVICE int64_t RowOf(int64_t i) const {
     int64_t row = static_cast<int64_t>(ids[i]);
-    if (prune && row < 0) return -1;
+    if (prune && row < 0) return kNoRow;
     if (values != nullptr) row = row >= 0 && row < unique ? values[row] : -1;
-    if (row >= 0 && row < table_rows) return row;
-    Complain(Wrong::kNoSuchRow, feature, example, complaint);
-    return -1;
+    return row >= 0 && row < table_rows ? row : kWrongRow;
+  }
+
+  // The same with a complaint; what is wrong is below 0 too.
+  WORKBENCH_DEVICE int64_t RowOf(int64_t i, int64_t example, uint64_t* complaint) const {
+    const int64_t row = RowOf(i);
+    if (row == kWrongRow) Complain(Wrong::kNoSuchRow, feature, example, complaint);
+    return row;
   }
 
   // The row of an example that has no id, -1 if there is none.
@@ -149,4 +177,4 @@ WORKBENCH_DEVICE float DivisorOf(Combiner combiner, int64_t count) {
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_EXAMPLES_INL_H_
+#endif  // WORKBENCH_CUDA_ROWS_EXAMPLES_INL_H_

@@ -1,4 +1,4 @@
-#include "cuda/device_context.h"
+#include "cuda/ops/device_context.h"
 
 #include <atomic>
 #include <memory>

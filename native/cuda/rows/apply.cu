@@ -1,10 +1,10 @@
 // Launches of updates, see calls.h.
 
-#include "cuda/apply_inl.h"
+#include "cuda/rows/apply_inl.h"
 
 #include "capi/export.h"
 #include "cuda/calls.h"
-#include "cuda/cuda_device.h"
+#include "cuda/device/cuda_device.h"
 
 namespace workbench::cuda {
 

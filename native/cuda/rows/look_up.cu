@@ -2,9 +2,9 @@
 
 #include "capi/export.h"
 #include "cuda/calls.h"
-#include "cuda/cuda_device.h"
-#include "cuda/look_up_inl.h"
-#include "cuda/types_inl.h"
+#include "cuda/device/cuda_device.h"
+#include "cuda/rows/look_up_inl.h"
+#include "cuda/device/types_inl.h"
 
 namespace workbench::cuda {
 

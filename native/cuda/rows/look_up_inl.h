@@ -1,0 +1,106 @@
+#ifndef WORKBENCH_CUDA_ROWS_LOOK_UP_INL_H_
+#define WORKBENCH_CUDA_ROWS_LOOK_UP_INL_H_
+
+// Which groups of lanes look up what, and their launches.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "cuda/calls.h"
+#include "cuda/rows/examples_inl.h"
+#include "cuda/rows/look_up_body_inl.h"
+#include "cuda/device/portable.h"
+
+namespace workbench::cuda {
+
+// Examples of a group at most.
+constexpr int kExamplesAtOnce = 8;
+// Rows that a group asks the memory for before it adds the first: more take registers, and so groups
+// from the GPU, which is worth it where examples are long.
+constexpr int kFewRows = 4;
+constexpr int kManyRows = 8;
+// Of a group, also where fewer have columns: they read ids.
+constexpr int kFewestLanes = 4;
+
+// How features are looked up. What it goes by was measured on an H200.
+struct LookUpShape {
+  int64_t examples = 0, ids = 0;
+  int lanes = 0;
+
+  // A warp of narrow groups waits for the longest of their streams.
+  bool narrow() const { return lanes < 16; }
+  bool many_rows() const { return !narrow() && ids >= 8 * examples; }
+  bool together() const { return !narrow() || ids < 4 * examples; }
+};
+
+// As many examples for a group as leave the GPU enough groups.
+template <typename Device>
+int64_t AtOnce(const LookUpShape& shape, Device* device) {
+  const int64_t warps = shape.examples * shape.lanes / kWarp;
+  const int lanes = shape.together() ? shape.lanes : 1;
+  int64_t at_once = 1;
+  while (at_once < std::min(lanes, kExamplesAtOnce) && warps / (2 * at_once) >= device->Warps()) {
+    at_once *= 2;
+  }
+  return at_once;
+}
+
+template <typename T, typename Id, int kPack, int kRowsAtOnce, typename Device>
+void LaunchLookUps(const GroupCall& call, const std::vector<int>& features,
+                   const LookUpShape& shape, Device* device) {
+  LookUpBody<T, Id, kPack, kRowsAtOnce> body = {};
+  body.at_once = AtOnce(shape, device);
+  body.complaint = call.complaint;
+  for (size_t from = 0; from < features.size(); from += kFeaturesAtOnce) {
+    body.ends = {};
+    int64_t end = 0;
+    for (size_t i = from; i < features.size() && i < from + kFeaturesAtOnce; ++i) {
+      const FeatureCall& feature = call.features[features[i]];
+      const TableCall& table = call.tables[feature.table];
+      body.features[i - from] = {IdsOf<Id>(feature, features[i], table.rows),
+                                 static_cast<const T*>(table.values), table.dim,
+                                 static_cast<T*>(feature.vectors), feature.stride};
+      body.ends.at[i - from] = end += (feature.examples + body.at_once - 1) / body.at_once;
+    }
+    device->Run(end, shape.lanes, body);
+  }
+}
+
+// Launches lookups of features that are read in packs of kPack by as many lanes.
+template <typename T, typename Id, int kPack, typename Device>
+void LookUpAlike(const GroupCall& call, const std::vector<int>& features, int lanes,
+                 Device* device) {
+  LookUpShape shape;
+  shape.lanes = lanes;
+  for (int f : features) {
+    shape.examples += call.features[f].examples;
+    shape.ids += call.features[f].count;
+  }
+  if (shape.many_rows()) {
+    LaunchLookUps<T, Id, kPack, kManyRows>(call, features, shape, device);
+  } else {
+    LaunchLookUps<T, Id, kPack, kFewRows>(call, features, shape, device);
+  }
+}
+
+template <typename T, typename Id, typename Device>
+void LookUp(const GroupCall& call, Device* device) {
+  for (int lanes = kFewestLanes; lanes <= kWarp; lanes *= 2) {
+    std::vector<int> wide, narrow;
+    for (int f = 0; f < call.feature_count; ++f) {
+      const FeatureCall& feature = call.features[f];
+      const TableCall& table = call.tables[feature.table];
+      const bool packs = FitsPacks<T>(table.values, table.dim) &&
+                         FitsPacks<T>(feature.vectors, feature.stride);
+      if (std::max(kFewestLanes, LanesFor(table.dim, packs ? kWide<T> : 1)) != lanes) continue;
+      (packs ? wide : narrow).push_back(f);
+    }
+    LookUpAlike<T, Id, kWide<T>>(call, wide, lanes, device);
+    LookUpAlike<T, Id, 1>(call, narrow, lanes, device);
+  }
+}
+
+}  // namespace workbench::cuda
+
+#endif  // WORKBENCH_CUDA_ROWS_LOOK_UP_INL_H_
