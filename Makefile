@@ -213,6 +213,9 @@ bench-matmul: $(NATIVE) ## The gradients of a dense layer by Workbench's kernel 
 bench-dot-interaction: $(NATIVE) ## A dot interaction and its gradient in an op each, beside the stock ones
 	@$(BIN)/python -m tests.bench.bench_dot_interaction $(ARGS)
 
+bench-fm-interaction: $(NATIVE) ## The interaction of a factorization machine and its gradient, likewise
+	@$(BIN)/python -m tests.bench.bench_fm_interaction $(ARGS)
+
 bench-keys: $(NATIVE) ## Grouped lookups in EmbeddingVariables beside V1, forward and with training
 	@$(BIN)/python -m tests.bench.bench_embedding_keys $(ARGS)
 

@@ -14,5 +14,7 @@
 #define WORKBENCH_CLONES WORKBENCH_CLONES_FOR("avx512f", "avx2")
 
 #define WORKBENCH_INLINE __attribute__((always_inline)) inline
+// Of a lambda, between its arguments and its body: it is compiled with what calls it.
+#define WORKBENCH_INLINED __attribute__((always_inline))
 
 #endif  // WORKBENCH_INSTRUCTIONS_CLONES_H_

@@ -15,9 +15,6 @@ constexpr int kNarrow = 16;
 // Rows that are summed as floats, before their sum is added to a double.
 constexpr int64_t kChunk = 128;
 
-// Of a lambda: it is compiled with what calls it.
-#define WORKBENCH_INLINED __attribute__((always_inline))
-
 // The sums over all rows of two numbers of each of kWidth columns.
 //
 //   add: row, float [kWidth] twice; adds the row's numbers to them.

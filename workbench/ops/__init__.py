@@ -28,6 +28,7 @@ from workbench.ops.feature_column.columns import (
     shared_embedding_columns,
 )
 from workbench.ops.interaction.dot_interaction import dot_interaction
+from workbench.ops.interaction.fm_interaction import fm_interaction
 from workbench.ops.lookup.fused import (
     fused_embedding_lookup_sparse,
     fused_embedding_lookup_sparse_v2,
@@ -64,6 +65,7 @@ __all__ = [
     "dot_interaction",
     "embedding_column",
     "embedding_lookup_sparse",
+    "fm_interaction",
     "fused_embedding_lookup_sparse",
     "fused_embedding_lookup_sparse_v2",
     "fused_embeddings",

@@ -310,7 +310,8 @@ class TestHandle:
             results.append((model.fit(**numeric(), verbose=0).history, values(model)))
         assert results[0][0] == results[1][0]
         assert fusion.describe() == (
-            "train step:\n  the graph has no stock lookup, batch normalization or dot interaction"
+            "train step:\n"
+            "  the graph has no stock lookup, batch normalization or interaction of vectors"
         )
 
     def test_removing_gives_the_model_back(self) -> None:

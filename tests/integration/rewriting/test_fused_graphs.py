@@ -355,7 +355,7 @@ class TestRefusals:
     def test_a_graph_without_lookups_has_an_empty_plan(self) -> None:
         plan = wb.plan_fusion(tf.Graph())
         assert plan.describe() == (
-            "the graph has no stock lookup, batch normalization or dot interaction"
+            "the graph has no stock lookup, batch normalization or interaction of vectors"
         )
         assert not wb.apply(plan).graph_options.rewrite_options.custom_optimizers
 

@@ -16,7 +16,7 @@ _OUTWARD = 2
 _NUMBERED = re.compile(r"(?<=/)_\d+(?=[/_]|$)")
 _FUSED_OP = re.compile(
     r"Workbench((Pre|Post|(Resource)?(Local|Grouped))LookUp|PruneInvalid|UniqueWithCounts"
-    r"|PartitionWithPermutation|Gather|(Resource)?(Rows|Grouped)Apply|BatchNorm|DotInteraction)"
+    r"|PartitionWithPermutation|Gather|(Resource)?(Rows|Grouped)Apply|BatchNorm|(Dot|Fm)Interaction)"
 )
 _FUSED_SCOPE = re.compile(r"^fused_(?=embedding_lookup(_\d+)?$)")
 

@@ -35,10 +35,10 @@ def fuse_model(model: Any) -> ModelFusion:
 
     `fit`, `evaluate`, `predict` and the `…_on_batch` methods are called as always; lookups, their
     gradients, and the updates of tables by optimizers whose updates `plan_fusion` knows are fused,
-    and so are batch normalizations where they train, and dot interactions; products of matrices in
-    gradients are done by another kernel, where `plan_fusion` says. Model, optimizer and what is
-    saved stay what they are; results are those of Keras, but for the order in which numbers
-    are summed.
+    and so are batch normalizations where they train, and interactions of vectors, dots and those of
+    factorization machines; products of matrices in gradients are done by another kernel, where
+    `plan_fusion` says. Model, optimizer and what is saved stay what they are; results are those of
+    Keras, but for the order in which numbers are summed.
 
     XLA has no fused lookups: from now on the model is compiled without it, where Keras chose it
     (jit_compile="auto").

@@ -55,17 +55,19 @@ class FusedNorm:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FusedInteraction:
-    """A dot interaction that one op does instead.
+    """An interaction of vectors that one op does instead.
 
     Attributes:
-      name: the node that gave its dots.
+      name: the node that gave its result.
       op: name of the op.
       gradients: how many of it are made by one op each.
+      kind: "dot", the products of pairs; "FM", twice their sum, as of a factorization machine.
     """
 
     name: str
     op: str
     gradients: int
+    kind: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -75,7 +77,7 @@ class FusionPlan:
     Attributes:
       lookups: those that are fused, in the graph's order.
       norms: batch normalizations that are, likewise.
-      interactions: dot interactions that are, likewise.
+      interactions: interactions of vectors that are, likewise.
       matmuls: names of products of matrices that a kernel of Workbench's does.
       refusals: of all these those that stay, and why.
       added: nodes that are added, a serialized GraphDef.
@@ -112,7 +114,14 @@ class FusionPlan:
     @property
     def _others(self) -> list[tuple[Sequence[FusedNorm | FusedInteraction], str]]:
         """What is no lookup, and what one is called."""
-        return [(self.norms, "batch normalization"), (self.interactions, "dot interaction")]
+        kinds = sorted({each.kind for each in self.interactions})
+        return [
+            (self.norms, "batch normalization"),
+            *(
+                ([each for each in self.interactions if each.kind == kind], f"{kind} interaction")
+                for kind in kinds
+            ),
+        ]
 
     def describe(self) -> str:
         """The plan in words: what is fused into which op, and why the rest is not."""
@@ -143,7 +152,7 @@ class FusionPlan:
             lines += [f"  {name}" for name in self.matmuls]
         lines += [f"{each.name} stays: {each.reason}" for each in self.refusals]
         return "\n".join(lines) or (
-            "the graph has no stock lookup, batch normalization or dot interaction"
+            "the graph has no stock lookup, batch normalization or interaction of vectors"
         )
 
     def described(self) -> str:

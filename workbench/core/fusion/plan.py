@@ -25,7 +25,7 @@ from workbench.errors import PlanError
 
 
 def plan_fusion(graph: Any) -> FusionPlan:
-    """Finds stock lookups, batch normalizations and dot interactions, and plans ops in their place.
+    """Finds stock lookups, batch normalizations and interactions, and plans ops in their place.
 
     A grouped op does all lookups that do not depend on one another and are in the same runs, of one
     dtype and on one device; where an optimizer alone reads a gradient whose update a grouped op can
@@ -35,7 +35,8 @@ def plan_fusion(graph: Any) -> FusionPlan:
     One op does a batch normalization, by `tf.nn.moments` over the rows of a float32 matrix and
     `tf.nn.batch_normalization` as Keras's BatchNormalization trains too, and one its gradients:
     tens of nodes else. One op does a dot interaction, pairs of each example's vectors gathered from
-    `tf.matmul(x, x, transpose_b=True)` as DLRM does, and one its gradient. They differ from
+    `tf.matmul(x, x, transpose_b=True)` as DLRM does, or one of a factorization machine, the square
+    of the vectors' sum less the sum of their squares, and one its gradient. They differ from
     TensorFlow's in the last digits, summed in another order.
 
     Products of two float32 matrices of which one lies transposed, as the gradients of dense layers

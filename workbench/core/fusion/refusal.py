@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """A lookup, batch normalization or dot interaction that stays as it is.
+    """A lookup, batch normalization or interaction that stays as it is.
 
     Attributes:
       name: what users call it: the scope that it was built in; of dense ids and dots the node

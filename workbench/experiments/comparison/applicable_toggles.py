@@ -22,8 +22,8 @@ from workbench.experiments.worker.wire.messages import Close, Open, Opened
 NO_STAGE = "the program builds no stage when optimizations.stage is set"
 NO_LOOKUP = "the program builds no embedding lookup through Workbench"
 NO_STOCK_LOOKUP = (
-    "the program's graph has no stock lookup, batch normalization or dot interaction that one op "
-    "can do, and no product of matrices that another kernel does faster; "
+    "the program's graph has no stock lookup, batch normalization or interaction of vectors that "
+    "one op can do, and no product of matrices that another kernel does faster; "
     "wb.plan_fusion(graph).describe() says why not"
 )
 

@@ -58,8 +58,8 @@ def compare(
       program: what is run.
       toggles: names of the optimizations to switch on, one variant each: "stage", the user's own;
         "smart_stage", a plan for the program without it; "fused_v1", "fused_v2" and "grouped", its
-        embedding lookups fused; "auto_fused", stock lookups, batch normalizations and dot
-        interactions of its finished graph fused; "inline_executor" and "cost_model_executor", its
+        embedding lookups fused; "auto_fused", stock lookups, batch normalizations and interactions
+        of vectors of its finished graph fused; "inline_executor" and "cost_model_executor", its
         session on that executor; and several joined by "+", such as "stage+smart_stage", a plan for
         the program with its own stage. Or settings, as `Optimizations`. None means "stage" and
         "smart_stage".

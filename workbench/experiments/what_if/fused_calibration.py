@@ -23,6 +23,8 @@ from workbench.core.what_if.costs.fused_costs import FusedCosts, LookupLoad, Sam
 from workbench.core.what_if.costs.likened_costs import (
     DOTS,
     DOTS_GRADIENT,
+    FM,
+    FM_GRADIENT,
     MATMUL,
     NORM,
     NORM_GRADIENT,
@@ -36,7 +38,7 @@ from workbench.user_cache import user_cache
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_FORMAT = 6
+_FORMAT = 7
 # Sizes of a lookup: ids in a batch and for each row of it, rows and width of the table, and the
 # part of the table that the ids come from.
 _SIZES = tuple(
@@ -47,7 +49,7 @@ _SIZES = tuple(
 )
 # Matrices that are normalized: rows and columns.
 _MATRICES = ((512, 64), (512, 512), (2048, 256))
-# Vectors that are multiplied with each other: examples, vectors of each and their width.
+# Vectors that interact: examples, vectors of each and their width.
 _VECTORS = ((512, 27, 16), (512, 12, 64), (2048, 27, 32))
 # Dense layers whose gradients are taken: rows, inputs and units.
 _LAYERS = ((512, 429, 1024), (512, 1024, 256), (512, 367, 512), (512, 512, 256), (512, 256, 64))
@@ -84,7 +86,7 @@ _CASES = (
 
 
 def fused_costs(*, again: bool = False) -> FusedCosts:
-    """What ops of fused lookups, batch normalizations and dot interactions cost on this machine.
+    """What ops of fused lookups, batch normalizations and interactions cost on this machine.
 
     Measured the first time, in about a minute, on an otherwise idle machine at best; then read
     from a file in the user's cache directory. Updates of rows are measured with Adagrad, those of
@@ -166,12 +168,15 @@ def _times_of_stock() -> dict[str, float]:
         {name: ns for _, name, ns in _medians(_traced("layers", _build_layers, way))}
         for way in (None, AUTO)
     )
-    norm, dots = (len(_MATRICES), "matrix{}/batchnorm/add_1"), (len(_VECTORS), "vectors{}/GatherV2")
+    norm = (len(_MATRICES), "matrix{}/batchnorm/add_1")
+    dots, pairs = ((len(_VECTORS), name) for name in ("vectors{}/GatherV2", "vectors{}/sub"))
     ways = {
         NORM: ("matrix{}/fused_batch_norm", *norm),
         NORM_GRADIENT: ("gradients/matrix{}/fused_batch_norm_grad", *norm),
         DOTS: ("vectors{}/dot_interaction", *dots),
         DOTS_GRADIENT: ("gradients/vectors{}/dot_interaction_grad", *dots),
+        FM: ("vectors{}/fm_interaction", *pairs),
+        FM_GRADIENT: ("gradients/vectors{}/fm_interaction_grad", *pairs),
     }
     times = {
         op: statistics.geometric_mean(
@@ -206,6 +211,9 @@ def _build_layers(_optimizations: Optimizations) -> Built:
             below = [row * count + column for row in range(count) for column in range(row)]
             flat = tf.reshape(products, [-1, count * count])
             losses.append(tf.nn.l2_loss(tf.gather(flat, below, axis=1)))
+            vectors = _trained(f"factors{number}_x", shape, losses)
+            total, squares = tf.reduce_sum(vectors, 1), tf.reduce_sum(tf.square(vectors), 1)
+            losses.append(tf.nn.l2_loss(tf.square(total) - squares))
     for number, (rows, inputs, units) in enumerate(_LAYERS):
         with v1.name_scope(f"layer{number}"):
             x = _trained(f"layer{number}_x", (rows, inputs), losses)

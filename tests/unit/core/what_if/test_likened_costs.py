@@ -1,8 +1,9 @@
-"""Fused batch normalizations and dot interactions → the nodes that tell what they take."""
+"""Fused batch normalizations and interactions → the nodes that tell what they take."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.builders.graphs import graph
 from workbench.core.prediction.node_costs import Costs
@@ -31,18 +32,33 @@ def test_an_op_and_its_gradient_are_like_what_gives_the_normalized_matrix():
 INTERACTION = """
 x = Placeholder float32
 z = Placeholder float32
-dots = WorkbenchDotInteraction(x) float32
-y = Identity(dots) float32
+made = Workbench{kind}Interaction(x) float32
+y = Identity(made) float32
 given = Neg(y) float32
-back = WorkbenchDotInteractionGrad(given, x) float32
-alone = WorkbenchDotInteractionGrad(given, z) float32
+back = Workbench{kind}InteractionGrad(given, x) float32
+alone = Workbench{kind}InteractionGrad(given, z) float32
 """
 
 
-def test_an_interaction_and_its_gradient_are_like_what_gives_the_dots():
-    view = graph(INTERACTION)
+@pytest.mark.parametrize("kind", ["Dot", "Fm"])
+def test_an_interaction_and_its_gradient_are_like_what_gives_the_result(kind):
+    view = graph(INTERACTION.format(kind=kind))
     found = like_results(view)
-    assert {view.names[node]: name for node, name in found.items()} == {"dots": "y", "back": "y"}
+    assert {view.names[node]: name for node, name in found.items()} == {"made": "y", "back": "y"}
+
+
+def test_gradients_of_two_interactions_of_the_same_vectors_are_their_own():
+    both = (
+        INTERACTION.format(kind="Dot")
+        + """
+sums = WorkbenchFmInteraction(x) float32
+total = Identity(sums) float32
+of_sums = WorkbenchFmInteractionGrad(given, x) float32
+"""
+    )
+    view = graph(both)
+    found = {view.names[node]: name for node, name in like_results(view).items()}
+    assert (found["back"], found["of_sums"]) == ("y", "total")
 
 
 def test_other_graphs_have_none():

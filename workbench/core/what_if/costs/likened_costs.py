@@ -1,4 +1,4 @@
-"""Fused batch normalizations and dot interactions → the nodes that tell what they take.
+"""Fused batch normalizations and interactions → the nodes that tell what they take.
 
 They go through tensors of which only the traced steps know how many rows they have. The stock op
 that gives the same result goes through as many, and leaves a node of its name.
@@ -10,9 +10,11 @@ from workbench.core.graph.graph_view import GraphView
 
 NORM, NORM_GRADIENT = "WorkbenchBatchNorm", "WorkbenchBatchNormGrad"
 DOTS, DOTS_GRADIENT = "WorkbenchDotInteraction", "WorkbenchDotInteractionGrad"
+FM, FM_GRADIENT = "WorkbenchFmInteraction", "WorkbenchFmInteractionGrad"
 # Where another kernel does it the node is the same.
 MATMUL = "MatMul"
-LIKENED = (NORM, NORM_GRADIENT, DOTS, DOTS_GRADIENT)
+LIKENED = (NORM, NORM_GRADIENT, DOTS, DOTS_GRADIENT, FM, FM_GRADIENT)
+_FORWARD = {DOTS_GRADIENT: DOTS, FM_GRADIENT: FM}
 # The input of a normalization's gradient that the normalization gives, and that of an
 # interaction's gradient that the interaction reads too.
 _MEAN, _X = 3, 1
@@ -23,15 +25,15 @@ def like_results(view: GraphView) -> dict[int, str]:
     results = {
         source: view.names[target]
         for source, output, target, _ in view.data.tolist()
-        if view.ops[source] in (NORM, DOTS) and output == 0
+        if view.ops[source] in (NORM, DOTS, FM) and output == 0
     }
-    of_x = {view.inputs(node)[0]: node for node in results if view.ops[node] == DOTS}
+    of_x = {(view.ops[node], view.inputs(node)[0]): node for node in results}
     found = dict(results)
     for node, op in enumerate(view.ops):
         if op == NORM_GRADIENT:
             forward = view.inputs(node)[_MEAN][0]
-        elif op == DOTS_GRADIENT:
-            forward = of_x.get(view.inputs(node)[_X], -1)
+        elif op in _FORWARD:
+            forward = of_x.get((_FORWARD[op], view.inputs(node)[_X]), -1)
         else:
             continue
         if forward in results:

@@ -128,7 +128,7 @@ def _require_effect(program: AnyProgram, wish: Optimizations, opened: Opened) ->
         f"program {program.name!r} builds no embedding lookup through Workbench, so there "
         "is nothing to fuse; call workbench.safe_embedding_lookup_sparse(…), or import "
         "workbench.compat.v1 as tf, in the build function; fused_embeddings='auto' (toggle "
-        "auto_fused) fuses stock lookups, batch normalizations and dot interactions"
+        "auto_fused) fuses stock lookups, batch normalizations and interactions of vectors"
     )
 
 

@@ -30,6 +30,7 @@ _FUSED = (
     "WorkbenchBatchNorm",
     "WorkbenchDotInteraction",
     "WorkbenchEmbeddingGroupedLookUp",
+    "WorkbenchFmInteraction",
     "WorkbenchGroupedLookUp",
     "WorkbenchLocalLookUp",
     "WorkbenchPostLookUp",

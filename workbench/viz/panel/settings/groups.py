@@ -128,8 +128,8 @@ def groups_of(
             key="fusion",
             title="Fused lookups",
             help="Few ops do an embedding lookup instead of many. Auto fuses stock lookups, "
-            "batch normalizations and dot interactions of the finished graph, and multiplies the "
-            "matrices of dense layers' gradients by a faster kernel.",
+            "batch normalizations and interactions of vectors of the finished graph, and "
+            "multiplies the matrices of dense layers' gradients by a faster kernel.",
             options=_options("fusion", refused),
         ),
         Group(
