@@ -34,8 +34,8 @@ batch normalizations and interactions of vectors of its finished graph, with den
 by another kernel; inline_executor runs its steps on one thread, cost_model_executor schedules them
 by costs learned while it warms up. Join them with "+" to switch several on at once:
 stage+smart_stage is a plan for the model with its own stage, fused_v2+smart_stage one for the model
-with fused lookups, auto_fused+intra_op_threads=1 fuses and runs each op on one thread. Each --toggle
-is measured by itself.
+with fused lookups, auto_fused+intra_op_threads=1 fuses and runs each op on one thread. Each
+--toggle is measured by itself.
 
 --all measures each of the eight alone, and stage+smart_stage+fused_v2+cost_model_executor: ten
 variants whose blocks are interleaved, so ten processes are in memory at the same time, about half
