@@ -19,6 +19,7 @@ from workbench.core.fusion.groups import grouped, levels
 from workbench.core.fusion.interactions.nodes import interaction_nodes
 from workbench.core.fusion.interactions.stock_interaction import StockInteraction
 from workbench.core.fusion.lookups.gradients import LookupGradient
+from workbench.core.fusion.lookups.joined import joined_nodes, together
 from workbench.core.fusion.lookups.lookup import StockLookup, WeightGradient
 from workbench.core.fusion.lookups.max_norm_nodes import max_norm_nodes
 from workbench.core.fusion.lookups.reads import idle_reads
@@ -113,14 +114,21 @@ class FusedNodes:
     def _add_lookups(self) -> None:
         lookups = [lookup for lookup, _ in self._lookups]
         groups = grouped(lookups, lambda each: self._alike(each, each.result))
-        for number, group in enumerate(groups):
-            node = node_defs.lookup_node(f"{self._scope}/lookup_{number}", group)
+        ops = [op for group in groups for op in together(self._graph, group)]
+        for number, made in enumerate(ops):
+            name = f"{self._scope}/lookup_{number}"
+            node = node_defs.lookup_node(name, made.lookups, joined=bool(made.joins))
             self._added.node.append(node)
-            for output, lookup in enumerate(group):
-                self._ops[lookup.result] = node.name
+            outputs = [f"{name}:{output}" for output in range(len(made.lookups))]
+            if made.joins:
+                added, joins, outputs = joined_nodes(self._graph, made, name, self._constant)
+                self._added.node.extend(added)
+                self._replaced.node.extend(joins)
+            for output, lookup in zip(outputs, made.lookups, strict=True):
+                self._ops[lookup.result] = name
                 for read in filter(None, (lookup.gather, lookup.read)):
-                    self._bypassed[read] = node.name
-                self._stand_in(lookup.result, [f"{node.name}:{output}"], [lookup.dtype])
+                    self._bypassed[read] = name
+                self._stand_in(lookup.result, [output], [lookup.dtype])
         self._bypassed |= dict.fromkeys(idle_reads(self._graph, lookups), "")
 
     def _add_weight_gradients(self) -> None:

@@ -15,7 +15,7 @@ from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.table_updates.update import TableUpdate
 
 _Fused = TypeVar("_Fused")
-_INT64 = tf.int64.as_datatype_enum
+_INT32, _INT64 = tf.int32.as_datatype_enum, tf.int64.as_datatype_enum
 _FLOAT32 = tf.float32.as_datatype_enum
 # Rules that change rows without a gradient, too.
 _OF_ALL_ROWS = ("decaying_adam", "keras_adam", "keras_adam_of_squares")
@@ -38,9 +38,16 @@ class OneOpEach(Generic[_Fused]):
     bypassed: dict[str, str]
 
 
-def lookup_node(name: str, lookups: Sequence[StockLookup]) -> node_def_pb2.NodeDef:
-    """The op that looks up several features; output i is that of `lookups[i]`."""
-    return _reading(name, "GroupedLookUp", lookups, ())
+def lookup_node(name: str, lookups: Sequence[StockLookup], *, joined: bool) -> node_def_pb2.NodeDef:
+    """The op that looks up several features; output i is that of `lookups[i]`.
+
+    Args:
+      joined: whether it has one output instead, with the features beside each other.
+    """
+    node = _reading(name, "GroupedLookUp", lookups, ())
+    if joined:
+        node.attr["concatenated"].b, node.attr["M"].i = True, 1
+    return node
 
 
 def weight_gradient_node(
@@ -219,6 +226,22 @@ def waiting(old: Any, instead: Mapping[str, str]) -> node_def_pb2.NodeDef:
     after = dict.fromkeys(instead.get(name, name) for name in before)
     waits = [f"^{name}" for name in after if name]
     node.input[:] = [*data, *waits]
+    return node
+
+
+def slice_node(name: str, inputs: Sequence[str], dtype: int, device: str) -> node_def_pb2.NodeDef:
+    """A part of a tensor: inputs are it, and int32 where the part begins and how large it is."""
+    node = _node(name, "Slice", device)
+    node.input.extend(inputs)
+    node.attr["T"].type, node.attr["Index"].type = dtype, _INT32
+    return node
+
+
+def reshape_node(name: str, inputs: Sequence[str], dtype: int, device: str) -> node_def_pb2.NodeDef:
+    """A tensor in another shape, an int32 one."""
+    node = _node(name, "Reshape", device)
+    node.input.extend(inputs)
+    node.attr["T"].type, node.attr["Tshape"].type = dtype, _INT32
     return node
 
 
