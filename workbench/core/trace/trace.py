@@ -76,6 +76,11 @@ class Trace(Displayed):
             f"{len(self.items)} items)"
         )
 
+    @property
+    def on_a_gpu(self) -> bool:
+        """Whether ops of it ran on a GPU: their times are those of their launch, and of waiting."""
+        return bool(self.nodes["device"].str.contains("GPU:").any())
+
     def tables(self) -> dict[str, pd.DataFrame]:
         """The seven tables by name."""
         return {name: getattr(self, name) for name in tables.TABLES}

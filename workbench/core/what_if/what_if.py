@@ -97,7 +97,7 @@ def predictor(trace: Trace, traced: Scenario, graphs: Mapping[GraphKey, KnownGra
     made = Predictor(title=trace.meta.title, traced=traced, graphs=graphs)
     if trace.meta.task:
         return dataclasses.replace(made, problem=_OF_A_CLUSTER)
-    if trace.nodes["device"].str.contains("GPU:").any():
+    if trace.on_a_gpu:
         return dataclasses.replace(made, problem=_ON_A_GPU)
     known = graphs[traced.graph]
     if known.boundary is None:

@@ -57,6 +57,8 @@ _KINDS_OF_CLUSTERS: tuple[Callable[[StepAccount], Claim | None], ...] = (
     many_small_transfers,
     client_time,
 )
+# Of a step that computes on a GPU: most ops on the threads launch something, or wait for it.
+_OF_CORES = (small_ops, order_of_ready_ops, busy_threads, lone_op, oversubscribed, too_few_cores)
 # What costs less of a step drowns in the noise of a measurement.
 _WORTH = 0.02
 # What explains this much of the visible wait is its cause; what explains less is one of several.
@@ -79,6 +81,8 @@ def find(trace: Trace) -> Findings:
       TraceError: it has no steps, or does not know which op feeds which.
     """
     kinds = _KINDS_OF_CLUSTERS if trace.meta.task else _KINDS
+    if trace.on_a_gpu:
+        kinds = tuple(kind for kind in kinds if kind not in _OF_CORES)
     if trace.meta.task and len(trace.steps()):
         trace = of_client(trace, slowest_client(trace))
     account = step_account(trace)

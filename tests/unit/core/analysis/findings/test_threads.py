@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from tests.builders.findings import keys, of, plain
@@ -125,6 +127,12 @@ class TestCores:
         assert "oversubscribed" not in keys(step_trace(ops, [("n0", "n0")], step_us=100, cores=3))
         waits = (*ops[:2], ("n2", "IteratorGetNext", 2, 0, 0, 100))
         assert "oversubscribed" not in keys(step_trace(waits, [("n0", "n0")], step_us=100))
+
+    def test_ops_that_wait_for_a_gpu_are_not_too_many_for_the_cores(self):
+        ops = tuple((f"n{lane}", "MatMul", lane, 0, 0, 100) for lane in range(3))
+        trace = step_trace(ops, [("n0", "n0")], step_us=100, cores=2)
+        nodes = trace.nodes.assign(device="/job:localhost/replica:0/task:0/device:GPU:0")
+        assert "oversubscribed" not in keys(dataclasses.replace(trace, nodes=nodes))
 
     def test_one_long_op_of_one_thread_alone(self):
         ops = (
