@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "cuda/rows/asked_inl.h"
 #include "cuda/calls.h"
-#include "cuda/rows/gradients_inl.h"
 #include "cuda/device/portable.h"
+#include "cuda/rows/asked_inl.h"
+#include "cuda/rows/gradients_inl.h"
 #include "cuda/rows/row_change_inl.h"
 #include "cuda/rows/rules_inl.h"
 #include "cuda/rows/sums_inl.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cuda/calls.h"
-#include "cuda/rows/examples_inl.h"
 #include "cuda/device/portable.h"
+#include "cuda/rows/examples_inl.h"
 
 namespace workbench::cuda {
 

@@ -1,11 +1,11 @@
 // Launches of gradients, see calls.h.
 
 #include "capi/export.h"
-#include "cuda/rows/asked_inl.h"
 #include "cuda/calls.h"
 #include "cuda/device/cuda_device.h"
-#include "cuda/rows/gradients_inl.h"
 #include "cuda/device/types_inl.h"
+#include "cuda/rows/asked_inl.h"
+#include "cuda/rows/gradients_inl.h"
 
 namespace workbench::cuda {
 

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
-#include "cuda/rows/asked_inl.h"
 #include "cuda/calls.h"
 #include "cuda/device/portable.h"
+#include "cuda/rows/asked_inl.h"
 #include "cuda/rows/sums_inl.h"
 
 namespace workbench::cuda {

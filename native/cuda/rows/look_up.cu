@@ -3,8 +3,8 @@
 #include "capi/export.h"
 #include "cuda/calls.h"
 #include "cuda/device/cuda_device.h"
-#include "cuda/rows/look_up_inl.h"
 #include "cuda/device/types_inl.h"
+#include "cuda/rows/look_up_inl.h"
 
 namespace workbench::cuda {
 

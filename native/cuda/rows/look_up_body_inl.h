@@ -8,14 +8,15 @@
 #include <cstdint>
 
 #include "cuda/calls.h"
-#include "cuda/rows/examples_inl.h"
 #include "cuda/device/portable.h"
-#include "cuda/rows/sums_inl.h"
+#include "cuda/device/scalars.h"
+#include "cuda/rows/examples_inl.h"
 
 namespace workbench::cuda {
 
 // A row of more ids is summed in double, as on a CPU.
 constexpr int64_t kLongRow = 1024;
+
 template <typename T, typename Id>
 struct FeatureLookUp {
   ExampleIds<Id> in;

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cuda/calls.h"
+#include "cuda/device/portable.h"
 #include "cuda/rows/examples_inl.h"
 #include "cuda/rows/look_up_body_inl.h"
-#include "cuda/device/portable.h"
 
 namespace workbench::cuda {
 

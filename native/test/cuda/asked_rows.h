@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "combine/combine.h"
-#include "cuda/rows/asked_inl.h"
 #include "cuda/calls.h"
+#include "cuda/rows/asked_inl.h"
 #include "lookup/grouped/table_rows.h"
 #include "test/cuda/host_device.h"
 #include "test/cuda/random_batch.h"
