@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
+import workbench as wb
 from tests.builders.examples import few
 
 v1 = tf.compat.v1
@@ -70,6 +72,17 @@ def trained(graph: tf.Graph, fetches: Any, train_op: Any, config: Any, steps: in
         values = [session.run([fetches, train_op])[0] for _ in range(steps)]
         variables = session.run(graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES))
     return values, variables
+
+
+def require_trains_alike(
+    graph: tf.Graph, plan: Any, fetches: Any, train_op: Any, *, rtol: float, atol: float
+) -> None:
+    """Fetches of all steps, and variables, are those without the plan."""
+    expected, found = (
+        trained(graph, fetches, train_op, config) for config in (None, wb.apply(plan))
+    )
+    for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
 
 
 def ran(graph: tf.Graph, fetches: Any, config: Any) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +12,8 @@ import pytest
 import tensorflow as tf
 
 import workbench as wb
+from tests.builders.stage_puts import put_beside
 from workbench.core import smart_stage
-from workbench.core.staging import buffer
 
 v1 = tf.compat.v1
 GPU = "/device:GPU:0"
@@ -60,20 +59,7 @@ def placed(config: Any, step: Any) -> tuple[dict[str, str], dict[str, str]]:
         session.run([v1.get_collection("initializers"), v1.global_variables_initializer()])
         with wb.prefetching(session) as runs:
             of_step = places(lambda o, m: session.run(step, options=o, run_metadata=m))
-            runner, token = runs[-1].runner, runs[-1]._token
-
-            def ahead(options: Any, metadata: Any) -> None:
-                put = buffer.prepared(
-                    session, feeds=[runner.owner], targets=[runner.puts[0]], options=options
-                )
-                thread = threading.Thread(
-                    target=lambda: put([token, 0], run_metadata=metadata), daemon=True
-                )
-                thread.start()
-                while thread.is_alive():
-                    session.run(step)
-
-            return of_step, places(ahead)
+            return of_step, places(lambda o, m: put_beside(session, runs[-1], step, o, m))
 
 
 def test_a_smart_stage_moves_what_the_gpu_reads_ahead_of_the_step() -> None:

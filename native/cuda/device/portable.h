@@ -6,7 +6,8 @@
 //
 // A group of 1, 2, 4 … 32 lanes of one warp does one piece of work, e.g. a row. What is outside of
 // Each is the same in all lanes; Each runs its function in every lane, on the host in one after the
-// other; Sum adds a value of each lane. So a lane reads what another one wrote only through Sum.
+// other; Sum adds a value of each lane, Of tells all that of one, and Bits all of a condition. So a
+// lane reads what another one wrote only through these.
 
 #include <cstdint>
 #include <cstring>

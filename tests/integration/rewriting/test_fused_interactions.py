@@ -10,12 +10,12 @@ import pytest
 import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
-from tensorflow.python.eager import context
 
 import workbench as wb
-from tests.builders.batch_norms import built, layer, loss_of, matrix
+from tests.builders.batch_norms import built, loss_of
 from tests.builders.examples import few
-from tests.builders.fused_graphs import OPTIMIZERS, ran, trained
+from tests.builders.fused_graphs import OPTIMIZERS, ran
+from tests.builders.interactions import require_alike, require_alike_in_a_function, vectors_of
 from tests.builders.intra_op_threads import require_same_bits
 
 v1 = tf.compat.v1
@@ -31,24 +31,6 @@ def dots(x: tf.Tensor, pairs: Sequence[int], dtype: Any = np.int32) -> tf.Tensor
     vectors = x.shape[1]
     products = tf.reshape(tf.matmul(x, x, transpose_b=True), [-1, vectors * vectors])
     return tf.gather(products, np.array(pairs, dtype), axis=1)
-
-
-def vectors_of(rows: int, count: int, dim: int, *, known: bool = False) -> tf.Tensor:
-    """Vectors that depend on a variable each."""
-    x = matrix(rows, 6, known=known)
-    return tf.stack([tf.tanh(layer(x, dim, f"l{i}")) for i in range(count)], axis=1)
-
-
-def require_alike(graph: tf.Graph, fetches: Any, train_op: Any, count: int = 1) -> Any:
-    """Trains with and without the plan; returns it."""
-    plan = wb.plan_fusion(graph)
-    assert len(plan.interactions) == count, plan.describe()
-    expected, found = (
-        trained(graph, fetches, train_op, config) for config in (None, wb.apply(plan))
-    )
-    for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
-    return plan
 
 
 def large_dots() -> list[np.ndarray]:
@@ -90,7 +72,7 @@ class TestSessions:
             y = dots(x, [place % count**2 for place in picked], dtype)
             loss = tf.reduce_mean(tf.sin(y)) + (tf.reduce_mean(x * x) if shared else 0.0)
             train_op = OPTIMIZERS[optimizer]().minimize(loss)
-        plan = require_alike(graph, [loss, y], train_op)
+        plan = require_alike(graph, [loss, y], train_op, "dot")
         assert [each.gradients for each in plan.interactions] == [1]
 
     @pytest.mark.parametrize("known", [True, False])
@@ -108,21 +90,21 @@ class TestSessions:
     def test_without_a_gradient(self) -> None:
         with built() as graph:
             y = dots(vectors_of(7, 3, 4), below(3))
-        assert require_alike(graph, y, y.op).interactions[0].gradients == 0
+        assert require_alike(graph, y, y.op, "dot").interactions[0].gradients == 0
 
     def test_two_losses_have_a_gradient_each(self) -> None:
         with built() as graph:
             y = dots(vectors_of(7, 3, 4), below(3))
             wanted = v1.trainable_variables()
             gradients = [tf.gradients(tf.reduce_sum(each), wanted) for each in (y * y, tf.cos(y))]
-        assert require_alike(graph, gradients, y.op).interactions[0].gradients == 2
+        assert require_alike(graph, gradients, y.op, "dot").interactions[0].gradients == 2
 
     def test_one_behind_the_other(self) -> None:
         with built() as graph:
             first = dots(vectors_of(9, 4, 4), below(4))
             y = dots(tf.reshape(first, [-1, 3, 2]), below(3))
             train_op = OPTIMIZERS["descent"]().minimize(loss_of(y))
-        require_alike(graph, [first, y], train_op, 2)
+        require_alike(graph, [first, y], train_op, "dot", "dot")
 
     def test_wait_for_what_stock_ones_waited_for(self) -> None:
         with built() as graph:
@@ -140,25 +122,8 @@ class TestSessions:
                 assert session.run(count) == 1.0
 
 
-class TestFunctions:
-    def test_of_a_tape(self) -> None:
-        with context.eager_mode():
-            weights = [tf.Variable(np.random.default_rng(i).normal(size=[6, 8])) for i in range(4)]
-
-            @tf.function(input_signature=[tf.TensorSpec([None, 6], tf.float64)])
-            def step(x: tf.Tensor) -> Any:
-                with tf.GradientTape() as tape:
-                    vectors = tf.stack([tf.cast(x @ each, tf.float32) for each in weights], axis=1)
-                    loss = tf.reduce_sum(tf.sin(dots(vectors, below(4))))
-                return loss, tape.gradient(loss, weights)
-
-            stock = step.get_concrete_function()
-            plan = wb.plan_fusion(stock)
-            assert [each.gradients for each in plan.interactions] == [1], plan.describe()
-            x = tf.constant(np.random.default_rng(9).normal(size=[11, 6]))
-            fused = wb.fuse_function(stock)(x)
-            for one, other in zip(tf.nest.flatten(fused), tf.nest.flatten(stock(x)), strict=True):
-                np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+def test_of_a_function() -> None:
+    require_alike_in_a_function(lambda x: dots(x, below(4)))
 
 
 class TestOthers:

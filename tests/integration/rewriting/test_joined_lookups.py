@@ -14,7 +14,7 @@ from tensorflow.core.framework import graph_pb2
 
 import workbench as wb
 from tests.builders.batch_norms import built
-from tests.builders.fused_graphs import EXAMPLES, OPTIMIZERS, loss_of, ran, trained
+from tests.builders.fused_graphs import EXAMPLES, OPTIMIZERS, loss_of, ran, require_trains_alike
 from tests.builders.lookup_features import Feature, features, made_tables
 
 v1 = tf.compat.v1
@@ -52,11 +52,7 @@ def lookups_of(plan: Any) -> list[tuple[int, bool]]:
 
 def require_alike(graph: tf.Graph, fetches: Any, train_op: Any) -> Any:
     plan = wb.plan_fusion(graph)
-    expected, found = (
-        trained(graph, fetches, train_op, config) for config in (None, wb.apply(plan))
-    )
-    for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    require_trains_alike(graph, plan, fetches, train_op, rtol=1e-5, atol=1e-6)
     return plan
 
 

@@ -13,10 +13,10 @@ import pytest
 import tensorflow as tf
 
 from tests.builders.smart_stages import counted, initialize, model, prepared
+from tests.builders.stage_puts import put_beside
 from workbench.core import smart_stage
 from workbench.core.options import SmartStageOptions
 from workbench.core.session.prefetch_hook import make_prefetch_hook, prefetching
-from workbench.core.staging import buffer
 from workbench.errors import NativeError, OptionError
 
 v1 = tf.compat.v1
@@ -242,16 +242,3 @@ def test_the_staged_side_runs_on_its_own_device_and_its_put_moves_what_crosses()
     assert ahead["smart_stage/features"].device.endswith("CPU:0")
     assert ahead["smart_stage_buffer/put"].device.endswith("CPU:1")
     assert [n for n in ahead.values() if n.op in ("_Recv", "_HostRecv")]
-
-
-def put_beside(session, run, train, options, metadata):
-    """One more run of a stage's put, while steps make room for it."""
-    put = buffer.prepared(
-        session, feeds=[run.runner.owner], targets=[run.runner.puts[0]], options=options
-    )
-    thread = threading.Thread(
-        target=lambda: put([run._token, 0], run_metadata=metadata), daemon=True
-    )
-    thread.start()
-    while thread.is_alive():
-        session.run(train)

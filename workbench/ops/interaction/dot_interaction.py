@@ -9,7 +9,8 @@ import tensorflow as tf
 from tensorflow.python.framework import ops
 
 from workbench import _native
-from workbench.errors import OptionError, UnsupportedError
+from workbench.errors import OptionError
+from workbench.ops.interaction.vectors import stacked
 
 
 def dot_interaction(
@@ -37,10 +38,7 @@ def dot_interaction(
       OptionError: vectors of another rank, or nobody knows how many.
       UnsupportedError: of another dtype.
     """
-    listed = isinstance(vectors, (list, tuple))
-    x = tf.stack(vectors, axis=1) if listed else tf.convert_to_tensor(vectors)
-    if x.dtype != tf.float32:
-        raise UnsupportedError(f"vectors are of {x.dtype.name}; a dot interaction is float32")
+    x = stacked(vectors, op="a dot interaction")
     count = x.shape[1] if x.shape.rank == 3 else None
     if not count:
         raise OptionError(

@@ -8,7 +8,8 @@ import tensorflow as tf
 from tensorflow.python.framework import ops
 
 from workbench import _native
-from workbench.errors import OptionError, UnsupportedError
+from workbench.errors import OptionError
+from workbench.ops.interaction.vectors import stacked
 
 
 def fm_interaction(
@@ -31,10 +32,7 @@ def fm_interaction(
       OptionError: vectors of another rank.
       UnsupportedError: of another dtype.
     """
-    listed = isinstance(vectors, (list, tuple))
-    x = tf.stack(vectors, axis=1) if listed else tf.convert_to_tensor(vectors)
-    if x.dtype != tf.float32:
-        raise UnsupportedError(f"vectors are of {x.dtype.name}; an FM interaction is float32")
+    x = stacked(vectors, op="an FM interaction")
     if x.shape.rank not in (None, 3):
         raise OptionError(f"vectors have shape {x.shape}; expected [examples, vectors, dim]")
     twice = _native.library().workbench_fm_interaction(x, keep_dims=keepdims, name=name)
