@@ -1,8 +1,9 @@
 """Lookups on a GPU, forward, backward and with Adagrad: right first, then how fast.
 
 Results are compared with torch's embedding_bag on the same GPU, and times with those of a call of
-it for each feature; they come with the share of the bandwidth that a copy on the device reaches, by
-the bytes that a lookup cannot but move: rows, ids and vectors once.
+it for each feature. Of the bytes that a lookup cannot but move, rows, ids and vectors once, it says
+how long a copy on the device takes that moves as many, and the share of a large copy's bandwidth
+that the lookup reaches.
 
     python -m tests.bench.bench_cuda_lookup
 """
@@ -22,6 +23,7 @@ from tests.bench import cuda_calls as calls
 FEATURES = 26
 RATE, EPSILON = 0.1, 1e-8
 _LOOKUPS = 30
+_LARGE = 1 << 31
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,8 +52,8 @@ def main() -> None:
     if not torch.cuda.is_available():
         print("no GPU here: nothing is measured")
         return
-    copied = _copy_bandwidth(torch)
-    print(f"{torch.cuda.get_device_name()}: a copy on the device moves {copied / 1e9:.0f} GB/s")
+    copied = _LARGE / _copy_seconds(torch, _LARGE)
+    print(f"{torch.cuda.get_device_name()}: a large copy moves {copied / 1e9:.0f} GB/s")
     for batch, dim, ids in itertools.product(given.batch, given.dims, given.ids):
         cell = Cell(rows=given.rows, batch=batch, dim=dim, ids=ids)
         print(_measured(torch, cell, copied), flush=True)
@@ -211,27 +213,32 @@ def _measured(torch: Any, cell: Cell, copied: float) -> str:
     forward = _seconds(torch, lookups.look_up)
     by_torch = _seconds(torch, lookups.look_up_by_torch)
     update = _seconds(torch, lookups.update)
+    copy = _copy_seconds(torch, lookups.moved)
     reached = lookups.moved / forward / copied
     return (
         f"batch {cell.batch:,}, {cell.rows:,} × {cell.dim}, {cell.ids} ids a row: forward "
-        f"{forward * 1e6:.0f} µs, {reached:.0%} of a copy's bandwidth; torch {by_torch * 1e6:.0f} "
-        f"µs; gradient with Adagrad {update * 1e6:.0f} µs"
+        f"{forward * 1e6:.1f} µs, a copy of as many bytes {copy * 1e6:.1f} µs "
+        f"({copy / forward:.0%}), {reached:.0%} of a large copy's bandwidth; torch "
+        f"{by_torch * 1e6:.0f} µs; gradient with Adagrad {update * 1e6:.0f} µs"
     )
 
 
-def _copy_bandwidth(torch: Any) -> float:
-    """Bytes a second, read and written ones together."""
-    from_ = torch.empty([1 << 28], dtype=torch.float32, device="cuda")
+def _copy_seconds(torch: Any, moved: int) -> float:
+    """Of a copy that reads and writes so many bytes in all."""
+    from_ = torch.empty([moved // 2], dtype=torch.int8, device="cuda")
     to = torch.empty_like(from_)
-    return 2 * from_.numel() * 4 / _seconds(torch, lambda: to.copy_(from_))
+    return _seconds(torch, lambda: to.copy_(from_))
 
 
 def _seconds(torch: Any, work: Callable[[], object]) -> float:
-    """The median time on the device; between two runs the cache is filled with other things."""
-    other = torch.empty([64 << 20], dtype=torch.int32, device="cuda")
+    """The median time on the device; between two runs the cache is filled with other things.
+
+    These were read: written ones would have to leave the cache while the work runs.
+    """
+    other = torch.zeros([64 << 20], dtype=torch.int32, device="cuda")
     times = []
     for _ in range(_LOOKUPS + 3):
-        other.zero_()
+        other.sum()
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
         work()

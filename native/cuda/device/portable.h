@@ -134,6 +134,16 @@ WORKBENCH_DEVICE int CountBits(uint32_t bits) {
 #endif
 }
 
+// The number of zeros below the lowest 1; kWarp where there is none.
+WORKBENCH_DEVICE int LowestBit(uint32_t bits) {
+  if (bits == 0) return kWarp;
+#ifdef __CUDACC__
+  return __ffs(static_cast<int>(bits)) - 1;
+#else
+  return __builtin_ctz(bits);
+#endif
+}
+
 // Columns that a lane loads at once: kPackBytes of them, aligned, or a single one.
 template <typename T, int kPack>
 struct alignas(sizeof(T) * kPack) Pack {

@@ -88,28 +88,29 @@ struct ExampleIds {
                                        : static_cast<const int64_t*>(rows)[example];
   }
 
-  // The part of `ids` that an example has; complains where it is none.
-  WORKBENCH_DEVICE void Find(int64_t example, int64_t* first, int64_t* last,
+  // The part of `ids` that an example has; false, with a complaint, where it is none.
+  WORKBENCH_DEVICE bool Find(int64_t example, int64_t* first, int64_t* last,
                              uint64_t* complaint) const {
     if (kind == RowsKind::kDense) {
       *first = example;
       *last = example + 1;
-      return;
+      return true;
     }
     if (kind == RowsKind::kIndices) {
       *first = FirstOf(example);
       *last = FirstOf(example + 1);
-      if (*first <= *last) return;
+      if (*first <= *last) return true;
       Complain(Wrong::kUnordered, feature, example, complaint);
       *last = *first;
-      return;
+      return false;
     }
     *first = Split(example);
     *last = Split(example + 1);
     const bool ends = (example > 0 || *first == 0) && (example + 1 < examples || *last == count);
-    if (ends && *first >= 0 && *first <= *last && *last <= count) return;
+    if (ends && *first >= 0 && *first <= *last && *last <= count) return true;
     Complain(Wrong::kSplits, feature, example, complaint);
     *first = *last = 0;
+    return false;
   }
 
   // Complains where ids of an example's part are others'; lanes check one after the other.

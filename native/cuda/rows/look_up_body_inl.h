@@ -17,6 +17,10 @@ namespace workbench::cuda {
 // A row of more ids is summed in double, as on a CPU.
 constexpr int64_t kLongRow = 1024;
 
+// Rows that a group asks the memory for before it adds the first: more take registers, and so groups
+// from the GPU.
+constexpr int kRowsAtOnce = 4;
+
 template <typename T, typename Id>
 struct FeatureLookUp {
   ExampleIds<Id> in;
@@ -26,7 +30,7 @@ struct FeatureLookUp {
   int64_t stride;
 };
 
-template <typename T, typename Id, int kPack, int kRowsAtOnce>
+template <typename T, typename Id, int kPack>
 struct LookUpBody {
   FeatureLookUp<T, Id> features[kFeaturesAtOnce];
   FeatureEnds ends;
@@ -37,6 +41,15 @@ struct LookUpBody {
   struct Examples {
     int64_t begin;
     PerLane<int32_t> firsts, lasts;
+    // A bit for each that is long, or whose ids do not follow those of the one before it.
+    uint32_t apart;
+
+    // Of examples [from, to) from one on the most that are one stream; alone if it is apart.
+    WORKBENCH_DEVICE int StreamEnd(int from, int to) const {
+      const uint32_t later = (apart | apart << 1) >> from >> 1;
+      const int end = from + 1 + LowestBit(later);
+      return end < to ? end : to;
+    }
   };
 
   // Columns [begin + lane * kPack, … + kPack) of each lane.
@@ -67,14 +80,17 @@ struct LookUpBody {
     examples.begin = (number - (f == 0 ? 0 : ends.at[f - 1])) * at_once;
     const int64_t left = feature.in.examples - examples.begin;
     const int count = static_cast<int>(left < at_once ? left : at_once);
+    PerLane<bool> apart;
     group.Each([&](int lane) {
       if (lane >= count) return;
       int64_t first = 0, last = 0;
-      feature.in.Find(examples.begin + lane, &first, &last, complaint);
+      const bool found = feature.in.Find(examples.begin + lane, &first, &last, complaint);
       // There are fewer ids than that.
       examples.firsts[lane] = static_cast<int32_t>(first);
       examples.lasts[lane] = static_cast<int32_t>(last);
+      apart[lane] = !found || last - first > kLongRow;
     });
+    examples.apart = group.Bits(apart);
     if (feature.in.kind == RowsKind::kIndices) {
       for (int e = 0; e < count; ++e) {
         feature.in.Check(group, examples.begin + e, group.Of(examples.firsts, e),
@@ -87,23 +103,19 @@ struct LookUpBody {
     }
   }
 
-  // Combines examples together, as far as their ids follow each other and they are short.
+  // Combines examples together, as far as they are one stream.
   WORKBENCH_DEVICE void Combine(const Group& group, const FeatureLookUp<T, Id>& feature,
                                 const Examples& examples, int count,
                                 const Columns& columns) const {
     for (int from = 0; from < count;) {
       const int32_t first = group.Of(examples.firsts, from);
-      int32_t last = group.Of(examples.lasts, from);
+      const int32_t last = group.Of(examples.lasts, from);
+      const int to = examples.StreamEnd(from, count);
       if (last - first > kLongRow) {
-        CombineLong(group, feature, examples.begin + from++, first, last, columns);
-        continue;
+        CombineLong(group, feature, examples.begin + from, first, last, columns);
+      } else {
+        CombineShort(group, feature, examples, from, to, columns);
       }
-      int to = from + 1;
-      while (to < count && group.Of(examples.firsts, to) == last &&
-             group.Of(examples.lasts, to) - last <= kLongRow) {
-        last = group.Of(examples.lasts, to++);
-      }
-      CombineShort(group, feature, examples, from, to, columns);
       from = to;
     }
   }
@@ -229,7 +241,11 @@ struct LookUpBody {
         out = Load<T, kPack>(feature.table + fill * feature.dim + columns.Of(lane));
       } else {
         WORKBENCH_UNROLL
-        for (int c = 0; c < kPack; ++c) Set((*sums)[lane].at[c] / divisor, &out.at[c]);
+        for (int c = 0; c < kPack; ++c) {
+          // Often it is 1, and a division takes many instructions.
+          const float sum = (*sums)[lane].at[c];
+          Set(divisor == 1.0f ? sum : sum / divisor, &out.at[c]);
+        }
       }
       Store(out, feature.out + example * feature.stride + columns.Of(lane));
       (*sums)[lane] = {};

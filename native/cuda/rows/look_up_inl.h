@@ -16,10 +16,6 @@ namespace workbench::cuda {
 
 // Examples of a group at most.
 constexpr int kExamplesAtOnce = 8;
-// Rows that a group asks the memory for before it adds the first: more take registers, and so groups
-// from the GPU, which is worth it where examples are long.
-constexpr int kFewRows = 4;
-constexpr int kManyRows = 8;
 // Of a group, also where fewer have columns: they read ids.
 constexpr int kFewestLanes = 4;
 
@@ -28,28 +24,35 @@ struct LookUpShape {
   int64_t examples = 0, ids = 0;
   int lanes = 0;
 
+  bool short_examples() const { return ids < 4 * examples; }
   // A warp of narrow groups waits for the longest of their streams.
-  bool narrow() const { return lanes < 16; }
-  bool many_rows() const { return !narrow() && ids >= 8 * examples; }
-  bool together() const { return !narrow() || ids < 4 * examples; }
+  bool together() const { return lanes >= 16 || short_examples(); }
 };
 
-// As many examples for a group as leave the GPU enough groups.
+// As many examples for a group as leave the GPU enough groups: few of them do where each has rows of
+// several examples to ask for at once.
 template <typename Device>
 int64_t AtOnce(const LookUpShape& shape, Device* device) {
+  if (!shape.together()) return 1;
   const int64_t warps = shape.examples * shape.lanes / kWarp;
-  const int lanes = shape.together() ? shape.lanes : 1;
+  const int64_t enough = shape.short_examples() ? device->Warps() / 4 : device->Warps();
+  const int most = std::min(shape.lanes, kExamplesAtOnce);
   int64_t at_once = 1;
-  while (at_once < std::min(lanes, kExamplesAtOnce) && warps / (2 * at_once) >= device->Warps()) {
-    at_once *= 2;
-  }
+  while (at_once < most && warps / (2 * at_once) >= enough) at_once *= 2;
   return at_once;
 }
 
-template <typename T, typename Id, int kPack, int kRowsAtOnce, typename Device>
-void LaunchLookUps(const GroupCall& call, const std::vector<int>& features,
-                   const LookUpShape& shape, Device* device) {
-  LookUpBody<T, Id, kPack, kRowsAtOnce> body = {};
+// Launches lookups of features that are read in packs of kPack by as many lanes.
+template <typename T, typename Id, int kPack, typename Device>
+void LookUpAlike(const GroupCall& call, const std::vector<int>& features, int lanes,
+                 Device* device) {
+  LookUpShape shape;
+  shape.lanes = lanes;
+  for (int f : features) {
+    shape.examples += call.features[f].examples;
+    shape.ids += call.features[f].count;
+  }
+  LookUpBody<T, Id, kPack> body = {};
   body.at_once = AtOnce(shape, device);
   body.complaint = call.complaint;
   for (size_t from = 0; from < features.size(); from += kFeaturesAtOnce) {
@@ -64,23 +67,6 @@ void LaunchLookUps(const GroupCall& call, const std::vector<int>& features,
       body.ends.at[i - from] = end += (feature.examples + body.at_once - 1) / body.at_once;
     }
     device->Run(end, shape.lanes, body);
-  }
-}
-
-// Launches lookups of features that are read in packs of kPack by as many lanes.
-template <typename T, typename Id, int kPack, typename Device>
-void LookUpAlike(const GroupCall& call, const std::vector<int>& features, int lanes,
-                 Device* device) {
-  LookUpShape shape;
-  shape.lanes = lanes;
-  for (int f : features) {
-    shape.examples += call.features[f].examples;
-    shape.ids += call.features[f].count;
-  }
-  if (shape.many_rows()) {
-    LaunchLookUps<T, Id, kPack, kManyRows>(call, features, shape, device);
-  } else {
-    LaunchLookUps<T, Id, kPack, kFewRows>(call, features, shape, device);
   }
 }
 
