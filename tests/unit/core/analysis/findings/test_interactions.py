@@ -1,13 +1,15 @@
-"""The finding about dot interactions of many ops."""
+"""The finding about interactions of vectors of many ops."""
 
 from __future__ import annotations
+
+import pytest
 
 from tests.builders.findings import keys, of, plain
 from tests.builders.step_traces import US, chain, step_trace
 from workbench.core.trace.trace import Trace
 
 
-def interaction_trace(other: str = "x", flat: str = "Reshape") -> Trace:
+def dot_trace(other: str = "x", flat: str = "Reshape") -> Trace:
     """Products of vectors with others, picked, and their gradients; each op takes 10 µs."""
     kinds = {
         "x": "Pack",
@@ -18,21 +20,39 @@ def interaction_trace(other: str = "x", flat: str = "Reshape") -> Trace:
         "gradients/net/MatMul_grad/MatMul_1": "BatchMatMulV2",
         "gradients/net/MatMul_10_grad/MatMul": "MatMul",
     }
+    return traced(kinds, [("x", "net/MatMul"), (other, "net/MatMul"), *chain(*list(kinds)[1:])])
+
+
+def fm_trace(square: str = "Square", other: str = "x") -> Trace:
+    """The square of a sum of vectors less the sum of their squares, and of the gradients two."""
+    kinds = {
+        "x": "Pack",
+        "fm/Sum": "Sum",
+        "fm/Square": square,
+        "fm/Square_1": square,
+        "fm/Sum_1": "Sum",
+        "fm/sub": "Sub",
+        "gradients/fm/Sum_1_grad/Tile": "Tile",
+        "gradients/fm/Square_grad/Mul": "Mul",
+    }
+    edges = [
+        *chain("x", "fm/Sum", "fm/Square", "fm/sub", *list(kinds)[-2:]),
+        *chain(other, "fm/Square_1", "fm/Sum_1", "fm/sub"),
+    ]
+    return traced(kinds, edges)
+
+
+def traced(kinds: dict[str, str], edges: list[tuple[str, str]]) -> Trace:
+    """One op after the other."""
     laid = [
         (name, op, 0, 10 * i, 10 * i, 10 * i + 10) for i, (name, op) in enumerate(kinds.items())
-    ]
-    names = list(kinds)
-    edges = [
-        ("x", "net/MatMul"),
-        (other, "net/MatMul"),
-        *chain(*names[1:]),
     ]
     also = [("y", "VariableV2")]
     return step_trace(laid, list(dict.fromkeys(edges)), step_us=10 * len(laid), also=also)
 
 
 def test_one_of_many_ops():
-    found = of(interaction_trace(), "many_op_interactions")
+    found = of(dot_trace(), "many_op_interactions")
     assert found.title == "5 ops do 1 dot interaction" and found.toggle == "auto_fused"
     assert found.cost_ns == found.gain_ns == 50 * US
     assert plain(found.evidence) == (
@@ -44,5 +64,17 @@ def test_one_of_many_ops():
 
 
 def test_other_products_are_none():
-    assert "many_op_interactions" not in keys(interaction_trace(other="y"))
-    assert "many_op_interactions" not in keys(interaction_trace(flat="Neg"))
+    assert "many_op_interactions" not in keys(dot_trace(other="y"))
+    assert "many_op_interactions" not in keys(dot_trace(flat="Neg"))
+
+
+@pytest.mark.parametrize("square", ["Square", "Pow", "Mul"])
+def test_one_of_a_factorization_machine(square):
+    found = of(fm_trace(square), "many_op_interactions")
+    assert found.title == "7 ops do 1 FM interaction" and found.toggle == "auto_fused"
+    assert "read for their sum, squared and summed again" in plain(found.evidence)
+
+
+def test_squares_of_other_vectors_are_none():
+    assert "many_op_interactions" not in keys(fm_trace(other="y"))
+    assert "many_op_interactions" not in keys(fm_trace(square="Neg"))

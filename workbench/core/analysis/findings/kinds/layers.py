@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -17,6 +18,12 @@ _NORM = re.compile(rf"^(?:{GRADIENTS})?(?P<scope>(?:.*/)?)(?:moments|batchnorm)(
 # What only a batch normalization by the batch's own moments has, beside its other ops.
 _ALONE = ("SquaredDifference", "Rsqrt")
 _PRODUCT = "BatchMatMulV2"
+_SQUARES = ("Square", "Pow", "Mul")
+_WHY_DOTS = (
+    "all products of an example's vectors are made and some of them picked, and their gradients "
+    "spread over all again"
+)
+_WHY_FM = "an example's vectors are read for their sum, squared and summed again"
 
 
 def many_op_norms(account: StepAccount) -> Claim | None:
@@ -34,21 +41,23 @@ def many_op_norms(account: StepAccount) -> Claim | None:
 
 
 def many_op_interactions(account: StepAccount) -> Claim | None:
-    """Pairs of products that are picked out of a whole matrix of them, as DLRM does."""
-    found = list(_interactions(account))
+    """Interactions of vectors: DLRM's products of pairs, and those of a factorization machine."""
+    dots, of_machines = list(_dot_interactions(account)), list(_fm_interactions(account))
+    found = [*dots, *of_machines]
     if not found:
         return None
     inside = "|".join(re.escape(name) for names in found for name in names)
+    kinds = [(dots, "dot interaction", _WHY_DOTS), (of_machines, "FM interaction", _WHY_FM)]
+    kinds = [each for each in kinds if each[0]]
     # The ops themselves, and those in the scopes of their gradients.
     own = re.compile(rf"(?:{GRADIENTS})?(?:{inside})(?:_grad)?(?:/.*)?")
     return _claim(
         account,
         np.array([own.fullmatch(name) is not None for name in account.name]),
         key="many_op_interactions",
-        layers=counted(len(found), "dot interaction"),
-        why=": all products of an example's vectors are made and some of them picked, and their "
-        "gradients spread over all again",
-        mend="Let one op make the products that are wanted, and one their gradient",
+        layers=" and ".join(counted(len(own), word) for own, word, _ in kinds),
+        why=": " + "; ".join(why for _, _, why in kinds),
+        mend="Let one op make what is wanted of the vectors, and one their gradient",
     )
 
 
@@ -92,7 +101,7 @@ def _norms(account: StepAccount) -> np.ndarray:
     return np.array(names, object)
 
 
-def _interactions(account: StepAccount) -> Iterator[tuple[str, str, str]]:
+def _dot_interactions(account: StepAccount) -> Iterator[tuple[str, ...]]:
     """Of each the names of what makes all products, lays them flat, and picks some."""
     for pick in np.flatnonzero(account.op == "GatherV2").tolist():
         for flat in account.inputs.get(pick, ()):
@@ -100,3 +109,20 @@ def _interactions(account: StepAccount) -> Iterator[tuple[str, str, str]]:
                 vectors = set(account.inputs.get(product, ()))
                 if account.op[product] == _PRODUCT and len(vectors) == 1:
                     yield account.name[product], account.name[flat], account.name[pick]
+
+
+def _fm_interactions(account: StepAccount) -> Iterator[tuple[str, ...]]:
+    """Of each, the square of a sum less the sum of the squares, the names of its ops."""
+
+    def behind(node: int, *ops: str) -> list[int]:
+        return [each for each in account.inputs.get(node, ()) if account.op[each] in ops]
+
+    for less in np.flatnonzero(account.op == "Sub").tolist():
+        for square, total in itertools.product(behind(less, *_SQUARES), behind(less, "Sum")):
+            for summed, squared in itertools.product(
+                behind(square, "Sum"), behind(total, *_SQUARES)
+            ):
+                both = {*account.inputs.get(summed, ())} & {*account.inputs.get(squared, ())}
+                if both:
+                    inside = (summed, square, squared, total, less)
+                    yield tuple(account.name[each] for each in inside)
