@@ -104,6 +104,11 @@ def load_gpu_kernels() -> None:
             _GPU_KERNELS.append(_load_gpu_kernels(library_path().with_name(_GPU_LIBRARY)))
 
 
+def has_gpu_kernels() -> bool:
+    """Whether this process loaded the kernels for NVIDIA GPUs; loads nothing."""
+    return bool(_GPU_KERNELS)
+
+
 def calls() -> Any:
     """The native library's C functions as ctypes sees them, e.g. `calls().workbench_relearn()`.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from workbench.core.analysis.findings.find import find
 from workbench.core.analysis.findings.finding import Finding
 from workbench.core.trace.trace import Trace
@@ -20,3 +22,9 @@ def of(trace: Trace, key: str) -> Finding:
 def plain(text: str) -> str:
     """A sentence with plain spaces."""
     return text.replace("\u00a0", " ").replace("\u2009", " ")
+
+
+def on_gpu(trace: Trace) -> Trace:
+    """The trace with all ops on a GPU."""
+    nodes = trace.nodes.assign(device="/job:localhost/replica:0/task:0/device:GPU:0")
+    return dataclasses.replace(trace, nodes=nodes)

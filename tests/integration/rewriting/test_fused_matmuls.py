@@ -19,6 +19,7 @@ from tests.builders.fused_graphs import OPTIMIZERS, ran, trained
 from tests.builders.intra_op_threads import require_same_bits
 from workbench import _native
 from workbench.core.fusion import matmuls
+from workbench.core.fusion.placement import Placement
 from workbench.experiments.worker.steps.graph_session import fused_lookups
 
 v1 = tf.compat.v1
@@ -157,7 +158,7 @@ class TestPlan:
             x = v1.placeholder(dtype, [None, 64])
             tf.matmul(x, x, transpose_a=True)
         nodes = matmuls.Definition(graph.as_graph_def(add_shapes=True).node)
-        assert len(matmuls.find_matmuls(nodes, gpu=gpu)) == count
+        assert len(matmuls.find_matmuls(nodes, Placement(gpu=gpu))) == count
 
     @pytest.mark.parametrize(
         ("rows", "columns", "count"),

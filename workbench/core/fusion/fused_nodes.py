@@ -260,7 +260,8 @@ class FusedNodes:
     def _alike(self, lookup: StockLookup, node: str) -> Any:
         """What nodes that one op stands for have in common."""
         kinds = lookup.dtype, lookup.id_dtype, lookup.is_resource
-        return self._level[node], self._runs.get(node), lookup.device, *kinds
+        where = lookup.device, lookup.place
+        return self._level[node], self._runs.get(node), *where, *kinds
 
     def _stand_in(self, name: str, tensors: Sequence[str], types: Sequence[int]) -> None:
         old = self._graph.nodes[name]

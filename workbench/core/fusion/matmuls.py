@@ -13,7 +13,7 @@ from tensorflow.core.framework import node_def_pb2
 
 from workbench import _native
 from workbench.core.fusion.definition import Definition
-from workbench.core.fusion.refusal import may_be_on_gpu
+from workbench.core.fusion.placement import Placement
 
 _FLOAT32 = 1
 _KERNEL, _LABEL = "_kernel", b"workbench"
@@ -21,16 +21,16 @@ _KERNEL, _LABEL = "_kernel", b"workbench"
 _FEWEST = 32
 
 
-def find_matmuls(graph: Definition, *, gpu: bool = False) -> tuple[str, ...]:
+def find_matmuls(graph: Definition, placement: Placement) -> tuple[str, ...]:
     """The names of the products of a graph that the kernel is to do, in its order.
 
     None where the processor is one for which TensorFlow's kernel is faster.
 
     Args:
       graph: the graph.
-      gpu: whether what names no device may run on a GPU, which has no such kernel.
+      placement: where its nodes may run; a GPU has no such kernel.
     """
-    found = tuple(node.name for node in graph.nodes.values() if _gains(graph, node, gpu=gpu))
+    found = tuple(node.name for node in graph.nodes.values() if _gains(graph, node, placement))
     # Asked last, for it loads the library.
     return found if found and kernel_is_faster() else ()
 
@@ -52,12 +52,12 @@ def has_kernel(node: Any) -> bool:
     return bool(chooses and node.attr[_KERNEL].s == _LABEL)
 
 
-def _gains(graph: Definition, node: Any, *, gpu: bool) -> bool:
+def _gains(graph: Definition, node: Any, placement: Placement) -> bool:
     if node.op != "MatMul" or node.attr["T"].type != _FLOAT32 or has_kernel(node):
         return False
     if not (node.attr["transpose_a"].b or node.attr["transpose_b"].b):
         return False
-    if may_be_on_gpu(node, gpu=gpu or "DEVICE:" in node.device.upper()):
+    if placement.may_be_on_gpu(node.device):
         return False
     shape = graph.shape(f"{node.name}:0")
     return shape is None or all(size < 0 or size >= _FEWEST for size in shape)

@@ -88,7 +88,8 @@ def gradient_node(
       lookups, gradients: of each feature.
       before: names of nodes that run before it.
     """
-    node = _node(name, "WorkbenchGroupedLookUpGrad", lookups[0].device)
+    # It reads no variable beside which TensorFlow would put it.
+    node = _node(name, "WorkbenchGroupedLookUpGrad", lookups[0].device or lookups[0].place)
     node.input.extend([*(each.given for each in gradients), *_ids(lookups)])
     node.input.extend(f"^{each}" for each in before)
     own = range(len(lookups))

@@ -17,9 +17,11 @@ from workbench.core.fusion.lookups.dense_gradients import dense_gradients_of
 from workbench.core.fusion.lookups.dense_lookups import find_dense_lookups
 from workbench.core.fusion.lookups.gradients import LookupGradient, with_gradients
 from workbench.core.fusion.lookups.lookup import StockLookup
+from workbench.core.fusion.lookups.placed import placed
 from workbench.core.fusion.lookups.reads import in_variable
 from workbench.core.fusion.lookups.stock_lookups import find_lookups
 from workbench.core.fusion.matmuls import find_matmuls
+from workbench.core.fusion.placement import Placement, placement_of
 from workbench.core.fusion.refusal import Refusal, RefusedError
 from workbench.errors import PlanError
 
@@ -43,6 +45,9 @@ def plan_fusion(graph: Any) -> FusionPlan:
     are, are done by a kernel of Workbench's, where the processor has AVX2 and no AVX-512; they too
     differ in the last digits.
 
+    What may run on a GPU stays, but for lookups whose ops have kernels there, once
+    `wb.load_gpu_kernels` has loaded them.
+
     Args:
       graph: a `tf.Graph`, a FuncGraph or concrete function, or a GraphDef that was made with
         `as_graph_def(add_shapes=True)`; it is only read.
@@ -52,26 +57,40 @@ def plan_fusion(graph: Any) -> FusionPlan:
     """
     definition = _definition_of(graph)
     nodes = Definition(definition.node, definition.library.function)
-    gpu = bool(tf.config.list_physical_devices("GPU"))
-    found, refusals = find_lookups(nodes, gpu=gpu)
-    kept: list[tuple[StockLookup, list[LookupGradient]]] = []
-    for lookup in found:
-        try:
-            with_own, gradients = with_gradients(nodes, lookup)
-        except RefusedError as refusal:
-            refusals.append(Refusal(name=lookup.name, reason=str(refusal)))
-        else:
-            kept.append((in_variable(nodes, with_own), gradients))
-    dense, others = find_dense_lookups(nodes, gpu=gpu)
-    kept += [(in_variable(nodes, lookup), dense_gradients_of(nodes, lookup)) for lookup in dense]
-    norms, more = find_batch_norms(nodes, gpu=gpu)
-    interactions, left = find_interactions(nodes, gpu=gpu)
-    refusals += [*others, *more, *left]
+    placement = placement_of(graph)
+    lookups, refusals = _lookups(nodes, placement)
+    norms, more = find_batch_norms(nodes, placement)
+    interactions, left = find_interactions(nodes, placement)
+    refusals += [*more, *left]
     # A function always runs as a whole.
     whole = isinstance(getattr(graph, "graph", graph), FuncGraph)
     runs = {} if whole else run_together(nodes)
-    made = FusedNodes(nodes, kept, norms, interactions, find_matmuls(nodes, gpu=gpu), runs)
+    made = FusedNodes(nodes, lookups, norms, interactions, find_matmuls(nodes, placement), runs)
     return made.plan(tuple(refusals))
+
+
+def _lookups(
+    nodes: Definition, placement: Placement
+) -> tuple[list[tuple[StockLookup, list[LookupGradient]]], list[Refusal]]:
+    """The lookups that are fused, with their gradients, and the others."""
+    found, refused = find_lookups(nodes)
+    dense, others = find_dense_lookups(nodes)
+    refused += others
+    kept = []
+    for own, gradients_of in ((found, with_gradients), (dense, _with_dense_gradients)):
+        for lookup in own:
+            try:
+                asked, gradients = gradients_of(nodes, lookup)
+                kept.append(placed(nodes, placement, in_variable(nodes, asked), gradients))
+            except RefusedError as refusal:
+                refused.append(Refusal(name=lookup.name, reason=str(refusal)))
+    return kept, refused
+
+
+def _with_dense_gradients(
+    nodes: Definition, lookup: StockLookup
+) -> tuple[StockLookup, list[LookupGradient]]:
+    return lookup, dense_gradients_of(nodes, lookup)
 
 
 def _definition_of(graph: Any) -> Any:

@@ -87,6 +87,11 @@ class StepAccount:
         return self.trace.nodes["name"].to_numpy(object)
 
     @functools.cached_property
+    def on_gpu(self) -> np.ndarray:
+        """Nodes that are placed on a GPU, bool."""
+        return self.trace.nodes["device"].str.contains("GPU:").to_numpy(bool)
+
+    @functools.cached_property
     def family(self) -> np.ndarray:
         """Op family of each node, uint8."""
         return families_of(self.op.tolist(), self.name.tolist())

@@ -28,20 +28,21 @@ from workbench.core.fusion.neighbors import (
     run_once_on,
     waited_for,
 )
-from workbench.core.fusion.refusal import Refusal, RefusedError, require_cpu, scope_of
+from workbench.core.fusion.placement import Placement
+from workbench.core.fusion.refusal import Refusal, RefusedError, scope_of
 from workbench.core.graph.op_types import READS_WHOLE, VARIABLES
 
 _FLOAT32 = 1
 
 
 def find_batch_norms(
-    graph: Definition, *, gpu: bool = False
+    graph: Definition, placement: Placement
 ) -> tuple[list[StockNorm], list[Refusal]]:
     """The batch normalizations of a graph that one op can do each, in its order, and the others.
 
     Args:
       graph: the graph.
-      gpu: whether what names no device may run on a GPU, which has no such op.
+      placement: where its nodes may run; the op has no kernel for a GPU.
     """
     found: list[StockNorm] = []
     refused: list[Refusal] = []
@@ -51,7 +52,7 @@ def find_batch_norms(
         if match is None or like is None:
             continue
         try:
-            require_cpu(node, gpu=gpu, op="batch normalization")
+            placement.require_cpu(node, op="batch normalizations")
             norm = _norm(graph, node, match, like)
             _require_own(norm, taken)
             taken.update(norm.given_by)

@@ -34,19 +34,20 @@ from workbench.core.fusion.interactions.template import (
 )
 from workbench.core.fusion.match import Match
 from workbench.core.fusion.neighbors import computing, require_alone, run_once_on, waited_for
-from workbench.core.fusion.refusal import Refusal, RefusedError, require_cpu
+from workbench.core.fusion.placement import Placement
+from workbench.core.fusion.refusal import Refusal, RefusedError
 
 _FLOAT32 = 1
 
 
 def find_interactions(
-    graph: Definition, *, gpu: bool = False
+    graph: Definition, placement: Placement
 ) -> tuple[list[StockInteraction], list[Refusal]]:
     """The interactions of a graph that one op can do each, in its order, and the others.
 
     Args:
       graph: the graph.
-      gpu: whether what names no device may run on a GPU, which has no such op.
+      placement: where its nodes may run; the op has no kernel for a GPU.
     """
     found: list[StockInteraction] = []
     refused: list[Refusal] = []
@@ -56,7 +57,7 @@ def find_interactions(
         if alike is None:
             continue
         try:
-            require_cpu(node, gpu=gpu, op=f"{alike[1].kind} interaction")
+            placement.require_cpu(node, op=f"{alike[1].kind} interactions")
             interaction = _described(graph, node, *alike)
             if not taken.isdisjoint(interaction.given_by):
                 raise RefusedError("its gradient is summed with that of another one")

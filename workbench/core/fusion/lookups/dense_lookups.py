@@ -9,24 +9,18 @@ from typing import Any
 
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import FLOATS, StockLookup, gathers_rows, require_plain
-from workbench.core.fusion.refusal import Refusal, RefusedError, require_cpu
+from workbench.core.fusion.refusal import Refusal, RefusedError
 from workbench.core.graph.op_types import VARIABLES
 
 # What gives ids to the gathers of a lookup of sparse ids.
 _OF_SPARSE_IDS = ("Unique", "DynamicPartition")
 
 
-def find_dense_lookups(
-    graph: Definition, *, gpu: bool = False
-) -> tuple[list[StockLookup], list[Refusal]]:
+def find_dense_lookups(graph: Definition) -> tuple[list[StockLookup], list[Refusal]]:
     """The gathers of rows of float variables that a grouped op can do, in order, and the others.
 
     What gathers single numbers, other types, or from anything but a variable is no lookup, nor is
     the part of one of sparse ids.
-
-    Args:
-      graph: the graph.
-      gpu: whether what names no device may run on a GPU, which has no grouped op.
     """
     found: list[StockLookup] = []
     refused: list[Refusal] = []
@@ -34,7 +28,6 @@ def find_dense_lookups(
         if not _is_lookup(graph, node):
             continue
         try:
-            require_cpu(node, gpu=gpu, op="grouped lookup")
             found.append(_lookup(graph, node))
         except RefusedError as refusal:
             refused.append(Refusal(name=node.name, reason=str(refusal)))

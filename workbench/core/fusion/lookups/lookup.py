@@ -53,6 +53,7 @@ class StockLookup:
       selects, shapes: the nodes that make rows without ids 0, and give the ids' shape; "" where
         there is none.
       device: where the rows are combined.
+      place: where the variable is, of a function that captures it; "" where that is not known.
       ends_with_ids: whether the embeddings end with the last row that has an id.
       weights: of the ids as they come; "" where they have none.
       max_norm: longer rows are shortened to this length; None shortens none.
@@ -79,6 +80,7 @@ class StockLookup:
     selects: str = ""
     shapes: str = ""
     device: str = ""
+    place: str = ""
     ends_with_ids: bool = False
     weights: str = ""
     max_norm: float | None = None

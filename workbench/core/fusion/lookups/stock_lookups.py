@@ -28,35 +28,26 @@ from workbench.core.fusion.lookups.weighted.lookups import (
     weighted_ids,
     weighted_sum,
 )
-from workbench.core.fusion.refusal import Refusal, RefusedError, require_cpu, scope_of
+from workbench.core.fusion.refusal import Refusal, RefusedError, scope_of
 
 _WEIGHTED = ("SegmentSum", "SegmentSumV2")
 _FLOAT = 1  # TensorFlow's number of float32
 _GATHERS = ("GatherV2", "ResourceGather")
 
 
-def find_lookups(
-    graph: Definition, *, gpu: bool = False
-) -> tuple[list[StockLookup], list[Refusal]]:
-    """The stock lookups of a graph that a grouped op can do, in its order, and the others.
-
-    Args:
-      graph: the graph.
-      gpu: whether what names no device may run on a GPU, which has no grouped op.
-    """
+def find_lookups(graph: Definition) -> tuple[list[StockLookup], list[Refusal]]:
+    """The stock lookups of a graph that a grouped op can do, in its order, and the others."""
     found: list[StockLookup] = []
     refused: list[Refusal] = []
     for node in graph.ordered:
         try:
             if node.op in COMBINERS:
-                require_cpu(node, gpu=gpu, op="grouped lookup")
                 found.append(_lookup(graph, node))
             elif node.op.removesuffix("WithNumSegments") in COMBINERS:
                 raise RefusedError("the number of its rows is given")
             elif node.op in _WEIGHTED and _rows_of(graph, graph.inputs(node)[1]):
                 weighted = weighted_sum(graph, node)
                 if weighted is not None:
-                    require_cpu(node, gpu=gpu, op="grouped lookup")
                     found.append(_weighted_lookup(graph, weighted))
         except RefusedError as refusal:
             refused.append(Refusal(name=scope_of(node.name), reason=str(refusal)))

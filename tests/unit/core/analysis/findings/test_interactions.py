@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders.findings import keys, of, plain
+from tests.builders.findings import keys, of, on_gpu, plain
 from tests.builders.step_traces import US, chain, step_trace
 from workbench.core.trace.trace import Trace
 
@@ -78,3 +78,8 @@ def test_one_of_a_factorization_machine(square):
 def test_squares_of_other_vectors_are_none():
     assert "many_op_interactions" not in keys(fm_trace(other="y"))
     assert "many_op_interactions" not in keys(fm_trace(square="Neg"))
+
+
+def test_on_a_gpu_is_none_that_fusion_would_do():
+    for trace in (dot_trace(), fm_trace()):
+        assert "many_op_interactions" not in keys(on_gpu(trace))

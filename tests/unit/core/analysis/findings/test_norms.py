@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders.findings import keys, of, plain
+from tests.builders.findings import keys, of, on_gpu, plain
 from tests.builders.step_traces import US, chain, step_trace
 from workbench.core.trace.trace import Trace
 
@@ -47,3 +47,7 @@ def test_several_are_told_apart(scopes: tuple[str, ...]):
 
 def test_what_has_no_moments_of_its_own_is_none():
     assert "many_op_norms" not in keys(norm_trace("bottom/", variance="Sub"))
+
+
+def test_on_a_gpu_is_none_that_fusion_would_do():
+    assert "many_op_norms" not in keys(on_gpu(norm_trace("bottom/")))

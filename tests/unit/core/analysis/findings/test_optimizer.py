@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.builders.findings import keys, of, plain
+from tests.builders.findings import keys, of, on_gpu, plain
 from tests.builders.step_traces import US, chain, step_trace
 from workbench.core.trace.trace import Trace
 
@@ -60,3 +60,7 @@ def test_reads_of_its_handles_cost_with_it():
 
 def test_rows_that_no_decay_comes_before_are_another_optimizers():
     assert "whole_table_update" not in keys(adam_trace(handles=False, decays=False))
+
+
+def test_on_a_gpu_is_none_that_fusion_would_do():
+    assert "whole_table_update" not in keys(on_gpu(adam_trace(handles=False)))

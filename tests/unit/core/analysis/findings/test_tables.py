@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders.findings import keys, of, plain
+from tests.builders.findings import keys, of, on_gpu, plain
 from tests.builders.step_traces import US, chain, step_trace
 from workbench.core.trace.trace import Trace
 
@@ -26,6 +26,11 @@ class TestLookups:
             "thread time a step, 100 % of all ops; the critical path runs them, or waits behind "
             "them, for 50 µs. The longest is `C1/embedding_lookup`: 10 ops, 50 µs."
         )
+
+    def test_on_a_gpu_its_kernels_come_first(self):
+        ends = "in four or five ops; on a GPU once `wb.load_gpu_kernels()` has loaded their kernels"
+        assert of(on_gpu(lookup_trace(10)), "many_op_lookups").mend.endswith(ends)
+        assert of(lookup_trace(10), "many_op_lookups").mend.endswith("in four or five ops")
 
     def test_a_fused_lookup_is_fine(self):
         assert "many_op_lookups" not in keys(lookup_trace(5))

@@ -1,4 +1,7 @@
-"""Layers that consist of many ops, each of which goes through the batch, where few ops would do."""
+"""Layers that consist of many ops, each of which goes through the batch, where few ops would do.
+
+Those on a GPU are left out: the ops that would do have kernels for CPUs alone.
+"""
 
 from __future__ import annotations
 
@@ -95,15 +98,15 @@ def _claim(
 
 
 def _norms(account: StepAccount) -> np.ndarray:
-    """The batch normalization that each node belongs to by its name; "" of all others."""
+    """The batch normalization on a CPU that each node belongs to by its name; "" of all others."""
     found = (_NORM.match(name) for name in account.name)
     names = [f"{each['scope']}/{each['number'] or ''}" if each else "" for each in found]
-    return np.array(names, object)
+    return np.where(account.on_gpu, "", np.array(names, object))
 
 
 def _dot_interactions(account: StepAccount) -> Iterator[tuple[str, ...]]:
     """Of each the names of what makes all products, lays them flat, and picks some."""
-    for pick in np.flatnonzero(account.op == "GatherV2").tolist():
+    for pick in np.flatnonzero((account.op == "GatherV2") & ~account.on_gpu).tolist():
         for flat in account.inputs.get(pick, ()):
             for product in account.inputs.get(flat, ()) if account.op[flat] == "Reshape" else ():
                 vectors = set(account.inputs.get(product, ()))
@@ -117,7 +120,7 @@ def _fm_interactions(account: StepAccount) -> Iterator[tuple[str, ...]]:
     def behind(node: int, *ops: str) -> list[int]:
         return [each for each in account.inputs.get(node, ()) if account.op[each] in ops]
 
-    for less in np.flatnonzero(account.op == "Sub").tolist():
+    for less in np.flatnonzero((account.op == "Sub") & ~account.on_gpu).tolist():
         for square, total in itertools.product(behind(less, *_SQUARES), behind(less, "Sum")):
             for summed, squared in itertools.product(
                 behind(square, "Sum"), behind(total, *_SQUARES)

@@ -19,6 +19,7 @@ _LOOKUP = re.compile(
     rf"^(?:{GRADIENTS})?(?P<scope>(?:.*?/)??(?:safe_)?embedding_lookup"
     r"(?:_sparse)?(?:_\d+)?)(?:_grad)?(?:/|$)"
 )
+_KERNELS_FIRST = "; on a GPU once `wb.load_gpu_kernels()` has loaded their kernels"
 # They hold a value and take no time; a fused lookup has them, too.
 _NO_WORK = frozenset({"Const", "Identity", "NoOp", "VarHandleOp", "VariableV2"})
 
@@ -48,7 +49,8 @@ def many_small_ops(account: StepAccount) -> Claim | None:
             f"runs them, or waits behind them, for {duration(on_path)}. The longest is "
             f"`{scopes[first]}`: {ops[first]} ops, {duration(spent[first])}."
         ),
-        mend="Fuse them: V1 or V2 do a lookup and its gradient in four or five ops",
+        mend="Fuse them: V1 or V2 do a lookup and its gradient in four or five ops"
+        + _KERNELS_FIRST * bool((nodes & account.on_gpu).any()),
         toggle="fused_v2",
         share=held.astype(float),
         # Where threads are busy, what they no longer do is gained, too.

@@ -20,8 +20,13 @@ _ON_THE_WAY = frozenset({"Add", "AddV2", "Mul", "RealDiv", "Sqrt", "ReadVariable
 
 
 def whole_table_updates(account: StepAccount) -> Claim | None:
-    """Tables of which Adam moves every row, op by op."""
+    """Tables on a CPU of which Adam moves every row, op by op.
+
+    On a GPU these ops stay: the one that would do these updates has a kernel for CPUs alone.
+    """
     touched, moves = whole_updates(account)
+    touched &= ~account.on_gpu
+    moves = [move for move in moves if not account.on_gpu[move]]
     if not moves:
         return None
     moves.sort(key=lambda node: -account.node_ns[node])

@@ -1,0 +1,72 @@
+"""What of lookups is fused where they may run: a GPU has kernels for most of it, not for all."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from workbench.core.fusion.definition import Definition
+from workbench.core.fusion.lookups.gradients import LookupGradient
+from workbench.core.fusion.lookups.lookup import StockLookup
+from workbench.core.fusion.placement import Placement
+from workbench.core.fusion.refusal import RefusedError
+from workbench.core.graph.graph_view import node_name
+
+# Those of the rules of updates that kernels for a GPU know.
+_RULES = frozenset({"gradient_descent", "adagrad", "row_wise_adagrad", "adam", "ftrl"})
+# Dimensions of a SparseTensor that they take.
+_MOST_RANK = 5
+
+
+def placed(
+    graph: Definition,
+    placement: Placement,
+    lookup: StockLookup,
+    gradients: Sequence[LookupGradient],
+) -> tuple[StockLookup, list[LookupGradient]]:
+    """A lookup with its place, and its gradients as they can be made where it may run.
+
+    An update that a GPU has no kernel for stays TensorFlow's.
+
+    Raises:
+      RefusedError: it may run on a GPU, which cannot do it.
+    """
+    if lookup.is_resource:
+        place = placement.captured.get(node_name(graph.same(lookup.table)), "")
+        lookup = dataclasses.replace(lookup, place=place)
+    if not placement.may_be_on_gpu(lookup.device, lookup.place):
+        return lookup, list(gradients)
+    if not placement.kernels:
+        raise RefusedError(
+            "it may run on a GPU, and kernels of lookups for GPUs are not loaded; "
+            "wb.load_gpu_kernels() loads them"
+        )
+    lacking = _lacking(graph, lookup)
+    if lacking:
+        raise RefusedError(f"it may run on a GPU, and {lacking}")
+    known = [each if _is_known(each) else _without_update(lookup, each) for each in gradients]
+    return lookup, [each for each in known if each is not None]
+
+
+def _lacking(graph: Definition, lookup: StockLookup) -> str:
+    """Why a GPU cannot do a lookup, a clause; "" where it can."""
+    if lookup.ends_with_ids:
+        return (
+            "its embeddings end with its last id, which a grouped lookup does not know there; "
+            "tf.nn.safe_embedding_lookup_sparse is fused"
+        )
+    if lookup.weights or lookup.max_norm is not None:
+        return "a grouped lookup takes neither weights nor max_norm there"
+    rank = graph.shape(lookup.dense_shape) if lookup.dense_shape else None
+    if rank is not None and rank[0] > _MOST_RANK:
+        return f"a grouped lookup takes ids of {_MOST_RANK} dimensions at most there"
+    return ""
+
+
+def _is_known(gradient: LookupGradient) -> bool:
+    return gradient.update is None or gradient.update.rule in _RULES
+
+
+def _without_update(lookup: StockLookup, gradient: LookupGradient) -> LookupGradient | None:
+    """A gradient that TensorFlow applies; None of dense ids, of which nothing else is gained."""
+    return dataclasses.replace(gradient, update=None) if lookup.indices else None
