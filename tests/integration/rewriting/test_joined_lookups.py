@@ -76,6 +76,30 @@ def test_stacked_and_concatenated_ones_too_and_each_can_be_fetched() -> None:
     assert lookups_of(plan) == [(4, True)]
 
 
+@pytest.mark.parametrize("shape", [[None, 4], [EXAMPLES_OF_A_BATCH, 4]])
+def test_behind_a_shape_that_is_known_anyway(shape: Any) -> None:
+    with built() as graph:
+        y = tf.stack([tf.ensure_shape(each, shape) for each in dense(3, [4])], 1)
+        train_op = OPTIMIZERS["adagrad"]().minimize(loss_of([y]))
+    assert lookups_of(require_alike(graph, y, train_op)) == [(3, True)]
+
+
+def test_a_shape_that_may_be_another_is_asked_for_as_before() -> None:
+    with built() as graph:
+        table = v1.get_variable("table", initializer=np.ones([ROWS, 4], np.float32))
+        ids = [v1.placeholder(tf.int64, [None], f"ids_{number}") for number in range(2)]
+        found = [tf.nn.embedding_lookup(table, each) for each in ids]
+        y = tf.stack([tf.ensure_shape(each, [3, 4]) for each in found], 1)
+    plan = wb.plan_fusion(graph)
+    assert not any(joined for _, joined in lookups_of(plan))
+    with v1.Session(config=wb.apply(plan), graph=graph) as session:
+        session.run(v1.global_variables_initializer())
+        asked = {each: np.zeros(3, np.int64) for each in ids}
+        assert session.run(y, asked).shape == (3, 2, 4)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not compatible"):
+            session.run(y, {each: np.zeros(2, np.int64) for each in ids})
+
+
 def test_embeddings_of_other_widths_beside_each_other() -> None:
     with built() as graph:
         found = dense(6, [1, 16, 5])

@@ -45,9 +45,24 @@ class Definition:
         """The node whose output a tensor is."""
         return self.nodes[node_name(tensor)]
 
+    def hands_on(self, node: Any) -> bool:
+        """Whether a node gives what it reads, and nothing is waited for in it that matters."""
+        if len(node.input) > 1 and not _GATE.search(node.name):
+            return False
+        return node.op == "Identity" or (node.op == "EnsureShape" and self._never_fails(node))
+
+    def _never_fails(self, ensures: Any) -> bool:
+        """Whether an EnsureShape asks for nothing that is not known of its input anyway."""
+        asked, known = ensures.attr["shape"].shape, self.shape(self.inputs(ensures)[0])
+        if asked.unknown_rank:
+            return True
+        return known is not None and all(
+            size.size in (-1, own) for size, own in zip(asked.dim, known, strict=True)
+        )
+
     def same(self, tensor: str) -> str:
         """What Identities only hand on."""
-        while hands_on(self.source(tensor)):
+        while self.hands_on(self.source(tensor)):
             (tensor,) = self.inputs(self.source(tensor))
         return tensor
 
@@ -89,7 +104,7 @@ class Definition:
         while waiting:
             for node in self._readers.get(waiting.pop(), ()):
                 found.append(node)
-                if hands_on(node):
+                if self.hands_on(node):
                     waiting.append(f"{node.name}:0")
         return [node for node in found if not ops or node.op in ops]
 
@@ -166,7 +181,7 @@ class Definition:
     @property
     def computed(self) -> tuple[str, ...]:
         """The first results of nodes that read something, each behind what it reads."""
-        nodes = (node for node in self.ordered if self.inputs(node) and not hands_on(node))
+        nodes = (node for node in self.ordered if self.inputs(node) and not self.hands_on(node))
         return tuple(f"{node.name}:0" for node in nodes)
 
     @functools.cached_property
@@ -182,9 +197,3 @@ class Definition:
             if inside or node.op in _MAY_NOT_RUN:
                 found.add(node.name)
         return frozenset(found)
-
-
-def hands_on(node: Any) -> bool:
-    """Whether a node is an Identity in which nothing is waited for that matters."""
-    waits = len(node.input) > 1 and not _GATE.search(node.name)
-    return bool(node.op == "Identity" and not waits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from workbench.core.fusion.definition import Definition, hands_on, tensor_name
+from workbench.core.fusion.definition import Definition, tensor_name
 from workbench.core.fusion.refusal import RefusedError
 
 # Where several gradients of one op wait for one another.
@@ -18,7 +18,7 @@ def readers_of(graph: Definition, name: str, known: Collection[str]) -> list[str
     return [
         node.name
         for node in readers
-        if node.name not in known and not hands_on(node) and not _is_idle(graph, node)
+        if node.name not in known and not graph.hands_on(node) and not _is_idle(graph, node)
     ]
 
 
@@ -60,7 +60,7 @@ def require_alone(graph: Definition, inside: Iterable[str], known: Collection[st
         if readers_of(graph, name, known):
             raise RefusedError("other ops read what it computes on its way")
         for node in graph.waiting(name):
-            if node.name not in known and _GATES not in node.name and not hands_on(node):
+            if node.name not in known and _GATES not in node.name and not graph.hands_on(node):
                 raise RefusedError("other ops wait for what it computes on its way")
 
 

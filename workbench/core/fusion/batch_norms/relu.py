@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from workbench.core.fusion.batch_norms.stock_norm import ReluGradient
-from workbench.core.fusion.definition import Definition, hands_on
+from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.neighbors import readers_of, run_once_on, waited_for
 
 
@@ -44,7 +44,7 @@ def relu_gradient(
 
 def _is_alone(graph: Definition, x_sum: str) -> bool:
     """Whether nothing waits for a node, nor for Identities of it, and none of these is a result."""
-    same = [node.name for node in graph.readers(f"{x_sum}:0") if hands_on(node)]
+    same = [node.name for node in graph.readers(f"{x_sum}:0") if graph.hands_on(node)]
     # What a function returns is an Identity that nothing reads.
     read = all(graph.readers(f"{name}:0") for name in same)
     return read and not any(map(graph.waiting, (x_sum, *same)))

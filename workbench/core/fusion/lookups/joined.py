@@ -10,7 +10,7 @@ import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
 from workbench.core.fusion import node_defs
-from workbench.core.fusion.definition import Definition, hands_on
+from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.neighbors import run_once_on
 
@@ -67,7 +67,7 @@ def _joins(graph: Definition, lookup: StockLookup) -> tuple[str, ...]:
     shape = graph.shape(result)
     if shape is None or len(shape) != 2 or lookup.ends_with_ids:
         return ()
-    readers = [each for each in graph.readers(result) if not hands_on(each)]
+    readers = [each for each in graph.readers(result) if not graph.hands_on(each)]
     every = all(_is_join(graph, each) for each in readers)
     return tuple(sorted(each.name for each in readers)) if every else ()
 
