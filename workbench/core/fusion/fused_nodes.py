@@ -20,6 +20,7 @@ from workbench.core.fusion.interactions.nodes import interaction_nodes
 from workbench.core.fusion.interactions.stock_interaction import StockInteraction
 from workbench.core.fusion.lookups.gradients import LookupGradient
 from workbench.core.fusion.lookups.joined import joined_nodes, together
+from workbench.core.fusion.lookups.joined_gradients import Cut, cuts, whole_nodes
 from workbench.core.fusion.lookups.lookup import StockLookup, WeightGradient
 from workbench.core.fusion.lookups.max_norm_nodes import max_norm_nodes
 from workbench.core.fusion.lookups.reads import idle_reads
@@ -185,11 +186,18 @@ class FusedNodes:
     def _add_updates(
         self, triples: Sequence[tuple[StockLookup, LookupGradient, TableUpdate]]
     ) -> None:
+        given = [(lookup, gradient.given) for lookup, gradient, _ in triples]
+        parts = dict(
+            zip((each.node for *_, each in triples), cuts(self._graph, given), strict=True)
+        )
+
         def key(triple: tuple[StockLookup, LookupGradient, TableUpdate]) -> Any:
             lookup, _, update = triple
             scalars = tuple(map(self._equal, update.scalars))
             rule = (update.rule, scalars, update.is_resource, update.use_locking)
-            return (*self._alike(lookup, update.node), *rule, update.device)
+            part = parts[update.node]
+            alike = self._alike(lookup, update.node)
+            return (*alike, *rule, update.device, part and part.wholes)
 
         for number, group in enumerate(grouped(triples, key)):
             lookups, gradients, updates = zip(*group, strict=True)
@@ -208,10 +216,25 @@ class FusedNodes:
                 updates,
                 [self._scalar(each, updates[0].device) for each in updates[0].scalars],
                 dict.fromkeys([*before, *self._read_before(lookups)]),
+                self._joined(
+                    f"{self._scope}/update_{number}_gradient",
+                    lookups[0],
+                    [part for each in updates if (part := parts[each.node])],
+                ),
             )
             self._added.node.append(node)
             for update in updates:
                 self._updated(update, node.name)
+
+    def _joined(
+        self, name: str, lookup: StockLookup, parts: Sequence[Cut]
+    ) -> tuple[str, list[int]] | None:
+        """The gradient that alike lookups share, and at which column each one's begins."""
+        if not parts:
+            return None
+        added, whole = whole_nodes(self._graph, parts[0], lookup, name, self._constant)
+        self._added.node.extend(added)
+        return whole, [each.begin for each in parts]
 
     def _updated(self, update: TableUpdate, op: str) -> None:
         """Another op does an update: what changed something runs behind it, and does nothing."""

@@ -104,6 +104,7 @@ def update_node(
     updates: Sequence[TableUpdate],
     scalars: Sequence[str],
     before: Iterable[str],
+    joined: tuple[str, Sequence[int]] | None = None,
 ) -> node_def_pb2.NodeDef:
     """The op that applies the gradients of several features to their tables.
 
@@ -112,6 +113,7 @@ def update_node(
       lookups, gradients, updates: of each feature; no two update one table.
       scalars: tensors of the rule's numbers.
       before: names of nodes that run before it.
+      joined: one gradient that has those of all features, and at which column each begins.
     """
     first = updates[0]
     of_handles = "Resource" if first.is_resource else ""
@@ -121,14 +123,17 @@ def update_node(
     node.input.extend(each.table for each in updates)
     node.input.extend(slot for each in updates for slot in each.slots)
     node.input.extend(scalars)
-    node.input.extend([*(each.given for each in gradients), *_ids(lookups)])
+    node.input.extend([joined[0]] if joined else [each.given for each in gradients])
+    node.input.extend(_ids(lookups))
     node.input.extend(f"^{each}" for each in before)
     own = range(len(lookups))
     _describe(node, lookups, table_of=own, dims=[each.dim for each in lookups])
+    if joined:
+        node.attr["concatenated"].b, node.attr["M"].i = True, 1
     _set(node, "rule", first.rule)
     _set(node, "S", sum(len(each.slots) for each in updates))
     _set(node, "K", len(scalars))
-    _set(node, "columns", [0] * len(lookups))
+    _set(node, "columns", list(joined[1]) if joined else [0] * len(lookups))
     _set(node, "use_locking", first.use_locking)
     return node
 
@@ -193,10 +198,16 @@ def sum_after(
     """A node in the place of a sum, which adds other tensors; likewise."""
     if len(tensors) == 1:
         return hands_on_after(graph, name, tensors[0], after)
-    node = _node(name, "AddN", graph.nodes[name].device)
-    node.input.extend(tensors)
-    node.attr["N"].i, node.attr["T"].type = len(tensors), _FLOAT32
+    node = sum_node(name, tensors, _FLOAT32, graph.nodes[name].device)
     node.input.extend(f"^{each}" for each in after[name])
+    return node
+
+
+def sum_node(name: str, tensors: Sequence[str], dtype: int, device: str) -> node_def_pb2.NodeDef:
+    """The sum of tensors of one shape."""
+    node = _node(name, "AddN", device)
+    node.input.extend(tensors)
+    node.attr["N"].i, node.attr["T"].type = len(tensors), dtype
     return node
 
 
