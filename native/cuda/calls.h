@@ -43,6 +43,11 @@ struct FeatureCall {
   int32_t fills = 0;  // an example without ids gets fill_id
   void* vectors = nullptr;  // of a lookup its output, of a gradient that of its output
   int64_t stride = 0;       // from one example's vector to the next
+  const float* weights = nullptr;    // [count]; null: each is 1
+  float* weight_gradient = nullptr;  // [count], what workbench_cuda_weight_gradients makes
+  int32_t prune_weights = 0;         // drop ids whose weight is not above 0
+  int32_t shortens = 0;              // longer rows are shortened to max_norm
+  float max_norm = 0;
 };
 
 struct TableCall {
@@ -65,7 +70,7 @@ struct GroupCall {
 // Who asked for which row, in order of the rows; parts of a workspace.
 struct Asked {
   int64_t entries = 0;   // most rows that can be asked for
-  int64_t examples = 0;  // of all features
+  int64_t examples = 0;  // of all features; of a call with weights each entry is one
   int32_t row_bits = 0;  // a key is the table above, the row below
   int32_t key_bits = 0;
   uint64_t* keys = nullptr;         // [entries] ascending; behind them those that ask for nothing
@@ -114,11 +119,14 @@ int64_t workbench_cuda_rows_workspace(const RowsCall* call);
 int workbench_cuda_ask(void* stream, const GroupCall* call, Numbering numbering, void* workspace,
                        Asked* asked);
 
-// Sums the gradients of the rows with numbers [begin, begin + count), which are of one table.
+// Sums the gradients, of rows as they are combined, of the rows with numbers [begin, begin + count), which are of one table.
 //
 //   rows: [count] which they are, or null. sums: [count, dim].
 int workbench_cuda_sum(void* stream, const GroupCall* call, const Asked* asked, int32_t table,
                        int64_t begin, int64_t count, int64_t* rows, void* sums);
+
+// Makes the gradients of weights, of features that have a place for them.
+int workbench_cuda_weight_gradients(void* stream, const GroupCall* call);
 
 // Changes the rows that were asked for, of float32 tables, by the sums of their gradients.
 int workbench_cuda_apply(void* stream, const GroupCall* call, const Asked* asked,

@@ -43,6 +43,11 @@ class Feature(ctypes.Structure):
         ("fills", _INT),
         ("vectors", _POINTER),
         ("stride", _LONG),
+        ("weights", _POINTER),
+        ("weight_gradient", _POINTER),
+        ("prune_weights", _INT),
+        ("shortens", _INT),
+        ("max_norm", ctypes.c_float),
     ]
 
 

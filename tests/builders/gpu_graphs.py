@@ -28,6 +28,24 @@ def safe(table: Any, ids: tf.SparseTensor, **more: Any) -> tf.Tensor:
     return v1.nn.safe_embedding_lookup_sparse(table, ids, combiner="mean", **more)
 
 
+def weighted(table: Any, ids: tf.SparseTensor) -> tf.Tensor:
+    """With weights of which some drop their ids."""
+    weights = tf.cast(ids.values, tf.float32) / 4.0 - 0.5
+    return safe(table, ids, sparse_weights=tf.SparseTensor(ids.indices, weights, ids.dense_shape))
+
+
+def weighted_by_variables(table: Any, ids: tf.SparseTensor) -> tf.Tensor:
+    """With weights that are trained too."""
+    drawn = np.random.default_rng(3).random(ROWS).astype(np.float32) + 0.1
+    of_ids = v1.get_variable(f"weights_{table.shape[1]}", initializer=drawn, use_resource=True)
+    weights = tf.gather(of_ids, tf.abs(ids.values))
+    return safe(table, ids, sparse_weights=tf.SparseTensor(ids.indices, weights, ids.dense_shape))
+
+
+def shortened(table: Any, ids: tf.SparseTensor) -> tf.Tensor:
+    return safe(table, ids, max_norm=2.5)
+
+
 def trained_on(
     device: str, look_up: Callable[[Any, tf.SparseTensor], tf.Tensor], optimizer: str = "adagrad"
 ) -> tuple[tf.Graph, Any, Any]:

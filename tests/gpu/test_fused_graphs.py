@@ -10,7 +10,15 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 import workbench as wb
-from tests.builders.gpu_graphs import batch, losses, safe, trained_on
+from tests.builders.gpu_graphs import (
+    batch,
+    losses,
+    safe,
+    shortened,
+    trained_on,
+    weighted,
+    weighted_by_variables,
+)
 from tests.builders.lookup_features import ROWS
 
 v1 = tf.compat.v1
@@ -52,6 +60,9 @@ def places(graph: tf.Graph, step: Any, config: Any) -> dict[str, str]:
         (safe, "descent", "GroupedApply"),
         (filled, "ftrl", "GroupedApply"),
         (filled, "adam", "GroupedLookUpGrad"),
+        (weighted, "adagrad", "GroupedApply"),
+        (weighted_by_variables, "descent", "GroupedApply"),
+        (shortened, "adagrad", "GroupedLookUpGrad"),
         (dense, "adagrad", "GroupedApply"),
         (dense, "adam", ""),
     ],

@@ -136,10 +136,62 @@ def test_a_group_reads_ids_as_they_come(given: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dim", [1, 5, 16, 131, 256])
+@pytest.mark.parametrize(
+    ("combiner", "default_id", "max_norm", "weighted", "dtype"),
+    [
+        ("mean", None, None, True, tf.float32),
+        ("sqrtn", 3, 1.5, True, tf.float32),
+        ("sum", None, 1.5, False, tf.float32),
+        ("sum", None, None, True, tf.float16),
+        ("sqrtn", None, None, True, tf.bfloat16),
+    ],
+)
+def test_weights_and_norms_are_as_on_the_cpu(
+    dim: int,
+    combiner: str,
+    default_id: int | None,
+    max_norm: float | None,
+    weighted: bool,
+    dtype: tf.DType,
+) -> None:
+    found = {}
+    for device in (CPU, GPU):
+        with tf.Graph().as_default(), tf.device(device):
+            # Some of more ids than floats sum well.
+            ids = drawn(1, longest=3000 if combiner == "mean" and dim < 16 else 30)
+            table = table_of(dim, dtype)
+            of_ids = v1.get_variable(
+                "weights", initializer=np.linspace(-0.2, 2.0, ROWS).astype(np.float32)
+            )
+            weights = tf.gather(of_ids, ids.flat_values)
+            # Another feature without either, in the same op.
+            outs = grouped_embedding_lookup(
+                [table, table_of(8, dtype, "other")],
+                [ids, drawn(2)],
+                weights=[ids.with_flat_values(weights) if weighted else None, None],
+                combiners=[combiner, "mean"],
+                max_norm=[max_norm, None],
+                default_id=[default_id, None],
+            )
+            loss = tf.add_n([tf.reduce_sum(tf.sin(tf.cast(each, tf.float32))) for each in outs])
+            read = [table, weights] if weighted else [table]
+            grads = [tf.convert_to_tensor(each) for each in tf.gradients(loss, read)]
+            wide = [tf.cast(each, tf.float32) for each in (*outs, *grads)]
+            found[device], places = run(wide)
+            made = {"GroupedLookUp", "GroupedLookUpGrad"}
+            made |= {"GroupedLookUpWeightGrad"} if weighted else set()
+            assert {places[op] for op in made} == {device[-5:]}, places
+    close = _ROUGH[dtype] * 10
+    for one, other in zip(found[CPU], found[GPU], strict=True):
+        np.testing.assert_allclose(one, other, rtol=close, atol=close * 30)
+
+
 @pytest.mark.parametrize("resource", [True, False])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("weights", [False, True])
 def test_tables_and_slots_after_updates_are_those_of_the_cpu(
-    optimizer: str, resource: bool
+    optimizer: str, resource: bool, weights: bool
 ) -> None:
     found = {}
     for device in (CPU, GPU):
@@ -148,9 +200,14 @@ def test_tables_and_slots_after_updates_are_those_of_the_cpu(
                 table_of(16, tf.float32, "a", resource),
                 table_of(5, tf.float32, "b", resource),
             ]
-            outs = grouped_embedding_lookup(
-                [tables[0], tables[1], tables[0]], [drawn(seed) for seed in range(3)]
-            )
+            ids = [drawn(seed) for seed in range(3)]
+            own = [
+                each.with_flat_values(tf.cos(tf.cast(each.flat_values, tf.float32)) + 1.5)
+                if weights and i < 2
+                else None
+                for i, each in enumerate(ids)
+            ]
+            outs = grouped_embedding_lookup([tables[0], tables[1], tables[0]], ids, weights=own)
             loss = tf.add_n([tf.reduce_sum(tf.square(each - 1.0)) for each in outs])
             made = fused_update(OPTIMIZERS[optimizer]())
             train = made.minimize(loss)

@@ -27,12 +27,6 @@ absl::Status GroupedAttributes::Read(OpKernelConstruction* c) {
   wide_ids_ = of_ids == tensorflow::DT_INT64;
   for (const Feature& feature : all_.features()) {
     names_.push_back(feature.name);
-    if (feature.weights >= 0 || feature.max_norm >= 0) {
-      return absl::UnimplementedError(absl::StrCat(
-          "feature '", feature.name,
-          "': a grouped lookup on a GPU takes neither weights nor max_norm; put the table and the "
-          "lookup on the CPU, or look the feature up by V1"));
-    }
     if (!feature.ends_with_ids) continue;
     // Only the GPU knows where its last id is.
     return absl::UnimplementedError(absl::StrCat(
@@ -45,10 +39,11 @@ absl::Status GroupedAttributes::Read(OpKernelConstruction* c) {
 
 absl::Status GroupedCall::Read(OpKernelContext* c, const GroupedAttributes& attributes,
                                uint64_t* complaint) {
-  OpInputList ids, rows, dense_shapes;
+  OpInputList ids, rows, dense_shapes, weights;
   TF_RETURN_IF_ERROR(c->input_list("ids", &ids));
   TF_RETURN_IF_ERROR(c->input_list("rows", &rows));
   TF_RETURN_IF_ERROR(c->input_list("dense_shapes", &dense_shapes));
+  TF_RETURN_IF_ERROR(c->input_list("weights", &weights));
   const int count = attributes.all().count();
   features_.resize(count);
   shapes_.resize(count);
@@ -62,6 +57,9 @@ absl::Status GroupedCall::Read(OpKernelContext* c, const GroupedAttributes& attr
     const Feature& feature = attributes.all().features()[f];
     TF_RETURN_IF_ERROR(
         ReadFeature(feature, ids[f], rows[f], dense_shapes[f], &features_[f], &shapes_[f]));
+    if (feature.weights >= 0) {
+      TF_RETURN_IF_ERROR(ReadWeights(feature, weights[feature.weights], &features_[f]));
+    }
     entries += features_[f].count + features_[f].examples;
   }
   if (entries >= std::numeric_limits<int32_t>::max()) {
@@ -78,6 +76,15 @@ absl::Status GroupedCall::Read(OpKernelContext* c, const GroupedAttributes& attr
   return absl::OkStatus();
 }
 
+absl::Status GroupedCall::ReadTables(const DeviceTables& tables) {
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    TF_RETURN_IF_ERROR(tables.CheckTable(static_cast<int>(t), tables_[t].dim));
+    tables_[t].values = tables[t].data();
+    tables_[t].rows = tables[t].dim_size(0);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status GroupedCall::ReadFeature(const Feature& feature, const Tensor& ids,
                                       const Tensor& rows, const Tensor& dense_shape,
                                       FeatureCall* call, TensorShape* examples) const {
@@ -86,6 +93,8 @@ absl::Status GroupedCall::ReadFeature(const Feature& feature, const Tensor& ids,
   call->prune = feature.rules.prune_ids ? 1 : 0;
   call->fills = feature.rules.fill_empty_rows ? 1 : 0;
   call->fill_id = feature.rules.fill_id;
+  call->shortens = feature.max_norm >= 0 ? 1 : 0;
+  call->max_norm = feature.max_norm;
   call->ids = ids.data();
   call->rows = rows.data();
   call->count = ids.NumElements();
@@ -132,6 +141,33 @@ absl::Status GroupedCall::ReadIndices(const Feature& feature, const Tensor& ids,
   for (int64_t d = 0; d + 1 < rank; ++d) {
     call->sizes[d] = sizes(d);
     TF_RETURN_IF_ERROR(examples->AddDimWithStatus(sizes(d)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GroupedCall::ReadWeights(const Feature& feature, const Tensor& weights,
+                                      FeatureCall* call) const {
+  if (weights.NumElements() != call->count) {
+    return grouped::Wrong(feature, absl::StrCat(weights.NumElements(), " weights for ",
+                                                call->count, " ids; expected one each"));
+  }
+  call->weights = weights.flat<float>().data();
+  call->prune_weights = feature.rules.prune_weights ? 1 : 0;
+  return absl::OkStatus();
+}
+
+absl::Status GroupedCall::AllocateWeightGradients(OpKernelContext* c,
+                                                  const GroupedAttributes& attributes) {
+  OpInputList weights;
+  OpOutputList outputs;
+  TF_RETURN_IF_ERROR(c->input_list("weights", &weights));
+  TF_RETURN_IF_ERROR(c->output_list("weight_gradients", &outputs));
+  for (int f = 0; f < attributes.all().count(); ++f) {
+    const int own = attributes.all().features()[f].weights;
+    if (own < 0) continue;
+    Tensor* each = nullptr;
+    TF_RETURN_IF_ERROR(outputs.allocate(own, weights[own].shape(), &each));
+    features_[f].weight_gradient = each->flat<float>().data();
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda/calls.h"
+#include "cuda/ops/device_tables.h"
 #include "lookup/grouped/grouped_inputs.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor_shape.h"
@@ -35,12 +36,19 @@ class GroupedAttributes {
 
 class GroupedCall {
  public:
-  // Reads inputs "ids", "rows" and "dense_shapes". Tables have their widths, and any number of rows.
+  // Reads inputs "ids", "rows", "dense_shapes" and "weights". Tables have their widths, and any number of rows.
   absl::Status Read(tensorflow::OpKernelContext* c, const GroupedAttributes& attributes,
                     uint64_t* complaint);
 
+  // Reads tables that are held, which must be as wide as the attributes have them.
+  absl::Status ReadTables(const DeviceTables& tables);
+
   // Allocates output list "vectors".
   absl::Status AllocateVectors(tensorflow::OpKernelContext* c, const GroupedAttributes& attributes);
+
+  // Allocates output list "weight_gradients".
+  absl::Status AllocateWeightGradients(tensorflow::OpKernelContext* c,
+                                       const GroupedAttributes& attributes);
 
   // Reads input list "gradients".
   //
@@ -61,6 +69,8 @@ class GroupedCall {
                            const tensorflow::Tensor& indices,
                            const tensorflow::Tensor& dense_shape, FeatureCall* call,
                            tensorflow::TensorShape* examples) const;
+  absl::Status ReadWeights(const grouped::Feature& feature, const tensorflow::Tensor& weights,
+                           FeatureCall* call) const;
   absl::Status Together(const GroupedAttributes& attributes, int64_t* width) const;
 
   std::vector<FeatureCall> features_;

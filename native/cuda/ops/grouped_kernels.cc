@@ -36,11 +36,7 @@ class GroupedLookUpOp : public OpKernel {
     OP_REQUIRES_OK(c, tables.HoldToRead(c, attributes_.tables(), type_));
     GroupedCall call;
     OP_REQUIRES_OK(c, call.Read(c, attributes_, complaints_.word()));
-    for (int t = 0; t < attributes_.tables(); ++t) {
-      OP_REQUIRES_OK(c, tables.CheckTable(t, call.table(t)->dim));
-      call.table(t)->values = tables[t].data();
-      call.table(t)->rows = tables[t].dim_size(0);
-    }
+    OP_REQUIRES_OK(c, call.ReadTables(tables));
     OP_REQUIRES_OK(c, call.AllocateVectors(c, attributes_));
     OP_REQUIRES_OK(c, CudaStatus(workbench_cuda_look_up(StreamOf(c), call.get()), "a lookup"));
   }
@@ -116,6 +112,32 @@ class GroupedLookUpGradOp : public AsyncOpKernel {
   Complaints complaints_;
 };
 
+class GroupedWeightGradOp : public OpKernel {
+ public:
+  explicit GroupedWeightGradOp(OpKernelConstruction* c) : OpKernel(c) {
+    OP_REQUIRES_OK(c, attributes_.Read(c));
+    OP_REQUIRES_OK(c, c->GetAttr("T", &type_));
+  }
+
+  void Compute(OpKernelContext* c) override {
+    OP_REQUIRES_OK(c, complaints_.Take(attributes_.names()));
+    DeviceTables tables;
+    OP_REQUIRES_OK(c, tables.HoldToRead(c, attributes_.tables(), type_));
+    GroupedCall call;
+    OP_REQUIRES_OK(c, call.Read(c, attributes_, complaints_.word()));
+    OP_REQUIRES_OK(c, call.ReadTables(tables));
+    OP_REQUIRES_OK(c, call.ReadGradients(c, attributes_, nullptr));
+    OP_REQUIRES_OK(c, call.AllocateWeightGradients(c, attributes_));
+    OP_REQUIRES_OK(c, CudaStatus(workbench_cuda_weight_gradients(StreamOf(c), call.get()),
+                                 "a gradient of weights"));
+  }
+
+ private:
+  GroupedAttributes attributes_;
+  tensorflow::DataType type_;
+  Complaints complaints_;
+};
+
 #define WORKBENCH_REGISTER(T, Id)                                             \
   REGISTER_KERNEL_BUILDER(Name("WorkbenchGroupedLookUp")                      \
                               .Device(tensorflow::DEVICE_GPU)                 \
@@ -135,7 +157,20 @@ class GroupedLookUpGradOp : public AsyncOpKernel {
                               .HostMemory("dense_shapes")                     \
                               .TypeConstraint<T>("T")                         \
                               .TypeConstraint<Id>("Tid"),                     \
-                          GroupedLookUpGradOp)
+                          GroupedLookUpGradOp);                               \
+  REGISTER_KERNEL_BUILDER(Name("WorkbenchGroupedLookUpWeightGrad")            \
+                              .Device(tensorflow::DEVICE_GPU)                 \
+                              .HostMemory("dense_shapes")                     \
+                              .TypeConstraint<T>("T")                         \
+                              .TypeConstraint<Id>("Tid"),                     \
+                          GroupedWeightGradOp);                               \
+  REGISTER_KERNEL_BUILDER(Name("WorkbenchResourceGroupedLookUpWeightGrad")    \
+                              .Device(tensorflow::DEVICE_GPU)                 \
+                              .HostMemory("tables")                           \
+                              .HostMemory("dense_shapes")                     \
+                              .TypeConstraint<T>("T")                         \
+                              .TypeConstraint<Id>("Tid"),                     \
+                          GroupedWeightGradOp)
 #define WORKBENCH_REGISTER_BOTH(T) \
   WORKBENCH_REGISTER(T, int32_t);  \
   WORKBENCH_REGISTER(T, int64_t)

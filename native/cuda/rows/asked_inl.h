@@ -11,6 +11,8 @@
 #include "cuda/calls.h"
 #include "cuda/device/portable.h"
 #include "cuda/rows/examples_inl.h"
+#include "cuda/rows/weighted_entries_inl.h"
+#include "cuda/rows/weighted_ids_inl.h"
 
 namespace workbench::cuda {
 
@@ -67,6 +69,7 @@ int64_t TakeParts(const GroupCall& call, Numbering numbering, void* workspace, A
     asked->entries += EntriesOf(call.features[f]);
     asked->examples += call.features[f].examples;
   }
+  if (HasWeights(call)) asked->examples = asked->entries;
   int64_t most = 1;
   for (int t = 0; t < call.table_count; ++t) most = std::max(most, call.tables[t].rows);
   asked->row_bits = std::min(BitsFor(static_cast<uint64_t>(most - 1)), kMostRowBits);
@@ -91,6 +94,10 @@ int64_t TakeParts(const GroupCall& call, Numbering numbering, void* workspace, A
 
 template <typename T, typename Id>
 struct FeatureEntries {
+  static ExampleIds<Id> Ids(const FeatureCall& call, int feature, int64_t table_rows) {
+    return IdsOf<Id>(call, feature, table_rows);
+  }
+
   ExampleIds<Id> in;
   const T* gradients;
   int64_t stride;
@@ -101,7 +108,8 @@ struct FeatureEntries {
 // Writes the entries of examples: a group for each.
 template <typename T, typename Id>
 struct EntriesBody {
-  FeatureEntries<T, Id> features[kFeaturesAtOnce];
+  using Feature = FeatureEntries<T, Id>;
+  Feature features[kFeaturesAtOnce];
   FeatureEnds ends;
   uint64_t* keys;
   int32_t* who;
@@ -112,7 +120,7 @@ struct EntriesBody {
 
   WORKBENCH_DEVICE void operator()(const Group& group, int64_t number) const {
     const int64_t global = first_example + number;
-    const FeatureEntries<T, Id>& feature = features[ends.FeatureOf(global)];
+    const Feature& feature = features[ends.FeatureOf(global)];
     const int64_t example = global - feature.first_example;
     int64_t first = 0, last = 0;
     feature.in.Find(example, &first, &last, complaint);
@@ -211,10 +219,9 @@ struct FirstBody {
   }
 };
 
-template <typename T, typename Id, typename Device>
+template <typename T, typename Body, typename Device>
 void WriteEntries(const GroupCall& call, const Asked& asked, const Unordered& unordered,
                   Device* device) {
-  using Body = EntriesBody<T, Id>;
   int64_t entry = 0, example = 0;
   for (int from = 0; from < call.feature_count; from += kFeaturesAtOnce) {
     Body body = {};
@@ -228,7 +235,7 @@ void WriteEntries(const GroupCall& call, const Asked& asked, const Unordered& un
       const FeatureCall& feature = call.features[f];
       const int64_t rows =
           std::min(call.tables[feature.table].rows, int64_t{1} << asked.row_bits);
-      body.features[f - from] = {IdsOf<Id>(feature, f, rows),
+      body.features[f - from] = {Body::Feature::Ids(feature, f, rows),
                                  static_cast<const T*>(feature.vectors),
                                  feature.stride,
                                  entry,
@@ -265,7 +272,11 @@ void Ask(const GroupCall& call, Numbering numbering, void* workspace, Asked* ask
   Unordered unordered;
   TakeParts<Device>(call, numbering, workspace, asked, &unordered);
   device->Fill(0xff, asked->entries * sizeof(uint64_t), unordered.keys);
-  WriteEntries<T, Id>(call, *asked, unordered, device);
+  if (HasWeights(call)) {
+    WriteEntries<T, WeightedEntriesBody<T, Id>>(call, *asked, unordered, device);
+  } else {
+    WriteEntries<T, EntriesBody<T, Id>>(call, *asked, unordered, device);
+  }
   device->Sort(unordered.keys, unordered.who, asked->entries, asked->key_bits, unordered.scratch,
                unordered.scratch_bytes, asked->keys, asked->who);
   Number(call, numbering, *asked, unordered, device);

@@ -6,6 +6,7 @@
 #include "cuda/device/types_inl.h"
 #include "cuda/rows/asked_inl.h"
 #include "cuda/rows/gradients_inl.h"
+#include "cuda/rows/weight_gradients_inl.h"
 
 namespace workbench::cuda {
 
@@ -30,6 +31,14 @@ WORKBENCH_EXPORT int workbench_cuda_sum(void* stream, const GroupCall* call, con
   CudaDevice device(stream);
   WithScalar(call->type, [&](auto scalar) {
     SumGradients<decltype(scalar)>(*call, *asked, table, begin, count, rows, sums, &device);
+  });
+  return device.error();
+}
+
+WORKBENCH_EXPORT int workbench_cuda_weight_gradients(void* stream, const GroupCall* call) {
+  CudaDevice device(stream);
+  WithTypes(*call, [&](auto scalar, auto id) {
+    WeightGradients<decltype(scalar), decltype(id)>(*call, &device);
   });
   return device.error();
 }

@@ -11,6 +11,7 @@
 #include "cuda/device/portable.h"
 #include "cuda/rows/examples_inl.h"
 #include "cuda/rows/look_up_body_inl.h"
+#include "cuda/rows/weighted_look_up_inl.h"
 
 namespace workbench::cuda {
 
@@ -76,6 +77,7 @@ void LookUp(const GroupCall& call, Device* device) {
     std::vector<int> wide, narrow;
     for (int f = 0; f < call.feature_count; ++f) {
       const FeatureCall& feature = call.features[f];
+      if (IsWeighted(feature)) continue;
       const TableCall& table = call.tables[feature.table];
       const bool packs = FitsPacks<T>(table.values, table.dim) &&
                          FitsPacks<T>(feature.vectors, feature.stride);
@@ -85,6 +87,7 @@ void LookUp(const GroupCall& call, Device* device) {
     LookUpAlike<T, Id, kWide<T>>(call, wide, lanes, device);
     LookUpAlike<T, Id, 1>(call, narrow, lanes, device);
   }
+  LookUpWeighted<T, Id>(call, device);
 }
 
 }  // namespace workbench::cuda

@@ -41,6 +41,10 @@ struct CpuAsked {
     for (const RandomFeature<Id>& feature : batch.features) {
       if (feature.call.table != table) continue;
       const KeptIds kept = feature.Kept();
+      if (feature.call.weights != nullptr) {
+        AddWeighted(feature.call, kept, &ids, &who);
+        continue;
+      }
       for (int64_t e = 0; e < feature.call.examples; ++e) {
         const int32_t first = kept.splits[e], last = kept.splits[e + 1];
         const float length = static_cast<float>(last - first);
@@ -60,6 +64,26 @@ struct CpuAsked {
     std::copy(ids.begin(), ids.end(), rows.rows.get());
     std::copy(who.begin(), who.end(), rows.examples.get());
     OrderRows(&rows);
+  }
+
+  // Each id is an example of its own.
+  void AddWeighted(const FeatureCall& call, const KeptIds& kept, std::vector<int64_t>* ids,
+                   std::vector<int32_t>* who) {
+    LookedUp<float> in;
+    in.rows = call.examples;
+    in.splits = kept.splits.data();
+    in.weights = kept.weights.data();
+    in.combiner = call.combiner;
+    std::vector<float> of_examples(call.examples);
+    RowFactors(in, 0, in.rows, of_examples.data());
+    for (int64_t e = 0; e < call.examples; ++e) {
+      for (int32_t i = kept.splits[e]; i < kept.splits[e + 1]; ++i) {
+        ids->push_back(kept.rows[i]);
+        who->push_back(static_cast<int32_t>(gradients.size()));
+        gradients.push_back(static_cast<const float*>(call.vectors) + e * call.stride);
+        factors.push_back(of_examples[e] * kept.weights[i]);
+      }
+    }
   }
 
   AskedRows<float> ToSum(int64_t dim) const {

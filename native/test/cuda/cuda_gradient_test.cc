@@ -1,10 +1,12 @@
 #include "cuda/rows/gradients_inl.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
 
 #include "combine/combine.h"
+#include "cuda/rows/weight_gradients_inl.h"
 #include "lookup/grouped/table_rows.h"
 #include "test/cuda/asked_rows.h"
 #include "test/cuda/host_device.h"
@@ -15,12 +17,12 @@ namespace workbench::cuda {
 namespace {
 
 template <typename Id>
-void CheckGradients(int seeds) {
+void CheckGradients(int seeds, bool weighted) {
   for (int seed = 0; seed < seeds; ++seed) {
     std::mt19937_64 random(seed);
     // A row that fills examples is asked for behind those that ids ask for; hence rounding.
     const bool fills = seed % 2 != 0;
-    RandomBatch<Id> batch(random, fills);
+    RandomBatch<Id> batch(random, fills, weighted);
     HostDevice device;
     DeviceAsked asked(batch.call, Numbering::kAsked);
     Ask<float, Id>(batch.call, Numbering::kAsked, asked.memory.data(), &asked.asked, &device);
@@ -38,15 +40,70 @@ void CheckGradients(int seeds) {
       workbench::SumGradients(expected.ToSum(dim), 0, count, cpu.data());
       for (int64_t r = 0; r < count; ++r) CHECK_EQ(rows[r], expected.rows.rows[r]);
       for (int64_t i = 0; i < count * dim; ++i) {
-        CHECK(fills ? Near(sums[i], cpu[i]) : sums[i] == cpu[i]);
+        CHECK(fills ? Near(sums[i], cpu[i], 1e-4f) : sums[i] == cpu[i]);
       }
     }
   }
 }
 
 TEST(GradientsAreThoseOfTheCpu) {
-  CheckGradients<int64_t>(60);
-  CheckGradients<int32_t>(60);
+  CheckGradients<int64_t>(60, false);
+  CheckGradients<int32_t>(60, false);
+}
+
+TEST(GradientsOfWeightedIdsAreThoseOfTheCpu) {
+  CheckGradients<int64_t>(60, true);
+  CheckGradients<int32_t>(60, true);
+}
+
+// What the CPU's algorithm makes of the gradient of a feature's weights.
+template <typename Id>
+std::vector<float> WeightGradientOf(const RandomFeature<Id>& feature, const TableCall& table) {
+  const KeptIds kept = feature.Kept();
+  const float* base = static_cast<const float*>(table.values);
+  LookedUp<float> in;
+  in.shards = &base;
+  in.dim = table.dim;
+  in.stride = feature.call.stride;
+  in.rows = feature.call.examples;
+  in.splits = kept.splits.data();
+  in.table_row = kept.rows.data();
+  in.weights = kept.weights.data();
+  in.combiner = feature.call.combiner;
+  if (feature.call.shortens != 0) in.max_norm = feature.call.max_norm;
+  std::vector<float> of_kept(kept.rows.size()), out(feature.call.count);
+  WeightGradient(in, static_cast<const float*>(feature.call.vectors), 0, in.rows, of_kept.data());
+  for (size_t i = 0; i < of_kept.size(); ++i) {
+    if (kept.sources[i] >= 0) out[kept.sources[i]] = of_kept[i];
+  }
+  return out;
+}
+
+template <typename Id>
+void CheckWeightGradients(int seeds) {
+  for (int seed = 0; seed < seeds; ++seed) {
+    std::mt19937_64 random(seed);
+    RandomBatch<Id> batch(random, /*fills=*/true, /*weighted=*/true);
+    HostDevice device;
+    WeightGradients<float, Id>(batch.call, &device);
+    CHECK_EQ(batch.complaint, 0u);
+    for (const RandomFeature<Id>& feature : batch.features) {
+      if (feature.call.weights == nullptr) continue;
+      const TableCall& table = batch.tables[feature.call.table];
+      const std::vector<float> expected = WeightGradientOf(feature, table);
+      // Each is a difference of products of vectors this long.
+      float most = 1;
+      for (float each : expected) most = std::max(most, std::abs(each));
+      for (size_t i = 0; i < expected.size(); ++i) {
+        CHECK(std::abs(feature.weight_gradient[i] - expected[i]) <= 1e-5f * most * table.dim);
+      }
+    }
+  }
+}
+
+TEST(GradientsOfWeightsAreThoseOfTheCpu) {
+  CheckWeightGradients<int64_t>(60);
+  CheckWeightGradients<int32_t>(60);
 }
 
 // V2: each unique id is a row of its own, whether anybody asks for it or not.

@@ -24,16 +24,18 @@ std::vector<float> Expected(const RandomFeature<Id>& feature, const TableCall& t
   in.splits = kept.splits.data();
   in.table_row = kept.rows.data();
   in.combiner = feature.call.combiner;
+  in.weights = feature.call.weights == nullptr ? nullptr : kept.weights.data();
+  if (feature.call.shortens != 0) in.max_norm = feature.call.max_norm;
   std::vector<float> out(in.rows * in.dim);
   Combine(in, 0, in.rows, out.data());
   return out;
 }
 
 template <typename Id>
-void CheckLookUps(int seeds) {
+void CheckLookUps(int seeds, bool weighted) {
   for (int seed = 0; seed < seeds; ++seed) {
     std::mt19937_64 random(seed);
-    RandomBatch<Id> batch(random, /*fills=*/true);
+    RandomBatch<Id> batch(random, /*fills=*/true, weighted);
     // Between the vectors nothing may be written.
     std::vector<std::vector<float>> before;
     for (const FeatureCall& each : batch.calls) {
@@ -52,8 +54,9 @@ void CheckLookUps(int seeds) {
       for (int64_t e = 0; e < feature.examples; ++e) {
         for (int64_t c = 0; c < feature.stride; ++c) {
           const int64_t at = e * feature.stride + c;
-          // To the bit: they are added in one order.
-          CHECK_EQ(found[at], c < table.dim ? expected[e * table.dim + c] : before[f][at]);
+          const float wanted = c < table.dim ? expected[e * table.dim + c] : before[f][at];
+          // To the bit: they are added in one order, but for the squares of a length.
+          CHECK(feature.shortens != 0 ? Near(found[at], wanted) : found[at] == wanted);
         }
       }
     }
@@ -61,8 +64,13 @@ void CheckLookUps(int seeds) {
 }
 
 TEST(LookUpsAreThoseOfTheCpu) {
-  CheckLookUps<int64_t>(60);
-  CheckLookUps<int32_t>(60);
+  CheckLookUps<int64_t>(60, false);
+  CheckLookUps<int32_t>(60, false);
+}
+
+TEST(WeightedAndShortenedLookUpsAreThoseOfTheCpu) {
+  CheckLookUps<int64_t>(60, true);
+  CheckLookUps<int32_t>(60, true);
 }
 
 // A batch of one feature whose ids and rows are given.
@@ -105,6 +113,22 @@ TEST(IdsThatTheTableLacksAreLeftOutAndNoted) {
     const float* table = static_cast<const float*>(batch.tables[0].values);
     const float* vectors = static_cast<const float*>(batch.calls[0].vectors);
     for (int c = 0; c < 4; ++c) CHECK_EQ(vectors[4 + c], table[2 * 4 + c]);
+  }
+}
+
+TEST(AnIdThatItsWeightDropsNeedNotBeInTheTable) {
+  for (float weight : {0.0f, -1.0f, NAN}) {
+    RandomBatch<int64_t> batch = OneFeature(RowsKind::kSplits64, {1, 2, 5}, {0, 1, 3}, 2);
+    const std::vector<float> weights = {0.5f, 3.0f, weight};
+    batch.features[0].call.weights = weights.data();
+    batch.features[0].call.combiner = Combiner::kMean;
+    CHECK(ComplaintOf(&batch).what == Wrong::kNoSuchRow);
+    batch.complaint = 0;
+    batch.features[0].call.prune = batch.features[0].call.prune_weights = 1;
+    CHECK(ComplaintOf(&batch).what == Wrong::kNone);
+    const float* table = static_cast<const float*>(batch.tables[0].values);
+    const float* vectors = static_cast<const float*>(batch.calls[0].vectors);
+    for (int c = 0; c < 4; ++c) CHECK(Near(vectors[4 + c], table[2 * 4 + c]));
   }
 }
 
@@ -168,7 +192,7 @@ TEST(IndexOfUniqueIdsMustBeAmongThem) {
 }
 
 template <typename T>
-void CheckNarrowFloats(Scalar type) {
+void CheckNarrowFloats(Scalar type, bool weighted) {
   std::mt19937_64 random(7);
   for (int64_t dim : {1, 8, 16, 30, 128}) {
     std::vector<T> table(20 * dim), out(3 * dim);
@@ -187,6 +211,12 @@ void CheckNarrowFloats(Scalar type) {
     feature.examples = 3;
     feature.combiner = Combiner::kMean;
     feature.stride = dim;
+    const std::vector<float> weights = {0.5f, 2.0f, 1.0f, 0.1f, 3.0f, 0.7f};
+    if (weighted) {
+      feature.weights = weights.data();
+      feature.shortens = 1;
+      feature.max_norm = 1.5f;
+    }
     TableCall tables[1];
     tables[0].rows = 20;
     tables[0].dim = dim;
@@ -205,14 +235,18 @@ void CheckNarrowFloats(Scalar type) {
     for (size_t i = 0; i < out.size(); ++i) {
       T rounded;
       Set(sums[i], &rounded);
-      CHECK_EQ(out[i].bits, rounded.bits);
+      // Lanes that have other columns add squares in another order.
+      if (weighted) CHECK(Near(ToFloat(out[i]), sums[i], type == Scalar::kHalf ? 1e-3f : 1e-2f));
+      if (!weighted) CHECK_EQ(out[i].bits, rounded.bits);
     }
   }
 }
 
 TEST(TablesOf16BitsAreSummedInFloat) {
-  CheckNarrowFloats<Half>(Scalar::kHalf);
-  CheckNarrowFloats<Bfloat16>(Scalar::kBfloat16);
+  for (bool weighted : {false, true}) {
+    CheckNarrowFloats<Half>(Scalar::kHalf, weighted);
+    CheckNarrowFloats<Bfloat16>(Scalar::kBfloat16, weighted);
+  }
 }
 
 }  // namespace

@@ -88,10 +88,10 @@ struct CpuTable {
 };
 
 template <typename Id>
-void CheckGrouped(const BothRules& rules, int seeds) {
+void CheckGrouped(const BothRules& rules, int seeds, bool weighted) {
   for (int seed = 0; seed < seeds; ++seed) {
     std::mt19937_64 random(seed);
-    RandomBatch<Id> batch(random, /*fills=*/true);
+    RandomBatch<Id> batch(random, /*fills=*/true, weighted);
     std::vector<std::unique_ptr<CpuTable>> cpu;
     for (int t = 0; t < batch.call.table_count; ++t) {
       const TableCall& table = batch.tables[t];
@@ -113,8 +113,10 @@ void CheckGrouped(const BothRules& rules, int seeds) {
 
 TEST(UpdatesBehindALookUpAreThoseOfTheCpu) {
   for (const BothRules& rules : AllRules()) {
-    CheckGrouped<int64_t>(rules, 15);
-    CheckGrouped<int32_t>(rules, 5);
+    for (bool weighted : {false, true}) {
+      CheckGrouped<int64_t>(rules, 15, weighted);
+      CheckGrouped<int32_t>(rules, 5, weighted);
+    }
   }
 }
 

@@ -22,6 +22,8 @@ namespace workbench::cuda {
 struct KeptIds {
   std::vector<int32_t> splits;
   std::vector<int64_t> rows;
+  std::vector<float> weights;    // of weighted ids
+  std::vector<int32_t> sources;  // where they stood; -1 of a filled one
 };
 
 template <typename Id>
@@ -29,6 +31,7 @@ struct RandomFeature {
   std::vector<Id> ids;
   std::vector<int64_t> indices, splits64, values, sizes;
   std::vector<int32_t> splits32;
+  std::vector<float> weights, weight_gradient;
   FeatureCall call;
 
   int64_t Row(int64_t i) const { return call.values == nullptr ? ids[i] : values[ids[i]]; }
@@ -48,7 +51,9 @@ struct RandomFeature {
     const int64_t shape[] = {call.examples, 1};
     in.indices = pairs.data();
     in.dense_shape = shape;
+    in.weights = call.weights;
     KeepRules rules;
+    rules.prune_weights = call.prune_weights != 0;
     rules.prune_ids = call.prune != 0;
     rules.fill_empty_rows = call.fills != 0;
     rules.fill_id = call.fill_id;
@@ -56,8 +61,10 @@ struct RandomFeature {
     CHECK_EQ(SplitRows(in, rules, call.examples, kept.splits.data()), "");
     std::vector<int32_t> cursors(call.examples);
     std::vector<Id> found(kept.splits.back());
-    KeepIds<Id>(in, rules, call.examples, kept.splits.data(), cursors.data(), found.data(), nullptr,
-                nullptr);
+    kept.sources.resize(found.size());
+    if (call.weights != nullptr) kept.weights.resize(found.size());
+    KeepIds<Id>(in, rules, call.examples, kept.splits.data(), cursors.data(), found.data(),
+                call.weights == nullptr ? nullptr : kept.weights.data(), kept.sources.data());
     for (Id id : found) kept.rows.push_back(call.values == nullptr ? id : values[id]);
     return kept;
   }
@@ -72,10 +79,13 @@ struct RandomBatch {
   uint64_t complaint = 0;
   GroupCall call;
 
-  RandomBatch(std::mt19937_64& random, bool fills) {
+  RandomBatch(std::mt19937_64& random, bool fills, bool weighted = false) {
     const int table_count = 1 + random() % 4, feature_count = 1 + random() % 150;
     for (int t = 0; t < table_count; ++t) AddTable(random);
-    for (int f = 0; f < feature_count; ++f) AddFeature(random, fills);
+    for (int f = 0; f < feature_count; ++f) {
+      AddFeature(random, fills);
+      if (weighted) AddWeights(random, &features.back());
+    }
     Finish();
   }
 
@@ -113,6 +123,21 @@ struct RandomBatch {
       for (int64_t i = 0; i < table.rows * table.dim; ++i) slot[i] = std::abs(slot[i]) + 0.1f;
     }
     tables.push_back(table);
+  }
+
+  // Weights that cancel out at times, a length that some rows exceed, or both, or none.
+  static void AddWeights(std::mt19937_64& random, RandomFeature<Id>* feature) {
+    FeatureCall& to = feature->call;
+    if (random() % 3 == 0) {
+      to.shortens = 1;
+      to.max_norm = 0.5f + 0.5f * (random() % 20);
+    }
+    if (random() % 3 == 0) return;
+    for (int64_t i = 0; i < to.count; ++i) feature->weights.push_back(0.25f * (random() % 9) - 0.5f);
+    to.prune_weights = to.prune != 0 && to.combiner != Combiner::kSum;
+    to.weights = feature->weights.data();
+    feature->weight_gradient.assign(to.count, NAN);
+    to.weight_gradient = feature->weight_gradient.data();
   }
 
   void AddFeature(std::mt19937_64& random, bool fills) {

@@ -30,6 +30,8 @@ _OPS = {
     "WorkbenchGroupedLookUp": 6,
     "WorkbenchResourceGroupedLookUp": 6,
     "WorkbenchGroupedLookUpGrad": 6,
+    "WorkbenchGroupedLookUpWeightGrad": 6,
+    "WorkbenchResourceGroupedLookUpWeightGrad": 6,
     "WorkbenchGroupedApply": 2,
     "WorkbenchResourceGroupedApply": 2,
     "WorkbenchRowsApply": 1,
@@ -117,15 +119,20 @@ def _padded(count: int, size: int) -> int:
 
 @built
 @pytest.mark.skipif(bool(tf.config.list_physical_devices("GPU")), reason="this machine has a GPU")
-def test_the_workspace_has_room_for_all_entries() -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_workspace_has_room_for_all_entries(weighted: bool) -> None:
     """The structures of ctypes are read as those of C++."""
+    weights = np.ones([300], np.float32)
+    own = weights.ctypes.data if weighted else None
     features = [
         cuda_calls.Feature(count=1000, examples=70, fills=1, table=1),
-        cuda_calls.Feature(count=300, examples=50, kind=cuda_calls.INDICES),
+        cuda_calls.Feature(count=300, examples=50, kind=cuda_calls.INDICES, weights=own),
     ]
     tables = [cuda_calls.Table(rows=10, dim=4), cuda_calls.Table(rows=5000, dim=8)]
     call = cuda_calls.group(features, tables, wide_ids=True)
-    entries, examples = 1000 + 70 + 300, 70 + 50
+    entries = 1000 + 70 + 300
+    # Of weighted ids each is an example of its own.
+    examples = entries if weighted else 70 + 50
     expected = sum(
         [
             2 * _padded(entries, 8),

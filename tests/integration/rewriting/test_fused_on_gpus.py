@@ -13,7 +13,15 @@ from tensorflow.python.eager import context
 
 import workbench as wb
 from tests.builders import batch_norms
-from tests.builders.gpu_graphs import batch, losses, safe, trained_on
+from tests.builders.gpu_graphs import (
+    batch,
+    losses,
+    safe,
+    shortened,
+    trained_on,
+    weighted,
+    weighted_by_variables,
+)
 from tests.builders.lookup_features import ROWS
 from workbench import _native
 from workbench.core.fusion import plan as planning
@@ -92,19 +100,30 @@ class TestWithKernels:
         graph, *_ = trained_on(CPU, plain, "adam")
         assert added(wb.plan_fusion(graph)) == {"GroupedLookUp": CPU, "GroupedApplyAll": CPU}
 
+    @pytest.mark.parametrize(
+        ("look_up", "made"),
+        [
+            (weighted, ("GroupedLookUp", "GroupedApply")),
+            (weighted_by_variables, ("GroupedLookUp", "GroupedLookUpWeightGrad", "GroupedApply")),
+            (shortened, ("GroupedLookUp", "GroupedLookUpGrad")),
+        ],
+    )
+    def test_so_are_those_with_weights_or_a_norm(
+        self, loaded: None, look_up: Any, made: tuple[str, ...]
+    ) -> None:
+        graph, loss, train_op = trained_on(GPU, look_up)
+        plan = wb.plan_fusion(graph)
+        assert added(plan) == dict.fromkeys(made, GPU)
+        expected, variables = losses(graph, [loss, train_op], softly())
+        found, ours = losses(graph, [loss, train_op], wb.apply(plan, softly()))
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        for one, other in zip(ours, variables, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
 
 def plain(table: Any, ids: tf.SparseTensor) -> tf.Tensor:
     within = tf.SparseTensor(ids.indices, tf.abs(ids.values), ids.dense_shape)
     return v1.nn.embedding_lookup_sparse(table, within, None, combiner="sum")
-
-
-def weighted(table: Any, ids: tf.SparseTensor) -> tf.Tensor:
-    weights = tf.SparseTensor(ids.indices, tf.cast(ids.values, tf.float32) + 2.0, ids.dense_shape)
-    return safe(table, ids, sparse_weights=weights)
-
-
-def shortened(table: Any, ids: tf.SparseTensor) -> tf.Tensor:
-    return safe(table, ids, max_norm=0.7)
 
 
 def of_six_dimensions(table: Any, ids: tf.SparseTensor) -> tf.Tensor:
@@ -128,8 +147,6 @@ class TestRefusals:
                 "its embeddings end with its last id, which a grouped lookup does not know there; "
                 "tf.nn.safe_embedding_lookup_sparse is fused",
             ),
-            (weighted, "a grouped lookup takes neither weights nor max_norm there"),
-            (shortened, "a grouped lookup takes neither weights nor max_norm there"),
             (of_six_dimensions, "a grouped lookup takes ids of 5 dimensions at most there"),
         ],
     )

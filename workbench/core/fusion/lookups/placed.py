@@ -55,8 +55,6 @@ def _lacking(graph: Definition, lookup: StockLookup) -> str:
             "its embeddings end with its last id, which a grouped lookup does not know there; "
             "tf.nn.safe_embedding_lookup_sparse is fused"
         )
-    if lookup.weights or lookup.max_norm is not None:
-        return "a grouped lookup takes neither weights nor max_norm there"
     rank = graph.shape(lookup.dense_shape) if lookup.dense_shape else None
     if rank is not None and rank[0] > _MOST_RANK:
         return f"a grouped lookup takes ids of {_MOST_RANK} dimensions at most there"
