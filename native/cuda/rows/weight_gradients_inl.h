@@ -1,8 +1,8 @@
 #ifndef WORKBENCH_CUDA_ROWS_WEIGHT_GRADIENTS_INL_H_
 #define WORKBENCH_CUDA_ROWS_WEIGHT_GRADIENTS_INL_H_
 
-// Gradients of the weights of ids: a group of lanes for each example. As WeightGradient of combine.h
-// has them.
+// Gradients of the weights of ids, as WeightGradient of combine.h has them: a group of lanes for
+// each example.
 
 #include <cstdint>
 

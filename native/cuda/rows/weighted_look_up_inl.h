@@ -70,7 +70,8 @@ struct WeightedLookUpBody {
     feature.ids.in.Find(asked.example, &asked.first, &asked.last, complaint);
     feature.ids.in.Check(group, asked.example, asked.first, asked.last, complaint);
     asked.staying = feature.ids.Staying(asked.first, asked.last, asked.example, complaint);
-    asked.fill = asked.staying.count > 0 ? kNoRow : feature.ids.in.FillRow(asked.example, complaint);
+    asked.fill =
+        asked.staying.count > 0 ? kNoRow : feature.ids.in.FillRow(asked.example, complaint);
     for (int64_t begin = 0; begin < feature.dim; begin += group.lanes() * kPack) {
       PerLane<Sums> sums;
       float divisor = asked.staying.divisor;
@@ -100,8 +101,8 @@ struct WeightedLookUpBody {
     }
   }
 
-  // Adds the rows of kAtOnce ids, or of as many as are left: asks the memory for all, then adds them
-  // in order. One that is to be shortened comes alone, as does the one that is there instead.
+  // Adds the rows of kAtOnce ids, or of as many as are left: asks the memory for all, then adds
+  // them in order. A row that is to be shortened comes alone, as does the one that fills.
   template <int kAtOnce>
   WORKBENCH_DEVICE void Add(const Group& group, const Feature& feature, const Asked& asked,
                             int64_t i, int64_t begin, PerLane<Sums>* sums) const {
@@ -137,8 +138,8 @@ struct WeightedLookUpBody {
     }
   }
 
-  // Sets sums that are divided already. There are few of these, and they may not take registers from
-  // the others: a column at a time.
+  // Sets sums that are divided already. There are few of these, and they may not take registers
+  // from the others: a column at a time.
   WORKBENCH_DEVICE void AddLong(const Group& group, const Feature& feature, const Asked& asked,
                                 int64_t begin, PerLane<Sums>* sums) const {
     const float divisor = asked.staying.divisor;

@@ -133,7 +133,9 @@ struct RandomBatch {
       to.max_norm = 0.5f + 0.5f * (random() % 20);
     }
     if (random() % 3 == 0) return;
-    for (int64_t i = 0; i < to.count; ++i) feature->weights.push_back(0.25f * (random() % 9) - 0.5f);
+    for (int64_t i = 0; i < to.count; ++i) {
+      feature->weights.push_back(0.25f * (random() % 9) - 0.5f);
+    }
     to.prune_weights = to.prune != 0 && to.combiner != Combiner::kSum;
     to.weights = feature->weights.data();
     feature->weight_gradient.assign(to.count, NAN);
