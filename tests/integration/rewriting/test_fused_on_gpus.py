@@ -42,6 +42,12 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans are made as where they are not, whatever this process has loaded."""
+    monkeypatch.setattr(_native, "_GPU_KERNELS", [])
+
+
+@pytest.fixture
 def has_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans are made as on a machine with a GPU."""
     monkeypatch.setattr(
@@ -131,7 +137,7 @@ def of_six_dimensions(table: Any, ids: tf.SparseTensor) -> tf.Tensor:
 
 
 class TestRefusals:
-    def test_without_kernels_name_what_loads_them(self) -> None:
+    def test_without_kernels_name_what_loads_them(self, not_loaded: None) -> None:
         plan = wb.plan_fusion(trained_on(GPU, safe)[0])
         assert not plan.lookups
         assert {each.reason for each in plan.refusals} == {
