@@ -108,7 +108,8 @@ $(AXE):
 
 ui: $(NATIVE) $(AXE) ## Tests with a real browser and a real JupyterLab
 	@echo "UI tests (they skip where no Chromium is found)"
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m "not slow" tests/ui
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+		-m "not slow" tests/ui
 
 $(SCRIPT_TESTS): tests/js/package-lock.json
 	@echo "Installing the pinned test runner of the scripts into tests/js/node_modules"

@@ -34,6 +34,17 @@ ARGUMENTS = (
 )
 
 
+# The longest files, which begin first, so that no worker waits for them at the end.
+_LONGEST = (
+    *("test_panel_live", "test_jupyterlab", "test_saved_notebook", "test_notebook_keys"),
+    *("test_axe", "test_panel_looks"),
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: (*_LONGEST, item.path.stem).index(item.path.stem))
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[playwright.Browser]:
     """A headless Chromium."""

@@ -8,9 +8,6 @@ import pytest
 
 from tests.ui.watched import Watched
 
-# One worker has the pages of JupyterLab.
-pytestmark = pytest.mark.xdist_group("JupyterLab")
-
 ADDRESSES = ("http://example.org/a.png", "http://192.0.2.1/b", "ws://example.org/c")
 ASK_JS = """async ([image, data, socket]) => {
   const failed = (one) => new Promise((done) => { one.onerror = () => done("failed"); });

@@ -18,9 +18,6 @@ from tests.ui.pixels import painted
 from workbench.core.graph import op_families
 from workbench.viz.style import colors
 
-# One worker starts JupyterLab for all of them.
-pytestmark = pytest.mark.xdist_group("JupyterLab")
-
 COLORS_JS = """canvas => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   const found = new Set();

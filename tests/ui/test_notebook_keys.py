@@ -9,9 +9,6 @@ import pytest
 from tests.ui.jupyter import LabServer
 from tests.ui.lab import HERE, RUN_SECONDS, lab_runs, notebook_of
 
-# One worker starts JupyterLab for all of them.
-pytestmark = pytest.mark.xdist_group("JupyterLab")
-
 SOURCES = [
     f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
     "import workbench as wb\n"
@@ -54,9 +51,10 @@ INSIDE_JS = "(root) => root.contains(root.ownerDocument.activeElement)"
 
 def press_all(page: Any, root: Any, one: Any, keys: list[str]) -> None:
     """Presses each key on the element and requires notebook and focus as they were before."""
+    one.focus()
+    before = page.evaluate(NOTEBOOK_JS)
     for key in keys:
         one.focus()
-        before = page.evaluate(NOTEBOOK_JS)
         page.keyboard.press(key)
         page.keyboard.press(key)
         assert page.evaluate(NOTEBOOK_JS) == before, f"{key!r} changed the notebook"

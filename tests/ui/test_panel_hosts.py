@@ -66,10 +66,16 @@ HOSTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A page with nothing but the panel."""
+    return write_panel_page(tmp_path_factory.mktemp("hosts") / "page.html", made_up_session())
+
+
 @pytest.mark.parametrize("host", HOSTS)
-def test_it_follows_the_theme_of_its_host(watched: Watched, tmp_path: Path, host: str) -> None:
+def test_it_follows_the_theme_of_its_host(watched: Watched, address: str, host: str) -> None:
     page = watched.page
-    panel = open_panel(page, write_panel_page(tmp_path / "page.html", made_up_session()))
+    panel = open_panel(page, address)
     where, name, *themes = HOSTS[host]
     ground: list[Any] = []
     for value in themes:

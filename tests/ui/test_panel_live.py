@@ -23,6 +23,8 @@ PROGRAM = """\
 import os, pathlib, sys
 sys.path.insert(0, {here!r})
 import workbench as wb
+from tests.builders.notebooks import measure_no_lookups
+measure_no_lookups()
 pathlib.Path("kernel.pid").write_text(str(os.getpid()))
 
 def build(optimizations):
@@ -71,8 +73,6 @@ pytestmark = [
     pytest.mark.skipif(
         importlib.util.find_spec("tensorflow") is None, reason="the runs train with TensorFlow"
     ),
-    # One worker has the kernel and what ran in it for all of them.
-    pytest.mark.xdist_group("live panel"),
 ]
 
 
@@ -220,7 +220,7 @@ def test_an_error_of_the_users_code_shows_the_users_own_line(live: Live) -> None
     alert = live.panel.get_by_role("alert")
     alert.wait_for(timeout=RUN_SECONDS * 1000)
     assert "ValueError: no column named clicks" in alert.inner_text()
-    assert "line 10" in alert.inner_text()
+    assert "line 12" in alert.inner_text()
     alert.get_by_role("button", name="Show traceback").click()
     assert "Traceback" in alert.locator("pre").inner_text()
     assert alert.get_by_role("button", name="Run again").is_enabled()

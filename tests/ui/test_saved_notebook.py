@@ -83,10 +83,6 @@ ALIVE_JS = """(frames) => [...document.querySelectorAll("iframe")].length === fr
     frame.offsetHeight > 200 && frame.previousElementSibling.hidden)"""
 
 
-# One worker executes the notebook for all of them, and has a JupyterLab already.
-pytestmark = pytest.mark.xdist_group("JupyterLab")
-
-
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The notebook as nbconvert leaves it, widget state included."""
