@@ -29,7 +29,7 @@ import tensorflow as tf
 import workbench as wb
 
 v1 = tf.compat.v1
-AT_A_TIME = 2
+AT_A_TIME = 3
 LIMIT_SECONDS = 120
 TWO = wb.StageOptions(num_threads=2, capacity=2)
 # What is never closed, as the globals of a script are not.

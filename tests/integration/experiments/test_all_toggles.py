@@ -39,7 +39,7 @@ def test_all_measures_what_a_program_has():
         Program(name="plain", build=build),
         all=True,
         budget_s=0.5,
-        trace_steps=5,
+        trace_steps=0,
         equivalence_steps=10,
         progress=said.append,
     )

@@ -42,7 +42,7 @@ def moved(**names):
 
 
 def test_a_moved_boundary_is_a_run_that_trains_the_same(tmp_path):
-    session = wb.Session(PROGRAM, budget_s=0.5, trace_steps=5)
+    session = wb.Session(PROGRAM, budget_s=0.5, trace_steps=0)
     run = session.run(moved(exclude=("wanted",)), progress=False)
     assert run.label == "moved boundary (without wanted)"
     (stage,) = run.measured.plan.stages

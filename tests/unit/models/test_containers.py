@@ -131,7 +131,9 @@ NUMBERS = st.one_of(
     st.from_regex(r"-?([0-9]{1,6}\.?[0-9]{0,6}|\.[0-9]{1,6})([eE][+-]?[0-9]{1,2})?", fullmatch=True)
     .filter(lambda shown: abs(float(shown)) < 3e38),
 )  # fmt: skip
-WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\t\n\r\0|"), max_size=5)
+WORDS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r\0|"), max_size=5
+)
 LISTS = st.lists(WORDS.filter(bool), max_size=3).map("|".join)
 
 

@@ -250,7 +250,11 @@ def test_blocks_may_end_anywhere(log, monkeypatch, block):
     assert ", row 10, column I13: 'oops'" in refusal(path)
 
 
-@given(field=st.text(st.characters(codec="utf-8", exclude_characters="\t\n\r\0"), max_size=12))
+@given(
+    field=st.text(
+        st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r\0"), max_size=12
+    )
+)
 def test_numbers_are_taken_exactly_when_the_pattern_and_python_agree(tmp_path_factory, field):
     path = tmp_path_factory.mktemp("log") / "clicks.tsv"
     path.write_bytes(row(I4=field) + b"\n")
