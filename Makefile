@@ -94,6 +94,9 @@ test-slow: $(NATIVE) ## What `make test` leaves out: every model, policy and set
 
 test-all: test test-slow ## Both
 
+test-rest: $(NATIVE) ## The slow tests with no more examples than `make test` draws, many minutes; ARGS= takes folders
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow $(or $(ARGS),tests/unit tests/integration)
+
 test-models: $(NATIVE) ## Everything about the six models, some minutes; with ARGS="-m slow" what `make test` left out
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS) tests/integration/models
 

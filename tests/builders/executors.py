@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -107,9 +108,21 @@ def same(
     return found["stock"]
 
 
-each_policy = pytest.mark.parametrize("policy", POLICIES)
 each_config = pytest.mark.parametrize("config", CONFIGS)
 each_version = pytest.mark.parametrize("version", [1, 2])
+
+
+def each_policy(test: Callable[..., None]) -> Any:
+    """Runs a test under every policy; under two of them it is slow, from test to test others.
+
+    Generated graphs run under all of them, slow or not: tests/integration/executor/test_random.py.
+    """
+    quick = POLICIES[zlib.crc32(test.__name__.encode()) % len(POLICIES)]
+    marked = [
+        policy if policy == quick else pytest.param(policy, marks=pytest.mark.slow)
+        for policy in POLICIES
+    ]
+    return pytest.mark.parametrize("policy", marked)(test)
 
 
 @contextlib.contextmanager

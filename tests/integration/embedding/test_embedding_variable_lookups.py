@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 import workbench as wb
+from tests.builders.grids import every_pair
 from workbench.ops.embedding_variable import optimizers as optimizers
 from workbench.ops.embedding_variable.variable import (
     EmbeddingVariableOption,
@@ -47,15 +47,13 @@ BATCHES = [
 ]
 
 
-@pytest.mark.parametrize("partitions", [None, 2])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(
-    ("combiner", "default_id", "max_norm"),
-    [("mean", None, None), ("sum", None, 0.5), ("sqrtn", 5, None), ("mean", 0, 0.5)],
+@every_pair(
+    partitions=[None, 2],
+    weighted=[False, True],
+    options=[("mean", None, None), ("sum", None, 0.5), ("sqrtn", 5, None), ("mean", 0, 0.5)],
 )
-def test_any_batch_trains_as_with_a_dense_table(
-    combiner, default_id, max_norm, weighted, partitions
-):
+def test_any_batch_trains_as_with_a_dense_table(options, weighted, partitions):
+    combiner, default_id, max_norm = options
     table, dense = table_of(partitions), v1.get_variable("dense", [KEYS, DIM])
     ids = v1.sparse_placeholder(tf.int64, [None, None])
     weights = v1.sparse_placeholder(tf.float32, [None, None]) if weighted else None

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 
+from tests.builders.grids import every_value
 from workbench.errors import DataError
 from workbench.ops.embedding_variable import optimizers as optimizers
 from workbench.ops.embedding_variable.variable import (
@@ -62,8 +63,10 @@ class Model:
         return session.run(self.rows, {self.keys: keys})
 
 
-@pytest.mark.parametrize("counts", [(None, None), (2, 5), (3, None), (None, 4)])
-@pytest.mark.parametrize("rule", ["GradientDescent", "Adagrad", "Adam", "Ftrl"])
+@every_value(
+    counts=[(None, None), (2, 5), (3, None), (None, 4)],
+    rule=["GradientDescent", "Adagrad", "Adam", "Ftrl"],
+)
 def test_training_goes_on_after_a_restore(rule, counts, tmp_path):
     first, second = Model(rule, counts[0]), Model(rule, counts[1], seed=2)
     with first.session() as session:

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.feature_column import feature_column_v2 as fc
 
+from tests.builders.grids import every_value
 from workbench.compat.contrib.feature_column import sequence_input_layer
 from workbench.errors import OptionError
 from workbench.ops.feature_column import columns as wb
@@ -120,14 +121,14 @@ def same(fused, plain, version):
     assert not any(op.startswith("Workbench") for op in plain[3])
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("use_resource", [True, False])
-@pytest.mark.parametrize(
-    ("kind", "combiner"),
-    [(kind, "mean") for kind in sorted(CATEGORICAL)]
+@every_value(
+    version=VERSIONS,
+    use_resource=[True, False],
+    column=[(kind, "mean") for kind in sorted(CATEGORICAL)]
     + [(kind, combiner) for kind in ("identity", "weighted") for combiner in ("sum", "sqrtn")],
 )
-def test_a_column_has_stocks_variable_values_and_gradients(kind, combiner, use_resource, version):
+def test_a_column_has_stocks_variable_values_and_gradients(column, use_resource, version):
+    kind, combiner = column
     options = {"combiner": combiner, "initializer": initializer()}
     made = CATEGORICAL[kind]()
     plain = [stock.embedding_column(made, 3, **options)]

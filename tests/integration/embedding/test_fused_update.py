@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from tests.builders.grids import every_value
 from workbench import ops
 from workbench.errors import OptionError, UnsupportedError
 from workbench.ops import fused_update, grouped_embedding_lookup
@@ -317,8 +318,7 @@ class TestRowWiseAdagrad:
                 table.assign_sub(0.05 * grad / (np.sqrt(total) + 1e-8)[:, None])
         return [*(table.numpy() for table in tables), *sums]
 
-    @pytest.mark.parametrize("dense", [False, True])
-    @pytest.mark.parametrize("how", ["separate", "gathered"])
+    @every_value(dense=[False, True], how=["separate", "gathered"])
     def test_of_keras(self, how: str, dense: bool) -> None:
         ids = drawn_ids(every_row=False)
         with context.eager_mode():
@@ -332,8 +332,7 @@ class TestRowWiseAdagrad:
             again = ops.RowWiseAdagrad.from_config(optimizer.get_config())
             assert again.get_config() == optimizer.get_config()
 
-    @pytest.mark.parametrize("resource", [False, True])
-    @pytest.mark.parametrize("how", ["separate", "gathered"])
+    @every_value(resource=[False, True], how=["separate", "gathered"])
     def test_of_a_session(self, how: str, resource: bool) -> None:
         ids = drawn_ids(every_row=False)
         with context.eager_mode():

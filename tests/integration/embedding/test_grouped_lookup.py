@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tensorflow.python.eager import context
 
 from tests.builders.examples import few
+from tests.builders.grids import every_value
 from tests.builders.lookup_features import ROWS, Feature, features, made_tables
 from tests.builders.sparse_ids import GOLDEN_TABLE, golden, run, sparse
 from workbench import ops
@@ -124,8 +125,7 @@ class TestEqualsStock:
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
 
-    @pytest.mark.parametrize("kind", ["ref", "resource"])
-    @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
+    @every_value(kind=["ref", "resource"], combiner=["sum", "mean", "sqrtn"])
     def test_with_many_blocks_on_all_threads_and_every_time_to_the_bit(
         self, kind: str, combiner: str
     ) -> None:
@@ -202,8 +202,9 @@ class TestEqualsStock:
 
 
 class TestTraining:
-    @pytest.mark.parametrize("kind", ["ref", "resource"])
-    @pytest.mark.parametrize("optimizer", ["GradientDescentOptimizer", "AdagradOptimizer"])
+    @every_value(
+        kind=["ref", "resource"], optimizer=["GradientDescentOptimizer", "AdagradOptimizer"]
+    )
     def test_equals_stock_after_100_steps_of_ids_that_repeat(
         self, kind: str, optimizer: str
     ) -> None:

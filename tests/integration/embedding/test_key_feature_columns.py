@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.feature_column import feature_column_v2 as fc
 
+from tests.builders.grids import every_pair
 from workbench.compat.contrib.feature_column import sequence_input_layer
 from workbench.errors import OptionError, UnsupportedError
 from workbench.ops.embedding_variable import variable
@@ -91,13 +93,18 @@ KINDS = {
 
 
 def cases() -> Iterator[Any]:
-    """All kinds of columns in one part; in several the two that the others come down to."""
+    """All kinds of columns in one part; in several the two that the others come down to.
+
+    Each with one fusion, from case to case another; the others are slow.
+    """
     combiners = [(kind, "mean") for kind in sorted(KINDS)]
     combiners += [(kind, each) for kind in ("plain", "weighted") for each in ("sum", "sqrtn")]
-    for kind, combiner in combiners:
-        yield kind, combiner, None
+    for number, (kind, combiner) in enumerate(combiners):
         less = kind not in ("plain", "weighted") or combiner != "mean"
-        yield pytest.param(kind, combiner, 3, marks=[pytest.mark.slow] * less)
+        for parts, fusion in itertools.product((None, 3), FUSIONS):
+            usual = fusion == FUSIONS[(number + (parts is not None)) % len(FUSIONS)]
+            marks = () if usual and not (parts and less) else pytest.mark.slow
+            yield pytest.param(kind, combiner, parts, fusion, marks=marks)
 
 
 def embedding_options(combiner):
@@ -112,8 +119,7 @@ def trained_by_ids(kind, combiner):
     return trained(lambda: layer([column]))
 
 
-@pytest.mark.parametrize("do_fusion", FUSIONS)
-@pytest.mark.parametrize(("kind", "combiner", "partition_num"), cases())
+@pytest.mark.parametrize(("kind", "combiner", "partition_num", "do_fusion"), list(cases()))
 def test_an_embedding_of_keys_trains_as_one_of_ids(kind, combiner, partition_num, do_fusion):
     over, layer = KINDS[kind]
     expected = trained_by_ids(kind, combiner)
@@ -183,9 +189,7 @@ def table(keyed):
     return v1.get_variable("table", [5, 3], initializer=ones())
 
 
-@pytest.mark.parametrize("do_fusion", FUSIONS)
-@pytest.mark.parametrize("weights", [False, True])
-@pytest.mark.parametrize("default_id", [None, 0, 4])
+@every_pair(do_fusion=FUSIONS, weights=[False, True], default_id=[None, 0, 4])
 def test_safe_lookups_of_an_embedding_variable(default_id, weights, do_fusion):
     def build(keyed):
         fed = features()

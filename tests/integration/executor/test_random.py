@@ -26,6 +26,7 @@ from tests.builders.executors import (
     plain,
     with_threads,
 )
+from tests.builders.grids import rest_slow
 
 v1 = tf.compat.v1
 GRAPHS = int(os.environ.get("WORKBENCH_RANDOM_EXECUTORS", "12"))
@@ -276,7 +277,7 @@ class Drawn:
         return tf.reduce_sum(tf.map_fn(lambda row: tf.cumsum(row), rows), axis=0)
 
 
-@pytest.mark.parametrize("seed", range(GRAPHS))
+@pytest.mark.parametrize("seed", rest_slow(range(GRAPHS), *range(min(GRAPHS, 6))))
 def test_a_generated_graph_gives_what_stock_gives(seed):
     drawn = Drawn(seed)
     batches = np.random.default_rng(seed).normal(size=(STEPS, 4)).astype(np.float32)

@@ -20,9 +20,9 @@ import pytest
 import tensorflow as tf
 
 from tests.builders.executors import (
-    POLICIES,
     config_of,
     control_flow,
+    each_policy,
     plain,
 )
 
@@ -219,7 +219,7 @@ def close_while_they_run(graph: Graph, config: v1.ConfigProto) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@each_policy
 @pytest.mark.timeout(SECONDS + 200)
 def test_clients_cancel_and_fail_and_nothing_is_left(policy):
     graph = Graph()
@@ -252,7 +252,7 @@ def test_clients_cancel_and_fail_and_nothing_is_left(policy):
     assert grown <= allowed, f"{grown / 1e6:.1f} MB grown in {runs} runs"
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@each_policy
 def test_sessions_closed_while_clients_run(policy):
     graph = Graph()
     v1.global_variables_initializer()

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import workbench as wb
+from tests.builders.grids import every_value
 from workbench.core.what_if.faster import KINDS
 from workbench.core.what_if.stub import ONE_BATCH
 from workbench.errors import OptionError, RunError, UnsupportedError
@@ -98,10 +99,7 @@ def found(work: str, resource: bool):
     return ran(work, program)
 
 
-CASES = list(itertools.product(KINDS, [True, False]))
-
-
-@pytest.mark.parametrize(("work", "resource"), CASES)
+@every_value(work=list(KINDS), resource=[True, False])
 def test_only_that_work_is_missing_in_what_a_step_executes(work: str, resource: bool):
     everything, without = found(ONE_BATCH, resource), found(work, resource)
     assert not everything.left_out and everything.names & without.left_out

@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 import workbench as wb
+from tests.builders.grids import rest_slow
 from tests.builders.processes import hear_ctrl_c
 from workbench.core.options import StageOptions
 from workbench.errors import OptionError, RunError
@@ -441,7 +442,7 @@ def test_ctrl_c_leaves_no_process_and_says_so(script):
     assert psutil.wait_procs(workers, timeout=10)[1] == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", rest_slow([signal.SIGKILL, signal.SIGTERM], signal.SIGKILL))
 def test_children_end_with_their_parent(script, number):
     running, workers = script
     running.send_signal(number)

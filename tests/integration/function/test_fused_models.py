@@ -12,6 +12,7 @@ import tensorflow as tf
 
 import workbench as wb
 from tests.builders.functions import producers
+from tests.builders.grids import every_pair, rest_slow
 from tests.builders.keras_lookups import (
     ROWS,
     Bag,
@@ -60,8 +61,15 @@ class TestTraining:
         assert all(each.updates for each in fusion.plan.lookups)
         assert ops_of(model).count(op) == 1
 
-    @pytest.mark.parametrize("optimizer", [keras.optimizers.Adagrad, keras.optimizers.Adam])
-    @pytest.mark.parametrize("by_value", [True, False])
+    @pytest.mark.parametrize(
+        ("optimizer", "by_value"),
+        [
+            (keras.optimizers.Adagrad, True),
+            (keras.optimizers.Adam, False),
+            pytest.param(keras.optimizers.Adagrad, False, marks=pytest.mark.slow),
+            pytest.param(keras.optimizers.Adam, True, marks=pytest.mark.slow),
+        ],
+    )
     def test_adagrad_and_adam_of_sparse_ids(self, optimizer: Any, by_value: bool) -> None:
         _, fusion = require_alike(
             lambda: sparse_model(optimizer(0.05), by_value=by_value), sparse_data(), rtol=5e-6
@@ -84,9 +92,7 @@ class TestTraining:
         reads = [op for op in step_of(model).get_operations() if op.type == "ReadVariableOp"]
         assert not [op.name for op in reads if op.outputs[0].shape[:1] == [ROWS]]
 
-    @pytest.mark.parametrize("safe", [True, False])
-    @pytest.mark.parametrize("by_value", [True, False])
-    @pytest.mark.parametrize("combiner", ["mean", "sum"])
+    @every_pair(safe=[True, False], by_value=[True, False], combiner=["mean", "sum"])
     def test_sparse_ids(self, safe: bool, by_value: bool, combiner: str) -> None:
         _, fusion = require_alike(
             lambda: sparse_model(safe=safe, by_value=by_value, combiner=combiner),
@@ -103,13 +109,14 @@ class TestTraining:
         "options",
         [
             {"weight_decay": 0.01},
-            {"clipnorm": 0.1},
             {"global_clipnorm": 0.5},
-            {"clipvalue": 0.01},
-            {"use_ema": True, "ema_momentum": 0.9},
-            {"momentum": 0.9},
-            {"momentum": 0.9, "nesterov": True},
             {"gradient_accumulation_steps": 2},
+            # Others of gradients and of weights.
+            pytest.param({"clipnorm": 0.1}, marks=pytest.mark.slow),
+            pytest.param({"clipvalue": 0.01}, marks=pytest.mark.slow),
+            pytest.param({"use_ema": True, "ema_momentum": 0.9}, marks=pytest.mark.slow),
+            pytest.param({"momentum": 0.9}, marks=pytest.mark.slow),
+            pytest.param({"momentum": 0.9, "nesterov": True}, marks=pytest.mark.slow),
         ],
     )
     def test_optimizers_with_options(self, options: dict[str, Any]) -> None:
@@ -120,7 +127,9 @@ class TestTraining:
         _, fusion = require_alike(lambda: dense_model(keras.optimizers.SGD(schedule)), dense_data())
         assert len({each.op for each in fusion.plan.lookups if each.updates}) == 1
 
-    @pytest.mark.parametrize("optimizer", ["rmsprop", "adamax", "nadam", "ftrl", "lion"])
+    @pytest.mark.parametrize(
+        "optimizer", rest_slow(["rmsprop", "adamax", "nadam", "ftrl", "lion"], "ftrl")
+    )
     def test_another_optimizer_keeps_its_updates_and_the_plan_says_so(self, optimizer: str) -> None:
         _, fusion = require_alike(lambda: dense_model(optimizer), dense_data())
         assert not any(each.updates for each in fusion.plan.lookups)
@@ -128,7 +137,7 @@ class TestTraining:
         assert "updates 3 tables as before" in fusion.describe()
         assert "workbench.ops.fused_update(optimizer)" in fusion.describe()
 
-    @pytest.mark.parametrize("optimizer", ["SGD", "Adagrad", "Adam"])
+    @pytest.mark.parametrize("optimizer", rest_slow(["SGD", "Adagrad", "Adam"], "Adam"))
     def test_an_optimizer_that_updates_natively(self, optimizer: str) -> None:
         def build() -> keras.Model:
             return dense_model(fused_update(getattr(keras.optimizers, optimizer)(0.05)))
@@ -167,7 +176,9 @@ class TestTraining:
         _, fusion = require_alike(build, data)
         assert len(fusion.plan.lookups) == 1
 
-    @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+    @pytest.mark.parametrize(
+        "policy", rest_slow(["mixed_bfloat16", "mixed_float16"], "mixed_bfloat16")
+    )
     def test_mixed_precision(self, policy: str) -> None:
         before = keras.config.dtype_policy()
         keras.config.set_dtype_policy(policy)
@@ -177,7 +188,7 @@ class TestTraining:
             keras.config.set_dtype_policy(before)
         assert len(fusion.plan.lookups) == 3
 
-    @pytest.mark.parametrize("steps", [2, 4])
+    @pytest.mark.parametrize("steps", rest_slow([2, 4], 4))
     def test_several_steps_an_execution(self, steps: int) -> None:
         model, _ = require_alike(lambda: dense_model(steps_per_execution=steps), dense_data())
         assert model.predict(dense_data(), verbose=0).shape == (44, 1)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.builders.grids import rest_slow
 from workbench.core.options import Optimizations, StageOptions
 from workbench.core.session.prefetch_hook import make_prefetch_hook
 from workbench.models.data.criteo import CATEGORIES, NUMBERS, check_criteo, generate_criteo
@@ -34,7 +35,9 @@ def values(build, options, optimizations, *, steps=None, fetch="loss") -> np.nda
     return np.array(found)
 
 
-def test_two_runs_have_bit_equal_losses_and_a_stage_changes_none(data):
+@pytest.mark.parametrize("lookups", rest_slow([3, len(CATEGORIES)], 3))
+def test_two_runs_have_bit_equal_losses_and_a_stage_changes_none(data, lookups, monkeypatch):
+    monkeypatch.setattr(dlrm, "CATEGORIES", CATEGORIES[:lookups])
     options = DlrmOptions(data=data, batch_size=128)
     once, twice, staged = (
         values(dlrm.build, options, made, steps=8) for made in (OFF, OFF, STAGED)

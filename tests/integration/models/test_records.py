@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders.containers import SMALL, write_parquet, write_tfrecord
+from tests.builders.grids import every_value
 from workbench.core.options import Optimizations, StageOptions
 from workbench.core.session.prefetch_hook import make_prefetch_hook
 from workbench.errors import DataError
@@ -213,10 +214,9 @@ class TestTfrecord:
             np.float32(one) for one in numbers
         ]
 
-    @pytest.mark.parametrize("at_once", [1, 2, 1000])
-    @pytest.mark.parametrize(
-        ("features", "said"),
-        [
+    @every_value(
+        at_once=[1, 2, 1000],
+        mistake=[
             ({"label": 2.0}, "row 3, column label: '2' is no label; expected 0 or 1"),
             ({"N": float("nan")}, "row 3, column N: 'nan' is not a number; leave the field empty"),
             ({"C": b"b\tc"}, "row 3, column C: 'b\\tc' holds a separator; expected none of"),
@@ -231,7 +231,8 @@ class TestTfrecord:
             ({"C": 3.5}, "row 3: is no such example: "),
         ],
     )
-    def test_a_mistake_names_its_row(self, log, monkeypatch, at_once, features, said):
+    def test_a_mistake_names_its_row(self, log, monkeypatch, at_once, mistake):
+        features, said = mistake
         monkeypatch.setattr(tfrecord, "_CHECKED_ROWS", at_once)
         good = self.example()
         found = self.refusal(log(good, good, self.example(**features), good))

@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import pytest
 import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +20,7 @@ from tests.builders.fused_graphs import (
     ran,
     trained,
 )
+from tests.builders.grids import every_value
 from tests.builders.lookup_features import ROWS, made_tables
 from tests.builders.weighted_lookups import FULL, Weighted, looked_up, weighted
 
@@ -100,8 +100,7 @@ def test_one_op_looks_up_and_one_updates(kind: str, optimizer: str) -> None:
     assert not [op for op in ops if op.startswith((*STOCK, "UnsortedSegmentSum"))]
 
 
-@pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
-@pytest.mark.parametrize("default_id", [None, 7])
+@every_value(combiner=["sum", "mean", "sqrtn"], default_id=[None, 7])
 def test_batches_without_ids_and_without_weights_that_count(
     combiner: str, default_id: int | None
 ) -> None:

@@ -15,6 +15,7 @@ from tensorflow.core.framework import graph_pb2
 import workbench as wb
 from tests.builders.batch_norms import built
 from tests.builders.fused_graphs import EXAMPLES, OPTIMIZERS, loss_of, ran, require_trains_alike
+from tests.builders.grids import every_value
 from tests.builders.lookup_features import Feature, features, made_tables
 
 v1 = tf.compat.v1
@@ -56,8 +57,7 @@ def require_alike(graph: tf.Graph, fetches: Any, train_op: Any) -> Any:
     return plan
 
 
-@pytest.mark.parametrize("kind", ["resource", "ref"])
-@pytest.mark.parametrize("join", JOINS)
+@every_value(join=list(JOINS), kind=["resource", "ref"])
 def test_joined_embeddings_are_written_once(join: str, kind: str) -> None:
     with built() as graph:
         y = JOINS[join](dense(5, [4], kind))

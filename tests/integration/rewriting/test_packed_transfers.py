@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
+from tests.builders.grids import every_value
 from tests.builders.servers import Received, Servers, received
 from workbench.core.options import SMALL_TRANSFER_BYTES
 from workbench.errors import OptionError
@@ -95,11 +96,14 @@ class TestTraining:
         ]
         return [np.stack(losses), *session.run(v1.global_variables())]
 
-    @pytest.mark.parametrize("fusion", [None, "v1", "v2", "grouped"])
-    @pytest.mark.parametrize(("resource", "adam"), [(False, False), (True, False), (False, True)])
+    @every_value(
+        fusion=[None, "v1", "v2", "grouped"],
+        made=[(False, False), (True, False), (False, True)],
+    )
     def test_is_the_same_to_the_bit(
-        self, servers: Servers, fusion: str | None, resource: bool, adam: bool
+        self, servers: Servers, fusion: str | None, made: tuple[bool, bool]
     ) -> None:
+        resource, adam = made
         built = self.model(servers, fusion, resource=resource, adam=adam)
         plain, packed = both_ways(servers, lambda session: self.trained(session, *built))
         for one, other in zip(plain, packed, strict=True):

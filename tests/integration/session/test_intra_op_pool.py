@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import workbench as wb
+from tests.builders.grids import rest_slow
 from tests.builders.pool_threads import pools_are, threads
 from workbench.compat import training
 from workbench.compat.config import ConfigProto
@@ -61,7 +62,9 @@ def monitored(config):
     return v1.train.MonitoredTrainingSession(config=config, hooks=[wb.make_prefetch_hook()])
 
 
-@pytest.mark.parametrize("executor", ["", "DEFAULT", *wb.ExecutorPolicy])
+@pytest.mark.parametrize(
+    "executor", rest_slow(["", "DEFAULT", *wb.ExecutorPolicy], "", wb.ExecutorPolicy.COST_MODEL)
+)
 def test_the_ops_of_a_stage_work_on_its_own_threads_under_every_executor(executor):
     asked = executor
     if executor in set(wb.ExecutorPolicy):

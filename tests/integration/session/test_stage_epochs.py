@@ -13,6 +13,7 @@ import tensorflow as tf
 
 import workbench as wb
 from tests.builders.epochs import take_all
+from tests.builders.grids import every_value
 from workbench.core import smart_stage
 from workbench.core.options import SmartStageOptions, StageOptions
 
@@ -65,8 +66,7 @@ class Loop:
                 yield session
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("threads", [1, 3])
+@every_value(kind=KINDS, threads=[1, 3])
 class TestEpochs:
     def test_each_epoch_of_a_plain_session_has_each_item_once(self, kind, threads):
         loop = Loop(kind, threads, capacity=threads)

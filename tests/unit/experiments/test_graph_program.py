@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import workbench as wb
 from tests.builders.finished_graphs import finished, with_collections, without_collections
+from tests.builders.grids import every_value
 from workbench.core.options import Optimizations
 from workbench.errors import OptionError
 from workbench.viz.panel.program_of import program_of
@@ -26,9 +27,7 @@ def losses(program, steps=3):
             return [float(session.run([built.train_op, built.loss])[1]) for _ in range(steps)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("use_resource", [True, False])
-@pytest.mark.parametrize("table", [True, False])
+@every_value(kind=list(KINDS), use_resource=[True, False], table=[True, False])
 def test_a_finished_graph_trains_alike_in_every_process(kind, use_resource, table):
     graph = KINDS[kind](finished(use_resource=use_resource, table=table))
     program = wb.graph_program(graph, train_op="train", loss="loss", fingerprint="which")

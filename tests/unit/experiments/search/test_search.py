@@ -269,10 +269,13 @@ def test_time_memory_and_every_setting_are_accounted_for(
     assert rest == set() and found.best not in found.dropped
 
 
-@pytest.mark.parametrize("drift", [pytest.param(0.0, marks=pytest.mark.slow), 0.004])
-def test_the_winner_is_within_two_percent_in_95_of_100_simulated_searches(drift):
+@pytest.mark.parametrize(
+    ("drift", "count"),
+    [(0.004, 40), *(pytest.param(each, 100, marks=pytest.mark.slow) for each in (0.0, 0.004))],
+)
+def test_the_winner_is_within_two_percent_in_95_of_100_simulated_searches(drift, count):
     losses = []
-    for seed in range(100):
+    for seed in range(count):
         logs = zip(EFFECTS, _normal(seed, len(EFFECTS)), strict=True)
         effects = {name: math.exp(log) for name, log in logs}
         rates = true_rates(effects)
@@ -280,7 +283,7 @@ def test_the_winner_is_within_two_percent_in_95_of_100_simulated_searches(drift)
         candidates = with_predictions(rates, lambda label: math.exp(0.4 * errors[label]))  # noqa: B023
         field = SimulatedField(rates, noise=0.02, drift=drift, seed=seed)
         losses.append(loss(searched(Search(OFF, candidates), field, budget_s=120.0), rates))
-    assert sum(each <= 0.02 for each in losses) >= 95
+    assert sum(each <= 0.02 for each in losses) >= 0.95 * count
 
 
 def _normal(seed: int, count: int):
