@@ -226,6 +226,9 @@ bench-keys: $(NATIVE) ## Grouped lookups in EmbeddingVariables beside V1, forwar
 bench-cuda: $(INSTALLED) ## Kernels of lookups on this machine's GPU beside torch, and a copy's bandwidth
 	@$(if $(wildcard $(PEERS)/.installed),$(PEERS)/bin/python,$(BIN)/python) -m tests.bench.bench_cuda_lookup $(ARGS)
 
+bench-gpu: cuda ## Steps of models on this machine's GPU: smart-staged, lookups fused there, both
+	@$(BIN)/python -m tests.bench.bench_gpu_step $(ARGS)
+
 bench-predict: $(NATIVE) ## Predictions of all toggles beside what is measured: errors, signs, the best
 	@$(BIN)/python -m tests.bench.bench_predict
 
