@@ -172,7 +172,8 @@ def test_other_embeddings_have_an_output_each(join: Any) -> None:
 @given(
     drawn=st.lists(features(rows=EXAMPLES_OF_A_BATCH), min_size=2, max_size=5),
     dims=st.tuples(*[st.sampled_from((1, 5, 16))] * 3),
-    optimizer=st.sampled_from(("adagrad", "descent", "adam")),
+    # Not Adam, which scales rounding up: shortened rows of one column have no other gradient.
+    optimizer=st.sampled_from(("adagrad", "descent")),
     seed=st.integers(0, 99),
 )
 def test_sparse_ids_of_any_kind(drawn: list[Feature], dims: Any, optimizer: str, seed: int) -> None:
