@@ -13,6 +13,7 @@ from tensorflow.core.framework import graph_pb2
 from workbench.core.fusion import node_defs
 from workbench.core.fusion.batch_norms.nodes import norm_nodes
 from workbench.core.fusion.batch_norms.stock_norm import StockNorm
+from workbench.core.fusion.constants import Constants
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.fusion_plan import FusedLookup, FusionPlan
 from workbench.core.fusion.groups import grouped, levels
@@ -24,10 +25,9 @@ from workbench.core.fusion.lookups.joined_gradients import Cut, cuts, whole_node
 from workbench.core.fusion.lookups.lookup import StockLookup, WeightGradient
 from workbench.core.fusion.lookups.max_norm_nodes import max_norm_nodes
 from workbench.core.fusion.lookups.reads import idle_reads
-from workbench.core.fusion.lookups.table_updates.update import TableUpdate, variable_of
-from workbench.core.fusion.matmuls import choose_kernel
+from workbench.core.fusion.lookups.table_updates.update import TableUpdate, stock_update
+from workbench.core.fusion.matmuls import choose_kernels
 from workbench.core.fusion.refusal import Refusal
-from workbench.core.graph.op_families import UPDATE, family_of
 
 # Scope of the grouped ops that a plan adds to a graph.
 _SCOPE = "grouped_lookups"
@@ -52,14 +52,14 @@ class FusedNodes:
         self._runs = runs
         self._added = graph_pb2.GraphDef()
         self._replaced = graph_pb2.GraphDef()
-        self._scope = _free_scope(graph)
+        self._scope = node_defs.free_scope(graph, _SCOPE)
         # By the node whose place it takes, the grouped op: of a result, and of what read the table.
         self._ops: dict[str, str] = {}
         # What nothing waits for any more has "".
         self._bypassed: dict[str, str] = {}
         # Of results, the op that makes the gradient of the weights.
         self._weight_ops: dict[str, str] = {}
-        self._constants: dict[Any, str] = {}
+        self._constant = Constants(self._scope, self._added)
         self._lookups = [(self._with_all_inputs(lookup), found) for lookup, found in lookups]
         replaced = {lookup.result for lookup, _ in lookups}
         after = {}
@@ -89,7 +89,8 @@ class FusedNodes:
                 node_defs.waiting(node, self._bypassed) for node in other.replaced
             )
         self._redirect_waits()
-        matmuls = self._choose_kernels()
+        matmuls = [name for name in self._matmuls if name not in self._bypassed]
+        choose_kernels(self._graph, matmuls, self._replaced)
         return FusionPlan(
             lookups=tuple(
                 FusedLookup(
@@ -98,13 +99,15 @@ class FusedNodes:
                     gradients=sum(not g.update for g in gradients)
                     + (lookup.weight_gradient is not None),
                     updates=any(g.update for g in gradients),
-                    stock_update=self._stock_update(lookup, gradients),
+                    stock_update=""
+                    if any(each.update for each in gradients)
+                    else stock_update(self._graph, lookup.table),
                 )
                 for lookup, gradients in self._lookups
             ),
             norms=self._norms.fused,
             interactions=self._interactions.fused,
-            matmuls=matmuls,
+            matmuls=tuple(matmuls),
             refusals=refusals,
             added=self._added.SerializeToString(),
             replaced=self._replaced.SerializeToString(),
@@ -261,25 +264,6 @@ class FusedNodes:
             waiting = node_defs.waiting(node, self._bypassed)
             self._replaced.node.append(waiting)
 
-    def _choose_kernels(self) -> tuple[str, ...]:
-        """The products that are still computed have Workbench's kernel do them."""
-        replaced = {node.name: node for node in self._replaced.node}
-        chosen = [name for name in self._matmuls if name not in self._bypassed]
-        for name in chosen:
-            if name not in replaced:
-                self._replaced.node.append(node_defs.waiting(self._graph.nodes[name], {}))
-                replaced[name] = self._replaced.node[-1]
-            choose_kernel(replaced[name])
-        return tuple(chosen)
-
-    def _stock_update(self, lookup: StockLookup, gradients: Sequence[LookupGradient]) -> str:
-        """The type of TensorFlow's op that changes a lookup's table, where no grouped one does."""
-        if any(each.update for each in gradients):
-            return ""
-        readers = self._graph.readers(variable_of(self._graph, lookup.table))
-        ops = [node.op for node in readers if not node.op.startswith("Workbench")]
-        return next((op for op in ops if family_of(op) == UPDATE), "")
-
     def _alike(self, lookup: StockLookup, node: str) -> Any:
         """What nodes that one op stands for have in common."""
         kinds = lookup.dtype, lookup.id_dtype, lookup.is_resource
@@ -313,22 +297,3 @@ class FusedNodes:
             indices=lookup.indices or self._constant(one_each, lookup.device),
             dense_shape=lookup.dense_shape or self._constant(no_shape, lookup.device),
         )
-
-    def _constant(self, value: Any, device: str) -> str:
-        """The tensor of a constant; the same one for equal values."""
-        key = value.dtype.name, value.shape, value.tobytes(), device
-        known = self._constants.get(key)
-        if known is None:
-            known = self._constants[key] = f"{self._scope}/constant_{len(self._constants)}"
-            self._added.node.append(node_defs.constant_node(known, value, device))
-        return f"{known}:0"
-
-
-def _free_scope(graph: Definition) -> str:
-    """A scope that no node of the graph is in."""
-    taken = {name.partition("/")[0] for name in graph.nodes}
-    scope, number = _SCOPE, 0
-    while scope in taken:
-        number += 1
-        scope = f"{_SCOPE}_{number}"
-    return scope

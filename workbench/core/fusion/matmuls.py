@@ -7,11 +7,13 @@ an attribute of it names the kernel.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.framework import graph_pb2
 
 from workbench import _native
+from workbench.core.fusion import node_defs
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.placement import Placement
 
@@ -40,9 +42,20 @@ def kernel_is_faster() -> bool:
     return bool(_native.calls().workbench_matmul_fits_processor())
 
 
-def choose_kernel(node: node_def_pb2.NodeDef) -> None:
-    """Has a node of a product run Workbench's kernel."""
-    node.attr[_KERNEL].s = _LABEL
+def choose_kernels(graph: Definition, names: Iterable[str], replaced: graph_pb2.GraphDef) -> None:
+    """Has products run Workbench's kernel.
+
+    Args:
+      graph: that has them.
+      names: of their nodes.
+      replaced: what comes in the place of nodes of the graph; to change, and to add to.
+    """
+    known = {node.name: node for node in replaced.node}
+    for name in names:
+        if name not in known:
+            replaced.node.append(node_defs.waiting(graph.nodes[name], {}))
+            known[name] = replaced.node[-1]
+        known[name].attr[_KERNEL].s = _LABEL
 
 
 def has_kernel(node: Any) -> bool:

@@ -176,6 +176,16 @@ def free_name(taken: set[str], scope: str, name: str, end: str = "") -> str:
     return free
 
 
+def free_scope(graph: Definition, scope: str) -> str:
+    """The scope, or one with a number behind it, that no node of the graph is in."""
+    taken = {name.partition("/")[0] for name in graph.nodes}
+    free, number = scope, 0
+    while free in taken:
+        number += 1
+        free = f"{scope}_{number}"
+    return free
+
+
 def hands_on_after(
     graph: Definition, name: str, tensor: str, after: Mapping[str, Iterable[str]]
 ) -> node_def_pb2.NodeDef:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.neighbors import run_once_on
 
+_RANK_OF_STACK = 3
 # An update of fewer tables of its own gains less than one of all of them.
 _FEWEST = 4
 
@@ -88,7 +88,7 @@ def _part(graph: Definition, tensor: str) -> tuple[int, int, int] | None:
 
 def _unpacked(graph: Definition, node: Any) -> list[int] | None:
     shape = graph.shape(graph.inputs(node)[0])
-    if shape is None or len(shape) != 3 or node.attr["axis"].i not in (1, -2):
+    if shape is None or len(shape) != _RANK_OF_STACK or node.attr["axis"].i not in (1, -2):
         return None
     return [shape[2]] * node.attr["num"].i
 
@@ -173,9 +173,8 @@ def whole_nodes(
     """
     dtype, device = lookup.dtype, lookup.device
     added, matrices = [], []
-    for number, whole in zip(itertools.count(), cut.wholes):
-        shape = graph.shape(whole)
-        if shape is not None and len(shape) == 2:
+    for number, whole in enumerate(cut.wholes):
+        if len(graph.shape(whole) or ()) != _RANK_OF_STACK:
             matrices.append(whole)
             continue
         size = constant(np.array([-1, cut.width], np.int32), device)

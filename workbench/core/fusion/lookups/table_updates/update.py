@@ -15,6 +15,7 @@ from typing import Any
 
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import StockLookup
+from workbench.core.graph.op_families import UPDATE, family_of
 
 # What subtracts a gradient times the learning rate.
 SCATTERS = ("ScatterSub", "ResourceScatterSub", "ResourceScatterAdd")
@@ -219,6 +220,13 @@ def only_reader(graph: Definition, tensor: str, *ops: str) -> Any | None:
     """The one node that reads a tensor, where it is of one of these types."""
     readers = [node for node in graph.readers(tensor) if node.op not in ("Identity", "Shape")]
     return readers[0] if len(readers) == 1 and readers[0].op in ops else None
+
+
+def stock_update(graph: Definition, table: str) -> str:
+    """The type of TensorFlow's op that changes the table of a lookup; "" where none does."""
+    readers = graph.readers(variable_of(graph, table))
+    ops = [node.op for node in readers if not node.op.startswith("Workbench")]
+    return next((op for op in ops if family_of(op) == UPDATE), "")
 
 
 def variable_of(graph: Definition, read: str) -> str:
