@@ -123,6 +123,8 @@ class TestSessions:
             tf.group(v1.global_variables_initializer(), name="begin")
         plan = wb.plan_fusion(graph)
         assert [each.gradients for each in plan.lookups] == [0]
+        updates = {"momentum": "SparseApplyMomentum", "shrinking": "SparseApplyFtrlV2"}
+        assert plan.lookups[0].stock_update.removeprefix("Resource") == updates[optimizer]
         found, ours = trained(graph, loss, train_op, wb.apply(plan))
         expected, variables = trained(graph, loss, train_op, None)
         np.testing.assert_allclose(found, expected, rtol=1e-5)
