@@ -19,7 +19,7 @@ from workbench.core.graph.op_families import UPDATE, family_of
 
 # What subtracts a gradient times the learning rate.
 SCATTERS = ("ScatterSub", "ResourceScatterSub", "ResourceScatterAdd")
-# What gives a variable its first value.
+# What gives a variable its first value, among others.
 _SETS = ("Assign", "AssignVariableOp")
 _NATIVE = ("WorkbenchRowsApply", "WorkbenchResourceRowsApply")
 _FLOAT = 1  # TensorFlow's number of float32
@@ -228,7 +228,9 @@ def stock_update(graph: Definition, table: str) -> str:
     """The type of TensorFlow's op that changes the table of a lookup; "" where none does."""
     readers = graph.readers(variable_of(graph, table))
     ops = [node.op for node in readers if not node.op.startswith("Workbench")]
-    return next((op for op in ops if family_of(op) == UPDATE and op not in _SETS), "")
+    updates = [op for op in ops if family_of(op) == UPDATE]
+    # An initializer sets it, which counts where nothing else does: so do some optimizers of Keras.
+    return min(updates, key=lambda op: op in _SETS, default="")
 
 
 def variable_of(graph: Definition, read: str) -> str:
