@@ -119,7 +119,8 @@ int64_t workbench_cuda_rows_workspace(const RowsCall* call);
 int workbench_cuda_ask(void* stream, const GroupCall* call, Numbering numbering, void* workspace,
                        Asked* asked);
 
-// Sums the gradients, of rows as they are combined, of the rows with numbers [begin, begin + count), which are of one table.
+// Sums the gradients of the rows with numbers [begin, begin + count), which are of one table; of
+// rows as they are combined, so that max_norm has no part in them.
 //
 //   rows: [count] which they are, or null. sums: [count, dim].
 int workbench_cuda_sum(void* stream, const GroupCall* call, const Asked* asked, int32_t table,

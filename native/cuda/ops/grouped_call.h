@@ -36,7 +36,8 @@ class GroupedAttributes {
 
 class GroupedCall {
  public:
-  // Reads inputs "ids", "rows", "dense_shapes" and "weights". Tables have their widths, and any number of rows.
+  // Reads inputs "ids", "rows", "dense_shapes" and "weights". Tables have their widths, and any number
+  // of rows.
   absl::Status Read(tensorflow::OpKernelContext* c, const GroupedAttributes& attributes,
                     uint64_t* complaint);
 

@@ -23,9 +23,10 @@ using tensorflow::OpOutputList;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-class GroupedLookUpOp : public OpKernel {
+// An op that reads the tables of a grouped lookup, and waits for nothing.
+class GroupedReadOp : public OpKernel {
  public:
-  explicit GroupedLookUpOp(OpKernelConstruction* c) : OpKernel(c) {
+  explicit GroupedReadOp(OpKernelConstruction* c) : OpKernel(c) {
     OP_REQUIRES_OK(c, attributes_.Read(c));
     OP_REQUIRES_OK(c, c->GetAttr("T", &type_));
   }
@@ -37,14 +38,39 @@ class GroupedLookUpOp : public OpKernel {
     GroupedCall call;
     OP_REQUIRES_OK(c, call.Read(c, attributes_, complaints_.word()));
     OP_REQUIRES_OK(c, call.ReadTables(tables));
-    OP_REQUIRES_OK(c, call.AllocateVectors(c, attributes_));
-    OP_REQUIRES_OK(c, CudaStatus(workbench_cuda_look_up(StreamOf(c), call.get()), "a lookup"));
+    OP_REQUIRES_OK(c, Launch(c, attributes_, &call));
   }
+
+ protected:
+  virtual absl::Status Launch(OpKernelContext* c, const GroupedAttributes& attributes,
+                              GroupedCall* call) = 0;
 
  private:
   GroupedAttributes attributes_;
   tensorflow::DataType type_;
   Complaints complaints_;
+};
+
+class GroupedLookUpOp : public GroupedReadOp {
+  using GroupedReadOp::GroupedReadOp;
+
+  absl::Status Launch(OpKernelContext* c, const GroupedAttributes& attributes,
+                      GroupedCall* call) override {
+    TF_RETURN_IF_ERROR(call->AllocateVectors(c, attributes));
+    return CudaStatus(workbench_cuda_look_up(StreamOf(c), call->get()), "a lookup");
+  }
+};
+
+class GroupedWeightGradOp : public GroupedReadOp {
+  using GroupedReadOp::GroupedReadOp;
+
+  absl::Status Launch(OpKernelContext* c, const GroupedAttributes& attributes,
+                      GroupedCall* call) override {
+    TF_RETURN_IF_ERROR(call->ReadGradients(c, attributes, nullptr));
+    TF_RETURN_IF_ERROR(call->AllocateWeightGradients(c, attributes));
+    return CudaStatus(workbench_cuda_weight_gradients(StreamOf(c), call->get()),
+                      "a gradient of weights");
+  }
 };
 
 // How many rows each table has gradients of the GPU finds: the numbers come to the host meanwhile,
@@ -109,32 +135,6 @@ class GroupedLookUpGradOp : public AsyncOpKernel {
   }
 
   GroupedAttributes attributes_;
-  Complaints complaints_;
-};
-
-class GroupedWeightGradOp : public OpKernel {
- public:
-  explicit GroupedWeightGradOp(OpKernelConstruction* c) : OpKernel(c) {
-    OP_REQUIRES_OK(c, attributes_.Read(c));
-    OP_REQUIRES_OK(c, c->GetAttr("T", &type_));
-  }
-
-  void Compute(OpKernelContext* c) override {
-    OP_REQUIRES_OK(c, complaints_.Take(attributes_.names()));
-    DeviceTables tables;
-    OP_REQUIRES_OK(c, tables.HoldToRead(c, attributes_.tables(), type_));
-    GroupedCall call;
-    OP_REQUIRES_OK(c, call.Read(c, attributes_, complaints_.word()));
-    OP_REQUIRES_OK(c, call.ReadTables(tables));
-    OP_REQUIRES_OK(c, call.ReadGradients(c, attributes_, nullptr));
-    OP_REQUIRES_OK(c, call.AllocateWeightGradients(c, attributes_));
-    OP_REQUIRES_OK(c, CudaStatus(workbench_cuda_weight_gradients(StreamOf(c), call.get()),
-                                 "a gradient of weights"));
-  }
-
- private:
-  GroupedAttributes attributes_;
-  tensorflow::DataType type_;
   Complaints complaints_;
 };
 

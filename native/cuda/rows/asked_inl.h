@@ -11,8 +11,8 @@
 #include "cuda/calls.h"
 #include "cuda/device/portable.h"
 #include "cuda/rows/examples_inl.h"
-#include "cuda/rows/weighted_entries_inl.h"
-#include "cuda/rows/weighted_ids_inl.h"
+#include "cuda/rows/weighted/weighted_entries_inl.h"
+#include "cuda/rows/weighted/weighted_ids_inl.h"
 
 namespace workbench::cuda {
 

@@ -6,7 +6,7 @@
 #include "cuda/device/types_inl.h"
 #include "cuda/rows/asked_inl.h"
 #include "cuda/rows/gradients_inl.h"
-#include "cuda/rows/weight_gradients_inl.h"
+#include "cuda/rows/weighted/weight_gradients_inl.h"
 
 namespace workbench::cuda {
 

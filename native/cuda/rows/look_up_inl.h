@@ -10,8 +10,9 @@
 #include "cuda/calls.h"
 #include "cuda/device/portable.h"
 #include "cuda/rows/examples_inl.h"
+#include "cuda/rows/launch_inl.h"
 #include "cuda/rows/look_up_body_inl.h"
-#include "cuda/rows/weighted_look_up_inl.h"
+#include "cuda/rows/weighted/weighted_look_up_inl.h"
 
 namespace workbench::cuda {
 
@@ -73,20 +74,11 @@ void LookUpAlike(const GroupCall& call, const std::vector<int>& features, int la
 
 template <typename T, typename Id, typename Device>
 void LookUp(const GroupCall& call, Device* device) {
-  for (int lanes = kFewestLanes; lanes <= kWarp; lanes *= 2) {
-    std::vector<int> wide, narrow;
-    for (int f = 0; f < call.feature_count; ++f) {
-      const FeatureCall& feature = call.features[f];
-      if (IsWeighted(feature)) continue;
-      const TableCall& table = call.tables[feature.table];
-      const bool packs = FitsPacks<T>(table.values, table.dim) &&
-                         FitsPacks<T>(feature.vectors, feature.stride);
-      if (std::max(kFewestLanes, LanesFor(table.dim, packs ? kWide<T> : 1)) != lanes) continue;
-      (packs ? wide : narrow).push_back(f);
-    }
-    LookUpAlike<T, Id, kWide<T>>(call, wide, lanes, device);
-    LookUpAlike<T, Id, 1>(call, narrow, lanes, device);
-  }
+  const auto is_one = [](const FeatureCall& feature) { return !IsWeighted(feature); };
+  const auto launch = [&](auto pack, const std::vector<int>& features, int lanes) {
+    LookUpAlike<T, Id, decltype(pack)::value>(call, features, lanes, device);
+  };
+  ByWidth<T>(call, kFewestLanes, is_one, launch);
   LookUpWeighted<T, Id>(call, device);
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "combine/combine.h"
-#include "cuda/rows/weight_gradients_inl.h"
+#include "cuda/rows/weighted/weight_gradients_inl.h"
 #include "lookup/grouped/table_rows.h"
 #include "test/cuda/asked_rows.h"
 #include "test/cuda/host_device.h"

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_ROWS_WEIGHTED_ENTRIES_INL_H_
-#define WORKBENCH_CUDA_ROWS_WEIGHTED_ENTRIES_INL_H_
+#ifndef WORKBENCH_CUDA_ROWS_WEIGHTED_WEIGHTED_ENTRIES_INL_H_
+#define WORKBENCH_CUDA_ROWS_WEIGHTED_WEIGHTED_ENTRIES_INL_H_
 
 // Who asked for which row, where ids have weights: each id is an example of its own, whose gradient
 // has the weight as a factor.
@@ -9,7 +9,7 @@
 
 #include "cuda/calls.h"
 #include "cuda/device/portable.h"
-#include "cuda/rows/weighted_ids_inl.h"
+#include "cuda/rows/weighted/weighted_ids_inl.h"
 
 namespace workbench::cuda {
 
@@ -73,4 +73,4 @@ struct WeightedEntriesBody {
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_ROWS_WEIGHTED_ENTRIES_INL_H_
+#endif  // WORKBENCH_CUDA_ROWS_WEIGHTED_WEIGHTED_ENTRIES_INL_H_

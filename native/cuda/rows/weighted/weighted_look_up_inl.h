@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_ROWS_WEIGHTED_LOOK_UP_INL_H_
-#define WORKBENCH_CUDA_ROWS_WEIGHTED_LOOK_UP_INL_H_
+#ifndef WORKBENCH_CUDA_ROWS_WEIGHTED_WEIGHTED_LOOK_UP_INL_H_
+#define WORKBENCH_CUDA_ROWS_WEIGHTED_WEIGHTED_LOOK_UP_INL_H_
 
 // The forward direction of features with weights, or whose rows are shortened: a group of lanes for
 // each example.
@@ -10,8 +10,8 @@
 #include "cuda/device/portable.h"
 #include "cuda/device/scalars.h"
 #include "cuda/rows/sums_inl.h"
-#include "cuda/rows/weighted_ids_inl.h"
-#include "cuda/rows/weighted_launch_inl.h"
+#include "cuda/rows/weighted/weighted_ids_inl.h"
+#include "cuda/rows/launch_inl.h"
 
 namespace workbench::cuda {
 
@@ -202,10 +202,9 @@ struct WeightedLookUpBody {
 
 template <typename T, typename Id, typename Device>
 void LookUpWeighted(const GroupCall& call, Device* device) {
-  const auto is_one = [&](const FeatureCall& feature) { return IsWeighted(feature); };
-  RunByExample<WeightedLookUpBody, T, Id>(call, is_one, device);
+  RunByExample<WeightedLookUpBody, T, Id>(call, IsWeighted, device);
 }
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_ROWS_WEIGHTED_LOOK_UP_INL_H_
+#endif  // WORKBENCH_CUDA_ROWS_WEIGHTED_WEIGHTED_LOOK_UP_INL_H_

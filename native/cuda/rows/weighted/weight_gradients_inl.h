@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_ROWS_WEIGHT_GRADIENTS_INL_H_
-#define WORKBENCH_CUDA_ROWS_WEIGHT_GRADIENTS_INL_H_
+#ifndef WORKBENCH_CUDA_ROWS_WEIGHTED_WEIGHT_GRADIENTS_INL_H_
+#define WORKBENCH_CUDA_ROWS_WEIGHTED_WEIGHT_GRADIENTS_INL_H_
 
 // Gradients of the weights of ids, as WeightGradient of combine.h has them: a group of lanes for
 // each example.
@@ -10,8 +10,8 @@
 #include "cuda/device/portable.h"
 #include "cuda/device/scalars.h"
 #include "cuda/rows/sums_inl.h"
-#include "cuda/rows/weighted_ids_inl.h"
-#include "cuda/rows/weighted_launch_inl.h"
+#include "cuda/rows/weighted/weighted_ids_inl.h"
+#include "cuda/rows/launch_inl.h"
 
 namespace workbench::cuda {
 
@@ -109,4 +109,4 @@ void WeightGradients(const GroupCall& call, Device* device) {
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_ROWS_WEIGHT_GRADIENTS_INL_H_
+#endif  // WORKBENCH_CUDA_ROWS_WEIGHTED_WEIGHT_GRADIENTS_INL_H_

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_ROWS_WEIGHTED_IDS_INL_H_
-#define WORKBENCH_CUDA_ROWS_WEIGHTED_IDS_INL_H_
+#ifndef WORKBENCH_CUDA_ROWS_WEIGHTED_WEIGHTED_IDS_INL_H_
+#define WORKBENCH_CUDA_ROWS_WEIGHTED_WEIGHTED_IDS_INL_H_
 
 // Ids of an example that have weights, or whose rows are shortened, on the device. Kernels of their
 // own do these lookups, so that the others need no more registers for them.
@@ -86,4 +86,4 @@ WORKBENCH_DEVICE float Shortened(float squared, float max_norm) {
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_ROWS_WEIGHTED_IDS_INL_H_
+#endif  // WORKBENCH_CUDA_ROWS_WEIGHTED_WEIGHTED_IDS_INL_H_
