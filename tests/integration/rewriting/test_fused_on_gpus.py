@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -65,18 +66,24 @@ def added(plan: Any) -> dict[str, str]:
     }
 
 
+def require_alike(
+    graph: tf.Graph, plan: Any, fetches: Sequence[Any], *, rtol: float, atol: float
+) -> None:
+    """Losses, and variables within these, are those without the plan: placed softly, on a CPU."""
+    expected, variables = losses(graph, fetches, softly())
+    found, ours = losses(graph, fetches, wb.apply(plan, softly()))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    for one, other in zip(ours, variables, strict=True):
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
+
+
 class TestWithKernels:
     def test_lookups_and_updates_are_fused_on_their_gpu(self, loaded: None) -> None:
         graph, loss, train_op = trained_on(GPU, safe)
         plan = wb.plan_fusion(graph)
         assert added(plan) == {"GroupedLookUp": GPU, "GroupedApply": GPU}
         assert [each.updates for each in plan.lookups] == [True, True]
-        # Softly placed, on this machine's CPU.
-        expected, variables = losses(graph, [loss, train_op], softly())
-        found, ours = losses(graph, [loss, train_op], wb.apply(plan, softly()))
-        np.testing.assert_allclose(found, expected, rtol=1e-5)
-        for one, other in zip(ours, variables, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+        require_alike(graph, plan, [loss, train_op], rtol=1e-5, atol=1e-6)
 
     @pytest.mark.usefixtures("has_gpu")
     def test_so_are_those_of_no_device(self, loaded: None) -> None:
@@ -95,11 +102,7 @@ class TestWithKernels:
         assert added(plan) == made
         assert [each.updates for each in plan.lookups] == [False, False]
         assert "updates 2 tables as before" in plan.describe()
-        expected, variables = losses(graph, [loss, train_op], softly())
-        found, ours = losses(graph, [loss, train_op], wb.apply(plan, softly()))
-        np.testing.assert_allclose(found, expected, rtol=1e-5)
-        for one, other in zip(ours, variables, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+        require_alike(graph, plan, [loss, train_op], rtol=1e-4, atol=1e-5)
 
     @pytest.mark.usefixtures("has_gpu")
     def test_on_a_cpu_by_name_all_is_fused(self, loaded: None) -> None:
@@ -120,11 +123,7 @@ class TestWithKernels:
         graph, loss, train_op = trained_on(GPU, look_up)
         plan = wb.plan_fusion(graph)
         assert added(plan) == dict.fromkeys(made, GPU)
-        expected, variables = losses(graph, [loss, train_op], softly())
-        found, ours = losses(graph, [loss, train_op], wb.apply(plan, softly()))
-        np.testing.assert_allclose(found, expected, rtol=1e-5)
-        for one, other in zip(ours, variables, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+        require_alike(graph, plan, [loss, train_op], rtol=1e-4, atol=1e-5)
 
 
 def plain(table: Any, ids: tf.SparseTensor) -> tf.Tensor:

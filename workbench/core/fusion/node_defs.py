@@ -46,7 +46,7 @@ def lookup_node(name: str, lookups: Sequence[StockLookup], *, joined: bool) -> n
     """
     node = _reading(name, "GroupedLookUp", lookups, ())
     if joined:
-        node.attr["concatenated"].b, node.attr["M"].i = True, 1
+        _as_one_tensor(node)
     return node
 
 
@@ -129,7 +129,7 @@ def update_node(
     own = range(len(lookups))
     _describe(node, lookups, table_of=own, dims=[each.dim for each in lookups])
     if joined:
-        node.attr["concatenated"].b, node.attr["M"].i = True, 1
+        _as_one_tensor(node)
     _set(node, "rule", first.rule)
     _set(node, "S", sum(len(each.slots) for each in updates))
     _set(node, "K", len(scalars))
@@ -311,6 +311,11 @@ def _describe(
     _set(node, "dims", list(dims))
     _set(node, "features", [each.name for each in lookups])
     _set(node, "concatenated", False)
+
+
+def _as_one_tensor(node: Any) -> None:
+    """Has what an op reads or gives for each feature be one tensor of all."""
+    node.attr["concatenated"].b, node.attr["M"].i = True, 1
 
 
 def _set(node: Any, name: str, value: Any) -> None:

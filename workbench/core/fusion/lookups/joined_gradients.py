@@ -77,12 +77,12 @@ def _cut(graph: Definition, lookup: StockLookup, given: str) -> Cut | None:
 
 def _part(graph: Definition, tensor: str) -> tuple[int, int, int] | None:
     """Where a part begins, its columns, and those of the whole; None of what is no part."""
-    node, output = graph.source(tensor), int(tensor.rpartition(":")[2])
+    node = graph.source(tensor)
     sizes = _SIZES[node.op](graph, node) if node.op in _SIZES else None
     if sizes is None or any(size < 0 for size in sizes):
         return None
-    if node.op == "Slice":
-        output = int(graph.same(graph.inputs(node)[1]).rpartition(":")[2])
+    # A slice is the part that begins where the tensor of that number does.
+    output = _output(graph, graph.inputs(node)[1] if node.op == "Slice" else tensor)
     return sum(sizes[:output]), sizes[output], sum(sizes)
 
 
