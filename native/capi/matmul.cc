@@ -3,5 +3,9 @@
 #include "matmul/matmul.h"
 
 #include "capi/export.h"
+#include "tensorflow/core/util/util.h"
 
-WORKBENCH_EXPORT int workbench_matmul_fits_processor() { return workbench::MatMulFitsProcessor(); }
+// oneDNN, where TensorFlow has it do products, brings code of its own for them.
+WORKBENCH_EXPORT int workbench_matmul_fits() {
+  return workbench::MatMulFitsProcessor() && !tensorflow::IsMKLEnabled();
+}

@@ -1,4 +1,4 @@
-// A kernel of TensorFlow's MatMul, for nodes that ask for it by their attribute `_kernel`.
+// The kernel of products: panels and blocks on the intra-op threads.
 
 #include <algorithm>
 #include <cstdint>
@@ -79,11 +79,7 @@ class MatMulOp : public OpKernel {
   bool transpose_a_, transpose_b_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("MatMul")
-                            .Device(tensorflow::DEVICE_CPU)
-                            .TypeConstraint<float>("T")
-                            .Label("workbench"),
-                        MatMulOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchMatMul").Device(tensorflow::DEVICE_CPU), MatMulOp);
 
 }  // namespace
 }  // namespace workbench

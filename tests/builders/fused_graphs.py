@@ -75,11 +75,18 @@ def trained(graph: tf.Graph, fetches: Any, train_op: Any, config: Any, steps: in
 
 
 def require_trains_alike(
-    graph: tf.Graph, plan: Any, fetches: Any, train_op: Any, *, rtol: float, atol: float
+    graph: tf.Graph,
+    plan: Any,
+    fetches: Any,
+    train_op: Any,
+    *,
+    rtol: float,
+    atol: float,
+    steps: int = 3,
 ) -> None:
     """Fetches of all steps, and variables, are those without the plan."""
     expected, found = (
-        trained(graph, fetches, train_op, config) for config in (None, wb.apply(plan))
+        trained(graph, fetches, train_op, config, steps) for config in (None, wb.apply(plan))
     )
     for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)

@@ -20,11 +20,11 @@ def vectors_of(rows: int, count: int, dim: int, *, known: bool = False) -> tf.Te
     return tf.stack([tf.tanh(layer(x, dim, f"l{i}")) for i in range(count)], axis=1)
 
 
-def require_alike(graph: tf.Graph, fetches: Any, train_op: Any, *kinds: str) -> Any:
+def require_alike(graph: tf.Graph, fetches: Any, train_op: Any, *kinds: str, steps: int = 3) -> Any:
     """Trains with and without the plan, which has interactions of these kinds; returns it."""
     plan = wb.plan_fusion(graph)
     assert [each.kind for each in plan.interactions] == list(kinds), plan.describe()
-    require_trains_alike(graph, plan, fetches, train_op, rtol=1e-4, atol=1e-5)
+    require_trains_alike(graph, plan, fetches, train_op, rtol=1e-4, atol=1e-5, steps=steps)
     return plan
 
 

@@ -100,11 +100,12 @@ class TestSessions:
         assert require_alike(graph, gradients, y.op, "dot").interactions[0].gradients == 2
 
     def test_one_behind_the_other(self) -> None:
+        """One step: products of four factors make much of what a step before rounds otherwise."""
         with built() as graph:
             first = dots(vectors_of(9, 4, 4), below(4))
             y = dots(tf.reshape(first, [-1, 3, 2]), below(3))
             train_op = OPTIMIZERS["descent"]().minimize(loss_of(y))
-        require_alike(graph, [first, y], train_op, "dot", "dot")
+        require_alike(graph, [first, y], train_op, "dot", "dot", steps=1)
 
     def test_wait_for_what_stock_ones_waited_for(self) -> None:
         with built() as graph:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,13 +38,12 @@ def made_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def product(a: Any, b: Any, *, transposed: tuple[bool, bool], own: bool) -> np.ndarray:
     """By Workbench's kernel, or by TensorFlow's, of shapes that the graph does not know."""
+    multiply = _native.library().workbench_mat_mul if own else tf.raw_ops.MatMul
     with tf.Graph().as_default() as graph:
         factors = [v1.placeholder(tf.float32) for _ in range(2)]
-        made = tf.raw_ops.MatMul(
+        made = multiply(
             a=factors[0], b=factors[1], transpose_a=transposed[0], transpose_b=transposed[1]
         )
-        if own:
-            made.op._set_attr("_kernel", v1.AttrValue(s=b"workbench"))
         with v1.Session(graph=graph) as session:
             return session.run(made, dict(zip(factors, (a, b), strict=True)))
 
@@ -51,7 +53,6 @@ def drawn(seed: int, shape: Sequence[int]) -> np.ndarray:
 
 
 def large_products() -> list[np.ndarray]:
-    _native.library()
     each = ((False, True), (True, False), (True, True))
     a, b = drawn(1, [333, 333]), drawn(2, [333, 333])
     return [product(a, b, transposed=one, own=True) for one in each]
@@ -181,12 +182,23 @@ class TestPlan:
             OPTIMIZERS["descent"]().minimize(loss_of(dense()))
         assert not wb.plan_fusion(graph).count
 
-    def test_is_not_made_twice(self) -> None:
+    def test_leaves_those_that_have_a_kernel_by_name(self) -> None:
         with tf.Graph().as_default() as graph:
             x = v1.placeholder(tf.float32, [None, 64])
             made = tf.matmul(x, x, transpose_a=True)
-            made.op._set_attr("_kernel", v1.AttrValue(s=b"workbench"))
+            made.op._set_attr("_kernel", v1.AttrValue(s=b"eigen"))
         assert not wb.plan_fusion(graph).matmuls
+
+    def test_runs_beside_onednn_which_does_products_by_itself(self) -> None:
+        """A plan made elsewhere; oneDNN is a matter of the whole process."""
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.builders.products_beside_onednn"],
+            env={**os.environ, "TF_ENABLE_ONEDNN_OPTS": "1"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split() == ["0", "4", "alike"]
 
     def test_waits_for_what_the_product_waited_for(self) -> None:
         with built() as graph:

@@ -1,8 +1,8 @@
 """Products of matrices, one of them transposed, that a kernel of Workbench's does faster.
 
 TensorFlow's own on a CPU without AVX-512 takes up to half as long again there, where rows lie
-a power of two apart. The gradients of dense layers are such products. The node stays a MatMul, and
-an attribute of it names the kernel.
+a power of two apart. The gradients of dense layers are such products. Not the node but its op
+changes: to name another kernel of MatMul is fatal where oneDNN takes over what is a MatMul.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.placement import Placement
 
 _FLOAT32 = 1
-_KERNEL, _LABEL = "_kernel", b"workbench"
+_OP = "WorkbenchMatMul"
+_ATTRIBUTES = ("transpose_a", "transpose_b")
 # Of fewer rows or columns TensorFlow's is as fast: both factors are copied, whatever comes of them.
 _FEWEST = 32
 
@@ -26,7 +27,7 @@ _FEWEST = 32
 def find_matmuls(graph: Definition, placement: Placement) -> tuple[str, ...]:
     """The names of the products of a graph that the kernel is to do, in its order.
 
-    None where the processor is one for which TensorFlow's kernel is faster.
+    None where TensorFlow's kernel is faster.
 
     Args:
       graph: the graph.
@@ -38,8 +39,8 @@ def find_matmuls(graph: Definition, placement: Placement) -> tuple[str, ...]:
 
 
 def kernel_is_faster() -> bool:
-    """Whether the kernel is made for this processor: one with AVX2 and without AVX-512."""
-    return bool(_native.calls().workbench_matmul_fits_processor())
+    """Whether the kernel is made for what is here: AVX2 without AVX-512, and without oneDNN."""
+    return bool(_native.calls().workbench_matmul_fits())
 
 
 def choose_kernels(graph: Definition, names: Iterable[str], replaced: graph_pb2.GraphDef) -> None:
@@ -55,18 +56,17 @@ def choose_kernels(graph: Definition, names: Iterable[str], replaced: graph_pb2.
         if name not in known:
             replaced.node.append(node_defs.waiting(graph.nodes[name], {}))
             known[name] = replaced.node[-1]
-        known[name].attr[_KERNEL].s = _LABEL
+        _have_kernel(known[name])
 
 
-def has_kernel(node: Any) -> bool:
-    """Whether a node of a GraphDef is a product that Workbench's kernel does."""
-    # Not read where it is not: that would set it.
-    chooses = node.op == "MatMul" and _KERNEL in node.attr
-    return bool(chooses and node.attr[_KERNEL].s == _LABEL)
+def _have_kernel(node: Any) -> None:
+    node.op = _OP
+    for name in [name for name in node.attr if name not in _ATTRIBUTES and name[0] != "_"]:
+        del node.attr[name]
 
 
 def _gains(graph: Definition, node: Any, placement: Placement) -> bool:
-    if node.op != "MatMul" or node.attr["T"].type != _FLOAT32 or has_kernel(node):
+    if node.op != "MatMul" or node.attr["T"].type != _FLOAT32 or "_kernel" in node.attr:
         return False
     if not (node.attr["transpose_a"].b or node.attr["transpose_b"].b):
         return False

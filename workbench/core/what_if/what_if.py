@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import Candidate
@@ -56,14 +56,12 @@ class KnownGraph:
       added_ns: estimated time of nodes that the traced graph lacks, by number.
       likened: other nodes that it lacks, by number: of which traced node the time tells theirs, and
         how many times as long they take.
-      matmuls: names of its products of matrices that another kernel does than in the traced graph.
       problem: why there is no graph, or nothing of it may run ahead: a clause.
     """
 
     boundary: Boundary | None = None
     added_ns: Mapping[int, float] = dataclasses.field(default_factory=dict)
     likened: Mapping[int, tuple[str, float]] = dataclasses.field(default_factory=dict)
-    matmuls: Sequence[str] = ()
     problem: str = ""
 
 

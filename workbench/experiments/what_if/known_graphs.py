@@ -89,7 +89,7 @@ def _known(
         return KnownGraph(problem=NO_STAGE)
     if key.fused and not found.fused_lookups:
         return KnownGraph(problem=no_lookup(wish))
-    return KnownGraph(boundary=found.boundary, matmuls=found.matmuls, problem=found.problem)
+    return KnownGraph(boundary=found.boundary, problem=found.problem)
 
 
 def _fused(
@@ -130,7 +130,7 @@ def _with_costs(
             problem=f"how many ids the lookups of {named} have, or the size of the table, is not "
             "known, which say what a fused lookup takes"
         )
-    results = like_results(view) | {view.index[name]: name for name in known.matmuls}
+    results = like_results(view)
     unmeasured |= {view.ops[node] for node in results} - set(costs.times)
     if unmeasured:
         named = ", ".join(sorted(unmeasured)[:3])

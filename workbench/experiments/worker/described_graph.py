@@ -52,7 +52,6 @@ def _of_graph(
             lambda: find_boundary(graph, targets, options, fusion=fusion),
             definition,
             fused=fusion.count if fusion else fused_lookups(definition),
-            matmuls=fusion.matmuls if fusion else (),
             stages=len(runners(graph)),
         )
 
@@ -85,7 +84,6 @@ def _described(
     *,
     fused: int,
     stages: int,
-    matmuls: tuple[str, ...] = (),
 ) -> DescribedGraph:
     """A graph without anything that may run ahead is described all the same."""
     from workbench.core.tf_graph.import_graph import graph_view
@@ -98,6 +96,5 @@ def _described(
         boundary=boundary,
         problem=problem,
         fused_lookups=fused,
-        matmuls=matmuls,
         stages=stages,
     )

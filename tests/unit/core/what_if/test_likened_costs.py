@@ -61,6 +61,11 @@ of_sums = WorkbenchFmInteractionGrad(given, x) float32
     assert (found["back"], found["of_sums"]) == ("y", "total")
 
 
+def test_a_product_is_like_the_stock_one_of_its_name():
+    view = graph("x = Placeholder float32\ny = WorkbenchMatMul(x, x) float32")
+    assert like_results(view) == {view.index["y"]: "y"}
+
+
 def test_other_graphs_have_none():
     assert like_results(graph("x = Placeholder float32\ny = Neg(x) float32")) == {}
 

@@ -1,4 +1,4 @@
-"""Fused batch normalizations and interactions → the nodes that tell what they take.
+"""Fused batch normalizations, interactions and products → the nodes that tell what they take.
 
 They go through tensors of which only the traced steps know how many rows they have. The stock op
 that gives the same result goes through as many, and leaves a node of its name.
@@ -11,9 +11,9 @@ from workbench.core.graph.graph_view import GraphView
 NORM, NORM_GRADIENT = "WorkbenchBatchNorm", "WorkbenchBatchNormGrad"
 DOTS, DOTS_GRADIENT = "WorkbenchDotInteraction", "WorkbenchDotInteractionGrad"
 FM, FM_GRADIENT = "WorkbenchFmInteraction", "WorkbenchFmInteractionGrad"
-# Where another kernel does it the node is the same.
-MATMUL = "MatMul"
-LIKENED = (NORM, NORM_GRADIENT, DOTS, DOTS_GRADIENT, FM, FM_GRADIENT)
+# It has the name of the stock one.
+MATMUL = "WorkbenchMatMul"
+LIKENED = (NORM, NORM_GRADIENT, DOTS, DOTS_GRADIENT, FM, FM_GRADIENT, MATMUL)
 _FORWARD = {DOTS_GRADIENT: DOTS, FM_GRADIENT: FM}
 # The input of a normalization's gradient that the normalization gives, and that of an
 # interaction's gradient that the interaction reads too.
@@ -30,6 +30,9 @@ def like_results(view: GraphView) -> dict[int, str]:
     of_x = {(view.ops[node], view.inputs(node)[0]): node for node in results}
     found = dict(results)
     for node, op in enumerate(view.ops):
+        if op == MATMUL:
+            found[node] = view.names[node]
+            continue
         if op == NORM_GRADIENT:
             forward = view.inputs(node)[_MEAN][0]
         elif op in _FORWARD:

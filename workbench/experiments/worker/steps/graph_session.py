@@ -33,6 +33,7 @@ _FUSED = (
     "WorkbenchFmInteraction",
     "WorkbenchGroupedLookUp",
     "WorkbenchLocalLookUp",
+    "WorkbenchMatMul",
     "WorkbenchPostLookUp",
     "WorkbenchPostLookUpV2",
     "WorkbenchResourceGroupedLookUp",
@@ -169,11 +170,9 @@ class ProgramSession:
 
 def fused_lookups(definition: Any) -> int:
     """How many embedding lookups of a GraphDef are fused, and layers, those in functions too."""
-    from workbench.core.fusion.matmuls import has_kernel
-
     functions = (node for function in definition.library.function for node in function.node_def)
     nodes = itertools.chain(definition.node, functions)
-    return sum(node.op in _FUSED or has_kernel(node) for node in nodes)
+    return sum(node.op in _FUSED for node in nodes)
 
 
 def _opened(

@@ -104,14 +104,12 @@ class DescribedGraph:
       boundary: the graph, and what may run ahead in it.
       problem: why nothing may run ahead, a sentence; "" where something may.
       fused_lookups: its embedding lookups that are fused, and what else is.
-      matmuls: names of its products of matrices that another kernel does.
       stages: stages that the program has put in.
     """
 
     boundary: Boundary
     problem: str = ""
     fused_lookups: int = 0
-    matmuls: tuple[str, ...] = ()
     stages: int = 0
 
 

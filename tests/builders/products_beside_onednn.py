@@ -1,0 +1,31 @@
+"""A program that trains dense layers beside oneDNN, with a plan of another machine.
+
+Prints how many products the plan made here has, how many the other one, and whether both train
+alike.
+"""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import tensorflow as tf
+
+import workbench as wb
+from tests.builders.batch_norms import built, layer, loss_of, matrix
+from tests.builders.fused_graphs import OPTIMIZERS, require_trains_alike
+from workbench.core.fusion import matmuls
+
+
+def main() -> None:
+    with built() as graph:
+        y = layer(tf.tanh(layer(matrix(40, 64), 48, "a")), 64, "b")
+        train_op = OPTIMIZERS["descent"]().minimize(loss_of(y))
+    here = wb.plan_fusion(graph)
+    with mock.patch.object(matmuls, "kernel_is_faster", return_value=True):
+        elsewhere = wb.plan_fusion(graph)
+    require_trains_alike(graph, elsewhere, y, train_op, rtol=1e-4, atol=1e-5, steps=1)
+    print(len(here.matmuls), len(elsewhere.matmuls), "alike")
+
+
+if __name__ == "__main__":
+    main()
