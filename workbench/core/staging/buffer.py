@@ -30,6 +30,8 @@ _PARKED = "the batch stays in line"
 _SUPERSEDED = "a newer session owns the stage"
 _RESTARTED = "the stage begins again"
 _CUT_SHORT = "its input was to be initialized again, but"
+# A server's words.
+_REFUSED = "request was received twice"
 
 # Why a producer rests; RestReason in native/staging/buffer/producers_at_rest.h.
 READY, ENDED, CLOSED, NOT_READY, CUT_SHORT = range(5)
@@ -246,6 +248,18 @@ def is_cut_short(error: BaseException) -> bool:
     return isinstance(error, tf.errors.FailedPreconditionError) and _CUT_SHORT in error.message
 
 
+def is_refused(error: BaseException, fed: str) -> bool:
+    """Whether a server refused a run before any op of it ran beside a fed tensor, by its name.
+
+    It refuses what has the number of one of the last 100,000 runs. TensorFlow draws the number of
+    each run in a thread of its own, from one of 2**32 seeds: one run of 45,000 is refused.
+    """
+    # The message ends with the request, which has what is fed on that server.
+    return isinstance(error, tf.errors.AbortedError) and all(
+        part in error.message for part in (_REFUSED, f";{fed};")
+    )
+
+
 def prepared(
     session: Any,
     *,
@@ -256,11 +270,12 @@ def prepared(
 ) -> Callable[..., Any]:
     """Prepares runs of nodes by name, for a fraction of the cost of `session.run`.
 
-    Nodes that only a stage plan adds to the session's graph can be run in no other way.
+    Nodes that only a stage plan adds to the session's graph can be run in no other way. A run that
+    a server refuses is run again.
 
     Args:
       session: a raw `tf.compat.v1.Session`.
-      feeds: names of the fed tensors.
+      feeds: names of the fed tensors; whatever a run changes is on the server of the first.
       targets: names of the ops to run.
       fetches: names of the tensors to return.
       options: RunOptions of every run, None for the defaults.
@@ -276,5 +291,19 @@ def prepared(
 
     def call(*values: Any, run_metadata: Any = None) -> Any:
         return run(*[np.asarray(value) for value in values], run_metadata=run_metadata)
+
+    return again_where_refused(call, feeds[0])
+
+
+def again_where_refused(run: Callable[..., Any], fed: str) -> Callable[..., Any]:
+    """A run that is run again where a server refuses it, by `is_refused` of what is fed."""
+
+    def call(*values: Any, run_metadata: Any = None) -> Any:
+        while True:
+            try:
+                return run(*values, run_metadata=run_metadata)
+            except tf.errors.AbortedError as error:
+                if not is_refused(error, fed):
+                    raise
 
     return call

@@ -67,11 +67,14 @@ class PutCall:
                 # A server returns no step stats for a callable, but does for a run. They do not
                 # say which op fed which.
                 options.output_partition_graphs = True
-                return lambda *values, run_metadata: self._session.run(
-                    self._put,
-                    dict(zip(self._targets, values, strict=True)),
-                    options,
-                    run_metadata,
+                return buffer.again_where_refused(
+                    lambda *values, run_metadata: self._session.run(
+                        self._put,
+                        dict(zip(self._targets, values, strict=True)),
+                        options,
+                        run_metadata,
+                    ),
+                    self._targets[0],
                 )
         return buffer.prepared(
             self._session, feeds=self._targets, targets=[self._put], options=options
