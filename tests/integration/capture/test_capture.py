@@ -44,7 +44,10 @@ def captured(options: wb.StageOptions | None, steps: int = 12) -> wb.Trace:
 def capture_of(loss, steps: int, threads: int = 0) -> wb.Trace:
     capture = wb.CaptureHook("a test")
     hooks = [wb.make_prefetch_hook(), capture]
-    config = v1.ConfigProto(inter_op_parallelism_threads=threads)
+    # The pool that sessions share is as large as the first of them wished.
+    config = v1.ConfigProto(
+        inter_op_parallelism_threads=threads, use_per_session_threads=bool(threads)
+    )
     with v1.train.MonitoredTrainingSession(hooks=hooks, config=config) as session:
         for _ in range(5):
             session.run(loss)
