@@ -1,12 +1,13 @@
 """SmartStage on a worker whose parameter server is 2 ms further away, against its predicted bound.
 
-A parameter server holds DLRM's variables; the worker reaches it through a proxy that delivers what
-it sends 2 ms later. A step can take no less than its slower side takes alone, and no less than the
-CPU time of both sides on these cores. Both sides are measured on the very graph that the plan
-makes, in a session whose buffer holds a whole block: first its stage fills the buffer and no step
-runs, then steps take what is ready and the stage rests. Their blocks take turns with those of the
-un-staged session and of the one with a smart stage. On a local file, and on an input that each
-batch waits for as long as the step side takes.
+A parameter server holds DLRM's variables; each request between it and the worker goes through a
+proxy that delivers it 2 ms later; with `--late worker` only the worker's do. A step can take no
+less than its slower side takes alone, and no less than the CPU time of both sides on these cores.
+Both sides are measured on the very graph that the plan makes, in a session whose buffer holds a
+whole block: first its stage fills the buffer and no step runs, then steps take what is ready and
+the stage rests. Their blocks take turns with those of the un-staged session and of the one with a
+smart stage. On a local file, and on an input that each batch waits for as long as the step side
+takes.
 
 Beside the steps/s stand the cores that worker, parameter server and proxy had: they share them
 here, and have them to themselves on machines of their own.
@@ -32,6 +33,7 @@ from tests.bench.far_cluster import (
     built_dlrm,
     initialized,
     results,
+    say_late,
     say_result,
 )
 from tests.bench.process_cpu import CpuUse
@@ -64,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     print(
         f"DLRM, batch {chosen.batch_size}, {chosen.tables} tables on 1 ps, weights on the "
-        f"{chosen.dense}, lookups {chosen.fused or 'stock'}, {chosen.delay_ms:g} ms to the ps, "
+        f"{chosen.dense}, lookups {chosen.fused or 'stock'}, "
+        f"{chosen.delay_ms:g} ms a request{say_late(chosen)}, "
         f"1 worker, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before"
     )
     (found,) = results(_MODULE, chosen)
@@ -118,14 +121,14 @@ def run_task(chosen: argparse.Namespace, task: FarTask) -> None:
             STAGE_SIDE: lambda: _item_ends(gates, block),
             STEP_SIDE: lambda: _step_ends(parts, built, block),
         }
-        found = _measured(timed, chosen.rounds, {"worker": os.getpid(), **task.processes})
+        found = _measured(timed, chosen.rounds, {"worker": [os.getpid()], **task.processes})
         if chosen.trace:
             found["report"] = _report(staged, built)
     say_result(found)
 
 
 def _measured(
-    timed: dict[str, Callable[[], list[int]]], rounds: int, processes: dict[str, int]
+    timed: dict[str, Callable[[], list[int]]], rounds: int, processes: dict[str, list[int]]
 ) -> dict[str, Any]:
     """Steps/s of each block of each setting, and the cores that processes had in them."""
     rates: dict[str, list[float]] = {name: [] for name in [*timed, CPU]}

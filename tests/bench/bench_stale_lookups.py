@@ -1,13 +1,14 @@
 """Stale lookups beside exact ones, with a parameter server that is 2 ms further away.
 
-A parameter server holds DLRM's tables, and each worker reaches it through a proxy that delivers
-what the worker sends 2 ms later. Both settings are sessions of one process over one graph; their
-blocks of steps take turns. Once as it is, all on these cores, and once with a wait in each step
-between loss and gradients, in which a worker with an accelerator would leave its cores free. Beside
-the steps/s stand the cores that worker, parameter server and proxy had, and the losses of a fresh
-run of each. A batch is small, lookups are grouped, batch normalizations and the dot interaction
-fused and transfers packed, lest the cores be busy all of the exact step: nothing can be hidden
-then.
+A parameter server holds DLRM's tables, and each request between it and a worker, whoever makes it,
+goes through a proxy that delivers it 2 ms later; with `--late worker` only those of the worker do,
+and the ids that the parameter server asks for are there at once. Both settings are sessions of one
+process over one graph; their blocks of steps take turns. Once as it is, all on these cores, and
+once with a wait in each step between loss and gradients, in which a worker with an accelerator
+would leave its cores free. Beside the steps/s stand the cores that worker, parameter server and
+proxy had, and the losses of a fresh run of each. A batch is small, lookups are grouped, batch
+normalizations and the dot interaction fused and transfers packed, lest the cores be busy all of the
+exact step: nothing can be hidden then.
 
     python -m tests.bench.bench_stale_lookups [--workers 1] [--batch-size 32] [--delay-ms 2]
 """
@@ -29,6 +30,7 @@ from tests.bench.far_cluster import (
     built_dlrm,
     initialized,
     results,
+    say_late,
     say_result,
 )
 from tests.bench.process_cpu import OTHERS, CpuUse
@@ -65,7 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"weights on the {chosen.dense}, lookups {chosen.fused or 'stock'}, "
         f"transfers {'packed' if chosen.pack else 'one by one'}, "
         f"batch normalizations {'fused' if chosen.norms else 'stock'}, "
-        f"{chosen.delay_ms:g} ms to the ps, {chosen.workers} worker(s), {os.cpu_count()} cores, "
+        f"{chosen.delay_ms:g} ms a request{say_late(chosen)}, {chosen.workers} worker(s), "
+        f"{os.cpu_count()} cores, "
         f"load {os.getloadavg()[0]:.1f}"
     )
     for wait_ms in dict.fromkeys((0.0, chosen.wait_ms)):
@@ -119,7 +122,7 @@ def _measured(target: str, chosen: argparse.Namespace, task: FarTask) -> dict[st
             for i, steps in enumerate((0, chosen.stale))
         ]
         rates: list[list[float]] = [[], []]
-        processes = {"worker": os.getpid(), **task.processes}
+        processes = {"worker": [os.getpid()], **task.processes}
         used = [CpuUse(processes), CpuUse(processes)]
         for number in range(chosen.rounds):
             for place in block_order(number, 2):

@@ -1,7 +1,9 @@
 """A parameter server that is further away, and workers: processes of a bench, and DLRM on them.
 
 Each worker reaches the parameter server through a proxy that delivers what the worker sends a
-fixed time later. All run a bench's module, which hands what it finds on to the first process.
+fixed time later, and so does the parameter server reach each worker: it asks for the ids that it
+looks up, and on a longer way that takes longer too. So every request between them takes that much
+more, whoever makes it. All run a bench's module, which hands what it finds on to the first process.
 """
 
 from __future__ import annotations
@@ -34,14 +36,14 @@ class FarTask:
     Attributes:
       job, index: as in a cluster of TensorFlow.
       addresses: of all tasks, by job, as this one reaches them.
-      processes: the other processes that its steps keep busy, by name: the parameter server's and
-        the proxy's; of a parameter server none.
+      processes: numbers of the other processes that its steps keep busy, by name: the parameter
+        server's and the proxies'; of a parameter server none.
     """
 
     job: str
     index: int
     addresses: dict[str, list[str]]
-    processes: dict[str, int]
+    processes: dict[str, list[int]]
 
     @classmethod
     def from_json(cls, text: str) -> FarTask:
@@ -57,8 +59,11 @@ class FarTask:
         import tensorflow as tf
 
         from workbench import _native
+        from workbench.freed_memory import keep_freed_memory
 
         _native.library()
+        # As tasks of `workbench cluster` do.
+        keep_freed_memory()
         cluster = tf.train.ClusterSpec(self.addresses)
         server = tf.distribute.Server(cluster, job_name=self.job, task_index=self.index)
         if self.job == PS:
@@ -76,8 +81,8 @@ def results(module: str, chosen: argparse.Namespace) -> list[Any]:
 
     Args:
       module: of the bench, which gets the same arguments and `--task`, a FarTask.
-      chosen: the bench's arguments, all with a value; of them `workers` says how many, `delay_ms`
-        how much later arrives what they send to the parameter server.
+      chosen: the bench's arguments, all with a value, and those of `add_cluster` among them;
+        `workers` says how many.
     """
     clicks()
     names = [name for name in vars(chosen) if name != "task"]
@@ -85,14 +90,22 @@ def results(module: str, chosen: argparse.Namespace) -> list[Any]:
     ports = free_ports(1 + chosen.workers)
     near = [f"localhost:{port}" for port in ports]
     with contextlib.ExitStack() as stack:
-        proxy = stack.enter_context(DelayingProxy(ports[0], chosen.delay_ms / 1e3))
-        cluster = {PS: near[:1], WORKER: near[1:]}
-        first = FarTask(job=PS, index=0, addresses=cluster, processes={})
+        delayed = [
+            stack.enter_context(DelayingProxy(port, chosen.delay_ms / 1e3))
+            for port in (ports if chosen.late == "both" else ports[:1])
+        ]
+        far = [f"127.0.0.1:{proxy.port}" for proxy in delayed]
+        asked = {PS: near[:1], WORKER: far[1:] or near[1:]}
+        first = FarTask(job=PS, index=0, addresses=asked, processes={})
         server = stack.enter_context(_started(module, given, first))
-        processes = {"ps": server.pid, "proxy": proxy.pid}
-        far = {PS: [f"127.0.0.1:{proxy.port}"], WORKER: near[1:]}
+        numbers = {"ps": [server.pid], "proxies": [proxy.pid for proxy in delayed]}
         tasks = [
-            FarTask(job=WORKER, index=index, addresses=far, processes=processes)
+            FarTask(
+                job=WORKER,
+                index=index,
+                addresses={PS: far[:1], WORKER: near[1:]},
+                processes=numbers,
+            )
             for index in range(chosen.workers)
         ]
         running = [stack.enter_context(_started(module, given, task)) for task in tasks]
@@ -122,7 +135,13 @@ def _started(module: str, given: Sequence[str], task: FarTask) -> Iterator[subpr
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments that `results` and `built_dlrm` read."""
-    parser.add_argument("--delay-ms", type=float, default=2.0, help="of what reaches the server")
+    parser.add_argument("--delay-ms", type=float, default=2.0, help="of a request")
+    parser.add_argument(
+        "--late",
+        choices=("both", "worker"),
+        default="both",
+        help="whose requests: those between worker and parameter server, or the worker's alone",
+    )
     parser.add_argument("--task", help=argparse.SUPPRESS)
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--fused", default="", help="how lookups are fused: v1, v2, grouped")
@@ -130,6 +149,11 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dense", choices=("worker", "ps"), default="worker", help="where weights are"
     )
+
+
+def say_late(chosen: argparse.Namespace) -> str:
+    """Whose requests are late, where not all are."""
+    return "" if chosen.late == "both" else f" of the {chosen.late}"
 
 
 def clicks() -> Path:

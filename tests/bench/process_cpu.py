@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 _TICKS_S = os.sysconf("SC_CLK_TCK")
@@ -15,7 +15,7 @@ OTHERS = "others"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Block:
-    """Seconds of a stretch of time, and of CPU that each process used in it, by name."""
+    """Seconds of a stretch of time, and of CPU that processes used in it, by name."""
 
     wall_s: float
     used_s: dict[str, float]
@@ -25,10 +25,10 @@ class CpuUse:
     """What processes use in several stretches of time.
 
     Args:
-      processes: their numbers, by name.
+      processes: their numbers, by name; those of one name are counted together.
     """
 
-    def __init__(self, processes: Mapping[str, int]) -> None:
+    def __init__(self, processes: Mapping[str, Sequence[int]]) -> None:
         self._processes = dict(processes)
         self._blocks: list[Block] = []
 
@@ -48,13 +48,13 @@ class CpuUse:
 
     @property
     def cores(self) -> dict[str, float]:
-        """How many cores each process, and all others of the machine, used at a time."""
+        """How many cores the processes of a name, and all others of the machine, used at a time."""
         wall_s = sum(block.wall_s for block in self._blocks)
         names = [*self._processes, OTHERS]
         return {name: sum(block.used_s[name] for block in self._blocks) / wall_s for name in names}
 
     def _now(self) -> dict[str, float]:
-        found = {name: _process_s(number) for name, number in self._processes.items()}
+        found = {name: sum(map(_process_s, some)) for name, some in self._processes.items()}
         return {**found, OTHERS: _machine_s() - sum(found.values())}
 
 
