@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import numpy as np
 
 FEATURES = 26
 BATCH = 2048
 ROTATED_BYTES = 120e6
-TABLE_BYTES = 1.75e9
+# Stock's and fused training, two sessions and two peers have tables and slots of their own.
+TABLE_BYTES = min(1.75e9, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 20)
 MOST_IDS = 60_000_000
 # A stretch of Zipf's law as long as a table: p(rank) ~ rank ** -ZIPF.
 ZIPF = 1.05
