@@ -189,16 +189,16 @@ class FusedNodes:
     def _add_updates(
         self, triples: Sequence[tuple[StockLookup, LookupGradient, TableUpdate]]
     ) -> None:
-        given = [(lookup, gradient.given) for lookup, gradient, _ in triples]
-        parts = dict(
-            zip((each.node for *_, each in triples), cuts(self._graph, given), strict=True)
-        )
+        alone = [triple for triple in triples if not triple[-1].shared_by]
+        given = [(lookup, gradient.given) for lookup, gradient, _ in alone]
+        found = cuts(self._graph, given)
+        parts = dict(zip((each.node for *_, each in alone), found, strict=True))
 
         def key(triple: tuple[StockLookup, LookupGradient, TableUpdate]) -> Any:
             lookup, _, update = triple
             scalars = tuple(map(self._equal, update.scalars))
             rule = (update.rule, scalars, update.is_resource, update.use_locking)
-            part = parts[update.node]
+            part = parts.get(update.node)
             alike = self._alike(lookup, update.node)
             return (*alike, *rule, update.device, part and part.wholes)
 
@@ -222,11 +222,11 @@ class FusedNodes:
                 self._joined(
                     f"{self._scope}/update_{number}_gradient",
                     lookups[0],
-                    [part for each in updates if (part := parts[each.node])],
+                    [part for each in updates if (part := parts.get(each.node))],
                 ),
             )
             self._added.node.append(node)
-            for update in updates:
+            for update in dict.fromkeys(updates):
                 self._updated(update, node.name)
 
     def _joined(

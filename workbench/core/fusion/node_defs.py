@@ -110,7 +110,7 @@ def update_node(
 
     Args:
       name: of the node.
-      lookups, gradients, updates: of each feature; no two update one table.
+      lookups, gradients, updates: of each feature; those that share a table have one update.
       scalars: tensors of the rule's numbers.
       before: names of nodes that run before it.
       joined: one gradient that has those of all features, and at which column each begins.
@@ -120,18 +120,24 @@ def update_node(
     of_all_rows = "All" if first.rule in _OF_ALL_ROWS else ""
     op = f"Workbench{of_handles}GroupedApply{of_all_rows}"
     node = _node(name, op, first.device)
-    node.input.extend(each.table for each in updates)
-    node.input.extend(slot for each in updates for slot in each.slots)
+    tables = list(dict.fromkeys(updates))
+    node.input.extend(each.table for each in tables)
+    node.input.extend(slot for each in tables for slot in each.slots)
     node.input.extend(scalars)
     node.input.extend([joined[0]] if joined else [each.given for each in gradients])
     node.input.extend(_ids(lookups))
     node.input.extend(f"^{each}" for each in before)
-    own = range(len(lookups))
-    _describe(node, lookups, table_of=own, dims=[each.dim for each in lookups])
+    widths = dict(zip(updates, (each.dim for each in lookups), strict=True))
+    _describe(
+        node,
+        lookups,
+        table_of=[tables.index(each) for each in updates],
+        dims=[widths[each] for each in tables],
+    )
     if joined:
         _as_one_tensor(node)
     _set(node, "rule", first.rule)
-    _set(node, "S", sum(len(each.slots) for each in updates))
+    _set(node, "S", sum(len(each.slots) for each in tables))
     _set(node, "K", len(scalars))
     _set(node, "columns", list(joined[1]) if joined else [0] * len(lookups))
     _set(node, "use_locking", first.use_locking)

@@ -19,6 +19,7 @@ from workbench.core.fusion.lookups.gradients import LookupGradient, with_gradien
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.placed import placed
 from workbench.core.fusion.lookups.reads import in_variable
+from workbench.core.fusion.lookups.shared_tables import with_whole_updates
 from workbench.core.fusion.lookups.stock_lookups import find_lookups
 from workbench.core.fusion.matmuls import find_matmuls
 from workbench.core.fusion.placement import Placement, placement_of
@@ -84,7 +85,7 @@ def _lookups(
                 kept.append(placed(nodes, placement, in_variable(nodes, asked), gradients))
             except RefusedError as refusal:
                 refused.append(Refusal(name=lookup.name, reason=str(refusal)))
-    return kept, refused
+    return with_whole_updates(nodes, kept), refused
 
 
 def _with_dense_gradients(

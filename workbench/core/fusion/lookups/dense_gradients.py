@@ -33,7 +33,7 @@ def dense_gradients_of(graph: Definition, lookup: StockLookup) -> list[LookupGra
 
 def _gradients(graph: Definition, lookup: StockLookup, rows: Any) -> Iterator[LookupGradient]:
     """The one gradient of these rows, if an update reads it."""
-    for values in _candidates(graph, rows):
+    for values in _candidates(graph, f"{rows.name}:0"):
         if not _is_gradient(graph, lookup, values):
             continue
         given = graph.inputs(values)[0]
@@ -44,15 +44,22 @@ def _gradients(graph: Definition, lookup: StockLookup, rows: Any) -> Iterator[Lo
             )
 
 
-def _candidates(graph: Definition, rows: Any) -> Iterator[Any]:
-    """The nodes that may make the gradients of these rows."""
-    unique = only_reader(graph, f"{rows.name}:0", "Unique")
+def _candidates(graph: Definition, rows: str) -> Iterator[Any]:
+    """The nodes that may make the gradients of rows."""
+    behind = only_reader(graph, rows, "ConcatV2")
+    if behind is not None:
+        place = [graph.same(each) for each in graph.inputs(behind)].index(graph.same(rows))
+        for whole in _candidates(graph, f"{behind.name}:0"):
+            if whole.op == "ConcatV2" and place < len(graph.inputs(whole)) - 1:
+                yield graph.source(graph.same(graph.inputs(whole)[place]))
+        return
+    unique = only_reader(graph, rows, "Unique")
     summed = unique and only_reader(graph, f"{unique.name}:1", "UnsortedSegmentSum")
     if summed:
         yield graph.source(graph.same(graph.inputs(summed)[0]))
         return
-    yield from map(graph.source, values_of(graph, f"{rows.name}:0"))
-    scatter = only_reader(graph, f"{rows.name}:0", *SCATTERS)
+    yield from map(graph.source, values_of(graph, rows))
+    scatter = only_reader(graph, rows, *SCATTERS)
     scaled = scatter and graph.made_by(graph.inputs(scatter)[2], "Mul")
     for factor in graph.inputs(scaled) if scaled else ():
         negated = graph.made_by(factor, "Neg")

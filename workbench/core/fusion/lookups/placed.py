@@ -44,7 +44,7 @@ def placed(
     lacking = _lacking(graph, lookup)
     if lacking:
         raise RefusedError(f"it may run on a GPU, and {lacking}")
-    known = [each if _is_known(each) else _without_update(lookup, each) for each in gradients]
+    known = [each if _is_known(each) else without_update(lookup, each) for each in gradients]
     return lookup, [each for each in known if each is not None]
 
 
@@ -62,9 +62,10 @@ def _lacking(graph: Definition, lookup: StockLookup) -> str:
 
 
 def _is_known(gradient: LookupGradient) -> bool:
-    return gradient.update is None or gradient.update.rule in _RULES
+    update = gradient.update
+    return update is None or (update.rule in _RULES and not update.shared_by)
 
 
-def _without_update(lookup: StockLookup, gradient: LookupGradient) -> LookupGradient | None:
+def without_update(lookup: StockLookup, gradient: LookupGradient) -> LookupGradient | None:
     """A gradient that TensorFlow applies; None of dense ids, of which nothing else is gained."""
     return dataclasses.replace(gradient, update=None) if lookup.indices else None

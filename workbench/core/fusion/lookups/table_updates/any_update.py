@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.table_updates.adam import adam_of
 from workbench.core.fusion.lookups.table_updates.keras import keras_update_of
 from workbench.core.fusion.lookups.table_updates.update import (
     TableUpdate,
+    concatenated,
     descent_of,
     native_update_of,
     rows_update_of,
@@ -29,15 +33,39 @@ def update_of(
     Returns:
       An update that a grouped op can do, if there is one, and fields of `LookupGradient`.
     """
+    together = concatenated(graph, values, rows)
+    if together:
+        return _update_of_several(graph, lookup, *together), {}
     sums = sums_of(graph, values, rows)
     if sums is None:
         tensors = f"{values}:0", f"{rows}:{int(rows == values)}"
         update = descent_of(graph, lookup, values, rows)
         return update or keras_update_of(graph, lookup, *tensors, row_once=row_once), {}
     summed, unique = sums
-    update = (
+    names = {"summed": summed.name, "unique": unique.name}
+    return _update_of_sums(graph, lookup, summed, unique), names
+
+
+def _update_of_sums(
+    graph: Definition, lookup: StockLookup, summed: Any, unique: Any
+) -> TableUpdate | None:
+    return (
         rows_update_of(graph, lookup, summed, unique)
         or native_update_of(graph, lookup, summed, unique)
         or adam_of(graph, lookup, summed, unique)
     )
-    return update, {"summed": summed.name, "unique": unique.name}
+
+
+def _update_of_several(
+    graph: Definition, lookup: StockLookup, values: Any, rows: Any
+) -> TableUpdate | None:
+    """The update that reads the gradients of several lookups; Keras's tells them apart."""
+    sums = sums_of(graph, values.name, rows.name)
+    if sums is None:
+        update = descent_of(graph, lookup, values.name, rows.name)
+    else:
+        update = _update_of_sums(graph, lookup, *sums)
+    if update is None:
+        return None
+    *parts, _ = graph.inputs(values)
+    return dataclasses.replace(update, shared_by=tuple(graph.same(each) for each in parts))

@@ -97,6 +97,7 @@ class TableUpdate:
       after: names of nodes that run before it by a control edge.
       others: what else it changes things with, all of it before the op itself.
       reads: names of nodes that read slots for it in between.
+      shared_by: where lookups share the table, the tensors of their gradients, that it has all of.
     """
 
     node: str
@@ -110,6 +111,25 @@ class TableUpdate:
     after: tuple[str, ...]
     others: tuple[StandIn, ...] = ()
     reads: tuple[str, ...] = ()
+    shared_by: tuple[str, ...] = ()
+
+
+def concatenated(graph: Definition, values: str, rows: str) -> tuple[Any, Any] | None:
+    """The nodes that alone read a gradient and its rows, to put them beside those of others."""
+    tensors = f"{values}:0", f"{rows}:{int(rows == values)}"
+    nodes = [only_reader(graph, each, "ConcatV2") for each in tensors]
+    places = []
+    for tensor, node in zip(tensors, nodes, strict=True):
+        if node is None or node.name in graph.conditional:
+            return None
+        *parts, axis = graph.inputs(node)
+        if not graph.is_value(axis, 0):
+            return None
+        places.append([graph.same(each) for each in parts].index(graph.same(tensor)))
+        if [graph.same(each) for each in parts].count(graph.same(tensor)) > 1:
+            return None
+    first, second = nodes
+    return (first, second) if places[0] == places[1] and first is not second else None
 
 
 def sums_of(graph: Definition, values: str, rows: str) -> tuple[Any, Any] | None:
