@@ -90,6 +90,29 @@ def test_are_updated_as_before_where_another_op_has_a_gradient() -> None:
     require_trains_alike(graph, plan, found, train_op, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("is_dense", [False, True])
+@each_optimizer("adagrad", "descent")
+def test_may_be_of_one_lookup_with_two_gradients(kind: str, optimizer: str, is_dense: bool) -> None:
+    with tf.Graph().as_default() as graph:
+        (table,) = made_tables(kind, (8,), tf.float32, 3)
+        ids, sparse = given_ids(IDS[0], tf.int64)
+        if is_dense:
+            found = tf.nn.embedding_lookup(table, ids)
+        else:
+            found = v1.nn.safe_embedding_lookup_sparse(table, sparse)
+        of_table = [
+            tf.gradients(tf.reduce_sum(each), [table])[0] for each in (tf.sin(found), found * found)
+        ]
+        values = tf.concat([each.values for each in of_table], 0)
+        rows = tf.concat([each.indices for each in of_table], 0)
+        both = tf.IndexedSlices(values, rows, of_table[0].dense_shape)
+        train_op = OPTIMIZERS[optimizer]().apply_gradients([(both, table)])
+        tf.group(v1.global_variables_initializer(), name="begin")
+    plan = wb.plan_fusion(graph)
+    assert [each.updates for each in plan.lookups] == [True], plan.describe()
+    require_trains_alike(graph, plan, found, train_op, rtol=1e-5, atol=1e-6)
+
+
 def test_of_several_steps_sums_before_it_squares() -> None:
     """Adagrad counts the square of what all lookups' gradients of a row are together."""
     graph, found, train_op = shared("ref", "adagrad")
