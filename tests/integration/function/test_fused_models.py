@@ -148,18 +148,25 @@ class TestTraining:
         assert ops.count("WorkbenchResourceGroupedApply") == 1
         assert "WorkbenchResourceRowsApply" not in ops
 
-    def test_a_table_of_several_features_is_looked_up_at_once(self) -> None:
+    @pytest.mark.parametrize(("optimizer", "updates"), [("sgd", True), ("adagrad", False)])
+    def test_a_table_of_several_features_is_looked_up_at_once(
+        self, optimizer: str, updates: bool
+    ) -> None:
+        """Adagrad of Keras counts the square of each gradient of a row."""
+
         def build() -> keras.Model:
             given = [keras.Input((3,), dtype="int32") for _ in range(3)]
             table = keras.layers.Embedding(ROWS, 4)
             found = [keras.layers.Flatten()(table(each)) for each in given]
             model = keras.Model(given, keras.layers.Dense(1)(keras.layers.Concatenate()(found)))
-            model.compile("sgd", "mse", jit_compile=False)
+            model.compile(optimizer, "mse", jit_compile=False)
             return model
 
-        _, fusion = require_alike(build, dense_data())
+        model, fusion = require_alike(build, dense_data())
         assert len({each.op for each in fusion.plan.lookups}) == 1
-        assert "ResourceScatterSub updates 3 tables as before" in fusion.describe()
+        assert [each.updates for each in fusion.plan.lookups] == [updates] * 3
+        assert ops_of(model).count("WorkbenchResourceGroupedApply") == updates
+        assert ("updates 3 tables as before" in fusion.describe()) is not updates
 
     def test_masks_and_regularizers(self) -> None:
         def build() -> keras.Model:

@@ -59,7 +59,7 @@ def _update_of_sums(
 def _update_of_several(
     graph: Definition, lookup: StockLookup, values: Any, rows: Any
 ) -> TableUpdate | None:
-    """The update that reads the gradients of several lookups; Keras's tells them apart."""
+    """The update that reads the gradients of several lookups; some of Keras's tell them apart."""
     sums = sums_of(graph, values.name, rows.name)
     if sums is None:
         update = descent_of(graph, lookup, values.name, rows.name)
