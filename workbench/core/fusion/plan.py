@@ -43,7 +43,7 @@ def plan_fusion(graph: Any) -> FusionPlan:
     TensorFlow's in the last digits, summed in another order.
 
     Products of two float32 matrices of which one lies transposed, as the gradients of dense layers
-    are, are done by a kernel of Workbench's, where the processor has AVX2 and no AVX-512, and oneDNN
+    are, are done by a kernel of Workbench's, where the processor has AVX2 and no AVX-512 and oneDNN
     does none; they too differ in the last digits.
 
     What may run on a GPU stays, but for lookups whose ops have kernels there, once
