@@ -70,3 +70,12 @@ def made_tables(kind: str, dims: tuple[int, ...], dtype: tf.DType, seed: int) ->
         v1.get_variable(f"table_{i}", initializer=value, use_resource=kind == "resource")
         for i, value in enumerate(values)
     ]
+
+
+def given_ids(numbers: list[int], dtype: tf.DType) -> tuple[tf.Tensor, tf.SparseTensor]:
+    """Ids as they are, and as those of rows of which some have none."""
+    ids = v1.placeholder_with_default(tf.constant(numbers, dtype), [None])
+    rows = np.sort(np.random.default_rng(len(numbers)).integers(0, 7, len(numbers)))
+    indices = [(int(row), at) for at, row in enumerate(rows)]
+    indices = v1.placeholder_with_default(np.reshape(np.int64(indices), [-1, 2]), [None, 2])
+    return ids, tf.SparseTensor(indices, ids, [9, 9])

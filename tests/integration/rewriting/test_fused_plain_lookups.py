@@ -20,7 +20,7 @@ from tests.builders.fused_graphs import (
     ran,
     trained,
 )
-from tests.builders.lookup_features import ROWS, made_tables
+from tests.builders.lookup_features import ROWS, given_ids, made_tables
 
 v1 = tf.compat.v1
 DENSE = "dense"
@@ -42,15 +42,6 @@ PLAIN = st.builds(
     kind=st.sampled_from(("sum", "mean", "sqrtn", DENSE, DENSE)),
 )
 IDS = st.lists(st.integers(0, ROWS - 1), min_size=0, max_size=9)
-
-
-def given_ids(numbers: list[int], dtype: tf.DType) -> tuple[tf.Tensor, tf.SparseTensor]:
-    """Ids as they are, and as those of rows of which some have none."""
-    ids = v1.placeholder_with_default(tf.constant(numbers, dtype), [None])
-    rows = np.sort(np.random.default_rng(len(numbers)).integers(0, 7, len(numbers)))
-    indices = [(int(row), at) for at, row in enumerate(rows)]
-    indices = v1.placeholder_with_default(np.reshape(np.int64(indices), [-1, 2]), [None, 2])
-    return ids, tf.SparseTensor(indices, ids, [9, 9])
 
 
 def looked_up(drawn: list[Plain], tables: list[Any], ids: list[Any]) -> list[tf.Tensor]:

@@ -15,8 +15,7 @@ from tests.builders.fused_graphs import (
     ran,
     require_trains_alike,
 )
-from tests.builders.lookup_features import made_tables
-from tests.integration.rewriting.test_fused_plain_lookups import given_ids
+from tests.builders.lookup_features import given_ids, made_tables
 
 v1 = tf.compat.v1
 # Rows that one lookup has twice, that two have, and that one alone has.
@@ -50,21 +49,28 @@ def shared(
     return graph, found, train_op
 
 
-@pytest.mark.parametrize("dense", [0, 2])
-@each_optimizer("adagrad", "descent", "adam", "ftrl")
-def test_are_updated_by_one_op(kind: str, optimizer: str, dense: int) -> None:
-    if optimizer == "ftrl":
-        # Rows without ids keep a gradient of 0 at id 0 there, which is TensorFlow's own.
-        dense = 3
-    graph, found, train_op = shared(kind, optimizer, dense=dense)
+def require_one_update(built: tuple[tf.Graph, list[tf.Tensor], tf.Operation], of: int) -> set[str]:
+    """One op has the updates of so many lookups, and trains alike; the ops of a step."""
+    graph, found, train_op = built
     plan = wb.plan_fusion(graph)
-    updated = [each.updates for each in plan.lookups]
-    assert updated.count(True) == (3 if optimizer == "ftrl" else 4), plan.describe()
+    assert [each.updates for each in plan.lookups].count(True) == of, plan.describe()
     ops = ran(graph, train_op, wb.apply(plan))
     assert sum("GroupedApply" in op for op in ops) == 1
-    if optimizer != "ftrl":
-        assert not {"Unique", "UnsortedSegmentSum", "SparseSegmentMeanGradV2"} & set(ops)
     require_trains_alike(graph, plan, found, train_op, rtol=1e-5, atol=1e-6)
+    return set(ops)
+
+
+@pytest.mark.parametrize("dense", [0, 2])
+@each_optimizer("adagrad", "descent", "adam")
+def test_are_updated_by_one_op(kind: str, optimizer: str, dense: int) -> None:
+    ops = require_one_update(shared(kind, optimizer, dense=dense), of=4)
+    assert not {"Unique", "UnsortedSegmentSum", "SparseSegmentMeanGradV2"} & ops
+
+
+@pytest.mark.parametrize("kind", ["ref", "resource"])
+def test_of_dense_ids_are_updated_by_one_op(kind: str) -> None:
+    """With Ftrl a safe lookup's gradient stays: id 0 is moved by that of rows without ids."""
+    require_one_update(shared(kind, "ftrl", dense=3), of=3)
 
 
 @pytest.mark.parametrize("different", [{"norm": 0.5}, {"id_dtype": tf.int32}])

@@ -9,9 +9,9 @@
 #include "cuda/calls.h"
 #include "cuda/device/portable.h"
 #include "cuda/device/scalars.h"
+#include "cuda/rows/launch_inl.h"
 #include "cuda/rows/sums_inl.h"
 #include "cuda/rows/weighted/weighted_ids_inl.h"
-#include "cuda/rows/launch_inl.h"
 
 namespace workbench::cuda {
 

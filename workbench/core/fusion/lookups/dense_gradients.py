@@ -18,7 +18,7 @@ from workbench.core.fusion.lookups.gradients import LookupGradient
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.table_updates.any_update import update_of
 from workbench.core.fusion.lookups.table_updates.keras import values_of
-from workbench.core.fusion.lookups.table_updates.update import SCATTERS, only_reader
+from workbench.core.fusion.lookups.table_updates.update import SCATTERS, only_reader, place_in
 
 
 def dense_gradients_of(graph: Definition, lookup: StockLookup) -> list[LookupGradient]:
@@ -48,7 +48,9 @@ def _candidates(graph: Definition, rows: str) -> Iterator[Any]:
     """The nodes that may make the gradients of rows."""
     behind = only_reader(graph, rows, "ConcatV2")
     if behind is not None:
-        place = [graph.same(each) for each in graph.inputs(behind)].index(graph.same(rows))
+        place = place_in(graph, behind, rows)
+        if place is None:
+            return
         for whole in _candidates(graph, f"{behind.name}:0"):
             if whole.op == "ConcatV2" and place < len(graph.inputs(whole)) - 1:
                 yield graph.source(graph.same(graph.inputs(whole)[place]))

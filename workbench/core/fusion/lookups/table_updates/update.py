@@ -117,19 +117,22 @@ class TableUpdate:
 def concatenated(graph: Definition, values: str, rows: str) -> tuple[Any, Any] | None:
     """The nodes that alone read a gradient and its rows, to put them beside those of others."""
     tensors = f"{values}:0", f"{rows}:{int(rows == values)}"
-    nodes = [only_reader(graph, each, "ConcatV2") for each in tensors]
-    places = []
-    for tensor, node in zip(tensors, nodes, strict=True):
-        if node is None or node.name in graph.conditional:
-            return None
-        *parts, axis = graph.inputs(node)
-        if not graph.is_value(axis, 0):
-            return None
-        places.append([graph.same(each) for each in parts].index(graph.same(tensor)))
-        if [graph.same(each) for each in parts].count(graph.same(tensor)) > 1:
-            return None
-    first, second = nodes
-    return (first, second) if places[0] == places[1] and first is not second else None
+    first, second = (only_reader(graph, each, "ConcatV2") for each in tensors)
+    if first is None or second is None or first is second:
+        return None
+    place, other = (place_in(graph, *pair) for pair in zip((first, second), tensors, strict=True))
+    if place is None or place != other or {first.name, second.name} & graph.conditional:
+        return None
+    return first, second
+
+
+def place_in(graph: Definition, behind: Any, tensor: str) -> int | None:
+    """The one place of a tensor among those whose rows a ConcatV2 puts behind each other."""
+    *parts, axis = graph.inputs(behind)
+    same = [graph.same(each) for each in parts]
+    if not graph.is_value(axis, 0) or same.count(graph.same(tensor)) != 1:
+        return None
+    return same.index(graph.same(tensor))
 
 
 def sums_of(graph: Definition, values: str, rows: str) -> tuple[Any, Any] | None:
