@@ -35,7 +35,7 @@ def update_of(
     """
     together = concatenated(graph, values, rows)
     if together:
-        return _update_of_several(graph, lookup, *together), {}
+        return _update_of_several(graph, lookup, *together, row_once=row_once), {}
     sums = sums_of(graph, values, rows)
     if sums is None:
         tensors = f"{values}:0", f"{rows}:{int(rows == values)}"
@@ -57,12 +57,18 @@ def _update_of_sums(
 
 
 def _update_of_several(
-    graph: Definition, lookup: StockLookup, values: Any, rows: Any
+    graph: Definition, lookup: StockLookup, values: Any, rows: Any, *, row_once: bool
 ) -> TableUpdate | None:
-    """The update that reads the gradients of several lookups; some of Keras's tell them apart."""
+    """The update that reads the gradients of several lookups.
+
+    Keras's tells what each lookup of sparse ids has for a row apart, which a grouped op does not.
+    """
     sums = sums_of(graph, values.name, rows.name)
     if sums is None:
         update = descent_of(graph, lookup, values.name, rows.name)
+        if update is None and not row_once:
+            tensors = f"{values.name}:0", f"{rows.name}:0"
+            update = keras_update_of(graph, lookup, *tensors, row_once=False)
     else:
         update = _update_of_sums(graph, lookup, *sums)
     if update is None:
