@@ -18,7 +18,7 @@ from workbench.viz.style import colors
 pdfium = pytest.importorskip("pypdfium2", reason="pypdfium2 is not installed")
 
 SCALE = 2  # pixels per point
-MOST_PAGES = 8
+MOST_PAGES = 11  # at full size, of two experiments with nine timelines
 
 
 @pytest.fixture(scope="module")

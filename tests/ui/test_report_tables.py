@@ -97,3 +97,11 @@ def test_what_trains_differently_says_so_at_every_width(shared: Watched, tmp_pat
     for width in (1280, 800, 390):
         row = opened(shared, address, width).get_by_role("row", name="Fused V1").first
         assert row.get_by_text("trains differently").is_visible()
+
+
+def test_paper_holds_every_table(shared: Watched, address: str) -> None:
+    """One that is wider would make all that is printed smaller: a page of A4 has 718 px."""
+    page = opened(shared, address, 718)
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") == 718
+    page.emulate_media(media="screen")
