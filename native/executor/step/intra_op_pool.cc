@@ -1,5 +1,7 @@
 #include "executor/step/intra_op_pool.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -17,7 +19,8 @@ thread_local IntraOpPool* used_here = nullptr;
 
 }  // namespace
 
-// Threads whose names the kernel shows: TensorFlow gives it none of more than 15 characters.
+// Threads whose names the kernel shows: TensorFlow gives it none of more than 15 characters, and
+// 2.20 none at all.
 class IntraOpPool::NamedThreads : public tensorflow::EnvWrapper {
  public:
   explicit NamedThreads(const std::string& name)
@@ -26,7 +29,11 @@ class IntraOpPool::NamedThreads : public tensorflow::EnvWrapper {
 
   tensorflow::Thread* StartThread(const tensorflow::ThreadOptions& options, const std::string&,
                                   absl::AnyInvocable<void()> run) override {
-    return target()->StartThread(options, shown_, std::move(run));
+    auto named = [shown = shown_, run = std::move(run)]() mutable {
+      pthread_setname_np(pthread_self(), shown.c_str());
+      std::move(run)();
+    };
+    return target()->StartThread(options, shown_, std::move(named));
   }
 
  private:

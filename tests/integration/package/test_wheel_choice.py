@@ -14,7 +14,8 @@ import pytest
 
 import workbench
 
-NAME = "recsys_workbench"
+# Not the package's own: where that is installed as a wheel, pip has nothing to do.
+NAME = "wheel_choice"
 VERSION = importlib.metadata.version("tensorflow")
 INSTALLED = int(VERSION.split(".")[1])
 
@@ -28,7 +29,7 @@ def write_wheel(folder: Path, minor: int) -> None:
     version = f"{workbench.__version__}+tf2.{minor}"
     info = f"{NAME}-{version}.dist-info"
     files = {
-        "METADATA": f"Metadata-Version: 2.1\nName: recsys-workbench\nVersion: {version}\n"
+        "METADATA": f"Metadata-Version: 2.1\nName: wheel-choice\nVersion: {version}\n"
         f"Requires-Dist: tensorflow<2.{minor + 1},>=2.{minor}\n",
         "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: py3-none-any\n",
         "RECORD": "",
@@ -67,14 +68,14 @@ def own(minor: int) -> list[str]:
 
 
 def test_pip_takes_the_one_for_the_tensorflow_that_is_there(dist):
-    assert taken(dist, "recsys-workbench") == own(INSTALLED)
+    assert taken(dist, "wheel-choice") == own(INSTALLED)
 
 
 def test_pip_takes_the_one_for_the_tensorflow_that_is_named(dist):
-    assert taken(dist, "recsys-workbench", f"tensorflow==2.{INSTALLED}.*") == own(INSTALLED)
+    assert taken(dist, "wheel-choice", f"tensorflow==2.{INSTALLED}.*") == own(INSTALLED)
 
 
 def test_without_requirements_pip_takes_the_newest_unless_it_is_named(dist):
-    assert taken(dist, "--no-deps", "recsys-workbench") == own(INSTALLED + 1)
+    assert taken(dist, "--no-deps", "wheel-choice") == own(INSTALLED + 1)
     (version,) = own(INSTALLED)
-    assert taken(dist, "--no-deps", f"recsys-workbench=={version}") == [version]
+    assert taken(dist, "--no-deps", f"wheel-choice=={version}") == [version]
