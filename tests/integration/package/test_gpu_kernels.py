@@ -91,8 +91,10 @@ def test_kernels_that_were_not_built_name_the_command(
     _native.library()
     monkeypatch.setattr(_native, "_GPU_KERNELS", [])
     monkeypatch.setattr(_native, "library_path", lambda: tmp_path / "_workbench.so")
-    if not checkout:
-        monkeypatch.setattr(_native_stamp, "PACKAGE", tmp_path / "workbench")
+    monkeypatch.setattr(_native_stamp, "PACKAGE", tmp_path / "workbench")
+    if checkout:
+        (tmp_path / "native").mkdir()
+        (tmp_path / "Makefile").touch()
     said = rf"_workbench_cuda\.so is not there: .* by CUDA's nvcc; install that, then: {command}"
     with pytest.raises(NativeError, match=said):
         wb.load_gpu_kernels()
