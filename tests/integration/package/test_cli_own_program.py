@@ -67,6 +67,7 @@ def test_a_build_function_is_compared(folder, compared):
     assert found.settings["program"] == "my_model.py:build"
 
 
+@pytest.mark.executors
 def test_a_model_and_its_dataset_are_traced(folder):
     done = run_command(
         *("trace", "my_keras.py:model,dataset", "--steps", 3, "--out", "t.parquet"), cwd=folder

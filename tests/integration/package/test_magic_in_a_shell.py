@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 SHELL = """
 import sys
 from IPython.core.interactiveshell import InteractiveShell
@@ -55,6 +57,7 @@ train_op = tf.matmul(tf.zeros([2, 3]), tf.zeros([5, 5]))
 )
 
 
+@pytest.mark.executors
 def test_cells_build_steps():
     script = SHELL.format(cells=CELLS)
     done = subprocess.run(

@@ -92,6 +92,8 @@ def test_without_executors_a_policy_is_refused_and_a_function_is_not_traced(with
         require_possible(program, Optimizations(executor="inline"))
     require_possible(program, Optimizations())
     assert untraced(program).startswith("Nothing is traced: a trace of a tf.function needs Workb")
+    with pytest.raises(UnsupportedError, match="^a trace of a tf.function needs Workbench's"):
+        wb.trace(program, progress=False)
     assert untraced(Program(name="mine", build=print)) == ""
 
 

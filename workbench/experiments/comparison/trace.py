@@ -13,6 +13,7 @@ from workbench.experiments.program.function_program import (
     AnyProgram,
     require_program,
     require_step_stats,
+    require_traceable,
 )
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.worker.process import started_workers
@@ -45,12 +46,14 @@ def trace(
     Raises:
       OptionError: steps below 1, warm_up_steps below 0, or step_stats of a FunctionProgram, which
         has no session that returns them.
+      UnsupportedError: a FunctionProgram, and the native library has no executors.
       RunError, KeyboardInterrupt: as `compare`.
     """
     require_program(program)
     require_at_least("steps", steps, 1)
     require_at_least("warm_up_steps", warm_up_steps, 0)
     require_step_stats(program, step_stats)
+    require_traceable(program)
     variant = Variant(label="trace", optimizations=optimizations or Optimizations())
     shown = Progress(progress)
     shown.phase("Starting a child process")

@@ -103,16 +103,24 @@ def require_step_stats(program: AnyProgram, step_stats: bool) -> None:
         )
 
 
-def untraced(program: AnyProgram) -> str:
-    """Why no step of a program can be traced, as a sentence; else empty.
+def require_traceable(program: AnyProgram) -> None:
+    """Requires that steps of a program can be traced.
 
     A session has TensorFlow's step stats where nothing else traces it; a function has nothing.
+
+    Raises:
+      UnsupportedError: a function, and the native library has no executors.
     """
     if isinstance(program, FunctionProgram):
-        try:
-            _native.require_executors("a trace of a tf.function")
-        except UnsupportedError as error:
-            return f"Nothing is traced: {error}."
+        _native.require_executors("a trace of a tf.function")
+
+
+def untraced(program: AnyProgram) -> str:
+    """Why no step of a program can be traced, as a sentence; else empty."""
+    try:
+        require_traceable(program)
+    except UnsupportedError as error:
+        return f"Nothing is traced: {error}."
     return ""
 
 
