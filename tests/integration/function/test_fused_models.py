@@ -151,7 +151,9 @@ class TestTraining:
     @pytest.mark.parametrize(
         ("optimizer", "op"),
         [
-            (keras.optimizers.SGD, "WorkbenchResourceGroupedApply"),
+            pytest.param(
+                keras.optimizers.SGD, "WorkbenchResourceGroupedApply", marks=pytest.mark.slow
+            ),
             (keras.optimizers.Adagrad, "WorkbenchResourceGroupedApply"),
             (keras.optimizers.Adam, "WorkbenchResourceGroupedApplyAll"),
         ],
@@ -174,7 +176,10 @@ class TestTraining:
         assert all(each.updates for each in fusion.plan.lookups)
         assert ops_of(model).count(op) == 1
 
-    @pytest.mark.parametrize("optimizer", [keras.optimizers.Adagrad, keras.optimizers.Adam])
+    @pytest.mark.parametrize(
+        "optimizer",
+        rest_slow([keras.optimizers.Adagrad, keras.optimizers.Adam], keras.optimizers.Adagrad),
+    )
     def test_a_table_of_several_features_of_sparse_ids_keeps_such_updates(
         self, optimizer: Any
     ) -> None:
