@@ -103,5 +103,6 @@ def test_paper_holds_every_table(shared: Watched, address: str) -> None:
     """One that is wider would make all that is printed smaller: a page of A4 has 718 px."""
     page = opened(shared, address, 718)
     page.emulate_media(media="print")
-    assert page.evaluate("document.documentElement.scrollWidth") == 718
+    width = page.evaluate("document.documentElement.scrollWidth")
     page.emulate_media(media="screen")
+    assert width == 718

@@ -8,7 +8,7 @@ from typing import Any
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.table_updates.adam import adam_of
-from workbench.core.fusion.lookups.table_updates.keras import keras_update_of
+from workbench.core.fusion.lookups.table_updates.keras import OF_SQUARES, keras_update_of
 from workbench.core.fusion.lookups.table_updates.update import (
     TableUpdate,
     concatenated,
@@ -36,6 +36,13 @@ def update_of(
     together = concatenated(graph, values, rows)
     if together:
         return _update_of_several(graph, lookup, *together, row_once=row_once), {}
+    return _update_of_one(graph, lookup, values, rows, row_once=row_once)
+
+
+def _update_of_one(
+    graph: Definition, lookup: StockLookup, values: str, rows: str, *, row_once: bool
+) -> tuple[TableUpdate | None, dict[str, str]]:
+    """What `update_of` returns, where no other gradient is beside this one."""
     sums = sums_of(graph, values, rows)
     if sums is None:
         tensors = f"{values}:0", f"{rows}:{int(rows == values)}"
@@ -61,17 +68,10 @@ def _update_of_several(
 ) -> TableUpdate | None:
     """The update that reads the gradients of several lookups.
 
-    Keras's tells what each lookup of sparse ids has for a row apart, which a grouped op does not.
+    Keras's squares what each lookup of sparse ids has for a row, which a grouped op does not.
     """
-    sums = sums_of(graph, values.name, rows.name)
-    if sums is None:
-        update = descent_of(graph, lookup, values.name, rows.name)
-        if update is None and not row_once:
-            tensors = f"{values.name}:0", f"{rows.name}:0"
-            update = keras_update_of(graph, lookup, *tensors, row_once=False)
-    else:
-        update = _update_of_sums(graph, lookup, *sums)
-    if update is None:
+    update, _ = _update_of_one(graph, lookup, values.name, rows.name, row_once=False)
+    if update is None or (row_once and update.rule in OF_SQUARES):
         return None
     *parts, _ = graph.inputs(values)
     return dataclasses.replace(update, shared_by=tuple(graph.same(each) for each in parts))

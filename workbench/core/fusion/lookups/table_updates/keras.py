@@ -40,6 +40,8 @@ from workbench.core.fusion.lookups.table_updates.update import (
     waits_of,
 )
 
+# Rules by which the square of each gradient of a row counts.
+OF_SQUARES = _ADAGRAD_OF_SQUARES, _ADAM_OF_SQUARES = "adagrad_of_squares", "keras_adam_of_squares"
 _SUM = "UnsortedSegmentSum"
 _IFS = ("StatelessIf", "If")
 
@@ -107,7 +109,7 @@ def _adagrad_of(
         return None
     return TableUpdate(
         node=apply.name,
-        rule="adagrad" if row_once else "adagrad_of_squares",
+        rule="adagrad" if row_once else _ADAGRAD_OF_SQUARES,
         table=graph.inputs(apply)[0],
         slots=(slot,),
         scalars=(rate, epsilon),
@@ -212,7 +214,7 @@ def _adam_of(
     slots = (m.slot, v.slot)
     return TableUpdate(
         node=apply.name,
-        rule="keras_adam" if row_once else "keras_adam_of_squares",
+        rule="keras_adam" if row_once else _ADAM_OF_SQUARES,
         table=graph.inputs(apply)[0],
         slots=slots,
         scalars=scalars,
