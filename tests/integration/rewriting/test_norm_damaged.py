@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tensorflow.python.eager import context
 
@@ -178,10 +178,12 @@ class TestNumbers:
         strange=STRANGE,
         constant=st.booleans(),
     )
+    @example(rows=1, columns=1, strange=[(1, 0, 300.0), (2, 0, 300.0)], constant=False)
     def test_are_stock_ones(self, rows: int, columns: int, strange: Any, constant: bool) -> None:
         given_, *own = drawn_inputs(rows, columns, strange, constant)
         with context.eager_mode():
-            expected, of_stock = stock(given_, *own)
+            # Stock's in float32 loses digits where a large x meets a large gamma.
+            expected, of_stock = stock(*(np.float64(each) for each in (given_, *own)))
             found = normalized(*own)
             made = gradients(given_, *own[:2], found[1:])[:3]
         for one, other in zip(found, expected, strict=True):
