@@ -183,7 +183,7 @@ class TestNumbers:
         given_, *own = drawn_inputs(rows, columns, strange, constant)
         with context.eager_mode():
             # Stock's in float32 loses digits where a large x meets a large gamma.
-            expected, of_stock = stock(*(np.float64(each) for each in (given_, *own)))
+            expected, of_stock = stock(*(each.astype(np.float64) for each in (given_, *own)))
             found = normalized(*own)
             made = gradients(given_, *own[:2], found[1:])[:3]
         for one, other in zip(found, expected, strict=True):
