@@ -210,6 +210,7 @@ def slow_build(optimizations):
         return dataclasses.replace(built, train_op=tf.numpy_function(wait, [], tf.int32))
 
 
+@pytest.mark.slow
 def test_a_comparison_of_slow_steps_is_cut_to_its_budget_and_says_it_first():
     said: list[str] = []
     program = Program(name="slow", build=slow_build)

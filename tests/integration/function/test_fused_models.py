@@ -80,7 +80,7 @@ class TestTraining:
         "optimizer",
         [
             lambda: keras.optimizers.Adagrad(0.05, epsilon=0.0),
-            lambda: keras.optimizers.Adam(0.05, amsgrad=True),
+            pytest.param(lambda: keras.optimizers.Adam(0.05, amsgrad=True), marks=pytest.mark.slow),
         ],
     )
     def test_what_could_differ_stays(self, optimizer: Any) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders.containers import SMALL, write_parquet, write_tfrecord
-from tests.builders.grids import every_value
+from tests.builders.grids import every_value, rest_slow
 from workbench.core.options import Optimizations, StageOptions
 from workbench.core.session.prefetch_hook import make_prefetch_hook
 from workbench.errors import DataError
@@ -277,7 +277,7 @@ class TestTfrecord:
             tfrecord.check_tfrecord(path, SMALL)
 
 
-@pytest.mark.parametrize("optimizations", [OFF, STAGED])
+@pytest.mark.parametrize("optimizations", rest_slow([OFF, STAGED], STAGED))
 def test_compressed_text_gives_the_batches_of_its_text(tables, tmp_path, optimizations):
     plain = tables["text"]
     packed = tmp_path / "log.gz"

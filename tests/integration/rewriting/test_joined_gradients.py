@@ -15,6 +15,7 @@ from tensorflow.core.framework import graph_pb2
 import workbench as wb
 from tests.builders.batch_norms import built
 from tests.builders.fused_graphs import EXAMPLES, OPTIMIZERS, loss_of, ran, require_trains_alike
+from tests.builders.grids import every_value
 
 v1 = tf.compat.v1
 ROWS, EXAMPLES_OF_A_BATCH = 12, 6
@@ -67,9 +68,7 @@ def planned(
     return plan, set(ran(graph, train_op, wb.apply(plan)))
 
 
-@pytest.mark.parametrize("kind", ["resource", "ref"])
-@pytest.mark.parametrize("axis", [1, -1])
-@pytest.mark.parametrize("count", [5, 20])
+@every_value(count=[5, 20], axis=[1, -1], kind=["resource", "ref"])
 def test_of_a_concatenation(count: int, axis: int, kind: str) -> None:
     """Few parts are slices, more than 16 come from one split."""
     dims = np.resize([4, 1, 16], count).tolist()
