@@ -14,6 +14,7 @@
 #include "rewriting/graph/named_graph.h"
 #include "rewriting/plan/stage_plan_rules.h"
 #include "rewriting/stage_nodes.h"
+#include "rewriting/trail_updates.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/graph/algorithm.h"
@@ -167,7 +168,7 @@ absl::Status RestoreUncarried(const PlannedStage& stage, NamedGraph* graph, Hist
 }
 
 absl::Status ApplyStage(const PlannedStage& stage, const tensorflow::DeviceSet* devices,
-                        NamedGraph* graph, History* history) {
+                        tensorflow::Graph* edges, NamedGraph* graph, History* history) {
   std::vector<Node*> moved;
   TF_RETURN_IF_ERROR(FindMoved(stage, *history, *graph, &moved));
   std::vector<Node*> carried;
@@ -183,14 +184,15 @@ absl::Status ApplyStage(const PlannedStage& stage, const tensorflow::DeviceSet* 
   TF_RETURN_IF_ERROR(RestoreUncarried(stage, graph, history));
   history->replaced.insert(stage.carried.begin(), stage.carried.end());
   history->stages[stage.moved.front()] = &stage;
-  return absl::OkStatus();
+  if (!stage.trail.has_value()) return absl::OkStatus();
+  return TrailUpdates(stage, edges, graph, &history->added);
 }
 
 absl::Status ApplyStages(const StagePlan& plan, const tensorflow::DeviceSet* devices,
-                         NamedGraph* graph) {
+                         tensorflow::Graph* edges, NamedGraph* graph) {
   History history;
   for (const PlannedStage& stage : plan.stages) {
-    const absl::Status status = ApplyStage(stage, devices, graph, &history);
+    const absl::Status status = ApplyStage(stage, devices, edges, graph, &history);
     if (!status.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("stage plan, stage '", stage.name, "': ", status.message()));
@@ -222,7 +224,7 @@ absl::Status ApplyStagePlan(const StagePlan& plan, const tensorflow::DeviceSet* 
   NamedGraph named(graph);
   TF_RETURN_IF_ERROR(FuseLookups(plan.fusion, &named));
   const bool staged = HasAnyMovedNode(plan, named);
-  if (staged) TF_RETURN_IF_ERROR(ApplyStages(plan, devices, &named));
+  if (staged) TF_RETURN_IF_ERROR(ApplyStages(plan, devices, graph, &named));
   TF_RETURN_IF_ERROR(
       CheckNoCycle(*graph, staged ? Waits(plan, named) : std::vector<StageWait>()));
   tensorflow::FixupSourceAndSinkEdges(graph);

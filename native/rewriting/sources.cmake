@@ -14,4 +14,5 @@ library_sources(
   restart_stages.cc
   stage_nodes.cc
   stage_plan_pass.cc
-  stage_stream_pass.cc)
+  stage_stream_pass.cc
+  trail_updates.cc)

@@ -8,6 +8,7 @@
 #include "staging/buffer_resource.h"
 #include "staging/input_watches.h"
 #include "staging/step_call.h"
+#include "staging/step_end.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace workbench {
@@ -62,20 +63,6 @@ class BufferWatchOp : public OpKernel {
   int64_t timeout_millis_ = 0;
 };
 
-// In the container of the step that restarts a stage: the step's end, of whatever kind, destroys
-// it, which ends the restart.
-class StepHold : public tensorflow::ResourceBase {
- public:
-  StepHold(std::shared_ptr<TensorBuffer> buffer, int64_t step)
-      : buffer_(std::move(buffer)), step_(step) {}
-  ~StepHold() override { buffer_->EndRestart(step_); }
-  std::string DebugString() const override { return "hold of a stage"; }
-
- private:
-  const std::shared_ptr<TensorBuffer> buffer_;
-  const int64_t step_;
-};
-
 // The restarts of several stages by one op, which ends with the last of them.
 class JointRestart {
  public:
@@ -112,14 +99,17 @@ class InputRestartOp : public AsyncOpKernel {
     std::string input;
     OP_REQUIRES_OK_ASYNC(context, NameOfInput(context, &input), done);
     const std::vector<InputWatch> watches = InputWatches::Global().Of(input);
+    const int64_t step = context->step_id();
     for (const InputWatch& watch : watches) {
-      OP_REQUIRES_OK_ASYNC(context, Hold(context, watch), done);
+      // The step's end, of whatever kind, ends the restart.
+      OP_REQUIRES_OK_ASYNC(
+          context,
+          AtStepEnd(context, [buffer = watch.buffer, step] { buffer->EndRestart(step); }), done);
     }
     if (watches.empty()) {
       done();
       return;
     }
-    const int64_t step = context->step_id();
     auto joint = std::make_shared<JointRestart>(context, watches.size(), std::move(done));
     for (const InputWatch& watch : watches) {
       auto call = StepCall::Begin(context, watch.buffer, [joint] { joint->EndOne(); });
@@ -131,14 +121,6 @@ class InputRestartOp : public AsyncOpKernel {
     }
   }
 
- private:
-  absl::Status Hold(OpKernelContext* context, const InputWatch& watch) const {
-    // In a loop the op runs more than once in a step.
-    static std::atomic<int64_t> next{0};
-    return context->step_container()->Create(
-        context->resource_manager(), absl::StrCat(name(), "/", next.fetch_add(1)),
-        new StepHold(watch.buffer, context->step_id()));
-  }
 };
 
 // Iterators prefer a CPU where a device is not asked for; what reads their handles goes with them.

@@ -11,7 +11,10 @@ library_sources(
   input_watches.cc
   staging_kernels.cc
   staging_ops.cc
-  step_call.cc)
+  step_call.cc
+  step_end.cc
+  trailing_kernels.cc
+  trailing_ops.cc)
 
 plain_tests(
   buffer/deadline
@@ -19,4 +22,5 @@ plain_tests(
   buffer/stage_buffer_owner
   buffer/stage_buffer_reserve
   buffer/stage_buffer_rest
-  buffer/stage_buffer_stress)
+  buffer/stage_buffer_stress
+  buffer/stage_buffer_trailing)

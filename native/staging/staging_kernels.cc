@@ -3,7 +3,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "staging/buffer_resource.h"
+#include "staging/kernel_inputs.h"
 #include "staging/step_call.h"
+#include "staging/step_end.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace workbench {
@@ -18,22 +20,6 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using ResourcePtr = tensorflow::core::RefCountPtr<BufferResource>;
-
-struct Owner {
-  int64_t token = 0;
-  int64_t thread = 0;
-};
-
-absl::Status ReadOwner(OpKernelContext* context, Owner* owner) {
-  const Tensor& input = context->input(0);
-  if (input.dims() != 1 || input.dim_size(0) != 2) {
-    return absl::InvalidArgumentError(absl::StrCat("owner has shape ", input.shape().DebugString(),
-                                                   "; expected [2]: token and thread"));
-  }
-  const auto values = input.vec<int64_t>();
-  *owner = {values(0), values(1)};
-  return absl::OkStatus();
-}
 
 template <typename T>
 absl::Status ReadScalar(OpKernelContext* context, int index, const char* name, T* value) {
@@ -113,12 +99,20 @@ class BufferTakeOp : public AsyncOpKernel {
         address_(context),
         dtypes_(context),
         start_timeout_millis_(Attribute<int64_t>(context, "start_timeout_millis")),
-        ahead_(Attribute<bool>(context, "ahead")) {}
+        ahead_(Attribute<bool>(context, "ahead")),
+        returns_(Attribute<bool>(context, "returns")) {}
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
     ResourcePtr resource;
     OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
     OP_REQUIRES_OK_ASYNC(context, resource->CheckDtypes(name(), dtypes_), done);
+    if (returns_) {
+      OP_REQUIRES_OK_ASYNC(
+          context,
+          AtStepEnd(context, [buffer = resource->buffer(),
+                              step = context->step_id()] { buffer->EndStep(step); }),
+          done);
+    }
     const auto call = StepCall::Begin(context, resource->buffer(), std::move(done));
     resource->buffer()->Take(
         call->ticket(), context->step_id(), start_timeout_millis_,
@@ -136,6 +130,7 @@ class BufferTakeOp : public AsyncOpKernel {
   const ItemDtypes dtypes_;
   const int64_t start_timeout_millis_;
   const bool ahead_;
+  const bool returns_;
 };
 
 class BufferResumeOp : public OpKernel {
@@ -172,6 +167,8 @@ class BufferRestOp : public AsyncOpKernel {
                       done);
     ResourcePtr resource;
     OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
+    // It has nothing more to apply.
+    resource->buffer()->EndRun(owner.token, owner.thread);
     const auto call = StepCall::Begin(context, resource->buffer(), std::move(done));
     resource->buffer()->Rest(call->ticket(), owner.token, static_cast<RestReason>(reason), message,
                              EndWithOutcome(call));

@@ -1,23 +1,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "staging/buffer_op.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
-#include "tensorflow/core/framework/op.h"
-#include "tensorflow/core/framework/shape_inference.h"
 
 namespace workbench {
 namespace {
 
 using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
-
-// Input 0 is [token, thread].
-absl::Status OwnerIn(InferenceContext* c) {
-  ShapeHandle owner;
-  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 1, &owner));
-  tensorflow::shape_inference::DimensionHandle two;
-  return c->WithValue(c->Dim(owner, 0), 2, &two);
-}
 
 // An owner and two scalars.
 absl::Status EndShape(InferenceContext* c) {
@@ -34,8 +25,23 @@ absl::Status DrainShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-// Sets the shapes of the `count` outputs from `first` on by the attribute `attr`, which has the
-// shapes on the staged side; if it is empty they are unknown.
+absl::Status TakeShape(InferenceContext* c) {
+  tensorflow::DataTypeVector dtypes;
+  TF_RETURN_IF_ERROR(c->GetAttr("dtypes", &dtypes));
+  const int count = static_cast<int>(dtypes.size());
+  TF_RETURN_IF_ERROR(ListShape(c, "shapes", 0, count));
+  return ListShape(c, "host_shapes", count, c->num_outputs() - count);
+}
+
+}  // namespace
+
+absl::Status OwnerIn(InferenceContext* c) {
+  ShapeHandle owner;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 1, &owner));
+  tensorflow::shape_inference::DimensionHandle two;
+  return c->WithValue(c->Dim(owner, 0), 2, &two);
+}
+
 absl::Status ListShape(InferenceContext* c, const char* attr, int first, int count) {
   std::vector<tensorflow::PartialTensorShape> shapes;
   TF_RETURN_IF_ERROR(c->GetAttr(attr, &shapes));
@@ -52,25 +58,6 @@ absl::Status ListShape(InferenceContext* c, const char* attr, int first, int cou
   }
   return absl::OkStatus();
 }
-
-absl::Status TakeShape(InferenceContext* c) {
-  tensorflow::DataTypeVector dtypes;
-  TF_RETURN_IF_ERROR(c->GetAttr("dtypes", &dtypes));
-  const int count = static_cast<int>(dtypes.size());
-  TF_RETURN_IF_ERROR(ListShape(c, "shapes", 0, count));
-  return ListShape(c, "host_shapes", count, c->num_outputs() - count);
-}
-
-}  // namespace
-
-// The attributes of every op of a buffer; WorkbenchBufferPut describes them.
-#define WORKBENCH_BUFFER_OP(name)                                                                  \
-  REGISTER_OP(name)                                                                                \
-      .SetIsStateful()                                                                             \
-      .Attr("capacity: int >= 1 = 1")                                                              \
-      .Attr("stage: string = ''")                                                                  \
-      .Attr("container: string = ''")                                                              \
-      .Attr("shared_name: string")
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferPut")
     .Input("owner: int64")
@@ -127,6 +114,7 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferTake")
     .Attr("start_timeout_millis: int >= 1 = 8000")
     .Attr("num_clients: int >= 1 = 1")
     .Attr("ahead: bool = false")
+    .Attr("returns: bool = false")
     .SetShapeFn(TakeShape)
     .Doc(R"doc(
 Takes the oldest item out of a stage's buffer; waits for one without holding a thread.
@@ -144,6 +132,7 @@ start_timeout_millis: milliseconds to wait for the buffer's first owner; then th
   runner is missing, which is FAILED_PRECONDITION.
 num_clients: accepted for compatibility; any number of takes may wait.
 ahead: whether the take is on the staged side of another stage; the graph pass sets it.
+returns: whether the step may return something of the item, by WorkbenchBufferReturn.
 )doc");
 
 WORKBENCH_BUFFER_OP("WorkbenchBufferResume")
@@ -218,7 +207,5 @@ events: [events, 6], rows of [kind, item, thread or step id, start_ns, end_ns, s
   is a put, 1 a take; a first row of kind 2 counts, in `item`, older events that were dropped. Times
   are nanoseconds of the wall clock.
 )doc");
-
-#undef WORKBENCH_BUFFER_OP
 
 }  // namespace workbench

@@ -103,6 +103,7 @@ def plan_stage(
             "copies": [copy_set(f"{name}/ahead")],
             "nodes": nodes.SerializeToString(),
             "device": device,
+            "trail": [],
         },
     )
 

@@ -94,7 +94,9 @@ def counter(
     table = v1.get_variable("table", [1, 1], initializer=tf.zeros_initializer())
     rows = tf.nn.embedding_lookup(table, ids, name="rows")
     reads, waited = _waits(rows, batches, before_update)
-    train = table.assign_add([[1 + waited]]).op
+    value = [[1 + waited]]
+    with tf.device(table.device):
+        train = table.assign_add(value, read_value=False)
     return StaleModel(reads, rows, train, waited, initializer)
 
 

@@ -93,7 +93,8 @@ class SmartStageOptions:
         boundary is moved by hand, and the plan takes exactly that one, whatever is predicted.
       stale_lookups: let lookups of embedding tables run ahead too, on rows that lack the updates of
         at most so many steps; such a training is another one than the exact, so that nothing but
-        this option brings it about. 0 keeps every read of a variable on the compute side.
+        this option brings it about. Updates of tables on other tasks then trail the step. 0 keeps
+        every read of a variable on the compute side.
       timeout_millis, closed_exception_types, ignored_exception_types,
         use_stage_subgraph_thread_pool, stage_subgraph_thread_pool_id, stage_subgraph_stream_id:
         of new stages, as in StageOptions; a widened stage keeps its own.

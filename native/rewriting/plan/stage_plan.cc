@@ -142,6 +142,23 @@ absl::Status ParseCopySet(const std::string& stage, const NameAttrList& from, Co
                                    copy->to.size(), "; expected as many"));
 }
 
+absl::Status ParseTrail(const std::string& stage, const NameAttrList& from, PlannedTrail* trail) {
+  const ParameterReader reader(absl::StrCat(stage, ", its trailing updates"), from.attr());
+  TF_RETURN_IF_ERROR(reader.Strings("updates", &trail->updates));
+  TF_RETURN_IF_ERROR(reader.Strings("moved", &trail->moved));
+  TF_RETURN_IF_ERROR(reader.Strings("moved_ops", &trail->moved_ops));
+  TF_RETURN_IF_ERROR(reader.Strings("waits", &trail->waits));
+  TF_RETURN_IF_ERROR(reader.Strings("variables", &trail->variables));
+  TF_RETURN_IF_ERROR(reader.String("begin", &trail->begin));
+  TF_RETURN_IF_ERROR(reader.String("await", &trail->await));
+  TF_RETURN_IF_ERROR(reader.String("return", &trail->returns));
+  TF_RETURN_IF_ERROR(reader.String("settle", &trail->settle));
+  TF_RETURN_IF_ERROR(ParseCopySet(stage, from, &trail->copy));
+  if (trail->moved.size() == trail->moved_ops.size()) return absl::OkStatus();
+  return reader.Error(absl::StrCat("'moved' has ", trail->moved.size(), " names, 'moved_ops' ",
+                                   trail->moved_ops.size(), "; expected as many"));
+}
+
 absl::Status ParseStage(const NameAttrList& from, PlannedStage* stage) {
   stage->name = from.name();
   const std::string owner = absl::StrCat("stage '", stage->name, "'");
@@ -166,6 +183,12 @@ absl::Status ParseStage(const NameAttrList& from, PlannedStage* stage) {
   TF_RETURN_IF_ERROR(reader.FunctionList("copies", &copies));
   for (const NameAttrList& copy : *copies) {
     TF_RETURN_IF_ERROR(ParseCopySet(owner, copy, &stage->copies.emplace_back()));
+  }
+  const Functions* trails = nullptr;
+  TF_RETURN_IF_ERROR(reader.FunctionList("trail", &trails));
+  if (trails->size() > 1) return reader.Error("parameter 'trail' has more than one function");
+  for (const NameAttrList& trail : *trails) {
+    TF_RETURN_IF_ERROR(ParseTrail(owner, trail, &stage->trail.emplace()));
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
 #ifndef WORKBENCH_REWRITING_PLAN_STAGE_PLAN_H_
 #define WORKBENCH_REWRITING_PLAN_STAGE_PLAN_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,17 @@ struct CopySet {
   std::vector<std::string> to;
 };
 
+// Updates of what a stage reads, which trail the step: they are done in the run that put the item.
+struct PlannedTrail {
+  std::vector<std::string> updates;    // Among the moved ones.
+  std::vector<std::string> moved;      // What is copied, in topological order.
+  std::vector<std::string> moved_ops;  // Their types in the user's graph.
+  CopySet copy;  // From what the step computes, to what is awaited.
+  std::vector<std::string> waits;      // What the return waits for, in the place of the moved nodes.
+  std::vector<std::string> variables;  // What the updates write.
+  std::string begin, await, returns, settle;  // The stage's own nodes.
+};
+
 // What is done to a graph so that one stage of it runs ahead.
 struct PlannedStage {
   std::string name;
@@ -28,6 +40,7 @@ struct PlannedStage {
   std::vector<CopySet> copies;
   tensorflow::GraphDef nodes;  // Added to the graph, or put in the place of nodes of that name.
   std::string device;          // Of every copy; empty leaves each its own.
+  std::optional<PlannedTrail> trail;
 };
 
 // What is done to a graph, before any stage, so that grouped ops do its embedding lookups.

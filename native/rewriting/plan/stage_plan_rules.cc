@@ -44,6 +44,7 @@ class StageRules {
     TF_RETURN_IF_ERROR(CheckCarried());
     TF_RETURN_IF_ERROR(CheckCopies());
     for (const NodeDef& node : stage_.nodes.node()) TF_RETURN_IF_ERROR(CheckNode(node));
+    TF_RETURN_IF_ERROR(CheckTrail());
     return CheckTake();
   }
 
@@ -117,14 +118,45 @@ class StageRules {
     return absl::OkStatus();
   }
 
-  absl::Status CheckTake() const {
-    for (const NodeDef& node : stage_.nodes.node()) {
-      if (node.name() != stage_.take) continue;
-      if (node.op() == kTakeOp) return absl::OkStatus();
-      return Error(absl::StrCat("take '", stage_.take, "' is a ", node.op(), "; expected a ",
-                                kTakeOp));
+  absl::Status CheckTrail() const {
+    if (!stage_.trail.has_value()) return absl::OkStatus();
+    const PlannedTrail& trail = *stage_.trail;
+    const Names moved(trail.moved.begin(), trail.moved.end());
+    for (const std::string& name : trail.moved) {
+      if (moved_.contains(name)) {
+        return Error(absl::StrCat("trailing node '", name, "' is moved ahead too"));
+      }
     }
-    return Error(absl::StrCat("take '", stage_.take, "' is not among the stage's own nodes"));
+    for (const std::string& name : trail.updates) {
+      if (!moved.contains(name)) {
+        return Error(absl::StrCat("update '", name, "' is not among the trailing nodes"));
+      }
+    }
+    for (const CopySet& copy : stage_.copies) {
+      if (copy.prefix == trail.copy.prefix) {
+        return Error(absl::StrCat("copy '", copy.prefix, "' is there twice"));
+      }
+    }
+    if (!IsNodeName(trail.copy.prefix)) {
+      return Error(absl::StrCat("copy '", trail.copy.prefix,
+                                "': the prefix cannot begin the name of a node"));
+    }
+    TF_RETURN_IF_ERROR(CheckOwn("begin", trail.begin, "WorkbenchBufferBegin"));
+    TF_RETURN_IF_ERROR(CheckOwn("await", trail.await, "WorkbenchBufferAwait"));
+    TF_RETURN_IF_ERROR(CheckOwn("return", trail.returns, "WorkbenchBufferReturn"));
+    return CheckOwn("settle", trail.settle, "WorkbenchBufferSettle");
+  }
+
+  absl::Status CheckTake() const { return CheckOwn("take", stage_.take, kTakeOp); }
+
+  // Requires that the stage has this node of its own, of this type.
+  absl::Status CheckOwn(const char* role, const std::string& name, const char* op) const {
+    for (const NodeDef& node : stage_.nodes.node()) {
+      if (node.name() != name) continue;
+      if (node.op() == op) return absl::OkStatus();
+      return Error(absl::StrCat(role, " '", name, "' is a ", node.op(), "; expected a ", op));
+    }
+    return Error(absl::StrCat(role, " '", name, "' is not among the stage's own nodes"));
   }
 
   absl::Status Error(const std::string& text) const {

@@ -22,7 +22,9 @@ absl::Status MalformedPlan(const std::string& owner, const std::string& text);
 //      than puts;
 //   4. a node of the plan has a valid name that no other node of the plan has, moved or its own, is
 //      an op of a buffer or a placeholder, and asks for a device that can be parsed;
-//   5. take is one of the stage's own nodes, and takes.
+//   5. take is one of the stage's own nodes, and takes;
+//   6. where updates trail, they are among the nodes that are copied for it, none of which is moved
+//      ahead, and the ops that they need are the stage's own nodes.
 absl::Status CheckStagePlan(const StagePlan& plan);
 
 }  // namespace workbench

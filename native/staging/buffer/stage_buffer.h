@@ -18,6 +18,7 @@
 #include "staging/buffer/producers_at_rest.h"
 #include "staging/buffer/stage_messages.h"
 #include "staging/buffer/ticket.h"
+#include "staging/buffer/trailing_runs.h"
 #include "threading/guarded_by.h"
 #include "tracing/buffer_events.h"
 
@@ -58,6 +59,9 @@ namespace workbench {
 // what the epoch before left, refuses what its producers still put, and ends when all of them rest:
 // none can be reading then. Until `EndRestart`, which follows the step's end, takes wait; those of
 // the staged side of another stage end instead, because that stage's producers must rest too.
+//
+// Trailing updates. A producer that begins its runs by `Begin` waits by `Await` for what the step that
+// takes its item returns by `Return`; see TrailingRuns.
 //
 // Lock order: mu_, then the lock of DeadlineThread. Callbacks and destructors of records run with
 // neither.
@@ -105,6 +109,25 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   void Take(const TicketPtr& ticket, int64_t step, int64_t start_timeout_millis, TakeDone done,
             bool ahead = false);
 
+  // A run of this producer, whose updates will trail, begins; the one before has ended. Ends when it
+  // may read. The buffer needs room for the items of all producers.
+  void Begin(const TicketPtr& ticket, int64_t token, int64_t thread, Done done);
+
+  // Waits, in the producer's run and behind its put, for what is returned of its item.
+  void Await(const TicketPtr& ticket, int64_t token, int64_t thread, TakeDone done);
+
+  // Returns a record of the item that the step took, to the run that put it.
+  Outcome Return(int64_t step, Record record);
+
+  // A step that took has ended, however: what it did not return it never will.
+  void EndStep(int64_t step);
+
+  // The producer's run has ended, and no other begins yet.
+  void EndRun(int64_t token, int64_t thread);
+
+  // Ends when the runs that got something returned so far have ended.
+  void Settle(const TicketPtr& ticket, Done done);
+
   // Ends the call of this ticket with CANCELLED if it waits, or as soon as it comes in; does
   // nothing if it has ended. A put loses its record, unless it is parked; a flush keeps it.
   void CancelCall(const TicketPtr& ticket);
@@ -128,6 +151,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
  private:
   struct Item {
     int64_t number;
+    int64_t run;  // Of TrailingRuns, or -1.
     Record record;
   };
   struct QueuedPut {
@@ -158,6 +182,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
 
   StageBuffer(std::string stage, int64_t capacity, size_t most_events)
       : stage_(std::move(stage)), capacity_(std::max<int64_t>(1, capacity)),
+        runs_(stage_, capacity_ - 1),
         events_(most_events) {}
 
   // A take that waits has room for one item in any case.
@@ -177,7 +202,8 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   Outcome TakeRefusalLocked(const Ticket& ticket, int64_t step, bool ahead) const
       WORKBENCH_REQUIRES(mu_);
   bool HasQueuedPutLocked(int64_t thread) const WORKBENCH_REQUIRES(mu_);
-  void AdmitLocked(Record record, int64_t thread, int64_t start_ns) WORKBENCH_REQUIRES(mu_);
+  void AdmitLocked(Record record, int64_t thread, int64_t start_ns, After* after)
+      WORKBENCH_REQUIRES(mu_);
   void PopLocked(int64_t step, int64_t start_ns, TakeDone done, After* after)
       WORKBENCH_REQUIRES(mu_);
 
@@ -188,7 +214,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   // is no room for it, and a waiting take that the buffer and the queue of puts are empty.
   void AdmitQueuedLocked(After* after) WORKBENCH_REQUIRES(mu_);
   void EndFlushesLocked(int64_t thread, After* after) WORKBENCH_REQUIRES(mu_);
-  void DropItemsLocked(After* after) WORKBENCH_REQUIRES(mu_);
+  void DropItemsLocked(const Outcome& of_await, After* after) WORKBENCH_REQUIRES(mu_);
 
   // To be called when all producers may rest: ends restarts, and either ends the takes that wait or
   // wakes the producers for them.
@@ -233,6 +259,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   std::list<WaitingFlush> waiting_flushes_ WORKBENCH_GUARDED_BY(mu_);
   std::list<WaitingTake> waiting_takes_ WORKBENCH_GUARDED_BY(mu_);
   ProducersAtRest rest_ WORKBENCH_GUARDED_BY(mu_);
+  TrailingRuns<Record> runs_ WORKBENCH_GUARDED_BY(mu_);
   // Null until a call waits with a limit.
   std::shared_ptr<DeadlineThread> deadlines_ WORKBENCH_GUARDED_BY(mu_);
   BufferEvents events_ WORKBENCH_GUARDED_BY(mu_);
@@ -241,6 +268,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
 }  // namespace workbench
 
 #include "staging/buffer/stage_buffer_calls_inl.h"
+#include "staging/buffer/stage_buffer_trailing_inl.h"
 #include "staging/buffer/stage_buffer_waits_inl.h"
 
 #endif  // WORKBENCH_STAGING_BUFFER_STAGE_BUFFER_H_

@@ -23,7 +23,8 @@ void StageBuffer<Record>::Resume(int64_t token, int64_t producers) {
     const auto superseded = [this](const char* call) { return Superseded(stage_, call); };
     EndWaitsLocked(superseded, /*takes=*/started_, &after);
     EndRestsLocked(superseded, &after);
-    DropItemsLocked(&after);
+    runs_.Clear(superseded, &after);
+    DropItemsLocked(superseded("await"), &after);
     rest_.producers = std::max<int64_t>(0, producers);
     rest_.cut_short = false;
     token_ = token;
@@ -48,7 +49,7 @@ void StageBuffer<Record>::Put(const TicketPtr& ticket, int64_t token, int64_t th
     return;
   }
   if (queued_puts_.empty() && HasRoomLocked(reserve)) {
-    AdmitLocked(std::move(record), thread, events_.recording() ? WallNanos() : 0);
+    AdmitLocked(std::move(record), thread, events_.recording() ? WallNanos() : 0, &after);
     ServeTakesLocked(&after);
     after.Call(std::move(done), Outcome());
     return;
@@ -102,9 +103,10 @@ void StageBuffer<Record>::Restart(const TicketPtr& ticket, int64_t step, int64_t
                ticket->cancelled ? StepCancelled(stage_, "restart") : Outcome());
     return;
   }
-  EndWaitsLocked([this](const char* call) { return Restarted(stage_, call); },
-              /*takes=*/false, &after);
-  DropItemsLocked(&after);
+  const auto restarted = [this](const char* call) { return Restarted(stage_, call); };
+  EndWaitsLocked(restarted, /*takes=*/false, &after);
+  runs_.EndBegins(restarted, &after);
+  DropItemsLocked(restarted("await"), &after);
   // These must not wait for the end of the step.
   EndTakesLocked(TakeWhileInitializing(stage_), &after,
                  [step](const WaitingTake& taking) { return taking.step == step; });
@@ -183,6 +185,10 @@ void StageBuffer<Record>::Cancel(int64_t token, int code, const std::string& mes
                 : Outcome{static_cast<Code>(code), message};
   EndWaitsLocked(end, /*takes=*/false, &after);
   EndTakesLocked(EndLocked(), &after);
+  runs_.EndBegins(end, &after);
+  // After an error the steps still take what is in the buffer, and train on it.
+  if (stop) runs_.EndUntaken(end("await"), &after);
+  runs_.EndSettling(Outcome(), &after);
 }
 
 template <typename Record>
@@ -214,6 +220,7 @@ void StageBuffer<Record>::Shutdown() {
   const auto gone = [this](const char* call) { return BufferDestroyed(stage_, call); };
   EndWaitsLocked(gone, /*takes=*/true, &after);
   EndRestsLocked(gone, &after);
+  runs_.Clear(gone, &after);
   cancelled_ = true;
   error_ = gone("take");
 }

@@ -38,9 +38,10 @@ bool StageBuffer<Record>::HasQueuedPutLocked(int64_t thread) const {
 }
 
 template <typename Record>
-void StageBuffer<Record>::AdmitLocked(Record record, int64_t thread, int64_t start_ns) {
+void StageBuffer<Record>::AdmitLocked(Record record, int64_t thread, int64_t start_ns,
+                                      After* after) {
   const int64_t number = next_number_++;
-  items_.push_back({number, std::move(record)});
+  items_.push_back({number, runs_.Put(thread, after), std::move(record)});
   if (events_.recording()) {
     events_.Add({BufferEvent::kPut, number, thread, start_ns, WallNanos(),
                  static_cast<int64_t>(items_.size())});
@@ -51,6 +52,7 @@ template <typename Record>
 void StageBuffer<Record>::PopLocked(int64_t step, int64_t start_ns, TakeDone done, After* after) {
   Item item = std::move(items_.front());
   items_.pop_front();
+  if (item.run >= 0) runs_.Take(item.run, step);
   if (events_.recording()) {
     events_.Add({BufferEvent::kTake, item.number, step, start_ns, WallNanos(),
                  static_cast<int64_t>(items_.size())});
@@ -74,7 +76,7 @@ void StageBuffer<Record>::AdmitQueuedLocked(After* after) {
     QueuedPut entry = std::move(queued_puts_.front());
     queued_puts_.pop_front();
     ClearDeadlineLocked(*entry.ticket);
-    AdmitLocked(std::move(entry.record), entry.thread, entry.start_ns);
+    AdmitLocked(std::move(entry.record), entry.thread, entry.start_ns, after);
     if (entry.done) after->Call(std::move(entry.done), Outcome());
     EndFlushesLocked(entry.thread, after);
     ServeTakesLocked(after);
@@ -96,8 +98,11 @@ void StageBuffer<Record>::EndFlushesLocked(int64_t thread, After* after) {
 }
 
 template <typename Record>
-void StageBuffer<Record>::DropItemsLocked(After* after) {
-  for (Item& item : items_) after->dropped.push_back(std::move(item.record));
+void StageBuffer<Record>::DropItemsLocked(const Outcome& of_await, After* after) {
+  for (Item& item : items_) {
+    after->dropped.push_back(std::move(item.record));
+    if (item.run >= 0) runs_.Drop(item.run, of_await, after);
+  }
   items_.clear();
 }
 
@@ -257,7 +262,9 @@ void StageBuffer<Record>::RemoveLocked(const TicketPtr& ticket, After* after, co
     ClearDeadlineLocked(*ticket);
     after->Call(std::move(taking->done), end("take", taking->start_timeout_millis));
     waiting_takes_.erase(taking);
+    return;
   }
+  runs_.Remove(ticket, [&](const char* call) { return end(call, 0); }, after);
 }
 
 }  // namespace workbench

@@ -97,6 +97,23 @@ Outcome EndOfEpoch(const std::string& stage) {
                          "was taken"};
 }
 
+Outcome NotTrained(const std::string& stage) {
+  return CallCancelled(stage, "await",
+                       "the step that took its batch trained nothing on it, or failed");
+}
+
+Outcome AwaitsNothing(const std::string& stage) {
+  return CallCancelled(stage, "await", "its run has put no batch that a step could take");
+}
+
+Outcome ReturnsOfNothing(const std::string& stage) {
+  return {Code::kFailedPrecondition,
+          "a step returns an update to " + Stage(stage) +
+              ", but took no batch from it, so that no run of the stage waits to apply it. Likely "
+              "cause: what the stage delivers was fed, or its batch had been taken under another "
+              "session"};
+}
+
 Outcome CapacityMismatch(const std::string& stage, int64_t found, int64_t asked) {
   return {Code::kInvalidArgument, Stage(stage) + " has a buffer of capacity " +
                                       std::to_string(found) + ", but this op asks for capacity " +

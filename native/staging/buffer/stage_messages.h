@@ -9,8 +9,8 @@
 namespace workbench {
 
 // The words of a stage's buffer: how each call can end other than well.
-// workbench/core/staging/buffer.py tells a parked put, a superseded and a restarted call by these
-// texts.
+// workbench/core/staging/buffer.py tells a parked put, a superseded and a restarted call, and one
+// whose batch was not trained on, by these texts.
 
 Outcome PutTimedOut(const std::string& stage, int64_t capacity, int64_t timeout_millis);
 Outcome FlushTimedOut(const std::string& stage, int64_t capacity, int64_t timeout_millis);
@@ -26,6 +26,9 @@ Outcome NotReady(const std::string& stage, const std::string& why);
 Outcome RestartCutShort(const std::string& stage);
 Outcome BufferDestroyed(const std::string& stage, const char* call);
 Outcome EndOfEpoch(const std::string& stage);
+Outcome NotTrained(const std::string& stage);
+Outcome AwaitsNothing(const std::string& stage);
+Outcome ReturnsOfNothing(const std::string& stage);
 
 // Another op fixed `found`, this one asks for `asked`.
 Outcome CapacityMismatch(const std::string& stage, int64_t found, int64_t asked);

@@ -39,7 +39,7 @@ class TestMalformedPlans:
         assert message in error_of(config_of(plan_stage(graph, ["batch"], ["batch"]), **parameters))
 
     @pytest.mark.parametrize(
-        "key", ["moved", "moved_ops", "carried", "take", "copies", "nodes", "device"]
+        "key", ["moved", "moved_ops", "carried", "take", "copies", "nodes", "device", "trail"]
     )
     def test_a_missing_parameter_of_a_stage(self, graph, key):
         numbers()

@@ -268,6 +268,7 @@ def widened(graph: tf.Graph, moved: Sequence[str], carried: Sequence[str]) -> St
             "copies": copies,
             "nodes": nodes.SerializeToString(),
             "device": "",
+            "trail": [],
         },
     )
 

@@ -25,8 +25,13 @@ SOURCES = frozenset(
     }
 )
 STAGE_PUT, STAGE_TAKE = "WorkbenchBufferPut", "WorkbenchBufferTake"
-# Do nothing but wait for a stage's buffer.
-BUFFER_OPS = frozenset({STAGE_PUT, STAGE_TAKE})
+# Do nothing but wait for a stage's buffer, or for what a step returns of an item.
+BUFFER_OPS = frozenset(
+    {
+        *(STAGE_PUT, STAGE_TAKE, "WorkbenchBufferAwait", "WorkbenchBufferBegin"),
+        *("WorkbenchBufferReturn", "WorkbenchBufferSettle"),
+    }
+)
 # Sources that are the model's own.
 INPUTS = SOURCES - BUFFER_OPS
 # Their edges lead back to the start of a loop.

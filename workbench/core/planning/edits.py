@@ -48,7 +48,7 @@ def _stale_edit(boundary: Boundary, side: Side, stages: Sequence[PlannedStage]) 
         count = len(names.intersection(stage.moved))
         reads = "1 lookup reads its table" if count == 1 else f"{count} lookups read their tables"
         reason = (
-            f"{reads} in {stage.name!r}, {stage.staleness}, by one producer, as "
+            f"{reads} in {stage.name!r}, {stage.staleness}, by {_producers(stage)}, as "
             f"stale_lookups={stage.stale_lookups} asks: the training is not the exact one"
         )
         return Edit(name=STALE, reason=reason)
@@ -57,6 +57,11 @@ def _stale_edit(boundary: Boundary, side: Side, stages: Sequence[PlannedStage]) 
         f"{_starts(boundary, side)} and its table alone"
     )
     return Edit(name=NOT_STALE, reason=reason)
+
+
+def _producers(stage: PlannedStage) -> str:
+    count = stage.options.num_threads
+    return "one producer" if count == 1 else f"{count} producers in turn"
 
 
 def _starts(boundary: Boundary, side: Side) -> str:

@@ -16,6 +16,7 @@ from workbench.core.planning.buffer_placement import (
     stays_on_host,
 )
 from workbench.core.planning.stage_plan import PlannedStage, WidenedPut
+from workbench.core.planning.trailing_updates import trailing_updates
 
 _OUT_OF_RANGE = 11
 
@@ -77,6 +78,9 @@ def _stage(
     carried = [*on_device, *host]
     puts = side.start.puts if widens else ()
     own = view.stages[puts[0]] if puts else None
+    trailing = trailing_updates(boundary, side, moved) if stage.stale_lookups else None
+    # Each run has one batch, from its lookups to its updates: so many may lack an update.
+    runs = stage.stale_lookups + 1
     return PlannedStage(
         name=name,
         start=tuple(view.names[node] for node in side.start.nodes),
@@ -87,8 +91,8 @@ def _stage(
         shapes=tuple(view.output_shapes(node) for node in carried),
         options=dataclasses.replace(
             own.options if own else _stage_options(options, chained=chained),
-            num_threads=stage.num_threads,
-            capacity=stage.capacity,
+            num_threads=runs if trailing else stage.num_threads,
+            capacity=runs if trailing else stage.capacity,
         ),
         widens=tuple(_widened(boundary, put) for put in puts),
         own_name=own.name if own else "",
@@ -97,6 +101,7 @@ def _stage(
         buffer_device=device,
         host=tuple(view.names[node] for node in host),
         stale_lookups=stage.stale_lookups,
+        trailing=trailing,
     )
 
 

@@ -51,8 +51,9 @@ def plan_stages(
     stage as it stands when nothing beats it. Without one, the widest cut, with the input in a stage
     of its own before it, so that pre-processing never waits for input that a put waits for.
 
-    Lookups that may be stale come into a stage of their own behind those, which one producer runs
-    at most so many steps ahead; what that gives is not predicted.
+    Lookups that may be stale come into a stage of their own behind those, at most so many steps
+    ahead. Where their tables are on other tasks, its runs apply the updates of their batches too.
+    What that gives is not predicted.
 
     Args:
       boundary: what may run ahead.

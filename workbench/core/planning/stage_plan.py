@@ -15,11 +15,12 @@ from workbench.core.boundary.boundary import Boundary
 from workbench.core.graph.graph_view import Shape
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.buffer_placement import ON_CPU, ComputeDevice
+from workbench.core.planning.trailing_updates import TrailingUpdates
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.prediction import Prediction
 from workbench.display import Displayed
 from workbench.errors import OptionError, PlanError
-from workbench.number_words import steps_stale
+from workbench.number_words import counted, steps_stale
 
 _FORMAT_VERSION = 2
 _NOT_SAVED = ("boundary", "costs", "wishes", "compute_device")
@@ -61,6 +62,7 @@ class PlannedStage:
       host: the carried nodes, the last ones, whose outputs stay in host memory all the same.
       stale_lookups: at most so many steps ahead its items are begun, because it holds lookups of
         what the steps train; 0: as far ahead as there is room.
+      trailing: updates of what these lookups read on other tasks, which the runs of this stage do.
     """
 
     name: str
@@ -78,6 +80,7 @@ class PlannedStage:
     buffer_device: str = ""
     host: tuple[str, ...] = ()
     stale_lookups: int = 0
+    trailing: TrailingUpdates | None = None
 
     @property
     def staleness(self) -> str:
@@ -142,6 +145,7 @@ class StagePlan(Displayed):
                 f"nodes travel; threads {stage.options.num_threads}, "
                 f"capacity {stage.options.capacity}"
                 + (f"; its lookups are {stage.staleness}" if stage.stale_lookups else "")
+                + (f"; {_trails(stage.trailing)}" if stage.trailing else "")
             )
         lines += _predicted(self.predictions)
         if any(stage.stale_lookups for stage in self.stages):
@@ -227,6 +231,15 @@ class StagePlan(Displayed):
             )
 
 
+def _trails(trailing: TrailingUpdates) -> str:
+    count = len(trailing.updates)
+    return (
+        f"{counted(count, 'update')} on {' and '.join(trailing.tasks)} "
+        f"{'trails' if count == 1 else 'trail'} the step: the run that read a batch's "
+        f"rows applies what the step returns, {counted(len(trailing.returned), 'tensor')}"
+    )
+
+
 def _predicted(predictions: tuple[Prediction, ...]) -> list[str]:
     if not predictions:
         return ["no prediction: give a trace to plan(…, trace=…) to have one"]
@@ -286,7 +299,15 @@ def _stage_from(stage: Mapping[str, Any]) -> PlannedStage:
         host=tuple(stage["host"]),
         # Absent from plans of before lookups could be stale.
         stale_lookups=stage.get("stale_lookups", 0),
+        trailing=_trailing_from(stage["trailing"]) if stage.get("trailing") else None,
     )
+
+
+def _trailing_from(trailing: Mapping[str, Any]) -> TrailingUpdates:
+    names = {field.name for field in dataclasses.fields(TrailingUpdates)}
+    fields = {name: tuple(trailing[name]) for name in names - {"shapes"}}
+    shapes = tuple(None if shape is None else tuple(shape) for shape in trailing["shapes"])
+    return TrailingUpdates(shapes=shapes, **fields)
 
 
 def _prediction_from(each: Mapping[str, Any]) -> Prediction:

@@ -109,8 +109,11 @@ def _stop_with(coord: Any, runs: list[StageRun]) -> None:
 
 
 def _stop(runs: list[StageRun]) -> None:
-    # A stage that takes from another one is stopped before it, and told before that.
+    # All are told before one ends: what a stage then misses of another one is no error.
     for run in runs:
         run.announce_stop()
+    # All end before one is waited for: producers may wait for items of another stage.
     for run in reversed(runs):
-        run.stop()
+        run.end()
+    for run in reversed(runs):
+        run.join()

@@ -32,6 +32,7 @@ class PrefetchRunner:
     Attributes:
       stage: name of the stage.
       puts: name of the put op of each thread.
+      updates: names of the ops that each run does besides, behind what a step returns of its item.
       owner: tensor fed with [token, thread].
       flush, rest, resume, cancel, drain: names of the other ops of the buffer.
       rest_reason, cancel_code, message, drain_enable: tensors fed to them.
@@ -56,6 +57,7 @@ class PrefetchRunner:
     closed_codes: frozenset[int]
     ignored_codes: frozenset[int]
     options: StageOptions
+    updates: tuple[str, ...] = ()
 
 
 def build_runner(
@@ -115,13 +117,16 @@ def build_runner(
     )
 
 
-def runner_in(scope: str, stage: str, options: StageOptions) -> PrefetchRunner:
+def runner_in(
+    scope: str, stage: str, options: StageOptions, updates: tuple[str, ...] = ()
+) -> PrefetchRunner:
     """The runner of a buffer whose ops `build_runner` made in a scope of their own, one record.
 
     Args:
       scope: the scope.
       stage: name of the stage.
       options: the stage's options.
+      updates: names of the ops that each run does besides.
     """
     tensors = (*_PLACEHOLDERS, "drain")
     return PrefetchRunner(
@@ -131,6 +136,7 @@ def runner_in(scope: str, stage: str, options: StageOptions) -> PrefetchRunner:
         closed_codes=closed_codes(options),
         ignored_codes=error_codes(options.ignored_exception_types),
         options=options,
+        updates=updates,
         **{name: f"{scope}/{name}:0" for name in tensors},
         **{name: f"{scope}/{name}" for name in ("flush", "rest", "resume", "cancel")},
     )

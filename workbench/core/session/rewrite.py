@@ -24,7 +24,7 @@ from workbench import _native
 from workbench.core.fusion.fusion_plan import FusionPlan, fused_definition
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.session.prefetch_runner import PrefetchRunner, runner_in
-from workbench.core.session.stage_nodes import stage_spec, texts
+from workbench.core.session.stage_nodes import stage_spec, texts, update_names
 from workbench.core.staging.buffer_scope import buffer_scope
 from workbench.core.tf_graph.import_graph import graph_view
 from workbench.errors import OptionError, PlanError
@@ -179,7 +179,9 @@ def runners_with(applied: Applied, own: Sequence[PrefetchRunner]) -> list[Prefet
     for stage in applied.plan.stages if applied.plan else ():
         puts = {each.put for each in stage.widens}
         if not puts:
-            stages.append(runner_in(buffer_scope(stage.name), stage.name, stage.options))
+            stages.append(
+                runner_in(buffer_scope(stage.name), stage.name, stage.options, update_names(stage))
+            )
             continue
         for i, runner in enumerate(stages):
             if puts & set(runner.puts):

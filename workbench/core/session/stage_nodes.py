@@ -11,8 +11,10 @@ from collections.abc import Sequence
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2
 
+from workbench.core.graph.graph_view import Shape
 from workbench.core.planning.stage_plan import PlannedStage
-from workbench.core.session.prefetch_runner import build_runner
+from workbench.core.planning.trailing_updates import TrailingUpdates
+from workbench.core.session.prefetch_runner import PrefetchRunner, build_runner
 from workbench.core.staging.buffer import Buffer
 from workbench.core.staging.buffer_scope import buffer_scope
 
@@ -36,7 +38,15 @@ def stage_spec(stage: PlannedStage, token: str) -> attr_value_pb2.NameAttrList:
     spec.attr["device"].s = stage.device.encode()
     spec.attr["nodes"].s = nodes.SerializeToString()
     spec.attr["copies"].list.func.extend(copies)
+    trail = [_trail(stage.name, stage.trailing)] if stage.trailing else []
+    spec.attr["trail"].list.func.extend(trail)
     return spec
+
+
+def update_names(stage: PlannedStage) -> tuple[str, ...]:
+    """The ops that do the stage's trailing updates, in the session's graph."""
+    updates = stage.trailing.updates if stage.trailing else ()
+    return tuple(f"{_updates_scope(stage.name)}/{name}" for name in updates)
 
 
 def _added(
@@ -61,17 +71,63 @@ def _added(
                 [tensor.dtype for tensor in host],
                 shapes=[tensor.shape for tensor in record],
                 host_shapes=[tensor.shape for tensor in host],
+                returns=stage.trailing is not None,
                 name="take",
             )
             with scratch.colocate_with(taken[0].op):
-                build_runner(
-                    at, [record], (), stage.options, [host], reserve=bool(stage.stale_lookups)
-                )
+                # Runs whose updates trail have a room each.
+                reserve = bool(stage.stale_lookups) and stage.trailing is None
+                runner = build_runner(at, [record], (), stage.options, [host], reserve=reserve)
+                if stage.trailing:
+                    stand_ins += _trailing_ops(at, stage.trailing, runner)
     return (
         _nodes(scratch, stand_ins),
         f"{buffer_scope(stage.name)}/take",
         [_copy(stage.name, [], [])],
     )
+
+
+def _trailing_ops(
+    at: Buffer, trailing: TrailingUpdates, runner: PrefetchRunner
+) -> list[tuple[tf.Tensor, str]]:
+    """Adds what begins a run, returns to it, awaits that, and waits for it to be applied.
+
+    Returns:
+      A placeholder for each tensor that is returned, and the name of what it stands for.
+    """
+    graph = v1.get_default_graph()
+    owner = graph.get_tensor_by_name(runner.owner)
+    at.begin(owner, name="begin")
+    kinds = [tf.dtypes.as_dtype(kind) for kind in trailing.dtypes]
+    shapes = [_tensor_shape(shape) for shape in trailing.shapes]
+    # Behind the put: what is returned must not come into one message with what the put needs.
+    with tf.control_dependencies([graph.get_operation_by_name(runner.puts[0])]):
+        at.await_returned(owner, kinds, shapes=shapes, name="await")
+    values = [v1.placeholder(*each) for each in zip(kinds, shapes, strict=True)]
+    waited = [v1.placeholder(tf.bool, []) for _ in trailing.waits]
+    with tf.control_dependencies([each.op for each in waited]):
+        at.return_taken(values, name="return")
+    at.settle(name="settle")
+    return [
+        *zip(values, trailing.returned, strict=True),
+        *zip(waited, trailing.waits, strict=True),
+    ]
+
+
+def _trail(name: str, trailing: TrailingUpdates) -> attr_value_pb2.NameAttrList:
+    """The updates of a stage as the pass reads them."""
+    scope = buffer_scope(name)
+    awaited = [f"{scope}/await:{i}" for i in range(len(trailing.returned))]
+    spec = _copy(_updates_scope(name), list(trailing.returned), awaited)
+    for key in ("updates", "moved", "moved_ops", "waits", "variables"):
+        spec.attr[key].CopyFrom(texts(getattr(trailing, key)))
+    for key in ("begin", "await", "return", "settle"):
+        spec.attr[key].s = f"{scope}/{key}".encode()
+    return spec
+
+
+def _updates_scope(name: str) -> str:
+    return f"{name}_updates"
 
 
 def _widened(
@@ -126,9 +182,13 @@ def _stand_ins(
     for node, kinds, shapes in zip(stage.carried, stage.dtypes, stage.shapes, strict=True):
         for output, (kind, shape) in enumerate(zip(kinds, shapes, strict=True)):
             name = given.get(f"{node}:{output}", f"{prefix}/{node}:{output}")
-            sizes = None if shape is None else [None if size < 0 else size for size in shape]
-            record.append((v1.placeholder(tf.dtypes.as_dtype(kind), sizes), name))
+            record.append((v1.placeholder(tf.dtypes.as_dtype(kind), _tensor_shape(shape)), name))
     return record
+
+
+def _tensor_shape(shape: Shape) -> tf.TensorShape:
+    """A static shape of a plan."""
+    return tf.TensorShape(None if shape is None else [None if size < 0 else size for size in shape])
 
 
 def _nodes(graph: tf.Graph, stood_in: Sequence[tuple[tf.Tensor, str]]) -> graph_pb2.GraphDef:
@@ -141,7 +201,11 @@ def _nodes(graph: tf.Graph, stood_in: Sequence[tuple[tf.Tensor, str]]) -> graph_
         copy: node_def_pb2.NodeDef = definition.node.add()
         copy.CopyFrom(node)
         del copy.input[:]
-        copy.input.extend(real.get(text, text) for text in node.input)
+        # "^node" waits for it.
+        copy.input.extend(
+            f"^{real[text[1:]]}" if text[1:] in real else real.get(text, text)
+            for text in node.input
+        )
     return definition
 
 

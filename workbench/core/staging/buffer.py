@@ -1,5 +1,7 @@
 """Buffer: the ops of a stage's buffer, put, flush, take, rest, resume, cancel, close, size, drain.
 
+Runs whose updates trail have four more: begin, await_returned, return_taken, settle.
+
 `owner` is an int64 tensor [token, thread]: the session's producers own the buffer by the token
 (never 0), `thread` is the number of the producer that calls.
 
@@ -29,6 +31,7 @@ EVENT_COLUMNS = ("kind", "item", "who", "start_ns", "end_ns", "size")
 _PARKED = "the batch stays in line"
 _SUPERSEDED = "a newer session owns the stage"
 _RESTARTED = "the stage begins again"
+_NOT_TRAINED = "the step that took its batch trained nothing"
 _CUT_SHORT = "its input was to be initialized again, but"
 # A server's words.
 _REFUSED = "request was received twice"
@@ -37,7 +40,8 @@ _REFUSED = "request was received twice"
 READY, ENDED, CLOSED, NOT_READY, CUT_SHORT = range(5)
 
 # What went through a buffer was made by an earlier run: no gradient flows back through it.
-for _op in ("Put", "Flush", "Take", "Rest", "Resume", "Cancel", "Close", "Size", "Drain"):
+_OPS = ("Put", "Flush", "Take", "Rest", "Resume", "Cancel", "Close", "Size", "Drain")
+for _op in (*_OPS, "Begin", "Await", "Return", "Settle"):
     tf.no_gradient(f"WorkbenchBuffer{_op}")
 
 
@@ -120,6 +124,7 @@ class Buffer:
         host_shapes: Sequence[tf.TensorShape] = (),
         num_clients: int = 1,
         start_timeout_millis: int = 8_000,
+        returns: bool = False,
         name: str | None = None,
     ) -> list[tf.Tensor]:
         """Takes the oldest item; waits for one without holding a thread.
@@ -131,6 +136,7 @@ class Buffer:
           host_shapes: static shapes of the host tensors; none when they are not known.
           num_clients: accepted, without effect: any number of takes may wait.
           start_timeout_millis: how long to wait for the buffer's first resume.
+          returns: whether the step may `return_taken` something of the item.
           name: name of the op.
 
         Returns:
@@ -146,10 +152,59 @@ class Buffer:
             host_shapes=list(host_shapes),
             num_clients=num_clients,
             start_timeout_millis=start_timeout_millis,
+            returns=returns,
             name=name,
             **self._address(),
         )
         return [*taken.record, *taken.host_record] if dtypes or host_dtypes else []
+
+    def begin(self, owner: tf.Tensor, *, name: str | None = None) -> tf.Operation:
+        """Begins a run of the owner's thread whose updates trail; the one before has ended.
+
+        It ends when the run before, of whatever thread, has put its item, and when all runs but the
+        last `capacity` - 1 have ended. It fails as `put` does, and with `is_restarted`.
+        """
+        return _native.library().workbench_buffer_begin(owner=owner, name=name, **self._address())
+
+    def await_returned(
+        self,
+        owner: tf.Tensor,
+        dtypes: Sequence[tf.DType],
+        *,
+        shapes: Sequence[tf.TensorShape] = (),
+        name: str | None = None,
+    ) -> list[tf.Tensor]:
+        """Waits, behind the put of a run, for what the step that takes its item returns.
+
+        Args:
+          owner: int64 [2], token and thread.
+          dtypes: of what is returned, one at least.
+          shapes: static shapes; none when they are not known.
+          name: name of the op.
+
+        Returns:
+          What was returned. The op fails with CANCELLED when the step ended without returning
+          anything (`is_not_trained`), when the item was dropped, or the stage stopped.
+        """
+        return _native.library().workbench_buffer_await(
+            owner=owner, T=list(dtypes), shapes=list(shapes), name=name, **self._address()
+        )
+
+    def return_taken(
+        self, tensors: Sequence[tf.Tensor], *, name: str | None = None
+    ) -> tf.Operation:
+        """Returns tensors, one at least, to the run that put the item which this step took.
+
+        Returns:
+          The op. It fails with FAILED_PRECONDITION when the step took none.
+        """
+        return _native.library().workbench_buffer_return(
+            record=list(tensors), name=name, **self._address()
+        )
+
+    def settle(self, *, name: str | None = None) -> tf.Operation:
+        """Waits until all that was returned so far has been applied: its runs have ended."""
+        return _native.library().workbench_buffer_settle(name=name, **self._address())
 
     def rest(
         self, owner: tf.Tensor, reason: tf.Tensor, message: tf.Tensor, *, name: str | None = None
@@ -241,6 +296,11 @@ def is_superseded(error: BaseException) -> bool:
 def is_restarted(error: BaseException) -> bool:
     """Whether a call ended because the input of its stage is initialized again."""
     return isinstance(error, tf.errors.CancelledError) and _RESTARTED in error.message
+
+
+def is_not_trained(error: BaseException) -> bool:
+    """Whether a run ended because the step that took its batch returned nothing of it."""
+    return isinstance(error, tf.errors.CancelledError) and _NOT_TRAINED in error.message
 
 
 def is_cut_short(error: BaseException) -> bool:

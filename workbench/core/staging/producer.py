@@ -135,6 +135,8 @@ class Producers:
             return self._wait_for_room(thread, error)
         if buffer.is_restarted(error):
             return self._ops.rest(thread, buffer.READY, "")
+        if buffer.is_not_trained(error):
+            return True
         if buffer.is_cut_short(error):
             return self._ops.rest(thread, buffer.CUT_SHORT, "")
         if code != tf.errors.CANCELLED and code in self._closed_codes:

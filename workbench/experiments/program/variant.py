@@ -84,7 +84,7 @@ class Variant:
                 dataclasses.replace(
                     each, options=dataclasses.replace(each.options, num_threads=count)
                 )
-                # One producer bounds how stale lookups are.
+                # Its producers bound how stale lookups are.
                 if not each.stale_lookups
                 else each
                 for each in plan.stages

@@ -22,6 +22,7 @@ class PutCall:
         session: Any,
         put: str,
         *,
+        updates: Sequence[str] = (),
         owner: str,
         feeds: Sequence[tuple[str, str]],
         pool: int,
@@ -32,6 +33,7 @@ class PutCall:
         Args:
           session: a raw `tf.compat.v1.Session`.
           put: name of the op.
+          updates: names of ops that each run does besides.
           owner: tensor fed with [token, thread].
           feeds: (fed tensor, value tensor) names; values are evaluated before each put.
           pool: the session's inter-op pool for the runs.
@@ -39,6 +41,7 @@ class PutCall:
         """
         self._session = session
         self._put = put
+        self._updates = updates
         self._targets = [owner, *(target for target, _ in feeds)]
         self._values = [value for _, value in feeds]
         self._options = v1.RunOptions(inter_op_thread_pool=pool, timeout_in_ms=timeout_ms)
@@ -77,7 +80,10 @@ class PutCall:
                     self._targets[0],
                 )
         return buffer.prepared(
-            self._session, feeds=self._targets, targets=[self._put], options=options
+            self._session,
+            feeds=self._targets,
+            targets=[self._put, *self._updates],
+            options=options,
         )
 
     def _is_in_graph(self) -> bool:

@@ -87,6 +87,7 @@ class StageRun:
             PutCall(
                 session,
                 put,
+                updates=runner.updates,
                 owner=runner.owner,
                 feeds=runner.feeds,
                 pool=pool,
@@ -132,7 +133,9 @@ class StageRun:
         self._producers.announce_stop()
 
     def end(self) -> None:
-        """Cancels the buffer, so that the producers end."""
+        """Cancels the buffer, so that the producers end; does nothing in a forked process."""
+        if not is_of_this_process(self):
+            return
         self.announce_stop()
         self._cancel(
             tf.errors.CANCELLED, f"stage {self.runner.stage!r} was stopped with its session"
@@ -142,11 +145,15 @@ class StageRun:
         """Closes the session, which ends what the producers wait for upstream of the buffer."""
         self._session.close()
 
+    def join(self) -> None:
+        """Waits, for a few seconds, until the producers have ended; not in a forked process."""
+        if is_of_this_process(self):
+            self._producers.join()
+
     def stop(self) -> None:
         """Cancels the buffer and waits, for a few seconds, until the producers have ended."""
-        if is_of_this_process(self):
-            self.end()
-            self._producers.join()
+        self.end()
+        self.join()
 
     def drain(self, enable: bool) -> Any:
         """Buffer events since recording began, int64 [n, 6]; switches recording on or off."""
