@@ -137,7 +137,8 @@ def run(text: str) -> None:
     wishes = Optimizations()
     if given.get("toggle"):
         ahead = StageOptions(capacity=2, num_threads=1)
-        wishes = optimizations_of(given["toggle"], ahead, SmartStageOptions())
+        smart = SmartStageOptions(stale_lookups=given.get("stale_lookups", 0))
+        wishes = optimizations_of(given["toggle"], ahead, smart)
     found = run_task(
         _PROGRAMS[given["program"]](home, task, given),
         wishes,

@@ -156,6 +156,30 @@ def test_random_kills_with_packed_transfers(tmp_path: Path, sync: bool) -> None:
     require_loadable(tmp_path / "kept")
 
 
+@pytest.mark.slow
+def test_random_kills_with_updates_that_trail(tmp_path: Path) -> None:
+    generate_criteo(tmp_path / "clicks.tsv", rows=6000)
+    given = {"steps": 100_000, "checkpoint": str(tmp_path / "kept"), "stale_lookups": 2}
+    given["until"] = str(tmp_path / "enough")
+    with tasks(tmp_path, program="dlrm", toggle="smart_stage+grouped", **given) as cluster:
+        kill_at_random(cluster, tmp_path, most_wait_s=10)
+    require_loadable(tmp_path / "kept")
+
+
+def test_updates_that_trail_go_on_when_a_server_and_a_worker_were_killed(tmp_path: Path) -> None:
+    generate_criteo(tmp_path / "clicks.tsv", rows=6000)
+    given = {"steps": 100_000, "checkpoint": str(tmp_path / "kept"), "stale_lookups": 1}
+    given["until"] = str(tmp_path / "enough")
+    with tasks(tmp_path, program="dlrm", toggle="smart_stage+grouped", **given) as cluster:
+        cluster.until(lambda: all(seen(tmp_path, each) for each in range(2)), 90)
+        for name in (PARAMETER_SERVER, WORKERS[1]):
+            kill_in_training(cluster, tmp_path, name)
+        (tmp_path / "enough").touch()
+        cluster.end(120)
+    assert "trail the step" in cluster.log(WORKERS[1]).read_text()
+    assert require_loadable(tmp_path / "kept") >= 0
+
+
 @pytest.mark.parametrize("killed", [WORKERS[1], pytest.param(WORKERS[0], marks=pytest.mark.slow)])
 def test_a_worker_goes_on_after_a_kill_with_packed_transfers(tmp_path: Path, killed: str) -> None:
     generate_criteo(tmp_path / "clicks.tsv", rows=6000)

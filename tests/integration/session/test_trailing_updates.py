@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tensorflow.core.framework import attr_value_pb2
 
 from tests.builders.servers import Servers
 from tests.builders.stale_models import NOTE, StaleModel, counter, delayed_losses, regression
@@ -300,3 +301,65 @@ def test_a_step_with_its_batch_fed_is_refused(servers):
             session.run(
                 model.train, {gradient: np.zeros([4, 2], np.float32), places: np.zeros(4, int)}
             )
+
+
+def _trail(config):
+    (optimizer,) = (
+        each
+        for each in config.graph_options.rewrite_options.custom_optimizers
+        if each.name == "WorkbenchStagePlan"
+    )
+    (trail,) = optimizer.parameter_map["stages"].list.func[-1].attr["trail"].list.func
+    return trail
+
+
+def _without(key):
+    return lambda trail: trail.attr.pop(key)
+
+
+def _texts(key, *values):
+    encoded = [each.encode() for each in values]
+    return lambda trail: trail.attr[key].list.CopyFrom(
+        attr_value_pb2.AttrValue.ListValue(s=encoded)
+    )
+
+
+def _text(key, value):
+    def change(trail):
+        trail.attr[key].s = value
+
+    return change
+
+
+UPDATE = "GradientDescent/update_table/ResourceScatterAdd"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_without("updates"), "trailing updates: parameter 'updates' is missing"),
+        (_without("settle"), "trailing updates: parameter 'settle' is missing"),
+        (_texts("moved_ops", "Neg"), "'moved' has 3 names, 'moved_ops' 1; expected as many"),
+        (_texts("updates", "table"), "update 'table' is not among the trailing nodes"),
+        (_text("begin", b"x"), "begin 'x' is not among the stage's own nodes"),
+        (
+            _text("await", b"smart_stage_lookups_buffer/begin"),
+            "is a WorkbenchBufferBegin; expected a WorkbenchBufferAwait",
+        ),
+        (_texts("variables", "gone"), "variable 'gone' is not in the session's graph"),
+        (_texts("moved_ops", "Neg", "Mul", "Neg"), "is a ResourceScatterAdd in the session's"),
+        (_texts("from", "gone:0", "table:0", "table:0"), "gone"),
+        (_texts("from", "table:0", "table:0", "table:0"), "twice"),
+    ],
+)
+def test_a_damaged_plan_is_refused(servers, change, message):
+    with placed(servers):
+        model = regression(IDS, LOOKUPS["stock"], 0, v1.train.GradientDescentOptimizer(0.1))
+        config = config_of(model, 1)
+        assert UPDATE.encode() in _trail(config).attr["updates"].list.s
+        change(_trail(config))
+        with (
+            v1.Session(servers.target, config=config) as session,
+            pytest.raises(tf.errors.InvalidArgumentError, match=message),
+        ):
+            model.initialize(session)
