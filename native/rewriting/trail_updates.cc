@@ -1,5 +1,6 @@
 #include "rewriting/trail_updates.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -39,12 +40,18 @@ absl::Status CopyUpdates(const PlannedTrail& trail, Graph* graph, NamedGraph* na
                                     " in the session's graph; the plan was made for a ",
                                     trail.moved_ops[i]));
   }
-  // What stands in for a tensor must be an output of what is moved.
+  // What stands in for a tensor must be an output of what is moved, but has no copy.
   absl::flat_hash_set<const Node*> there(moved.begin(), moved.end());
+  const size_t copied = moved.size();
   for (const std::string& name : trail.copy.from) {
     OutputTensor tensor;
     TF_RETURN_IF_ERROR(named->FindTensor(name, &tensor));
-    if (there.insert(tensor.node).second) moved.push_back(tensor.node);
+    if (there.insert(tensor.node).second) {
+      moved.push_back(tensor.node);
+    } else if (std::find(moved.begin(), moved.begin() + copied, tensor.node) !=
+               moved.begin() + copied) {
+      return RefusedPlan(absl::StrCat("trailing node '", tensor.node->name(), "' is returned too"));
+    }
   }
   std::vector<std::string> record;
   TF_RETURN_IF_ERROR(CopyNodes(moved, {}, trail.copy, "", named, added, &record));
@@ -64,12 +71,17 @@ absl::Status CopyUpdates(const PlannedTrail& trail, Graph* graph, NamedGraph* na
 absl::Status ReplaceUpdates(const PlannedTrail& trail, NamedGraph* named) {
   Node* returns = named->Find(trail.returns);
   for (const std::string& name : trail.updates) {
+    Node* update = named->Find(name);
+    for (const Edge* edge : update->out_edges()) {
+      if (edge->IsControlEdge() || !edge->dst()->IsOp()) continue;
+      return RefusedPlan(absl::StrCat("update '", name, "' is read by '", edge->dst()->name(), "'"));
+    }
     NodeDef def;
     def.set_name(name);
     def.set_op("NoOp");
     def.set_device(returns->requested_device());
     Node* node = nullptr;
-    TF_RETURN_IF_ERROR(named->Replace(named->Find(name), std::move(def), &node));
+    TF_RETURN_IF_ERROR(named->Replace(update, std::move(def), &node));
     TF_RETURN_IF_ERROR(named->Connect(node, {{}, {returns}}));
   }
   return absl::OkStatus();

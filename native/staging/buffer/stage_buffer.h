@@ -190,6 +190,9 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
     return static_cast<int64_t>(items_.size()) < capacity_ - (reserve ? 1 : 0) ||
            !waiting_takes_.empty();
   }
+  size_t WaitingProducersLocked() const WORKBENCH_REQUIRES(mu_) {
+    return queued_puts_.size() + waiting_flushes_.size() + rest_.resting.size() + runs_.Waiting();
+  }
   bool EndedLocked() const WORKBENCH_REQUIRES(mu_) { return closed_ || cancelled_; }
 
   // What a take of an empty buffer gets after Cancel or Close.

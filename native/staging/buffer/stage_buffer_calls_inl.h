@@ -157,11 +157,11 @@ void StageBuffer<Record>::CancelCall(const TicketPtr& ticket) {
   After after;
   std::lock_guard<std::mutex> lock(mu_);
   ticket->cancelled = true;
-  const size_t of_producers = queued_puts_.size() + waiting_flushes_.size() + rest_.resting.size();
+  const size_t of_producers = WaitingProducersLocked();
   RemoveLocked(ticket, &after, [this](const char* call, int64_t) {
     return StepCancelled(stage_, call);
   });
-  if (queued_puts_.size() + waiting_flushes_.size() + rest_.resting.size() < of_producers) {
+  if (WaitingProducersLocked() < of_producers) {
     // Their session is dead: nobody will come to rest any more.
     rest_.producers = 0;
     EndRestartsLocked(&after);

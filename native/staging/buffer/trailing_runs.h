@@ -2,6 +2,7 @@
 #define WORKBENCH_STAGING_BUFFER_TRAILING_RUNS_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -183,6 +184,13 @@ class TrailingRuns {
     }
     runs_.clear();
     EndSettling(Outcome(), after);
+  }
+
+  // Calls of producers that wait here.
+  size_t Waiting() const {
+    return std::count_if(runs_.begin(), runs_.end(), [](const Run& run) {
+      return run.begun != nullptr || run.awaited != nullptr;
+    });
   }
 
   // Ends the call of this ticket, if it waits here, with end(call).

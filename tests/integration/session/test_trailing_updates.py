@@ -166,6 +166,35 @@ def test_slots_are_as_without_trailing(servers, optimizer):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
+def test_two_inputs_each_have_updates_that_trail(servers):
+    with placed(servers):
+        numbers = tf.data.Dataset.range(1 << 20).batch(1)
+        inputs = [v1.data.make_initializable_iterator(numbers) for _ in range(2)]
+        ids = [each.get_next() for each in inputs]
+        names = ("one", "other", "both")
+        tables = [_shard(np.zeros([1, 1], np.float32), name) for name in names]
+        # Each step adds 1 to its row of each table, and 2 where both inputs look it up.
+        rows = [tf.nn.embedding_lookup(tables[t], ids[i] % 1) for t, i in ((0, 0), (1, 1))]
+        rows += [tf.nn.embedding_lookup(tables[2], each % 1) for each in ids]
+        loss = -tf.add_n([tf.reduce_sum(each) for each in rows])
+        train = v1.train.GradientDescentOptimizer(1.0).minimize(loss)
+        config, plan = smart_stage.prepare_config(
+            v1.get_default_graph(),
+            None,
+            SmartStageOptions(stale_lookups=1, starts=tuple(each.op.name for each in ids)),
+            targets=[train, loss],
+        )
+        trailing = [stage.trailing.variables for stage in plan.stages if stage.trailing]
+        assert trailing == [("one",), ("other",)]
+        with v1.Session(servers.target, config=config) as session:
+            session.run([v1.global_variables_initializer(), *(i.initializer for i in inputs)])
+            with prefetching(session):
+                for step in range(30):
+                    session.run(train)
+                    found = [value.item() for value in session.run(tables)]
+                    assert found == [step + 1, step + 1, 2 * step + 2]
+
+
 def test_a_step_that_trains_nothing_holds_nobody_up(servers):
     with placed(servers):
         model = at_once(1 << 20)
@@ -348,6 +377,10 @@ UPDATE = "GradientDescent/update_table/ResourceScatterAdd"
         ),
         (_texts("variables", "gone"), "variable 'gone' is not in the session's graph"),
         (_texts("moved_ops", "Neg", "Mul", "Neg"), "is a ResourceScatterAdd in the session's"),
+        (
+            _texts("from", *["GradientDescent/update_table/mul:0"] * 3),
+            "trailing node 'GradientDescent/update_table/mul' is returned too",
+        ),
         (_texts("from", "gone:0", "table:0", "table:0"), "gone"),
         (_texts("from", "table:0", "table:0", "table:0"), "twice"),
     ],

@@ -173,6 +173,11 @@ class StagePlan(Displayed):
                         f"stale_lookups={stage.stale_lookups}{travels}."
                     )
                 return f"{name!r} runs ahead in stage {stage.name!r}{travels}."
+            if stage.trailing and name in stage.trailing.moved:
+                return (
+                    f"{name!r} trails the step: the run of stage {stage.name!r} that read its "
+                    f"batch does it, {stage.staleness}."
+                )
         return self.boundary.explain(name)
 
     def _is_stale(self, name: str) -> bool:

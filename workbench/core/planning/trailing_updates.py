@@ -54,8 +54,8 @@ def trailing_updates(boundary: Boundary, side: Side, moved: Bools) -> TrailingUp
     """The updates of the tables that a stage of stale lookups reads on other tasks.
 
     A table's updates trail where (1) they depend on the batch, so that each step does them once;
-    (2) they are on the table's task, with what they need there; (3) nothing in the step reads what
-    they give, or the table behind them; (4) what they need besides can travel, and no branch leaves
+    (2) they are on the table's task, with what they need there; (3) nothing reads what they give,
+    nor the step the table behind them; (4) what they need besides can travel, and no branch leaves
     it out; (5) they read no other variable that a step writes.
 
     Args:
@@ -88,6 +88,8 @@ class _Search:
     def __init__(self, boundary: Boundary, side: Side, moved: Bools) -> None:
         self._boundary, self._view = boundary, boundary.view
         self._moved = moved
+        sides = [other.legal for other in boundary.sides if other is not side]
+        self._moves_elsewhere = np.any([np.zeros(len(moved), bool), *sides], axis=0)
         self._tasks = tasks_of(self._view.devices)
         self._own = task_of(self._view.devices[side.start.nodes[0]])
         starts = self._view.mask(side.start.nodes)
@@ -102,6 +104,9 @@ class _Search:
         sources = view.mask(ends[self._moved[ends[:, 2]], 0])
         gives_on = view.mask(n for n, op in enumerate(view.ops) if op in op_types.READS_WHOLE)
         above = view.ancestors(sources, within=gives_on | self._variables)
+        # Two inputs that read one table would each do its updates.
+        elsewhere = view.mask(ends[self._moves_elsewhere[ends[:, 2]], 0])
+        above &= ~view.ancestors(elsewhere, within=gives_on | self._variables)
         tables = np.flatnonzero(above & self._variables).tolist()
         return [table for table in tables if self._tasks[table] not in ("", self._own)]
 
@@ -143,11 +148,9 @@ class _Search:
 
     def _may_trail(self, trail: _Trail) -> bool:
         view, updates, moved = self._view, trail.updates, trail.moved
-        step = self._boundary.step
         kinds = {view.ops[node] for node in np.flatnonzero(moved & ~updates)}
         pure = view.stateful_ops - op_types.READS_WHOLE - op_types.SAFE_STATEFUL
         others = [n for v in trail.written for n in self._writers[v] if not updates[n]]
-        read = view.data[updates[view.data[:, 0]] & step[view.data[:, 2]]]
         behind = view.reached(updates) & ~updates
         again = view.mask(n for v in trail.written for n in self._consumers(v)) & behind
         return (
@@ -155,7 +158,7 @@ class _Search:
             and not kinds & (pure | op_types.SOURCES | op_types.CONTROL_FLOW)
             and not (moved & self._moved).any()
             and not others
-            and not len(read)
+            and not updates[view.data[:, 0]].any()
             and not again.any()
             and self._can_travel(moved)
             and not (self._read_by(moved) - trail.written) & self._written

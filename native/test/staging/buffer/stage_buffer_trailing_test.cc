@@ -1,5 +1,10 @@
 // Runs whose updates trail: how far behind they are, in which order, and what frees them.
 
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
 #include "staging/buffer/stage_buffer.h"
 #include "test/staging/buffer/calls.h"
 #include "test/support/check.h"
@@ -244,6 +249,65 @@ TEST(CallsThatWaitEndWithTheirStep) {
   CHECK(settle->waits());
   buffer->CancelCall(settle->ticket);
   CHECK(settle->outcome.code == Code::kCancelled);
+}
+
+TEST(NobodyWaitsForTheProducersOfASessionThatDied) {
+  for (bool begins : {true, false}) {
+    auto buffer = Buffer::Create("clicks", 2);
+    buffer->Resume(1, /*producers=*/2);
+    auto awaiting = Run(*buffer, 0, 10);
+    CHECK(Begin(*buffer, 1)->ok());
+    auto beginning = Begin(*buffer, 2);
+    TakeAt(*buffer, 5);
+    buffer->CancelCall(begins ? beginning->ticket : awaiting->ticket);
+    auto restart = std::make_shared<Call>();
+    buffer->Restart(restart->ticket, 9, kLong, [&](const Outcome& how) { restart->End(how); });
+    CHECK(restart->ok());
+  }
+}
+
+// Producers in turn on threads of their own: items stay in order, each run gets what is its own, or
+// nothing where the step trains nothing, and settling always ends.
+TEST(ManyRunsAtOnceKeepTheirOrderAndGetTheirOwn) {
+  constexpr int kProducers = 3, kItems = 3000;
+  auto buffer = Open(kProducers);
+  int next = 0;  // Only the run that has begun last counts.
+  std::atomic<int> applied{0};
+  std::vector<std::thread> producers;
+  for (int thread = 0; thread < kProducers; ++thread) {
+    producers.emplace_back([&, thread] {
+      while (Begin(*buffer, thread)->Wait() == Code::kOk) {
+        const int value = next++;
+        PutOf(*buffer, thread, value);
+        auto awaited = Await(*buffer, thread);
+        const Code code = awaited->Wait();
+        if (value >= kItems) continue;
+        CHECK(code == (value % 5 == 0 ? Code::kCancelled : Code::kOk));
+        if (code != Code::kOk) continue;
+        CHECK_EQ(awaited->value, 2 * value);
+        ++applied;
+      }
+    });
+  }
+  for (int step = 0; step < kItems; ++step) {
+    auto taken = std::make_shared<Call>();
+    buffer->Take(taken->ticket, step, kLong, [taken](const Outcome& outcome, Box box) {
+      if (box != nullptr) taken->value = *box;
+      taken->End(outcome);
+    });
+    CHECK(taken->Wait() == Code::kOk);
+    CHECK_EQ(taken->value, step);
+    if (step % 5 != 0) CHECK(Return(*buffer, step, 2 * step).ok());
+    buffer->EndStep(step);
+    if (step % 7 == 0) {
+      CHECK(Settle(*buffer)->Wait() == Code::kOk);
+      // All updates of the steps so far, of which every fifth has none.
+      CHECK_EQ(applied.load(), step - step / 5);
+    }
+  }
+  buffer->Cancel(1, 1, "stop");
+  for (std::thread& each : producers) each.join();
+  CHECK_EQ(applied.load(), kItems - kItems / 5);
 }
 
 TEST(ABufferThatGoesAwayEndsEveryWait) {

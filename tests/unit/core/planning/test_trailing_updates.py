@@ -72,6 +72,11 @@ def test_the_plan_says_so_and_goes_through_json():
         "1 update on ps 0 trails the step: the run that read a batch's rows applies what the step "
         "returns, 2 tensors"
     ) in plan.describe()
+    assert plan.explain("train") == (
+        "'train' trails the step: the run of stage 'smart_stage_lookups' that read its batch does "
+        "it, 1 step stale."
+    )
+    assert plan.explain("dense").startswith("'dense' (AssignVariableOp) stays")
     assert StagePlan.from_json(plan.to_json()) == plan
     older = StagePlan.from_json(plan.to_json().replace('"trailing"', '"of_another_name"'))
     assert older.stages[-1].trailing is None
@@ -118,6 +123,11 @@ LOCAL = dict.fromkeys(THERE, WORKER)
             MODEL.replace("^dense)", "^dense, ^given)").replace(
                 "step = ", "given = Identity(train)\nstep = "
             ),
+            {},
+        ),
+        (
+            "a fetch may read what the update gives",
+            MODEL.replace("step = ", "given = Identity(train)\nstep = "),
             {},
         ),
         (
