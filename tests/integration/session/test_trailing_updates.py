@@ -139,17 +139,25 @@ def test_what_trains_is_the_gradient_of_stale_rows_on_the_table_of_now(servers, 
     np.testing.assert_allclose(found, delayed_losses(IDS, TABLE, 2, 0.1), rtol=1e-5)
 
 
+def decayed(_):
+    step = v1.train.get_or_create_global_step()
+    return v1.train.AdagradOptimizer(v1.train.exponential_decay(0.1, step, 3, 0.9))
+
+
 @pytest.mark.parametrize(
-    "optimizer",
+    ("optimizer", "look_up"),
     [
-        v1.train.AdagradOptimizer,
-        v1.train.FtrlOptimizer,
-        lambda rate: v1.train.MomentumOptimizer(rate, 0.9),
+        (v1.train.AdagradOptimizer, "stock of a ref variable"),
+        (decayed, "stock of a ref variable"),
+        (lambda rate: v1.train.MomentumOptimizer(rate, 0.9), "stock of a ref variable"),
+        (v1.train.FtrlOptimizer, "stock"),
+        # Its slots decay in the step, which returns the new ones.
+        (v1.train.AdamOptimizer, "stock"),
     ],
 )
-def test_slots_are_as_without_trailing(servers, optimizer):
+def test_slots_are_as_without_trailing(servers, optimizer, look_up):
     def trained(target, trails):
-        model = regression(IDS, LOOKUPS["stock of a ref variable"], 1, optimizer(0.1))
+        model = regression(IDS, LOOKUPS[look_up], 1, optimizer(0.1))
         config = config_of(model, 1, trails=trails)
         with v1.Session(target, config=config) as session:
             model.initialize(session)
