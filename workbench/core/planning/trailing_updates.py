@@ -112,7 +112,7 @@ class _Search:
 
     def updates_of(self, table: int) -> _Trail | None:
         """The updates of a table and what they need there; None unless all of them may trail."""
-        updates = self._writers[table]
+        updates = self._writers.get(table)
         if not updates:
             return None
         here = np.asarray(self._tasks == self._tasks[table], bool)
@@ -161,7 +161,7 @@ class _Search:
             and not updates[view.data[:, 0]].any()
             and not again.any()
             and self._can_travel(moved)
-            and not (self._read_by(moved) - trail.written) & self._written
+            and not (self._read_by(moved) - trail.written) & self._writers.keys()
         )
 
     def _can_travel(self, moved: Bools) -> bool:
@@ -204,7 +204,7 @@ class _Search:
 
     @functools.cached_property
     def _writers(self) -> dict[int, list[int]]:
-        """Of each variable what a step does with it but read it."""
+        """Of each variable that a step does not only read: the nodes that may write it."""
         readers = _of(self._view, _READERS)
         data, step = self._view.data, self._boundary.step
         chosen = self._variables[data[:, 0]] & step[data[:, 2]] & ~readers[data[:, 2]]
@@ -212,10 +212,6 @@ class _Search:
         for variable, _, node, _ in data[chosen].tolist():
             writers.setdefault(variable, []).append(node)
         return writers
-
-    @functools.cached_property
-    def _written(self) -> set[int]:
-        return set(self._writers)
 
     @functools.cached_property
     def _left_out(self) -> Bools:

@@ -110,6 +110,7 @@ LOCAL = dict.fromkeys(THERE, WORKER)
     [
         ("the table is on the worker", MODEL, LOCAL),
         ("no device says where anything is", MODEL, dict.fromkeys([*THERE, "next", "it"], "")),
+        ("nothing trains it", MODEL.replace("^train, ", ""), {}),
         ("the update is elsewhere", MODEL, {"train": OTHER_PS}),
         (
             "the step reads the table behind it",
