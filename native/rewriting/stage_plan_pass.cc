@@ -2,9 +2,9 @@
 // begin again with their input. It decides nothing.
 
 #include "absl/strings/str_cat.h"
-#include "rewriting/apply_stage_plan.h"
+#include "rewriting/stages/apply_stage_plan.h"
 #include "rewriting/plan/stage_plan.h"
-#include "rewriting/restart_stages.h"
+#include "rewriting/restart/restart_stages.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/platform/env.h"
 #include "tensorflow/core/platform/logging.h"

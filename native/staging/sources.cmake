@@ -6,15 +6,15 @@ plain_sources(
 
 library_sources(
   buffer_resource.cc
-  input_kernels.cc
-  input_ops.cc
-  input_watches.cc
   staging_kernels.cc
   staging_ops.cc
-  step_call.cc
-  step_end.cc
   trailing_kernels.cc
-  trailing_ops.cc)
+  trailing_ops.cc
+  input/input_kernels.cc
+  input/input_ops.cc
+  input/input_watches.cc
+  step/step_call.cc
+  step/step_end.cc)
 
 plain_tests(
   buffer/deadline

@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "staging/buffer_resource.h"
 #include "staging/kernel_inputs.h"
-#include "staging/step_call.h"
-#include "staging/step_end.h"
+#include "staging/step/step_call.h"
+#include "staging/step/step_end.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace workbench {

@@ -13,7 +13,8 @@ from workbench.core.staging import buffer
 from workbench.core.staging.error_codes import closed_codes, error_codes
 
 v1 = tf.compat.v1
-# On a put: what its producer feeds it, for the graph pass. In native/rewriting/restart_stages.cc.
+# On a put: what its producer feeds it, for the graph pass.
+# In native/rewriting/restart/restart_stages.cc.
 _FED = "_workbench_fed"
 # What is fed to the ops of a buffer. Each op of a runner is named as the runner's field.
 _PLACEHOLDERS = {

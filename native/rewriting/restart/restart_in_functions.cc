@@ -1,4 +1,4 @@
-#include "rewriting/restart_in_functions.h"
+#include "rewriting/restart/restart_in_functions.h"
 
 #include <string>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "rewriting/initializers.h"
+#include "rewriting/restart/initializers.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/platform/errors.h"
 

@@ -1,4 +1,4 @@
-#include "rewriting/initializers.h"
+#include "rewriting/restart/initializers.h"
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"

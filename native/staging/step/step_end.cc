@@ -1,4 +1,4 @@
-#include "staging/step_end.h"
+#include "staging/step/step_end.h"
 
 #include <atomic>
 #include <cstdint>

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_REWRITING_TRAIL_UPDATES_H_
-#define WORKBENCH_REWRITING_TRAIL_UPDATES_H_
+#ifndef WORKBENCH_REWRITING_STAGES_TRAIL_UPDATES_H_
+#define WORKBENCH_REWRITING_STAGES_TRAIL_UPDATES_H_
 
 #include <string>
 
@@ -23,4 +23,4 @@ absl::Status TrailUpdates(const PlannedStage& stage, tensorflow::Graph* graph, N
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_REWRITING_TRAIL_UPDATES_H_
+#endif  // WORKBENCH_REWRITING_STAGES_TRAIL_UPDATES_H_

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_STAGING_STEP_CALL_H_
-#define WORKBENCH_STAGING_STEP_CALL_H_
+#ifndef WORKBENCH_STAGING_STEP_STEP_CALL_H_
+#define WORKBENCH_STAGING_STEP_STEP_CALL_H_
 
 #include <memory>
 #include <thread>
@@ -47,4 +47,4 @@ TensorBuffer::Done EndWithOutcome(std::shared_ptr<StepCall> call);
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_STAGING_STEP_CALL_H_
+#endif  // WORKBENCH_STAGING_STEP_STEP_CALL_H_

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_STAGING_INPUT_WATCHES_H_
-#define WORKBENCH_STAGING_INPUT_WATCHES_H_
+#ifndef WORKBENCH_STAGING_INPUT_INPUT_WATCHES_H_
+#define WORKBENCH_STAGING_INPUT_INPUT_WATCHES_H_
 
 #include <cstdint>
 #include <map>
@@ -49,4 +49,4 @@ absl::Status NameOfInput(tensorflow::OpKernelContext* context, std::string* name
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_STAGING_INPUT_WATCHES_H_
+#endif  // WORKBENCH_STAGING_INPUT_INPUT_WATCHES_H_

@@ -1,4 +1,4 @@
-#include "rewriting/stage_nodes.h"
+#include "rewriting/stages/stage_nodes.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "rewriting/apply_stage_plan.h"
+#include "rewriting/stages/apply_stage_plan.h"
 
 #include <string>
 #include <utility>
@@ -13,8 +13,8 @@
 #include "rewriting/graph/identity_device.h"
 #include "rewriting/graph/named_graph.h"
 #include "rewriting/plan/stage_plan_rules.h"
-#include "rewriting/stage_nodes.h"
-#include "rewriting/trail_updates.h"
+#include "rewriting/stages/stage_nodes.h"
+#include "rewriting/stages/trail_updates.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/graph/algorithm.h"

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "staging/buffer_resource.h"
-#include "staging/input_watches.h"
-#include "staging/step_call.h"
-#include "staging/step_end.h"
+#include "staging/input/input_watches.h"
+#include "staging/step/step_call.h"
+#include "staging/step/step_end.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace workbench {

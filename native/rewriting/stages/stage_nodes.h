@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_REWRITING_STAGE_NODES_H_
-#define WORKBENCH_REWRITING_STAGE_NODES_H_
+#ifndef WORKBENCH_REWRITING_STAGES_STAGE_NODES_H_
+#define WORKBENCH_REWRITING_STAGES_STAGE_NODES_H_
 
 #include <string>
 #include <vector>
@@ -35,4 +35,4 @@ absl::Status CheckRecord(const PlannedStage& stage, const std::vector<tensorflow
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_REWRITING_STAGE_NODES_H_
+#endif  // WORKBENCH_REWRITING_STAGES_STAGE_NODES_H_

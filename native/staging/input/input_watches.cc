@@ -1,4 +1,4 @@
-#include "staging/input_watches.h"
+#include "staging/input/input_watches.h"
 
 #include <iterator>
 #include <set>

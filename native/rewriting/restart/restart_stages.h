@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_REWRITING_RESTART_STAGES_H_
-#define WORKBENCH_REWRITING_RESTART_STAGES_H_
+#ifndef WORKBENCH_REWRITING_RESTART_RESTART_STAGES_H_
+#define WORKBENCH_REWRITING_RESTART_RESTART_STAGES_H_
 
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/platform/status.h"
@@ -18,4 +18,4 @@ absl::Status RestartStages(const tensorflow::GraphOptimizationPassOptions& optio
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_REWRITING_RESTART_STAGES_H_
+#endif  // WORKBENCH_REWRITING_RESTART_RESTART_STAGES_H_

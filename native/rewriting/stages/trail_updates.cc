@@ -1,4 +1,4 @@
-#include "rewriting/trail_updates.h"
+#include "rewriting/stages/trail_updates.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "rewriting/graph/copy_nodes.h"
 #include "rewriting/plan/stage_plan_rules.h"
-#include "rewriting/stage_nodes.h"
+#include "rewriting/stages/stage_nodes.h"
 #include "tensorflow/core/graph/graph.h"
 
 namespace workbench {

@@ -1,4 +1,4 @@
-#include "staging/step_call.h"
+#include "staging/step/step_call.h"
 
 #include <utility>
 

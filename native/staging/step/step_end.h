@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_STAGING_STEP_END_H_
-#define WORKBENCH_STAGING_STEP_END_H_
+#ifndef WORKBENCH_STAGING_STEP_STEP_END_H_
+#define WORKBENCH_STAGING_STEP_STEP_END_H_
 
 #include <functional>
 
@@ -12,4 +12,4 @@ absl::Status AtStepEnd(tensorflow::OpKernelContext* context, std::function<void(
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_STAGING_STEP_END_H_
+#endif  // WORKBENCH_STAGING_STEP_STEP_END_H_

@@ -1,4 +1,4 @@
-#include "rewriting/restart_stages.h"
+#include "rewriting/restart/restart_stages.h"
 
 #include <map>
 #include <set>
@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "rewriting/graph/named_graph.h"
-#include "rewriting/initializers.h"
-#include "rewriting/restart_in_functions.h"
+#include "rewriting/restart/initializers.h"
+#include "rewriting/restart/restart_in_functions.h"
 #include "tensorflow/core/common_runtime/device_set.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/graph/algorithm.h"

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_REWRITING_APPLY_STAGE_PLAN_H_
-#define WORKBENCH_REWRITING_APPLY_STAGE_PLAN_H_
+#ifndef WORKBENCH_REWRITING_STAGES_APPLY_STAGE_PLAN_H_
+#define WORKBENCH_REWRITING_STAGES_APPLY_STAGE_PLAN_H_
 
 #include "rewriting/plan/stage_plan.h"
 #include "tensorflow/core/common_runtime/device_set.h"
@@ -22,4 +22,4 @@ absl::Status ApplyStagePlan(const StagePlan& plan, const tensorflow::DeviceSet* 
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_REWRITING_APPLY_STAGE_PLAN_H_
+#endif  // WORKBENCH_REWRITING_STAGES_APPLY_STAGE_PLAN_H_
