@@ -1,9 +1,10 @@
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "staging/buffer_resource.h"
-#include "staging/kernel_inputs.h"
+#include "staging/owner_kernel.h"
 #include "staging/step/step_call.h"
 #include "staging/step/step_end.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -70,25 +71,17 @@ class BufferPutOp : public AsyncOpKernel {
   const bool reserve_;
 };
 
-class BufferFlushOp : public AsyncOpKernel {
+class BufferFlushOp : public OwnerKernel {
  public:
   explicit BufferFlushOp(OpKernelConstruction* context)
-      : AsyncOpKernel(context),
-        address_(context),
-        timeout_millis_(Attribute<int64_t>(context, "timeout_millis")) {}
-
-  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
-    Owner owner;
-    OP_REQUIRES_OK_ASYNC(context, ReadOwner(context, &owner), done);
-    ResourcePtr resource;
-    OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
-    const auto call = StepCall::Begin(context, resource->buffer(), std::move(done));
-    resource->buffer()->Flush(call->ticket(), owner.token, owner.thread, timeout_millis_,
-                              EndWithOutcome(call));
-  }
+      : OwnerKernel(context), timeout_millis_(Attribute<int64_t>(context, "timeout_millis")) {}
 
  private:
-  const BufferAddress address_;
+  void Call(TensorBuffer& buffer, const Owner& owner,
+            const std::shared_ptr<StepCall>& call) const override {
+    buffer.Flush(call->ticket(), owner.token, owner.thread, timeout_millis_, EndWithOutcome(call));
+  }
+
   const int64_t timeout_millis_;
 };
 

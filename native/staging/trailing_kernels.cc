@@ -1,8 +1,9 @@
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "staging/buffer_resource.h"
-#include "staging/kernel_inputs.h"
+#include "staging/owner_kernel.h"
 #include "staging/step/step_call.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -16,22 +17,15 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using ResourcePtr = tensorflow::core::RefCountPtr<BufferResource>;
 
-class BufferBeginOp : public AsyncOpKernel {
+class BufferBeginOp : public OwnerKernel {
  public:
-  explicit BufferBeginOp(OpKernelConstruction* context)
-      : AsyncOpKernel(context), address_(context) {}
-
-  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
-    Owner owner;
-    OP_REQUIRES_OK_ASYNC(context, ReadOwner(context, &owner), done);
-    ResourcePtr resource;
-    OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
-    const auto call = StepCall::Begin(context, resource->buffer(), std::move(done));
-    resource->buffer()->Begin(call->ticket(), owner.token, owner.thread, EndWithOutcome(call));
-  }
+  using OwnerKernel::OwnerKernel;
 
  private:
-  const BufferAddress address_;
+  void Call(TensorBuffer& buffer, const Owner& owner,
+            const std::shared_ptr<StepCall>& call) const override {
+    buffer.Begin(call->ticket(), owner.token, owner.thread, EndWithOutcome(call));
+  }
 };
 
 absl::Status Deliver(const tensorflow::DataTypeVector& types, TensorRecord record,
@@ -49,28 +43,19 @@ absl::Status Deliver(const tensorflow::DataTypeVector& types, TensorRecord recor
   return absl::OkStatus();
 }
 
-class BufferAwaitOp : public AsyncOpKernel {
+class BufferAwaitOp : public OwnerKernel {
  public:
-  explicit BufferAwaitOp(OpKernelConstruction* context)
-      : AsyncOpKernel(context), address_(context) {}
-
-  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
-    Owner owner;
-    OP_REQUIRES_OK_ASYNC(context, ReadOwner(context, &owner), done);
-    ResourcePtr resource;
-    OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
-    const auto call = StepCall::Begin(context, resource->buffer(), std::move(done));
-    resource->buffer()->Await(call->ticket(), owner.token, owner.thread,
-                              [call, types = output_types()](const Outcome& outcome,
-                                                             TensorRecord record) {
-                                call->End(outcome.ok() ? Deliver(types, std::move(record),
-                                                                 call->context())
-                                                       : ToStatus(outcome));
-                              });
-  }
+  using OwnerKernel::OwnerKernel;
 
  private:
-  const BufferAddress address_;
+  void Call(TensorBuffer& buffer, const Owner& owner,
+            const std::shared_ptr<StepCall>& call) const override {
+    buffer.Await(call->ticket(), owner.token, owner.thread,
+                 [call, types = output_types()](const Outcome& outcome, TensorRecord record) {
+                   call->End(outcome.ok() ? Deliver(types, std::move(record), call->context())
+                                          : ToStatus(outcome));
+                 });
+  }
 };
 
 class BufferReturnOp : public OpKernel {

@@ -72,13 +72,16 @@ class StageRules {
   }
 
   absl::Status CheckCopies() const {
+    std::vector<const CopySet*> copies;
+    for (const CopySet& copy : stage_.copies) copies.push_back(&copy);
+    if (stage_.trail.has_value()) copies.push_back(&stage_.trail->copy);
     Names prefixes;
-    for (const CopySet& copy : stage_.copies) {
-      const std::string owner = absl::StrCat("copy '", copy.prefix, "'");
-      if (!IsNodeName(copy.prefix)) {
+    for (const CopySet* copy : copies) {
+      const std::string owner = absl::StrCat("copy '", copy->prefix, "'");
+      if (!IsNodeName(copy->prefix)) {
         return Error(absl::StrCat(owner, ": the prefix cannot begin the name of a node"));
       }
-      if (prefixes.insert(copy.prefix).second) continue;
+      if (prefixes.insert(copy->prefix).second) continue;
       return Error(absl::StrCat(owner, " is there twice"));
     }
     const int puts = Puts(stage_);
@@ -131,15 +134,6 @@ class StageRules {
       if (!moved.contains(name)) {
         return Error(absl::StrCat("update '", name, "' is not among the trailing nodes"));
       }
-    }
-    for (const CopySet& copy : stage_.copies) {
-      if (copy.prefix == trail.copy.prefix) {
-        return Error(absl::StrCat("copy '", copy.prefix, "' is there twice"));
-      }
-    }
-    if (!IsNodeName(trail.copy.prefix)) {
-      return Error(absl::StrCat("copy '", trail.copy.prefix,
-                                "': the prefix cannot begin the name of a node"));
     }
     TF_RETURN_IF_ERROR(CheckOwn("begin", trail.begin, "WorkbenchBufferBegin"));
     TF_RETURN_IF_ERROR(CheckOwn("await", trail.await, "WorkbenchBufferAwait"));
