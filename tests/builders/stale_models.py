@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from workbench import ops
 from workbench.core.session.staged import staged
 
 v1 = tf.compat.v1
@@ -150,3 +151,54 @@ def _input(data: tf.data.Dataset) -> tuple[tf.Tensor, tf.Operation]:
     plain.experimental_optimization.inject_prefetch = False
     iterator = v1.data.make_initializable_iterator(data.with_options(plain))
     return iterator.get_next(), iterator.initializer
+
+
+TABLE = np.arange(12).reshape(6, 2) / 10
+
+
+def _table(resource: bool = True) -> tf.Variable:
+    return shard(TABLE, "table", resource)
+
+
+def shard(rows: np.ndarray, name: str, resource: bool = True) -> tf.Variable:
+    """A variable of these rows; a ref variable where it is no resource."""
+    initial = tf.constant_initializer(rows)
+    return v1.get_variable(name, rows.shape, initializer=initial, use_resource=resource)
+
+
+def _sparse(ids: tf.Tensor) -> tf.SparseTensor:
+    count = tf.size(ids, out_type=tf.int64)
+    places = tf.stack([tf.range(count), tf.zeros([count], tf.int64)], axis=1)
+    return tf.SparseTensor(places, ids, tf.stack([count, tf.constant(1, tf.int64)]))
+
+
+def _safe(table: tf.Variable, ids: tf.Tensor) -> tf.Tensor:
+    return v1.nn.safe_embedding_lookup_sparse(table, _sparse(ids), combiner="sum")
+
+
+def _fused(table: tf.Variable, ids: tf.Tensor, version: str) -> tf.Tensor:
+    return ops.fused_safe_embedding_lookup_sparse(
+        table, _sparse(ids), combiner="sum", fusion_version=version
+    )
+
+
+# Each makes its table, of TABLE, and looks ids up in it.
+LOOKUPS = {
+    "stock": lambda ids: tf.nn.embedding_lookup(_table(), ids),
+    "stock of a ref variable": lambda ids: tf.nn.embedding_lookup(_table(False), ids),
+    "stock of two shards": lambda ids: v1.nn.embedding_lookup(
+        [shard(TABLE[:3], "low"), shard(TABLE[3:], "high")], ids, partition_strategy="div"
+    ),
+    "stock, sparse and safe": lambda ids: _safe(_table(), ids),
+    "stock, sparse, of a ref variable": lambda ids: _safe(_table(False), ids),
+    "gather of a whole read": lambda ids: tf.gather(_table().read_value(), ids),
+    "v1": lambda ids: _fused(_table(), ids, "v1"),
+    "v2": lambda ids: _fused(_table(), ids, "v2"),
+    "v2 of a ref variable": lambda ids: _fused(_table(False), ids, "v2"),
+    "grouped": lambda ids: ops.grouped_embedding_lookup(
+        [_table()], [_sparse(ids)], combiners="sum"
+    )[0],
+    "grouped, of a ref variable": lambda ids: ops.grouped_embedding_lookup(
+        [_table(False)], [_sparse(ids)], combiners="sum"
+    )[0],
+}

@@ -10,7 +10,15 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders.stale_models import NOTE, StaleModel, counter, delayed_losses, regression
+from tests.builders.stale_models import (
+    LOOKUPS,
+    NOTE,
+    TABLE,
+    StaleModel,
+    counter,
+    delayed_losses,
+    regression,
+)
 from workbench import ops
 from workbench.core import smart_stage
 from workbench.core.fusion.plan import plan_fusion
@@ -170,54 +178,6 @@ def test_clients_at_once_add_the_steps_that_run_beside_theirs(graph, clients):
     assert max(found) <= steps - 1 + 8
 
 
-# Each makes its table and looks ids up in it.
-TABLE = np.arange(12).reshape(6, 2) / 10
-
-
-def _table(resource=True):
-    return _shard(TABLE, "table", resource)
-
-
-def _shard(rows, name, resource=True):
-    initial = tf.constant_initializer(rows)
-    return v1.get_variable(name, rows.shape, initializer=initial, use_resource=resource)
-
-
-def _sparse(ids):
-    count = tf.size(ids, out_type=tf.int64)
-    places = tf.stack([tf.range(count), tf.zeros([count], tf.int64)], axis=1)
-    return tf.SparseTensor(places, ids, tf.stack([count, tf.constant(1, tf.int64)]))
-
-
-def _safe(table, ids):
-    return v1.nn.safe_embedding_lookup_sparse(table, _sparse(ids), combiner="sum")
-
-
-def _fused(table, ids, version):
-    return ops.fused_safe_embedding_lookup_sparse(
-        table, _sparse(ids), combiner="sum", fusion_version=version
-    )
-
-
-LOOKUPS = {
-    "stock": lambda ids: tf.nn.embedding_lookup(_table(), ids),
-    "stock of a ref variable": lambda ids: tf.nn.embedding_lookup(_table(False), ids),
-    "stock of two shards": lambda ids: v1.nn.embedding_lookup(
-        [_shard(TABLE[:3], "low"), _shard(TABLE[3:], "high")], ids, partition_strategy="div"
-    ),
-    "stock, sparse and safe": lambda ids: _safe(_table(), ids),
-    "stock, sparse, of a ref variable": lambda ids: _safe(_table(False), ids),
-    "gather of a whole read": lambda ids: tf.gather(_table().read_value(), ids),
-    "v1": lambda ids: _fused(_table(), ids, "v1"),
-    "v2": lambda ids: _fused(_table(), ids, "v2"),
-    "v2 of a ref variable": lambda ids: _fused(_table(False), ids, "v2"),
-    "grouped": lambda ids: ops.grouped_embedding_lookup(
-        [_table()], [_sparse(ids)], combiners="sum"
-    )[0],
-    "grouped, of a ref variable": lambda ids: ops.grouped_embedding_lookup(
-        [_table(False)], [_sparse(ids)], combiners="sum"
-    )[0],
-}
 # The others differ from one of these in how the table is held or read.
 QUICK = ("stock", "stock, sparse and safe", "v1", "v2", "grouped")
 IDS = np.random.default_rng(3).integers(0, 6, [BATCHES, 4])

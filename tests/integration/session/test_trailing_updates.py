@@ -14,8 +14,16 @@ from hypothesis import strategies as st
 from tensorflow.core.framework import attr_value_pb2
 
 from tests.builders.servers import Servers
-from tests.builders.stale_models import NOTE, StaleModel, counter, delayed_losses, regression
-from workbench import ops
+from tests.builders.stale_models import (
+    LOOKUPS,
+    NOTE,
+    TABLE,
+    StaleModel,
+    counter,
+    delayed_losses,
+    regression,
+    shard,
+)
 from workbench.core import smart_stage
 from workbench.core.options import SmartStageOptions
 from workbench.core.session.pack_transfers import pack_transfers
@@ -23,7 +31,6 @@ from workbench.core.session.prefetch_hook import make_prefetch_hook, prefetching
 
 v1 = tf.compat.v1
 BATCHES = 12
-TABLE = np.arange(12).reshape(6, 2) / 10
 _NUMBERS = itertools.count()
 IDS = np.random.default_rng(3).integers(0, 6, [BATCHES, 4])
 
@@ -98,38 +105,17 @@ def test_rows_are_never_staler_than_was_asked(servers, examples):
     settings(max_examples=examples, deadline=None)(drawn(check))()
 
 
-def _table(resource=True):
-    return _shard(TABLE, "table", resource)
+KINDS = (
+    "stock",
+    "stock of a ref variable",
+    "stock of two shards",
+    "gather of a whole read",
+    "v2",
+    "grouped, of a ref variable",
+)
 
 
-def _shard(rows, name, resource=True):
-    initial = tf.constant_initializer(rows)
-    return v1.get_variable(name, rows.shape, initializer=initial, use_resource=resource)
-
-
-def _sparse(ids):
-    count = tf.size(ids, out_type=tf.int64)
-    places = tf.stack([tf.range(count), tf.zeros([count], tf.int64)], axis=1)
-    return tf.SparseTensor(places, ids, tf.stack([count, tf.constant(1, tf.int64)]))
-
-
-LOOKUPS = {
-    "stock": lambda ids: tf.nn.embedding_lookup(_table(), ids),
-    "stock of a ref variable": lambda ids: tf.nn.embedding_lookup(_table(False), ids),
-    "stock of two shards": lambda ids: v1.nn.embedding_lookup(
-        [_shard(TABLE[:3], "low"), _shard(TABLE[3:], "high")], ids, partition_strategy="div"
-    ),
-    "gather of a whole read": lambda ids: tf.gather(_table().read_value(), ids),
-    "v2": lambda ids: ops.fused_safe_embedding_lookup_sparse(
-        _table(), _sparse(ids), combiner="sum", fusion_version="v2"
-    ),
-    "grouped": lambda ids: ops.grouped_embedding_lookup(
-        [_table(False)], [_sparse(ids)], combiners="sum"
-    )[0],
-}
-
-
-@pytest.mark.parametrize("name", LOOKUPS)
+@pytest.mark.parametrize("name", KINDS)
 def test_what_trains_is_the_gradient_of_stale_rows_on_the_table_of_now(servers, name):
     with placed(servers):
         model = regression(IDS, LOOKUPS[name], 2, v1.train.GradientDescentOptimizer(0.1))
@@ -179,7 +165,7 @@ def test_two_inputs_each_have_updates_that_trail(servers):
         inputs = [v1.data.make_initializable_iterator(numbers) for _ in range(2)]
         ids = [each.get_next() for each in inputs]
         names = ("one", "other", "both")
-        tables = [_shard(np.zeros([1, 1], np.float32), name) for name in names]
+        tables = [shard(np.zeros([1, 1], np.float32), name) for name in names]
         # Each step adds 1 to its row of each table, and 2 where both inputs look it up.
         rows = [tf.nn.embedding_lookup(tables[t], ids[i] % 1) for t, i in ((0, 0), (1, 1))]
         rows += [tf.nn.embedding_lookup(tables[2], each % 1) for each in ids]

@@ -102,11 +102,11 @@ class _Search:
             return []
         ends = view.data[reads]
         sources = view.mask(ends[self._moved[ends[:, 2]], 0])
-        gives_on = view.mask(n for n, op in enumerate(view.ops) if op in op_types.READS_WHOLE)
-        above = view.ancestors(sources, within=gives_on | self._variables)
+        straight = _of(view, op_types.VARIABLES | op_types.READS_WHOLE)
+        above = view.ancestors(sources, within=straight)
         # Two inputs that read one table would each do its updates.
         elsewhere = view.mask(ends[self._moves_elsewhere[ends[:, 2]], 0])
-        above &= ~view.ancestors(elsewhere, within=gives_on | self._variables)
+        above &= ~view.ancestors(elsewhere, within=straight)
         tables = np.flatnonzero(above & self._variables).tolist()
         return [table for table in tables if self._tasks[table] not in ("", self._own)]
 
