@@ -69,6 +69,10 @@ void RowFactors(const LookedUp<float>& in, int64_t begin, int64_t end, float* ou
   for (int64_t row = begin; row < end; ++row) out[row - begin] = combine::Factor(in, row);
 }
 
+WORKBENCH_CLONES void combine::CombineLong(const LookedUp<float>& in, int64_t row, float* out) {
+  CombineRow<double>(in, row, out);
+}
+
 WORKBENCH_COMBINE_FOR(float)
 
 WORKBENCH_CLONES void SumGradientsAndSquares(const AskedRows<float>& in, int64_t begin, int64_t end,

@@ -27,6 +27,7 @@ struct LookedUp {
   const int32_t* index = nullptr;        // [ids], of each its unique id; null if they are not unique
   const int32_t* permutation = nullptr;  // [unique, 2], shard and vector; null: one has all in order
   const int64_t* table_row = nullptr;  // [unique]; not null: the only shard is the table itself
+  bool fetched = false;  // the memory was asked for rows of the table when their ids were read
   const float* weights = nullptr;        // [ids], or null
   Combiner combiner = Combiner::kSum;
   float max_norm = -1;  // longer vectors are shortened to it; below 0 none

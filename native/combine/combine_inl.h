@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "combine/combine.h"
+#include "combine/usual_widths.h"
 #include "instructions/clones.h"
 #include "instructions/prefetch.h"
 
@@ -17,17 +18,6 @@ namespace workbench::combine {
 // Columns that are summed in registers at a time.
 constexpr int kBlock = 64;
 constexpr int kNarrow = 16;
-// Vectors to ask the memory for ahead of their use: soon into the nearest cache, long before, where
-// they are in memory, into the next one. One stage alone leaves the memory idle for half the time.
-constexpr int kAhead = 8;
-constexpr int kFarAhead = 48;
-// A row of more ids is summed in double: floats lose a bit for every fourfold length.
-constexpr int32_t kLongRow = 1024;
-
-template <typename T>
-WORKBENCH_INLINE bool IsLong(const LookedUp<T>& in, int64_t row) {
-  return in.splits[row + 1] - in.splits[row] > kLongRow;
-}
 
 template <typename T>
 WORKBENCH_INLINE const T* VectorOf(const LookedUp<T>& in, int64_t id) {
@@ -111,7 +101,7 @@ WORKBENCH_INLINE void FetchAhead(const LookedUp<T>& in, int32_t id, int32_t last
   const bool anywhere = in.table_row != nullptr || in.vectors != nullptr;
   if (!anywhere && in.index == nullptr && in.permutation == nullptr) return;
   const int64_t bytes = in.dim * static_cast<int64_t>(sizeof(T));
-  if (in.table_row != nullptr && id + kFarAhead < last) {
+  if (in.table_row != nullptr && !in.fetched && id + kFarAhead < last) {
     Prefetch<2>(VectorOf(in, id + kFarAhead), bytes);
   }
   if (id + kAhead < last) Prefetch<3>(VectorOf(in, id + kAhead), bytes);
@@ -160,94 +150,13 @@ WORKBENCH_INLINE void CombineRow(const LookedUp<T>& in, int64_t row, T* out) {
   if (c < in.dim) SumColumns<Sum>(in, row, divisor, c, static_cast<int>(in.dim - c), out);
 }
 
-// Rows of a table of kDim columns, or vectors as long that lie anywhere, neither weighted nor
-// shortened. The loop that all time goes into: nothing in it depends on what kind of lookup this is.
-template <int64_t kDim, bool kAnywhere>
-WORKBENCH_INLINE void CombineTable(const LookedUp<float>& in, int64_t begin, int64_t end,
-                                   float* out) {
-  constexpr int64_t kBytes = kDim * sizeof(float);
-  const float* table = kAnywhere ? nullptr : in.shards[0];
-  const auto at = [&](int32_t id) {
-    return kAnywhere ? in.vectors[id] : table + in.table_row[id] * kDim;
-  };
-  const int32_t last = in.splits[in.rows] - 1;
-  const int64_t stride = in.stride == 0 ? kDim : in.stride;
-  for (int64_t row = begin; row < end; ++row) {
-    const int32_t first = in.splits[row], until = in.splits[row + 1];
-    float* to = out + row * stride;
-    if (IsLong(in, row)) {
-      CombineRow<double>(in, row, to);
-      continue;
-    }
-    // An array, not a vector type: one wider than the registers would be kept in memory.
-    float sums[kDim] = {0};
-    for (int32_t id = first; id < until; ++id) {
-      if constexpr (!kAnywhere) {  // What lies anywhere was fetched when it was found.
-        Prefetch<2>(at(std::min(id + kFarAhead, last)), kBytes);
-      }
-      Prefetch<3>(at(std::min(id + kAhead, last)), kBytes);
-      const float* vector = at(id);
-      for (int64_t c = 0; c < kDim; ++c) sums[c] += vector[c];
-    }
-    const float divisor = Divisor(in, row);
-    if (divisor == 1 || first == until) {
-      for (int64_t c = 0; c < kDim; ++c) to[c] = sums[c];
-    } else {
-      for (int64_t c = 0; c < kDim; ++c) to[c] = sums[c] / divisor;
-    }
-  }
-}
-
-// Rows of a table, of which each is a combined one by itself, whatever the combiner.
-template <int64_t kDim>
-WORKBENCH_INLINE void CopyTable(const LookedUp<float>& in, int64_t begin, int64_t end, float* out) {
-  constexpr int64_t kBytes = kDim * sizeof(float);
-  const float* table = in.shards[0];
-  const int64_t* table_row = in.table_row;
-  const int64_t stride = in.stride == 0 ? kDim : in.stride;
-  const int64_t last = in.rows - 1;
-  for (int64_t row = begin; row < end; ++row) {
-    Prefetch<2>(table + table_row[std::min(row + kFarAhead, last)] * kDim, kBytes);
-    Prefetch<3>(table + table_row[std::min(row + kAhead, last)] * kDim, kBytes);
-    // An array between them, for the compiler cannot know that they do not overlap.
-    float sums[kDim];
-    const float* from = table + table_row[row] * kDim;
-    // As a sum that begins with 0 has it: -0 becomes 0.
-    for (int64_t c = 0; c < kDim; ++c) sums[c] = 0.0f + from[c];
-    std::memcpy(out + row * stride, sums, kBytes);
-  }
-}
-
-template <int64_t kDim, bool kAnywhere>
-WORKBENCH_INLINE void CombineOfWidth(const LookedUp<float>& in, int64_t begin, int64_t end,
-                                     float* out) {
-  if constexpr (!kAnywhere) {
-    if (in.one_each) return CopyTable<kDim>(in, begin, end, out);
-  }
-  CombineTable<kDim, kAnywhere>(in, begin, end, out);
-}
-
-// Whether the width is a usual one, and rows were combined.
-template <bool kAnywhere>
-WORKBENCH_INLINE bool CombinedWidth(const LookedUp<float>& in, int64_t begin, int64_t end,
-                                    float* out) {
-  switch (in.dim) {
-    case 8: CombineOfWidth<8, kAnywhere>(in, begin, end, out); return true;
-    case 16: CombineOfWidth<16, kAnywhere>(in, begin, end, out); return true;
-    case 32: CombineOfWidth<32, kAnywhere>(in, begin, end, out); return true;
-    case 64: CombineOfWidth<64, kAnywhere>(in, begin, end, out); return true;
-    case 128: CombineOfWidth<128, kAnywhere>(in, begin, end, out); return true;
-  }
-  return false;
-}
-
 // Whether rows lie in a table, or anywhere, are of usual width, and were combined.
 template <typename T>
 WORKBENCH_INLINE bool CombinedTable(const LookedUp<T>& in, int64_t begin, int64_t end, T* out) {
   if constexpr (std::is_same_v<T, float>) {
     if (in.index != nullptr || in.weights != nullptr || in.max_norm >= 0) return false;
-    if (in.vectors != nullptr) return CombinedWidth<true>(in, begin, end, out);
-    if (in.table_row != nullptr) return CombinedWidth<false>(in, begin, end, out);
+    if (in.vectors == nullptr && in.table_row == nullptr) return false;
+    return CombinedWidth(in, begin, end, out);
   }
   return false;
 }

@@ -1,7 +1,8 @@
 # Fused lookups: the rows of each example combined, and their gradients.
 
 plain_sources(
-  combine.cc)
+  combine.cc
+  usual_widths.cc)
 
 library_sources(
   combine_calls.cc
@@ -17,4 +18,5 @@ plain_tests(
 set_source_files_properties(
   ${CMAKE_CURRENT_LIST_DIR}/combine.cc
   ${CMAKE_CURRENT_LIST_DIR}/combine_half.cc
+  ${CMAKE_CURRENT_LIST_DIR}/usual_widths.cc
   PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")

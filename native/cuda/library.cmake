@@ -30,6 +30,7 @@ add_library(workbench_cuda MODULE
   ${CMAKE_CURRENT_SOURCE_DIR}/combine/combine_calls.cc
   ${CMAKE_CURRENT_SOURCE_DIR}/lookup/grouped/feature_rows.cc
   ${CMAKE_CURRENT_SOURCE_DIR}/lookup/grouped/grouped_inputs.cc
+  ${CMAKE_CURRENT_SOURCE_DIR}/lookup/id_checks.cc
   ${CMAKE_CURRENT_SOURCE_DIR}/lookup/row_ids.cc
   ${CMAKE_CURRENT_SOURCE_DIR}/optimizer/rule_inputs.cc
   ${CMAKE_CURRENT_SOURCE_DIR}/optimizer/update_rules.cc

@@ -4,6 +4,7 @@ plain_sources(
   grouped/feature_rows.cc
   grouped/huge_pages.cc
   grouped/table_rows.cc
+  id_checks.cc
   row_ids.cc
   shards.cc
   unique/id_order.cc

@@ -51,13 +51,6 @@ CELLS = tuple(
 )
 QUICK = ("1e5x16xm1", "1e5x16xm10", "1e5x64xm1", "1e5x64xm10")
 GOAL_NODES, GOAL_ANY, GOAL_ONE_ID = 3.0, 1.0, 2.0
-# glibc gives freed memory back and takes it again at every step, until a program has once freed
-# something large; then faults of pages, not lookups, are measured.
-KEPT_MEMORY = {
-    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
-    "MALLOC_TOP_PAD_": str(1 << 26),
-}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -97,7 +90,7 @@ def in_child(cell: str, way: str, chosen: argparse.Namespace) -> dict[str, Any]:
     command += ["--seconds", str(chosen.seconds), "--variables", chosen.variables]
     command += ["--threads", str(chosen.threads)]
     command += ["--peers", chosen.peers] if chosen.peers else []
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **KEPT_MEMORY}
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         raise SystemExit(f"{cell}, {way}: exit status {done.returncode}\n{done.stderr[-3000:]}")
@@ -157,6 +150,8 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
     """Seconds of a step of each variant in interleaved blocks, and executed nodes per feature."""
     import tensorflow as tf
 
+    import workbench as wb
+
     tf.compat.v1.disable_v2_behavior()
     # The first device of a process decides for all its sessions, and tf.data makes one.
     tf.config.threading.set_intra_op_parallelism_threads(chosen.threads)
@@ -178,6 +173,8 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
         for _ in range(cell.batches()):
             callables[STOCK]()
             callables[AUTO]()
+        # Else faults of pages are measured, not lookups.
+        wb.keep_freed_memory()
         nodes = {name: _nodes(tf, session, op) for name, op in steps.items()}
         with _auto(tf, steps[STOCK], config, counted=True) as count:
             nodes[AUTO] = count()

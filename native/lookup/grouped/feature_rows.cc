@@ -4,9 +4,15 @@
 #include <numeric>
 
 #include "instructions/clones.h"
+#include "instructions/prefetch.h"
+#include "lookup/id_checks.h"
 
 namespace workbench {
 namespace {
+
+// Ids that the memory is asked for ahead. They follow each other, but a processor that waits for
+// rows does not get to guess that.
+constexpr int64_t kIdsAhead = 128;
 
 // Where the first example begins at or behind an id.
 template <typename Id>
@@ -19,42 +25,12 @@ int64_t NextExample(const FeatureIds<Id>& in, int64_t at) {
 template <typename Id>
 int64_t ExamplesOfBlock(const FeatureIds<Id>& in) {
   const int64_t ids = std::max<int64_t>(1, in.count / std::max<int64_t>(1, in.examples));
-  return std::max<int64_t>(1, kBlockIds / ids);
+  return std::max<int64_t>(1, in.block_ids / ids);
 }
 
 template <typename Id>
 bool Outside(const FeatureIds<Id>& in, int64_t row) {
   return static_cast<uint64_t>(row) >= static_cast<uint64_t>(in.table_rows);
-}
-
-// Reads ids of which each example has one, in order, and all of them in the table; false where that
-// is not so, which is soon tried: the loop has no branch, and many ids at a time. Without indices
-// each id is an example.
-template <bool kIndexed, typename Id>
-WORKBENCH_INLINE bool ReadInside(const Id* ids, const int64_t* indices, int64_t count,
-                                 int64_t begin, int64_t table_rows, int64_t* rows) {
-  uint64_t wrong = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t row = static_cast<int64_t>(ids[i]);
-    if constexpr (kIndexed) wrong |= static_cast<uint64_t>(indices[2 * i] ^ (begin + i));
-    // The sign of a row below 0, and of what is left of a table that it is beyond.
-    const uint64_t left = static_cast<uint64_t>(table_rows) - 1 - static_cast<uint64_t>(row);
-    wrong |= (static_cast<uint64_t>(row) | left) >> 63;
-    rows[i] = row;
-  }
-  return wrong == 0;
-}
-
-WORKBENCH_CLONES bool OneEach(const int32_t* ids, const int64_t* indices, int64_t count,
-                              int64_t begin, int64_t table_rows, int64_t* rows) {
-  return indices == nullptr ? ReadInside<false>(ids, indices, count, begin, table_rows, rows)
-                            : ReadInside<true>(ids, indices, count, begin, table_rows, rows);
-}
-
-WORKBENCH_CLONES bool OneEach(const int64_t* ids, const int64_t* indices, int64_t count,
-                              int64_t begin, int64_t table_rows, int64_t* rows) {
-  return indices == nullptr ? ReadInside<false>(ids, indices, count, begin, table_rows, rows)
-                            : ReadInside<true>(ids, indices, count, begin, table_rows, rows);
 }
 
 // Where the ids of a block go that stay.
@@ -72,6 +48,14 @@ struct Kept {
     }
   }
 
+  // Whether the ids [at, at + number) all stay and are in the table, and were added.
+  WORKBENCH_INLINE bool AddAll(int64_t at, int64_t number) {
+    if constexpr (kWeighted) return false;
+    if (!AllInside(in.ids + at, number, in.table_rows, rows + count)) return false;
+    count += number;
+    return true;
+  }
+
   WORKBENCH_INLINE void Add(int64_t at) {
     const int64_t row = static_cast<int64_t>(in.ids[at]);
     bool stays = !in.prune || row >= 0;
@@ -86,94 +70,127 @@ struct Kept {
     count += stays;
   }
 
+  // Asks the memory for the rows that were added since the last time. They need not exist.
+  WORKBENCH_INLINE void Fetch(const FetchedTable& table) {
+    const char* const begin = static_cast<const char*>(table.begin);
+    for (const int64_t until = std::min(count, table.ids); fetched < until; ++fetched) {
+      Prefetch<2>(begin + rows[fetched] * table.row_bytes, table.row_bytes);
+    }
+  }
+
   BlockState state() const { return outside ? BlockState::kNoSuchRow : BlockState::kRead; }
 
-  const FeatureIds<Id>& in;
+  const FeatureIds<Id> in;
   int64_t* rows;
   float* weights = nullptr;
   int32_t* places = nullptr;
   int64_t count = 0;
+  int64_t fetched = 0;
   uint64_t outside = 0;
 };
 
-// Whether `examples` ids from `from` on are one of each example and in the table, and were read.
+// Whether ids from `from` on, of which each example has one, all stay and are in the table, and were
+// read. Their rows are not asked for: copying them takes no longer than asking.
 template <bool kWeighted, typename Id>
-bool ReadOneEach(const FeatureIds<Id>& in, int64_t from, int64_t examples, BlockRows* out) {
-  if constexpr (kWeighted) return false;
-  const int64_t* indices = in.indices == nullptr ? nullptr : in.indices + 2 * from;
-  out->one_each =
-      OneEach(in.ids + from, indices, examples, out->begin, in.table_rows, out->rows.data());
+bool ReadOneEach(Kept<kWeighted, Id>* kept, int64_t from, BlockRows* out) {
+  out->one_each = kept->AddAll(from, out->end - out->begin);
   if (out->one_each) std::iota(out->splits.begin(), out->splits.end(), 0);
   return out->one_each;
 }
 
-// Ids of a SparseTensor: no branch depends on one, for lengths of examples are not to be guessed.
+// Ids of a SparseTensor: no branch depends on one that stays, for lengths of examples are not to be
+// guessed.
 template <bool kWeighted, typename Id>
-BlockState ReadIndexed(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
-  const int64_t from = NextExample(in, block * kBlockIds);
-  const int64_t to = NextExample(in, (block + 1) * kBlockIds);
+BlockState ReadIndexed(const FeatureIds<Id>& in, int64_t block, const FetchedTable& fetched,
+                       BlockRows* out) {
+  const int64_t from = NextExample(in, block * in.block_ids);
+  const int64_t to = NextExample(in, (block + 1) * in.block_ids);
+  // Where the next block will look for its end.
+  Prefetch<3>(in.indices + 2 * (block + 2) * in.block_ids, 1);
   out->first = from;
   out->begin = block == 0 ? 0 : from == in.count ? in.examples : in.indices[2 * from];
   out->end = to == in.count ? in.examples : in.indices[2 * to];
   if (out->begin < 0 || out->end > in.examples || out->begin > out->end) {
     return BlockState::kUnordered;
   }
-  const int64_t examples = out->end - out->begin;
+  const int64_t begin = out->begin, examples = out->end - begin;
   Kept<kWeighted, Id> kept(in, to - from, examples, out);
   out->splits.assign(examples + 1, 0);
-  int32_t* splits = out->splits.data();
-  if (to - from == examples && ReadOneEach<kWeighted>(in, from, examples, out)) {
+  if (to - from == examples && IndicesCount(in.indices + 2 * from, examples, begin) &&
+      ReadOneEach(&kept, from, out)) {
     return BlockState::kRead;
   }
-  int64_t before = out->begin;
-  for (int64_t i = from; i < to; ++i) {
-    const int64_t example = in.indices[2 * i];
-    // Before it is used: what comes from a graph may not be believed.
-    if (example < before || example >= out->end) return BlockState::kUnordered;
-    before = example;
-    kept.Add(i);
-    splits[example - out->begin + 1] = static_cast<int32_t>(kept.count);
+  int32_t* const after = out->splits.data() + 1;
+  int64_t number = 0, before = begin;
+  for (int64_t at = from; at < to; at += number) {
+    number = std::min(kChunkIds, to - at);
+    const int64_t* const indices = in.indices + 2 * at;
+    Prefetch<3>(in.ids + at + kIdsAhead, number * static_cast<int64_t>(sizeof(Id)));
+    Prefetch<3>(indices + 2 * kIdsAhead, number * 2 * static_cast<int64_t>(sizeof(int64_t)));
+    // Before they are used: what comes from a graph may not be believed.
+    if (!InOrder(indices, number, before, out->end)) return BlockState::kUnordered;
+    before = indices[2 * (number - 1)];
+    int32_t count = static_cast<int32_t>(kept.count);
+    if (kept.AddAll(at, number)) {
+      for (int64_t i = 0; i < number; ++i) after[indices[2 * i] - begin] = ++count;
+    } else {
+      for (int64_t i = 0; i < number; ++i) {
+        kept.Add(at + i);
+        after[indices[2 * i] - begin] = static_cast<int32_t>(kept.count);
+      }
+    }
+    kept.Fetch(fetched);
   }
-  for (int64_t e = 0; e < examples; ++e) splits[e + 1] = std::max(splits[e + 1], splits[e]);
+  for (int64_t e = 1; e < examples; ++e) after[e] = std::max(after[e], after[e - 1]);
   return kept.state();
 }
 
 template <bool kWeighted, typename Id>
-BlockState ReadSplit(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
+BlockState ReadSplit(const FeatureIds<Id>& in, int64_t block, const FetchedTable& fetched,
+                     BlockRows* out) {
   const int64_t size = ExamplesOfBlock(in);
   out->begin = std::min(block * size, in.examples);
   out->end = std::min(out->begin + size, in.examples);
+  const int64_t* const ends = in.splits + out->begin + 1;
   const int64_t from = in.splits[out->begin], to = in.splits[out->end];
   if (from < 0 || from > to || to > in.count) return BlockState::kUnordered;
   out->first = from;
   const int64_t examples = out->end - out->begin;
   Kept<kWeighted, Id> kept(in, to - from, examples, out);
   out->splits.assign(examples + 1, 0);
+  if (to - from == examples && SplitsCount(ends - 1, examples, from) &&
+      ReadOneEach(&kept, from, out)) {
+    return BlockState::kRead;
+  }
+  int32_t* const after = out->splits.data() + 1;
   int64_t at = from;
   for (int64_t e = 0; e < examples; ++e) {
-    const int64_t last = in.splits[out->begin + e + 1];
-    if (last < at || last > to) return BlockState::kUnordered;
-    for (; at < last; ++at) kept.Add(at);
-    out->splits[e + 1] = static_cast<int32_t>(kept.count);
+    const int64_t end = ends[e];
+    if (end < at || end > to) return BlockState::kUnordered;
+    for (; at < end; ++at) kept.Add(at);
+    after[e] = static_cast<int32_t>(kept.count);
+    kept.Fetch(fetched);
   }
   return kept.state();
 }
 
 // Ids of which each is an example of its own.
 template <bool kWeighted, typename Id>
-BlockState ReadDense(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
-  out->begin = out->first = std::min(block * kBlockIds, in.count);
-  out->end = std::min(out->begin + kBlockIds, in.count);
+BlockState ReadDense(const FeatureIds<Id>& in, int64_t block, const FetchedTable& fetched,
+                     BlockRows* out) {
+  out->begin = out->first = std::min(block * in.block_ids, in.count);
+  out->end = std::min(out->begin + in.block_ids, in.count);
   const int64_t examples = out->end - out->begin;
   Kept<kWeighted, Id> kept(in, 0, examples, out);
   out->splits.resize(examples + 1);
-  if (ReadOneEach<kWeighted>(in, out->begin, examples, out)) return BlockState::kRead;
+  if (ReadOneEach(&kept, out->begin, out)) return BlockState::kRead;
   int32_t* splits = out->splits.data();
   splits[0] = 0;
   for (int64_t e = 0; e < examples; ++e) {
     kept.Add(out->begin + e);
     splits[e + 1] = static_cast<int32_t>(kept.count);
   }
+  kept.Fetch(fetched);
   return kept.state();
 }
 
@@ -212,11 +229,13 @@ void Fill(int64_t fill_id, BlockRows* out) {
 }
 
 template <bool kWeighted, typename Id>
-BlockState ReadAndFill(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
+BlockState ReadAndFill(const FeatureIds<Id>& in, int64_t block, const FetchedTable& fetched,
+                       BlockRows* out) {
   out->one_each = false;
-  const BlockState state = in.dense               ? ReadDense<kWeighted>(in, block, out)
-                           : in.splits != nullptr ? ReadSplit<kWeighted>(in, block, out)
-                                                  : ReadIndexed<kWeighted>(in, block, out);
+  const BlockState state = in.dense ? ReadDense<kWeighted>(in, block, fetched, out)
+                           : in.splits != nullptr
+                               ? ReadSplit<kWeighted>(in, block, fetched, out)
+                               : ReadIndexed<kWeighted>(in, block, fetched, out);
   if (state == BlockState::kRead && in.fills && !out->one_each) {
     Fill<kWeighted>(in.fill_id, out);
     if (Outside(in, in.fill_id) && out->splits.back() > 0) {
@@ -231,15 +250,16 @@ BlockState ReadAndFill(const FeatureIds<Id>& in, int64_t block, BlockRows* out) 
 
 template <typename Id>
 int64_t CountBlocks(const FeatureIds<Id>& in) {
-  if (in.splits == nullptr) return std::max<int64_t>(1, (in.count + kBlockIds - 1) / kBlockIds);
+  if (in.splits == nullptr) return std::max<int64_t>(1, (in.count + in.block_ids - 1) / in.block_ids);
   const int64_t size = ExamplesOfBlock(in);
   return std::max<int64_t>(1, (in.examples + size - 1) / size);
 }
 
 template <typename Id>
-BlockState ReadBlock(const FeatureIds<Id>& in, int64_t block, BlockRows* out) {
-  return in.weights == nullptr ? ReadAndFill<false>(in, block, out)
-                               : ReadAndFill<true>(in, block, out);
+BlockState ReadBlock(const FeatureIds<Id>& in, int64_t block, BlockRows* out,
+                     const FetchedTable& fetched) {
+  return in.weights == nullptr ? ReadAndFill<false>(in, block, fetched, out)
+                               : ReadAndFill<true>(in, block, fetched, out);
 }
 
 template <typename Id>
@@ -255,7 +275,8 @@ int64_t FirstOutside(const FeatureIds<Id>& in, const BlockRows& block, int64_t* 
 
 #define WORKBENCH_INSTANTIATE(Id)                                                 \
   template int64_t CountBlocks(const FeatureIds<Id>&);                            \
-  template BlockState ReadBlock(const FeatureIds<Id>&, int64_t, BlockRows*);      \
+  template BlockState ReadBlock(const FeatureIds<Id>&, int64_t, BlockRows*,       \
+                                const FetchedTable&);                             \
   template int64_t FirstOutside(const FeatureIds<Id>&, const BlockRows&, int64_t*)
 WORKBENCH_INSTANTIATE(int32_t);
 WORKBENCH_INSTANTIATE(int64_t);

@@ -5,6 +5,7 @@
 // for. Blocks are read in any order and on any thread, and together they see every id once, or one
 // of them says that the ids do not come in order of their examples.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -26,10 +27,13 @@ struct FeatureIds {
   bool prune_weights = false;        // drop ids whose weight is not above 0
   bool fills = false;                // an example without ids gets fill_id
   int64_t fill_id = 0;               // a row of the table
+  int64_t block_ids = 2048;          // of a block, about: it has whole examples
 };
 
-// Ids of a block: with their vectors they fit into the cache nearest to a core but one.
-constexpr int64_t kBlockIds = 2048;
+// Ids of a block that with their vectors fit into the cache nearest to a core but one.
+inline int64_t BlockIds(int64_t row_bytes) {
+  return std::clamp<int64_t>((512 << 10) / row_bytes, 256, 2048);
+}
 
 // How many blocks a feature has, at least one.
 template <typename Id>
@@ -53,9 +57,17 @@ enum class BlockState {
   kNoSuchRow   // one of `rows`, as far as they are set, is not in the table
 };
 
+// A table whose rows the memory is asked for as soon as their ids are read.
+struct FetchedTable {
+  const void* begin = nullptr;
+  int64_t row_bytes = 0;
+  int64_t ids = 0;  // the first of a block whose rows are asked for
+};
+
 // Reads a block; what `out` held before is lost, its memory is used again.
 template <typename Id>
-BlockState ReadBlock(const FeatureIds<Id>& in, int64_t block, BlockRows* out);
+BlockState ReadBlock(const FeatureIds<Id>& in, int64_t block, BlockRows* out,
+                     const FetchedTable& fetched = {});
 
 // Ids that a feature asks for at most, those that are filled in among them.
 template <typename Id>

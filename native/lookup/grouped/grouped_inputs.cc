@@ -123,6 +123,7 @@ absl::Status Ids<Id>::Read(OpKernelContext* c, const Attributes& attributes,
     in.prune = feature.rules.prune_ids;
     in.fills = feature.rules.fill_empty_rows;
     in.fill_id = feature.rules.fill_id;
+    in.block_ids = BlockIds(attributes.dims()[feature.table] * sizeof(float));
     in.prune_weights = feature.rules.prune_weights;
     if (feature.weights >= 0) {
       const Tensor& given = weights[feature.weights];

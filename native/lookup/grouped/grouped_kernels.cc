@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <mutex>
 #include <vector>
 
 #include "combine/combine.h"
 #include "combine/combine_calls.h"
+#include "combine/usual_widths.h"
 #include "lookup/grouped/grouped_inputs.h"
 #include "lookup/grouped/grouped_tables.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -21,6 +23,15 @@ using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
+
+constexpr int64_t kAllIds = std::numeric_limits<int64_t>::max();
+// Rows from which on asking for them takes the memory so long that ids are read meanwhile. Of
+// shorter ones few are asked for when they are read: those that nothing before them looks ahead to.
+constexpr int64_t kLongRowBytes = 256;
+
+FetchedTable Fetched(const void* table, int64_t row_bytes) {
+  return {table, row_bytes, row_bytes < kLongRowBytes ? combine::kFarAhead : kAllIds};
+}
 
 template <typename T, typename Id, bool kResource>
 class LookUpOp : public OpKernel {
@@ -62,7 +73,10 @@ class LookUpOp : public OpKernel {
       for (int64_t b = begin; b < end; ++b) {
         const Block& block = blocks[b];
         const Feature& feature = attributes_.features()[block.feature];
-        const BlockState state = ReadBlock(ids[block.feature], block.number, &rows);
+        const Tensor& table = tables[feature.table];
+        const T* base = table.flat<T>().data();
+        const FetchedTable fetched = Fetched(base, table.dim_size(1) * sizeof(T));
+        const BlockState state = ReadBlock(ids[block.feature], block.number, &rows, fetched);
         if (state == BlockState::kNoSuchRow) {
           error.Found(b, NoSuchRow(feature, ids[block.feature], rows));
           return;
@@ -72,8 +86,6 @@ class LookUpOp : public OpKernel {
           (*unordered)[block.feature] = true;
           continue;
         }
-        const Tensor& table = tables[feature.table];
-        const T* base = table.flat<T>().data();
         const int64_t stride = out.strides[block.feature];
         LookedUp<T> in;
         in.shards = &base;
@@ -83,6 +95,7 @@ class LookUpOp : public OpKernel {
         in.splits = rows.splits.data();
         in.one_each = rows.one_each;
         in.table_row = rows.rows.data();
+        in.fetched = !rows.one_each && fetched.ids == kAllIds;
         in.weights = ids[block.feature].weights == nullptr ? nullptr : rows.weights.data();
         in.combiner = feature.combiner;
         in.max_norm = feature.max_norm;

@@ -15,6 +15,8 @@ namespace {
 
 using Numbers = std::vector<int64_t>;
 
+constexpr int64_t kBlockIds = 256;
+
 // Ids of examples, as a SparseTensor and as row splits.
 struct Batch {
   Numbers ids, indices, splits{0};
@@ -33,6 +35,7 @@ struct Batch {
 
   FeatureIds<int64_t> Read(bool split) const {
     FeatureIds<int64_t> in;
+    in.block_ids = kBlockIds;
     in.ids = ids.data();
     in.count = static_cast<int64_t>(ids.size());
     in.examples = examples;
@@ -124,6 +127,7 @@ TEST(DenseIdsAreOneForEachExampleTest) {
     const int64_t examples = random() % 4 == 0 ? random() % (3 * kBlockIds) : random() % 9;
     for (int64_t e = 0; e < examples; ++e) batch.Add(1, &random, 50);
     FeatureIds<int64_t> dense;
+    dense.block_ids = kBlockIds;
     dense.ids = batch.ids.data();
     dense.count = dense.examples = examples;
     dense.dense = true;
@@ -177,6 +181,7 @@ TEST(SplitsThatFallAreNoticedTest) {
   for (const Numbers& splits : {Numbers{0, 7, 4, 10}, {0, 11, 11, 10}, {0, -1, 3, 10},
                                 {0, INT64_MAX, INT64_MIN, 10}}) {
     FeatureIds<int64_t> in;
+    in.block_ids = kBlockIds;
     in.ids = ids.data();
     in.count = 10;
     in.examples = 3;
