@@ -6,7 +6,7 @@ Zipf's law. Batches lie in memory and rotate over at least 120 MB of rows, so th
 cache from the batch before. Each cell has a process of its own, where stock's
 safe_embedding_lookup_sparse, V1, V2 and the grouped lookup take turns on the same tables, with the
 stock graph whose lookups are fused when it is finished ("auto"), in a session of its own. The limit
-is a plain loop with two stages of prefetch, in huge pages, compiled for the processor at hand
+is plain loops with two stages of prefetch, in huge pages, compiled for the processor at hand
 (native/bench/lookup_limit.cc); a step without lookups, which takes the batch alone, is not counted
 against it. Stock and auto train by stock's optimizers, fused ones by
 Workbench's. With --peers PYTHON, torch's EmbeddingBag and FBGEMM take turns too, on the same ids in
@@ -138,8 +138,6 @@ def _beside(seconds: dict[str, list[float]], peer: str) -> tuple[str, bool]:
 
 def _to_limit(seconds: dict[str, list[float]]) -> str:
     """How many times as long as the limit the grouped lookup takes."""
-    if LIMIT not in seconds:
-        return ""
     batch_s = float(np.median(seconds[BATCH_ALONE]))
     looked_up = [1 / (s - batch_s) for s in seconds["grouped"]]
     ratio = ratio_interval([1 / s for s in seconds[LIMIT]], looked_up, 0)
@@ -178,13 +176,12 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
         nodes = {name: _nodes(tf, session, op) for name, op in steps.items()}
         with _auto(tf, steps[STOCK], config, counted=True) as count:
             nodes[AUTO] = count()
-        if way == "forward":
-            batches = [batch(seed, cell) for seed in range(cell.batches())]
-            taken = [part for each in features for part in (each.values, each.indices)]
-            callables[BATCH_ALONE] = session.make_callable(tf.group(*taken))
-            callables[LIMIT] = limit(
-                batches, cell.tables, cell.rows, cell.dim, cell.size, threads=chosen.threads
-            )
+        batches = [batch(seed, cell) for seed in range(cell.batches())]
+        taken = [part for each in features for part in (each.values, each.indices)]
+        callables[BATCH_ALONE] = session.make_callable(tf.group(*taken))
+        callables[LIMIT] = limit(
+            batches, cell.tables, cell.rows, cell.dim, cell.size, chosen.threads, way
+        )
         blocks = {name: block(run) for name, run in callables.items()}
         problems: dict[str, str] = {}
         if chosen.peers:

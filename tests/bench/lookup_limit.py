@@ -1,4 +1,4 @@
-"""The limit of a lookup: native/bench/lookup_limit.cc, compiled for this machine and called."""
+"""The limit of lookups and updates: native/bench/lookup_limit.cc, compiled and called."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Batch = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 def limit(
-    batches: Sequence[Batch], tables: int, rows: int, dim: int, size: int, threads: int
+    batches: Sequence[Batch], tables: int, rows: int, dim: int, size: int, threads: int, way: str
 ) -> Callable[[], None]:
-    """A call that looks the next batch up.
+    """A call that looks the next batch up, and trains on it.
 
     Args:
       batches: what comes, over and over.
@@ -27,6 +27,7 @@ def limit(
         in turns.
       size: rows of a batch.
       threads: that share its features.
+      way: "forward", or the optimizer by which tables are updated, "SGD" or "Adagrad".
     """
     library = _library()
     made = [library.limit_table(rows, dim) for _ in range(tables)]
@@ -34,6 +35,12 @@ def limit(
     out = [np.zeros([size, dim], np.float32) for _ in range(features)]
     at = _pointers([made[f % tables] for f in range(features)])
     to = _pointers([each.ctypes.data for each in out])
+    squares = None
+    if way == "Adagrad":
+        kept = [library.limit_table(rows, dim) for _ in range(tables)]
+        squares = _pointers([kept[f % tables] for f in range(features)])
+    upstream = np.full([size, dim], 1e-3, np.float32)
+    grads = _pointers([upstream.ctypes.data] * features)
     # As offsets, which is less to read than indices.
     given = [
         [(values, np.searchsorted(index[:, 0], np.arange(size + 1))) for values, index in batch]
@@ -47,34 +54,39 @@ def limit(
     parts = [features * i // threads for i in range(threads + 1)]
     state = {"next": 0}
 
-    def look_up() -> None:
+    def work_on(begin: int, end: int, ids: Any, offsets: Any) -> None:
+        library.limit_look_up(begin, end, dim, size, at, ids, offsets, to)
+        if way != "forward":
+            library.limit_update(begin, end, dim, size, at, squares, ids, offsets, grads)
+
+    def step() -> None:
         ids, offsets = read[state["next"] % len(read)]
         state["next"] += 1
-        work = [
-            functools.partial(
-                library.limit_look_up, parts[i], parts[i + 1], dim, size, at, ids, offsets, to
-            )
-            for i in range(threads)
+        others = [
+            pool.submit(work_on, parts[i], parts[i + 1], ids, offsets) for i in range(1, threads)
         ]
-        others = [pool.submit(each) for each in work[1:]]
-        work[0]()
+        work_on(parts[0], parts[1], ids, offsets)
         for each in others:
             each.result()
 
     # What the pointers point to lives as long as the call does.
-    look_up.kept = (given, out)  # type: ignore[attr-defined]
-    return look_up
+    step.kept = (given, out, upstream)  # type: ignore[attr-defined]
+    return step
 
 
 @functools.cache
 def _library() -> Any:
-    built = compiled("lookup_limit", "-ffast-math", "-shared", "-fPIC")
+    # Short loops become vector instructions only where they are not unrolled before.
+    vectors = ("-ffast-math", "--param=max-completely-peel-times=8", "-mprefer-vector-width=512")
+    built = compiled("lookup_limit", *vectors, "-shared", "-fPIC")
     library = ctypes.CDLL(built)
     integer = ctypes.c_int64
     library.limit_table.restype = ctypes.c_void_p
     library.limit_table.argtypes = [integer, integer]
     library.limit_look_up.restype = None
     library.limit_look_up.argtypes = [integer] * 4 + [ctypes.c_void_p] * 4
+    library.limit_update.restype = None
+    library.limit_update.argtypes = [integer] * 4 + [ctypes.c_void_p] * 5
     return library
 
 
