@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import platform
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -77,8 +78,10 @@ def limit(
 @functools.cache
 def _library() -> Any:
     # Short loops become vector instructions only where they are not unrolled before.
-    vectors = ("-ffast-math", "--param=max-completely-peel-times=8", "-mprefer-vector-width=512")
-    built = compiled("lookup_limit", *vectors, "-shared", "-fPIC")
+    flags = ["-ffast-math", "--param=max-completely-peel-times=8", "-shared", "-fPIC"]
+    if platform.machine() == "x86_64":
+        flags.append("-mprefer-vector-width=512")
+    built = compiled("lookup_limit", *flags)
     library = ctypes.CDLL(built)
     integer = ctypes.c_int64
     library.limit_table.restype = ctypes.c_void_p

@@ -72,9 +72,11 @@ struct Kept {
 
   // Asks the memory for the rows that were added since the last time. They need not exist.
   WORKBENCH_INLINE void Fetch(const FetchedTable& table) {
-    const char* const begin = static_cast<const char*>(table.begin);
+    const uint64_t begin = reinterpret_cast<uint64_t>(table.begin);
+    const uint64_t bytes = static_cast<uint64_t>(table.row_bytes);
     for (const int64_t until = std::min(count, table.ids); fetched < until; ++fetched) {
-      Prefetch<2>(begin + rows[fetched] * table.row_bytes, table.row_bytes);
+      const uint64_t at = begin + static_cast<uint64_t>(rows[fetched]) * bytes;
+      Prefetch<2>(reinterpret_cast<const void*>(at), table.row_bytes);
     }
   }
 
@@ -250,7 +252,9 @@ BlockState ReadAndFill(const FeatureIds<Id>& in, int64_t block, const FetchedTab
 
 template <typename Id>
 int64_t CountBlocks(const FeatureIds<Id>& in) {
-  if (in.splits == nullptr) return std::max<int64_t>(1, (in.count + in.block_ids - 1) / in.block_ids);
+  if (in.splits == nullptr) {
+    return std::max<int64_t>(1, (in.count + in.block_ids - 1) / in.block_ids);
+  }
   const int64_t size = ExamplesOfBlock(in);
   return std::max<int64_t>(1, (in.examples + size - 1) / size);
 }
