@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <type_traits>
 
 #include "combine/combine.h"
@@ -84,9 +83,9 @@ WORKBENCH_INLINE float Divisor(const LookedUp<T>& in, int64_t row) {
   if (in.weights == nullptr) {
     total = static_cast<float>(in.splits[row + 1] - in.splits[row]);
   } else {
-    total = IsLong(in, row) ? SumWeights<double>(in, row) : SumWeights<float>(in, row);
+    total = IsLong(in.splits, row) ? SumWeights<double>(in, row) : SumWeights<float>(in, row);
   }
-  return in.combiner == Combiner::kSqrtn ? std::sqrt(total) : total;
+  return DivisorOf(in.combiner, total);
 }
 
 template <typename T>
@@ -167,7 +166,7 @@ WORKBENCH_INLINE void Combine(const LookedUp<T>& in, int64_t begin, int64_t end,
   const int32_t last = in.splits[in.rows];
   const int64_t stride = in.stride == 0 ? in.dim : in.stride;
   for (int64_t row = begin; row < end; ++row) {
-    if (IsLong(in, row)) {
+    if (IsLong(in.splits, row)) {
       CombineRow<double>(in, row, out + row * stride);
       continue;
     }

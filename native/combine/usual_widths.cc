@@ -1,8 +1,6 @@
 #include "combine/usual_widths.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
 #include "instructions/prefetch.h"
 #include "instructions/vectors.h"
@@ -12,11 +10,6 @@ namespace {
 
 // Where the vectors of a lookup lie.
 enum class Place { kTable, kFetchedTable, kAnywhere };
-
-WORKBENCH_INLINE float DivisorOf(Combiner combiner, int32_t ids) {
-  const float count = static_cast<float>(ids);
-  return combiner == Combiner::kSum ? 1.0f : combiner == Combiner::kMean ? count : std::sqrt(count);
-}
 
 template <int64_t kDim, Place kPlace>
 WORKBENCH_INLINE void CombineTable(const LookedUp<float>& in, int64_t begin, int64_t end,
@@ -36,7 +29,7 @@ WORKBENCH_INLINE void CombineTable(const LookedUp<float>& in, int64_t begin, int
   for (int64_t row = begin; row < end; ++row) {
     const int32_t first = splits[row], until = splits[row + 1];
     float* const to = out + row * stride;
-    if (until - first > kLongRow) {
+    if (IsLong(splits, row)) {
       CombineLong(in, row, to);
       continue;
     }
@@ -50,7 +43,7 @@ WORKBENCH_INLINE void CombineTable(const LookedUp<float>& in, int64_t begin, int
       const Vector* const vector = reinterpret_cast<const Vector*>(at(id));
       for (int64_t v = 0; v < kDim / kLanes; ++v) sums[v] += vector[v];
     }
-    const float divisor = DivisorOf(combiner, until - first);
+    const float divisor = DivisorOf(combiner, static_cast<float>(until - first));
     Vector* const result = reinterpret_cast<Vector*>(to);
     if (divisor == 1 || first == until) {
       for (int64_t v = 0; v < kDim / kLanes; ++v) result[v] = sums[v];

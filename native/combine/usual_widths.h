@@ -4,6 +4,7 @@
 // The loops that all time of a lookup goes into: sums of vectors of usual widths, neither weighted
 // nor shortened, so that nothing in them depends on what kind of lookup this is.
 
+#include <cmath>
 #include <cstdint>
 
 #include "combine/combine.h"
@@ -18,9 +19,15 @@ constexpr int kFarAhead = 96;
 // A row of more ids is summed in double: floats lose a bit for every fourfold length.
 constexpr int32_t kLongRow = 1024;
 
-template <typename T>
-WORKBENCH_INLINE bool IsLong(const LookedUp<T>& in, int64_t row) {
-  return in.splits[row + 1] - in.splits[row] > kLongRow;
+WORKBENCH_INLINE bool IsLong(const int32_t* splits, int64_t row) {
+  return splits[row + 1] - splits[row] > kLongRow;
+}
+
+// What a row's sum is divided by, whose ids there are `total` of, or whose weights, for kSqrtn their
+// squares, are so much together.
+WORKBENCH_INLINE float DivisorOf(Combiner combiner, float total) {
+  if (combiner == Combiner::kSum) return 1.0f;
+  return combiner == Combiner::kSqrtn ? std::sqrt(total) : total;
 }
 
 // Whether the width is a usual one, and rows [begin, end) were combined, as Combine has it. Vectors

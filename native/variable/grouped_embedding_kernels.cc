@@ -220,7 +220,7 @@ class GroupedLookUpOp : public OpKernel {
     }
     const int64_t tables = static_cast<int64_t>(of_table.size());
     c->device()->tensorflow_cpu_worker_threads()->workers->ParallelFor(
-        tables, 10 * FeatureIds<Id>().block_ids * kFindKey, [&](int64_t begin, int64_t end) {
+        tables, kMostBlockIds * 10 * kFindKey, [&](int64_t begin, int64_t end) {
           BlockRows rows;
           for (int64_t t = begin; t < end; ++t) {
             for (const Block& block : of_table[t]) {

@@ -11,6 +11,9 @@
 
 namespace workbench {
 
+// Ids of a block at most, about: it has whole examples.
+constexpr int64_t kMostBlockIds = 2048;
+
 // A feature's ids as they came. An example is a row of the batch.
 template <typename Id>
 struct FeatureIds {
@@ -27,12 +30,12 @@ struct FeatureIds {
   bool prune_weights = false;        // drop ids whose weight is not above 0
   bool fills = false;                // an example without ids gets fill_id
   int64_t fill_id = 0;               // a row of the table
-  int64_t block_ids = 2048;          // of a block, about: it has whole examples
+  int64_t block_ids = kMostBlockIds;
 };
 
 // Ids of a block that with their vectors fit into the cache nearest to a core but one.
 inline int64_t BlockIds(int64_t row_bytes) {
-  return std::clamp<int64_t>((512 << 10) / row_bytes, 256, 2048);
+  return std::clamp<int64_t>((512 << 10) / row_bytes, 256, kMostBlockIds);
 }
 
 // How many blocks a feature has, at least one.
