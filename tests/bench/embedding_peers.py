@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tests.bench.embedding_batches import FEATURES, Cell, batch
+from workbench.freed_memory import keep_freed_memory
 
 RATE = 0.01
 
@@ -26,6 +27,8 @@ def main(name: str, way: str, threads: int) -> None:
     """Serves one cell until its input ends."""
     import torch
 
+    # As the process does that they are measured beside.
+    keep_freed_memory()
     torch.set_num_threads(threads)
     cell = Cell.named(name)
     batches = [_clean(seed, cell) for seed in range(cell.batches())]
