@@ -197,6 +197,34 @@ def check_results(lookups: Lookups) -> None:
         _check_update(lookups, f, rows, table.grad)
 
 
+def check_lacking_ids(lookups: Lookups) -> None:
+    """Raises where a lookup is wrong of which ids are pruned, or are in no table.
+
+    Several groups of a warp work together on a GPU alone, and take these apart.
+    """
+    torch, dim, rows = lookups.torch, lookups.cell.dim, lookups.cell.rows
+    kept = [ids.clone() for ids in lookups.ids]
+    for f, ids in enumerate(lookups.ids):
+        share = (f % 4) / 3
+        ids[torch.rand(ids.shape, device="cuda") < share] = -1
+        if f % 5 == 0:
+            ids[torch.rand(ids.shape, device="cuda") < 0.1] = rows
+        lookups.forward.features[f].prune = 1
+    lookups.vectors.fill_(float("nan"))
+    lookups.look_up()
+    counts = lookups.splits[1:] - lookups.splits[:-1]
+    examples = torch.repeat_interleave(counts)
+    for f, ids in enumerate(lookups.ids):
+        asks = (ids >= 0) & (ids < rows)
+        sums = torch.zeros([lookups.cell.batch, dim], device="cuda")
+        sums.index_add_(0, examples[asks], lookups.tables[f][ids[asks]])
+        divisors = torch.bincount(examples[asks], minlength=lookups.cell.batch).clamp(min=1)
+        mine = slice(f * dim, (f + 1) * dim)
+        torch.testing.assert_close(lookups.vectors[:, mine], sums / divisors[:, None])
+        ids.copy_(kept[f])
+        lookups.forward.features[f].prune = 0
+
+
 def _check_update(lookups: Lookups, feature: int, rows: Any, gradient: Any) -> None:
     table, accumulator = lookups.tables[feature], lookups.accumulators[feature]
     before, sums = table.clone(), accumulator.clone()
@@ -210,6 +238,7 @@ def _check_update(lookups: Lookups, feature: int, rows: Any, gradient: Any) -> N
 def _measured(torch: Any, cell: Cell, copied: float) -> str:
     lookups = Lookups(torch, cell)
     check_results(lookups)
+    check_lacking_ids(lookups)
     forward = _seconds(torch, lookups.look_up)
     by_torch = _seconds(torch, lookups.look_up_by_torch)
     update = _seconds(torch, lookups.update)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _NATIVE = Path(__file__).parents[2] / "native"
-_SOURCES = ("device/cuda_device", "rows/apply", "rows/gradient", "rows/look_up")
+_SOURCES = ("device/cuda_device", "rows/apply", "rows/gradient", "rows/look_up/look_up")
 _POINTER, _INT, _LONG = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
 
 DENSE, SPLITS32, SPLITS64, INDICES = range(4)

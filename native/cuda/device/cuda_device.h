@@ -12,9 +12,7 @@
 
 namespace workbench::cuda {
 
-// Small blocks make room for the next as soon as their longest piece of work is done; so many at once
-// leave a thread 64 registers. Measured on an H200.
-constexpr int kThreads = 64;
+// So many at once leave a thread 64 registers. Measured on an H200.
 constexpr int kBlocksAtOnce = 16;
 // What all GPUs that this nvcc builds for take.
 constexpr int kParameterBytes = 32764;
@@ -23,7 +21,11 @@ template <typename Body>
 __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     RunBody(const __grid_constant__ Body body, int64_t count, int lane_bits) {
   const int64_t number = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) >> lane_bits;
-  if (number < count) body(Group(1 << lane_bits), number);
+  if constexpr (kIsTogether<Body>) {
+    body(GroupTogether(1 << lane_bits), number < count ? number : count - 1, number < count);
+  } else if (number < count) {
+    body(Group(1 << lane_bits), number);
+  }
 }
 
 // Keeps the first error; the calls behind one do nothing.

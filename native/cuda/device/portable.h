@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #ifdef __CUDACC__
 #define WORKBENCH_DEVICE __device__ __forceinline__
@@ -25,6 +26,9 @@
 namespace workbench::cuda {
 
 constexpr int kWarp = 32;
+// Of a block: small ones make room for the next as soon as their longest piece of work is done. Measured
+// on an H200.
+constexpr int kThreads = 64;
 constexpr int kPackBytes = 16;  // the widest load of a lane
 
 #ifdef __CUDACC__
@@ -39,9 +43,12 @@ class PerLane {
   V value_ = {};
 };
 
-class Group {
+// Of a warp's groups each runs on its own, or all take every step together: then no lane waits until
+// another group has gone its own way, but all must come to each of the calls below.
+template <bool kTogether>
+class GroupOf {
  public:
-  explicit WORKBENCH_DEVICE Group(int lanes)
+  explicit WORKBENCH_DEVICE GroupOf(int lanes)
       : lanes_(lanes), first_(threadIdx.x & (kWarp - 1) & ~(lanes - 1)) {}
 
   WORKBENCH_DEVICE int lanes() const { return lanes_; }
@@ -58,19 +65,41 @@ class Group {
     return sum;
   }
 
+  // The lane is counted from 0 again behind the last one.
   template <typename V>
   WORKBENCH_DEVICE V Of(const PerLane<V>& of, int lane) const {
-    return __shfl_sync(Mask(), of[0], static_cast<int>(first_) + lane);
+    return __shfl_sync(Mask(), of[0], lane, lanes_);
   }
 
   WORKBENCH_DEVICE uint32_t Bits(const PerLane<bool>& of) const {
-    return (__ballot_sync(Mask(), of[0]) & Mask()) >> first_;
+    return (__ballot_sync(Mask(), of[0]) & Own()) >> first_;
   }
 
+  // Whether it is so in any group of the warp.
+  WORKBENCH_DEVICE bool InAny(bool is) const {
+    static_assert(kTogether);
+    return __any_sync(~0u, is);
+  }
+
+  // The least, and the most, that a group of the warp has.
+  WORKBENCH_DEVICE int32_t LeastOfAll(int32_t of) const {
+    static_assert(kTogether);
+#if __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(~0u, of);
+#else
+    for (int other = kWarp / 2; other >= lanes_; other /= 2) {
+      of = min(of, __shfl_xor_sync(~0u, of, other));
+    }
+    return of;
+#endif
+  }
+  WORKBENCH_DEVICE int32_t MostOfAll(int32_t of) const { return -LeastOfAll(-of); }
+
  private:
-  WORKBENCH_DEVICE unsigned Mask() const {
+  WORKBENCH_DEVICE unsigned Own() const {
     return (lanes_ == kWarp ? ~0u : (1u << lanes_) - 1) << first_;
   }
+  WORKBENCH_DEVICE unsigned Mask() const { return kTogether ? ~0u : Own(); }
 
   int lanes_;
   unsigned first_;
@@ -88,9 +117,11 @@ class PerLane {
   V values_[kWarp] = {};
 };
 
-class Group {
+// A group is a warp of its own here, so that together is alone.
+template <bool kTogether>
+class GroupOf {
  public:
-  explicit Group(int lanes) : lanes_(lanes) {}
+  explicit GroupOf(int lanes) : lanes_(lanes) {}
 
   int lanes() const { return lanes_; }
 
@@ -111,7 +142,7 @@ class Group {
 
   template <typename V>
   V Of(const PerLane<V>& of, int lane) const {
-    return of[lane];
+    return of[lane & (lanes_ - 1)];
   }
 
   uint32_t Bits(const PerLane<bool>& of) const {
@@ -120,11 +151,24 @@ class Group {
     return bits;
   }
 
+  bool InAny(bool is) const { return is; }
+  int32_t LeastOfAll(int32_t of) const { return of; }
+  int32_t MostOfAll(int32_t of) const { return of; }
+
  private:
   int lanes_;
 };
 
 #endif
+
+using Group = GroupOf<false>;
+using GroupTogether = GroupOf<true>;
+
+// Whether a body is called for all groups of a warp together, as body(group, number, there), also
+// where some of them have no number: those have the last one, and are not there.
+template <typename Body>
+constexpr bool kIsTogether =
+    std::is_invocable_v<const Body&, const GroupTogether&, int64_t, bool>;
 
 WORKBENCH_DEVICE int CountBits(uint32_t bits) {
 #ifdef __CUDACC__
@@ -174,6 +218,20 @@ WORKBENCH_DEVICE void Store(const Pack<T, kPack>& pack, T* to) {
   }
 #endif
   *reinterpret_cast<Pack<T, kPack>*>(to) = pack;
+}
+
+// What lies so many rows, of so many bytes each, behind `begin`.
+template <typename T>
+WORKBENCH_DEVICE const T* At(const T* begin, int32_t row, int32_t row_bytes) {
+#ifdef __CUDACC__
+  // One instruction, where the compiler takes five.
+  const T* at;
+  asm("mad.wide.s32 %0, %1, %2, %3;" : "=l"(at) : "r"(row), "r"(row_bytes), "l"(begin));
+  return at;
+#else
+  return reinterpret_cast<const T*>(reinterpret_cast<const char*>(begin) +
+                                    int64_t{row} * row_bytes);
+#endif
 }
 
 // Columns of a pack of kPackBytes.

@@ -89,6 +89,32 @@ inline void Set(float value, Bfloat16* to) {
 
 WORKBENCH_DEVICE void Set(float value, float* to) { *to = value; }
 
+// Numbers divided by one from 1 to 2¹², each rounded once.
+template <int kCount>
+struct Quotients {
+  float at[kCount];
+
+  WORKBENCH_DEVICE Quotients(const float* of, float divisor) {
+#ifdef __CUDACC__
+    // As a division does it where neither number is very small nor very large, but for all with one
+    // reciprocal: its error is known and taken off, as is that of the quotient.
+    float reciprocal;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(divisor));
+    reciprocal = __fmaf_rn(reciprocal, __fmaf_rn(-divisor, reciprocal, 1.0f), reciprocal);
+    bool usual = true;
+    WORKBENCH_UNROLL
+    for (int i = 0; i < kCount; ++i) {
+      usual = usual && fabsf(of[i]) > 0x1p-96f && fabsf(of[i]) < 0x1p96f;
+      const float quotient = __fmul_rn(of[i], reciprocal);
+      at[i] = __fmaf_rn(__fmaf_rn(-divisor, quotient, of[i]), reciprocal, quotient);
+    }
+    if (usual) return;
+#endif
+    WORKBENCH_UNROLL
+    for (int i = 0; i < kCount; ++i) at[i] = of[i] / divisor;
+  }
+};
+
 }  // namespace workbench::cuda
 
 #endif  // WORKBENCH_CUDA_DEVICE_SCALARS_H_

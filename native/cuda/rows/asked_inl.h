@@ -242,7 +242,7 @@ void WriteEntries(const GroupCall& call, const Asked& asked, const Unordered& un
                                  example,
                                  static_cast<uint64_t>(feature.table) << asked.row_bits};
       entry += EntriesOf(feature);
-      body.ends.at[f - from] = example += feature.examples;
+      body.ends.End(f - from, example += feature.examples);
     }
     device->Run(example - body.first_example, kIdLanes, body);
   }

@@ -17,13 +17,19 @@ constexpr int kFeaturesAtOnce = 64;
 
 // What of a launch's numbers belongs to which of its features.
 struct FeatureEnds {
-  int64_t at[kFeaturesAtOnce];  // the first number behind a feature's; none is behind the last one's
+  int32_t at[kFeaturesAtOnce];  // the first number behind a feature's; none is behind the last one's
 
   FeatureEnds() {
-    for (int64_t& end : at) end = INT64_MAX;
+    for (int32_t& end : at) end = INT32_MAX;
   }
 
-  WORKBENCH_DEVICE int FeatureOf(int64_t number) const {
+  // Numbers end here in feature f of the launch. There are fewer ids and examples than 2³¹.
+  void End(int f, int64_t end) { at[f] = static_cast<int32_t>(end); }
+
+  // The first number of a feature.
+  WORKBENCH_DEVICE int32_t Begin(int f) const { return f == 0 ? 0 : at[f - 1]; }
+
+  WORKBENCH_DEVICE int FeatureOf(int32_t number) const {
     int f = 0;
     WORKBENCH_UNROLL
     for (int step = kFeaturesAtOnce / 2; step > 0; step /= 2) {
@@ -114,7 +120,8 @@ struct ExampleIds {
   }
 
   // Complains where ids of an example's part are others'; lanes check one after the other.
-  WORKBENCH_DEVICE void Check(const Group& group, int64_t example, int64_t first, int64_t last,
+  template <typename Lanes>
+  WORKBENCH_DEVICE void Check(const Lanes& group, int64_t example, int64_t first, int64_t last,
                               uint64_t* complaint) const {
     if (kind != RowsKind::kIndices) return;
     group.Each([&](int lane) {

@@ -25,7 +25,7 @@ void LaunchByExample(const GroupCall& call, const std::vector<int>& features, in
       const FeatureCall& feature = call.features[features[i]];
       body.features[i - from] =
           Body::Feature::Of(feature, features[i], call.tables[feature.table]);
-      body.ends.at[i - from] = end += feature.examples;
+      body.ends.End(i - from, end += feature.examples);
     }
     device->Run(end, lanes, body);
   }

@@ -1,4 +1,4 @@
-#include "cuda/rows/look_up_inl.h"
+#include "cuda/rows/look_up/look_up_inl.h"
 
 #include <random>
 #include <vector>
@@ -113,6 +113,42 @@ TEST(IdsThatTheTableLacksAreLeftOutAndNoted) {
     const float* table = static_cast<const float*>(batch.tables[0].values);
     const float* vectors = static_cast<const float*>(batch.calls[0].vectors);
     for (int c = 0; c < 4; ++c) CHECK_EQ(vectors[4 + c], table[2 * 4 + c]);
+  }
+}
+
+// Of a dense feature all examples have one id; of these some ask for no row.
+TEST(RowsOfOneIdEachAreCopiedWhereTheyAre) {
+  for (int64_t fill : {-1, 4}) {
+    RandomBatch<int64_t> batch = OneFeature(RowsKind::kDense, {1, -1, 5, 0, 2, -7, 3, 3, 1}, {}, 9);
+    FeatureCall& feature = batch.features[0].call;
+    feature.combiner = Combiner::kMean;
+    feature.prune = 1;
+    feature.fills = fill >= 0 ? 1 : 0;
+    feature.fill_id = fill;
+    const Complaint found = ComplaintOf(&batch);
+    CHECK(found.what == Wrong::kNoSuchRow);
+    CHECK_EQ(found.example, 2);
+    const float* table = static_cast<const float*>(batch.tables[0].values);
+    const float* vectors = static_cast<const float*>(batch.calls[0].vectors);
+    for (int e = 0; e < 9; ++e) {
+      const int64_t id = batch.features[0].ids[e];
+      const int64_t row = id >= 0 && id < 5 ? id : fill;
+      for (int c = 0; c < 4; ++c) {
+        CHECK_EQ(vectors[4 * e + c], row < 0 ? 0.0f : table[4 * row + c]);
+      }
+    }
+  }
+}
+
+TEST(TablesOfMoreRowsThanALaneKeepsAreLookedUp) {
+  RandomBatch<int64_t> batch = OneFeature(RowsKind::kSplits64, {4, 1, 2}, {0, 1, 3}, 2);
+  batch.tables[0].rows = kMostStreamRows + 7;
+  CHECK(ComplaintOf(&batch).what == Wrong::kNone);
+  const float* table = static_cast<const float*>(batch.tables[0].values);
+  const float* vectors = static_cast<const float*>(batch.calls[0].vectors);
+  for (int c = 0; c < 4; ++c) {
+    CHECK_EQ(vectors[c], table[4 * 4 + c]);
+    CHECK_EQ(vectors[4 + c], table[4 + c] + table[2 * 4 + c]);
   }
 }
 

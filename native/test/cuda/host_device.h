@@ -18,7 +18,12 @@ class HostDevice {
  public:
   template <typename Body>
   void Run(int64_t count, int lanes, const Body& body) {
-    for (int64_t number = 0; number < count; ++number) body(Group(lanes), number);
+    if constexpr (kIsTogether<Body>) {
+      for (int64_t number = 0; number < count; ++number) body(GroupTogether(lanes), number, true);
+      if (count > 0) body(GroupTogether(lanes), count - 1, false);
+    } else {
+      for (int64_t number = 0; number < count; ++number) body(Group(lanes), number);
+    }
   }
 
   // With none, groups have as many examples as they can; with very many, one each.

@@ -48,7 +48,7 @@ struct WeightGradientBody {
   WORKBENCH_DEVICE void operator()(const Group& group, int64_t number) const {
     const int f = ends.FeatureOf(number);
     const Feature& feature = features[f];
-    const int64_t example = number - (f == 0 ? 0 : ends.at[f - 1]);
+    const int64_t example = number - ends.Begin(f);
     int64_t first = 0, last = 0;
     feature.ids.in.Find(example, &first, &last, complaint);
     feature.ids.in.Check(group, example, first, last, complaint);

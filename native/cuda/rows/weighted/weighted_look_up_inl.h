@@ -65,7 +65,7 @@ struct WeightedLookUpBody {
     const int f = ends.FeatureOf(number);
     const Feature& feature = features[f];
     Asked asked;
-    asked.example = number - (f == 0 ? 0 : ends.at[f - 1]);
+    asked.example = number - ends.Begin(f);
     asked.first = asked.last = 0;
     feature.ids.in.Find(asked.example, &asked.first, &asked.last, complaint);
     feature.ids.in.Check(group, asked.example, asked.first, asked.last, complaint);
@@ -199,11 +199,6 @@ struct WeightedLookUpBody {
     return group.Sum(squares);
   }
 };
-
-template <typename T, typename Id, typename Device>
-void LookUpWeighted(const GroupCall& call, Device* device) {
-  RunByExample<WeightedLookUpBody, T, Id>(call, IsWeighted, device);
-}
 
 }  // namespace workbench::cuda
 

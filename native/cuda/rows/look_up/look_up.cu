@@ -4,7 +4,7 @@
 #include "cuda/calls.h"
 #include "cuda/device/cuda_device.h"
 #include "cuda/device/types_inl.h"
-#include "cuda/rows/look_up_inl.h"
+#include "cuda/rows/look_up/look_up_inl.h"
 
 namespace workbench::cuda {
 
