@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "optimizer/asked_updates_inl.h"
 
 namespace workbench {
 namespace {
@@ -38,6 +39,34 @@ struct StockAdagradRule : UpdateRule {
       const float step = learning_rate * grad[c];
       row[c] -= dim == 1 ? step / root : step * (1.0f / root);
     }
+  }
+
+  // Of whole packets; a function each, as in asked_updates.cc.
+  template <int64_t kDim>
+  void UpdateWidth(const AskedRows<float>& in, const DenseTable& table, const int64_t* rows,
+                   int64_t count, int64_t begin, int64_t end) const {
+    static_assert(kDim % kStockPacket == 0);
+    const float rate = learning_rate;
+    UpdateAskedOfWidth<ShortVector, kDim, 1>(
+        in, table, rows, count, begin, end,
+        [&](const float* grad, float* row, float* slot) WORKBENCH_INLINED {
+          using Values = Eigen::Array<float, kDim, 1>;
+          const Eigen::Map<const Values> g(grad);
+          Eigen::Map<Values> a(slot), v(row);
+          a += g.square();
+          v -= rate * g * a.rsqrt();
+        });
+  }
+
+  bool UpdateAsked(const AskedRows<float>& in, const DenseTable& table, const int64_t* rows,
+                   int64_t count, int64_t begin, int64_t end) const override {
+    switch (table.dim) {
+      case 8: UpdateWidth<8>(in, table, rows, count, begin, end); return true;
+      case 16: UpdateWidth<16>(in, table, rows, count, begin, end); return true;
+      case 32: UpdateWidth<32>(in, table, rows, count, begin, end); return true;
+      case 64: UpdateWidth<64>(in, table, rows, count, begin, end); return true;
+    }
+    return false;
   }
 
   static constexpr int64_t kStockPacket = 8;

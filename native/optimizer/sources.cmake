@@ -1,6 +1,7 @@
 # Sparse updates of rows.
 
 plain_sources(
+  asked_updates.cc
   row_updates.cc
   update_rules.cc)
 
@@ -15,5 +16,6 @@ plain_tests(
 # The compiler vectorizes a loop with a square root only where errno is not wanted. Products are
 # rounded before they are added, as by the ops of a graph.
 set_source_files_properties(
+  ${CMAKE_CURRENT_LIST_DIR}/asked_updates.cc
   ${CMAKE_CURRENT_LIST_DIR}/update_rules.cc
   PROPERTIES COMPILE_OPTIONS "-fno-math-errno;-ffp-contract=off")

@@ -7,9 +7,20 @@
 
 namespace workbench {
 
+template <typename T>
+struct AskedRows;
+struct DenseTable;
+
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
+
+  // Changes table row rows[i] by the sum of its gradients, for i in [begin, end) of `count`; false, and
+  // nothing is changed, where the rule has no loop of its own for rows of this width.
+  virtual bool UpdateAsked(const AskedRows<float>& in, const DenseTable& table, const int64_t* rows,
+                           int64_t count, int64_t begin, int64_t end) const {
+    return false;
+  }
 
   // Whether a row's squared gradients are summed for it too.
   virtual bool TakesSquares() const { return false; }
@@ -23,6 +34,8 @@ class UpdateRule {
 struct GradientDescentRule : UpdateRule {
   float learning_rate = 0;
   void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
+  bool UpdateAsked(const AskedRows<float>& in, const DenseTable& table, const int64_t* rows,
+                   int64_t count, int64_t begin, int64_t end) const override;
 };
 
 // Slot [dim]: the sum of squared gradients.
@@ -30,6 +43,8 @@ struct AdagradRule : UpdateRule {
   float learning_rate = 0;
   float epsilon = 0;  // beneath the root
   void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
+  bool UpdateAsked(const AskedRows<float>& in, const DenseTable& table, const int64_t* rows,
+                   int64_t count, int64_t begin, int64_t end) const override;
 };
 
 // The same where a row takes each of its gradients' squares, not that of their sum, as Keras has it.

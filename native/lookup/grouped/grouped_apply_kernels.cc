@@ -87,6 +87,7 @@ class ApplyOp : public OpKernel {
     const int64_t at_once = SummedAtOnce(table.dim);
     const AskedRows<float> in = asked.ToSum();
     const int64_t* rows = asked.rows.rows.get();
+    if (rule.UpdateAsked(in, table, rows, asked.rows.unique, begin, end)) return;
     const bool squares = rule.TakesSquares();
     const std::unique_ptr<float[]> sums = Unset<float>(at_once * table.dim * (squares ? 2 : 1));
     for (int64_t first = begin; first < end; first += at_once) {

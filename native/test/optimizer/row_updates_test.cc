@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "combine/combine.h"
 #include "test/support/check.h"
 
 namespace workbench {
@@ -55,6 +56,62 @@ TEST(RowsOfABatchChangeAndNoOthers) {
       CHECK(std::abs(sums[i] - expected_sums[i]) <= 1e-6f * expected_sums[i]);
     }
   }
+}
+
+// Of each width in two ranges: those with a loop of their own, and one without.
+template <typename Rule>
+void CheckAskedRows(const Rule& rule, bool slot) {
+  std::mt19937_64 random(4);
+  std::normal_distribution<float> normal;
+  for (const int64_t dim : {8, 16, 32, 64, 24}) {
+    for (int round = 0; round < 20; ++round) {
+      const int64_t examples = 1 + random() % 40, count = 1 + random() % 300;
+      std::vector<float> gradients(examples * dim), factors(examples);
+      std::vector<const float*> begins;
+      for (float& each : gradients) each = normal(random);
+      for (float& each : factors) each = normal(random);
+      for (int64_t e = 0; e < examples; ++e) begins.push_back(gradients.data() + e * dim);
+      std::vector<int64_t> rows;
+      std::vector<int32_t> firsts = {0}, who;
+      for (int64_t row = 0; row < count; ++row) {
+        if (random() % 2 == 0) continue;
+        rows.push_back(row);
+        // Most once, some often.
+        const uint64_t times = random() % 8 == 0 ? 30 : 1 + random() % 2;
+        for (uint64_t i = 0; i < times; ++i) who.push_back(random() % examples);
+        firsts.push_back(static_cast<int32_t>(who.size()));
+      }
+      const int64_t asked = static_cast<int64_t>(rows.size()), half = asked / 2;
+      const AskedRows<float> in = {dim, firsts.data(), who.data(), begins.data(), factors.data()};
+      std::vector<float> values(count * dim), sums(count * dim, 0.1f), grads(asked * dim);
+      for (float& value : values) value = normal(random);
+      std::vector<float> expected = values, expected_sums = sums;
+      const DenseTable table =
+          slot ? TableOf(dim, values, {sums.data()}) : TableOf(dim, values, {});
+      const DenseTable other = slot ? TableOf(dim, expected, {expected_sums.data()})
+                                    : TableOf(dim, expected, {});
+      const bool found = rule.UpdateAsked(in, table, rows.data(), asked, half, asked);
+      CHECK_EQ(found, dim != 24);
+      if (!found) continue;
+      CHECK(rule.UpdateAsked(in, table, rows.data(), asked, 0, half));
+      SumGradients(in, 0, asked, grads.data());
+      UpdateRows(rule, other, rows.data(), grads.data(), 0, asked);
+      for (size_t i = 0; i < values.size(); ++i) {
+        CHECK(std::abs(values[i] - expected[i]) <= 1e-5f * (1 + std::abs(expected[i])));
+        CHECK(std::abs(sums[i] - expected_sums[i]) <= 1e-5f * expected_sums[i]);
+      }
+    }
+  }
+}
+
+TEST(RowsThatAreSummedAndChangedAtOnceAreThoseOfTwoSteps) {
+  GradientDescentRule descent;
+  descent.learning_rate = 0.5f;
+  CheckAskedRows(descent, false);
+  AdagradRule adagrad;
+  adagrad.learning_rate = 0.5f;
+  adagrad.epsilon = 1e-3f;
+  CheckAskedRows(adagrad, true);
 }
 
 TEST(AdamDecaysRowsWithoutAGradient) {
