@@ -119,8 +119,11 @@ def test_the_environment_is_whole(run: Run):
 def test_the_demo_trains_dlrm(run: Run, home: Path):
     done = run("workbench", "demo", "--rows", "4000", "--budget", "2s", "--out", "demo")
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "smart stage" in done.stdout
-    assert "<title>Workbench" in (home / "demo/report.html").read_text()
+    # Which one is faster in two seconds is not asked: the other programs of a machine decide it.
+    assert done.stdout.count("\ndlrm: ") == 2
+    report = (home / "demo/report.html").read_text()
+    assert "<title>Workbench" in report
+    assert "Smart stage" in report
 
 
 def test_a_notebook_opens_the_panel_and_runs_dlrm(run: Run, home: Path):
