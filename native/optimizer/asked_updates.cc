@@ -9,22 +9,23 @@ namespace {
 
 // A function each: in one of them all, what its loops need does not stay in registers.
 #define WORKBENCH_UPDATE_WIDTH(dim)                                                               \
-  WORKBENCH_CLONES void Descend##dim(const GradientDescentRule& rule,                             \
-                                     const AskedRows<float>& in, const DenseTable& table,         \
-                                     const int64_t* rows, int64_t count, int64_t begin,           \
-                                     int64_t end) {                                               \
+  WORKBENCH_CLONES void UpdateRange(Width<dim>, const GradientDescentRule& rule,                  \
+                                    const AskedRows<float>& in, const DenseTable& table,          \
+                                    const int64_t* rows, int64_t count, int64_t begin,            \
+                                    int64_t end) {                                                \
     const float learning_rate = rule.learning_rate;                                               \
-    UpdateAskedOfWidth<Vector, dim, 0>(                                                                   \
+    UpdateAskedOfWidth<Vector, dim, 0>(                                                           \
         in, table, rows, count, begin, end,                                                       \
         [&](const float* grad, float* row, float*) WORKBENCH_INLINED {                            \
           for (int c = 0; c < dim; ++c) GradientDescentStep(learning_rate, grad[c], &row[c]);     \
         });                                                                                       \
   }                                                                                               \
-  WORKBENCH_CLONES void Adagrad##dim(const AdagradRule& rule, const AskedRows<float>& in,         \
-                                     const DenseTable& table, const int64_t* rows, int64_t count, \
-                                     int64_t begin, int64_t end) {                                \
+  WORKBENCH_CLONES void UpdateRange(Width<dim>, const AdagradRule& rule,                          \
+                                    const AskedRows<float>& in, const DenseTable& table,          \
+                                    const int64_t* rows, int64_t count, int64_t begin,            \
+                                    int64_t end) {                                                \
     const float learning_rate = rule.learning_rate, epsilon = rule.epsilon;                       \
-    UpdateAskedOfWidth<Vector, dim, 1>(                                                                   \
+    UpdateAskedOfWidth<Vector, dim, 1>(                                                           \
         in, table, rows, count, begin, end,                                                       \
         [&](const float* __restrict grad, float* __restrict row, float* __restrict accum)         \
             WORKBENCH_INLINED {                                                                   \
@@ -44,25 +45,17 @@ WORKBENCH_UPDATE_WIDTH(64)
 bool GradientDescentRule::UpdateAsked(const AskedRows<float>& in, const DenseTable& table,
                                       const int64_t* rows, int64_t count, int64_t begin,
                                       int64_t end) const {
-  switch (table.dim) {
-    case 8: Descend8(*this, in, table, rows, count, begin, end); return true;
-    case 16: Descend16(*this, in, table, rows, count, begin, end); return true;
-    case 32: Descend32(*this, in, table, rows, count, begin, end); return true;
-    case 64: Descend64(*this, in, table, rows, count, begin, end); return true;
-  }
-  return false;
+  return AtUsualWidth(table.dim, [&](auto width) {
+    UpdateRange(width, *this, in, table, rows, count, begin, end);
+  });
 }
 
 bool AdagradRule::UpdateAsked(const AskedRows<float>& in, const DenseTable& table,
                               const int64_t* rows, int64_t count, int64_t begin,
                               int64_t end) const {
-  switch (table.dim) {
-    case 8: Adagrad8(*this, in, table, rows, count, begin, end); return true;
-    case 16: Adagrad16(*this, in, table, rows, count, begin, end); return true;
-    case 32: Adagrad32(*this, in, table, rows, count, begin, end); return true;
-    case 64: Adagrad64(*this, in, table, rows, count, begin, end); return true;
-  }
-  return false;
+  return AtUsualWidth(table.dim, [&](auto width) {
+    UpdateRange(width, *this, in, table, rows, count, begin, end);
+  });
 }
 
 }  // namespace workbench

@@ -61,6 +61,21 @@ WORKBENCH_INLINE void UpdateAskedOfWidth(const AskedRows<float>& in, const Dense
   }
 }
 
+template <int64_t kDim>
+using Width = std::integral_constant<int64_t, kDim>;
+
+// Calls update(Width<dim>()) where dim is a usual width, and says whether it is.
+template <typename Update>
+bool AtUsualWidth(int64_t dim, const Update& update) {
+  switch (dim) {
+    case 8: update(Width<8>()); return true;
+    case 16: update(Width<16>()); return true;
+    case 32: update(Width<32>()); return true;
+    case 64: update(Width<64>()); return true;
+  }
+  return false;
+}
+
 }  // namespace workbench
 
 #endif  // WORKBENCH_OPTIMIZER_ASKED_UPDATES_INL_H_

@@ -60,13 +60,9 @@ struct StockAdagradRule : UpdateRule {
 
   bool UpdateAsked(const AskedRows<float>& in, const DenseTable& table, const int64_t* rows,
                    int64_t count, int64_t begin, int64_t end) const override {
-    switch (table.dim) {
-      case 8: UpdateWidth<8>(in, table, rows, count, begin, end); return true;
-      case 16: UpdateWidth<16>(in, table, rows, count, begin, end); return true;
-      case 32: UpdateWidth<32>(in, table, rows, count, begin, end); return true;
-      case 64: UpdateWidth<64>(in, table, rows, count, begin, end); return true;
-    }
-    return false;
+    return AtUsualWidth(table.dim, [&](auto width) {
+      UpdateWidth<decltype(width)::value>(in, table, rows, count, begin, end);
+    });
   }
 
   static constexpr int64_t kStockPacket = 8;

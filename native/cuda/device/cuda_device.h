@@ -12,7 +12,7 @@
 
 namespace workbench::cuda {
 
-// So many at once leave a thread 64 registers. Measured on an H200.
+// Blocks on a multiprocessor at once: 16 leave a thread 64 registers. Measured on an H200.
 constexpr int kBlocksAtOnce = 16;
 // What all GPUs that this nvcc builds for take.
 constexpr int kParameterBytes = 32764;

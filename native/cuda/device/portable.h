@@ -220,7 +220,7 @@ WORKBENCH_DEVICE void Store(const Pack<T, kPack>& pack, T* to) {
   *reinterpret_cast<Pack<T, kPack>*>(to) = pack;
 }
 
-// What lies so many rows, of so many bytes each, behind `begin`.
+// Row `row` behind `begin`, where rows are `row_bytes` apart.
 template <typename T>
 WORKBENCH_DEVICE const T* At(const T* begin, int32_t row, int32_t row_bytes) {
 #ifdef __CUDACC__

@@ -15,6 +15,9 @@ namespace workbench::cuda {
 // Features that a kernel takes at once: as many as its parameters have room for, and a power of two.
 constexpr int kFeaturesAtOnce = 64;
 
+// A row of more ids is summed in double, as on a CPU.
+constexpr int64_t kLongRow = 1024;
+
 // What of a launch's numbers belongs to which of its features.
 struct FeatureEnds {
   int32_t at[kFeaturesAtOnce];  // the first number behind a feature's; none is behind the last one's

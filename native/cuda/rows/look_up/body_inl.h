@@ -17,9 +17,6 @@
 
 namespace workbench::cuda {
 
-// A row of more ids is summed in double, as on a CPU.
-constexpr int64_t kLongRow = 1024;
-
 // Rows of a group that are on their way; more take room that groups want.
 constexpr int kSlots = 8;
 // Of those that are copied, which wait in registers.

@@ -21,12 +21,12 @@ constexpr int kExamplesAtOnce = 8;
 // Of a group, also where fewer have columns: they read ids.
 constexpr int kFewestLanes = 4;
 
-// Rows of a group's examples together, where they can be: few examples fill what its lanes can ask for,
-// and many let others wait for the last groups. Measured on an H200.
+// A group takes examples until they have this many rows together: fewer leave slots of the ring empty,
+// with more the GPU waits for the last groups. Measured on an H200.
 constexpr int64_t kFewestRows = 16;
 
-// Examples of a group, of features with so many examples and ids in all that take so many lanes. The GPU
-// is to have enough groups.
+// How many examples a group takes, where the features together have `examples` and `ids`. The GPU is to
+// have enough groups.
 template <typename Device>
 int32_t AtOnce(int64_t examples, int64_t ids, int lanes, Device* device) {
   const int64_t warps = examples * lanes / kWarp, enough = device->Warps() / 4;
@@ -68,7 +68,7 @@ void LookUpAlike(const GroupCall& call, const std::vector<int>& features, int la
 
 template <typename T, typename Id, typename Device>
 void LookUp(const GroupCall& call, Device* device) {
-  // Those of weighted features have no limit.
+  // The kernels for weighted features keep rows in 64 bits.
   const auto goes_alone = [&](const FeatureCall& feature) {
     return IsWeighted(feature) || call.tables[feature.table].rows > kMostStreamRows;
   };

@@ -11,7 +11,6 @@
 #include "cuda/device/portable.h"
 #include "cuda/device/scalars.h"
 #include "cuda/rows/examples_inl.h"
-#include "cuda/rows/look_up/body_inl.h"
 
 namespace workbench::cuda {
 
