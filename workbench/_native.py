@@ -57,7 +57,7 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "workbench_traced_nodes": (_OWN_TEXT,),
     "workbench_traced_edges": (_OWN_TEXT,),
     "workbench_traced_threads": (_OWN_TEXT,),
-    "workbench_matmul_fits": (ctypes.c_int,),
+    "workbench_matmul_fits": (ctypes.c_int, ctypes.c_int),
 }
 
 

@@ -3,18 +3,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "tensorflow/core/util/work_sharder.h"
-#include "versions/fixed_blocks.h"
+#include "threading/intra_op_threads.h"
 
 namespace workbench {
 namespace {
 
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
-
-// Work that is worth another thread, in nanoseconds.
-constexpr int64_t kWorthAThread = 50'000;
-
 
 }  // namespace
 
@@ -61,23 +56,20 @@ absl::Status FitsRows(const Tensor& gradient, int64_t rows) {
 
 void ByRowRanges(OpKernelContext* c, int64_t rows, int64_t vectors, int64_t row_bytes,
                  const Range& part) {
-  const auto* threads = c->device()->tensorflow_cpu_worker_threads();
-  const int64_t vectors_of_row = vectors / std::max<int64_t>(1, rows) + 1;
-  tensorflow::Shard(threads->num_threads, threads->workers, rows,
-                    vectors_of_row * (4 + row_bytes / 8), part);
+  const int64_t threads = WorthThreads(c, (vectors + rows) * (4 + row_bytes / 8));
+  ByRanges(threads, rows, RangeSize(rows, threads), part);
 }
 
-void ByFewRanges(OpKernelContext* c, int64_t count, int64_t cost, int64_t worth_a_thread,
+void ByCost(OpKernelContext* c, int64_t count, int64_t cost, int64_t of_thread,
                  const Range& part) {
-  const auto* threads = c->device()->tensorflow_cpu_worker_threads();
-  const int64_t parts = std::min<int64_t>(threads->num_threads, 1 + cost / worth_a_thread);
-  const int64_t size = std::max<int64_t>(1, (count + parts - 1) / parts);
-  threads->workers->ParallelFor(count, FixedBlocks(size), part);
+  const int64_t threads = WorthThreads(c, cost, of_thread);
+  ByRanges(threads, count, RangeSize(count, threads), part);
 }
 
 void ByUniqueRanges(OpKernelContext* c, int64_t ids, int64_t unique, int64_t dim,
                     const Range& part) {
-  ByFewRanges(c, unique, ids * (4 + dim / 2), kWorthAThread, part);
+  const int64_t threads = WorthThreads(c, ids * (4 + dim / 2));
+  ByRanges(threads, unique, std::max<int64_t>(1, (unique + threads - 1) / threads), part);
 }
 
 }  // namespace workbench

@@ -34,9 +34,9 @@ absl::Status FitsRows(const tensorflow::Tensor& gradient, int64_t rows);
 void ByRowRanges(tensorflow::OpKernelContext* c, int64_t rows, int64_t vectors, int64_t row_bytes,
                  const Range& part);
 
-// Runs `part` over ranges of `count`, one for each thread that the cost is worth, in all.
-void ByFewRanges(tensorflow::OpKernelContext* c, int64_t count, int64_t cost, int64_t worth_a_thread,
-                 const Range& part);
+// Runs `part` over ranges of `count` on as many threads as the cost is worth: `of_thread` for each.
+void ByCost(tensorflow::OpKernelContext* c, int64_t count, int64_t cost, int64_t of_thread,
+            const Range& part);
 
 // Runs `part` over ranges of unique ids. Each range passes over all `ids`, which is cheap beside
 // summing its own; hence few ranges.

@@ -47,7 +47,7 @@ class DotInteractionKernel : public OpKernel {
 
   // Runs `part` over ranges of examples, about as many for each thread.
   void ByExamples(OpKernelContext* c, const Tensor& x, const Range& part) const {
-    ByFewRanges(c, x.dim_size(0), x.NumElements() * pairs_->vectors(), kWorthAThread, part);
+    ByCost(c, x.dim_size(0), x.NumElements() * pairs_->vectors(), kWorthAThread, part);
   }
 
  private:

@@ -24,7 +24,7 @@ absl::Status RequireVectors(const Tensor& x) {
 }
 
 void ByExamples(OpKernelContext* c, const Tensor& x, const Range& part) {
-  ByFewRanges(c, x.dim_size(0), x.NumElements(), kWorthAThread, part);
+  ByCost(c, x.dim_size(0), x.NumElements(), kWorthAThread, part);
 }
 
 class FmInteractionOp : public OpKernel {

@@ -8,7 +8,7 @@
 #include "norm/batch_norm.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
-#include "versions/fixed_blocks.h"
+#include "threading/intra_op_threads.h"
 
 namespace workbench {
 namespace {
@@ -37,12 +37,10 @@ absl::Status RequireShape(const char* name, const Tensor& found, const tensorflo
 // Runs `part` over ranges of columns; each a few wide, so that all threads have some.
 void ByColumnRanges(OpKernelContext* c, int64_t rows, int64_t columns,
                     const std::function<void(int64_t, int64_t)>& part) {
-  const auto* threads = c->device()->tensorflow_cpu_worker_threads();
-  const int64_t parts = std::min<int64_t>(threads->num_threads, 1 + rows * columns / kWorthAThread);
-  if (parts == 1) return part(0, columns);
-  const int64_t each = (columns + parts - 1) / parts;
+  const int64_t threads = WorthThreads(c, rows * columns, kWorthAThread);
+  const int64_t each = RangeSize(columns, threads);
   const int64_t whole = each >= kWide ? kWide : kLine;
-  threads->workers->ParallelFor(columns, FixedBlocks((each + whole - 1) / whole * whole), part);
+  ByRanges(threads, columns, (each + whole - 1) / whole * whole, part);
 }
 
 // What both directions have in common.

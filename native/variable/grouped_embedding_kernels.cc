@@ -11,7 +11,7 @@
 #include "lookup/grouped/grouped_inputs.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/lib/core/threadpool.h"
+#include "threading/intra_op_threads.h"
 #include "variable/held_embeddings.h"
 
 namespace workbench::grouped {
@@ -125,8 +125,8 @@ class GroupedLookUpOp : public OpKernel {
       cost += run.ids[f].count * (kFindKey + CostOfId(dim * sizeof(float)));
     }
     FirstError error;
-    c->device()->tensorflow_cpu_worker_threads()->workers->ParallelFor(
-        number, cost / std::max<int64_t>(1, number), [&](int64_t begin, int64_t end) {
+    const int64_t threads = WorthThreads(c, cost);
+    ByRanges(threads, number, RangeSize(number, threads), [&](int64_t begin, int64_t end) {
           BlockRows rows;
           std::vector<const float*> vectors;
           for (int64_t b = begin; b < end; ++b) {
@@ -219,8 +219,8 @@ class GroupedLookUpOp : public OpKernel {
       of_table[attributes_.features()[blocks[b].feature].table].push_back(blocks[b]);
     }
     const int64_t tables = static_cast<int64_t>(of_table.size());
-    c->device()->tensorflow_cpu_worker_threads()->workers->ParallelFor(
-        tables, kMostBlockIds * 10 * kFindKey, [&](int64_t begin, int64_t end) {
+    const int64_t threads = WorthThreads(c, tables * kMostBlockIds * 10 * kFindKey);
+    ByRanges(threads, tables, 1, [&](int64_t begin, int64_t end) {
           BlockRows rows;
           for (int64_t t = begin; t < end; ++t) {
             for (const Block& block : of_table[t]) {

@@ -6,7 +6,7 @@
 
 #include "lookup/grouped/grouped_gradients.h"
 #include "tensorflow/core/framework/types.h"
-#include "tensorflow/core/lib/core/threadpool.h"
+#include "threading/intra_op_threads.h"
 
 namespace workbench::grouped {
 namespace {
@@ -114,14 +114,14 @@ absl::Status ReadAsked(OpKernelContext* c, const Attributes& attributes,
       OrderRows(&asked.rows);
     }
   };
-  c->device()->tensorflow_cpu_worker_threads()->workers->ParallelFor(
-      tables, 12 * count / std::max<int64_t>(1, tables), part);
+  const int64_t threads = WorthThreads(c, 12 * count);
+  ByRanges(threads, tables, RangeSize(tables, threads), part);
   return error.status();
 }
 
-void ByRanges(OpKernelContext* c, const std::vector<int64_t>& rows,
-              const std::vector<int64_t>& step, int64_t cost,
-              const std::function<void(size_t, int64_t, int64_t)>& part) {
+void ByRangesOfTables(OpKernelContext* c, const std::vector<int64_t>& rows,
+                      const std::vector<int64_t>& step, int64_t cost,
+                      const std::function<void(size_t, int64_t, int64_t)>& part) {
   struct Range {
     size_t table;
     int64_t begin, end;
@@ -133,10 +133,10 @@ void ByRanges(OpKernelContext* c, const std::vector<int64_t>& rows,
     }
   }
   const int64_t number = static_cast<int64_t>(ranges.size());
-  c->device()->tensorflow_cpu_worker_threads()->workers->ParallelFor(
-      number, cost / std::max<int64_t>(1, number), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) part(ranges[i].table, ranges[i].begin, ranges[i].end);
-      });
+  const int64_t threads = WorthThreads(c, cost);
+  ByRanges(threads, number, RangeSize(number, threads), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) part(ranges[i].table, ranges[i].begin, ranges[i].end);
+  });
 }
 
 template <typename T>
@@ -150,7 +150,7 @@ void ByRowsOfTables(OpKernelContext* c, const std::vector<AskedTable<T>>& asked,
     rows.push_back(each.rows.unique);
     cost += each.rows.ids * CostOfId(each.dim * sizeof(T)) + each.rows.unique * row_ns;
   }
-  ByRanges(c, rows, std::vector<int64_t>(rows.size(), kRows), cost, part);
+  ByRangesOfTables(c, rows, std::vector<int64_t>(rows.size(), kRows), cost, part);
 }
 
 #define WORKBENCH_INSTANTIATE_IDS(T, Id)                                            \

@@ -59,9 +59,9 @@ absl::Status ReadChecked(tensorflow::OpKernelContext* c, const Attributes& attri
 // Calls `part` with ranges of the rows of tables, on the intra-op threads.
 //
 //   rows: of each table. step: of each table how many rows a range has at most. cost: of all.
-void ByRanges(tensorflow::OpKernelContext* c, const std::vector<int64_t>& rows,
-              const std::vector<int64_t>& step, int64_t cost,
-              const std::function<void(size_t table, int64_t begin, int64_t end)>& part);
+void ByRangesOfTables(tensorflow::OpKernelContext* c, const std::vector<int64_t>& rows,
+                      const std::vector<int64_t>& step, int64_t cost,
+                      const std::function<void(size_t table, int64_t begin, int64_t end)>& part);
 
 // The same of the rows that were asked for. A row takes `row_ns` besides summing its gradients.
 template <typename T>

@@ -112,7 +112,7 @@ class ApplyOp : public OpKernel {
       step.push_back(std::max<int64_t>(1, kRangeValues / asked[t].dim));
       values += rows[t] * asked[t].dim;
     }
-    ByRanges(c, rows, step, values, [&](size_t t, int64_t begin, int64_t end) {
+    ByRangesOfTables(c, rows, step, values, [&](size_t t, int64_t begin, int64_t end) {
       ApplyToRange(asked[t], rule, held[static_cast<int>(t)].table(), begin, end);
     });
   }

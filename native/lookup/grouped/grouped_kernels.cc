@@ -14,7 +14,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
-#include "tensorflow/core/lib/core/threadpool.h"
+#include "threading/intra_op_threads.h"
 
 namespace workbench::grouped {
 namespace {
@@ -102,8 +102,8 @@ class LookUpOp : public OpKernel {
         Combine(in, 0, in.rows, out.begins[block.feature] + rows.begin * stride);
       }
     };
-    c->device()->tensorflow_cpu_worker_threads()->workers->ParallelFor(
-        number, cost / std::max<int64_t>(1, number), part);
+    const int64_t threads = WorthThreads(c, cost);
+    ByRanges(threads, number, RangeSize(number, threads), part);
     return error.status();
   }
 

@@ -18,7 +18,7 @@ from tensorflow.python.eager import context
 import workbench as wb
 from tests.builders.batch_norms import built, layer, loss_of, matrix
 from tests.builders.examples import few
-from tests.builders.fused_graphs import OPTIMIZERS, ran, trained
+from tests.builders.fused_graphs import OPTIMIZERS, ran, require_trains_alike, trained
 from tests.builders.intra_op_threads import require_same_bits
 from workbench import _native
 from workbench.core.fusion import matmuls
@@ -32,20 +32,38 @@ SIZES = st.sampled_from((0, 1, 5, 6, 7, 15, 16, 17, 33, 96, 193, 300))
 
 @pytest.fixture(autouse=True)
 def made_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has the processor be one that the kernel is made for."""
-    monkeypatch.setattr(matmuls, "kernel_is_faster", lambda: True)
+    """Has the processor be one that the kernel is made for where a factor lies transposed."""
+    monkeypatch.setattr(matmuls, "kernel_is_faster", lambda *, transposed: transposed)
 
 
-def product(a: Any, b: Any, *, transposed: tuple[bool, bool], own: bool) -> np.ndarray:
-    """By Workbench's kernel, or by TensorFlow's, of shapes that the graph does not know."""
-    multiply = _native.library().workbench_mat_mul if own else tf.raw_ops.MatMul
+@pytest.fixture
+def made_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has it be one that the kernel is made for whatever is transposed."""
+    monkeypatch.setattr(matmuls, "kernel_is_faster", lambda **_: True)
+
+
+def product(
+    *values: np.ndarray,
+    own: bool,
+    transposed: tuple[bool, bool] = (False, False),
+    relu: bool = False,
+) -> np.ndarray:
+    """Of two factors, and a bias: by Workbench's kernel, or by TensorFlow's.
+
+    The graph does not know the shapes.
+    """
+    turned = dict(zip(("transpose_a", "transpose_b"), transposed, strict=True))
     with tf.Graph().as_default() as graph:
-        factors = [v1.placeholder(tf.float32) for _ in range(2)]
-        made = multiply(
-            a=factors[0], b=factors[1], transpose_a=transposed[0], transpose_b=transposed[1]
-        )
+        given = [v1.placeholder(tf.float32) for _ in values]
+        a, b, *bias = given
+        if own:
+            made = _native.library().workbench_mat_mul(a=a, b=b, bias=bias, relu=relu, **turned)
+        else:
+            made = tf.raw_ops.MatMul(a=a, b=b, **turned)
+            made = tf.nn.bias_add(made, bias[0]) if bias else made
+            made = tf.nn.relu(made) if relu else made
         with v1.Session(graph=graph) as session:
-            return session.run(made, dict(zip(factors, (a, b), strict=True)))
+            return session.run(made, dict(zip(given, values, strict=True)))
 
 
 def drawn(seed: int, shape: Sequence[int]) -> np.ndarray:
@@ -71,19 +89,33 @@ class TestKernel:
         columns=SIZES,
         inner=SIZES,
         transposed=st.tuples(st.booleans(), st.booleans()),
+        biased=st.booleans(),
+        relu=st.booleans(),
         seed=st.integers(0, 99),
     )
-    @example(rows=0, columns=3, inner=5, transposed=(True, False), seed=0)
-    @example(rows=3, columns=5, inner=0, transposed=(False, True), seed=0)
+    @example(rows=0, columns=3, inner=5, transposed=(True, False), biased=True, relu=True, seed=0)
+    @example(rows=3, columns=5, inner=0, transposed=(False, True), biased=True, relu=True, seed=0)
     def test_multiplies_as_the_stock_one(
-        self, rows: int, columns: int, inner: int, transposed: tuple[bool, bool], seed: int
+        self,
+        rows: int,
+        columns: int,
+        inner: int,
+        transposed: tuple[bool, bool],
+        biased: bool,
+        relu: bool,
+        seed: int,
     ) -> None:
         shapes = [rows, inner], [inner, columns]
-        factors = [
+        given = [
             drawn(seed + i, shape[::-1] if turned else shape)
             for i, (shape, turned) in enumerate(zip(shapes, transposed, strict=True))
         ]
-        expected, found = (product(*factors, transposed=transposed, own=own) for own in (0, 1))
+        if biased:
+            given.append(drawn(seed + 2, [columns]))
+        # What is joined with a product without an inner size ends the process in oneDNN.
+        expected = product(*given[:2], transposed=transposed, own=False) + sum(given[2:])
+        expected = np.maximum(expected, 0) if relu else expected
+        found = product(*given, transposed=transposed, relu=relu, own=True)
         assert found.shape == (rows, columns)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
@@ -103,7 +135,12 @@ class TestKernel:
     def test_refuses_what_the_stock_one_refuses(self, a: list[int], b: list[int]) -> None:
         for own in (False, True):
             with pytest.raises(tf.errors.InvalidArgumentError):
-                product(drawn(1, a), drawn(2, b), transposed=(False, False), own=own)
+                product(drawn(1, a), drawn(2, b), own=own)
+
+    @pytest.mark.parametrize("shape", [[4], [5, 1], []])
+    def test_refuses_a_bias_that_is_no_row(self, shape: list[int]) -> None:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="as many biases"):
+            product(drawn(1, [3, 4]), drawn(2, [4, 5]), drawn(3, shape), own=True)
 
 
 class TestPlan:
@@ -177,7 +214,7 @@ class TestPlan:
     def test_is_empty_where_the_stock_kernel_is_faster(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(matmuls, "kernel_is_faster", lambda: False)
+        monkeypatch.setattr(matmuls, "kernel_is_faster", lambda **_: False)
         with built() as graph:
             OPTIMIZERS["descent"]().minimize(loss_of(dense()))
         assert not wb.plan_fusion(graph).count
@@ -198,7 +235,7 @@ class TestPlan:
             text=True,
         )
         assert done.returncode == 0, done.stderr
-        assert done.stdout.split() == ["0", "4", "alike"]
+        assert done.stdout.split() == ["4", "alike"]
 
     def test_waits_for_what_the_product_waited_for(self) -> None:
         with built() as graph:
@@ -228,3 +265,98 @@ class TestPlan:
             assert len(plan.matmuls) == 1 and fused is not own
             assert fused_lookups(fused.graph.as_graph_def()) == 1
             np.testing.assert_allclose(fused(x), own(x), rtol=1e-4, atol=1e-4)
+
+
+def deep(added: Any = tf.nn.bias_add, behind: Any = tf.nn.relu, columns: int = 48) -> Any:
+    """A dense layer, of which the result and what is trained are given."""
+    bias = v1.get_variable("bias", initializer=drawn(3, [columns]))
+    y = behind(added(layer(matrix(40, 64, known=True), columns, "a"), bias))
+    return y, OPTIMIZERS["descent"]().minimize(loss_of(y))
+
+
+def add_first(product: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
+    return tf.raw_ops.AddV2(x=bias, y=product)
+
+
+@pytest.mark.usefixtures("made_for_all")
+class TestDenseLayer:
+    """What is behind a product is done with it."""
+
+    @pytest.mark.parametrize("added", [tf.nn.bias_add, tf.add, add_first])
+    @pytest.mark.parametrize(("behind", "last"), [(tf.nn.relu, "Relu"), (tf.sin, "")])
+    def test_is_one_op(self, added: Any, behind: Any, last: str) -> None:
+        with built() as graph:
+            y, train_op = deep(added, behind)
+        plan = wb.plan_fusion(graph)
+        forward = [name for name in plan.matmuls if not name.startswith("gradients")]
+        assert forward == [last or y.op.inputs[0].op.name]
+        ops = ran(graph, y, wb.apply(plan))
+        assert ops.count("WorkbenchMatMul") == 1
+        assert not {"MatMul", "BiasAdd", "AddV2", "Relu"} & set(ops)
+        require_trains_alike(graph, plan, y, train_op, rtol=1e-4, atol=1e-5)
+
+    def test_without_a_bias_has_its_relu(self) -> None:
+        with built() as graph:
+            y = tf.nn.relu(layer(matrix(40, 64), 48, "a"))
+        plan = wb.plan_fusion(graph)
+        assert plan.matmuls == (y.op.name,)
+        assert "Relu" not in ran(graph, y, wb.apply(plan))
+
+    @pytest.mark.parametrize("behind", [tf.tanh, tf.sigmoid, tf.nn.elu, tf.nn.relu6])
+    def test_stays_where_tensorflow_joins_more(self, behind: Any) -> None:
+        with built() as graph:
+            deep(behind=behind)
+        assert all(name.startswith("gradients") for name in wb.plan_fusion(graph).matmuls)
+
+    @pytest.mark.parametrize(
+        "other", [lambda y: tf.sin(y), lambda y: v1.assign(v1.get_variable("kept", [40, 48]), y)]
+    )
+    @pytest.mark.parametrize("of", ["product", "sum"])
+    def test_leaves_apart_what_others_read(self, of: str, other: Any) -> None:
+        with built() as graph:
+            product = layer(matrix(40, 64, known=True), 48, "a")
+            added = tf.nn.bias_add(product, v1.get_variable("bias", initializer=drawn(3, [48])))
+            read = other({"product": product, "sum": added}[of])
+            y = tf.nn.relu(added)
+        plan = wb.plan_fusion(graph)
+        assert plan.matmuls == ({"product": product, "sum": added}[of].op.name,)
+        require_trains_alike(graph, plan, [y, read], y.op, rtol=1e-4, atol=1e-5)
+
+    def test_leaves_apart_what_others_wait_for(self) -> None:
+        with built() as graph:
+            product = layer(matrix(40, 64), 48, "a")
+            with tf.control_dependencies([product]):
+                tf.constant(1.0)
+            tf.nn.relu(product)
+        assert wb.plan_fusion(graph).matmuls == (product.op.name,)
+
+    @pytest.mark.parametrize("shape", [[1], [], [40, 1], [40, 48]])
+    def test_adds_by_itself_what_is_no_row(self, shape: list[int]) -> None:
+        with built() as graph:
+            product = layer(matrix(40, 64, known=True), 48, "a")
+            y = product + v1.get_variable("added", initializer=drawn(3, shape))
+        plan = wb.plan_fusion(graph)
+        assert plan.matmuls == (product.op.name,)
+        require_trains_alike(graph, plan, y, y.op, rtol=1e-4, atol=1e-5)
+
+    def test_waits_for_what_each_of_its_nodes_waited_for(self) -> None:
+        with built() as graph:
+            counts = [v1.get_variable(f"count{i}", initializer=0.0) for i in range(3)]
+            y = matrix(40, 64)
+            for count, step in zip(
+                counts,
+                (
+                    lambda y: layer(y, 48, "a"),
+                    lambda y: tf.nn.bias_add(y, v1.get_variable("bias", [48])),
+                    tf.nn.relu,
+                ),
+                strict=True,
+            ):
+                with tf.control_dependencies([v1.assign_add(count, 1.0).op]):
+                    y = step(y)
+        plan = wb.plan_fusion(graph)
+        assert plan.matmuls == (y.op.name,)
+        with v1.Session(graph=graph, config=wb.apply(plan)) as session:
+            session.run("begin")
+            session.run(y)
+            assert session.run(counts) == [1.0, 1.0, 1.0]

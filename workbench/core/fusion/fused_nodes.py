@@ -26,7 +26,7 @@ from workbench.core.fusion.lookups.lookup import StockLookup, WeightGradient
 from workbench.core.fusion.lookups.max_norm_nodes import max_norm_nodes
 from workbench.core.fusion.lookups.reads import idle_reads
 from workbench.core.fusion.lookups.table_updates.update import TableUpdate, stock_update
-from workbench.core.fusion.matmuls import choose_kernels
+from workbench.core.fusion.matmuls import DenseProduct, choose_kernels
 from workbench.core.fusion.refusal import Refusal
 
 # Scope of the grouped ops that a plan adds to a graph.
@@ -42,7 +42,7 @@ class FusedNodes:
         lookups: Sequence[tuple[StockLookup, list[LookupGradient]]],
         norms: Sequence[StockNorm],
         interactions: Sequence[StockInteraction],
-        matmuls: Sequence[str],
+        matmuls: Sequence[DenseProduct],
         runs: Mapping[str, tuple[int, int]],
     ) -> None:
         self._graph = graph
@@ -89,8 +89,12 @@ class FusedNodes:
                 node_defs.waiting(node, self._bypassed) for node in other.replaced
             )
         self._redirect_waits()
-        matmuls = [name for name in self._matmuls if name not in self._bypassed]
-        choose_kernels(self._graph, matmuls, self._replaced)
+        matmuls = [
+            product
+            for product in self._matmuls
+            if not any(node.name in self._bypassed for node in product.nodes)
+        ]
+        choose_kernels(matmuls, self._replaced)
         return FusionPlan(
             lookups=tuple(
                 FusedLookup(
@@ -107,7 +111,7 @@ class FusedNodes:
             ),
             norms=self._norms.fused,
             interactions=self._interactions.fused,
-            matmuls=tuple(matmuls),
+            matmuls=tuple(each.name for each in matmuls),
             refusals=refusals,
             added=self._added.SerializeToString(),
             replaced=self._replaced.SerializeToString(),

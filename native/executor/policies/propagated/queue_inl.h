@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "executor/policies/propagated/step.h"
+#include "threading/crew.h"
 
 namespace workbench {
 
@@ -55,6 +56,7 @@ void PropagatedStep<Propagator>::Work(bool as_caller) {
 
 template <class Propagator>
 void PropagatedStep<Propagator>::RunTaken(Thread* thread) {
+  const AtWork at_work;
   int64_t spent = 0;  // Of this batch.
   size_t run = 0;
   while (!thread->empty()) {
