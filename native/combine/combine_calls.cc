@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "threading/intra_op_threads.h"
 
 namespace workbench {
 namespace {
@@ -52,24 +51,6 @@ absl::Status FitsRows(const Tensor& gradient, int64_t rows) {
     if (count == rows) return absl::OkStatus();
   }
   return WrongShape("gradient", gradient, absl::StrCat("[…, dim] with ", rows, " rows"));
-}
-
-void ByRowRanges(OpKernelContext* c, int64_t rows, int64_t vectors, int64_t row_bytes,
-                 const Range& part) {
-  const int64_t threads = WorthThreads(c, (vectors + rows) * (4 + row_bytes / 8));
-  ByRanges(threads, rows, RangeSize(rows, threads), part);
-}
-
-void ByCost(OpKernelContext* c, int64_t count, int64_t cost, int64_t of_thread,
-                 const Range& part) {
-  const int64_t threads = WorthThreads(c, cost, of_thread);
-  ByRanges(threads, count, RangeSize(count, threads), part);
-}
-
-void ByUniqueRanges(OpKernelContext* c, int64_t ids, int64_t unique, int64_t dim,
-                    const Range& part) {
-  const int64_t threads = WorthThreads(c, ids * (4 + dim / 2));
-  ByRanges(threads, unique, std::max<int64_t>(1, (unique + threads - 1) / threads), part);
 }
 
 }  // namespace workbench

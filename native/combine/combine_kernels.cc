@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "combine/combine.h"
 #include "combine/combine_calls.h"
+#include "combine/row_ranges.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"

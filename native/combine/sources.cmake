@@ -8,7 +8,8 @@ library_sources(
   combine_calls.cc
   combine_half.cc
   combine_kernels.cc
-  combine_ops.cc)
+  combine_ops.cc
+  row_ranges.cc)
 
 plain_tests(
   asked_rows

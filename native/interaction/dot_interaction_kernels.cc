@@ -8,6 +8,7 @@
 #include "interaction/dot_interaction.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
+#include "threading/intra_op_threads.h"
 
 namespace workbench {
 namespace {
@@ -46,8 +47,8 @@ class DotInteractionKernel : public OpKernel {
   }
 
   // Runs `part` over ranges of examples, about as many for each thread.
-  void ByExamples(OpKernelContext* c, const Tensor& x, const Range& part) const {
-    ByCost(c, x.dim_size(0), x.NumElements() * pairs_->vectors(), kWorthAThread, part);
+  void ByExamples(OpKernelContext* c, const Tensor& x, const Part& part) const {
+    ByCost(c, x.dim_size(0), x.NumElements() * pairs_->vectors(), part, kWorthAThread);
   }
 
  private:

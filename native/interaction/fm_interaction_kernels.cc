@@ -6,6 +6,7 @@
 #include "interaction/fm_interaction.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
+#include "threading/intra_op_threads.h"
 
 namespace workbench {
 namespace {
@@ -23,8 +24,8 @@ absl::Status RequireVectors(const Tensor& x) {
   return x.dims() == 3 ? absl::OkStatus() : WrongShape("x", x, "[examples, vectors, dim]");
 }
 
-void ByExamples(OpKernelContext* c, const Tensor& x, const Range& part) {
-  ByCost(c, x.dim_size(0), x.NumElements(), kWorthAThread, part);
+void ByExamples(OpKernelContext* c, const Tensor& x, const Part& part) {
+  ByCost(c, x.dim_size(0), x.NumElements(), part, kWorthAThread);
 }
 
 class FmInteractionOp : public OpKernel {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "combine/combine.h"
 #include "combine/combine_calls.h"
+#include "combine/row_ranges.h"
 #include "lookup/unique/different_ids.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"

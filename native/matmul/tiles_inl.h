@@ -3,8 +3,9 @@
 
 // Products of panels, tile by tile of sums in registers.
 //
-// A Tile names its kHigh rows, the kLanes floats of a vector, its kVectors columns of those, and
-// how much of a product is done at once (kDeep, kRows, kPanels: see MatMulKernel).
+// A Tile names its kHigh rows, the kLanes floats of a vector, its kVectors columns of those, how
+// much of a product is done at once (kDeep, kRows: see MatMulKernel), and the kPanels of b that all
+// rows of a block are multiplied with before the next ones.
 
 #include <algorithm>
 #include <cstdint>

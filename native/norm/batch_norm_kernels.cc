@@ -35,8 +35,7 @@ absl::Status RequireShape(const char* name, const Tensor& found, const tensorflo
 }
 
 // Runs `part` over ranges of columns; each a few wide, so that all threads have some.
-void ByColumnRanges(OpKernelContext* c, int64_t rows, int64_t columns,
-                    const std::function<void(int64_t, int64_t)>& part) {
+void ByColumnRanges(OpKernelContext* c, int64_t rows, int64_t columns, const Part& part) {
   const int64_t threads = WorthThreads(c, rows * columns, kWorthAThread);
   const int64_t each = RangeSize(columns, threads);
   const int64_t whole = each >= kWide ? kWide : kLine;

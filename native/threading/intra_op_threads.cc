@@ -15,9 +15,14 @@ int64_t RangeSize(int64_t count, int64_t threads) {
   return std::max<int64_t>(1, (count + ranges - 1) / ranges);
 }
 
-void ByRanges(int64_t threads, int64_t count, int64_t size,
-              const std::function<void(int64_t, int64_t)>& part) {
+void ByRanges(int64_t threads, int64_t count, int64_t size, const Part& part) {
   RunShared({{count, size, part}}, threads - 1);
+}
+
+void ByCost(tensorflow::OpKernelContext* c, int64_t count, int64_t cost, const Part& part,
+            int64_t of_thread) {
+  const int64_t threads = WorthThreads(c, cost, of_thread);
+  ByRanges(threads, count, RangeSize(count, threads), part);
 }
 
 }  // namespace workbench

@@ -4,7 +4,6 @@
 // Kernels' work on as many threads as their device has intra-op threads.
 
 #include <cstdint>
-#include <functional>
 
 #include "tensorflow/core/framework/op_kernel.h"
 #include "threading/shared_work.h"
@@ -25,8 +24,11 @@ int64_t RangeSize(int64_t count, int64_t threads);
 
 // Runs `part` over ranges of at most `size` of [0, count), on this thread and others, `threads` in
 // all.
-void ByRanges(int64_t threads, int64_t count, int64_t size,
-              const std::function<void(int64_t, int64_t)>& part);
+void ByRanges(int64_t threads, int64_t count, int64_t size, const Part& part);
+
+// The same on as many threads as `cost` is worth, in ranges that these share well.
+void ByCost(tensorflow::OpKernelContext* c, int64_t count, int64_t cost, const Part& part,
+            int64_t of_thread = kNanosecondsOfThread);
 
 }  // namespace workbench
 

@@ -15,10 +15,12 @@
 
 namespace workbench {
 
+using Part = std::function<void(int64_t begin, int64_t end)>;
+
 struct Phase {
   // Ranges of at most `size` of [0, count), each on one thread.
   int64_t count, size;
-  std::function<void(int64_t, int64_t)> part;
+  Part part;
 };
 
 // Finds a thread that runs a task; false where there is none.

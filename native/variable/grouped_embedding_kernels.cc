@@ -125,8 +125,7 @@ class GroupedLookUpOp : public OpKernel {
       cost += run.ids[f].count * (kFindKey + CostOfId(dim * sizeof(float)));
     }
     FirstError error;
-    const int64_t threads = WorthThreads(c, cost);
-    ByRanges(threads, number, RangeSize(number, threads), [&](int64_t begin, int64_t end) {
+    ByCost(c, number, cost, [&](int64_t begin, int64_t end) {
           BlockRows rows;
           std::vector<const float*> vectors;
           for (int64_t b = begin; b < end; ++b) {

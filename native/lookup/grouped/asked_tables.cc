@@ -114,8 +114,7 @@ absl::Status ReadAsked(OpKernelContext* c, const Attributes& attributes,
       OrderRows(&asked.rows);
     }
   };
-  const int64_t threads = WorthThreads(c, 12 * count);
-  ByRanges(threads, tables, RangeSize(tables, threads), part);
+  ByCost(c, tables, 12 * count, part);
   return error.status();
 }
 
@@ -132,9 +131,7 @@ void ByRangesOfTables(OpKernelContext* c, const std::vector<int64_t>& rows,
       ranges.push_back({t, r, std::min(r + step[t], rows[t])});
     }
   }
-  const int64_t number = static_cast<int64_t>(ranges.size());
-  const int64_t threads = WorthThreads(c, cost);
-  ByRanges(threads, number, RangeSize(number, threads), [&](int64_t begin, int64_t end) {
+  ByCost(c, static_cast<int64_t>(ranges.size()), cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) part(ranges[i].table, ranges[i].begin, ranges[i].end);
   });
 }

@@ -67,7 +67,6 @@ class LookUpOp : public OpKernel {
       const int64_t dim = tables[attributes_.features()[f].table].dim_size(1);
       cost += ids[f].count * CostOfId(dim * sizeof(T));
     }
-    const int64_t number = static_cast<int64_t>(blocks.size());
     const auto part = [&](int64_t begin, int64_t end) {
       BlockRows rows;
       for (int64_t b = begin; b < end; ++b) {
@@ -102,8 +101,7 @@ class LookUpOp : public OpKernel {
         Combine(in, 0, in.rows, out.begins[block.feature] + rows.begin * stride);
       }
     };
-    const int64_t threads = WorthThreads(c, cost);
-    ByRanges(threads, number, RangeSize(number, threads), part);
+    ByCost(c, static_cast<int64_t>(blocks.size()), cost, part);
     return error.status();
   }
 
