@@ -3,9 +3,9 @@
 
 // Threads that help wherever a core has nothing to do.
 //
-// The operating system leaves a core idle for milliseconds while threads queue for another one:
-// those that have just run it moves only then. So each core has a thread of its own here, which can
-// run nowhere else, and work goes to it instead of threads.
+// The operating system leaves a core idle for milliseconds while threads queue for another one,
+// for it does not move what has just run. So each core has a thread of its own here, which can run
+// nowhere else: work moves, and threads do not.
 
 #include <cstdint>
 #include <functional>

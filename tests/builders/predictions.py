@@ -34,7 +34,7 @@ FUSED_COSTS = FusedCosts(
         )
     },
     error=0.1,
-    times={"WorkbenchBatchNorm": 2.0, "WorkbenchBatchNormGrad": 3.0, "MatMul": 1.0},
+    times={"WorkbenchBatchNorm": 2.0, "WorkbenchBatchNormGrad": 3.0, "WorkbenchMatMul": 1.0},
 )
 
 

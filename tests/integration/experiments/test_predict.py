@@ -89,7 +89,9 @@ def test_what_another_kernel_does_is_predicted_by_what_it_takes(monkeypatch):
     trace = wb.trace(program, steps=5, warm_up_steps=15, progress=False)
     taken = []
     for times in (1.0, 0.0):
-        costs = dataclasses.replace(FUSED_COSTS, times={**FUSED_COSTS.times, "MatMul": times})
+        costs = dataclasses.replace(
+            FUSED_COSTS, times={**FUSED_COSTS.times, "WorkbenchMatMul": times}
+        )
         monkeypatch.setattr(known_graphs, "fused_costs", lambda costs=costs: costs)
         found = wb.predict(trace, program, ["auto_fused"], progress=False).of("auto fused")
         taken.append(found and found.step_ms)
