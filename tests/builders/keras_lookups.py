@@ -100,7 +100,7 @@ def require_alike(
     data: tf.data.Dataset,
     *,
     fit: dict[str, Any] | None = None,
-    rtol: float = 5e-6,
+    rtol: float = 1e-6,
 ) -> tuple[keras.Model, wb.ModelFusion]:
     """Trains plain and fused: histories, weights and slots are alike. Gives the fused one."""
     plain, _, wanted = trained(build, data, fused=False, fit=fit)

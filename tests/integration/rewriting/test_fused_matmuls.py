@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -235,7 +236,9 @@ class TestPlan:
             text=True,
         )
         assert done.returncode == 0, done.stderr
-        assert done.stdout.split() == ["4", "alike"]
+        processor = Path("/proc/cpuinfo").read_text("utf-8")
+        is_faster = "AuthenticAMD" in processor and " avx512f" in processor
+        assert done.stdout.split() == ["6" if is_faster else "0", "4", "alike"]
 
     def test_waits_for_what_the_product_waited_for(self) -> None:
         with built() as graph:
