@@ -1,7 +1,5 @@
 #include "combine/combine_calls.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 
 namespace workbench {

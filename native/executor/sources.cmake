@@ -3,7 +3,6 @@
 plain_sources(
   memory/block_cache.cc
   scheduling/admission.cc
-  scheduling/allowed_cores.cc
   scheduling/cost_model.cc
   scheduling/dag.cc)
 
@@ -31,7 +30,6 @@ plain_tests(
   memory/block_cache
   memory/object_pool
   scheduling/admission
-  scheduling/allowed_cores
   scheduling/cost_model
   scheduling/dag
   scheduling/workers

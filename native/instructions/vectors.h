@@ -8,11 +8,11 @@ namespace workbench {
 template <int kCount>
 struct VectorOf;
 
-#define WORKBENCH_VECTOR_OF(count)                                                             \
-  template <>                                                                                  \
-  struct VectorOf<count> {                                                                     \
-    using Type =                                                                               \
-        float __attribute__((vector_size(count * sizeof(float)), aligned(4), may_alias)); \
+#define WORKBENCH_VECTOR_OF(count)                                                          \
+  template <>                                                                               \
+  struct VectorOf<count> {                                                                  \
+    using Type =                                                                            \
+        float __attribute__((vector_size(count * sizeof(float)), aligned(4), may_alias));   \
   };
 WORKBENCH_VECTOR_OF(4)
 WORKBENCH_VECTOR_OF(8)

@@ -46,7 +46,7 @@ class DotInteractionKernel : public OpKernel {
     return WrongShape("x", x, absl::StrCat("[examples, ", pairs_->vectors(), ", dim]"));
   }
 
-  // Runs `part` over ranges of examples, about as many for each thread.
+  // Runs `part` over ranges of examples.
   void ByExamples(OpKernelContext* c, const Tensor& x, const Part& part) const {
     ByCost(c, x.dim_size(0), x.NumElements() * pairs_->vectors(), part, kWorthAThread);
   }

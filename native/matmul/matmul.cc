@@ -5,37 +5,29 @@
 #include "instructions/clones.h"
 #include "matmul/tiles_inl.h"
 
-// Numbers are multiplied and added in one instruction.
-#define WORKBENCH_MATMUL_CLONES WORKBENCH_CLONES_FOR("fma")
-#define WORKBENCH_MATMUL_AVX512 __attribute__((target("avx512f")))
-
 namespace workbench {
 namespace {
+
+// A tile's loops, compiled for what `attributes` name: numbers are multiplied and added in one
+// instruction there.
+#define WORKBENCH_MATMUL_KERNEL(name, Tile, attributes)                                           \
+  attributes void Pack##Tile(const Product& product, int64_t begin, int64_t end, float* packed) { \
+    PackPanels<Tile>(product, begin, end, packed);                                                \
+  }                                                                                               \
+  attributes void Multiply##Tile(const Product& product, const ProductBlock& block,               \
+                                 int64_t first, int64_t inner, const float* packed, float* own,   \
+                                 float* c) {                                                      \
+    MultiplyBlock<Tile>(product, block, first, inner, packed, own, c);                            \
+  }                                                                                               \
+  constexpr MatMulKernel name = {Tile::kHigh, kWide<Tile>, Tile::kLanes, Tile::kDeep, Tile::kRows,\
+                                 Pack##Tile,  Multiply##Tile}
 
 struct ShortTile {
   static constexpr int kHigh = 6, kLanes = 8, kVectors = 2;
   // A panel of b in the first cache, a block of a in the second.
   static constexpr int64_t kDeep = 256, kRows = 192, kPanels = 1;
 };
-
-WORKBENCH_MATMUL_CLONES void PackShort(const Product& product, int64_t begin, int64_t end,
-                                       float* packed) {
-  PackPanels<ShortTile>(product, begin, end, packed);
-}
-
-WORKBENCH_MATMUL_CLONES void MultiplyShort(const Product& product, const ProductBlock& block,
-                                           int64_t first, int64_t inner, const float* packed,
-                                           float* own, float* c) {
-  MultiplyBlock<ShortTile>(product, block, first, inner, packed, own, c);
-}
-
-template <typename Tile>
-constexpr MatMulKernel KernelOf(decltype(MatMulKernel::pack) pack,
-                                decltype(MatMulKernel::multiply) multiply) {
-  return {Tile::kHigh, kWide<Tile>, Tile::kLanes, Tile::kDeep, Tile::kRows, pack, multiply};
-}
-
-constexpr MatMulKernel kShort = KernelOf<ShortTile>(PackShort, MultiplyShort);
+WORKBENCH_MATMUL_KERNEL(kShort, ShortTile, WORKBENCH_CLONES_FOR("fma"));
 
 #if defined(__x86_64__)
 
@@ -44,23 +36,13 @@ struct LongTile {
   // A panel of a in the first cache, some of b's and a block of a in the second.
   static constexpr int64_t kDeep = 512, kRows = 128, kPanels = 5;
 };
-
-WORKBENCH_MATMUL_AVX512 void PackLong(const Product& product, int64_t begin, int64_t end,
-                                      float* packed) {
-  PackPanels<LongTile>(product, begin, end, packed);
-}
-
-WORKBENCH_MATMUL_AVX512 void MultiplyLong(const Product& product, const ProductBlock& block,
-                                          int64_t first, int64_t inner, const float* packed,
-                                          float* own, float* c) {
-  MultiplyBlock<LongTile>(product, block, first, inner, packed, own, c);
-}
-
-constexpr MatMulKernel kLong = KernelOf<LongTile>(PackLong, MultiplyLong);
+WORKBENCH_MATMUL_KERNEL(kLong, LongTile, __attribute__((target("avx512f"))));
 
 bool HasAvx512() { return __builtin_cpu_supports("avx512f"); }
 
 #endif
+
+#undef WORKBENCH_MATMUL_KERNEL
 
 int64_t Parts(int64_t count, int64_t size) { return (count + size - 1) / size; }
 

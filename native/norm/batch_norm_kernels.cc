@@ -1,8 +1,6 @@
 // Kernels of batch normalization: columns on the intra-op threads.
 
-#include <algorithm>
 #include <cstdint>
-#include <functional>
 
 #include "combine/combine_calls.h"
 #include "norm/batch_norm.h"

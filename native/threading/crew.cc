@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "instructions/prefetch.h"
+#include "threading/allowed_cores.h"
 
 namespace workbench {
 namespace {
@@ -99,12 +100,11 @@ class Hand {
 const std::vector<std::unique_ptr<Hand>>& Hands() {
   static const auto& hands = *new std::vector<std::unique_ptr<Hand>>([] {
     std::vector<std::unique_ptr<Hand>> made;
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
     // Of the thread that the process began with: this one may be bound to a core.
-    if (sched_getaffinity(getpid(), sizeof(cores), &cores) != 0) return made;
-    for (int core = 0; core < kMostCores; ++core) {
-      if (CPU_ISSET(core, &cores)) made.push_back(std::make_unique<Hand>(core));
+    for (const int core : AllowedCoreNumbers([](size_t bytes, cpu_set_t* cores) {
+           return sched_getaffinity(getpid(), bytes, cores);
+         })) {
+      if (core < kMostCores) made.push_back(std::make_unique<Hand>(core));
     }
     return made;
   }());

@@ -1,6 +1,7 @@
 # Work on more than one thread.
 
 plain_sources(
+  allowed_cores.cc
   crew.cc
   shared_work.cc)
 
@@ -8,5 +9,6 @@ library_sources(
   intra_op_threads.cc)
 
 plain_tests(
+  allowed_cores
   crew
   shared_work)

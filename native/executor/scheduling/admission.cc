@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "executor/scheduling/allowed_cores.h"
+#include "threading/allowed_cores.h"
 
 namespace workbench {
 namespace {

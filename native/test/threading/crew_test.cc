@@ -10,18 +10,15 @@
 #include <vector>
 
 #include "test/support/check.h"
+#include "threading/allowed_cores.h"
 
 namespace workbench {
 namespace {
 
 std::vector<int> AllowedHere() {
-  cpu_set_t cores;
-  CHECK_EQ(sched_getaffinity(0, sizeof(cores), &cores), 0);
-  std::vector<int> found;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &cores)) found.push_back(core);
-  }
-  return found;
+  return AllowedCoreNumbers([](size_t bytes, cpu_set_t* cores) {
+    return sched_getaffinity(0, bytes, cores);
+  });
 }
 
 void StayOn(int core) {

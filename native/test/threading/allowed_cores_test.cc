@@ -1,4 +1,4 @@
-#include "executor/scheduling/allowed_cores.h"
+#include "threading/allowed_cores.h"
 
 #include <sched.h>
 
@@ -28,6 +28,15 @@ TEST(CountsTheCoresOfSmallAndLargeMachines) {
   CHECK_EQ(AllowedCores(Machine(1024, 1024)), 1024);
   CHECK_EQ(AllowedCores(Machine(1025, 1025)), 1025);
   CHECK_EQ(AllowedCores(Machine(8192, 5000)), 5000);
+}
+
+TEST(NumbersTheCoresOfSmallAndLargeMachines) {
+  CHECK(AllowedCoreNumbers(Machine(8, 3)) == (std::vector<int>{0, 1, 2}));
+  CHECK_EQ(AllowedCoreNumbers(Machine(8192, 5000)).back(), 4999);
+  CHECK(AllowedCoreNumbers([](size_t, cpu_set_t*) {
+          errno = EPERM;
+          return -1;
+        }).empty());
 }
 
 TEST(AnAnswerThatNeverComesIsNoHang) {

@@ -1,10 +1,11 @@
-#ifndef WORKBENCH_EXECUTOR_SCHEDULING_ALLOWED_CORES_H_
-#define WORKBENCH_EXECUTOR_SCHEDULING_ALLOWED_CORES_H_
+#ifndef WORKBENCH_THREADING_ALLOWED_CORES_H_
+#define WORKBENCH_THREADING_ALLOWED_CORES_H_
 
 #include <sched.h>
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 namespace workbench {
 
@@ -15,6 +16,9 @@ using AskForCores = std::function<int(size_t bytes, cpu_set_t* cores)>;
 int AllowedCores();
 int AllowedCores(const AskForCores& ask);
 
+// Their numbers; none where the operating system does not say.
+std::vector<int> AllowedCoreNumbers(const AskForCores& ask);
+
 }  // namespace workbench
 
-#endif  // WORKBENCH_EXECUTOR_SCHEDULING_ALLOWED_CORES_H_
+#endif  // WORKBENCH_THREADING_ALLOWED_CORES_H_
