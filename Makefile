@@ -214,6 +214,9 @@ bench-batch-norm: $(NATIVE) ## A batch normalization and its gradients in an op 
 bench-matmul: $(NATIVE) ## The gradients of a dense layer by Workbench's kernel of products, beside TensorFlow's
 	@$(BIN)/python -m tests.bench.bench_matmul $(ARGS)
 
+bench-text: $(NATIVE) ## Lines of text into numbers and hashed ids by two ops, beside the stock ones
+	@$(BIN)/python -m tests.bench.bench_text $(ARGS)
+
 bench-dot-interaction: $(NATIVE) ## A dot interaction and its gradient in an op each, beside the stock ones
 	@$(BIN)/python -m tests.bench.bench_dot_interaction $(ARGS)
 

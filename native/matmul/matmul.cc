@@ -14,18 +14,23 @@ namespace {
   attributes void Pack##Tile(const Product& product, int64_t begin, int64_t end, float* packed) { \
     PackPanels<Tile>(product, begin, end, packed);                                                \
   }                                                                                               \
+  attributes void PackA##Tile(const Product& product, int64_t begin, int64_t end,                 \
+                              float* packed) {                                                    \
+    PackBands<Tile>(product, begin, end, packed);                                                 \
+  }                                                                                               \
   attributes void Multiply##Tile(const Product& product, const ProductBlock& block,               \
                                  int64_t first, int64_t inner, const float* packed, float* own,   \
                                  float* c) {                                                      \
     MultiplyBlock<Tile>(product, block, first, inner, packed, own, c);                            \
   }                                                                                               \
-  constexpr MatMulKernel name = {Tile::kHigh, kWide<Tile>, Tile::kLanes, Tile::kDeep, Tile::kRows,\
-                                 Pack##Tile,  Multiply##Tile}
+  constexpr MatMulKernel name = {Tile::kHigh,  kWide<Tile>, Tile::kLanes, Tile::kDeep,            \
+                                 Tile::kRows,  kBand<Tile>, Pack##Tile,   PackA##Tile,            \
+                                 Multiply##Tile}
 
 struct ShortTile {
   static constexpr int kHigh = 6, kLanes = 8, kVectors = 2;
   // A panel of b in the first cache, a block of a in the second.
-  static constexpr int64_t kDeep = 256, kRows = 192, kPanels = 1;
+  static constexpr int64_t kDeep = 256, kRows = 192, kPanels = 5;
 };
 WORKBENCH_MATMUL_KERNEL(kShort, ShortTile, WORKBENCH_CLONES_FOR("fma"));
 
@@ -79,22 +84,31 @@ MatMul::MatMul(const Product& product, int64_t parts, const MatMulKernel& kernel
     : product_(product), kernel_(kernel) {
   const int64_t tiles = Parts(product.rows, kernel.high);
   row_blocks_ = Parts(product.rows, kernel.rows);
-  // Equal blocks, as many for each thread.
-  if (tiles >= parts) row_blocks_ = Parts(row_blocks_, parts) * parts;
+  // Equal blocks, as many for each thread. Blocks of the same rows would each copy these.
+  if (!product.transpose_a && tiles >= parts) row_blocks_ = Parts(row_blocks_, parts) * parts;
   rows_of_block_ = Parts(tiles, std::min(row_blocks_, tiles)) * kernel.high;
   row_blocks_ = Parts(product.rows, rows_of_block_);
-  panels_of_block_ = Parts(panels(), std::min(panels(), Parts(parts, row_blocks_)));
+  const int64_t beside = product.transpose_a ? Parts(parts, row_blocks_) : parts / row_blocks_;
+  panels_of_block_ = Parts(panels(), std::clamp<int64_t>(beside, 1, panels()));
   column_blocks_ = Parts(panels(), panels_of_block_);
 }
 
 int64_t MatMul::panels() const { return Parts(product_.columns, kernel_.wide); }
 
+int64_t MatMul::bands() const {
+  return product_.transpose_a ? Parts(product_.rows, kernel_.band) : 0;
+}
+
 int64_t MatMul::packed_size() const {
-  return Parts(product_.columns, kernel_.lanes) * kernel_.lanes * product_.inner;
+  const int64_t columns = Parts(product_.columns, kernel_.lanes) * kernel_.lanes;
+  const int64_t rows = product_.transpose_a ? Parts(product_.rows, kernel_.high) * kernel_.high : 0;
+  return (columns + rows) * product_.inner;
 }
 
 void MatMul::Pack(int64_t begin, int64_t end, float* packed) const {
-  kernel_.pack(product_, begin, end, packed);
+  const int64_t middle = std::clamp(panels(), begin, end);
+  if (begin < middle) kernel_.pack(product_, begin, middle, packed);
+  if (middle < end) kernel_.pack_a(product_, middle - panels(), end - panels(), packed);
 }
 
 void MatMul::Multiply(const float* packed, int64_t begin, int64_t end, float* c) const {

@@ -4,9 +4,10 @@
 // Products of two matrices, either of which may lie transposed.
 //
 // A processor multiplies at its full speed only what lies in the order in which it is read. Both
-// factors are copied into panels of that order: the second one as a whole, before all else, the
-// first one block by block. Each number is summed in one order, so that any split of the work over
-// threads gives the same bits.
+// factors are copied into panels of that order: the second one as a whole, before all else, and so
+// is a first one that lies transposed, of which a block is a few numbers of each line; else the
+// first one is block by block. Each number is summed in one order, so that any split of the work
+// over threads gives the same bits.
 
 #include <cstdint>
 #include <vector>
@@ -39,9 +40,13 @@ struct MatMulKernel {
   // of so much lie in the first two caches.
   int64_t deep, rows;
 
+  // Copies panels [begin, end) of b, and bands [begin, end) of an a that lies transposed, each of
+  // `band` of its rows.
+  int64_t band;
   void (*pack)(const Product& product, int64_t begin, int64_t end, float* packed);
+  void (*pack_a)(const Product& product, int64_t begin, int64_t end, float* packed);
   // Multiplies [first, first + inner) of what is between the factors. `own` has room for a's
-  // panels.
+  // panels, where `packed` has them not.
   void (*multiply)(const Product& product, const ProductBlock& block, int64_t first, int64_t inner,
                    const float* packed, float* own, float* c);
 };
@@ -63,15 +68,18 @@ class MatMul {
   // How many numbers `packed` holds.
   int64_t packed_size() const;
 
-  // Copies panels [begin, end) of b.
-  int64_t panels() const;
+  // Does [begin, end) of the copies that come before all else.
+  int64_t copies() const { return panels() + bands(); }
   void Pack(int64_t begin, int64_t end, float* packed) const;
 
-  // Sets blocks [begin, end) of c, [rows, columns], from b's copied panels.
+  // Sets blocks [begin, end) of c, [rows, columns], once all is copied.
   int64_t blocks() const { return row_blocks_ * column_blocks_; }
   void Multiply(const float* packed, int64_t begin, int64_t end, float* c) const;
 
  private:
+  int64_t panels() const;
+  int64_t bands() const;
+
   Product product_;
   const MatMulKernel& kernel_;
   // Blocks of c, and how many rows and panels of columns are in each but the last ones.

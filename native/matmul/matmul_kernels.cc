@@ -82,7 +82,7 @@ class MatMulOp : public OpKernel {
     const auto multiply = [&](int64_t begin, int64_t end) {
       product.Multiply(packed, begin, end, to);
     };
-    RunShared({{product.panels(), 1, pack}, {product.blocks(), 1, multiply}}, threads - 1);
+    RunShared({{product.copies(), 1, pack}, {product.blocks(), 1, multiply}}, threads - 1);
     return absl::OkStatus();
   }
 

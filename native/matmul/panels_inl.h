@@ -84,12 +84,17 @@ WORKBENCH_INLINE void PackRows(const float* from, int64_t stride, int64_t lanes,
   }
 }
 
+// Of a matrix that lies transposed, of how many panels a row gives the lanes at once, so that whole
+// cache lines of it are read.
+template <int kWidth>
+constexpr int kPanelsAtOnce = std::max(1, 4 * kFloatsOfLine / kWidth);
+
 // As PackRows, of any number of lanes, in a matrix that lies transposed: they lie one behind the
-// other. A row gives some panels' lanes at once, so that whole cache lines of it are read.
+// other.
 template <int kWidth>
 WORKBENCH_INLINE void PackColumns(const float* from, int64_t stride, int64_t lanes, int64_t rows,
                                   float* to) {
-  constexpr int kPanels = std::max(1, 4 * kFloatsOfLine / kWidth);
+  constexpr int kPanels = kPanelsAtOnce<kWidth>;
   int64_t lane = 0;
   for (; lane + kPanels * kWidth <= lanes; lane += kPanels * kWidth) {
     for (int64_t row = 0; row < rows; ++row) {

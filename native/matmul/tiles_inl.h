@@ -120,22 +120,48 @@ WORKBENCH_INLINE void PackPanels(const Product& product, int64_t begin, int64_t 
   }
 }
 
-// Copies a block's rows of [first, first + inner).
+// Numbers that the panels of b take, behind which those of an a that lies transposed are.
 template <typename Tile>
-WORKBENCH_INLINE void PackBlock(const Product& product, const ProductBlock& block, int64_t first,
-                                int64_t inner, float* own) {
+int64_t PanelsSize(const Product& product) {
+  constexpr int64_t kLanes = Tile::kLanes;
+  return (product.columns + kLanes - 1) / kLanes * kLanes * product.inner;
+}
+
+template <typename Tile>
+constexpr int64_t kBand = Tile::kHigh * kPanelsAtOnce<Tile::kHigh>;
+
+template <typename Tile>
+WORKBENCH_INLINE void PackBands(const Product& product, int64_t begin, int64_t end,
+                                float* packed) {
+  float* const panels = packed + PanelsSize<Tile>(product);
+  const int64_t first = begin * kBand<Tile>, last = std::min(end * kBand<Tile>, product.rows);
+  PackColumns<Tile::kHigh>(product.a + first, product.rows, last - first, product.inner,
+                           panels + first * product.inner);
+}
+
+// A block's panels of a: of each the columns that are multiplied, the next one `stride` behind it.
+struct PanelsOfBlock {
+  const float* first;
+  int64_t stride;
+};
+
+// Those of [first, first + inner), which are copied to `own` where `packed` has them not.
+template <typename Tile>
+WORKBENCH_INLINE PanelsOfBlock PackBlock(const Product& product, const ProductBlock& block,
+                                         int64_t first, int64_t inner, const float* packed,
+                                         float* own) {
   constexpr int kHigh = Tile::kHigh;
   constexpr int kSquare = kHigh % kLanes == 0 ? kLanes : 0;
   if (product.transpose_a) {
-    const float* from = product.a + first * product.rows + block.row;
-    PackColumns<kHigh>(from, product.rows, block.rows, inner, own);
-    return;
+    const float* panels = packed + PanelsSize<Tile>(product) + block.row * product.inner;
+    return {panels + first * kHigh, kHigh * product.inner};
   }
   for (int64_t row = 0; row < block.rows; row += kHigh) {
     const int64_t lanes = std::min<int64_t>(kHigh, block.rows - row);
     const float* from = product.a + (block.row + row) * product.inner + first;
     PackRows<kHigh, kSquare>(from, product.inner, lanes, inner, own + row * inner);
   }
+  return {own, kHigh * inner};
 }
 
 template <typename Tile>
@@ -143,14 +169,14 @@ WORKBENCH_INLINE void MultiplyBlock(const Product& product, const ProductBlock& 
                                     int64_t first, int64_t inner, const float* packed, float* own,
                                     float* c) {
   constexpr int kHigh = Tile::kHigh;
-  PackBlock<Tile>(product, block, first, inner, own);
+  const PanelsOfBlock of_a = PackBlock<Tile>(product, block, first, inner, packed, own);
   const bool whole = first + inner == product.inner;
   const int64_t last = block.panel + block.panels;
   for (int64_t panels = block.panel; panels < last; panels += Tile::kPanels) {
     const int64_t end = std::min<int64_t>(panels + Tile::kPanels, last);
     for (int64_t row = 0; row < block.rows; row += kHigh) {
       const int64_t rows = std::min<int64_t>(kHigh, block.rows - row);
-      const float* a = own + row * inner;
+      const float* a = of_a.first + row / kHigh * of_a.stride;
       for (int64_t panel = panels; panel < end; ++panel) {
         const int64_t column = panel * kWide<Tile>;
         const int64_t columns = std::min<int64_t>(kWide<Tile>, product.columns - column);

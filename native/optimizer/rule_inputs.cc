@@ -137,20 +137,6 @@ std::unique_ptr<UpdateRule> MadeRule(const std::string& name, const std::vector<
 
 const char* Called(int i) { return i == 0 ? "the table" : "a slot of the table"; }
 
-// Before TensorFlow's helpers take a variable for one of floats.
-absl::Status CheckTypes(OpKernelContext* c, const std::vector<int>& inputs, int tables) {
-  for (int input : inputs) {
-    if (c->input_dtype(input) != tensorflow::DT_RESOURCE) continue;
-    for (const auto& held : HandleFromInput(c, input).dtypes_and_shapes()) {
-      if (held.dtype == tensorflow::DT_FLOAT) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          Called(input < tables ? 0 : 1), " is of type ", tensorflow::DataTypeString(held.dtype),
-          "; expected float32 of all"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckHeld(const RuleKind& kind, const std::vector<Tensor>& held) {
   const TensorShape& shape = held[0].shape();
   for (size_t i = 0; i < held.size(); ++i) {
@@ -212,11 +198,24 @@ absl::Status ReadRule(OpKernelContext* c, const RuleKind& kind, std::unique_ptr<
   return absl::OkStatus();
 }
 
+absl::Status RequireFloats(OpKernelContext* c, const std::vector<int>& inputs, int tables) {
+  for (int input : inputs) {
+    if (c->input_dtype(input) != tensorflow::DT_RESOURCE) continue;
+    for (const auto& held : HandleFromInput(c, input).dtypes_and_shapes()) {
+      if (held.dtype == tensorflow::DT_FLOAT) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          Called(input < tables ? 0 : 1), " is of type ", tensorflow::DataTypeString(held.dtype),
+          "; expected float32 of all"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status HeldTables::Hold(OpKernelContext* c, const RuleKind& kind, int tables,
                               bool use_locking) {
   std::vector<int> all((1 + kind.slots) * tables);
   std::iota(all.begin(), all.end(), 0);
-  TF_RETURN_IF_ERROR(CheckTypes(c, all, tables));
+  TF_RETURN_IF_ERROR(RequireFloats(c, all, tables));
   // Sparse: a variable that others read by value is copied once, not at every step.
   locks_.emplace(tensorflow::MaybeLockVariableInputMutexesInOrder<Device, float>(
       c, use_locking, /*sparse=*/true, all));

@@ -36,6 +36,11 @@ absl::Status ReadScalars(tensorflow::OpKernelContext* c, std::vector<float>* num
 absl::Status ReadRule(tensorflow::OpKernelContext* c, const RuleKind& kind,
                       std::unique_ptr<UpdateRule>* rule);
 
+// Whether these inputs are variables of float32, before TensorFlow's helpers take them for such; the
+// first ones are `tables`, the others slots.
+absl::Status RequireFloats(tensorflow::OpKernelContext* c, const std::vector<int>& inputs,
+                           int tables);
+
 // A float32 variable and its slots.
 class HeldTable {
  public:

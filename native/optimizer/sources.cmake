@@ -1,11 +1,14 @@
-# Sparse updates of rows.
+# Updates of variables: of rows by sparse gradients, and of whole ones.
 
 plain_sources(
   asked_updates.cc
+  dense/adam.cc
   row_updates.cc
   update_rules.cc)
 
 library_sources(
+  dense/adam_kernels.cc
+  dense/adam_ops.cc
   row_update_kernels.cc
   row_update_ops.cc
   rule_inputs.cc)
@@ -17,5 +20,6 @@ plain_tests(
 # rounded before they are added, as by the ops of a graph.
 set_source_files_properties(
   ${CMAKE_CURRENT_LIST_DIR}/asked_updates.cc
+  ${CMAKE_CURRENT_LIST_DIR}/dense/adam.cc
   ${CMAKE_CURRENT_LIST_DIR}/update_rules.cc
   PROPERTIES COMPILE_OPTIONS "-fno-math-errno;-ffp-contract=off")

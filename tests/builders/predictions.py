@@ -34,7 +34,15 @@ FUSED_COSTS = FusedCosts(
         )
     },
     error=0.1,
-    times={"WorkbenchBatchNorm": 2.0, "WorkbenchBatchNormGrad": 3.0, "WorkbenchMatMul": 1.0},
+    times={
+        "WorkbenchBatchNorm": 2.0,
+        "WorkbenchBatchNormGrad": 3.0,
+        "WorkbenchMatMul": 1.0,
+        "WorkbenchDecodeCsv": 0.3,
+        "WorkbenchHashColumns": 0.5,
+        "WorkbenchApplyAdam": 0.9,
+        "WorkbenchResourceApplyAdam": 0.9,
+    },
 )
 
 

@@ -265,8 +265,8 @@ class Optimizations:
         program builds it. Together with `stage` the plan starts from the user's own stage.
       fused_embeddings: "v1", "v2" or "grouped" fuses every embedding lookup that the program builds
         through Workbench; "auto" finds stock lookups, batch normalizations and interactions of
-        vectors in the graph that it built, and fuses them there, and has another kernel multiply
-        the matrices of dense layers' gradients; None leaves stock ones.
+        vectors in the graph that it built, and fuses them there, hashes columns of text in
+        one op, and has other kernels multiply matrices and decode lines; None leaves stock ones.
       executor: the executor policy of the program's session, or its name; None takes TensorFlow's
         own executor.
       inter_op_threads, intra_op_threads: threads that run ops, and threads inside one op; None

@@ -4,9 +4,7 @@
 // What all kernels of grouped lookups read: attributes and ids of the features.
 
 #include <cstdint>
-#include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "combine/combine.h"
@@ -15,6 +13,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
+#include "threading/first_error.h"
 
 namespace workbench::grouped {
 
@@ -139,23 +138,6 @@ absl::Status AllocateVectors(tensorflow::OpKernelContext* c, const Attributes& a
   out->strides.assign(count, width);
   return absl::OkStatus();
 }
-
-// The first error that any thread finds, in the order of the blocks.
-class FirstError {
- public:
-  void Found(int64_t block, absl::Status error) {
-    const std::lock_guard<std::mutex> hold(mu_);
-    if (!error_.ok() && block_ < block) return;
-    block_ = block;
-    error_ = std::move(error);
-  }
-  const absl::Status& status() const { return error_; }
-
- private:
-  std::mutex mu_;
-  int64_t block_ = 0;
-  absl::Status error_;
-};
 
 // Nanoseconds that an id takes: reading it, and adding its row.
 inline int64_t CostOfId(int64_t row_bytes) { return 3 + row_bytes / 16; }

@@ -44,7 +44,7 @@ struct Given {
   Floats Run(int64_t parts, const MatMulKernel& kernel) const {
     const MatMul product = Planned(parts, kernel);
     Floats packed(product.packed_size()), c(rows * columns, kUntouched);
-    product.Pack(0, product.panels(), packed.data());
+    product.Pack(0, product.copies(), packed.data());
     product.Multiply(packed.data(), 0, product.blocks(), c.data());
     return c;
   }
@@ -138,7 +138,7 @@ TEST(BlocksAreDoneInAnyOrderAndAtOnce) {
         for (int64_t i = count / 2 - 1; i >= 0; --i) part(i);
         other.join();
       };
-      on_two(planned.panels(), [&](int64_t i) { planned.Pack(i, i + 1, packed.data()); });
+      on_two(planned.copies(), [&](int64_t i) { planned.Pack(i, i + 1, packed.data()); });
       on_two(planned.blocks(),
              [&](int64_t i) { planned.Multiply(packed.data(), i, i + 1, c.data()); });
       CHECK(c == given.Run(1, *kernel));

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 from workbench.core.fusion import node_defs
+from workbench.core.fusion.alike_ops import AlikeOps, choose_kernels_of
 from workbench.core.fusion.batch_norms.nodes import norm_nodes
 from workbench.core.fusion.batch_norms.stock_norm import StockNorm
 from workbench.core.fusion.constants import Constants
@@ -28,9 +29,12 @@ from workbench.core.fusion.lookups.reads import idle_reads
 from workbench.core.fusion.lookups.table_updates.update import TableUpdate, stock_update
 from workbench.core.fusion.matmuls import DenseProduct, choose_kernels
 from workbench.core.fusion.refusal import Refusal
+from workbench.core.fusion.texts.hashed_columns import HashedColumn, column_nodes
 
 # Scope of the grouped ops that a plan adds to a graph.
 _SCOPE = "grouped_lookups"
+# Numbers of TensorFlow's data types.
+_INT64 = tf.int64.as_datatype_enum
 
 
 class FusedNodes:
@@ -43,12 +47,16 @@ class FusedNodes:
         norms: Sequence[StockNorm],
         interactions: Sequence[StockInteraction],
         matmuls: Sequence[DenseProduct],
+        columns: Sequence[HashedColumn],
+        alike: AlikeOps,
         runs: Mapping[str, tuple[int, int]],
     ) -> None:
         self._graph = graph
         self._norms = norm_nodes(graph, norms)
         self._interactions = interaction_nodes(graph, interactions)
         self._matmuls = matmuls
+        self._columns = columns
+        self._alike_ops = alike
         self._runs = runs
         self._added = graph_pb2.GraphDef()
         self._replaced = graph_pb2.GraphDef()
@@ -62,6 +70,7 @@ class FusedNodes:
         self._constant = Constants(self._scope, self._added)
         self._lookups = [(self._with_all_inputs(lookup), found) for lookup, found in lookups]
         replaced = {lookup.result for lookup, _ in lookups}
+        replaced |= {name for column in columns for name in (column.indices, column.ids)}
         after = {}
         for lookup, _ in lookups:
             replaced.update(lookup.weight_gradient.nodes if lookup.weight_gradient else ())
@@ -76,6 +85,7 @@ class FusedNodes:
 
     def plan(self, refusals: tuple[Refusal, ...]) -> FusionPlan:
         """The plan as a whole."""
+        self._add_columns()
         self._add_lookups()
         self._add_weight_gradients()
         pairs = [(lookup, g) for lookup, gradients in self._lookups for g in gradients]
@@ -95,6 +105,7 @@ class FusedNodes:
             if not any(node.name in self._bypassed for node in product.nodes)
         ]
         choose_kernels(matmuls, self._replaced)
+        choose_kernels_of(self._graph, self._alike_ops, self._replaced)
         return FusionPlan(
             lookups=tuple(
                 FusedLookup(
@@ -112,12 +123,31 @@ class FusedNodes:
             norms=self._norms.fused,
             interactions=self._interactions.fused,
             matmuls=tuple(each.name for each in matmuls),
+            hashed=tuple(each.ids for each in self._columns),
+            decoded=self._alike_ops.decoded,
+            adams=self._alike_ops.adams,
             refusals=refusals,
             added=self._added.SerializeToString(),
             replaced=self._replaced.SerializeToString(),
             replaced_ops=tuple(self._graph.nodes[n.name].op for n in self._replaced.node),
             bypassed=tuple(self._bypassed),
         )
+
+    def _add_columns(self) -> None:
+        def key(column: HashedColumn) -> Any:
+            # The op reads texts alone, as what is of the lower level does.
+            nodes = column.indices, column.ids
+            level = min(self._level[node] for node in nodes)
+            return level, column.device, *(self._runs.get(node) for node in nodes)
+
+        # Texts that are hashed in several ways have the same indices.
+        tensors: dict[str, str] = {}
+        for number, group in enumerate(grouped(self._columns, key)):
+            node, instead = column_nodes(f"{self._scope}/columns_{number}", group)
+            self._added.node.append(node)
+            tensors.update(instead)
+        for name, tensor in tensors.items():
+            self._stand_in(name, [tensor], [_INT64])
 
     def _add_lookups(self) -> None:
         lookups = [lookup for lookup, _ in self._lookups]

@@ -14,7 +14,7 @@ from workbench.errors import PlanError
 from workbench.number_words import counted
 
 _TOLD = ("lookups", "norms", "interactions", "refusals")
-_NAMED = ("matmuls", "bypassed")
+_NAMED = ("matmuls", "hashed", "decoded", "adams", "bypassed")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,13 +72,16 @@ class FusedInteraction:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class FusionPlan:
-    """What is done to a graph so that few ops do its lookups, normalizations and interactions.
+    """What is done to a graph so that few ops do its lookups, layers and columns of text.
 
     Attributes:
       lookups: those that are fused, in the graph's order.
       norms: batch normalizations that are, likewise.
       interactions: interactions of vectors that are, likewise.
       matmuls: names of products of matrices that a kernel of Workbench's does.
+      hashed: names of the nodes that hashed columns of text into ids, which ops of many columns do.
+      decoded: names of nodes that make columns of lines, which a kernel of Workbench's does.
+      adams: names of Adam's updates of whole variables, likewise.
       refusals: of all these those that stay, and why.
       added: nodes that are added, a serialized GraphDef.
       replaced: nodes that come in the place of nodes of the same name, likewise.
@@ -90,6 +93,9 @@ class FusionPlan:
     norms: tuple[FusedNorm, ...]
     interactions: tuple[FusedInteraction, ...]
     matmuls: tuple[str, ...]
+    hashed: tuple[str, ...]
+    decoded: tuple[str, ...]
+    adams: tuple[str, ...]
     refusals: tuple[Refusal, ...]
     added: bytes
     replaced: bytes
@@ -101,15 +107,18 @@ class FusionPlan:
             counted(len(self.lookups), "lookup"),
             *[counted(len(each), word) for each, word in self._others if each],
             *[counted(len(self.matmuls), "matrix product")] * bool(self.matmuls),
+            *[counted(len(self.hashed), "hashed column")] * bool(self.hashed),
+            *[counted(len(self.decoded), "line decoder")] * bool(self.decoded),
+            *[counted(len(self.adams), "update")] * bool(self.adams),
             f"{len(self.refusals)} stay",
         ]
         return f"FusionPlan({', '.join(parts)})"
 
     @property
     def count(self) -> int:
-        """How many lookups, layers and products of matrices are done in another way."""
-        own = self.lookups, self.norms, self.interactions, self.matmuls
-        return sum(map(len, own))
+        """How many lookups, layers, columns of text and updates are done in another way."""
+        layers = self.norms, self.interactions, self.matmuls
+        return sum(map(len, (self.lookups, *layers, self.hashed, self.decoded, self.adams)))
 
     @property
     def _others(self) -> list[tuple[Sequence[FusedNorm | FusedInteraction], str]]:
@@ -150,6 +159,16 @@ class FusionPlan:
         if self.matmuls:
             lines.append(f"{counted(len(self.matmuls), 'matrix product')} by Workbench's kernel")
             lines += [f"  {name}" for name in self.matmuls]
+        if self.hashed:
+            lines.append(f"{counted(len(self.hashed), 'column')} of text hashed together")
+            lines += [f"  {name}" for name in self.hashed]
+        if self.decoded:
+            lines.append("lines decoded by Workbench's kernel")
+            lines += [f"  {name}" for name in self.decoded]
+        if self.adams:
+            updates = counted(len(self.adams), "variable")
+            lines.append(f"{updates} updated as by Adam by Workbench's kernel")
+            lines += [f"  {name}" for name in self.adams]
         lines += [f"{each.name} stays: {each.reason}" for each in self.refusals]
         return "\n".join(lines) or (
             "the graph has no stock lookup, batch normalization or interaction of vectors"

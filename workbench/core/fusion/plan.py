@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework.func_graph import FuncGraph
 
+from workbench.core.fusion.alike_ops import find_alike_ops
 from workbench.core.fusion.batch_norms.find import find_batch_norms
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.fused_nodes import FusedNodes
@@ -24,11 +25,12 @@ from workbench.core.fusion.lookups.stock_lookups import find_lookups
 from workbench.core.fusion.matmuls import find_matmuls
 from workbench.core.fusion.placement import Placement, placement_of
 from workbench.core.fusion.refusal import Refusal, RefusedError
+from workbench.core.fusion.texts.hashed_columns import find_hashed_columns
 from workbench.errors import PlanError
 
 
 def plan_fusion(graph: Any) -> FusionPlan:
-    """Finds stock lookups, batch normalizations and interactions, and plans ops in their place.
+    """Finds stock lookups, layers and columns of text in a graph, and plans ops in their place.
 
     A grouped op does all lookups that do not depend on one another and are in the same runs, of one
     dtype and on one device; where an optimizer alone reads a gradient whose update a grouped op can
@@ -45,6 +47,10 @@ def plan_fusion(graph: Any) -> FusionPlan:
     Products of two float32 matrices of which one lies transposed, as the gradients of dense layers
     are, are done by a kernel of Workbench's, where the processor has AVX2 and no AVX-512 and oneDNN
     does none; they too differ in the last digits.
+
+    Words of columns of text that are not empty, hashed as feature columns do it, are hashed by one
+    op for all columns; lines are decoded, and whole variables updated by Adam, by kernels that any
+    number of threads share. All of these give what TensorFlow's ops give.
 
     What may run on a GPU stays, but for lookups whose ops have kernels there, once
     `wb.load_gpu_kernels` has loaded them.
@@ -66,7 +72,16 @@ def plan_fusion(graph: Any) -> FusionPlan:
     # A function always runs as a whole.
     whole = isinstance(getattr(graph, "graph", graph), FuncGraph)
     runs = {} if whole else run_together(nodes)
-    made = FusedNodes(nodes, lookups, norms, interactions, find_matmuls(nodes, placement), runs)
+    made = FusedNodes(
+        nodes,
+        lookups,
+        norms,
+        interactions,
+        find_matmuls(nodes, placement),
+        find_hashed_columns(nodes),
+        find_alike_ops(nodes, placement),
+        runs,
+    )
     return made.plan(tuple(refusals))
 
 

@@ -25,7 +25,7 @@ _RULES = tuple(
     for family, pattern in (
         # what writes variables; ScatterNd makes a tensor and is none of them
         (UPDATE, r"(Resource(Sparse)?|Sparse)?Apply[A-Z]|Assign|ResourceScatter(?!Nd$)"),
-        (UPDATE, r"Workbench(Embedding(Apply|Clear|Import)|(Resource)?RowsApply)"),
+        (UPDATE, r"Workbench(Embedding(Apply|Clear|Import)|(Resource)?(RowsApply|ApplyAdam))"),
         (UPDATE, r"Workbench(Resource|Embedding)?GroupedApply"),
         (UPDATE, r"Scatter(Nd)?(Add|Sub|Mul|Div|Min|Max|Update)$|ResourceScatterNd"),
         (COPY, r"_?(Host)?(Send|Recv)|Collective|Nccl|_?Copy|WorkbenchBuffer|(Map)?(Uns|S)tage$"),
@@ -44,7 +44,8 @@ _LATER_RULES = tuple(
         (IDS, r"LookupTable|MutableHashTable|HashTable|Bucketize|Unique|Log1p|OneHot|Fingerprint"),
         (IDS, r"String|AsString|Substr|Unicode|(Static)?Regex|DynamicPartition|FloorMod|Mod$"),
         (IDS, r"Sparse(FillEmpty|Reshape|ToDense|Cross|Concat|Slice|Split)|Ragged"),
-        (IDS, r"Workbench(PreLookUp|Prune|Unique|Partition)"),
+        (INPUT, r"WorkbenchDecodeCsv"),
+        (IDS, r"Workbench(PreLookUp|Prune|Unique|Partition|HashColumns)"),
         (LOOKUP, r"Workbench(PostLookUp|(Resource)?(Local|Grouped)LookUp|Embedding)"),
         (LOOKUP, r"(Resource)?Gather|(Unsorted|Sparse)?Segment|\w*(Embedding|Lookup)|KvResource"),
         (LOOKUP, r"(Parallel)?DynamicStitch"),

@@ -8,8 +8,7 @@ import functools
 import hashlib
 import json
 import platform
-import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,27 +17,17 @@ import numpy as np
 from workbench._native import library_path
 from workbench.atomic_file import make_directory, replacing
 from workbench.core.options import AUTO, FUSIONS, Optimizations
-from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.fused_costs import FusedCosts, LookupLoad, Sample, fitted
-from workbench.core.what_if.costs.likened_costs import (
-    DOTS,
-    DOTS_GRADIENT,
-    FM,
-    FM_GRADIENT,
-    MATMUL,
-    NORM,
-    NORM_GRADIENT,
-)
 from workbench.errors import OutputError
 from workbench.experiments.comparison.environment import machine
-from workbench.experiments.comparison.trace import trace
-from workbench.experiments.program.program import Built, Program
+from workbench.experiments.program.program import Built
+from workbench.experiments.what_if.stock_times import medians, times_of_stock, traced
 from workbench.user_cache import user_cache
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_FORMAT = 7
+_FORMAT = 8
 # Sizes of a lookup: ids in a batch and for each row of it, rows and width of the table, and the
 # part of the table that the ids come from.
 _SIZES = tuple(
@@ -47,14 +36,7 @@ _SIZES = tuple(
     for rows, dim in ((2_000, 8), (2_000, 64), (200_000, 16), (200_000, 64))
     for part in (1.0, 0.05)
 )
-# Matrices that are normalized: rows and columns.
-_MATRICES = ((512, 64), (512, 512), (2048, 256))
-# Vectors that interact: examples, vectors of each and their width.
-_VECTORS = ((512, 27, 16), (512, 12, 64), (2048, 27, 32))
-# Dense layers whose gradients are taken: rows, inputs and units.
-_LAYERS = ((512, 429, 1024), (512, 1024, 256), (512, 367, 512), (512, 512, 256), (512, 256, 64))
 _BATCHES = 16
-_STEPS = 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -103,7 +85,7 @@ def fused_costs(*, again: bool = False) -> FusedCosts:
     if known is not None:
         return known
     measured = fitted([sample for case in _CASES for sample in _samples(case)])
-    measured = dataclasses.replace(measured, times=_times_of_stock())
+    measured = dataclasses.replace(measured, times=times_of_stock())
     # Where nothing can be kept, the next call measures again.
     with contextlib.suppress(OutputError):
         make_directory(path.parent)
@@ -136,112 +118,13 @@ def _path() -> Path:
 
 
 def _samples(case: _Case) -> Iterator[Sample]:
-    found = _traced("lookups", functools.partial(_build, case), case.fused)
-    for op, name, ns in _medians(found):
+    build = functools.partial(_build, case)
+    found = traced("lookups", build, case.fused, warm_up_steps=_BATCHES)
+    for op, name, ns in medians(found):
         number = _number(name, op, case)
         if op.startswith("Workbench") and number is not None:
             ids, _, rows, dim, part = _SIZES[number]
             yield Sample(op=op, load=_load_of(ids, rows, dim, part), ns=ns)
-
-
-def _traced(name: str, build: Callable[[Optimizations], Built], fused: str | None) -> Trace:
-    return trace(
-        Program(name=name, build=build),
-        Optimizations(fused_embeddings=fused),
-        steps=_STEPS,
-        warm_up_steps=_BATCHES,
-        progress=False,
-    )
-
-
-def _medians(found: Trace) -> Iterator[tuple[str, str, float]]:
-    """Type and name of each node, and the median of its times."""
-    medians = found.events.groupby("node")["dur_ns"].median()
-    nodes = found.nodes
-    for node, ns in zip(medians.index.tolist(), medians.tolist(), strict=True):
-        yield str(nodes["op"][node]), str(nodes["name"][node]), float(ns)
-
-
-def _times_of_stock() -> dict[str, float]:
-    """How many times as long as the stock op that gives the same result each other op takes."""
-    stock, fused = (
-        {name: ns for _, name, ns in _medians(_traced("layers", _build_layers, way))}
-        for way in (None, AUTO)
-    )
-    norm = (len(_MATRICES), "matrix{}/batchnorm/add_1")
-    dots, pairs = ((len(_VECTORS), name) for name in ("vectors{}/GatherV2", "vectors{}/sub"))
-    ways = {
-        NORM: ("matrix{}/fused_batch_norm", *norm),
-        NORM_GRADIENT: ("gradients/matrix{}/fused_batch_norm_grad", *norm),
-        DOTS: ("vectors{}/dot_interaction", *dots),
-        DOTS_GRADIENT: ("gradients/vectors{}/dot_interaction_grad", *dots),
-        FM: ("vectors{}/fm_interaction", *pairs),
-        FM_GRADIENT: ("gradients/vectors{}/fm_interaction_grad", *pairs),
-    }
-    times = {
-        op: statistics.geometric_mean(
-            fused[name.format(i)] / stock[like.format(i)] for i in range(count)
-        )
-        for op, (name, count, like) in ways.items()
-    }
-    products = [name for name in stock if name.startswith("gradients/layer") and "MatMul" in name]
-    times[MATMUL] = statistics.geometric_mean(fused[name] / stock[name] for name in products)
-    return times
-
-
-def _build_layers(_optimizations: Optimizations) -> Built:
-    """Matrices are normalized, vectors multiplied, layers run, one by one, and trained on."""
-    import tensorflow as tf
-
-    v1 = tf.compat.v1
-    losses: list[tf.Tensor] = []
-    for number, matrix_shape in enumerate(_MATRICES):
-        with v1.name_scope(f"matrix{number}"):
-            names = (f"matrix{number}_{name}" for name in ("gamma", "beta"))
-            gamma, beta = (_vector(name, matrix_shape) for name in names)
-            matrix = _trained(f"matrix{number}_x", matrix_shape, losses)
-            mean, variance = tf.nn.moments(matrix, axes=[0])
-            normal = tf.nn.batch_normalization(matrix, mean, variance, beta, gamma, 1e-3)
-            losses.append(tf.nn.l2_loss(normal - _drawn(-1, matrix_shape)))
-    for number, shape in enumerate(_VECTORS):
-        with v1.name_scope(f"vectors{number}"):
-            _, count, _ = shape
-            vectors = _trained(f"vectors{number}_x", shape, losses)
-            products = tf.matmul(vectors, vectors, transpose_b=True)
-            below = [row * count + column for row in range(count) for column in range(row)]
-            flat = tf.reshape(products, [-1, count * count])
-            losses.append(tf.nn.l2_loss(tf.gather(flat, below, axis=1)))
-            vectors = _trained(f"factors{number}_x", shape, losses)
-            total, squares = tf.reduce_sum(vectors, 1), tf.reduce_sum(tf.square(vectors), 1)
-            losses.append(tf.nn.l2_loss(tf.square(total) - squares))
-    for number, (rows, inputs, units) in enumerate(_LAYERS):
-        with v1.name_scope(f"layer{number}"):
-            x = _trained(f"layer{number}_x", (rows, inputs), losses)
-            weights = v1.get_variable(f"layer{number}_weights", [inputs, units])
-            losses.append(tf.nn.l2_loss(tf.matmul(x, weights)))
-    config = v1.ConfigProto(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
-    train_op = v1.train.GradientDescentOptimizer(0.01).minimize(tf.add_n(losses))
-    return Built(train_op=train_op, config=config)
-
-
-def _trained(name: str, shape: tuple[int, ...], losses: list[tf.Tensor]) -> tf.Tensor:
-    """Numbers that depend on a variable, behind the last loss, lest they share the caches."""
-    import tensorflow as tf
-
-    with tf.control_dependencies(losses[-1:]):
-        return tf.identity(_drawn(0, shape)) * _vector(name, shape)
-
-
-def _vector(name: str, shape: tuple[int, ...]) -> tf.Variable:
-    """A variable as wide as this shape."""
-    import tensorflow as tf
-
-    return tf.compat.v1.get_variable(name, shape[-1:])
-
-
-def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray:
-    drawn: np.ndarray = np.random.default_rng(1 + seed).normal(size=shape).astype(np.float32)
-    return drawn
 
 
 def _number(name: str, op: str, case: _Case) -> int | None:

@@ -13,7 +13,7 @@ from workbench.core.options import Optimizations, SmartStageOptions, StageOption
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.fused_costs import FusedCosts
 from workbench.core.what_if.costs.fused_nodes import fused_ns
-from workbench.core.what_if.costs.likened_costs import like_results
+from workbench.core.what_if.costs.likened_costs import like_results, stock_ops
 from workbench.core.what_if.scenario import GraphKey
 from workbench.core.what_if.traced_graph import traced_graph
 from workbench.core.what_if.what_if import KnownGraph
@@ -135,5 +135,8 @@ def _with_costs(
     if unmeasured:
         named = ", ".join(sorted(unmeasured)[:3])
         return KnownGraph(problem=f"what {named} takes on this machine is not measured")
-    likened = {node: (name, costs.times[view.ops[node]]) for node, name in results.items()}
+    likened = {
+        node: (name, stock_ops(view, node) * costs.times[view.ops[node]])
+        for node, name in results.items()
+    }
     return dataclasses.replace(known, added_ns=added_ns, likened=likened)

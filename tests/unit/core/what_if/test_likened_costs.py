@@ -8,7 +8,7 @@ import pytest
 from tests.builders.graphs import graph
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.what_if.costs.graph_costs import costs_in
-from workbench.core.what_if.costs.likened_costs import like_results
+from workbench.core.what_if.costs.likened_costs import like_results, stock_ops
 
 FUSED = """
 x = Placeholder float32
@@ -64,6 +64,22 @@ of_sums = WorkbenchFmInteractionGrad(given, x) float32
 def test_a_product_is_like_the_stock_one_of_its_name():
     view = graph("x = Placeholder float32\ny = WorkbenchMatMul(x, x) float32")
     assert like_results(view) == {view.index["y"]: "y"}
+
+
+def test_lines_are_like_the_stock_op_of_their_name_and_columns_like_as_many_as_they_are():
+    view = graph(
+        """
+lines = Placeholder string
+columns = WorkbenchDecodeCsv(lines) string string
+ids = WorkbenchHashColumns(columns, columns:1) int64 int64 int64 int64
+first = Identity(ids) int64
+second = Identity(ids:1) int64
+where = Identity(ids:2) int64
+"""
+    )
+    found = like_results(view)
+    named = {view.names[node]: (name, stock_ops(view, node)) for node, name in found.items()}
+    assert named == {"columns": ("columns", 1), "ids": ("first", 2)}
 
 
 def test_other_graphs_have_none():

@@ -13,7 +13,7 @@ from workbench.core.prediction.node_costs import Costs
 # their size.
 _FIXED_NS = 2_000.0
 # They write a variable as a whole.
-_WHOLE = ("Apply", "ResourceApply", "Assign")
+_WHOLE = ("Apply", "ResourceApply", "Assign", "WorkbenchApply", "WorkbenchResourceApply")
 
 
 def costs_at_batch(costs: Costs, view: GraphView, ratio: float) -> Costs:
