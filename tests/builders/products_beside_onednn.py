@@ -13,7 +13,7 @@ import tensorflow as tf
 import workbench as wb
 from tests.builders.batch_norms import built, layer, loss_of, matrix
 from tests.builders.fused_graphs import OPTIMIZERS, require_trains_alike
-from workbench.core.fusion import matmuls
+from workbench.core.fusion.kernels import matmuls
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from tests.builders.examples import few
 from tests.builders.fused_graphs import OPTIMIZERS, ran, require_trains_alike, trained
 from tests.builders.intra_op_threads import require_same_bits
 from workbench import _native
-from workbench.core.fusion import matmuls
+from workbench.core.fusion.kernels import matmuls
 from workbench.core.fusion.placement import Placement
 from workbench.experiments.worker.steps.graph_session import fused_lookups
 

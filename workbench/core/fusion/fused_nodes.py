@@ -11,15 +11,15 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 from workbench.core.fusion import node_defs
-from workbench.core.fusion.alike_ops import AlikeOps, choose_kernels_of
 from workbench.core.fusion.batch_norms.nodes import norm_nodes
-from workbench.core.fusion.batch_norms.stock_norm import StockNorm
 from workbench.core.fusion.constants import Constants
 from workbench.core.fusion.definition import Definition
+from workbench.core.fusion.found import Found
 from workbench.core.fusion.fusion_plan import FusedLookup, FusionPlan
 from workbench.core.fusion.groups import grouped, levels
 from workbench.core.fusion.interactions.nodes import interaction_nodes
-from workbench.core.fusion.interactions.stock_interaction import StockInteraction
+from workbench.core.fusion.kernels.alike_ops import choose_kernels_of
+from workbench.core.fusion.kernels.matmuls import choose_kernels
 from workbench.core.fusion.lookups.gradients import LookupGradient
 from workbench.core.fusion.lookups.joined import joined_nodes, together
 from workbench.core.fusion.lookups.joined_gradients import Cut, cuts, whole_nodes
@@ -27,7 +27,6 @@ from workbench.core.fusion.lookups.lookup import StockLookup, WeightGradient
 from workbench.core.fusion.lookups.max_norm_nodes import max_norm_nodes
 from workbench.core.fusion.lookups.reads import idle_reads
 from workbench.core.fusion.lookups.table_updates.update import TableUpdate, stock_update
-from workbench.core.fusion.matmuls import DenseProduct, choose_kernels
 from workbench.core.fusion.refusal import Refusal
 from workbench.core.fusion.texts.hashed_columns import HashedColumn, column_nodes
 
@@ -43,20 +42,13 @@ class FusedNodes:
     def __init__(
         self,
         graph: Definition,
-        lookups: Sequence[tuple[StockLookup, list[LookupGradient]]],
-        norms: Sequence[StockNorm],
-        interactions: Sequence[StockInteraction],
-        matmuls: Sequence[DenseProduct],
-        columns: Sequence[HashedColumn],
-        alike: AlikeOps,
+        found: Found,
         runs: Mapping[str, tuple[int, int]],
     ) -> None:
         self._graph = graph
-        self._norms = norm_nodes(graph, norms)
-        self._interactions = interaction_nodes(graph, interactions)
-        self._matmuls = matmuls
-        self._columns = columns
-        self._alike_ops = alike
+        self._found = found
+        self._norms = norm_nodes(graph, found.norms)
+        self._interactions = interaction_nodes(graph, found.interactions)
         self._runs = runs
         self._added = graph_pb2.GraphDef()
         self._replaced = graph_pb2.GraphDef()
@@ -68,9 +60,10 @@ class FusedNodes:
         # Of results, the op that makes the gradient of the weights.
         self._weight_ops: dict[str, str] = {}
         self._constant = Constants(self._scope, self._added)
-        self._lookups = [(self._with_all_inputs(lookup), found) for lookup, found in lookups]
+        lookups = found.lookups
+        self._lookups = [(self._with_all_inputs(lookup), of_it) for lookup, of_it in lookups]
         replaced = {lookup.result for lookup, _ in lookups}
-        replaced |= {name for column in columns for name in (column.indices, column.ids)}
+        replaced |= {name for column in found.columns for name in (column.indices, column.ids)}
         after = {}
         for lookup, _ in lookups:
             replaced.update(lookup.weight_gradient.nodes if lookup.weight_gradient else ())
@@ -101,11 +94,11 @@ class FusedNodes:
         self._redirect_waits()
         matmuls = [
             product
-            for product in self._matmuls
+            for product in self._found.matmuls
             if not any(node.name in self._bypassed for node in product.nodes)
         ]
         choose_kernels(matmuls, self._replaced)
-        choose_kernels_of(self._graph, self._alike_ops, self._replaced)
+        choose_kernels_of(self._graph, self._found.alike, self._replaced)
         return FusionPlan(
             lookups=tuple(
                 FusedLookup(
@@ -123,9 +116,9 @@ class FusedNodes:
             norms=self._norms.fused,
             interactions=self._interactions.fused,
             matmuls=tuple(each.name for each in matmuls),
-            hashed=tuple(each.ids for each in self._columns),
-            decoded=self._alike_ops.decoded,
-            adams=self._alike_ops.adams,
+            hashed=tuple(each.ids for each in self._found.columns),
+            decoded=self._found.alike.decoded,
+            adams=self._found.alike.adams,
             refusals=refusals,
             added=self._added.SerializeToString(),
             replaced=self._replaced.SerializeToString(),
@@ -142,7 +135,7 @@ class FusedNodes:
 
         # Texts that are hashed in several ways have the same indices.
         tensors: dict[str, str] = {}
-        for number, group in enumerate(grouped(self._columns, key)):
+        for number, group in enumerate(grouped(self._found.columns, key)):
             node, instead = column_nodes(f"{self._scope}/columns_{number}", group)
             self._added.node.append(node)
             tensors.update(instead)

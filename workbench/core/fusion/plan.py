@@ -7,13 +7,15 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework.func_graph import FuncGraph
 
-from workbench.core.fusion.alike_ops import find_alike_ops
 from workbench.core.fusion.batch_norms.find import find_batch_norms
 from workbench.core.fusion.definition import Definition
+from workbench.core.fusion.found import Found
 from workbench.core.fusion.fused_nodes import FusedNodes
 from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.groups import run_together
 from workbench.core.fusion.interactions.find import find_interactions
+from workbench.core.fusion.kernels.alike_ops import find_alike_ops
+from workbench.core.fusion.kernels.matmuls import find_matmuls
 from workbench.core.fusion.lookups.dense_gradients import dense_gradients_of
 from workbench.core.fusion.lookups.dense_lookups import find_dense_lookups
 from workbench.core.fusion.lookups.gradients import LookupGradient, with_gradients
@@ -22,7 +24,6 @@ from workbench.core.fusion.lookups.placed import placed
 from workbench.core.fusion.lookups.reads import in_variable
 from workbench.core.fusion.lookups.shared_tables import with_whole_updates
 from workbench.core.fusion.lookups.stock_lookups import find_lookups
-from workbench.core.fusion.matmuls import find_matmuls
 from workbench.core.fusion.placement import Placement, placement_of
 from workbench.core.fusion.refusal import Refusal, RefusedError
 from workbench.core.fusion.texts.hashed_columns import find_hashed_columns
@@ -72,17 +73,15 @@ def plan_fusion(graph: Any) -> FusionPlan:
     # A function always runs as a whole.
     whole = isinstance(getattr(graph, "graph", graph), FuncGraph)
     runs = {} if whole else run_together(nodes)
-    made = FusedNodes(
-        nodes,
-        lookups,
-        norms,
-        interactions,
-        find_matmuls(nodes, placement),
-        find_hashed_columns(nodes),
-        find_alike_ops(nodes, placement),
-        runs,
+    found = Found(
+        lookups=lookups,
+        norms=norms,
+        interactions=interactions,
+        matmuls=find_matmuls(nodes, placement),
+        columns=find_hashed_columns(nodes),
+        alike=find_alike_ops(nodes, placement),
     )
-    return made.plan(tuple(refusals))
+    return FusedNodes(nodes, found, runs).plan(tuple(refusals))
 
 
 def _lookups(
