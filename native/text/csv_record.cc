@@ -31,12 +31,11 @@ uint64_t Equal(Characters some, Characters other) {
 
 Characters All(char c) { return Characters{} + static_cast<uint8_t>(c); }
 
-// Powers of ten that are exact in a float, and in a double.
-constexpr double kTens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                            1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                            1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+// Powers of ten, exact in a double, and those of fewer digits than a float has in a float too.
+constexpr double kTens[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
+                            1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
 
-// Decimal digits of which every number is exact, also after a division by their power of ten.
+// Decimal digits of which every number is exact; divided by an exact one it is rounded once.
 template <typename Number>
 constexpr size_t kExactDigits = sizeof(Number) == 4 ? 7 : 15;
 template <>

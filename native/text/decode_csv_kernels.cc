@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -39,11 +38,7 @@ bool ReadNumber(std::string_view field, int32_t* value) {
   return ReadShortNumber(field, value) || tensorflow::strings::safe_strto32(field, value);
 }
 bool ReadNumber(std::string_view field, int64_t* value) {
-  int64_t read = 0;
-  if (ReadShortNumber(field, value)) return true;
-  if (!tensorflow::strings::safe_strto64(field, &read)) return false;
-  *value = read;
-  return true;
+  return ReadShortNumber(field, value) || tensorflow::strings::safe_strto64(field, value);
 }
 
 // One column: what a field of it becomes.

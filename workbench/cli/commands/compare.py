@@ -30,9 +30,9 @@ _EXAMPLES = """examples:
 
 stage is the model's own stage; smart_stage a plan for the model without one, made from a short
 trace of it; fused_v1, fused_v2 and grouped fuse its embedding lookups, auto_fused stock lookups,
-batch normalizations and interactions of vectors of its finished graph, with dense layers' gradients
-by another kernel; inline_executor runs its steps on one thread, cost_model_executor schedules them
-by costs learned while it warms up. Join them with "+" to switch several on at once:
+batch normalizations and interactions of vectors of its finished graph, with dense layers and
+columns of text by other kernels; inline_executor runs its steps on one thread, cost_model_executor
+schedules them by costs learned while it warms up. Join them with "+" to switch several on at once:
 stage+smart_stage is a plan for the model with its own stage, fused_v2+smart_stage one for the model
 with fused lookups, auto_fused+intra_op_threads=1 fuses and runs each op on one thread. Each
 --toggle is measured by itself.

@@ -32,8 +32,8 @@ _EXAMPLES = """examples:
   workbench predict dlrm --trace off.parquet
 
 The model is traced once, without any toggle; every setting is then simulated, none is run. Fused
-lookups, batch normalizations and interactions of vectors cost what a calibration of this machine
-says, which takes a minute once and is kept in the user's cache directory.
+lookups, layers and columns of text cost what a calibration of this machine says, which takes a
+minute once and is kept in the user's cache directory.
 """
 
 

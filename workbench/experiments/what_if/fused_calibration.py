@@ -68,7 +68,7 @@ _CASES = (
 
 
 def fused_costs(*, again: bool = False) -> FusedCosts:
-    """What ops of fused lookups, batch normalizations and interactions cost on this machine.
+    """What ops of fused lookups, layers and columns of text cost on this machine.
 
     Measured the first time, in about a minute, on an otherwise idle machine at best; then read
     from a file in the user's cache directory. Updates of rows are measured with Adagrad, those of

@@ -51,14 +51,14 @@ class Sample:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FusedCosts:
-    """What ops of fused lookups, batch normalizations and interactions cost.
+    """What ops of fused lookups, layers and columns of text cost.
 
     Attributes:
       weights: by op type, ns for each of its `LookupLoad.terms`.
       error: how far the fit is off, as a share: the square root of the mean of squares.
       times: by op type of batch normalizations and interactions, how many times as long it
-        takes as the stock op that gives the same result; of products of matrices as the stock
-        kernel.
+        takes as the stock op that gives the same result, and of hashed columns each of them; of
+        what another kernel does as the stock kernel.
     """
 
     weights: Mapping[str, tuple[float, ...]]
