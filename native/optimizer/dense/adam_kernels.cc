@@ -3,6 +3,7 @@
 // TensorFlow's helpers compute on its thread pool.
 #define EIGEN_USE_THREADS
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 

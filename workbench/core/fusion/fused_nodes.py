@@ -32,7 +32,7 @@ from workbench.core.fusion.texts.hashed_columns import HashedColumn, column_node
 
 # Scope of the grouped ops that a plan adds to a graph.
 _SCOPE = "grouped_lookups"
-# Numbers of TensorFlow's data types.
+# TensorFlow's number of the data type.
 _INT64 = tf.int64.as_datatype_enum
 
 
@@ -302,7 +302,7 @@ class FusedNodes:
         self._replaced.node.append(node_defs.stand_in(old, tensors, types))
 
     def _as_ids(self, name: str, rows: str, lookup: StockLookup) -> str:
-        if lookup.id_dtype == tf.int64.as_datatype_enum:
+        if lookup.id_dtype == _INT64:
             return rows
         node = node_defs.cast_node(name, rows, lookup.id_dtype, lookup.device)
         self._added.node.append(node)

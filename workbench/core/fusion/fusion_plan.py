@@ -106,10 +106,7 @@ class FusionPlan:
         parts = [
             counted(len(self.lookups), "lookup"),
             *[counted(len(each), word) for each, word in self._others if each],
-            *[counted(len(self.matmuls), "matrix product")] * bool(self.matmuls),
-            *[counted(len(self.hashed), "hashed column")] * bool(self.hashed),
-            *[counted(len(self.decoded), "line decoder")] * bool(self.decoded),
-            *[counted(len(self.adams), "update")] * bool(self.adams),
+            *[counted(len(names), word) for names, word, _ in self._by_name if names],
             f"{len(self.refusals)} stay",
         ]
         return f"FusionPlan({', '.join(parts)})"
@@ -117,8 +114,24 @@ class FusionPlan:
     @property
     def count(self) -> int:
         """How many lookups, layers, columns of text and updates are done in another way."""
-        layers = self.norms, self.interactions, self.matmuls
-        return sum(map(len, (self.lookups, *layers, self.hashed, self.decoded, self.adams)))
+        named = (names for names, *_ in self._by_name)
+        return sum(map(len, (self.lookups, self.norms, self.interactions, *named)))
+
+    @property
+    def _by_name(self) -> list[tuple[tuple[str, ...], str, str]]:
+        """Nodes of which the names are told: what one is called, and what is said of them."""
+        products, columns = len(self.matmuls), len(self.hashed)
+        updates = counted(len(self.adams), "variable")
+        return [
+            (
+                self.matmuls,
+                "matrix product",
+                f"{counted(products, 'matrix product')} by Workbench's kernel",
+            ),
+            (self.hashed, "hashed column", f"{counted(columns, 'column')} of text hashed together"),
+            (self.decoded, "line decoder", "lines decoded by Workbench's kernel"),
+            (self.adams, "update", f"{updates} updated as by Adam by Workbench's kernel"),
+        ]
 
     @property
     def _others(self) -> list[tuple[Sequence[FusedNorm | FusedInteraction], str]]:
@@ -156,19 +169,8 @@ class FusionPlan:
             each = " each" if len(found) > 1 else ""
             lines += [f"{counted(len(found), word)} in one op{each}"] * bool(found)
             lines += [f"  {each.name}{_with_relu(each)}" for each in found]
-        if self.matmuls:
-            lines.append(f"{counted(len(self.matmuls), 'matrix product')} by Workbench's kernel")
-            lines += [f"  {name}" for name in self.matmuls]
-        if self.hashed:
-            lines.append(f"{counted(len(self.hashed), 'column')} of text hashed together")
-            lines += [f"  {name}" for name in self.hashed]
-        if self.decoded:
-            lines.append("lines decoded by Workbench's kernel")
-            lines += [f"  {name}" for name in self.decoded]
-        if self.adams:
-            updates = counted(len(self.adams), "variable")
-            lines.append(f"{updates} updated as by Adam by Workbench's kernel")
-            lines += [f"  {name}" for name in self.adams]
+        for names, _, said in self._by_name:
+            lines += [said, *(f"  {name}" for name in names)] * bool(names)
         lines += [f"{each.name} stays: {each.reason}" for each in self.refusals]
         return "\n".join(lines) or (
             "the graph has no stock lookup, batch normalization or interaction of vectors"

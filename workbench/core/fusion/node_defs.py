@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import tensorflow as tf
-from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.gradients import LookupGradient
@@ -255,6 +255,24 @@ def waiting(old: Any, instead: Mapping[str, str]) -> node_def_pb2.NodeDef:
     waits = [f"^{name}" for name in after if name]
     node.input[:] = [*data, *waits]
     return node
+
+
+def to_change(
+    replaced: graph_pb2.GraphDef, nodes: Iterable[Any]
+) -> dict[str, node_def_pb2.NodeDef]:
+    """What comes in the place of nodes, by name, each of these among them.
+
+    Args:
+      replaced: what comes in the place of nodes; those that nothing takes the place of yet are
+        added to it as they are.
+      nodes: of the graph.
+    """
+    known = {node.name: node for node in replaced.node}
+    for node in nodes:
+        if node.name not in known:
+            replaced.node.append(waiting(node, {}))
+            known[node.name] = replaced.node[-1]
+    return known
 
 
 def slice_node(name: str, inputs: Sequence[str], dtype: int, device: str) -> node_def_pb2.NodeDef:

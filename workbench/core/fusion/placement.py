@@ -50,6 +50,11 @@ class Placement:
             )
 
 
+def names_gpu(device: str) -> bool:
+    """Whether a device is said to be a GPU; what has no kernel there runs on one nowhere else."""
+    return bool(tf.DeviceSpec.from_string(device).device_type == "GPU")
+
+
 def placement_of(graph: Any) -> Placement:
     """What is known of a graph, a function or a GraphDef in this process."""
     own = getattr(graph, "graph", graph)

@@ -15,7 +15,7 @@ from tensorflow.core.framework import graph_pb2
 
 from workbench.core.fusion import node_defs
 from workbench.core.fusion.definition import Definition
-from workbench.core.fusion.placement import Placement
+from workbench.core.fusion.placement import Placement, names_gpu
 
 _FLOAT32 = tf.float32.as_datatype_enum
 _LINES = "DecodeCSV"
@@ -69,11 +69,9 @@ def choose_kernels_of(graph: Definition, found: AlikeOps, replaced: graph_pb2.Gr
       found: the nodes.
       replaced: what comes in the place of nodes of the graph; to change, and to add to.
     """
-    known = {node.name: node for node in replaced.node}
-    for name in (*found.decoded, *found.adams):
-        if name not in known:
-            replaced.node.append(node_defs.waiting(graph.nodes[name], {}))
-            known[name] = replaced.node[-1]
+    names = (*found.decoded, *found.adams)
+    known = node_defs.to_change(replaced, (graph.nodes[name] for name in names))
+    for name in names:
         node = known[name]
         node.op = _INSTEAD[node.op]
         for attribute in _ATTRIBUTES:
@@ -83,4 +81,4 @@ def choose_kernels_of(graph: Definition, found: AlikeOps, replaced: graph_pb2.Gr
 def _decodes_all(node: Any) -> bool:
     """Whether a node gives all columns; TensorFlow has no kernel for GPUs either."""
     chosen = node.attr["select_cols"].list.i
-    return not chosen and tf.DeviceSpec.from_string(node.device).device_type != "GPU"
+    return not chosen and not names_gpu(node.device)

@@ -79,11 +79,9 @@ def choose_kernels(products: Iterable[DenseProduct], replaced: graph_pb2.GraphDe
       products: of a graph.
       replaced: what comes in the place of nodes of the graph; to change, and to add to.
     """
-    known = {node.name: node for node in replaced.node}
+    products = tuple(products)
+    known = node_defs.to_change(replaced, (product.nodes[-1] for product in products))
     for product in products:
-        if product.name not in known:
-            replaced.node.append(node_defs.waiting(product.nodes[-1], {}))
-            known[product.name] = replaced.node[-1]
         now = [known.get(each.name, each) for each in product.nodes]
         waits = dict.fromkeys(text for each in now for text in each.input if text.startswith("^"))
         _have_kernel(known[product.name], product, waits)

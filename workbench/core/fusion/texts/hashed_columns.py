@@ -15,11 +15,11 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
 from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.neighbors import run_once_on
+from workbench.core.fusion.placement import names_gpu
 
 _OP = "WorkbenchHashColumns"
 
@@ -90,9 +90,8 @@ def _column(graph: Definition, hashes: Any) -> HashedColumn | None:
     nodes = [each for each in (present, where, gathers, hashes, zeros, wider) if each is not None]
     if any(text.startswith("^") for node in (empty, *nodes) for text in node.input):
         return None
-    device = tf.DeviceSpec.from_string(hashes.device)
     names = [node.name for node in nodes]
-    if device.device_type == "GPU" or not run_once_on(graph, names, hashes.device):
+    if names_gpu(hashes.device) or not run_once_on(graph, names, hashes.device):
         return None
     return HashedColumn(
         texts=texts,
