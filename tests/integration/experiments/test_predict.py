@@ -218,7 +218,7 @@ def test_costs_of_fused_ops_are_measured_once_and_kept(monkeypatch, tmp_path):
     measured = fused_calibration.fused_costs()
     assert set(FUSED_COSTS.weights) <= set(measured.weights)
     (kept,) = (tmp_path / "workbench").iterdir()
-    monkeypatch.setattr(fused_calibration, "trace", None)
+    monkeypatch.setattr(fused_calibration, "traced", None)
     assert fused_calibration.fused_costs() == measured
     # what is damaged or of another format is measured again
     kept.write_text(json.dumps({"format": 0}))
