@@ -1,23 +1,22 @@
 """Peers of the bench of lookups, in a Python that has torch and FBGEMM: the same ids and tables.
 
 They are given cleaned ids and offsets, without those below 0, which TensorFlow sorts out itself:
-less work. Prints as JSON the names of those that are there, then waits for lines "name steps" and
-answers each with the seconds that so many steps took; "-" ends it.
+less work. Those that are there are served (served_blocks.py).
 
     python -m tests.bench.embedding_peers 1e5x16xm1 forward 2
 """
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tests.bench.embedding_batches import FEATURES, Cell, batch
+from tests.bench.served_blocks import serve
+from tests.bench.timed_blocks import block
 from workbench.freed_memory import keep_freed_memory
 
 RATE = 0.01
@@ -40,15 +39,7 @@ def main(name: str, way: str, threads: int) -> None:
         except Exception as error:  # whatever it is, the other one is measured
             runs.pop(peer, None)
             problems[peer] = f"{type(error).__name__}: {error}"
-    print(json.dumps({"peers": list(runs), "problems": problems}), flush=True)
-    for line in sys.stdin:
-        if line.strip() == "-":
-            break
-        peer, steps = line.split()
-        begin = time.perf_counter()
-        for _ in range(int(steps)):
-            runs[peer]()
-        print(time.perf_counter() - begin, flush=True)
+    serve({name: block(run) for name, run in runs.items()}, problems)
 
 
 def _clean(seed: int, cell: Cell) -> tuple[list[np.ndarray], list[np.ndarray]]:
