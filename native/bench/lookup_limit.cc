@@ -154,6 +154,21 @@ float* limit_table(int64_t rows, int64_t dim) {
   return table;
 }
 
+void limit_free(float* table) { std::free(table); }
+
+// Reads all floats of an array, as fast as the memory hands them out.
+float limit_read(const float* from, int64_t count) {
+  constexpr int64_t kAtOnce = 64;
+  float sums[kAtOnce] = {0};
+  for (int64_t i = 0; i + kAtOnce <= count; i += kAtOnce) {
+    Fetch<kAtOnce, false, 3>(from + i + 16 * kAtOnce);
+    for (int64_t j = 0; j < kAtOnce; ++j) sums[j] += from[i + j];
+  }
+  float sum = 0;
+  for (int64_t j = 0; j < kAtOnce; ++j) sum += sums[j];
+  return sum;
+}
+
 // Looks up features [begin, end), each [batch, dim], of dim 16, 32, 64 or 128.
 void limit_look_up(int64_t begin, int64_t end, int64_t dim, int64_t batch,
                    const float* const* tables, const int64_t* const* ids,

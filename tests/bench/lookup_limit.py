@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import platform
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -75,6 +76,27 @@ def limit(
     return step
 
 
+def read_rates(threads: Sequence[int]) -> list[float]:
+    """Bytes a second that so many threads together read of memory that is in no cache: medians."""
+    library = _library()
+    # More than caches hold; a table is in huge pages.
+    count = 1 << 26
+    floats = library.limit_table(count, 1)
+    rates: list[list[float]] = [[] for _ in threads]
+    try:
+        with ThreadPoolExecutor(max(threads)) as pool:
+            for _ in range(15):
+                for number, found in zip(threads, rates, strict=True):
+                    each = count // number
+                    begin = time.perf_counter()
+                    starts = [floats + 4 * each * i for i in range(number)]
+                    list(pool.map(library.limit_read, starts, [each] * number))
+                    found.append(4 * each * number / (time.perf_counter() - begin))
+    finally:
+        library.limit_free(floats)
+    return [float(np.median(found)) for found in rates]
+
+
 @functools.cache
 def _library() -> Any:
     # Short loops become vector instructions only where they are not unrolled before.
@@ -86,6 +108,10 @@ def _library() -> Any:
     integer = ctypes.c_int64
     library.limit_table.restype = ctypes.c_void_p
     library.limit_table.argtypes = [integer, integer]
+    library.limit_free.restype = None
+    library.limit_free.argtypes = [ctypes.c_void_p]
+    library.limit_read.restype = ctypes.c_float
+    library.limit_read.argtypes = [ctypes.c_void_p, integer]
     library.limit_look_up.restype = None
     library.limit_look_up.argtypes = [integer] * 4 + [ctypes.c_void_p] * 4
     library.limit_update.restype = None
