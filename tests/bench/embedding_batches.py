@@ -10,8 +10,9 @@ import numpy as np
 FEATURES = 26
 BATCH = 2048
 ROTATED_BYTES = 120e6
-# Stock's and fused training, two sessions and two peers have tables and slots of their own.
-TABLE_BYTES = min(1.75e9, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 20)
+# Stock's and fused training, two sessions, two peers, the limit and the process of one thread have
+# tables and slots of their own.
+TABLE_BYTES = min(1.75e9, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 32)
 MOST_IDS = 60_000_000
 # A stretch of Zipf's law as long as a table: p(rank) ~ rank ** -ZIPF.
 ZIPF = 1.05
