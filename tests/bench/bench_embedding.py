@@ -127,12 +127,9 @@ def show(cell: str, way: str, found: dict[str, Any], threads: int) -> bool:
     stock = found["seconds"][STOCK]
     line, reached = f"  {cell:<14} {1000 * float(np.median(stock)):9.2f}", True
     for name in OURS:
-        # Rates, so that above 1 is faster than stock.
-        rates = [1 / s for s in found["seconds"][name]]
-        ratio = ratio_interval(rates, [1 / s for s in stock], 0)
+        ratio = _times_as_fast(found["seconds"][name], stock)
         missed = ratio.value < goal or (goal == GOAL_ANY and ratio.value <= goal)
-        said = f"{ratio.value:.2f}× ({ratio.low:.2f}–{ratio.high:.2f}){'!' if missed else ' '}"
-        line += f" {said:>22}"
+        line += f" {_said(ratio, missed=missed):>22}"
         reached &= not missed
     limit_goal = _limit_goal(Cell.named(cell), way)
     to_limit = _to_limit(found["seconds"])
@@ -151,24 +148,23 @@ def show(cell: str, way: str, found: dict[str, Any], threads: int) -> bool:
         reached &= fewer >= GOAL_NODES
     for name in PEERS:
         if name in found["seconds"]:
-            ratio, ahead = _beside(found["seconds"], name)
-            line += f"   {name} {ratio}{'' if ahead else '!'}"
-            reached &= ahead
+            ratio = _times_as_fast(found["seconds"][GROUPED], found["seconds"][name])
+            missed = ratio.value <= 1
+            line += f"   {name} {_said(ratio, missed=missed)}"
+            reached &= not missed
     print(line, flush=True)
     for name, problem in found["problems"].items():
         print(f"    {name} was left out: {problem}")
     return reached
 
 
-def _beside(seconds: dict[str, list[float]], peer: str) -> tuple[str, bool]:
-    """How many times as fast as a peer the grouped lookup is, and whether it is ahead."""
-    rates = [[1 / s for s in seconds[name]] for name in (GROUPED, peer)]
-    ratio = ratio_interval(*rates, 0)
-    return f"{ratio.value:.2f}× ({ratio.low:.2f}–{ratio.high:.2f})", ratio.value > 1
+def _times_as_fast(seconds: Sequence[float], others: Sequence[float]) -> Interval:
+    """How many times as fast as others something is, both in seconds of a step."""
+    return ratio_interval([1 / s for s in seconds], [1 / s for s in others], 0)
 
 
 def _said(ratio: Interval, *, missed: bool) -> str:
-    return f"{ratio.value:.2f} ({ratio.low:.2f}–{ratio.high:.2f}){'!' if missed else ' '}"
+    return f"{ratio.value:.2f}× ({ratio.low:.2f}–{ratio.high:.2f}){'!' if missed else ' '}"
 
 
 def _limit_goal(cell: Cell, way: str) -> float:
@@ -182,14 +178,12 @@ def _limit_goal(cell: Cell, way: str) -> float:
 
 def _to_limit(seconds: dict[str, list[float]]) -> Interval:
     """How many times as long as the limit the grouped lookup takes."""
-    looked_up = [1 / s for s in _looked_up(seconds, GROUPED)]
-    return ratio_interval([1 / s for s in seconds[LIMIT]], looked_up, 0)
+    return _times_as_fast(seconds[LIMIT], _looked_up(seconds, GROUPED))
 
 
 def _gain(seconds: dict[str, list[float]], name: str) -> Interval:
     """How many times as fast as one thread all of them are, the batch not counted."""
-    rates = [[1 / s for s in _looked_up(seconds, each)] for each in (name, _alone(name))]
-    return ratio_interval(*rates, 0)
+    return _times_as_fast(_looked_up(seconds, name), _looked_up(seconds, _alone(name)))
 
 
 def _looked_up(seconds: dict[str, list[float]], name: str) -> list[float]:

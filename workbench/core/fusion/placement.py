@@ -51,7 +51,7 @@ class Placement:
 
 
 def names_gpu(device: str) -> bool:
-    """Whether a device is said to be a GPU; what has no kernel there runs on one nowhere else."""
+    """Whether the name of a device, which may be empty, says that it is a GPU."""
     return bool(tf.DeviceSpec.from_string(device).device_type == "GPU")
 
 
