@@ -1,0 +1,86 @@
+"""Steps → what a session gives for them, and its variables after each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tests.fuzz.built import Built
+from tests.fuzz.steps import Step
+
+v1 = tf.compat.v1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What a step gave.
+
+    Attributes:
+      values: by the name of what was fetched; empty where it failed.
+      error: the class of the error; "" without one. `message` is its first line.
+      state: the variables after it, by name; empty where it failed.
+    """
+
+    values: dict[str, Any]
+    error: str = ""
+    message: str = ""
+    state: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def outcomes(built: Built, config: Any, steps: Iterable[Step]) -> list[Outcome]:
+    """What a session with a config gives for each step, from freshly initialized variables.
+
+    A step that fails may have changed anything: the session is initialized again behind it.
+    """
+    found = []
+    with v1.Session(graph=built.graph, config=config) as session:
+        begin(session, built)
+        for step in steps:
+            outcome = attempt(session, step, built)
+            found.append(outcome)
+            if outcome.error:
+                begin(session, built)
+    return found
+
+
+def begin(session: Any, built: Built) -> None:
+    """Initializes the variables and the input."""
+    for name in built.begin:
+        session.run(name)
+
+
+def attempt(session: Any, step: Step, built: Built) -> Outcome:
+    """What a step gives, whether it fails or not."""
+    try:
+        values = _HOW[step.how](session, step.fetches, dict(step.feeds))
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        plain = [line for line in lines if not line.startswith(("Graph execution", "Detected at"))]
+        return Outcome(
+            values={}, error=type(error).__name__, message=(plain or lines or [""])[0][:300]
+        )
+    state = session.run(built.variables)
+    return Outcome(values=dict(zip(step.fetches, values, strict=True)), state=state)
+
+
+def _run(session: Any, fetches: Sequence[str], feeds: dict[str, Any]) -> list[Any]:
+    return list(session.run(list(fetches), feeds))
+
+
+def _callable(session: Any, fetches: Sequence[str], feeds: dict[str, Any]) -> list[Any]:
+    called = session.make_callable(list(fetches), list(feeds))
+    return list(called(*feeds.values()))
+
+
+def _partial(session: Any, fetches: Sequence[str], feeds: dict[str, Any]) -> list[Any]:
+    """All fetches but the last in the first part of the run, the last in the second."""
+    handle = session.partial_run_setup(list(fetches), list(feeds))
+    first, rest = list(fetches[:-1]), list(fetches[-1:])
+    found = list(session.partial_run(handle, first, feeds)) if first else []
+    return found + list(session.partial_run(handle, rest, {} if first else feeds))
+
+
+_HOW = {"run": _run, "callable": _callable, "partial": _partial}
