@@ -11,8 +11,9 @@ import tensorflow as tf
 from tensorflow.python.feature_column import feature_column_v2 as fc
 
 from tests.builders.grids import every_value
+from workbench import ignored
 from workbench.compat.contrib.feature_column import sequence_input_layer
-from workbench.errors import OptionError
+from workbench.errors import OptionError, UnsupportedError
 from workbench.ops.feature_column import columns as wb
 from workbench.ops.feature_column.embedding_columns import EmbeddingColumn
 from workbench.ops.lookup.fusion import (
@@ -356,6 +357,27 @@ def test_sparse_lookups_obey_the_context(weights, version):
         plain = result(lambda safe=safe: build(safe))
         fused = result(lambda safe=safe: build(safe), context=fused_embeddings(version))
         same(fused, plain, version)
+
+
+@pytest.mark.parametrize("version", ["v1", "v2", "grouped"])
+@pytest.mark.parametrize("look_up", [safe_embedding_lookup_sparse, embedding_lookup_sparse])
+def test_tables_of_another_dtype_stay_stock_in_a_context(look_up, version, monkeypatch, caplog):
+    monkeypatch.setattr(ignored, "_warned", set())
+    table = np.arange(8.0).reshape([4, 2])
+    for given in (table, tf.constant(table), v1.get_variable("table", initializer=table)):
+        with fused_embeddings(version):
+            found = look_up(given, sparse([[1, 3], [2]]), None, combiner="sum")
+        assert found.dtype == tf.float64
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            np.testing.assert_array_equal(session.run(found), [[8, 10], [4, 5]])
+    assert "tables of float64" in caplog.text and len(caplog.records) == 1
+
+
+def test_a_call_that_asks_for_fusion_itself_is_refused_for_another_dtype():
+    table = tf.zeros([4, 2], tf.float64)
+    with pytest.raises(UnsupportedError, match="has dtype float64"):
+        safe_embedding_lookup_sparse(table, sparse([[1]]), do_fusion="v1")
 
 
 def test_lookups_without_fusion_are_the_very_stock_ones():

@@ -195,6 +195,18 @@ class TestErrors:
         with pytest.raises(kind, match=message):
             fused_safe_embedding_lookup_sparse(**arguments)
 
+    @pytest.mark.parametrize("version", VERSIONS)
+    def test_of_weights_that_are_not_one_for_each_id(self, version: str) -> None:
+        ids = sparse([[0, 0], [0, 1]], [1, 2], [1, 2])
+        weights = sparse([[0, 0]], [1.0], [1, 2], np.float32)
+        # As TensorFlow's own lookup, which says it with these words when the graph is built.
+        with pytest.raises(ValueError, match="Dimensions 2 and 1 are not compatible"):
+            v1.nn.safe_embedding_lookup_sparse(tf.zeros([4, 2]), ids, weights, combiner="sum")
+        with pytest.raises(OptionError, match="1 weights for 2 ids; .* are not compatible"):
+            fused_safe_embedding_lookup_sparse(
+                tf.zeros([4, 2]), ids, weights, combiner="sum", fusion_version=version
+            )
+
     def test_of_ids_that_are_no_integers(self) -> None:
         ids = sparse([[0, 0]], [1.0], [1, 1], np.float32)
         with pytest.raises(OptionError, match="ids have dtype float32; expected int32 or int64"):

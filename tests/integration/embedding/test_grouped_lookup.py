@@ -305,10 +305,13 @@ class TestOneOp:
 class TestErrors:
     def test_weights_that_are_not_as_many(self) -> None:
         ids, _ = golden()
-        (found,) = grouped_embedding_lookup(
-            [tf.constant(GOLDEN_TABLE)], [ids], [tf.constant([1.0, 2.0])], names=["clicks"]
-        )
+        table, weights = tf.constant(GOLDEN_TABLE), tf.constant([1.0, 2.0])
         said = r"feature 'clicks': 2 weights for \d+ ids; expected one each"
+        with pytest.raises(OptionError, match=said):
+            grouped_embedding_lookup([table], [ids], [weights], names=["clicks"])
+        # How many there are may be known only when the graph runs.
+        later = v1.placeholder_with_default(weights, [None])
+        (found,) = grouped_embedding_lookup([table], [ids], [later], names=["clicks"])
         with pytest.raises(tf.errors.InvalidArgumentError, match=said):
             run(found)
 

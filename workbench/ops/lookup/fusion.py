@@ -17,6 +17,7 @@ from workbench.errors import OptionError
 from workbench.ignored import warn_ignored
 from workbench.ops.lookup import fused, stock
 from workbench.ops.lookup.grouped import grouped_embedding_lookup
+from workbench.ops.lookup.tables import TABLE_DTYPES, dtype_of
 
 FusionVersion = Literal["v1", "v2", "grouped"]
 _VERSIONS = get_args(FusionVersion)
@@ -31,6 +32,9 @@ def fused_embeddings(version: str | None) -> Iterator[None]:
 
     It counts when a lookup is built, not when its column is made or the graph runs. Contexts
     nest, the innermost counts; threads started inside do not inherit it.
+
+    A lookup in a table of another dtype than float32, float16 and bfloat16 stays stock; the first
+    one logs a warning.
 
     Args:
       version: "v1", "v2" or "grouped", which ops take the place of stock ones; None builds stock
@@ -97,7 +101,7 @@ def safe_embedding_lookup_sparse(
       OptionError: another do_fusion, or what a fused lookup does not take; see
         `fused_safe_embedding_lookup_sparse`. ValueError: as TensorFlow's.
     """
-    version = chosen_fusion(do_fusion)
+    version = _chosen_for(embedding_weights, do_fusion)
     _warn_of_fast_lookup("safe_embedding_lookup_sparse", allow_fast_lookup, version)
     if version == "grouped":
         (found,) = grouped_embedding_lookup(
@@ -166,7 +170,7 @@ def embedding_lookup_sparse(
       OptionError: another do_fusion, or what a fused lookup does not take; see
         `fused_embedding_lookup_sparse`. ValueError: as TensorFlow's.
     """
-    version = chosen_fusion(do_fusion)
+    version = _chosen_for(params, do_fusion)
     _warn_of_fast_lookup("embedding_lookup_sparse", allow_fast_lookup, version)
     if version == "grouped":
         (found,) = grouped_embedding_lookup(
@@ -206,6 +210,23 @@ def embedding_lookup_sparse(
         max_norm=max_norm,
         fill_empty_row=False,
     )
+
+
+def _chosen_for(params: Any, do_fusion: FusionVersion | bool | None) -> FusionVersion | None:
+    """The version for a table: where the context chooses it, other dtypes stay TensorFlow's."""
+    version = chosen_fusion(do_fusion)
+    if version is None or do_fusion is not None:
+        return version
+    dtype = dtype_of(params)
+    if dtype is None or dtype in TABLE_DTYPES:
+        return version
+    warn_ignored(
+        f"fused_embeddings(version) for tables of {dtype.name}",
+        version,
+        "TensorFlow's own ops look them up; fused lookups take "
+        + ", ".join(each.name for each in TABLE_DTYPES),
+    )
+    return None
 
 
 def _check(what: str, version: Any, otherwise: str) -> FusionVersion:

@@ -110,7 +110,8 @@ def checked_lookup(
     tensor are allowed, each of which is a row of its own.
 
     Raises:
-      OptionError: a value outside its range. UnsupportedError: blocknums.
+      OptionError: a value outside its range, or another number of weights than of ids.
+      UnsupportedError: blocknums.
     """
     if blocknums is not None:
         raise UnsupportedError(
@@ -123,10 +124,11 @@ def checked_lookup(
         raise OptionError(f"default_id is {default_id!r}; expected an integer id or None")
     if max_norm is not None and not float(max_norm) >= 0:
         raise OptionError(f"max_norm is {max_norm!r}; expected a length of at least 0, or None")
+    checked_ids = _checked_ids(ids, as_given)
     return Lookup(
         table=table,
-        ids=_checked_ids(ids, as_given),
-        weights=_weight_values(weights),
+        ids=checked_ids,
+        weights=_weight_values(weights, checked_ids, name or table.name),
         combiner=combiner or "mean",
         max_norm=None if max_norm is None else float(max_norm),
         default_id=default_id,
@@ -164,14 +166,25 @@ def _of_integers(ids: Any) -> Any:
     return ids
 
 
-def _weight_values(weights: Any) -> tf.Tensor | None:
-    """The weights' values as float32 [n]."""
+def _weight_values(weights: Any, ids: Any, feature: str) -> tf.Tensor | None:
+    """The weights' values as float32 [n].
+
+    Raises:
+      OptionError: as far as shapes are known, there is not one weight for each id.
+    """
     if weights is None:
         return None
     if isinstance(weights, (tf.SparseTensor, tf.compat.v1.SparseTensorValue)):
-        values = weights.values
+        values = tf.convert_to_tensor(weights.values)
     elif isinstance(weights, tf.RaggedTensor):
         values = weights.flat_values
     else:
         values = tf.convert_to_tensor(weights)
+    id_values = ids if isinstance(ids, tf.Tensor) else ids.values
+    count, of_ids = values.shape.num_elements(), id_values.shape.num_elements()
+    if count is not None and of_ids is not None and count != of_ids:
+        raise OptionError(
+            f"feature {feature!r}: {count} weights for {of_ids} ids; expected one each "
+            f"(Dimensions {of_ids} and {count} are not compatible)"
+        )
     return tf.cast(values, tf.float32)

@@ -14,7 +14,8 @@ from tensorflow.python.ops import resource_variable_ops
 from workbench import _native
 from workbench.errors import OptionError, UnsupportedError
 
-_DTYPES = (tf.float32, tf.float16, tf.bfloat16)
+# What the fused ops take.
+TABLE_DTYPES = (tf.float32, tf.float16, tf.bfloat16)
 _STRATEGIES = ("div", "mod")
 # How an EmbeddingVariable spreads its keys.
 _BY_KEY = "mod_key"
@@ -146,6 +147,17 @@ def table_of(params: Any, partition_strategy: str | None) -> Table:
     return Table(shards=tuple(shards), strategy=strategy, name=name)
 
 
+def dtype_of(params: Any) -> tf.DType | None:
+    """The dtype of a table that is given as in `table_of`; None where no shard says it.
+
+    Raises:
+      ValueError: nothing is given.
+    """
+    known = (getattr(shard, "dtype", None) for shard in _listed(params))
+    first = next((dtype for dtype in known if dtype is not None), None)
+    return None if first is None else tf.as_dtype(first).base_dtype
+
+
 def _plain_gradient() -> contextlib.AbstractContextManager[Any]:
     """Gives gathers the gradient that `gradients` registers: no node but the slices themselves."""
     if tf.executing_eagerly():
@@ -203,10 +215,11 @@ def _require_alike(shards: Sequence[Any], name: str) -> None:
             raise OptionError(
                 f"table {name!r} has a shard of shape {shard.shape}; expected [rows, dim]"
             )
-        if shard.dtype.base_dtype not in _DTYPES:
+        if shard.dtype.base_dtype not in TABLE_DTYPES:
+            taken = ", ".join(dtype.name for dtype in TABLE_DTYPES)
             raise UnsupportedError(
                 f"table {name!r} has dtype {shard.dtype.base_dtype.name}; a fused lookup takes "
-                f"{', '.join(dtype.name for dtype in _DTYPES)}; use the stock lookup for others"
+                f"{taken}; use the stock lookup for others"
             )
         dims.add(tf.compat.dimension_value(shard.shape[1]))
     if len(dims) > 1 or len({shard.dtype.base_dtype for shard in shards}) > 1:
