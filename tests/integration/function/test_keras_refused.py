@@ -38,7 +38,15 @@ class TestRefused:
 
     def test_an_eager_model(self):
         model = number_model(run_eagerly=True)
+        with pytest.raises(UnsupportedError, match="run_eagerly=True, so it has no graph to cut"):
+            smart_stage_model(model)
+        # It is left as it was.
+        model.fit(**numeric(), verbose=0)
+
+    def test_a_model_that_is_compiled_eagerly_later(self):
+        model = number_model()
         smart_stage_model(model)
+        model.compile("sgd", "mse", run_eagerly=True)
         with pytest.raises(UnsupportedError, match=r"run_eagerly=True.* or remove\(\) its stage"):
             model.fit(**numeric(), verbose=0)
 
@@ -46,8 +54,16 @@ class TestRefused:
         strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
         with strategy.scope():
             model = number_model()
-        smart_stage_model(model)
         with pytest.raises(UnsupportedError, match="trains under OneDeviceStrategy"):
+            smart_stage_model(model)
+
+    def test_a_distribution_strategy_that_comes_later(self):
+        model = number_model()
+        smart_stage_model(model)
+        with (
+            tf.distribute.OneDeviceStrategy("/cpu:0").scope(),
+            pytest.raises(UnsupportedError, match="trains under OneDeviceStrategy"),
+        ):
             model.fit(**numeric(), verbose=0)
 
     def test_a_trainer_that_looks_different(self, monkeypatch):

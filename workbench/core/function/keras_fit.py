@@ -54,9 +54,12 @@ def smart_stage_model(model: Any, options: SmartStageOptions | None = None) -> M
 
     Raises:
       OptionError: not a model.
-      UnsupportedError: another Keras or backend, or a model that makes its own train function.
+      UnsupportedError: another Keras or backend; a model that makes its own train function, or is
+        compiled to run eagerly or under a distribution strategy.
     """
     require_known(model, _WANTS)
+    if model.compiled:
+        require_graph(model, _WANTS)
     chosen = options or SmartStageOptions()
     present = getattr(model.make_train_function, "__self__", None)
     if not isinstance(present, ModelStage):
