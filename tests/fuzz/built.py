@@ -13,7 +13,7 @@ import tensorflow as tf
 from tests.fuzz import data
 from tests.fuzz.parts import build_parts
 from tests.fuzz.program import Program
-from tests.fuzz.training import train_op
+from tests.fuzz.training import made_optimizers, train_op
 from tests.fuzz.world import World
 
 v1 = tf.compat.v1
@@ -87,7 +87,7 @@ def build(program: Program, nudge: float = 0.0) -> Built:
             inputs = _placeholders(program)
         world = World(program, inputs, variables, limit)
         build_parts(world)
-        train_op(world, variables.trained)
+        train_op(world, variables.trained, made_optimizers(program))
         made = v1.global_variables()
         v1.variables_initializer(made, name="init")
     return Built(

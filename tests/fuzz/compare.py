@@ -19,7 +19,8 @@ class Difference:
     """Something that is not alike.
 
     Attributes:
-      kind: "value", "variable", "error", "plan", "process".
+      kind: "value", "order" (a value whose rows come in another order), "variable", "error",
+        "plan", "edit", "process".
       where: the step.
       name: what was fetched, or the variable.
       text: both sides.
@@ -53,7 +54,9 @@ def differences(
         ):
             for name, value in one.items():
                 text = difference(value, two[name], tolerance)
-                if text:
+                if text and kind == "value" and same_rows(value, two[name], tolerance):
+                    yield Difference(kind="order", where=where, name=name, text=text)
+                elif text:
                     yield Difference(kind=kind, where=where, name=name, text=text)
 
 
@@ -69,21 +72,31 @@ def difference(expected: Any, found: Any, tolerance: float = _RELATIVE) -> str:
         return difference(expected.values, found.values, tolerance)
     one, two = np.asarray(expected), np.asarray(found)
     if one.dtype != two.dtype or one.shape != two.shape:
-        return f"stock {one.dtype}{one.shape}, here {two.dtype}{two.shape}"
+        return f"stock {one.dtype}{list(one.shape)}, here {two.dtype}{list(two.shape)}"
     if one.dtype.kind != "f":
         return "" if np.array_equal(one, two) else f"stock {_short(one)}, here {_short(two)}"
     if one.dtype == np.float16:
         tolerance = max(tolerance, 5e-3)
-    finite = one[np.isfinite(one)]
-    largest = float(np.abs(finite).max()) if finite.size else 0.0
-    alike = np.isclose(
-        two, one, rtol=tolerance, atol=tolerance * max(largest, 1e-3), equal_nan=True
-    )
+    # What has grown beyond all numbers grows otherwise with each rounding.
+    finite = np.isfinite(one)
+    largest = float(np.abs(one[finite]).max()) if finite.any() else 0.0
+    margin = tolerance * max(largest, 1e-3)
+    alike = ~finite | np.isclose(two, one, rtol=tolerance, atol=margin)
     if alike.all():
         return ""
     where = np.unravel_index(int(np.argmin(alike)), one.shape) if one.ndim else ()
     place = f" at {[int(each) for each in where]}" if where else ""
     return f"stock {one[where]:.6g}, here {two[where]:.6g}{place} ({(~alike).sum()} numbers)"
+
+
+def same_rows(expected: Any, found: Any, tolerance: float = _RELATIVE) -> bool:
+    """Whether two values have the same rows in another order."""
+    one, two = np.asarray(expected), np.asarray(found)
+    if one.ndim < 1 or one.shape != two.shape or one.dtype.kind not in "fi" or one.size < 2:
+        return False
+    one, two = (each.reshape(len(each), -1) for each in (one, two))
+    first, second = (each[np.lexsort(np.round(each, 3).T)] for each in (one, two))
+    return not difference(first, second, tolerance)
 
 
 def _short(value: Any) -> str:

@@ -8,7 +8,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tests.fuzz.program import OPTIMIZERS, PARTS, Edit, Ids, Part, Program, Run, Table
+from tests.fuzz.program import (
+    KERAS_OPTIMIZERS,
+    OPTIMIZERS,
+    PARTS,
+    Edit,
+    Ids,
+    Part,
+    Program,
+    Run,
+    Table,
+)
 
 _T = TypeVar("_T")
 # How often each part is drawn; a part by itself is no less likely for what it costs.
@@ -61,6 +71,7 @@ def draw(kind: str, seed: int) -> Program:
     a = Draw(seed)
     in_graph, parts = kind != "function", _parts(a, kind)
     refs = kind == "fused" and a.chance(0.2)
+    optimizers = OPTIMIZERS if in_graph else OPTIMIZERS + KERAS_OPTIMIZERS
     program = Program(
         seed=seed,
         batch=a.one_of((3, 4, 6, 8, 32)),
@@ -73,7 +84,7 @@ def draw(kind: str, seed: int) -> Program:
         tables=tuple(_table(a, refs) for _ in range(a.between(1, 4))),
         ids=tuple(_ids(a) for _ in range(a.between(1, 4))),
         parts=parts,
-        optimizers=tuple(a.one_of(OPTIMIZERS) for _ in range(1 if a.chance(0.75) else 2)),
+        optimizers=tuple(a.one_of(optimizers) for _ in range(1 if a.chance(0.75) else 2)),
         losses=a.one_of(("summed", "summed", "own")),
         ordered=a.chance(0.4),
         clipped=a.chance(0.08),
@@ -82,6 +93,7 @@ def draw(kind: str, seed: int) -> Program:
         executor=a.one_of(("", "", "", "inline", "normal")) if in_graph else "",
         way=a.one_of(("graph",) * 5 + ("graph_def", "meta_graph")) if kind == "fused" else "graph",
         control_v2=a.chance(0.4) or not in_graph,
+        outside=not in_graph and a.chance(0.15),
         runs=_runs(a, kind),
     )
     edit = _edit(a, program) if kind == "fused" and a.chance(0.25) else None
@@ -133,8 +145,11 @@ def _runs(a: Draw, kind: str) -> tuple[Run, ...]:
         return tuple(a.between(0, 10**6) for _ in range(4))
 
     runs = [Run("train", picks=picks())]
-    if kind != "fused":
-        return (*runs, *(Run(a.one_of(("train", "fetch")), picks=picks(), trains=True),) * 3)
+    if kind == "smart":
+        more = [Run(a.one_of(("train", "fetch")), picks=picks(), trains=True) for _ in range(3)]
+        return (*runs, *more)
+    if kind == "function":
+        return (*runs * 2, Run("fail", picks=picks()), *runs)
     for _ in range(a.between(2, 4)):
         what = a.one_of(("train", "fetch", "fetch", "feed", "feed", "feed", "metric", "fail"))
         how = a.one_of(("run", "run", "run", "callable", "partial"))

@@ -57,6 +57,8 @@ PARTS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "metric": {"first": ANY, "how": ("mean", "max")},
 }
 OPTIMIZERS = ("descent", "adagrad", "adam", "ftrl", "momentum")
+# Keras's, for functions.
+KERAS_OPTIMIZERS = ("keras descent", "keras adagrad", "keras adam", "keras momentum")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,6 +155,7 @@ class Program:
       executor: a policy of Workbench's, or "".
       way: "graph", or how the graph is imported again: "graph_def", "meta_graph".
       control_v2: whether conds and loops are functions.
+      outside: of a function: it gives losses alone, and a tape around it differentiates.
       edit: what changes in the graph that an old plan is tried with.
     """
 
@@ -172,6 +175,7 @@ class Program:
     executor: str = ""
     way: str = "graph"
     control_v2: bool = True
+    outside: bool = False
     runs: tuple[Run, ...] = ()
     edit: Edit | None = None
 

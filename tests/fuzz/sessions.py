@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,6 +12,8 @@ from tests.fuzz.built import Built
 from tests.fuzz.steps import Step
 
 v1 = tf.compat.v1
+# Lines of an error that say where the graph was built.
+_PLACES = ("Graph execution", "Detected at", "File ", "Node: ", "Original stack")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,19 +32,20 @@ class Outcome:
     state: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
-def outcomes(built: Built, config: Any, steps: Iterable[Step]) -> list[Outcome]:
+def outcomes(built: Built, config: Any, steps: Sequence[Step]) -> list[Outcome]:
     """What a session with a config gives for each step, from freshly initialized variables.
 
-    A step that fails may have changed anything: the session is initialized again behind it.
+    A step that fails may have changed anything: the next one runs in a new session.
     """
-    found = []
-    with v1.Session(graph=built.graph, config=config) as session:
-        begin(session, built)
-        for step in steps:
-            outcome = attempt(session, step, built)
-            found.append(outcome)
-            if outcome.error:
-                begin(session, built)
+    found: list[Outcome] = []
+    while len(found) < len(steps):
+        with v1.Session(graph=built.graph, config=config) as session:
+            begin(session, built)
+            for step in steps[len(found) :]:
+                outcome = attempt(session, step, built)
+                found.append(outcome)
+                if outcome.error:
+                    break
     return found
 
 
@@ -57,13 +60,16 @@ def attempt(session: Any, step: Step, built: Built) -> Outcome:
     try:
         values = _HOW[step.how](session, step.fetches, dict(step.feeds))
     except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        plain = [line for line in lines if not line.startswith(("Graph execution", "Detected at"))]
-        return Outcome(
-            values={}, error=type(error).__name__, message=(plain or lines or [""])[0][:300]
-        )
+        return failure(error)
     state = session.run(built.variables)
     return Outcome(values=dict(zip(step.fetches, values, strict=True)), state=state)
+
+
+def failure(error: Exception) -> Outcome:
+    """The outcome of a step that failed."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    own = [line for line in lines if not line.startswith(_PLACES)]
+    return Outcome(values={}, error=type(error).__name__, message=" ".join(own or lines)[:500])
 
 
 def _run(session: Any, fetches: Sequence[str], feeds: dict[str, Any]) -> list[Any]:

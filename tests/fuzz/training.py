@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tests.fuzz.program import Program
 from tests.fuzz.world import World
 
 v1 = tf.compat.v1
@@ -16,22 +17,50 @@ OPTIMIZERS: Mapping[str, Callable[[], Any]] = {
     "adam": lambda: v1.train.AdamOptimizer(0.01),
     "ftrl": lambda: v1.train.FtrlOptimizer(0.1, l1_regularization_strength=0.01),
     "momentum": lambda: v1.train.MomentumOptimizer(0.05, 0.9),
+    "keras descent": lambda: _Keras(tf.keras.optimizers.SGD(0.1)),
+    "keras adagrad": lambda: _Keras(tf.keras.optimizers.Adagrad(0.1)),
+    "keras adam": lambda: _Keras(tf.keras.optimizers.Adam(0.01)),
+    "keras momentum": lambda: _Keras(tf.keras.optimizers.SGD(0.05, momentum=0.9)),
 }
 Pairs = list[tuple[Any, Any]]
 
 
-def train_op(world: World, trained: Sequence[Any]) -> tuple[Any, list[Any]]:
+class _Keras:
+    """An optimizer of Keras's, to be called like those of `tf.compat.v1.train`."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
+
+    def compute_gradients(self, loss: tf.Tensor, share: Sequence[Any]) -> Pairs:
+        """Gradients and variables; makes the slots."""
+        with tf.init_scope():
+            self._optimizer.build(share)
+        return list(zip(v1.gradients(loss, share), share, strict=True))
+
+    def apply_gradients(self, pairs: Pairs) -> Any:
+        """Changes the variables; Keras wants a gradient for each that it was built for."""
+        self._optimizer.apply_gradients(pairs)
+        return tf.no_op()
+
+    def variables(self) -> list[Any]:
+        """The slots."""
+        return list(self._optimizer.variables)
+
+
+def made_optimizers(program: Program) -> list[Any]:
+    """The optimizers of a program."""
+    return [OPTIMIZERS[name]() for name in program.optimizers]
+
+
+def train_op(world: World, trained: Sequence[Any], optimizers: Sequence[Any]) -> Any:
     """Builds the op that trains, and all effects that go with it.
 
     Args:
       world: with its losses.
       trained: all trained variables, tables first.
-
-    Returns:
-      The op, and the optimizers.
+      optimizers: each trains a share of them.
     """
     program = world.program
-    optimizers = [OPTIMIZERS[name]() for name in program.optimizers]
     tables = len(program.tables)
     shares = [trained] if len(optimizers) == 1 else [trained[:tables], trained[tables:]]
     own = program.losses == "own" and len(optimizers) > 1 and len(world.losses) > 1
@@ -51,7 +80,7 @@ def train_op(world: World, trained: Sequence[Any]) -> tuple[Any, list[Any]]:
             for optimizer, own_pairs in zip(optimizers, pairs, strict=True)
             if own_pairs
         ]
-    return tf.group(*updates, *world.effects, name="train"), optimizers
+    return tf.group(*updates, *world.effects, name="train")
 
 
 def _gradients(optimizer: Any, loss: tf.Tensor, share: Sequence[Any], clipped: bool) -> Pairs:
