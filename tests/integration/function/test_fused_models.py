@@ -272,6 +272,31 @@ class TestTraining:
         _, fusion = require_alike(build, dense_data())
         assert len(fusion.plan.lookups) == 3
 
+    @pytest.mark.parametrize("steps", [1, 3])
+    def test_a_step_is_traced_as_often_as_keras_traces_it(self, steps: int) -> None:
+        class Model(keras.Model):
+            traces = 0
+
+            def train_step(self, data: Any) -> Any:
+                type(self).traces += 1
+                return super().train_step(data)
+
+        def build() -> keras.Model:
+            plain = dense_model()
+            model = Model(plain.inputs, plain.outputs)
+            model.compile("adagrad", "mse", jit_compile=False, steps_per_execution=steps)
+            return model
+
+        build().fit(dense_data(), verbose=0)
+        expected, Model.traces = Model.traces, 0
+        model, fusion, _ = trained(build, dense_data(), fused=True)
+        assert Model.traces == expected == 2
+        assert all(each.updates for each in fusion.plan.lookups)
+        # Another function of Keras's, and another batch, are traced anew.
+        model.compile("sgd", "mse", jit_compile=False)
+        model.fit(dense_data().unbatch().batch(5, drop_remainder=True), verbose=0)
+        assert Model.traces > expected
+
     def test_with_a_smart_stage(self) -> None:
         def build() -> keras.Model:
             model = dense_model()
