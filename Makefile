@@ -100,6 +100,17 @@ test-rest: $(NATIVE) ## The slow tests with no more examples than `make test` dr
 test-models: $(NATIVE) ## Everything about the six models, some minutes; with ARGS="-m slow" what `make test` left out
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS) tests/integration/models
 
+# Keras's trainer tests import jax, which nothing else here needs. Their TensorFlow and NumPy are those of .venv.
+PEER := build/peer
+$(PEER)/packages/.installed:
+	@echo "Installing jax into $(PEER)/packages for Keras's own tests (once)"
+	@$(BIN)/pip install --quiet --no-deps --target $(PEER)/packages jax jaxlib scipy 2>/dev/null && touch $@ \
+		|| echo "jax cannot be installed: what imports it in Keras's tests is not run"
+
+test-peer: $(NATIVE) $(if $(KERAS),$(PEER)/packages/.installed) ## TensorFlow's own tests, TF_TESTS=folder, over Workbench; MODES= TIERS= KERAS=1
+	@$(BIN)/python -m tests.peer.run_tiers --tests "$(TF_TESTS)" --modes "$(MODES)" --tiers "$(TIERS)" \
+		$(if $(KERAS),--keras --packages $(PEER)/packages) $(ARGS)
+
 test-notebooks: $(NATIVE) ## The seven notebooks with little data, three minutes
 	@$(BIN)/python -m pytest -q tests/integration/package/test_notebooks.py -k "little_data or short"
 
