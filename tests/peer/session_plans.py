@@ -83,7 +83,7 @@ class SessionPlans:
             self._counts.not_replaced[reason] += 1
             return
         self._counts.fused += state.plan is None
-        self._counts.parts += plan.count
+        self._counts.parts += plan.count - (state.plan.count if state.plan else 0)
         state.plan = plan
 
     def _replaced(self, session: Any, state: _State, plan: Any) -> str:
