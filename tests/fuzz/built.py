@@ -7,7 +7,6 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from tests.fuzz import data
@@ -30,6 +29,7 @@ class Built:
       losses, metrics: names of tensors.
       inputs: names of the placeholders.
       variables: what reads each variable, by its name.
+      starts: what gives the trained variables their first values.
       train: the operation that trains.
     """
 
@@ -40,23 +40,19 @@ class Built:
     metrics: tuple[str, ...]
     inputs: tuple[str, ...]
     variables: dict[str, str]
+    starts: tuple[str, ...]
     train: str = "train"
 
 
 class Variables:
     """Makes the variables of a graph, and keeps those that are trained."""
 
-    def __init__(self, nudge: float = 0.0) -> None:
+    def __init__(self) -> None:
         self.trained: list[Any] = []
-        self._nudge = nudge
 
     def __call__(self, name: str, value: Any, resource: bool) -> Any:
         """Makes one; see `World`."""
         trains = is_trained(name, value)
-        if trains and self._nudge:
-            random = np.random.RandomState(len(name))
-            factor = 1 + self._nudge * random.uniform(-1, 1, np.shape(value))
-            value = (value * factor).astype(value.dtype)
         with tf.control_dependencies(None):
             made = v1.get_variable(name, initializer=value, use_resource=resource, trainable=trains)
         if trains:
@@ -69,15 +65,10 @@ def is_trained(name: str, value: Any) -> bool:
     return value.dtype.kind == "f" and not name.endswith("moving")
 
 
-def build(program: Program, nudge: float = 0.0) -> Built:
-    """The graph of a program.
-
-    Args:
-      program: to build.
-      nudge: by which part of themselves the variables' values differ from the program's.
-    """
+def build(program: Program) -> Built:
+    """The graph of a program."""
     with tf.Graph().as_default() as graph, _control_flow(program.control_v2):
-        variables, begin = Variables(nudge), ["init"]
+        variables, begin = Variables(), ["init"]
         limit = v1.placeholder_with_default(tf.constant(9, tf.int64), [], name="limit")
         if program.source == "iterator":
             iterator = v1.data.make_initializable_iterator(data.dataset_of(program))
@@ -90,6 +81,7 @@ def build(program: Program, nudge: float = 0.0) -> Built:
         train_op(world, variables.trained, made_optimizers(program))
         made = v1.global_variables()
         v1.variables_initializer(made, name="init")
+        starts = tuple(each.initial_value.name for each in variables.trained)
     return Built(
         graph=_imported(graph, program.way),
         program=program,
@@ -98,6 +90,7 @@ def build(program: Program, nudge: float = 0.0) -> Built:
         metrics=tuple(each.name for each in world.metrics),
         inputs=() if program.source == "iterator" else tuple(inputs),
         variables={each.op.name: _read(each) for each in made},
+        starts=starts,
     )
 
 

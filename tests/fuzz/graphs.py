@@ -50,11 +50,11 @@ def check(program: Program, smart: bool = False) -> Result:
         result.add("plan", "planning", f"{type(error).__name__}: {error}")
         return result
     result.fused = plan.count
-    found = attempted(built, config, steps, result)
+    found = _attempted(built, config, steps, result)
     if found is not None:
         result.differences += _confirmed(result, built, steps, stock, found)
     if program.edit is not None and not smart:
-        _try_edit(result, plan)
+        _try_edit(result, built, plan)
     return result
 
 
@@ -71,12 +71,12 @@ def with_executor(program: Program, config: Any) -> Any:
     return wb.executor_options(program.executor, config=config) if program.executor else config
 
 
-def attempted(
+def _attempted(
     built: Built, config: Any, steps: Sequence[Step], result: Result
 ) -> list[Outcome] | None:
     """The outcomes of a rewritten session; None where it cannot even be initialized."""
     try:
-        return outcomes(built, config, steps)
+        return outcomes(built, config, steps, ahead=result.staged > 0)
     except (wb.WorkbenchError, tf.errors.OpError) as error:
         result.add("error", "begin", f"stock runs, here {type(error).__name__}: {error}"[:500])
         return None
@@ -105,7 +105,7 @@ def _confirmed(
         return []
     config = config_of(built.program)
     others = [outcomes(built, config, steps) for _ in range(2)]
-    others.append(outcomes(build(built.program, _NUDGE), config, steps))
+    others.append(outcomes(built, config, steps, _NUDGE))
     varying = {
         (one.where, one.kind, one.name)
         for other in others
@@ -129,11 +129,10 @@ def _names_the_feed(step: Step, outcome: Outcome) -> bool:
     return bool(name) and name in outcome.message and "fe" in outcome.message
 
 
-def _try_edit(result: Result, plan: Any) -> None:
+def _try_edit(result: Result, old: Built, plan: Any) -> None:
     """Runs the edited program with the plan of the old one."""
-    program: Program = result.program.edited()
-    edit = result.program.edit
-    old, new = build(result.program), build(program)
+    program: Program = old.program.edited()
+    edit, new = old.program.edit, build(program)
     if _definition(old) == _definition(new):
         return
     result.edits = 1

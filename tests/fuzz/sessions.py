@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+import workbench as wb
 from tests.fuzz.built import Built
 from tests.fuzz.steps import Step
 
@@ -32,27 +35,42 @@ class Outcome:
     state: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
-def outcomes(built: Built, config: Any, steps: Sequence[Step]) -> list[Outcome]:
+def outcomes(
+    built: Built, config: Any, steps: Sequence[Step], nudge: float = 0.0, *, ahead: bool = False
+) -> list[Outcome]:
     """What a session with a config gives for each step, from freshly initialized variables.
 
     A step that fails may have changed anything: the next one runs in a new session.
+
+    Args:
+      built: the graph.
+      config: of the sessions.
+      steps: to run.
+      nudge: by which part of themselves the trained variables begin off their values.
+      ahead: whether the sessions have stages that run ahead.
     """
     found: list[Outcome] = []
     while len(found) < len(steps):
         with v1.Session(graph=built.graph, config=config) as session:
-            begin(session, built)
-            for step in steps[len(found) :]:
-                outcome = attempt(session, step, built)
-                found.append(outcome)
-                if outcome.error:
-                    break
+            begin(session, built, nudge)
+            with wb.prefetching(session) if ahead else contextlib.nullcontext():
+                for step in steps[len(found) :]:
+                    found.append(attempt(session, step, built))
+                    if found[-1].error:
+                        break
     return found
 
 
-def begin(session: Any, built: Built) -> None:
+def begin(session: Any, built: Built, nudge: float = 0.0) -> None:
     """Initializes the variables and the input."""
+    values = {}
+    if nudge:
+        random = np.random.RandomState(0)
+        for name, value in zip(built.starts, session.run(list(built.starts)), strict=True):
+            factor = 1 + nudge * random.uniform(-1, 1, value.shape)
+            values[name] = (value * factor).astype(value.dtype)
     for name in built.begin:
-        session.run(name)
+        session.run(name, values if name == built.begin[0] else None)
 
 
 def attempt(session: Any, step: Step, built: Built) -> Outcome:

@@ -56,6 +56,8 @@ def smaller_ones(program: Any) -> Iterator[Any]:
     for name in lists:
         values = getattr(program, name)
         least = 1 if name in _AT_LEAST_ONE else 0
+        if name == "runs" and len(values) > 1:
+            yield from (dataclasses.replace(program, runs=(each,)) for each in values)
         if len(values) - 2 >= least and len(values) > 3:
             half = len(values) // 2
             yield dataclasses.replace(program, **{name: values[:half]})
