@@ -17,7 +17,7 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 _STARTED = "started"
 # Names of parametrized tests and messages may hold addresses, which differ between processes.
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
-_LONGEST = 400
+_LONGEST = 4000
 
 
 class RecordWriter:

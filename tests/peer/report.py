@@ -16,6 +16,8 @@ from tests.peer.comparison import Difference, compare, listed_texts
 from tests.peer.modes import STOCK
 from tests.peer.records import FORMAT, FileRun, load_run
 
+# Of an error's text, which may hold a whole graph.
+_SHOWN = 300
 _COUNTED = (
     *("sessions", "on_executor", "planned", "fused", "parts", "stayed_stock"),
     *("models", "changed_models"),
@@ -40,7 +42,7 @@ def line(run: FileRun, difference: Difference | None = None) -> str:
     if difference is None:
         parts.append(f"{sum(o == 'failed' for o in run.outcomes.values())} fail")
         return "; ".join(parts)
-    below = [f"\n    NEW {test}: {error}" for test, error in difference.new.items()]
+    below = [f"\n    NEW {test}: {error[:_SHOWN]}" for test, error in difference.new.items()]
     below += [f"\n    listed {test}: {reason}" for test, reason in difference.listed.items()]
     below += [f"\n    PLAN ERROR {n}x {error}" for error, n in count("plan_errors", {}).items()]
     if difference.unreached:
@@ -61,7 +63,7 @@ def totals(folder: Path) -> dict[str, dict[str, Any]]:
             total["stopped"] += bool(run.ended)
             if stock is not None and mode != STOCK:
                 difference = compare(stock, run, listed)
-                new += [f"{run.file} {test}: {error}" for test, error in difference.new.items()]
+                new += [f"{run.file} {test}: {e[:_SHOWN]}" for test, e in difference.new.items()]
                 known += [f"{run.file} {test}: {why}" for test, why in difference.listed.items()]
                 total["unreached"] += len(difference.unreached)
         found[mode] = {**total, "new": new, "listed": known}

@@ -183,6 +183,11 @@ class TestErrors:
                 OptionError,
                 r"shards of dims \[2, 4\]",
             ),
+            (
+                {"embedding_weights": [np.zeros([3, 2], "f"), np.zeros([3, 2])]},
+                OptionError,
+                r"dtypes \['float32', 'float64'\]; expected one of each",
+            ),
             ({"sparse_ids": np.zeros([2, 2])}, OptionError, "expected a SparseTensor of rank 2"),
         ],
     )

@@ -209,23 +209,23 @@ def is_resource(shard: Any) -> bool:
 
 
 def _require_alike(shards: Sequence[Any], name: str) -> None:
-    dims = set()
     for shard in shards:
         if shard.shape.rank != 2:
             raise OptionError(
                 f"table {name!r} has a shard of shape {shard.shape}; expected [rows, dim]"
             )
-        if shard.dtype.base_dtype not in TABLE_DTYPES:
-            taken = ", ".join(dtype.name for dtype in TABLE_DTYPES)
-            raise UnsupportedError(
-                f"table {name!r} has dtype {shard.dtype.base_dtype.name}; a fused lookup takes "
-                f"{taken}; use the stock lookup for others"
-            )
-        dims.add(tf.compat.dimension_value(shard.shape[1]))
-    if len(dims) > 1 or len({shard.dtype.base_dtype for shard in shards}) > 1:
+    dims = {tf.compat.dimension_value(shard.shape[1]) for shard in shards}
+    dtypes = {shard.dtype.base_dtype for shard in shards}
+    if len(dims) > 1 or len(dtypes) > 1:
         raise OptionError(
             f"table {name!r} has shards of dims {sorted(dims, key=str)} and dtypes "
-            f"{sorted({shard.dtype.base_dtype.name for shard in shards})}; expected one of each"
+            f"{sorted(dtype.name for dtype in dtypes)}; expected one of each"
+        )
+    (dtype,) = dtypes
+    if dtype not in TABLE_DTYPES:
+        raise UnsupportedError(
+            f"table {name!r} has dtype {dtype.name}; a fused lookup takes "
+            f"{', '.join(each.name for each in TABLE_DTYPES)}; use the stock lookup for others"
         )
 
 
