@@ -94,7 +94,7 @@ def draw(kind: str, seed: int) -> Program:
         way=a.one_of(("graph",) * 5 + ("graph_def", "meta_graph")) if kind == "fused" else "graph",
         control_v2=a.chance(0.4) or not in_graph,
         outside=not in_graph and a.chance(0.15),
-        runs=_runs(a, kind),
+        runs=_runs(a, kind, any(each.kind == "around" for each in parts)),
     )
     edit = _edit(a, program) if kind == "fused" and a.chance(0.25) else None
     return dataclasses.replace(program, edit=edit)
@@ -132,7 +132,28 @@ def _parts(a: Draw, kind: str) -> tuple[Part, ...]:
     drawn += [str(each) for each in a.random.choice(kinds, count, p=weights / weights.sum())]
     if a.chance(0.3):
         drawn.insert(0, "around")
-    return tuple(part(a, each, number) for number, each in enumerate(drawn))
+    parts = [part(a, each, number) for number, each in enumerate(drawn)]
+    if kind == "fused" and a.chance(0.12):
+        parts += _read_before_a_change(a, len(parts))
+    if kind == "fused" and a.chance(0.1):
+        parts += _checked_block(a, len(parts))
+    return tuple(parts)
+
+
+def _read_before_a_change(a: Draw, number: int) -> tuple[Part, Part]:
+    """Rows of a table's value, where the table changes as soon as the value is read."""
+    lookup, change = part(a, "lookup", number), part(a, "change", number + 1)
+    wishes = {**lookup.choices, "way": "read_value", "table": change["table"], "trained": False}
+    return dataclasses.replace(lookup, choices=wishes), change
+
+
+def _checked_block(a: Draw, number: int) -> tuple[Part, Part]:
+    """A block around which a check stands that nothing else waits for."""
+    check, block = part(a, "around", number), part(a, a.one_of(("dot", "fm", "norm")), number + 1)
+    return (
+        dataclasses.replace(check, choices={**check.choices, "what": "assert", "length": 1}),
+        dataclasses.replace(block, choices={**block.choices, "before": True}),
+    )
 
 
 def part(a: Draw, kind: str, number: int) -> Part:
@@ -140,7 +161,7 @@ def part(a: Draw, kind: str, number: int) -> Part:
     return Part(kind, number, {name: a.one_of(values) for name, values in PARTS[kind].items()})
 
 
-def _runs(a: Draw, kind: str) -> tuple[Run, ...]:
+def _runs(a: Draw, kind: str, checked: bool) -> tuple[Run, ...]:
     def picks() -> tuple[int, ...]:
         return tuple(a.between(0, 10**6) for _ in range(4))
 
@@ -154,6 +175,8 @@ def _runs(a: Draw, kind: str) -> tuple[Run, ...]:
         what = a.one_of(("train", "fetch", "fetch", "feed", "feed", "feed", "metric", "fail"))
         how = a.one_of(("run", "run", "run", "callable", "partial"))
         runs.append(Run(what, how, picks(), trains=a.chance(0.4)))
+    if checked and a.chance(0.5):
+        runs.append(Run("fail", picks=picks(), trains=a.chance(0.4)))
     return tuple(runs)
 
 

@@ -98,24 +98,26 @@ def join(world: World, part: Part) -> None:
 def dense(world: World, part: Part) -> None:
     """A dense layer."""
     found = world.read(part["first"], part["count"])
-    x = tf.concat([each.tensor for each in found], 1) if len(found) > 1 else found[0].tensor
-    world.add(_layer(world, part, x, sum(each.dim for each in found)), part["width"])
-
-
-def _layer(world: World, part: Part, x: tf.Tensor, dim: int) -> tf.Tensor:
-    w = world.weights(f"{part.name}/w", [dim, part["width"]], 1 / np.sqrt(dim))
+    dim, width = sum(each.dim for each in found), part["width"]
+    w = world.weights(f"{part.name}/w", [dim, width], 1 / np.sqrt(dim))
+    b = world.weights(f"{part.name}/b", [width]) if part["biased"] else None
+    with world.before(part):
+        x = tf.concat([each.tensor for each in found], 1) if len(found) > 1 else found[0].tensor
+        w, b = tf.convert_to_tensor(w), None if b is None else tf.convert_to_tensor(b)
     y = tf.matmul(x, w)
-    if part["biased"]:
-        y = tf.nn.bias_add(y, world.weights(f"{part.name}/b", [part["width"]]))
+    y = y if b is None else tf.nn.bias_add(y, b)
     then = {"relu": tf.nn.relu, "sigmoid": tf.sigmoid, "none": lambda value: value}
-    return then[part["then"]](y)
+    world.add(then[part["then"]](y), width)
 
 
 def norm(world: World, part: Part) -> None:
     """A batch normalization that trains."""
     (x,) = world.read(part["first"])
-    gamma = world.weights(f"{part.name}/gamma", [x.dim])
-    beta = world.weights(f"{part.name}/beta", [x.dim])
+    names = (f"{part.name}/gamma", f"{part.name}/beta")
+    gamma, beta = (world.weights(name, [x.dim]) for name in names)
+    if part["before"]:
+        with world.before(part):
+            gamma, beta = tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta)
     mean, variance = tf.nn.moments(x.tensor, [0])
     y = tf.nn.batch_normalization(x.tensor, mean, variance, beta, gamma, 1e-2)
     if part["moving"]:
@@ -124,10 +126,17 @@ def norm(world: World, part: Part) -> None:
     world.add(tf.nn.relu(y) if part["relu"] else y, x.dim)
 
 
+def _stacked(world: World, part: Part) -> tuple[tf.Tensor, int, int]:
+    """Vectors of one length, [batch, count, dim], their count and their length."""
+    found = world.read_alike(part["first"], part["count"])
+    with world.before(part):
+        x = tf.stack([each.tensor for each in found], 1)
+    return x, len(found), found[0].dim
+
+
 def dot(world: World, part: Part) -> None:
     """Dot products of all pairs of vectors."""
-    found = world.read_alike(part["first"], part["count"])
-    x, count = tf.stack([each.tensor for each in found], 1), len(found)
+    x, count, _ = _stacked(world, part)
     products = tf.reshape(tf.matmul(x, x, transpose_b=True), [-1, count * count])
     pairs = [a * count + b for a in range(count) for b in range(a)]
     world.add(tf.gather(products, pairs, axis=1), len(pairs))
@@ -135,11 +144,9 @@ def dot(world: World, part: Part) -> None:
 
 def fm(world: World, part: Part) -> None:
     """A factorization machine's sum of products of all pairs."""
-    found = world.read_alike(part["first"], part["count"])
-    x = tf.stack([each.tensor for each in found], 1)
+    x, _, dim = _stacked(world, part)
     square = tf.square if part["square"] == "square" else lambda value: value * value
-    y = square(tf.reduce_sum(x, 1)) - tf.reduce_sum(square(x), 1)
-    world.add(y, found[0].dim)
+    world.add(square(tf.reduce_sum(x, 1)) - tf.reduce_sum(square(x), 1), dim)
 
 
 def identity(world: World, part: Part) -> None:

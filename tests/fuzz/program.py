@@ -37,10 +37,22 @@ PARTS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "width": (32, 48, 8),
         "biased": (True, True, False),
         "then": ("relu", "none", "sigmoid"),
+        "before": (False, True),
     },
-    "norm": {"first": ANY, "relu": (False, True), "moving": (False, False, True)},
-    "dot": {"first": ANY, "count": (3, 4, 2)},
-    "fm": {"first": ANY, "count": (3, 4, 2), "square": ("square", "multiply")},
+    # What they read is made "before" what stands around them, or behind it.
+    "norm": {
+        "first": ANY,
+        "relu": (False, True),
+        "moving": (False, False, True),
+        "before": (False, True),
+    },
+    "dot": {"first": ANY, "count": (3, 4, 2), "before": (False, True)},
+    "fm": {
+        "first": ANY,
+        "count": (3, 4, 2),
+        "square": ("square", "multiply"),
+        "before": (False, True),
+    },
     "identity": {"first": ANY},
     # An effect or a check that the next parts wait for.
     "around": {
@@ -202,7 +214,22 @@ class Program:
         """What differs from the simplest program, a line for each fact."""
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, tuple) and field.name != "optimizers":
-                yield from (f"{field.name}: {each!r}" for each in value)
+            if field.name in ("parts", "tables", "ids", "runs"):
+                yield from (f"{field.name}: {in_short(each)}" for each in value)
             elif value != field.default or field.name == "seed":
                 yield f"{field.name}={value!r}"
+
+
+def in_short(value: Any) -> str:
+    """A part, a table, ids or a run, without what is the simplest there is."""
+    if isinstance(value, Part):
+        chosen = value.choices.items()
+        simplest = PARTS[value.kind]
+        words = [f"{name}={each!r}" for name, each in chosen if each != simplest[name][0]]
+        return f"{value.name}({', '.join(words)})"
+    words = [
+        f"{field.name}={getattr(value, field.name)!r}"
+        for field in dataclasses.fields(value)
+        if getattr(value, field.name) != field.default and field.name != "picks"
+    ]
+    return f"{type(value).__name__}({', '.join(words)})"

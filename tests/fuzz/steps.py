@@ -58,10 +58,14 @@ class Chooser:
         executed = self.order.executed(ends, ())
         outside = [op for op in built.graph.get_operations() if op in executed]
         inside = _in_control_flow(built.graph)
-        self._ops = [op.name for op in outside if op.name not in inside]
-        known = set(self._ops)
+        known = {op.name for op in outside if op.name not in inside}
+        self._ops = [op.name for op in outside if op.name in known and _is_fetchable(op)]
         tensors = [tensor for op in outside if op.name in known for tensor in op.outputs]
-        self._fetchable = [tensor.name for tensor in tensors if _is_plain(tensor, strings=True)]
+        self._fetchable = [
+            tensor.name
+            for tensor in tensors
+            if _is_plain(tensor, strings=True) and _is_fetchable(tensor)
+        ]
         self._feedable = [
             tensor.name
             for tensor in tensors
@@ -194,6 +198,10 @@ class Chooser:
 def _some(random: Any, names: Sequence[str], most: int) -> list[str]:
     count = min(most, len(names))
     return [names[at] for at in random.choice(len(names), count, replace=False)] if count else []
+
+
+def _is_fetchable(each: Any) -> bool:
+    return bool(each.graph.is_fetchable(each))
 
 
 def _is_plain(tensor: tf.Tensor, strings: bool = False) -> bool:

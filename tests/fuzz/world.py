@@ -164,6 +164,12 @@ class World:
         with tf.name_scope(part.name), tf.control_dependencies(waits):
             yield
 
+    @contextlib.contextmanager
+    def before(self, part: Part) -> Iterator[None]:
+        """Builds what a part reads, in front of what stands around it where it wants that."""
+        with tf.control_dependencies(None) if part["before"] else contextlib.nullcontext():
+            yield
+
     def wrap(self, ops: list[Any], count: int) -> None:
         """Has the next `count` parts wait for some ops."""
         self._around.append((ops, count))
