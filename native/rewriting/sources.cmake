@@ -1,13 +1,20 @@
 # The graph pass that applies a StagePlan.
 
 library_sources(
-  fuse_lookups.cc
   stage_plan_pass.cc
   stage_stream_pass.cc
+  choice/add_choices.cc
+  choice/choice_kernels.cc
+  choice/choice_ops.cc
+  choice/make_choices.cc
+  choice/make_choices_pass.cc
+  choice/run_ends.cc
+  fusion/apply_fusion.cc
   graph/copy_nodes.cc
   graph/cycle_check.cc
   graph/identity_device.cc
   graph/named_graph.cc
+  graph/same_nodes.cc
   plan/stage_plan.cc
   plan/stage_plan_rules.cc
   restart/initializers.cc

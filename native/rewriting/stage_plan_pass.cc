@@ -17,7 +17,6 @@ using tensorflow::GraphOptions;
 using tensorflow::OptimizationPassRegistry;
 using Optimizer = tensorflow::RewriterConfig::CustomGraphOptimizer;
 
-constexpr char kName[] = "WorkbenchStagePlan";
 // TensorFlow lowers cond and while_loop to other nodes in phase 10; a plan names the user's.
 constexpr int kPhase = 5;
 
@@ -25,10 +24,10 @@ constexpr int kPhase = 5;
 absl::Status FindPlan(const GraphOptions& options, const Optimizer** plan) {
   *plan = nullptr;
   for (const Optimizer& optimizer : options.rewrite_options().custom_optimizers()) {
-    if (optimizer.name() != kName) continue;
+    if (optimizer.name() != kPlanName) continue;
     if (*plan != nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the session's config has more than one custom optimizer named '", kName,
+          absl::StrCat("the session's config has more than one custom optimizer named '", kPlanName,
                        "'; put all stages into one plan"));
     }
     *plan = &optimizer;

@@ -74,7 +74,7 @@ def row(chosen: argparse.Namespace) -> str:
         key: [model.train_on_batch(*batches[i % _BATCHES]) for i in range(_COMPARED)]
         for key, model in models.items()
     }
-    assert fusion.plan is not None and len(fusion.plan.lookups) == FEATURES, fusion.describe()
+    assert fusion.plan is not None and len(fusion.plan.of("lookup")) == FEATURES, fusion.describe()
     off = np.max(np.abs(np.subtract(first[FUSED], first[STOCK]) / first[STOCK]))
     blocks = {key: block(_Steps(model, batches)) for key, model in models.items()}
     seconds = timed(blocks, chosen.seconds)

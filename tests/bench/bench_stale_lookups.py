@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"DLRM, batch {chosen.batch_size}, {chosen.tables} tables on 1 ps, "
         f"weights on the {chosen.dense}, lookups {chosen.fused or 'stock'}, "
         f"transfers {'packed' if chosen.pack else 'one by one'}, "
-        f"batch normalizations {'fused' if chosen.norms else 'stock'}, "
+        f"batch normalizations {'fused' if chosen.of('batch normalization') else 'stock'}, "
         f"{chosen.delay_ms:g} ms a request{say_late(chosen)}, {chosen.workers} worker(s), "
         f"{os.cpu_count()} cores, "
         f"load {os.getloadavg()[0]:.1f}"
@@ -164,7 +164,7 @@ def _session(
     config = stock_config(built)
     if chosen.norms:
         fusion = plan_fusion(graph)
-        assert fusion.norms, fusion.describe()
+        assert fusion.of("batch normalization"), fusion.describe()
         config = apply(fusion, config)
     config, plan = prepare_config(graph, config, options, targets=targets)
     if chosen.pack:

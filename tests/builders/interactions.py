@@ -12,6 +12,7 @@ from tensorflow.python.eager import context
 import workbench as wb
 from tests.builders.batch_norms import layer, matrix
 from tests.builders.fused_graphs import require_trains_alike
+from tests.builders.fused_parts import interactions_of
 
 
 def vectors_of(rows: int, count: int, dim: int, *, known: bool = False) -> tf.Tensor:
@@ -23,7 +24,9 @@ def vectors_of(rows: int, count: int, dim: int, *, known: bool = False) -> tf.Te
 def require_alike(graph: tf.Graph, fetches: Any, train_op: Any, *kinds: str, steps: int = 3) -> Any:
     """Trains with and without the plan, which has interactions of these kinds; returns it."""
     plan = wb.plan_fusion(graph)
-    assert [each.kind for each in plan.interactions] == list(kinds), plan.describe()
+    assert [each.kind for each in interactions_of(plan)] == [
+        f"{kind} interaction" for kind in kinds
+    ], plan.describe()
     require_trains_alike(graph, plan, fetches, train_op, rtol=1e-4, atol=1e-5, steps=steps)
     return plan
 
@@ -42,7 +45,7 @@ def require_alike_in_a_function(interact: Callable[[tf.Tensor], tf.Tensor]) -> N
 
         stock = step.get_concrete_function()
         plan = wb.plan_fusion(stock)
-        assert [each.gradients for each in plan.interactions] == [1], plan.describe()
+        assert [each.gradients for each in interactions_of(plan)] == [1], plan.describe()
         x = tf.constant(np.random.default_rng(9).normal(size=[11, 6]))
         fused = wb.fuse_function(stock)(x)
         for one, other in zip(tf.nest.flatten(fused), tf.nest.flatten(stock(x)), strict=True):

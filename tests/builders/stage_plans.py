@@ -114,7 +114,7 @@ def config_of(*stages: Stage, **parameters: Any) -> config_pb2.ConfigProto:
     optimizer = config.graph_options.rewrite_options.custom_optimizers.add()
     optimizer.name = "WorkbenchStagePlan"
     given = {
-        "format": 2,
+        "format": 3,
         "fusion": [],
         "stages": [function(s.name, s.parameters) for s in stages],
         **parameters,

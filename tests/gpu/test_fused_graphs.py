@@ -72,8 +72,8 @@ def test_losses_and_variables_are_those_of_the_stock_graph(
 ) -> None:
     graph, loss, train_op = trained_on(device, look_up, optimizer)
     plan = wb.plan_fusion(graph)
-    assert len(plan.lookups) == 2 and not plan.refusals, plan.describe()
-    assert all(each.updates is (back == "GroupedApply") for each in plan.lookups)
+    assert len(plan.of("lookup")) == 2 and not plan.refusals, plan.describe()
+    assert all(each.updates is (back == "GroupedApply") for each in plan.of("lookup"))
     of_step = places(graph, [loss, train_op], wb.apply(plan, softly()))
     for op in filter(None, ("GroupedLookUp", back)):
         assert of_step[op] == "GPU:0", of_step
@@ -111,7 +111,7 @@ def test_a_function_looks_up_where_its_variables_are() -> None:
         function = step.get_concrete_function()
         plan = wb.plan_fusion(function)
         # Those in the memory of one device are one op.
-        assert len(plan.lookups) == 3 and len({each.op for each in plan.lookups}) == 2
+        assert len(plan.of("lookup")) == 3 and len({each.op for each in plan.of("lookup")}) == 2
         fused = wb.fuse_function(function, plan)
         given = [tf.SparseTensor(*map(tf.constant, each)) for each in ids]
         flat = [part for each in given for part in (each.indices, each.values, each.dense_shape)]

@@ -17,7 +17,7 @@ using tensorflow::NameAttrList;
 using Parameters = google::protobuf::Map<std::string, AttrValue>;
 using Functions = google::protobuf::RepeatedPtrField<NameAttrList>;
 
-constexpr int64_t kFormat = 2;
+constexpr int64_t kFormat = 3;
 
 std::string KindOfList(const AttrValue::ListValue& list) {
   if (list.s_size() > 0) return "a list of strings";
@@ -124,11 +124,20 @@ absl::Status ParseFusion(const NameAttrList& from, PlannedFusion* fusion) {
   const ParameterReader reader("fusion", from.attr());
   TF_RETURN_IF_ERROR(ParseNodes(reader, "added", &fusion->added));
   TF_RETURN_IF_ERROR(ParseNodes(reader, "replaced", &fusion->replaced));
-  TF_RETURN_IF_ERROR(reader.Strings("replaced_ops", &fusion->replaced_ops));
-  const size_t replaced = fusion->replaced.node_size();
-  if (replaced == fusion->replaced_ops.size()) return absl::OkStatus();
-  return reader.Error(absl::StrCat("'replaced' has ", replaced, " nodes, 'replaced_ops' ",
-                                   fusion->replaced_ops.size(), "; expected as many"));
+  TF_RETURN_IF_ERROR(ParseNodes(reader, "region", &fusion->region));
+  TF_RETURN_IF_ERROR(ParseNodes(reader, "sources", &fusion->sources));
+  TF_RETURN_IF_ERROR(reader.Strings("choices", &fusion->choices));
+  TF_RETURN_IF_ERROR(reader.Strings("inside", &fusion->inside));
+  TF_RETURN_IF_ERROR(reader.Strings("reads", &fusion->reads));
+  const Functions* groups = nullptr;
+  TF_RETURN_IF_ERROR(reader.FunctionList("groups", &groups));
+  for (const NameAttrList& group : *groups) {
+    const ParameterReader own(absl::StrCat("fusion, group '", group.name(), "'"), group.attr());
+    PlannedGroup& planned = fusion->groups.emplace_back();
+    planned.op = group.name();
+    TF_RETURN_IF_ERROR(own.Strings("members", &planned.members));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ParseCopySet(const std::string& stage, const NameAttrList& from, CopySet* copy) {
@@ -203,7 +212,7 @@ absl::Status ParseStagePlan(const tensorflow::RewriterConfig::CustomGraphOptimiz
   TF_RETURN_IF_ERROR(reader.Integer("format", &format));
   if (format != kFormat) {
     return reader.Error(absl::StrCat("the plan has format ", format, ", this library reads format ",
-                                     kFormat));
+                                     kFormat, "; plan again"));
   }
   const Functions* fusions = nullptr;
   TF_RETURN_IF_ERROR(reader.FunctionList("fusion", &fusions));

@@ -11,6 +11,9 @@
 
 namespace workbench {
 
+// Of the custom optimizer whose parameters are a plan.
+inline constexpr char kPlanName[] = "WorkbenchStagePlan";
+
 // One copy of the moved nodes, each under the name "<prefix>/<name>". The copy reads tensor to[i]
 // where the moved nodes read from[i].
 struct CopySet {
@@ -43,11 +46,22 @@ struct PlannedStage {
   std::optional<PlannedTrail> trail;
 };
 
-// What is done to a graph, before any stage, so that grouped ops do its embedding lookups.
+// Nodes of the user's graph that have effects, for which one node of a plan stands.
+struct PlannedGroup {
+  std::string op;
+  std::vector<std::string> members;
+};
+
+// What is done to a graph, before any stage, so that few ops do what many did.
 struct PlannedFusion {
   tensorflow::GraphDef added;
-  tensorflow::GraphDef replaced;           // Each in the place of the node of that name.
-  std::vector<std::string> replaced_ops;  // Their types in the user's graph.
+  tensorflow::GraphDef replaced;  // Each in the place of the node of that name.
+  tensorflow::GraphDef region;    // The nodes that these stand for, as the plan was made for them.
+  tensorflow::GraphDef sources;   // What those read from outside: op and attributes alone count.
+  std::vector<std::string> choices;  // Replaced nodes in whose place a run may need the user's.
+  std::vector<std::string> inside;   // Nodes that are computed within an op of the plan.
+  std::vector<std::string> reads;    // Of these the ones that read variables.
+  std::vector<PlannedGroup> groups;
 };
 
 struct StagePlan {

@@ -7,7 +7,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "rewriting/fuse_lookups.h"
+#include "rewriting/choice/add_choices.h"
+#include "rewriting/fusion/apply_fusion.h"
 #include "rewriting/graph/copy_nodes.h"
 #include "rewriting/graph/cycle_check.h"
 #include "rewriting/graph/identity_device.h"
@@ -188,8 +189,28 @@ absl::Status ApplyStage(const PlannedStage& stage, const tensorflow::DeviceSet* 
   return TrailUpdates(stage, edges, graph, &history->added);
 }
 
+// What the nodes were that a take delivers now, but for the sources: these bring a batch, which no
+// run does by itself. Where updates trail, their copies read what the stage delivers.
+void AddOriginals(const StagePlan& plan, const History& history,
+                  std::vector<NodeDef>* originals) {
+  Names known;
+  for (const NodeDef& original : *originals) known.insert(original.name());
+  Names sources;
+  for (const PlannedStage& stage : plan.stages) {
+    if (stage.trail.has_value()) return;
+    sources.insert(stage.moved.front());
+  }
+  for (const PlannedStage& stage : plan.stages) {
+    for (const std::string& name : stage.carried) {
+      if (!history.replaced.contains(name) || sources.contains(name)) continue;
+      if (known.insert(name).second) originals->push_back(history.originals.at(name));
+    }
+  }
+}
+
 absl::Status ApplyStages(const StagePlan& plan, const tensorflow::DeviceSet* devices,
-                         tensorflow::Graph* edges, NamedGraph* graph) {
+                         tensorflow::Graph* edges, NamedGraph* graph,
+                         std::vector<NodeDef>* originals) {
   History history;
   for (const PlannedStage& stage : plan.stages) {
     const absl::Status status = ApplyStage(stage, devices, edges, graph, &history);
@@ -198,6 +219,7 @@ absl::Status ApplyStages(const StagePlan& plan, const tensorflow::DeviceSet* dev
           absl::StrCat("stage plan, stage '", stage.name, "': ", status.message()));
     }
   }
+  AddOriginals(plan, history, originals);
   return absl::OkStatus();
 }
 
@@ -222,9 +244,11 @@ absl::Status ApplyStagePlan(const StagePlan& plan, const tensorflow::DeviceSet* 
   TF_RETURN_IF_ERROR(CheckStagePlan(plan));
   if (plan.stages.empty() && plan.fusion.replaced.node().empty()) return absl::OkStatus();
   NamedGraph named(graph);
-  TF_RETURN_IF_ERROR(FuseLookups(plan.fusion, &named));
+  std::vector<NodeDef> originals;
+  TF_RETURN_IF_ERROR(ApplyFusion(plan.fusion, &named, &originals));
   const bool staged = HasAnyMovedNode(plan, named);
-  if (staged) TF_RETURN_IF_ERROR(ApplyStages(plan, devices, graph, &named));
+  if (staged) TF_RETURN_IF_ERROR(ApplyStages(plan, devices, graph, &named, &originals));
+  TF_RETURN_IF_ERROR(AddChoices(originals, &named));
   TF_RETURN_IF_ERROR(
       CheckNoCycle(*graph, staged ? Waits(plan, named) : std::vector<StageWait>()));
   tensorflow::FixupSourceAndSinkEdges(graph);

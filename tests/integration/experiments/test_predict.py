@@ -10,7 +10,7 @@ import pytest
 
 import workbench as wb
 from tests.builders.predictions import FUSED_COSTS
-from workbench.core.fusion.kernels.matmuls import kernel_is_faster
+from workbench.core.fusion.rules.dense_layer import kernel_is_faster
 from workbench.core.what_if import what_if
 from workbench.errors import OptionError, TraceError
 from workbench.experiments.what_if import fused_calibration, known_graphs

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import workbench as wb
+from tests.builders.fused_parts import relus_of
 
 FORWARD, GRADIENT = "WorkbenchBatchNorm", "WorkbenchBatchNormGrad"
 
@@ -84,8 +85,8 @@ def test_of_a_keras_model() -> None:
         fusion = wb.fuse_model(each) if fuses else None
         each.fit(x, y, batch_size=32, epochs=2, verbose=0, shuffle=False)
         results.append([each.predict(x, verbose=0), *each.get_weights()])
-    assert fusion is not None and len(fusion.plan.norms) == 1
+    assert fusion is not None and len(fusion.plan.of("batch normalization")) == 1
     assert "1 batch normalization in one op\n  " in fusion.describe()
-    assert fusion.plan.norms[0].relus == 1
+    assert relus_of(fusion.plan.of("batch normalization")[0]) == 1
     for ours, stock in zip(*results, strict=True):
         np.testing.assert_allclose(ours, stock, rtol=1e-4, atol=1e-5)

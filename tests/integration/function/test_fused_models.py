@@ -42,8 +42,8 @@ def ops_of(model: keras.Model) -> list[str]:
 class TestTraining:
     def test_all_lookups_and_updates_are_an_op_each(self) -> None:
         model, fusion = require_alike(dense_model, dense_data())
-        assert len(fusion.plan.lookups) == 3 and not fusion.plan.refusals
-        assert all(each.updates for each in fusion.plan.lookups)
+        assert len(fusion.plan.of("lookup")) == 3 and not fusion.plan.refusals
+        assert all(each.updates for each in fusion.plan.of("lookup"))
         ops = ops_of(model)
         assert ops.count("WorkbenchResourceGroupedLookUp") == 1
         assert ops.count("WorkbenchResourceGroupedApply") == 1
@@ -58,7 +58,7 @@ class TestTraining:
     )
     def test_adagrad_and_adam_as_keras_has_them(self, optimizer: Any, op: str) -> None:
         model, fusion = require_alike(lambda: dense_model(optimizer(0.05)), dense_data(), rtol=5e-6)
-        assert all(each.updates for each in fusion.plan.lookups)
+        assert all(each.updates for each in fusion.plan.of("lookup"))
         assert ops_of(model).count(op) == 1
 
     @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ class TestTraining:
         _, fusion = require_alike(
             lambda: sparse_model(optimizer(0.05), by_value=by_value), sparse_data(), rtol=5e-6
         )
-        assert all(each.updates for each in fusion.plan.lookups)
+        assert all(each.updates for each in fusion.plan.of("lookup"))
 
     @pytest.mark.parametrize(
         "optimizer",
@@ -85,7 +85,7 @@ class TestTraining:
     )
     def test_what_could_differ_stays(self, optimizer: Any) -> None:
         _, fusion = require_alike(lambda: dense_model(optimizer()), dense_data(), rtol=5e-6)
-        assert all(each.stock_update for each in fusion.plan.lookups)
+        assert all(each.note for each in fusion.plan.of("lookup"))
 
     def test_tables_are_not_read_as_a_whole(self) -> None:
         model, _, _ = trained(dense_model, dense_data(), fused=True)
@@ -98,7 +98,7 @@ class TestTraining:
             lambda: sparse_model(safe=safe, by_value=by_value, combiner=combiner),
             sparse_data(empty_rows=safe),
         )
-        (lookup,) = fusion.plan.lookups
+        (lookup,) = fusion.plan.of("lookup")
         assert lookup.updates and not fusion.plan.refusals
 
     def test_negative_ids_count_from_the_end_as_keras_has_it(self) -> None:
@@ -125,15 +125,15 @@ class TestTraining:
     def test_a_learning_rate_that_follows_the_steps(self) -> None:
         schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 5, 0.5)
         _, fusion = require_alike(lambda: dense_model(keras.optimizers.SGD(schedule)), dense_data())
-        assert len({each.op for each in fusion.plan.lookups if each.updates}) == 1
+        assert len({each.op for each in fusion.plan.of("lookup") if each.updates}) == 1
 
     @pytest.mark.parametrize(
         "optimizer", rest_slow(["rmsprop", "adamax", "nadam", "ftrl", "lion"], "ftrl")
     )
     def test_another_optimizer_keeps_its_updates_and_the_plan_says_so(self, optimizer: str) -> None:
         _, fusion = require_alike(lambda: dense_model(optimizer), dense_data())
-        assert not any(each.updates for each in fusion.plan.lookups)
-        assert all(each.stock_update for each in fusion.plan.lookups)
+        assert not any(each.updates for each in fusion.plan.of("lookup"))
+        assert all(each.note for each in fusion.plan.of("lookup"))
         assert "updates 3 tables as before" in fusion.describe()
         assert "workbench.ops.fused_update(optimizer)" in fusion.describe()
 
@@ -143,7 +143,7 @@ class TestTraining:
             return dense_model(fused_update(getattr(keras.optimizers, optimizer)(0.05)))
 
         model, fusion = require_alike(build, dense_data(), rtol=5e-6)
-        assert all(each.updates for each in fusion.plan.lookups)
+        assert all(each.updates for each in fusion.plan.of("lookup"))
         ops = ops_of(model)
         assert ops.count("WorkbenchResourceGroupedApply") == 1
         assert "WorkbenchResourceRowsApply" not in ops
@@ -172,8 +172,8 @@ class TestTraining:
             return model
 
         model, fusion = require_alike(build, dense_data(), rtol=5e-6)
-        assert len({each.op for each in fusion.plan.lookups}) == 1
-        assert all(each.updates for each in fusion.plan.lookups)
+        assert len({each.op for each in fusion.plan.of("lookup")}) == 1
+        assert all(each.updates for each in fusion.plan.of("lookup"))
         assert ops_of(model).count(op) == 1
 
     @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ class TestTraining:
 
         data = sparse_data().map(lambda ids, labels: ((ids, ids), labels))
         _, fusion = require_alike(build, data, rtol=5e-6)
-        assert len(fusion.plan.lookups) == 2
-        assert not any(each.updates for each in fusion.plan.lookups)
+        assert len(fusion.plan.of("lookup")) == 2
+        assert not any(each.updates for each in fusion.plan.of("lookup"))
 
     def test_masks_and_regularizers(self) -> None:
         def build() -> keras.Model:
@@ -211,7 +211,7 @@ class TestTraining:
 
         data = dense_data(1).map(lambda ids, labels: (ids[0], labels))
         _, fusion = require_alike(build, data)
-        assert len(fusion.plan.lookups) == 1
+        assert len(fusion.plan.of("lookup")) == 1
 
     @pytest.mark.parametrize(
         "policy", rest_slow(["mixed_bfloat16", "mixed_float16"], "mixed_bfloat16")
@@ -223,7 +223,7 @@ class TestTraining:
             _, fusion = require_alike(dense_model, dense_data(), rtol=2e-5)
         finally:
             keras.config.set_dtype_policy(before)
-        assert len(fusion.plan.lookups) == 3
+        assert len(fusion.plan.of("lookup")) == 3
 
     @pytest.mark.parametrize("steps", rest_slow([2, 4], 4))
     def test_several_steps_an_execution(self, steps: int) -> None:
@@ -251,7 +251,7 @@ class TestTraining:
             return model
 
         _, fusion = require_alike(build, dense_data())
-        assert all(each.updates for each in fusion.plan.lookups)
+        assert all(each.updates for each in fusion.plan.of("lookup"))
 
     def test_a_subclassed_model_that_is_built_by_its_first_batch(self) -> None:
         class Model(keras.Model):
@@ -270,32 +270,7 @@ class TestTraining:
             return model
 
         _, fusion = require_alike(build, dense_data())
-        assert len(fusion.plan.lookups) == 3
-
-    @pytest.mark.parametrize("steps", [1, 3])
-    def test_a_step_is_traced_as_often_as_keras_traces_it(self, steps: int) -> None:
-        class Model(keras.Model):
-            traces = 0
-
-            def train_step(self, data: Any) -> Any:
-                type(self).traces += 1
-                return super().train_step(data)
-
-        def build() -> keras.Model:
-            plain = dense_model()
-            model = Model(plain.inputs, plain.outputs)
-            model.compile("adagrad", "mse", jit_compile=False, steps_per_execution=steps)
-            return model
-
-        build().fit(dense_data(), verbose=0)
-        expected, Model.traces = Model.traces, 0
-        model, fusion, _ = trained(build, dense_data(), fused=True)
-        assert Model.traces == expected == 2
-        assert all(each.updates for each in fusion.plan.lookups)
-        # Another function of Keras's, and another batch, are traced anew.
-        model.compile("sgd", "mse", jit_compile=False)
-        model.fit(dense_data().unbatch().batch(5, drop_remainder=True), verbose=0)
-        assert Model.traces > expected
+        assert len(fusion.plan.of("lookup")) == 3
 
     def test_with_a_smart_stage(self) -> None:
         def build() -> keras.Model:
@@ -306,7 +281,7 @@ class TestTraining:
         data, results = dense_data().prefetch(1), []
         for each in (dense_model, build):
             model, fusion, history = trained(each, data, fused=True)
-            assert len(fusion.plan.lookups) == 3
+            assert len(fusion.plan.of("lookup")) == 3
             results.append((history, values(model)))
         (plain, weights), (found, staged_weights) = results
         assert found == plain
@@ -325,7 +300,7 @@ class TestOtherSteps:
         assert found[0] == wanted[0]
         np.testing.assert_array_equal(found[1], wanted[1])
         assert fusion.plan is None and set(fusion.plans) == {"test", "predict"}
-        assert all(len(plan.lookups) == 3 for plan in fusion.plans.values())
+        assert all(len(plan.of("lookup")) == 3 for plan in fusion.plans.values())
 
     def test_single_batches(self) -> None:
         ids, labels = next(iter(dense_data()))
@@ -425,7 +400,7 @@ class TestHandle:
         plain.fit(dense_data(), verbose=0)
         plain.compile("rmsprop", "mse")
         plain.fit(dense_data(), verbose=0)
-        assert all(each.stock_update for each in fusion.plan.lookups)
+        assert all(each.note for each in fusion.plan.of("lookup"))
 
 
 class TestRefused:

@@ -13,6 +13,7 @@ from tensorflow.python.eager import context
 
 import workbench as wb
 from tests.builders.examples import few
+from tests.builders.fused_parts import names_of
 from tests.builders.intra_op_threads import require_same_bits
 from workbench import _native
 
@@ -135,7 +136,7 @@ class TestThePlan:
             lines = v1.placeholder(tf.string, [None])
             columns = tf.io.decode_csv(lines, [[0.0], [""]], name="columns")
         plan = wb.plan_fusion(graph)
-        assert plan.decoded == ("columns",) and plan.count == 1
+        assert names_of(plan, "line decoder") == ("columns",) and plan.count == 1
         assert plan.describe() == "lines decoded by Workbench's kernel\n  columns"
         for config in (None, wb.apply(plan)):
             with v1.Session(graph=graph, config=config) as session:

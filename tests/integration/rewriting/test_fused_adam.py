@@ -78,7 +78,7 @@ def test_a_moment_that_others_read_is_left_to_stock() -> None:
         moved = graph.get_tensor_by_name("Adam/update_table_0/ScatterAdd:0")
         loss = loss + 0 * tf.reduce_sum(moved)
     plan = wb.plan_fusion(graph)
-    assert [each.updates for each in plan.lookups] == [False, True]
+    assert [each.updates for each in plan.of("lookup")] == [False, True]
     assert_trains_alike(graph, loss, train_op)
 
 
@@ -92,7 +92,7 @@ def test_what_runs_before_the_decay_runs_before_the_op() -> None:
         with tf.control_dependencies([count.assign_add(1)]):
             train_op = optimizer.apply_gradients(gradients)
         tf.group(v1.global_variables_initializer(), name="begin")
-    assert [each.updates for each in wb.plan_fusion(graph).lookups] == [True]
+    assert [each.updates for each in wb.plan_fusion(graph).of("lookup")] == [True]
     assert_trains_alike(graph, loss, train_op)
 
 

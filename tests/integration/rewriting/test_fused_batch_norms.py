@@ -16,8 +16,8 @@ from tests.builders.examples import few
 from tests.builders.functions import producers
 from tests.builders.fused_graphs import OPTIMIZERS, ran, trained
 from tests.builders.intra_op_threads import require_same_bits
-from workbench.core.fusion.definition import Definition
-from workbench.core.fusion.match import Match
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.pattern.match import Match
 
 v1 = tf.compat.v1
 FORWARD, GRADIENT = "WorkbenchBatchNorm", "WorkbenchBatchNormGrad"
@@ -26,7 +26,7 @@ FORWARD, GRADIENT = "WorkbenchBatchNorm", "WorkbenchBatchNormGrad"
 def require_alike(graph: tf.Graph, fetches: Any, train_op: Any, norms: int) -> Any:
     """Trains with and without the plan; returns it."""
     plan = wb.plan_fusion(graph)
-    assert len(plan.norms) == norms, plan.describe()
+    assert len(plan.of("batch normalization")) == norms, plan.describe()
     found, ours = trained(graph, fetches, train_op, wb.apply(plan))
     expected, stock = trained(graph, fetches, train_op, None)
     first = zip(tf.nest.flatten(found[0]), tf.nest.flatten(expected[0]), strict=True)
@@ -92,7 +92,9 @@ class TestSessions:
             loss = loss_of(x)
             train_op = OPTIMIZERS[optimizer]().minimize(loss)
         plan = require_alike(graph, [loss, x], train_op, len(widths) + on_input)
-        assert [each.gradients for each in plan.norms] == [1] * len(plan.norms)
+        assert [each.gradients for each in plan.of("batch normalization")] == [1] * len(
+            plan.of("batch normalization")
+        )
 
     @pytest.mark.parametrize("kind", ["ref", "resource"])
     def test_run_one_op_forward_and_one_back(self, kind: str) -> None:
@@ -123,7 +125,7 @@ class TestSessions:
         with built() as graph:
             normed, _, _ = normal(matrix(30, 4), "n")
         plan = require_alike(graph, normed, normed.op, 1)
-        assert plan.norms[0].gradients == 0
+        assert plan.of("batch normalization")[0].gradients == 0
 
     def test_two_losses_have_a_gradient_each(self) -> None:
         with built() as graph:
@@ -133,7 +135,7 @@ class TestSessions:
             one = tf.gradients(loss_of(normed), wanted)
             other = tf.gradients(tf.reduce_sum(normed**3), wanted)
         plan = require_alike(graph, [one, other], normed.op, 1)
-        assert plan.norms[0].gradients == 2
+        assert plan.of("batch normalization")[0].gradients == 2
 
     def test_of_a_server_as_well(self) -> None:
         with built() as graph:
@@ -159,7 +161,7 @@ class TestSessions:
 class TestRefused:
     def refused(self, graph: tf.Graph) -> str:
         plan = wb.plan_fusion(graph)
-        assert not plan.norms
+        assert not plan.of("batch normalization")
         (refusal,) = plan.refusals
         assert refusal.name in plan.describe()
         return refusal.reason
@@ -200,7 +202,7 @@ class TestRefused:
 
             v1.cond(yes, normed, lambda: x)
         plan = wb.plan_fusion(graph)
-        assert not plan.norms
+        assert not plan.of("batch normalization")
 
     def test_a_gradient_that_does_not_come_from_the_result(self) -> None:
         with built() as graph:
@@ -233,7 +235,7 @@ class TestRefused:
             ones = tf.ones([4], mean.dtype)
             tf.nn.batch_normalization(x, mean, variance, ones, ones, 1e-3)
         plan = wb.plan_fusion(graph)
-        assert not plan.norms and not plan.refusals
+        assert not plan.of("batch normalization") and not plan.refusals
 
 
 class TestMatch:
@@ -269,7 +271,7 @@ def test_the_smart_stage_takes_a_fused_graph() -> None:
         loss = loss_of(normal(layer(x, 5, "l"), "n")[0])
         train_op = OPTIMIZERS["descent"]().minimize(loss)
     fusion = wb.plan_fusion(graph)
-    assert len(fusion.norms) == 1
+    assert len(fusion.of("batch normalization")) == 1
     config = wb.apply(fusion)
     with v1.Session(graph=graph, config=config) as session:
         session.run("begin")

@@ -15,6 +15,7 @@ import workbench as wb
 from tests.builders.batch_norms import built, loss_of
 from tests.builders.examples import few
 from tests.builders.fused_graphs import OPTIMIZERS, ran, require_trains_alike
+from tests.builders.fused_parts import interactions_of
 from tests.builders.interactions import require_alike, require_alike_in_a_function, vectors_of
 from tests.builders.intra_op_threads import require_same_bits
 
@@ -78,7 +79,7 @@ class TestSessions:
             loss = tf.reduce_mean(tf.sin(0.1 * y)) + (tf.reduce_mean(x * x) if shared else 0.0)
             train_op = OPTIMIZERS[optimizer]().minimize(loss)
         plan = require_alike(graph, [loss, y], train_op, "FM")
-        assert [each.gradients for each in plan.interactions] == [1]
+        assert [each.gradients for each in interactions_of(plan)] == [1]
 
     @pytest.mark.parametrize("known", [True, False])
     def test_run_one_op_forward_and_one_back(self, known: bool) -> None:
@@ -95,14 +96,14 @@ class TestSessions:
     def test_without_a_gradient(self) -> None:
         with built() as graph:
             y = interaction(vectors_of(7, 3, 4))
-        assert require_alike(graph, y, y.op, "FM").interactions[0].gradients == 0
+        assert interactions_of(require_alike(graph, y, y.op, "FM"))[0].gradients == 0
 
     def test_two_losses_have_a_gradient_each(self) -> None:
         with built() as graph:
             y = interaction(vectors_of(7, 3, 4))
             wanted = v1.trainable_variables()
             gradients = [tf.gradients(tf.reduce_sum(each), wanted) for each in (y * y, tf.cos(y))]
-        assert require_alike(graph, gradients, y.op, "FM").interactions[0].gradients == 2
+        assert interactions_of(require_alike(graph, gradients, y.op, "FM"))[0].gradients == 2
 
     def test_beside_dots_of_the_same_vectors(self) -> None:
         with built() as graph:
@@ -112,7 +113,7 @@ class TestSessions:
             train_op = OPTIMIZERS["descent"]().minimize(loss_of(y))
         plan = wb.plan_fusion(graph)
         # The gradient of x is one sum: one of the two goes first.
-        assert len(plan.interactions) == 1
+        assert len(interactions_of(plan)) == 1
         assert [each.reason for each in plan.refusals] == [
             "its gradient is summed with that of another one"
         ]
@@ -126,7 +127,7 @@ class TestSessions:
                 y = interaction(x)
             (gradient,) = tf.gradients(tf.reduce_sum(y * y), [x])
         plan = wb.plan_fusion(graph)
-        assert len(plan.interactions) == 1
+        assert len(interactions_of(plan)) == 1
         for fetch in (y, gradient):
             with v1.Session(graph=graph, config=wb.apply(plan)) as session:
                 session.run("begin")
@@ -138,7 +139,7 @@ def test_a_plan_says_which_interactions_it_has() -> None:
     with built() as graph:
         loss_of(interaction(vectors_of(7, 3, 4)))
     plan = wb.plan_fusion(graph)
-    assert repr(plan) == "FusionPlan(0 lookups, 1 FM interaction, 0 stay)"
+    assert repr(plan) == "FusionPlan(1 FM interaction, 0 stay)"
     assert plan.describe().startswith("1 FM interaction in one op\n  sub")
     assert plan.count == 1
 
@@ -152,7 +153,7 @@ class TestOthers:
 
     def refused(self, graph: tf.Graph) -> list[str]:
         plan = wb.plan_fusion(graph)
-        assert not plan.interactions, plan.describe()
+        assert not interactions_of(plan), plan.describe()
         return [each.reason for each in plan.refusals]
 
     def test_a_sum_that_something_else_reads(self) -> None:

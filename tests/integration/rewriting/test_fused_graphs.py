@@ -72,8 +72,8 @@ class TestSessions:
             tf.group(v1.global_variables_initializer(), name="begin")
         before = graph.as_graph_def().SerializeToString(deterministic=True)
         plan = wb.plan_fusion(graph)
-        assert len(plan.lookups) == sum(is_fused(each, optimizer) for each in drawn)
-        assert len(plan.refusals) == len(drawn) - len(plan.lookups)
+        assert len(plan.of("lookup")) == sum(is_fused(each, optimizer) for each in drawn)
+        assert len(plan.refusals) == len(drawn) - len(plan.of("lookup"))
         fetches = [loss, *embeddings]
         expected, variables = trained(graph, fetches, train_op, None)
         found, ours = trained(graph, fetches, train_op, wb.apply(plan))
@@ -100,8 +100,8 @@ class TestSessions:
     def test_gradients_that_another_optimizer_reads_are_made_together(self) -> None:
         graph, loss, train_op = two_tables("resource", "halved")
         plan = wb.plan_fusion(graph)
-        assert [each.gradients for each in plan.lookups] == [1, 1]
-        assert not any(each.updates for each in plan.lookups)
+        assert [each.gradients for each in plan.of("lookup")] == [1, 1]
+        assert not any(each.updates for each in plan.of("lookup"))
         ops = ran(graph, [loss, train_op], wb.apply(plan))
         assert ops.count("WorkbenchGroupedLookUpGrad") == 1
         # Nor are rows looked for that have two gradients.
@@ -122,9 +122,9 @@ class TestSessions:
             train_op = OPTIMIZERS[optimizer]().minimize(loss, global_step=step)
             tf.group(v1.global_variables_initializer(), name="begin")
         plan = wb.plan_fusion(graph)
-        assert [each.gradients for each in plan.lookups] == [0]
+        assert [each.gradients for each in plan.of("lookup")] == [0]
         updates = {"momentum": "SparseApplyMomentum", "shrinking": "SparseApplyFtrlV2"}
-        assert plan.lookups[0].stock_update.removeprefix("Resource") == updates[optimizer]
+        assert plan.of("lookup")[0].note.removeprefix("Resource") == updates[optimizer]
         found, ours = trained(graph, loss, train_op, wb.apply(plan))
         expected, variables = trained(graph, loss, train_op, None)
         np.testing.assert_allclose(found, expected, rtol=1e-5)
@@ -153,7 +153,7 @@ class TestSessions:
             train_op = OPTIMIZERS["descent"]().minimize(loss)
             tf.group(v1.global_variables_initializer(), name="begin")
         plan = wb.plan_fusion(graph)
-        assert len({each.op for each in plan.lookups}) == 2
+        assert len({each.op for each in plan.of("lookup")}) == 2
         found, ours = trained(graph, loss, train_op, wb.apply(plan))
         expected, variables = trained(graph, loss, train_op, None)
         np.testing.assert_allclose(found, expected, rtol=1e-5)
@@ -222,7 +222,7 @@ class TestRuns:
                 losses.append(tf.reduce_sum(found))
             tf.group(v1.global_variables_initializer(), name="begin")
         plan = wb.plan_fusion(graph)
-        assert len({each.op for each in plan.lookups}) == 2
+        assert len({each.op for each in plan.of("lookup")}) == 2
         with v1.Session(graph=graph, config=wb.apply(plan)) as session:
             session.run(graph.get_operation_by_name("begin"))
             for _ in range(4):
@@ -239,7 +239,7 @@ class TestRuns:
             train = [OPTIMIZERS["adagrad"]().minimize(loss, var_list=[table]) for table in tables]
             tf.group(v1.global_variables_initializer(), name="begin")
         plan = wb.plan_fusion(graph)
-        assert all(each.updates for each in plan.lookups)
+        assert all(each.updates for each in plan.of("lookup"))
         with v1.Session(graph=graph, config=wb.apply(plan)) as session:
             session.run(graph.get_operation_by_name("begin"))
             before = session.run(tables)
@@ -266,7 +266,7 @@ def refused(build: Callable[[tf.SparseTensor, Any], Any]) -> str:
         (table,) = made_tables("resource", (4,), tf.float32, 1)
         build(fed(tf.sparse.from_dense([[1, 2], [0, 3]])), table)
     plan = wb.plan_fusion(graph)
-    assert not plan.lookups
+    assert not plan.of("lookup")
     (refusal,) = plan.refusals
     assert plan.describe() == f"{refusal.name} stays: {refusal.reason}"
     return refusal.reason
@@ -344,7 +344,7 @@ class TestRefusals:
             ]
             tf.group(v1.global_variables_initializer(), name="begin")
         plan = wb.plan_fusion(graph)
-        assert [each.gradients for each in plan.lookups] == [2]
+        assert [each.gradients for each in plan.of("lookup")] == [2]
         begin = graph.get_operation_by_name("begin")
         found, _ = trained(graph, gradients, begin, wb.apply(plan), steps=1)
         expected, _ = trained(graph, gradients, begin, None, steps=1)
@@ -364,7 +364,7 @@ class TestRefusals:
     def test_a_plan_for_another_graph_is_refused_when_it_is_applied(self) -> None:
         graph, _, _ = two_tables("resource", "adagrad")
         plan = wb.plan_fusion(graph)
-        with pytest.raises(PlanError, match="the graph has no node .* which the plan replaces"):
+        with pytest.raises(PlanError, match="node .* is missing: the plan was made for another"):
             wb.apply(plan, graph=tf.Graph())
 
     def test_one_over_stages_is_refused(self) -> None:

@@ -15,6 +15,7 @@ import workbench as wb
 from tests.builders.batch_norms import built, loss_of
 from tests.builders.examples import few
 from tests.builders.fused_graphs import OPTIMIZERS, ran
+from tests.builders.fused_parts import interactions_of
 from tests.builders.interactions import require_alike, require_alike_in_a_function, vectors_of
 from tests.builders.intra_op_threads import require_same_bits
 
@@ -74,7 +75,7 @@ class TestSessions:
             loss = tf.reduce_mean(tf.sin(y)) + (tf.reduce_mean(x * x) if shared else 0.0)
             train_op = OPTIMIZERS[optimizer]().minimize(loss)
         plan = require_alike(graph, [loss, y], train_op, "dot")
-        assert [each.gradients for each in plan.interactions] == [1]
+        assert [each.gradients for each in interactions_of(plan)] == [1]
 
     @pytest.mark.parametrize("known", [True, False])
     def test_run_one_op_forward_and_one_back(self, known: bool) -> None:
@@ -91,14 +92,14 @@ class TestSessions:
     def test_without_a_gradient(self) -> None:
         with built() as graph:
             y = dots(vectors_of(7, 3, 4), below(3))
-        assert require_alike(graph, y, y.op, "dot").interactions[0].gradients == 0
+        assert interactions_of(require_alike(graph, y, y.op, "dot"))[0].gradients == 0
 
     def test_two_losses_have_a_gradient_each(self) -> None:
         with built() as graph:
             y = dots(vectors_of(7, 3, 4), below(3))
             wanted = v1.trainable_variables()
             gradients = [tf.gradients(tf.reduce_sum(each), wanted) for each in (y * y, tf.cos(y))]
-        assert require_alike(graph, gradients, y.op, "dot").interactions[0].gradients == 2
+        assert interactions_of(require_alike(graph, gradients, y.op, "dot"))[0].gradients == 2
 
     def test_one_behind_the_other(self) -> None:
         """One step: products of four factors make much of what a step before rounds otherwise."""
@@ -116,7 +117,7 @@ class TestSessions:
                 y = dots(x, below(4))
             (gradient,) = tf.gradients(tf.reduce_sum(y * y), [x])
         plan = wb.plan_fusion(graph)
-        assert len(plan.interactions) == 1
+        assert len(interactions_of(plan)) == 1
         for fetch in (y, gradient):
             with v1.Session(graph=graph, config=wb.apply(plan)) as session:
                 session.run("begin")
@@ -133,7 +134,7 @@ class TestOthers:
 
     def refused(self, graph: tf.Graph) -> list[str]:
         plan = wb.plan_fusion(graph)
-        assert not plan.interactions, plan.describe()
+        assert not interactions_of(plan), plan.describe()
         return [each.reason for each in plan.refusals]
 
     def test_products_that_something_else_reads(self) -> None:

@@ -15,15 +15,16 @@ import tensorflow as tf
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tensorflow.python.eager import context
+from workbench.core.fusion.kernels import matmuls
 
 import workbench as wb
 from tests.builders.batch_norms import built, layer, loss_of, matrix
 from tests.builders.examples import few
 from tests.builders.fused_graphs import OPTIMIZERS, ran, require_trains_alike, trained
+from tests.builders.fused_parts import names_of
 from tests.builders.intra_op_threads import require_same_bits
 from workbench import _native
-from workbench.core.fusion.kernels import matmuls
-from workbench.core.fusion.placement import Placement
+from workbench.core.fusion.pattern.placement import Placement
 from workbench.experiments.worker.steps.graph_session import fused_lookups
 
 v1 = tf.compat.v1
@@ -160,7 +161,7 @@ class TestPlan:
             y = dense(rows, known=known, units=units)
             train_op = OPTIMIZERS[optimizer]().minimize(loss_of(y))
         plan = wb.plan_fusion(graph)
-        assert plan.matmuls
+        assert names_of(plan, "matrix product")
         expected, found = (
             trained(graph, y, train_op, config, steps=1) for config in (None, wb.apply(plan))
         )
@@ -172,14 +173,14 @@ class TestPlan:
             train_op = OPTIMIZERS["descent"]().minimize(loss_of(dense()))
         plan = wb.plan_fusion(graph)
         # Both of the two wide layers, and the one of what the narrow layer reads.
-        assert sorted(plan.matmuls) == [
+        assert sorted(names_of(plan, "matrix product")) == [
             "gradients/MatMul_1_grad/MatMul",
             "gradients/MatMul_1_grad/MatMul_1",
             "gradients/MatMul_2_grad/MatMul",
             "gradients/MatMul_grad/MatMul",
             "gradients/MatMul_grad/MatMul_1",
         ]
-        assert plan.count == 5 and repr(plan) == "FusionPlan(0 lookups, 5 matrix products, 0 stay)"
+        assert plan.count == 5 and repr(plan) == "FusionPlan(5 matrix products, 0 stay)"
         assert plan.describe().splitlines()[0] == "5 matrix products by Workbench's kernel"
         products = [op for op in ran(graph, train_op, wb.apply(plan)) if "MatMul" in op]
         assert len(products) == 8
@@ -210,7 +211,7 @@ class TestPlan:
         with tf.Graph().as_default() as graph:
             a, b = v1.placeholder(tf.float32, [8, rows]), v1.placeholder(tf.float32, [8, columns])
             tf.matmul(a, b, transpose_a=True)
-        assert len(wb.plan_fusion(graph).matmuls) == count
+        assert len(names_of(wb.plan_fusion(graph), "matrix product")) == count
 
     def test_is_empty_where_the_stock_kernel_is_faster(
         self, monkeypatch: pytest.MonkeyPatch
@@ -225,7 +226,7 @@ class TestPlan:
             x = v1.placeholder(tf.float32, [None, 64])
             made = tf.matmul(x, x, transpose_a=True)
             made.op._set_attr("_kernel", v1.AttrValue(s=b"eigen"))
-        assert not wb.plan_fusion(graph).matmuls
+        assert not names_of(wb.plan_fusion(graph), "matrix product")
 
     def test_runs_beside_onednn_which_does_products_by_itself(self) -> None:
         """A plan made elsewhere; oneDNN is a matter of the whole process."""
@@ -265,7 +266,7 @@ class TestPlan:
             plan = wb.plan_fusion(own)
             fused = wb.fuse_function(own, plan)
             x = tf.constant(drawn(2, [30, 64]))
-            assert len(plan.matmuls) == 1 and fused is not own
+            assert len(names_of(plan, "matrix product")) == 1 and fused is not own
             assert fused_lookups(fused.graph.as_graph_def()) == 1
             np.testing.assert_allclose(fused(x), own(x), rtol=1e-4, atol=1e-4)
 
@@ -291,7 +292,9 @@ class TestDenseLayer:
         with built() as graph:
             y, train_op = deep(added, behind)
         plan = wb.plan_fusion(graph)
-        forward = [name for name in plan.matmuls if not name.startswith("gradients")]
+        forward = [
+            name for name in names_of(plan, "matrix product") if not name.startswith("gradients")
+        ]
         assert forward == [last or y.op.inputs[0].op.name]
         ops = ran(graph, y, wb.apply(plan))
         assert ops.count("WorkbenchMatMul") == 1
@@ -302,14 +305,17 @@ class TestDenseLayer:
         with built() as graph:
             y = tf.nn.relu(layer(matrix(40, 64), 48, "a"))
         plan = wb.plan_fusion(graph)
-        assert plan.matmuls == (y.op.name,)
+        assert names_of(plan, "matrix product") == (y.op.name,)
         assert "Relu" not in ran(graph, y, wb.apply(plan))
 
     @pytest.mark.parametrize("behind", [tf.tanh, tf.sigmoid, tf.nn.elu, tf.nn.relu6])
     def test_stays_where_tensorflow_joins_more(self, behind: Any) -> None:
         with built() as graph:
             deep(behind=behind)
-        assert all(name.startswith("gradients") for name in wb.plan_fusion(graph).matmuls)
+        assert all(
+            name.startswith("gradients")
+            for name in names_of(wb.plan_fusion(graph), "matrix product")
+        )
 
     @pytest.mark.parametrize(
         "other", [lambda y: tf.sin(y), lambda y: v1.assign(v1.get_variable("kept", [40, 48]), y)]
@@ -322,7 +328,7 @@ class TestDenseLayer:
             read = other({"product": product, "sum": added}[of])
             y = tf.nn.relu(added)
         plan = wb.plan_fusion(graph)
-        assert plan.matmuls == ({"product": product, "sum": added}[of].op.name,)
+        assert names_of(plan, "matrix product") == ({"product": product, "sum": added}[of].op.name,)
         require_trains_alike(graph, plan, [y, read], y.op, rtol=1e-4, atol=1e-5)
 
     def test_leaves_apart_what_others_wait_for(self) -> None:
@@ -331,7 +337,7 @@ class TestDenseLayer:
             with tf.control_dependencies([product]):
                 tf.constant(1.0)
             tf.nn.relu(product)
-        assert wb.plan_fusion(graph).matmuls == (product.op.name,)
+        assert names_of(wb.plan_fusion(graph), "matrix product") == (product.op.name,)
 
     @pytest.mark.parametrize("shape", [[1], [], [40, 1], [40, 48]])
     def test_adds_by_itself_what_is_no_row(self, shape: list[int]) -> None:
@@ -339,7 +345,7 @@ class TestDenseLayer:
             product = layer(matrix(40, 64, known=True), 48, "a")
             y = product + v1.get_variable("added", initializer=drawn(3, shape))
         plan = wb.plan_fusion(graph)
-        assert plan.matmuls == (product.op.name,)
+        assert names_of(plan, "matrix product") == (product.op.name,)
         require_trains_alike(graph, plan, y, y.op, rtol=1e-4, atol=1e-5)
 
     def test_waits_for_what_each_of_its_nodes_waited_for(self) -> None:
@@ -358,7 +364,7 @@ class TestDenseLayer:
                 with tf.control_dependencies([v1.assign_add(count, 1.0).op]):
                     y = step(y)
         plan = wb.plan_fusion(graph)
-        assert plan.matmuls == (y.op.name,)
+        assert names_of(plan, "matrix product") == (y.op.name,)
         with v1.Session(graph=graph, config=wb.apply(plan)) as session:
             session.run("begin")
             session.run(y)

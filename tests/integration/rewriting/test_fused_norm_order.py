@@ -25,7 +25,7 @@ def counter(name: str) -> tuple[Any, tf.Tensor]:
 def require_counted(graph: tf.Graph, fetch: tf.Tensor, count: Any, norms: int = 1) -> None:
     """A run that fetches this counts, with the plan and without."""
     plan = wb.plan_fusion(graph)
-    assert len(plan.norms) == norms, plan.describe()
+    assert len(plan.of("batch normalization")) == norms, plan.describe()
     for config in (None, wb.apply(plan)):
         with v1.Session(graph=graph, config=config) as session:
             session.run("begin")
@@ -55,7 +55,7 @@ class TestWaits:
             with tf.control_dependencies([v1.assign_add(moving, mean)]):
                 y = tf.nn.batch_normalization(x, mean, variance, beta, gamma, 1e-3)
         plan = wb.plan_fusion(graph)
-        assert len(plan.norms) == 1
+        assert len(plan.of("batch normalization")) == 1
         for config in (None, wb.apply(plan)):
             with v1.Session(graph=graph, config=config) as session:
                 session.run("begin")
@@ -90,7 +90,7 @@ class TestWaits:
                 tf.add_n([loss_of(each) for each in results])
             )
         plan = wb.plan_fusion(graph)
-        assert [each.gradients for each in plan.norms] == [1, 1]
+        assert [each.gradients for each in plan.of("batch normalization")] == [1, 1]
         found, _ = trained(graph, results, train_op, wb.apply(plan))
         expected, _ = trained(graph, results, train_op, None)
         for values in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
@@ -112,7 +112,7 @@ class TestWaits:
             with tf.control_dependencies(updates):
                 train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
         plan = wb.plan_fusion(graph)
-        assert [each.gradients for each in plan.norms] == [1, 1]
+        assert [each.gradients for each in plan.of("batch normalization")] == [1, 1]
         found, ours = trained(graph, loss, train_op, wb.apply(plan))
         expected, stock = trained(graph, loss, train_op, None)
         for values in zip([found, *ours], [expected, *stock], strict=True):
@@ -124,7 +124,10 @@ class TestWaits:
 
 def require_same(graph: tf.Graph, fetches: Any, reasons: list[str], norms: int) -> None:
     plan = wb.plan_fusion(graph)
-    assert (len(plan.norms), [each.reason for each in plan.refusals]) == (norms, reasons)
+    assert (len(plan.of("batch normalization")), [each.reason for each in plan.refusals]) == (
+        norms,
+        reasons,
+    )
     found = []
     for config in (v1.ConfigProto(device_count={"CPU": 2}) for _ in range(2)):
         if found:

@@ -26,7 +26,7 @@ from tests.builders.gpu_graphs import (
 from tests.builders.lookup_features import ROWS
 from workbench import _native
 from workbench.core.fusion import plan as planning
-from workbench.core.fusion.placement import Placement, placement_of
+from workbench.core.fusion.pattern.placement import Placement, placement_of
 
 v1 = tf.compat.v1
 CPU, GPU = "/device:CPU:0", "/device:GPU:0"
@@ -82,7 +82,7 @@ class TestWithKernels:
         graph, loss, train_op = trained_on(GPU, safe)
         plan = wb.plan_fusion(graph)
         assert added(plan) == {"GroupedLookUp": GPU, "GroupedApply": GPU}
-        assert [each.updates for each in plan.lookups] == [True, True]
+        assert [each.updates for each in plan.of("lookup")] == [True, True]
         require_alike(graph, plan, [loss, train_op], rtol=1e-5, atol=1e-6)
 
     @pytest.mark.usefixtures("has_gpu")
@@ -100,7 +100,7 @@ class TestWithKernels:
         plan = wb.plan_fusion(graph)
         made = {"GroupedLookUp": GPU} if dense else {"GroupedLookUp": GPU, "GroupedLookUpGrad": GPU}
         assert added(plan) == made
-        assert [each.updates for each in plan.lookups] == [False, False]
+        assert [each.updates for each in plan.of("lookup")] == [False, False]
         assert "updates 2 tables as before" in plan.describe()
         require_alike(graph, plan, [loss, train_op], rtol=1e-4, atol=1e-5)
 
@@ -138,7 +138,7 @@ def of_six_dimensions(table: Any, ids: tf.SparseTensor) -> tf.Tensor:
 class TestRefusals:
     def test_without_kernels_name_what_loads_them(self, not_loaded: None) -> None:
         plan = wb.plan_fusion(trained_on(GPU, safe)[0])
-        assert not plan.lookups
+        assert not plan.of("lookup")
         assert {each.reason for each in plan.refusals} == {
             "it may run on a GPU, and kernels of lookups for GPUs are not loaded; "
             "wb.load_gpu_kernels() loads them"
@@ -159,7 +159,7 @@ class TestRefusals:
     @pytest.mark.usefixtures("has_gpu", "loaded")
     def test_of_what_kernels_lack_say_so(self, look_up: Any, reason: str, device: str) -> None:
         plan = wb.plan_fusion(trained_on(device, look_up)[0])
-        assert not plan.lookups
+        assert not plan.of("lookup")
         assert {each.reason for each in plan.refusals} == {f"it may run on a GPU, and {reason}"}
 
     @pytest.mark.usefixtures("loaded")
@@ -185,7 +185,7 @@ class TestFunctions:
         plan = wb.plan_fusion(function)
         # TensorFlow may place what reads no variable elsewhere.
         assert added(plan)["GroupedLookUpGrad"].endswith(CPU)
-        assert len(plan.lookups) == 2
+        assert len(plan.of("lookup")) == 2
 
     @pytest.mark.usefixtures("loaded")
     def test_lookups_in_variables_on_two_devices_are_apart(
@@ -204,7 +204,7 @@ class TestFunctions:
             "placement_of",
             lambda _: Placement(gpu=True, kernels=True, captured=places),
         )
-        assert len({each.op for each in wb.plan_fusion(function).lookups}) == 2
+        assert len({each.op for each in wb.plan_fusion(function).of("lookup")}) == 2
 
 
 def of_two_variables() -> Any:

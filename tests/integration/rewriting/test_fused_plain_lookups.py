@@ -81,7 +81,7 @@ def test_sessions_train_as_stock_ones_do(
         train_op = OPTIMIZERS[optimizer]().minimize(loss)
         tf.group(v1.global_variables_initializer(), name="begin")
     plan = wb.plan_fusion(graph)
-    assert len(plan.lookups) == len(drawn)
+    assert len(plan.of("lookup")) == len(drawn)
     fetches = [loss, *embeddings]
     expected, variables = trained(graph, fetches, train_op, None)
     found, ours = trained(graph, fetches, train_op, wb.apply(plan))
@@ -109,7 +109,7 @@ def test_tables_that_share_ids_are_each_updated_by_its_own_gradient(
 ) -> None:
     graph, loss, train_op = wide_and_deep(kind, optimizer)
     plan = wb.plan_fusion(graph)
-    assert [each.updates for each in plan.lookups] == [True] * 4
+    assert [each.updates for each in plan.of("lookup")] == [True] * 4
     config = wb.apply(plan)
     ops = ran(graph, [loss, train_op], config)
     assert sum(op.endswith("GroupedLookUp") for op in ops) == 1
@@ -180,7 +180,7 @@ def test_numbers_and_other_gathers_are_no_lookups() -> None:
         tf.gather(tf.sin(table), ids)
         tf.gather(table, ids, axis=1)
     plan = wb.plan_fusion(graph)
-    assert not plan.lookups
+    assert not plan.of("lookup")
     assert [each.reason for each in plan.refusals] == [
         "it gathers along another axis than the first"
     ]

@@ -16,6 +16,7 @@ import workbench as wb
 from tests.builders.batch_norms import built, loss_of, matrix, normal
 from tests.builders.examples import few
 from tests.builders.fused_graphs import OPTIMIZERS, ran, trained
+from tests.builders.fused_parts import relus_of
 from tests.builders.intra_op_threads import require_same_bits
 from tests.integration.rewriting.test_fused_norm_lookalikes import require_right
 from tests.integration.rewriting.test_fused_norm_order import counter, require_same
@@ -42,7 +43,7 @@ def whole_numbers(rows: int, columns: int, *, known: bool = False) -> tf.Tensor:
 
 def relus(graph: tf.Graph) -> list[int]:
     """Of each normalization, of how many ReLUs its ops make the gradients."""
-    return [each.relus for each in wb.plan_fusion(graph).norms]
+    return [relus_of(each) for each in wb.plan_fusion(graph).of("batch normalization")]
 
 
 class TestSessions:
@@ -94,7 +95,7 @@ class TestSessions:
             loss = loss_of(x)
             train_op = OPTIMIZERS["descent"]().minimize(loss)
         plan = wb.plan_fusion(graph)
-        assert [each.relus for each in plan.norms] == [1, 1, 1]
+        assert [relus_of(each) for each in plan.of("batch normalization")] == [1, 1, 1]
         assert "normal_n0/batchnorm, with the gradient of the ReLU in front" in plan.describe()
         ops, plain = (ran(graph, [loss, train_op], each) for each in (wb.apply(plan), None))
         assert ops.count(GRADIENT) == 3 and not BEHIND.intersection(ops)
@@ -109,21 +110,21 @@ class TestSessions:
         with built() as graph:
             y, _, _ = normal(tf.nn.relu(dense(whole_numbers(30, 4), 5, "l")), "n")
             tf.gradients(loss_of(y), v1.trainable_variables())
-        assert require_right(graph, 1).norms[0].relus == 1
+        assert relus_of(require_right(graph, 1).of("batch normalization")[0]) == 1
 
     def test_without_a_bias(self) -> None:
         with built() as graph:
             below = dense(whole_numbers(30, 4), 5, "l").op.inputs[0]
             y, _, _ = normal(tf.nn.relu(below), "n")
             tf.gradients(loss_of(y), below)
-        assert require_right(graph, 1).norms[0].relus == 1
+        assert relus_of(require_right(graph, 1).of("batch normalization")[0]) == 1
 
     def test_two_losses(self) -> None:
         with built() as graph:
             y, _, _ = normal(tf.nn.relu(dense(whole_numbers(30, 4), 5, "l")), "n")
             for loss in (loss_of(y), tf.reduce_sum(y**3)):
                 tf.gradients(loss, v1.trainable_variables())
-        assert require_right(graph, 1).norms[0].relus == 2
+        assert relus_of(require_right(graph, 1).of("batch normalization")[0]) == 2
 
     def test_through_identities(self) -> None:
         with built() as graph:
@@ -133,7 +134,7 @@ class TestSessions:
             of_input = tf.raw_ops.ReluGrad(gradients=tf.identity(of_x), features=tf.identity(x))
             tf.raw_ops.BiasAddGrad(out_backprop=tf.identity(of_input))
         plan = require_right(graph, 1)
-        assert plan.norms[0].relus == 1 and of_x.op.name in plan.bypassed
+        assert relus_of(plan.of("batch normalization")[0]) == 1 and of_x.op.name in plan.bypassed
 
     def test_give_the_same_bits_whatever_the_threads(self) -> None:
         require_same_bits(large_gradients)
@@ -224,21 +225,22 @@ class TestStay:
             y, _, _ = normal(x, "n")
             reads(tf.gradients(loss_of(y), x)[0], x)
         plan = require_right(graph, 1)
-        assert (plan.norms[0].gradients, plan.norms[0].relus) == (1, 0)
+        (norm,) = plan.of("batch normalization")
+        assert (norm.gradients, relus_of(norm)) == (1, 0)
 
     @pytest.mark.parametrize("activation", [tf.nn.relu6, tf.nn.leaky_relu, tf.nn.selu])
     def test_of_other_activations(self, activation: Any) -> None:
         with built() as graph:
             y, _, _ = normal(activation(dense(whole_numbers(30, 4), 5, "l")), "n")
             tf.gradients(loss_of(y), v1.trainable_variables())
-        assert require_right(graph, 1).norms[0].relus == 0
+        assert relus_of(require_right(graph, 1).of("batch normalization")[0]) == 0
 
     def test_where_x_has_a_gradient_from_elsewhere(self) -> None:
         with built() as graph:
             x = tf.nn.relu(dense(whole_numbers(30, 4), 5, "l"))
             y, _, _ = normal(x, "n")
             tf.gradients(loss_of(y + x), v1.trainable_variables())
-        assert require_right(graph, 1).norms[0].relus == 0
+        assert relus_of(require_right(graph, 1).of("batch normalization")[0]) == 0
 
     def test_on_another_device(self) -> None:
         with built() as graph:

@@ -51,7 +51,7 @@ def test_sessions_look_up_as_stock_ones_do(
         ]
         begin = tf.group(v1.global_variables_initializer(), name="begin")
     plan = wb.plan_fusion(graph)
-    assert len(plan.lookups) == len(drawn)
+    assert len(plan.of("lookup")) == len(drawn)
     found, _ = trained(graph, embeddings, begin, wb.apply(plan), steps=1)
     expected, _ = trained(graph, embeddings, begin, None, steps=1)
     for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
@@ -110,7 +110,7 @@ def test_sessions_train_as_stock_ones_do(kind: str, optimizer: str) -> None:
         train_op = OPTIMIZERS[optimizer]().minimize(loss)
         tf.group(v1.global_variables_initializer(), name="begin")
     plan = wb.plan_fusion(graph)
-    assert [each.gradients for each in plan.lookups] == [1, 1, 1]
+    assert [each.gradients for each in plan.of("lookup")] == [1, 1, 1]
     ops = ran(graph, [loss, train_op], wb.apply(plan))
     assert not [op for op in ops if op.startswith("SparseSegment")]
     ours = trained(graph, [loss, *found], train_op, wb.apply(plan))
@@ -130,7 +130,7 @@ def test_learned_weights_of_a_table_that_is_not_trained() -> None:
         gradients = tf.gradients(tf.reduce_sum(tf.sin(found)), factors)
         begin = tf.group(v1.global_variables_initializer(), name="begin")
     plan = wb.plan_fusion(graph)
-    assert [each.gradients for each in plan.lookups] == [1]
+    assert [each.gradients for each in plan.of("lookup")] == [1]
     ours, _ = trained(graph, gradients, begin, wb.apply(plan), steps=1)
     stock, _ = trained(graph, gradients, begin, None, steps=1)
     np.testing.assert_allclose(ours, stock, rtol=1e-5, atol=1e-6)
@@ -155,6 +155,6 @@ def test_nothing_of_stock_is_left() -> None:
 def test_says_why_a_lookup_stays(build: Any, reason: str) -> None:
     graph, _ = looking_up(build)
     plan = wb.plan_fusion(graph)
-    assert not plan.lookups
+    assert not plan.of("lookup")
     (refusal,) = plan.refusals
     assert reason in refusal.reason

@@ -72,7 +72,7 @@ def test_sessions_train_as_stock_ones_do(
     plan = wb.plan_fusion(graph)
     stay = sum(stays(each, optimizer) for each in drawn)
     assert len(plan.refusals) == stay
-    assert len(plan.lookups) == len(drawn) - stay
+    assert len(plan.of("lookup")) == len(drawn) - stay
     assert_trains_alike(graph, [loss, *embeddings, *gradients], train_op, plan)
 
 
@@ -92,7 +92,7 @@ def test_one_op_looks_up_and_one_updates(kind: str, optimizer: str) -> None:
     others = {"combiner": "sqrtn", "table": 1}
     graph, loss, train_op = lookups(kind, optimizer, FULL, dataclasses.replace(FULL, **others))
     plan = wb.plan_fusion(graph)
-    assert [each.updates for each in plan.lookups] == [True, True]
+    assert [each.updates for each in plan.of("lookup")] == [True, True]
     ops = ran(graph, [loss, train_op], wb.apply(plan))
     assert sum(op.endswith("GroupedLookUp") for op in ops) == 1
     assert sum("GroupedApply" in op for op in ops) == 1
@@ -109,7 +109,7 @@ def test_batches_without_ids_and_without_weights_that_count(
     none_counts = dataclasses.replace(FULL, weights=(0.0, -1.0, -0.5, 0.0), table=1, **given)
     graph, loss, train_op = lookups("resource", "adagrad", empty, none_counts)
     plan = wb.plan_fusion(graph)
-    assert len(plan.lookups) == 2
+    assert len(plan.of("lookup")) == 2
     assert_trains_alike(graph, loss, train_op, plan)
 
 
@@ -145,7 +145,7 @@ def test_weights_of_a_table_that_is_not_trained() -> None:
         gradients = tf.gradients(loss_of(embeddings), factors)
         begin = tf.group(v1.global_variables_initializer(), name="begin")
     plan = wb.plan_fusion(graph)
-    assert [each.gradients for each in plan.lookups] == [1]
+    assert [each.gradients for each in plan.of("lookup")] == [1]
     assert_trains_alike(graph, gradients, begin, plan)
 
 
@@ -165,7 +165,7 @@ def test_weighted_columns_of_an_input_layer() -> None:
         tf.group(v1.global_variables_initializer(), name="begin")
         v1.set_random_seed(1)
     plan = wb.plan_fusion(graph)
-    assert [each.updates for each in plan.lookups] == [True] * 3
+    assert [each.updates for each in plan.of("lookup")] == [True] * 3
     with v1.Session(graph=graph) as session:
         session.run(graph.get_operation_by_name("begin"))
         variables = graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)

@@ -15,8 +15,9 @@ from tensorflow.python.eager import context
 import workbench as wb
 from tests.builders.examples import few
 from tests.builders.fused_graphs import ran, require_trains_alike
+from tests.builders.fused_parts import names_of
 from workbench import _native
-from workbench.core.fusion.fusion_plan import FusionPlan
+from workbench.core.session.rewrite import applied_in
 
 v1 = tf.compat.v1
 OP = "WorkbenchHashColumns"
@@ -45,7 +46,7 @@ def text(*shape: int | None) -> tf.Tensor:
 
 
 def run(
-    graph: tf.Graph, fetches: Any, feeds: dict[Any, Any], plan: FusionPlan | None = None
+    graph: tf.Graph, fetches: Any, feeds: dict[Any, Any], plan: wb.FusionPlan | None = None
 ) -> list[np.ndarray]:
     config = None if plan is None else wb.apply(plan)
     with v1.Session(graph=graph, config=config) as session:
@@ -53,7 +54,7 @@ def run(
     return found
 
 
-def require_same(graph: tf.Graph, fetches: Any, feeds: dict[Any, Any]) -> FusionPlan:
+def require_same(graph: tf.Graph, fetches: Any, feeds: dict[Any, Any]) -> wb.FusionPlan:
     """The plan of a graph that gives what the stock one gives."""
     plan = wb.plan_fusion(graph)
     expected, found = (run(graph, fetches, feeds, each) for each in (None, plan))
@@ -88,7 +89,7 @@ def test_gives_what_the_stock_graph_does(
         columns = [text(*(shape if known else [None] * len(shape))) for _ in options]
         found = [hashed(each, **own) for each, own in zip(columns, options, strict=True)]
     plan = require_same(graph, found, {each: random.choice(WORDS, shape) for each in columns})
-    assert len(plan.hashed) == len(options)
+    assert len(names_of(plan, "hashed column")) == len(options)
 
 
 def test_one_op_does_all_columns_of_a_batch() -> None:
@@ -97,19 +98,12 @@ def test_one_op_does_all_columns_of_a_batch() -> None:
         ids = [hashed(each) for each in columns]
         feed = {graph.get_tensor_by_name("text:0"): ["a,b,c,d,e", "f,,g,,h"]}
     plan = require_same(graph, ids, feed)
-    assert repr(plan) == "FusionPlan(0 lookups, 5 hashed columns, 1 line decoder, 0 stay)"
+    assert repr(plan) == "FusionPlan(5 hashed columns, 1 line decoder, 0 stay)"
     assert plan.count == 6
     lines = plan.describe().splitlines()
     assert lines[0] == "5 columns of text hashed together" and len(lines) == 8
-    assert (
-        FusionPlan.of(
-            plan.described(),
-            added=plan.added,
-            replaced=plan.replaced,
-            replaced_ops=plan.replaced_ops,
-        )
-        == plan
-    )
+    applied = applied_in(wb.apply(plan))
+    assert applied is not None and applied.fusion == plan
 
 
 def test_a_column_that_is_hashed_twice_is_hashed_once() -> None:
@@ -120,7 +114,7 @@ def test_a_column_that_is_hashed_twice_is_hashed_once() -> None:
         words = tf.gather_nd(column, where)
         both = [tf.strings.to_hash_bucket_fast(words, buckets) for buckets in (5, 11)]
     plan = require_same(graph, [ids, both, where], {column: WORDS})
-    assert len(plan.hashed) == 5
+    assert len(names_of(plan, "hashed column")) == 5
     added = v1.GraphDef.FromString(plan.added)
     (node,) = (each for each in added.node if each.op == OP)
     assert sorted(node.attr["buckets"].list.i) == [5, 11]
@@ -133,7 +127,12 @@ def test_what_else_reads_the_words_still_does() -> None:
         words = tf.gather_nd(column, where)
         ids = tf.strings.to_hash_bucket_fast(words, 3)
         found = [where, words, ids, tf.strings.length(words), tf.shape(where)]
-    assert len(require_same(graph, found, {column: WORDS[:6].reshape(2, 3)}).hashed) == 1
+    assert (
+        len(
+            names_of(require_same(graph, found, {column: WORDS[:6].reshape(2, 3)}), "hashed column")
+        )
+        == 1
+    )
 
 
 def strong(texts: tf.Tensor) -> Any:
@@ -199,13 +198,13 @@ def test_a_wider_matrix_of_other_zeros_stays_behind_the_op() -> None:
             tf.concat([where, tf.ones_like(where[:, :1])], axis=1),
             tf.concat([tf.zeros_like(where[:, :1]), where], axis=1),
         ]
-    assert len(require_same(graph, [ids, wide], {column: WORDS}).hashed) == 1
+    assert len(names_of(require_same(graph, [ids, wide], {column: WORDS}), "hashed column")) == 1
 
 
 def test_of_a_gpu_stays() -> None:
     with tf.Graph().as_default() as graph, tf.device("/device:GPU:0"):
         hashed(text(None))
-    assert not wb.plan_fusion(graph).hashed
+    assert not names_of(wb.plan_fusion(graph), "hashed column")
 
 
 @pytest.mark.parametrize("rank", [1, 2])
@@ -221,7 +220,7 @@ def test_feature_columns_are_hashed_and_looked_up_by_two_ops(rank: int) -> None:
         made = v1.feature_column.input_layer(features, columns)
         begin = v1.global_variables_initializer()
     plan = wb.plan_fusion(graph)
-    assert len(plan.hashed) == len(plan.lookups) == 3
+    assert len(names_of(plan, "hashed column")) == len(plan.of("lookup")) == 3
     feeds = {each: WORDS.reshape([-1, 1][:rank]) for each in features.values()}
     results = []
     for config in (None, wb.apply(plan)):
@@ -266,7 +265,10 @@ def test_behind_them_all_lookups_are_one_op_still() -> None:
         train_op = v1.train.AdagradOptimizer(0.1).minimize(loss)
         tf.group(v1.global_variables_initializer(), name="begin")
     plan = wb.plan_fusion(graph)
-    assert len({each.op for each in plan.lookups}) == 1 and len(plan.hashed) == 3
+    assert (
+        len({each.op for each in plan.of("lookup")}) == 1
+        and len(names_of(plan, "hashed column")) == 3
+    )
     ops = ran(graph, train_op, wb.apply(plan))
     assert [ops.count(each) for each in (OP, "WorkbenchGroupedLookUp")] == [1, 1]
     assert not {"Where", "GatherNd", "StringToHashBucketFast", "DecodeCSV"} & set(ops)

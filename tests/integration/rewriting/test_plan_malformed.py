@@ -29,7 +29,7 @@ class TestMalformedPlans:
         [
             ({"format": None}, "optimizer 'WorkbenchStagePlan': parameter 'format' is missing"),
             ({"format": "1"}, "parameter 'format' is a string; expected an integer"),
-            ({"format": 1}, "the plan has format 1, this library reads format 2; a plan is"),
+            ({"format": 1}, "has format 1, this library reads format 3; plan again; a plan"),
             ({"stages": None}, "optimizer 'WorkbenchStagePlan': parameter 'stages' is missing"),
             ({"stages": ["s"]}, "'stages' is a list of strings; expected a list of functions"),
         ],

@@ -53,7 +53,7 @@ def require_one_update(built: tuple[tf.Graph, list[tf.Tensor], tf.Operation], of
     """One op has the updates of so many lookups, and trains alike; the ops of a step."""
     graph, found, train_op = built
     plan = wb.plan_fusion(graph)
-    assert [each.updates for each in plan.lookups].count(True) == of, plan.describe()
+    assert [each.updates for each in plan.of("lookup")].count(True) == of, plan.describe()
     ops = ran(graph, train_op, wb.apply(plan))
     assert sum("GroupedApply" in op for op in ops) == 1
     require_trains_alike(graph, plan, found, train_op, rtol=1e-5, atol=1e-6)
@@ -77,7 +77,7 @@ def test_of_dense_ids_are_updated_by_one_op(kind: str) -> None:
 def test_are_updated_as_before_where_a_gradient_stays(different: dict[str, Any]) -> None:
     graph, found, train_op = shared("resource", "adagrad", **different)
     plan = wb.plan_fusion(graph)
-    assert [each.updates for each in plan.lookups].count(True) == 1, plan.describe()
+    assert [each.updates for each in plan.of("lookup")].count(True) == 1, plan.describe()
     assert any(op.endswith("SparseApplyAdagrad") for op in ran(graph, train_op, wb.apply(plan)))
     require_trains_alike(graph, plan, found, train_op, rtol=1e-5, atol=1e-6)
 
@@ -92,7 +92,7 @@ def test_are_updated_as_before_where_another_op_has_a_gradient() -> None:
         train_op = OPTIMIZERS["adagrad"]().minimize(loss_of(found))
         tf.group(v1.global_variables_initializer(), name="begin")
     plan = wb.plan_fusion(graph)
-    assert not any(each.updates for each in plan.lookups), plan.describe()
+    assert not any(each.updates for each in plan.of("lookup")), plan.describe()
     require_trains_alike(graph, plan, found, train_op, rtol=1e-5, atol=1e-6)
 
 
@@ -115,7 +115,7 @@ def test_may_be_of_one_lookup_with_two_gradients(kind: str, optimizer: str, is_d
         train_op = OPTIMIZERS[optimizer]().apply_gradients([(both, table)])
         tf.group(v1.global_variables_initializer(), name="begin")
     plan = wb.plan_fusion(graph)
-    assert [each.updates for each in plan.lookups] == [True], plan.describe()
+    assert [each.updates for each in plan.of("lookup")] == [True], plan.describe()
     require_trains_alike(graph, plan, found, train_op, rtol=1e-5, atol=1e-6)
 
 

@@ -24,7 +24,7 @@ def refused(build: Callable[[tf.SparseTensor, tf.SparseTensor, Any], Any]) -> st
         ids = FULL.placed(FULL.ids, np.int64)
         build(ids, FULL.placed(FULL.weights, np.float32), table)
     plan = wb.plan_fusion(graph)
-    assert not plan.lookups
+    assert not plan.of("lookup")
     (refusal,) = plan.refusals
     return refusal.reason
 

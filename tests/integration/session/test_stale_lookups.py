@@ -209,7 +209,7 @@ def test_lookups_that_are_fused_in_the_graph_may_be_stale(graph):
     )
     config = v1.ConfigProto()
     fusion = plan_fusion(graph)
-    assert fusion.lookups
+    assert fusion.of("lookup")
     smart_stage.apply(fusion, config)
     expected = delayed_losses(IDS, TABLE, 1, 0.1)
     np.testing.assert_allclose(losses(model, 1, config), expected, rtol=1e-5)

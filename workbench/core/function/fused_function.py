@@ -7,9 +7,10 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
+from tensorflow.python.eager import record
 
-from workbench.core.fusion.definition import tensor_name
 from workbench.core.fusion.fusion_plan import FusionPlan, fused_definition
+from workbench.core.fusion.pattern.definition import tensor_name
 from workbench.core.fusion.plan import plan_fusion
 from workbench.core.graph.graph_view import node_name
 from workbench.core.tf_graph.concrete_function import (
@@ -23,6 +24,10 @@ from workbench.errors import UnsupportedError
 def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
     """A function that does what another one does, what `plan_fusion` finds fused.
 
+    Under a gradient tape that records, calling it calls the other one, for ops that few nodes
+    became have no gradients: fuse a function that makes its gradients itself, as a training step
+    does.
+
     Args:
       function: a `tf.types.experimental.ConcreteFunction`; it is not changed, and what it captures
         is captured by the new one.
@@ -30,7 +35,7 @@ def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
 
     Returns:
       A concrete function of the flat tensors of the other one's arguments, which returns what that
-      one does; the function itself where nothing is to be fused.
+      one does and has its variables; the function itself where nothing is to be fused.
 
     Raises:
       UnsupportedError: XLA compiles the function as one piece, or it captures anew at each call.
@@ -48,7 +53,21 @@ def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
     fused = tf.function(step, autograph=False).get_concrete_function(*specs)
     # A variable is gone with the last function that holds it.
     fused.fused_from = function
+    fused.graph.variables = function.graph.variables
+    _differentiate_by(fused, function)
     return fused
+
+
+def _differentiate_by(fused: Any, function: Any) -> None:
+    """Has calls that a tape records go to the function that was fused."""
+    call = fused._call_flat
+
+    def call_flat(tensors: Sequence[Any], captured: Sequence[Any]) -> Any:
+        if record.could_possibly_record():
+            return function._call_flat(tensors, function.captured_inputs)
+        return call(tensors, captured)
+
+    fused._call_flat = call_flat
 
 
 def build_fused(function: Any, plan: FusionPlan, batch: Sequence[tf.Tensor]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.eager import record
@@ -76,7 +76,6 @@ class ModelFusion:
 
     def __init__(self, model: Any) -> None:
         self.plans: dict[str, FusionPlan] = {}
-        self._first: dict[str, _Traced] = {}
         self._model = model
         self._could_compile = model.supports_jit
         model.supports_jit = False
@@ -118,7 +117,6 @@ class ModelFusion:
     def _reset(self) -> None:
         """Has Keras make its functions anew."""
         self.plans.clear()
-        self._first.clear()
         for name in _STEPS:
             setattr(self._model, f"{name}_function", None)
 
@@ -130,43 +128,15 @@ class ModelFusion:
         if tf.executing_eagerly() or record.could_possibly_record():
             return own(data)
         require_graph(self._model, _WANTS)
-        function = self._traced(name, own, _specs(data))
+        function = trace(tf.function(own, autograph=False), _specs(data))
         require_fusible(function)
+        # Also where nothing is fused: Keras's own step would be traced once more.
         plan = self.plans[name] = plan_fusion(function)
-        if not plan.count:
-            return own(data)
         batch = [each for each in tf.nest.flatten(data, expand_composites=True) if each is not None]
         return build_fused(function, plan, batch)
 
-    def _traced(self, name: str, own: Callable[[Any], Any], specs: Any) -> Any:
-        """The concrete function of a step.
-
-        Keras's function traces a step that makes variables, such as an optimizer's slots, once more
-        without them. The function that was traced here when they were there serves for that.
-        """
-        asking = getattr(self._model, f"{name}_function")
-        first = self._first.pop(name, None)
-        if first and first.asking is asking and first.specs == specs:
-            return first.function
-        step = tf.function(own, autograph=False)
-        function = trace(step, specs)
-        eager = tf.__internal__.EagerTensor
-        if step._created_variables and all(
-            isinstance(outer, eager) for outer, _ in function.graph.captures
-        ):
-            self._first[name] = _Traced(asking, specs, function)
-        return function
-
     def _described(self, name: str) -> str:
         return "\n  ".join([f"{name} step:", *self.plans[name].describe().splitlines()])
-
-
-class _Traced(NamedTuple):
-    """A concrete function of a step, for one of Keras's functions and specs of a batch."""
-
-    asking: Any
-    specs: Any
-    function: Any
 
 
 def _specs(data: Any) -> Any:

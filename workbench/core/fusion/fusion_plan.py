@@ -4,204 +4,105 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from typing import Any
 
-from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from workbench import _native
-from workbench.core.fusion.refusal import Refusal
+from workbench.core.fusion.pattern.definition import tensor_name
+from workbench.core.fusion.rule import Fused, Refusal
 from workbench.errors import PlanError
 from workbench.number_words import counted
 
-_TOLD = ("lookups", "norms", "interactions", "refusals")
-_NAMED = ("matmuls", "hashed", "decoded", "adams", "bypassed")
+# What a config carries as JSON.
+_TOLD = ("lines", "bypassed")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FusedLookup:
-    """A stock lookup that a grouped op does instead.
+class Group:
+    """Nodes of a graph that have effects, for which one node of a plan stands.
 
     Attributes:
-      name: the scope that it was built in.
-      op: name of the grouped op.
-      gradients: how many gradients of it grouped ops make; not those that an update makes itself.
-      updates: whether the update of its table is done by a grouped op too.
-      stock_update: type of the op of TensorFlow's that updates its table still; "" where none does.
+      op: name of that node.
+      members: names of the nodes.
     """
 
-    name: str
     op: str
-    gradients: int
-    updates: bool
-    stock_update: str = ""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class FusedNorm:
-    """A batch normalization that one op does instead.
-
-    Attributes:
-      name: the scope that it was built in.
-      op: name of the op.
-      gradients: how many of it are made by one op each.
-      relus: of how many of these the op makes the gradient of the ReLU in front too.
-    """
-
-    name: str
-    op: str
-    gradients: int
-    relus: int = 0
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class FusedInteraction:
-    """An interaction of vectors that one op does instead.
-
-    Attributes:
-      name: the node that gave its result.
-      op: name of the op.
-      gradients: how many of it are made by one op each.
-      kind: "dot", the products of pairs; "FM", twice their sum, as of a factorization machine.
-    """
-
-    name: str
-    op: str
-    gradients: int
-    kind: str
+    members: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class FusionPlan:
     """What is done to a graph so that few ops do its lookups, layers and columns of text.
 
+    It belongs to the graph that it was made for: another one is an error.
+
     Attributes:
-      lookups: those that are fused, in the graph's order.
-      norms: batch normalizations that are, likewise.
-      interactions: interactions of vectors that are, likewise.
-      matmuls: names of products of matrices that a kernel of Workbench's does.
-      hashed: names of the nodes that hashed columns of text into ids, which ops of many columns do.
-      decoded: names of nodes that make columns of lines, which a kernel of Workbench's does.
-      adams: names of Adam's updates of whole variables, likewise.
-      refusals: of all these those that stay, and why.
+      fused: what is fused, by kind, each kind in the graph's order.
+      refusals: what could be, and stays, with the reasons.
+      lines: what is fused, in words.
       added: nodes that are added, a serialized GraphDef.
       replaced: nodes that come in the place of nodes of the same name, likewise.
-      replaced_ops: the op types of those that they replace.
+      region: the nodes of the graph for which they stand, as they are in the graph, likewise.
+      sources: what these read from outside, of which op and attributes count, likewise.
+      choices: names of replaced nodes in whose place a run of a session may need the graph's own.
+      inside: names of nodes that are computed within a new one.
+      reads: of these the ones that read variables, and that runs need to fetch them alone.
+      groups: new nodes that stand for several with effects, which runs need all or none of.
       bypassed: nodes that read tables, or compute, and which nothing needs any more.
     """
 
-    lookups: tuple[FusedLookup, ...]
-    norms: tuple[FusedNorm, ...]
-    interactions: tuple[FusedInteraction, ...]
-    matmuls: tuple[str, ...]
-    hashed: tuple[str, ...]
-    decoded: tuple[str, ...]
-    adams: tuple[str, ...]
+    fused: tuple[Fused, ...]
     refusals: tuple[Refusal, ...]
+    lines: tuple[str, ...]
     added: bytes
     replaced: bytes
-    replaced_ops: tuple[str, ...]
+    region: bytes
+    sources: bytes
+    choices: tuple[str, ...]
+    inside: tuple[str, ...]
+    reads: tuple[str, ...]
+    groups: tuple[Group, ...]
     bypassed: tuple[str, ...]
 
     def __repr__(self) -> str:
-        parts = [
-            counted(len(self.lookups), "lookup"),
-            *[counted(len(each), word) for each, word in self._others if each],
-            *[counted(len(names), word) for names, word, _ in self._by_name if names],
-            f"{len(self.refusals)} stay",
-        ]
-        return f"FusionPlan({', '.join(parts)})"
+        kinds = dict.fromkeys(each.kind for each in self.fused)
+        parts = [counted(len(self.of(kind)), kind) for kind in kinds] or ["nothing fused"]
+        return f"FusionPlan({', '.join(parts)}, {len(self.refusals)} stay)"
 
     @property
     def count(self) -> int:
         """How many lookups, layers, columns of text and updates are done in another way."""
-        named = (names for names, *_ in self._by_name)
-        return sum(map(len, (self.lookups, self.norms, self.interactions, *named)))
+        return len(self.fused)
 
-    @property
-    def _by_name(self) -> list[tuple[tuple[str, ...], str, str]]:
-        """Nodes of which the names are told: what one is called, and what is said of them."""
-        products, columns = len(self.matmuls), len(self.hashed)
-        updates = counted(len(self.adams), "variable")
-        return [
-            (
-                self.matmuls,
-                "matrix product",
-                f"{counted(products, 'matrix product')} by Workbench's kernel",
-            ),
-            (self.hashed, "hashed column", f"{counted(columns, 'column')} of text hashed together"),
-            (self.decoded, "line decoder", "lines decoded by Workbench's kernel"),
-            (self.adams, "update", f"{updates} updated as by Adam by Workbench's kernel"),
-        ]
-
-    @property
-    def _others(self) -> list[tuple[Sequence[FusedNorm | FusedInteraction], str]]:
-        """What is no lookup, and what one is called."""
-        kinds = sorted({each.kind for each in self.interactions})
-        return [
-            (self.norms, "batch normalization"),
-            *(
-                ([each for each in self.interactions if each.kind == kind], f"{kind} interaction")
-                for kind in kinds
-            ),
-        ]
+    def of(self, kind: str) -> tuple[Fused, ...]:
+        """What is fused of a kind, such as "lookup" or "batch normalization"."""
+        return tuple(each for each in self.fused if each.kind == kind)
 
     def describe(self) -> str:
         """The plan in words: what is fused into which op, and why the rest is not."""
-        lines = []
-        for op in dict.fromkeys(each.op for each in self.lookups):
-            own = [each for each in self.lookups if each.op == op]
-            updated = sum(each.updates for each in own)
-            parts = [f"{op}: {counted(len(own), 'lookup')} in one op"]
-            parts += [f"{counted(updated, 'update')} of tables with their gradients"] * bool(
-                updated
-            )
-            lines.append("; ".join(parts))
-            lines += [f"  {each.name}" for each in own]
-        for op in dict.fromkeys(each.stock_update for each in self.lookups if each.stock_update):
-            own = [each for each in self.lookups if each.stock_update == op]
-            lines.append(
-                f"{op} updates {counted(len(own), 'table')} as before, because the update is not "
-                "one that a grouped op is known to do alike; workbench.ops.fused_update(optimizer) "
-                "changes rows natively"
-            )
-            lines += [f"  {each.name}" for each in own]
-        for found, word in self._others:
-            each = " each" if len(found) > 1 else ""
-            lines += [f"{counted(len(found), word)} in one op{each}"] * bool(found)
-            lines += [f"  {each.name}{_with_relu(each)}" for each in found]
-        for names, _, said in self._by_name:
-            lines += [said, *(f"  {name}" for name in names)] * bool(names)
-        lines += [f"{each.name} stays: {each.reason}" for each in self.refusals]
-        return "\n".join(lines) or (
+        stays = [f"{each.name} stays: {each.reason}" for each in self.refusals]
+        return "\n".join([*self.lines, *stays]) or (
             "the graph has no stock lookup, batch normalization or interaction of vectors"
         )
 
-    def described(self) -> str:
-        """Its lookups and refusals as JSON, for `of`."""
-        own = {name: [dataclasses.asdict(each) for each in getattr(self, name)] for name in _TOLD}
-        return json.dumps({**own, **{name: getattr(self, name) for name in _NAMED}})
+    def to_json(self) -> str:
+        """What only Python needs of it, for `from_json`."""
+        own = {name: getattr(self, name) for name in _TOLD}
+        for name in ("fused", "refusals"):
+            own[name] = [dataclasses.asdict(each) for each in getattr(self, name)]
+        return json.dumps(own)
 
     @classmethod
-    def of(
-        cls, described: str, *, added: bytes, replaced: bytes, replaced_ops: tuple[str, ...]
-    ) -> FusionPlan:
-        """The plan of which `described` told the rest."""
-        own = json.loads(described)
+    def from_json(cls, text: str, **others: Any) -> FusionPlan:
+        """The plan of which `to_json` gave this text; `others` are its other attributes."""
+        own = json.loads(text)
+        others |= {name: tuple(own[name]) for name in _TOLD}
         return cls(
-            lookups=tuple(FusedLookup(**each) for each in own["lookups"]),
-            norms=tuple(FusedNorm(**each) for each in own["norms"]),
-            interactions=tuple(FusedInteraction(**each) for each in own["interactions"]),
+            fused=tuple(Fused(**each) for each in own["fused"]),
             refusals=tuple(Refusal(**each) for each in own["refusals"]),
-            added=added,
-            replaced=replaced,
-            replaced_ops=replaced_ops,
-            **{name: tuple(own[name]) for name in _NAMED},
+            **others,
         )
-
-
-def _with_relu(fused: FusedNorm | FusedInteraction) -> str:
-    relus = isinstance(fused, FusedNorm) and fused.relus
-    return ", with the gradient of the ReLU in front of it" if relus else ""
 
 
 def fused_definition(definition: graph_pb2.GraphDef, plan: FusionPlan) -> graph_pb2.GraphDef:
@@ -212,20 +113,57 @@ def fused_definition(definition: graph_pb2.GraphDef, plan: FusionPlan) -> graph_
     """
     # The new nodes' ops are the library's.
     _native.library()
+    _require_region(definition, plan)
     replaced = {node.name: node for node in graph_pb2.GraphDef.FromString(plan.replaced).node}
-    ops = dict(zip(replaced, plan.replaced_ops, strict=True))
     fused = graph_pb2.GraphDef(versions=definition.versions, library=definition.library)
-    for node in definition.node:
-        if node.name in replaced and node.op != (op := ops.pop(node.name)):
-            raise PlanError(
-                f"node {node.name!r} is a {node.op}, where the plan was made for a {op}; make a "
-                "plan for this graph"
-            )
-        fused.node.append(replaced.get(node.name, node))
-    if ops:
-        raise PlanError(
-            f"the graph has no node {next(iter(ops))!r}, which the plan replaces; make a plan for "
-            "this graph"
-        )
+    fused.node.extend(replaced.get(node.name, node) for node in definition.node)
     fused.node.extend(graph_pb2.GraphDef.FromString(plan.added).node)
     return fused
+
+
+def _require_region(definition: graph_pb2.GraphDef, plan: FusionPlan) -> None:
+    """Requires that a graph has what a plan replaces as it was when the plan was made."""
+    nodes = {node.name: node for node in definition.node}
+    for planned, reads in ((plan.region, True), (plan.sources, False)):
+        for wanted in graph_pb2.GraphDef.FromString(planned).node:
+            found = nodes.get(wanted.name)
+            difference = "is missing" if found is None else _difference(wanted, found, reads)
+            if difference:
+                raise PlanError(
+                    f"node {wanted.name!r} {difference}: the plan was made for another graph; "
+                    "plan again, for this graph"
+                )
+
+
+def _difference(wanted: node_def_pb2.NodeDef, found: node_def_pb2.NodeDef, reads: bool) -> str:
+    """In what a node differs from the one that a plan was made for, a clause; "" if in nothing."""
+    if wanted.op != found.op:
+        return f"is a {found.op} and was a {wanted.op}"
+    attributes = [_compared(node, reads=reads) for node in (wanted, found)]
+    for name in sorted({*attributes[0], *attributes[1]}):
+        if attributes[0].get(name) != attributes[1].get(name):
+            return f"has another {name}"
+    if not reads:
+        return ""
+    if _tensors(wanted) != _tensors(found):
+        return "reads other tensors"
+    if _waits(wanted) != _waits(found):
+        return "waits for other nodes"
+    return "" if wanted.device == found.device else "asks for another device"
+
+
+def _compared(node: node_def_pb2.NodeDef, *, reads: bool) -> dict[str, Any]:
+    """What a node does by; the value of a constant that is read from outside does not matter."""
+    return {
+        name: value
+        for name, value in node.attr.items()
+        if value.WhichOneof("value") and name[0] != "_" and (reads or name != "value")
+    }
+
+
+def _tensors(node: node_def_pb2.NodeDef) -> list[str]:
+    return [tensor_name(text) for text in node.input if not text.startswith("^")]
+
+
+def _waits(node: node_def_pb2.NodeDef) -> set[str]:
+    return {text for text in node.input if text.startswith("^")}

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.framework.func_graph import FuncGraph
 
-from workbench.core.fusion.batch_norms.find import find_batch_norms
-from workbench.core.fusion.definition import Definition
-from workbench.core.fusion.found import Found
-from workbench.core.fusion.fused_nodes import FusedNodes
+from workbench.core.fusion import node_defs
+from workbench.core.fusion.checks.contract import violations
+from workbench.core.fusion.checks.rewritten import RewrittenGraph
 from workbench.core.fusion.fusion_plan import FusionPlan
-from workbench.core.fusion.groups import run_together
-from workbench.core.fusion.interactions.find import find_interactions
-from workbench.core.fusion.kernels.alike_ops import find_alike_ops
-from workbench.core.fusion.kernels.matmuls import find_matmuls
-from workbench.core.fusion.lookups.dense_gradients import dense_gradients_of
-from workbench.core.fusion.lookups.dense_lookups import find_dense_lookups
-from workbench.core.fusion.lookups.gradients import LookupGradient, with_gradients
-from workbench.core.fusion.lookups.lookup import StockLookup
-from workbench.core.fusion.lookups.placed import placed
-from workbench.core.fusion.lookups.reads import in_variable
-from workbench.core.fusion.lookups.shared_tables import with_whole_updates
-from workbench.core.fusion.lookups.stock_lookups import find_lookups
-from workbench.core.fusion.placement import Placement, placement_of
-from workbench.core.fusion.refusal import Refusal, RefusedError
-from workbench.core.fusion.texts.hashed_columns import find_hashed_columns
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.pattern.groups import run_together
+from workbench.core.fusion.pattern.placement import placement_of
+from workbench.core.fusion.planned import planned
+from workbench.core.fusion.rule import Edit, Part, Refusal, Rule, Surroundings
+from workbench.core.fusion.rules import RULES
+from workbench.core.graph.graph_view import node_name
+from workbench.core.graph.op_families import GRADIENTS
 from workbench.errors import PlanError
+
+_IN_GRADIENTS = re.compile(rf"(^|/){GRADIENTS}")
+_Found = Mapping[Rule, Sequence[Part]]
 
 
 def plan_fusion(graph: Any) -> FusionPlan:
@@ -45,13 +43,18 @@ def plan_fusion(graph: Any) -> FusionPlan:
     of the vectors' sum less the sum of their squares, and one its gradient. They differ from
     TensorFlow's in the last digits, summed in another order.
 
-    Products of two float32 matrices of which one lies transposed, as the gradients of dense layers
-    are, are done by a kernel of Workbench's, where the processor has AVX2 and no AVX-512 and oneDNN
-    does none; they too differ in the last digits.
+    Large products of two float32 matrices, with the bias and the ReLU behind them, are done by a
+    kernel of Workbench's on processors on which that is faster; docs/matmul.md says on which. They
+    too differ in the last digits.
 
     Words of columns of text that are not empty, hashed as feature columns do it, are hashed by one
     op for all columns; lines are decoded, and whole variables updated by Adam, by kernels that any
     number of threads share. All of these give what TensorFlow's ops give.
+
+    Whatever is fused keeps what the graph states: what waits for what, in which order a variable is
+    read and written, and each gradient once. What an op could not keep stays, with the reason among
+    the refusals. A run of a session that feeds or fetches within what is fused runs the graph's own
+    nodes.
 
     What may run on a GPU stays, but for lookups whose ops have kernels there, once
     `wb.load_gpu_kernels` has loaded them.
@@ -66,46 +69,85 @@ def plan_fusion(graph: Any) -> FusionPlan:
     definition = _definition_of(graph)
     nodes = Definition(definition.node, definition.library.function)
     placement = placement_of(graph)
-    lookups, refusals = _lookups(nodes, placement)
-    norms, more = find_batch_norms(nodes, placement)
-    interactions, left = find_interactions(nodes, placement)
-    refusals += [*more, *left]
+    found: dict[Rule, list[Part]] = {}
+    refusals: list[Refusal] = []
+    for rule in RULES:
+        found[rule], others = rule.find(nodes, placement)
+        refusals += others
+    own = getattr(graph, "graph", graph)
     # A function always runs as a whole.
-    whole = isinstance(getattr(graph, "graph", graph), FuncGraph)
-    runs = {} if whole else run_together(nodes)
-    found = Found(
-        lookups=lookups,
-        norms=norms,
-        interactions=interactions,
-        matmuls=find_matmuls(nodes, placement),
-        columns=find_hashed_columns(nodes),
-        alike=find_alike_ops(nodes, placement),
-    )
-    return FusedNodes(nodes, found, runs).plan(tuple(refusals))
+    ends = _ends_of(own) if isinstance(own, FuncGraph) else None
+    runs = run_together(nodes) if ends is None and any(found.values()) else {}
+    while True:
+        edit = _edited(nodes, runs, found)
+        rewritten = RewrittenGraph(nodes, edit)
+        refused = violations(rewritten, ends)
+        if not refused:
+            return planned(rewritten, ends, _lines(edit), refusals)
+        refusals += [Refusal(name=part.name, reason=reason) for part, reason in refused.items()]
+        found = {rule: [p for p in parts if p not in refused] for rule, parts in found.items()}
 
 
-def _lookups(
-    nodes: Definition, placement: Placement
-) -> tuple[list[tuple[StockLookup, list[LookupGradient]]], list[Refusal]]:
-    """The lookups that are fused, with their gradients, and the others."""
-    found, refused = find_lookups(nodes)
-    dense, others = find_dense_lookups(nodes)
-    refused += others
-    kept = []
-    for own, gradients_of in ((found, with_gradients), (dense, _with_dense_gradients)):
-        for lookup in own:
-            try:
-                asked, gradients = gradients_of(nodes, lookup)
-                kept.append(placed(nodes, placement, in_variable(nodes, asked), gradients))
-            except RefusedError as refusal:
-                refused.append(Refusal(name=lookup.name, reason=str(refusal)))
-    return with_whole_updates(nodes, kept), refused
+def _edited(nodes: Definition, runs: Mapping[str, tuple[int, int]], found: _Found) -> Edit:
+    """What the rules do to a graph together."""
+    edit = Edit()
+    for rule, parts in found.items():
+        taken = frozenset(each.node.name for each in edit.replaced).union(edit.bypassed)
+        edit.extend(rule.edit(Surroundings(graph=nodes, runs=runs, taken=taken), parts))
+    _redirect_waits(nodes, edit)
+    return edit
 
 
-def _with_dense_gradients(
-    nodes: Definition, lookup: StockLookup
-) -> tuple[StockLookup, list[LookupGradient]]:
-    return lookup, dense_gradients_of(nodes, lookup)
+def _redirect_waits(nodes: Definition, edit: Edit) -> None:
+    """What waits for a node that nothing needs any more waits for the one that runs instead.
+
+    What only nodes within regions need stays as it is, for runs that need the graph's own nodes.
+    """
+    needed = _needed_outside(RewrittenGraph(nodes, edit))
+    edit.replaced = [
+        dataclasses.replace(each, node=node_defs.waiting(each.node, edit.bypassed))
+        for each in edit.replaced
+    ]
+    replaced = {each.node.name for each in edit.replaced}
+    for node in nodes.nodes.values():
+        before = {text[1:] for text in node.input if text.startswith("^")}
+        waits = not edit.bypassed.keys().isdisjoint(before)
+        if waits and node.name in needed and node.name not in replaced:
+            parts = [part for name in before for part in edit.bypassed_by.get(name, ())]
+            edit.replace(node_defs.waiting(node, edit.bypassed), *dict.fromkeys(parts))
+
+
+def _needed_outside(rewritten: RewrittenGraph) -> set[str]:
+    """The nodes that are needed but for what is computed within regions.
+
+    Of gradients TensorFlow builds more than an update reads; none of that is.
+    """
+    bypassed, after = rewritten.edit.bypassed, rewritten.after
+    inside = {name for region in rewritten.regions for name in region.inside}
+    needed = {name for name in after.keys() - inside if not _IN_GRADIENTS.search(name)}
+    needed.update(region.node for region in rewritten.regions)
+    waiting = list(needed)
+    while waiting:
+        for text in after[waiting.pop()].input:
+            name = node_name(text)
+            redirected = text[0] == "^" and name in bypassed
+            if not redirected and name not in needed:
+                needed.add(name)
+                waiting.append(name)
+    return needed
+
+
+def _lines(edit: Edit) -> Iterable[str]:
+    """What is fused, in words."""
+    for rule in RULES:
+        own = [each for each in edit.fused if each.kind.endswith(rule.kind)]
+        yield from rule.describe(own) if own else ()
+
+
+def _ends_of(graph: FuncGraph) -> frozenset[str]:
+    """What each call of a function runs."""
+    outputs = {tensor.op.name for tensor in graph.outputs}
+    return frozenset(outputs.union(op.name for op in graph.control_outputs))
 
 
 def _definition_of(graph: Any) -> Any:

@@ -5,9 +5,11 @@ for the fused graph. Plans travel as named parameters of the config, also to a s
 pass of the native library applies them to the session's own copy of the graph; the user's graph
 stays as it is.
 
-requires: the plan fits the graph (fingerprint; the pass checks every node that it touches).
-ensures: every fetch and feed by name means what it meant; each run that needs the input takes
-exactly one item; what the plan does not name is untouched.
+requires: the plan fits the graph. A StagePlan has a fingerprint of it; of a FusionPlan the pass
+compares each node of its regions. A plan for another graph is an error.
+ensures: every fetch and feed by name means what it meant: a run that feeds a tensor within a
+region, or fetches what is read there, runs the graph's own nodes; each run that needs the input
+takes exactly one item; what the plan does not name is untouched.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
 
 from workbench import _native
-from workbench.core.fusion.fusion_plan import FusionPlan, fused_definition
+from workbench.core.fusion.fusion_plan import FusionPlan, Group, fused_definition
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.session.prefetch_runner import PrefetchRunner, runner_in
 from workbench.core.session.stage_nodes import stage_spec, texts, update_names
@@ -31,7 +33,11 @@ from workbench.errors import OptionError, PlanError
 
 v1 = tf.compat.v1
 # In native/rewriting/plan/stage_plan.cc.
-_NAME, _FORMAT = "WorkbenchStagePlan", 2
+_NAME, _FORMAT = "WorkbenchStagePlan", 3
+
+# Attributes of a FusionPlan: nodes, and names of nodes.
+_NODES = ("added", "replaced", "region", "sources")
+_NAMES = ("choices", "inside", "reads")
 
 
 def apply(plan: StagePlan | FusionPlan, config: Any = None, *, graph: Any = None) -> Any:
@@ -101,10 +107,18 @@ def _put_in(config: Any, stages: StagePlan | None, fusion: FusionPlan | None) ->
 def _fusion_spec(fusion: FusionPlan) -> attr_value_pb2.NameAttrList:
     """A fusion as the pass reads it, and what only Python does."""
     spec = attr_value_pb2.NameAttrList(name="fusion")
-    spec.attr["added"].s = fusion.added
-    spec.attr["replaced"].s = fusion.replaced
-    spec.attr["replaced_ops"].CopyFrom(texts(fusion.replaced_ops))
-    spec.attr["described"].s = fusion.described().encode()
+    for name in _NODES:
+        spec.attr[name].s = getattr(fusion, name)
+    for name in _NAMES:
+        spec.attr[name].CopyFrom(texts(getattr(fusion, name)))
+    spec.attr["groups"].list.func.extend(_group_spec(group) for group in fusion.groups)
+    spec.attr["described"].s = fusion.to_json().encode()
+    return spec
+
+
+def _group_spec(group: Group) -> attr_value_pb2.NameAttrList:
+    spec = attr_value_pb2.NameAttrList(name=group.op)
+    spec.attr["members"].CopyFrom(texts(group.members))
     return spec
 
 
@@ -149,12 +163,21 @@ def applied_in(config: Any) -> Applied | None:
 
 
 def _fusion_of(attributes: Any) -> FusionPlan:
-    return FusionPlan.of(
-        attributes["described"].s.decode(),
-        added=attributes["added"].s,
-        replaced=attributes["replaced"].s,
-        replaced_ops=tuple(text.decode() for text in attributes["replaced_ops"].list.s),
+    names = {name: _texts_of(attributes[name]) for name in _NAMES}
+    groups = (
+        Group(op=each.name, members=_texts_of(each.attr["members"]))
+        for each in attributes["groups"].list.func
     )
+    return FusionPlan.from_json(
+        attributes["described"].s.decode(),
+        groups=tuple(groups),
+        **{name: attributes[name].s for name in _NODES},
+        **names,
+    )
+
+
+def _texts_of(attribute: Any) -> tuple[str, ...]:
+    return tuple(text.decode() for text in attribute.list.s)
 
 
 def require_graph(plan: StagePlan, graph: Any, fusion: FusionPlan | None = None) -> None:

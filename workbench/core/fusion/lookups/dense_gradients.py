@@ -2,7 +2,7 @@
 
 How TensorFlow builds one, from the gradient of the embeddings and the ids, each a Reshape:
 
-    gradient → [n, dim] and ids → [n], which an update reads as updates.py has it
+    gradient → [n, dim] and ids → [n], which an update reads as table_updates/ has it
 
 Neither says which table was looked up in, so it is the update that tells. A gradient that no such
 update reads stays: it is as good as free.
@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.gradients import LookupGradient
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.table_updates.any_update import update_of
 from workbench.core.fusion.lookups.table_updates.keras import values_of
 from workbench.core.fusion.lookups.table_updates.update import SCATTERS, only_reader, place_in
+from workbench.core.fusion.pattern.definition import Definition
 
 
 def dense_gradients_of(graph: Definition, lookup: StockLookup) -> list[LookupGradient]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import FLOATS, StockLookup, gathers_rows, require_plain
-from workbench.core.fusion.refusal import Refusal, RefusedError
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.rule import Refusal, RefusedError
 from workbench.core.graph.op_types import VARIABLES
 
 # What gives ids to the gathers of a lookup of sparse ids.
@@ -77,7 +77,7 @@ def _lookup(graph: Definition, node: Any) -> StockLookup:
         id_dtype=id_dtype,
         dim=shape[-1],
         combiner="sum",
-        ids=graph.same(ids),
+        ids=ids,
         indices="",
         dense_shape="",
         prune=False,

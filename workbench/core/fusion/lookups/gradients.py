@@ -6,7 +6,7 @@ How TensorFlow builds one, from the gradient of the embeddings to the table:
       ─ SparseSegment{Sum,Mean,SqrtN}GradV2(·, ids, rows, table rows) → gradients, rows of the table
         or, where ids were made unique, SparseSegment{Sum,Mean,SqrtN}Grad and two Reshapes
 
-That of weighted ids is in weighted_gradients.py.
+That of weighted ids is in weighted/gradients.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import dataclasses
 import re
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
-from workbench.core.fusion.lookups.lookup import COMBINERS, StockLookup
+from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.shortened_rows import (
     ShortenedRows,
     is_gradient_of,
@@ -35,10 +34,9 @@ from workbench.core.fusion.lookups.weighted.weight_gradients import (
     changes_later,
     weight_gradient_of,
 )
-from workbench.core.fusion.refusal import RefusedError
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.rule import RefusedError
 
-_GRADIENTS = tuple(f"{op}GradV2" for op in COMBINERS)
-_OF_UNIQUE = tuple(f"{op}Grad" for op in COMBINERS)
 _UNKNOWN = "its gradient is not the one that TensorFlow makes of a lookup"
 
 
@@ -144,7 +142,7 @@ def _gradient(
 ) -> LookupGradient:
     own = [graph.same(each) for each in (ids, rows)]
     if (
-        node.op not in (_OF_UNIQUE if lookup.unique else _GRADIENTS)
+        node.op != f"{graph.nodes[lookup.combines].op}{'Grad' if lookup.unique else 'GradV2'}"
         or [graph.same(each) for each in graph.inputs(node)[1:3]] != own
         or node.name in graph.conditional
         or any(text.startswith("^") for text in node.input)

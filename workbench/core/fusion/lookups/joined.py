@@ -10,9 +10,9 @@ import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
 from workbench.core.fusion import node_defs
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import StockLookup
-from workbench.core.fusion.neighbors import run_once_on
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.pattern.neighbors import run_once_on
 
 _FEWEST = 2
 

@@ -18,9 +18,9 @@ import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
 from workbench.core.fusion import node_defs
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import StockLookup
-from workbench.core.fusion.neighbors import run_once_on
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.pattern.neighbors import run_once_on
 
 _RANK_OF_STACK = 3
 # An update of fewer tables of its own gains less than one of all of them.
@@ -71,7 +71,7 @@ def _cut(graph: Definition, lookup: StockLookup, given: str) -> Cut | None:
     if first is None or any(each != first for each in others):
         return None
     begin, size, width = first
-    wholes = tuple(graph.same(graph.inputs(node)[0]) for node in nodes)
+    wholes = tuple(graph.inputs(node)[0] for node in nodes)
     return Cut(wholes=wholes, width=width, begin=begin) if size == lookup.dim else None
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
-from workbench.core.fusion.refusal import RefusedError
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.rule import RefusedError
 
 # What combines the rows of a table, by the combiner's name.
 COMBINERS = {"SparseSegmentSum": "sum", "SparseSegmentMean": "mean", "SparseSegmentSqrtN": "sqrtn"}

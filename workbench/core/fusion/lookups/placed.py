@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.gradients import LookupGradient
 from workbench.core.fusion.lookups.lookup import StockLookup
-from workbench.core.fusion.placement import Placement
-from workbench.core.fusion.refusal import RefusedError
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.pattern.placement import Placement
+from workbench.core.fusion.rule import RefusedError
 from workbench.core.graph.graph_view import node_name
 
 # Those of the rules of updates that kernels for a GPU know.

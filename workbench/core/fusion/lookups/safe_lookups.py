@@ -8,8 +8,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
-from workbench.core.fusion.refusal import RefusedError, scope_of
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.rule import RefusedError, scope_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ def safe_ids(
         raise RefusedError("its ids are not known to be a matrix")
     return {
         "name": scope_of(result.name),
-        "ids": graph.same(given.ids),
+        "ids": given.ids,
         "indices": indices,
         "dense_shape": dense_shape,
         "prune": given.prune,
@@ -115,7 +115,7 @@ def _pruned(graph: Definition, filled: Any) -> GivenIds:
     if found is None or not compares(graph, found[2], "GreaterEqual", found[0]):
         return GivenIds(ids=ids, indices=indices, dense_shape=dense_shape, prune=False)
     ids, indices, _ = found
-    return GivenIds(ids=ids, indices=indices, dense_shape=graph.same(dense_shape), prune=True)
+    return GivenIds(ids=ids, indices=indices, dense_shape=dense_shape, prune=True)
 
 
 def _reshaped(graph: Definition, indices: str, dense_shape: str) -> tuple[str, str] | None:

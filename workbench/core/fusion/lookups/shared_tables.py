@@ -10,10 +10,10 @@ import collections
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.gradients import LookupGradient
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.placed import without_update
+from workbench.core.fusion.pattern.definition import Definition
 
 _Found = tuple[StockLookup, list[LookupGradient]]
 

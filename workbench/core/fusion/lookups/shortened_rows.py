@@ -10,8 +10,8 @@ import functools
 
 import tensorflow as tf
 
-from workbench.core.fusion.definition import Definition
-from workbench.core.fusion.match import Match
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.pattern.match import Match
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

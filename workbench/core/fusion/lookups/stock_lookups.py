@@ -11,7 +11,7 @@ parts in brackets are there or not:
 Ids are made unique and rows gathered where TensorFlow takes the table to be on another device,
 which it does with resource variables. One that is not safe lacks SparseFillEmptyRows, and its
 embeddings end with the last row that has an id. How ids with weights are combined instead says
-weighted_lookups.py. Lookups of several shards are refused.
+weighted/lookups.py. Lookups of several shards are refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import COMBINERS, StockLookup, gathers_rows, require_plain
 from workbench.core.fusion.lookups.safe_lookups import safe_ids
 from workbench.core.fusion.lookups.shortened_rows import shortened_rows
@@ -28,7 +27,8 @@ from workbench.core.fusion.lookups.weighted.lookups import (
     weighted_ids,
     weighted_sum,
 )
-from workbench.core.fusion.refusal import Refusal, RefusedError, scope_of
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.rule import Refusal, RefusedError, scope_of
 
 _WEIGHTED = ("SegmentSum", "SegmentSumV2")
 _FLOAT = 1  # TensorFlow's number of float32
@@ -80,7 +80,7 @@ def _weighted_lookup(graph: Definition, found: WeightedSum) -> StockLookup:
         read,
         found.rows,
         combiner=found.combiner,
-        weights=graph.same(weights),
+        weights=weights,
         **asked,
     )
 
@@ -128,8 +128,8 @@ def _plain_ids(graph: Definition, node: Any, ids: str, indices: str) -> dict[str
         raise RefusedError("its ids are not known to be a matrix")
     return {
         "name": scope_of(node.name),
-        "ids": graph.same(ids),
-        "indices": graph.same(indices),
+        "ids": ids,
+        "indices": indices,
         "dense_shape": "",
         "prune": False,
         "default_id": None,

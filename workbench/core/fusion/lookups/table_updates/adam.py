@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.table_updates.parts import (
     READ,
@@ -33,6 +32,7 @@ from workbench.core.fusion.lookups.table_updates.update import (
     variable_of,
     waits_of,
 )
+from workbench.core.fusion.pattern.definition import Definition
 
 _DECAYS = ("Assign", "AssignVariableOp")
 _ADDS = ("ScatterAdd", "ResourceScatterAdd")

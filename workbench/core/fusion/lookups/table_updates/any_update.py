@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.table_updates.adam import adam_of
 from workbench.core.fusion.lookups.table_updates.keras import OF_SQUARES, keras_update_of
@@ -17,6 +16,7 @@ from workbench.core.fusion.lookups.table_updates.update import (
     rows_update_of,
     sums_of,
 )
+from workbench.core.fusion.pattern.definition import Definition
 
 
 def update_of(

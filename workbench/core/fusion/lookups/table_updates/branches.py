@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from workbench.core.fusion.definition import Definition
+from workbench.core.fusion.pattern.definition import Definition
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.table_updates.adam import moves_of
 from workbench.core.fusion.lookups.table_updates.branches import branch_of
@@ -39,6 +38,7 @@ from workbench.core.fusion.lookups.table_updates.update import (
     fits,
     waits_of,
 )
+from workbench.core.fusion.pattern.definition import Definition
 
 # Rules by which the square of each gradient of a row counts.
 OF_SQUARES = _ADAGRAD_OF_SQUARES, _ADAM_OF_SQUARES = "adagrad_of_squares", "keras_adam_of_squares"

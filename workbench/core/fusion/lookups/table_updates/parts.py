@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.table_updates.update import waits_of
+from workbench.core.fusion.pattern.definition import Definition
 
 READ = "ReadVariableOp"
 

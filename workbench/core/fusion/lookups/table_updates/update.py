@@ -13,8 +13,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import StockLookup
+from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.graph.op_families import UPDATE, family_of
 
 # What subtracts a gradient times the learning rate.
@@ -112,6 +112,11 @@ class TableUpdate:
     others: tuple[StandIn, ...] = ()
     reads: tuple[str, ...] = ()
     shared_by: tuple[str, ...] = ()
+
+    @property
+    def result(self) -> str:
+        """The tensor that the op hands on, a ref variable; "" of one that has no result."""
+        return "" if self.is_resource else self.table
 
 
 def concatenated(graph: Definition, values: str, rows: str) -> tuple[Any, Any] | None:

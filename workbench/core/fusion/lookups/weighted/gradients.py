@@ -16,10 +16,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import gathers_rows
 from workbench.core.fusion.lookups.table_updates.update import only_reader
 from workbench.core.fusion.lookups.weighted.lookups import WeightedSum
+from workbench.core.fusion.pattern.definition import Definition
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

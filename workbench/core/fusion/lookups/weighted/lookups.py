@@ -16,10 +16,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import gathers_rows
 from workbench.core.fusion.lookups.safe_lookups import GivenIds, compares, retained
-from workbench.core.fusion.refusal import RefusedError
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.rule import RefusedError
 
 _FLOAT = 1  # TensorFlow's number of float32
 
@@ -152,9 +152,7 @@ def weighted_ids(graph: Definition, found: WeightedSum, filled: Any) -> tuple[Gi
     # What is dropped in another way is not seen through: its ids come as they then are.
     if not same_shape or len(set(drops)) != 1 or graph.same(indices) != graph.same(own_indices):
         raise RefusedError("its weights are dropped in a way that is not TensorFlow's own")
-    given = GivenIds(
-        ids=ids, indices=indices, dense_shape=graph.same(dense_shape), prune=all(drops)
-    )
+    given = GivenIds(ids=ids, indices=indices, dense_shape=dense_shape, prune=all(drops))
     return given, weights
 
 

@@ -1,6 +1,6 @@
 """Gradients of the weights of stock lookups in a finished graph.
 
-How TensorFlow builds one, beside that of the table in weighted_gradients.py; parts in brackets are
+How TensorFlow builds one, beside that of the table in gradients.py; parts in brackets are
 there or not:
 
     Mul(rows, ·) ─ reduction ─ [AddN with what comes by the divisor] ─ Reshape to [n]
@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from workbench.core.fusion.definition import Definition
 from workbench.core.fusion.lookups.lookup import StockLookup, WeightGradient, gathers_rows
 from workbench.core.fusion.lookups.table_updates.update import only_reader, variable_of
 from workbench.core.fusion.lookups.weighted.gradients import (
@@ -25,7 +24,8 @@ from workbench.core.fusion.lookups.weighted.gradients import (
     weight_products,
 )
 from workbench.core.fusion.lookups.weighted.lookups import WeightedSum
-from workbench.core.fusion.refusal import RefusedError
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.rule import RefusedError
 from workbench.core.graph.graph_view import node_name
 from workbench.core.graph.op_families import UPDATE, family_of
 
@@ -149,7 +149,7 @@ def _scattered(graph: Definition, lookup: StockLookup, found: WeightedSum, flat:
     if graph.same(graph.inputs(node)[0]) != f"{filled.name}:3":
         raise RefusedError(_UNKNOWN)
     scattered, weights = [node], graph.inputs(filled)[1]
-    while graph.same(weights) != lookup.weights:
+    while graph.same(weights) != graph.same(lookup.weights):
         gather = graph.made_by(weights, "GatherV2")
         if gather is None or len(scattered) != 1:
             raise RefusedError(_UNKNOWN)

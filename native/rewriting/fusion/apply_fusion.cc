@@ -1,0 +1,122 @@
+#include "rewriting/fusion/apply_fusion.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "rewriting/graph/same_nodes.h"
+#include "rewriting/stages/stage_nodes.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/platform/errors.h"
+
+namespace workbench {
+namespace {
+
+using tensorflow::GraphDef;
+using tensorflow::Node;
+using tensorflow::NodeDef;
+
+NodeDef WithoutInputs(const NodeDef& planned) {
+  NodeDef def = planned;
+  def.clear_input();
+  return def;
+}
+
+bool HasAny(const GraphDef& nodes, const NamedGraph& graph) {
+  for (const NodeDef& node : nodes.node()) {
+    if (graph.Find(node.name()) != nullptr) return true;
+  }
+  return false;
+}
+
+absl::Status RequireSame(const GraphDef& planned, bool reads, const NamedGraph& graph) {
+  for (const NodeDef& wanted : planned.node()) {
+    const Node* node = graph.Find(wanted.name());
+    if (node == nullptr) {
+      return RefusedPlan(
+          absl::StrCat("node '", wanted.name(), "' is not in the session's graph"));
+    }
+    const std::string difference = Difference(wanted, DefinitionOf(*node), reads);
+    if (difference.empty()) continue;
+    return RefusedPlan(
+        absl::StrCat("in the session's graph node '", wanted.name(), "' ", difference));
+  }
+  return absl::OkStatus();
+}
+
+// A node that is replaced and not of the region could be any node of that name.
+absl::Status RequireInRegion(const PlannedFusion& fusion) {
+  absl::flat_hash_set<std::string> region;
+  for (const NodeDef& node : fusion.region.node()) region.insert(node.name());
+  for (const NodeDef& node : fusion.replaced.node()) {
+    if (region.contains(node.name())) continue;
+    return RefusedPlan(
+        absl::StrCat("replaced node '", node.name(), "' is not of the plan's region"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ConnectAll(const GraphDef& nodes, const std::vector<Node*>& made, NamedGraph* graph) {
+  for (size_t i = 0; i < made.size(); ++i) {
+    TF_RETURN_IF_ERROR(ConnectByName(nodes.node(i), made[i], graph));
+    const absl::Status status = ValidateNodeDef(made[i]->def(), made[i]->op_def());
+    if (!status.ok()) {
+      return RefusedPlan(
+          absl::StrCat("node '", made[i]->name(), "' is malformed: ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Fuse(const PlannedFusion& fusion, NamedGraph* graph,
+                  std::vector<NodeDef>* originals) {
+  TF_RETURN_IF_ERROR(RequireInRegion(fusion));
+  TF_RETURN_IF_ERROR(RequireSame(fusion.region, /*reads=*/true, *graph));
+  TF_RETURN_IF_ERROR(RequireSame(fusion.sources, /*reads=*/false, *graph));
+  for (const std::string& name : fusion.choices) {
+    const Node* node = graph->Find(name);
+    if (node == nullptr) {
+      return RefusedPlan(absl::StrCat("node '", name, "' is not in the session's graph"));
+    }
+    originals->push_back(DefinitionOf(*node));
+  }
+  std::vector<Node*> added(fusion.added.node_size(), nullptr);
+  for (size_t i = 0; i < added.size(); ++i) {
+    TF_RETURN_IF_ERROR(graph->Add(WithoutInputs(fusion.added.node(i)), &added[i]));
+  }
+  // A node that is replaced twice would leave a pointer to one that is no more.
+  absl::flat_hash_set<std::string> names;
+  std::vector<Node*> replaced(fusion.replaced.node_size(), nullptr);
+  for (size_t i = 0; i < replaced.size(); ++i) {
+    const NodeDef& planned = fusion.replaced.node(i);
+    if (!names.insert(planned.name()).second) {
+      return RefusedPlan(absl::StrCat("node '", planned.name(), "' is replaced twice"));
+    }
+    TF_RETURN_IF_ERROR(
+        graph->Replace(graph->Find(planned.name()), WithoutInputs(planned), &replaced[i]));
+  }
+  for (const NodeDef& planned : fusion.added.node()) {
+    if (names.contains(planned.name())) {
+      return RefusedPlan(absl::StrCat("node '", planned.name(), "' is both added and replaced"));
+    }
+  }
+  for (const std::string& name : fusion.choices) {
+    if (names.contains(name)) continue;
+    return RefusedPlan(absl::StrCat("choice '", name, "' is not among the replaced nodes"));
+  }
+  TF_RETURN_IF_ERROR(ConnectAll(fusion.added, added, graph));
+  return ConnectAll(fusion.replaced, replaced, graph);
+}
+
+}  // namespace
+
+absl::Status ApplyFusion(const PlannedFusion& fusion, NamedGraph* graph,
+                         std::vector<NodeDef>* originals) {
+  if (!HasAny(fusion.replaced, *graph)) return absl::OkStatus();
+  const absl::Status status = Fuse(fusion, graph, originals);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat("stage plan, fusion: ", status.message()));
+}
+
+}  // namespace workbench

@@ -1,0 +1,1 @@
+"""Checks: what holds for every rewrite of a graph, whatever rule made it."""

@@ -1,1 +1,0 @@
-"""Ops of a finished graph that other kernels do."""

@@ -1,0 +1,1 @@
+"""Patterns: how nodes of a finished graph hang together, and what is alike in two graphs."""

@@ -1,0 +1,94 @@
+"""Which nodes one op may stand for: it never waits for itself, and runs where they did."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from typing import TypeVar
+
+from tensorflow.python.framework import op_def_registry
+
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.graph.graph_view import node_name
+from workbench.core.graph.op_families import UPDATE, family_of
+from workbench.core.graph.op_types import PLACEHOLDERS, SAFE_STATEFUL, SOURCES, VARIABLES
+
+_T = TypeVar("_T")
+# What takes something of which a run may have none: a batch, or what is fed.
+_TAKES = SOURCES | PLACEHOLDERS - {"PlaceholderWithDefault"}
+_ONLY_READ = SAFE_STATEFUL | VARIABLES | {"ReadVariableOp", "ResourceGather", "VariableShape"}
+_CALLS_PYTHON = ("PyFunc", "EagerPyFunc")
+
+
+def levels(
+    graph: Definition, replaced: Collection[str], after: Mapping[str, str]
+) -> dict[str, int]:
+    """Of each node that is to be replaced, how many others stand on the longest path to it.
+
+    Nodes of one level do not depend on one another. Where each op stands for nodes of one level,
+    what it reads depends on ops of lower levels alone, and so no cycle arises.
+
+    Args:
+      graph: the graph.
+      replaced: names of the nodes.
+      after: of some of them another one, with which they are replaced by one op.
+    """
+    found: dict[str, int] = {}
+    known: dict[str, int] | None = None
+    while found != known:
+        known = dict(found)
+        behind: dict[str, int] = {}
+        for node in graph.ordered:
+            # What loops lead back comes later in this order; nodes of loops are never replaced.
+            level = max((behind.get(node_name(text), 0) for text in node.input), default=0)
+            if node.name in replaced:
+                level = found[node.name] = max(level, found.get(after.get(node.name, ""), 0))
+                level += 1
+            behind[node.name] = level
+    return found
+
+
+def run_together(graph: Definition) -> dict[str, tuple[int, int]]:
+    """What tells of each node in which runs it is, sets as bits: what it takes, what it leads to.
+
+    An op in the place of nodes for which both are the same takes no batch, asks for no placeholder
+    and updates no table that a run with one of them did not: they take the same, and lead to the
+    same ends that change something. Fetching one of them computes all.
+    """
+    takes: dict[str, int] = {}
+    sources = 0
+    for node in graph.ordered:
+        found = 0
+        for text in node.input:
+            found |= takes.get(node_name(text), 0)
+        if node.op in _TAKES or node.op.startswith(_CALLS_PYTHON):
+            found |= 1 << sources
+            sources += 1
+        takes[node.name] = found
+    needed: dict[str, int] = {}
+    ends = 0
+    for node in reversed(graph.ordered):
+        if node.name not in needed:
+            needed[node.name] = 1 << ends if _acts(node.op) else 0
+            ends += _acts(node.op)
+        found = needed[node.name]
+        for text in node.input:
+            name = node_name(text)
+            needed[name] = needed.get(name, 0) | found
+    return {name: (takes[name], needed[name]) for name in takes}
+
+
+@functools.cache
+def _acts(op: str) -> bool:
+    """Whether an op at the end of a graph is there for what it does; groups of such are NoOps."""
+    definition = op_def_registry.get(op)
+    stateful = definition is None or bool(definition.is_stateful)
+    return op == "NoOp" or family_of(op) == UPDATE or (stateful and op not in _ONLY_READ)
+
+
+def grouped(items: Sequence[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:
+    """The items by key, in their order."""
+    groups: dict[Hashable, list[_T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return list(groups.values())

@@ -1,0 +1,92 @@
+"""RewrittenGraph → FusionPlan: what of an edit a session needs to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tensorflow.core.framework import graph_pb2, node_def_pb2
+
+from workbench.core.fusion.checks.contract import needed
+from workbench.core.fusion.checks.effects import has_effect, variables_used
+from workbench.core.fusion.checks.rewritten import RewrittenGraph
+from workbench.core.fusion.fusion_plan import FusionPlan, Group
+from workbench.core.fusion.rule import Refusal
+from workbench.core.graph.graph_view import node_name
+
+# Of a source its value may be large, and does not matter.
+_NOT_COMPARED = frozenset({"value"})
+
+
+def planned(
+    rewritten: RewrittenGraph,
+    ends: Iterable[str] | None,
+    lines: Iterable[str],
+    refusals: Sequence[Refusal],
+) -> FusionPlan:
+    """The plan of an edit that keeps the contract.
+
+    Args:
+      rewritten: the graph before and after.
+      ends: as of `contract.violations`.
+      lines: what is fused, in words.
+      refusals: what stays.
+    """
+    graph, edit, regions = rewritten.graph, rewritten.edit, rewritten.regions
+    replaced = [each.node for each in edit.replaced]
+    names = {node.name for node in replaced}
+    inside = dict.fromkeys(
+        name for region in regions for name in sorted(region.inside) if name in graph.nodes
+    )
+    region = {*inside, *names}
+    effects = {node.name for node in edit.added if has_effect(node.op)}
+    sources = {node_name(text) for each in regions for text in each.reads} - region
+    return FusionPlan(
+        fused=tuple(edit.fused),
+        refusals=tuple(refusals),
+        lines=tuple(lines),
+        added=_serialized(edit.added),
+        replaced=_serialized(replaced),
+        region=_serialized(_as_planned(graph.nodes[name]) for name in sorted(region)),
+        sources=_serialized(
+            _as_planned(graph.nodes[name], without=_NOT_COMPARED)
+            for name in sorted(sources)
+            if graph.nodes[name].op != "Const"
+        ),
+        choices=tuple(each.node for each in regions if each.inside),
+        inside=tuple(inside),
+        reads=_reads(rewritten, ends, [name for name in inside if name not in names]),
+        groups=tuple(
+            Group(op=op, members=tuple(dict.fromkeys(members)))
+            for op, members in edit.groups.items()
+            if op in effects and len(set(members)) > 1
+        ),
+        bypassed=tuple(edit.bypassed),
+    )
+
+
+def _reads(
+    rewritten: RewrittenGraph, ends: Iterable[str] | None, names: Sequence[str]
+) -> tuple[str, ...]:
+    """Of these nodes the ones that read variables, where no run needs them but to fetch them."""
+    nodes = rewritten.graph.nodes
+    live = needed(rewritten, ends)
+    reading = (name for name in names if any(True for _ in variables_used(nodes, nodes[name])))
+    return tuple(name for name in reading if name not in live)
+
+
+def _as_planned(
+    node: node_def_pb2.NodeDef, without: frozenset[str] = frozenset()
+) -> node_def_pb2.NodeDef:
+    """What a plan is compared by."""
+    planned = node_def_pb2.NodeDef(name=node.name, op=node.op, device=node.device)
+    planned.input.extend(node.input)
+    for name, value in node.attr.items():
+        # One that was asked for and is not there is there without a value.
+        is_set = value.WhichOneof("value") is not None
+        if is_set and not name.startswith("_") and name not in without:
+            planned.attr[name].CopyFrom(value)
+    return planned
+
+
+def _serialized(nodes: Iterable[node_def_pb2.NodeDef]) -> bytes:
+    return bytes(graph_pb2.GraphDef(node=list(nodes)).SerializeToString())

@@ -1,0 +1,158 @@
+"""Products of matrices that a kernel of Workbench's does faster.
+
+TensorFlow's own on a CPU without AVX-512 takes up to half as long again where a factor lies
+transposed, as in the gradients of dense layers. oneDNN's, on a CPU with AVX-512, splits a product
+into one part for each thread, and waits for the last one: the other cores stand still then. Not the
+node but its op changes: to name another kernel of MatMul is fatal where oneDNN takes over what is a
+MatMul.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from tensorflow.core.framework import node_def_pb2
+
+from workbench import _native
+from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.pattern.placement import Placement
+from workbench.core.fusion.rule import Edit, Fused, Part, Refusal, Rule, Surroundings
+from workbench.number_words import counted
+
+_FLOAT32 = 1
+_OP = "WorkbenchMatMul"
+_KIND = "matrix product"
+_TRANSPOSES = ("transpose_a", "transpose_b")
+# Of fewer rows or columns TensorFlow's is as fast: both factors are copied, whatever comes of them.
+_FEWEST = 32
+# What TensorFlow joins with a product and the bias behind it, and the kernel does not.
+_JOINED_BY_TENSORFLOW = frozenset({"Elu", "LeakyRelu", "Relu6", "Sigmoid", "Tanh"})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DenseProduct:
+    """A product, and what of a dense layer is behind it, which one op does together.
+
+    Attributes:
+      nodes: the MatMul, then what adds a bias to it, and a ReLU, where there are these.
+      bias: the tensor, or none.
+    """
+
+    nodes: tuple[Any, ...]
+    bias: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The node whose place the op takes."""
+        return str(self.nodes[-1].name)
+
+
+def _find(graph: Definition, placement: Placement) -> tuple[list[Part], list[Refusal]]:
+    """The products of a graph that the kernel is to do; none where TensorFlow's is faster."""
+    products = (
+        product
+        for node in graph.nodes.values()
+        if _is_large(graph, node, placement)
+        # Asked last, for it loads the library.
+        if (product := _product(graph, node)) and kernel_is_faster(transposed=_is_transposed(node))
+    )
+    return [Part(name=product.name, match=product) for product in products], []
+
+
+def kernel_is_faster(*, transposed: bool) -> bool:
+    """Whether the kernel is faster than TensorFlow's on this processor.
+
+    Args:
+      transposed: whether a factor lies transposed.
+    """
+    return bool(_native.calls().workbench_matmul_fits(transposed))
+
+
+def _edit(surroundings: Surroundings, parts: Sequence[Part]) -> Edit:
+    edit = Edit()
+    for part in parts:
+        product: DenseProduct = part.match
+        if surroundings.taken.isdisjoint(node.name for node in product.nodes):
+            edit.replace(_with_kernel(product), part)
+            edit.fused.append(Fused(kind=_KIND, name=part.name, op=part.name))
+    return edit
+
+
+def _describe(fused: Sequence[Fused]) -> list[str]:
+    said = f"{counted(len(fused), _KIND)} by Workbench's kernel"
+    return [said, *(f"  {each.name}" for each in fused)]
+
+
+def _with_kernel(product: DenseProduct) -> node_def_pb2.NodeDef:
+    """The node that does a product, in the place of the last of its nodes."""
+    multiplies, last = product.nodes[0], product.nodes[-1]
+    waits = dict.fromkeys(
+        text for each in product.nodes for text in each.input if text.startswith("^")
+    )
+    node = node_def_pb2.NodeDef(name=last.name, op=_OP, device=last.device)
+    node.input.extend([*multiplies.input[:2], *product.bias, *waits])
+    for name, value in last.attr.items():
+        if name.startswith("_") and name != "_output_shapes":
+            node.attr[name].CopyFrom(value)
+    for name in _TRANSPOSES:
+        node.attr[name].b = multiplies.attr[name].b
+    node.attr["biases"].i = len(product.bias)
+    node.attr["relu"].b = last.op == "Relu"
+    return node
+
+
+def _is_transposed(node: Any) -> bool:
+    return any(node.attr[name].b for name in _TRANSPOSES)
+
+
+def _is_large(graph: Definition, node: Any, placement: Placement) -> bool:
+    if node.op != "MatMul" or node.attr["T"].type != _FLOAT32 or "_kernel" in node.attr:
+        return False
+    if placement.may_be_on_gpu(node.device):
+        return False
+    shape = graph.shape(f"{node.name}:0")
+    return shape is None or all(size < 0 or size >= _FEWEST for size in shape)
+
+
+def _product(graph: Definition, multiplies: Any) -> DenseProduct | None:
+    """The product of a MatMul; None where TensorFlow joins more with it than the kernel does."""
+    nodes: tuple[Any, ...] = (multiplies,)
+    bias: tuple[str, ...] = ()
+    behind = _only_reader(graph, multiplies)
+    if behind is not None and (added := _bias(graph, multiplies, behind)):
+        nodes, bias = (multiplies, behind), (added,)
+        behind = _only_reader(graph, behind)
+    if behind is not None and behind.op == "Relu":
+        nodes = (*nodes, behind)
+    elif bias and behind is not None and behind.op in _JOINED_BY_TENSORFLOW:
+        return None
+    return DenseProduct(nodes=nodes, bias=bias)
+
+
+def _only_reader(graph: Definition, node: Any) -> Any | None:
+    """The node that is all that needs another one, where it can be done together with that."""
+    readers = graph.readers(f"{node.name}:0")
+    if len(readers) != 1 or graph.waiting(node.name):
+        return None
+    (found,) = readers
+    return found if found.device == node.device and "_kernel" not in found.attr else None
+
+
+def _bias(graph: Definition, multiplies: Any, added: Any) -> str | None:
+    """What a node adds to each row of a product; None where it does something else."""
+    of_product = f"{multiplies.name}:0"
+    if added.op not in ("BiasAdd", "AddV2"):
+        return None
+    inputs = graph.inputs(added)
+    others = [tensor for tensor in inputs if tensor != of_product]
+    if len(others) != 1 or (added.op == "BiasAdd" and inputs[0] != of_product):
+        return None
+    shape, columns = graph.shape(others[0]), graph.shape(of_product)
+    # An AddV2 may also repeat one number, or a column.
+    is_row = shape is not None and columns is not None and shape == columns[1:] and shape[0] > 1
+    return others[0] if is_row or added.op == "BiasAdd" else None
+
+
+RULE = Rule(kind=_KIND, find=_find, edit=_edit, describe=_describe)
