@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from workbench.core.graph.workbench_ops import WORKBENCH_OPS
+
 FAMILY_NAMES = (
     "Input, decode",
     "Ids, preprocess",
@@ -25,8 +27,7 @@ _RULES = tuple(
     for family, pattern in (
         # what writes variables; ScatterNd makes a tensor and is none of them
         (UPDATE, r"(Resource(Sparse)?|Sparse)?Apply[A-Z]|Assign|ResourceScatter(?!Nd$)"),
-        (UPDATE, r"Workbench(Embedding(Apply|Clear|Import)|(Resource)?(RowsApply|ApplyAdam))"),
-        (UPDATE, r"Workbench(Resource|Embedding)?GroupedApply"),
+        (UPDATE, r"Workbench(Embedding(Apply|Clear|Import)|(Resource)?RowsApply)"),
         (UPDATE, r"Scatter(Nd)?(Add|Sub|Mul|Div|Min|Max|Update)$|ResourceScatterNd"),
         (COPY, r"_?(Host)?(Send|Recv)|Collective|Nccl|_?Copy|WorkbenchBuffer|(Map)?(Uns|S)tage$"),
     )
@@ -44,15 +45,13 @@ _LATER_RULES = tuple(
         (IDS, r"LookupTable|MutableHashTable|HashTable|Bucketize|Unique|Log1p|OneHot|Fingerprint"),
         (IDS, r"String|AsString|Substr|Unicode|(Static)?Regex|DynamicPartition|FloorMod|Mod$"),
         (IDS, r"Sparse(FillEmpty|Reshape|ToDense|Cross|Concat|Slice|Split)|Ragged"),
-        (INPUT, r"WorkbenchDecodeCsv"),
-        (IDS, r"Workbench(PreLookUp|Prune|Unique|Partition|HashColumns)"),
-        (LOOKUP, r"Workbench(PostLookUp|(Resource)?(Local|Grouped)LookUp|Embedding)"),
+        (IDS, r"Workbench(PreLookUp|Prune|Unique|Partition)"),
+        (LOOKUP, r"Workbench(Resource)?(Local|Grouped)LookUp|WorkbenchEmbedding"),
         (LOOKUP, r"(Resource)?Gather|(Unsorted|Sparse)?Segment|\w*(Embedding|Lookup)|KvResource"),
         (LOOKUP, r"(Parallel)?DynamicStitch"),
         # what multiplies matrices; what works on one number at a time, such as an activation, a
         # mean or a loss, is none of them
         (DENSE, r"\w*MatMul|Einsum|\w*Conv[123][dD]|(Block)?(LSTM|GRU)|CudnnRNN"),
-        (DENSE, r"WorkbenchDotInteraction"),
         (COPY, r"Concat|Split|Pack|Unpack|ParallelConcat|DeepCopy|(Conjugate)?Transpose"),
         (COPY, r"(Strided)?Slice|Tile|(Mirror)?Pad(V\d)?$|BroadcastTo|Reverse"),
     )
@@ -67,11 +66,16 @@ def family_of(op: str, name: str = "") -> int:
     gradient scope is a gradient; then the type decides again. What no rule knows is "other".
     """
     op = _REPLACED.sub("", op)
+    own = WORKBENCH_OPS.get(op)
+    if own is not None and own.family == FAMILY_NAMES[UPDATE]:
+        return UPDATE
     for family, rule in _RULES:
         if rule.match(op):
             return family
     if _GRADIENT_NAME.search(name):
         return GRADIENT
+    if own is not None:
+        return FAMILY_NAMES.index(own.family)
     for family, rule in _LATER_RULES:
         if rule.match(op):
             return family

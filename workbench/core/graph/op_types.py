@@ -5,6 +5,8 @@ Facts about TensorFlow's ops by name, so that a graph can be judged without Tens
 
 from __future__ import annotations
 
+from workbench.core.graph.workbench_ops import WORKBENCH_OPS
+
 # Deliver a new batch each time they run.
 SOURCES = frozenset(
     {
@@ -54,8 +56,7 @@ LOOKUPS = frozenset(
         *("SparseSegmentMean", "SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtN"),
         *("SparseSegmentSqrtNWithNumSegments", "SparseSegmentSum"),
         *("SparseSegmentSumWithNumSegments", "WorkbenchEmbeddingGather"),
-        *("WorkbenchEmbeddingGroupedLookUp", "WorkbenchGroupedLookUp", "WorkbenchLocalLookUp"),
-        *("WorkbenchResourceGroupedLookUp", "WorkbenchResourceLocalLookUp"),
+        *(op.type for op in WORKBENCH_OPS.values() if op.reads_rows),
     }
 )
 EMBEDDING_VARIABLE = "WorkbenchEmbeddingVariable"

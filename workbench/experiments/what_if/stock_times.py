@@ -10,19 +10,6 @@ import numpy as np
 
 from workbench.core.options import AUTO, Optimizations
 from workbench.core.trace.trace import Trace
-from workbench.core.what_if.costs.likened_costs import (
-    ADAM,
-    COLUMNS,
-    DOTS,
-    DOTS_GRADIENT,
-    FM,
-    FM_GRADIENT,
-    LINES,
-    MATMUL,
-    NORM,
-    NORM_GRADIENT,
-    OF_RESOURCES,
-)
 from workbench.experiments.comparison.trace import trace
 from workbench.experiments.program.program import Built, Program
 
@@ -77,12 +64,12 @@ def times_of_stock() -> dict[str, float]:
     norm = (len(_MATRICES), "matrix{}/batchnorm/add_1")
     dots, pairs = ((len(_VECTORS), name) for name in ("vectors{}/GatherV2", "vectors{}/sub"))
     ways = {
-        NORM: ("matrix{}/fused_batch_norm", *norm),
-        NORM_GRADIENT: ("gradients/matrix{}/fused_batch_norm_grad", *norm),
-        DOTS: ("vectors{}/dot_interaction", *dots),
-        DOTS_GRADIENT: ("gradients/vectors{}/dot_interaction_grad", *dots),
-        FM: ("vectors{}/fm_interaction", *pairs),
-        FM_GRADIENT: ("gradients/vectors{}/fm_interaction_grad", *pairs),
+        "WorkbenchBatchNorm": ("matrix{}/fused_batch_norm", *norm),
+        "WorkbenchBatchNormGrad": ("gradients/matrix{}/fused_batch_norm_grad", *norm),
+        "WorkbenchDotInteraction": ("vectors{}/dot_interaction", *dots),
+        "WorkbenchDotInteractionGrad": ("gradients/vectors{}/dot_interaction_grad", *dots),
+        "WorkbenchFmInteraction": ("vectors{}/fm_interaction", *pairs),
+        "WorkbenchFmInteractionGrad": ("gradients/vectors{}/fm_interaction_grad", *pairs),
     }
     times = {
         op: statistics.geometric_mean(
@@ -90,16 +77,20 @@ def times_of_stock() -> dict[str, float]:
         )
         for op, (name, count, like) in ways.items()
     }
+    # These have the stock op's name.
     products = [name for name in stock if name.startswith("gradients/layer") and "MatMul" in name]
-    times[MATMUL] = statistics.geometric_mean(fused[name] / stock[name] for name in products)
     lines = [f"text{i}/DecodeCSV" for i in range(len(_TEXTS))]
-    times[LINES] = statistics.geometric_mean(fused[name] / stock[name] for name in lines)
     updates = [f"Adam/update_variable{i}/ApplyAdam" for i in range(len(_VARIABLES))]
-    times[ADAM] = statistics.geometric_mean(fused[name] / stock[name] for name in updates)
-    times[OF_RESOURCES] = times[ADAM]
+    for op, names in (
+        ("WorkbenchMatMul", products),
+        ("WorkbenchDecodeCsv", lines),
+        ("WorkbenchApplyAdam", updates),
+        ("WorkbenchResourceApplyAdam", updates),
+    ):
+        times[op] = statistics.geometric_mean(fused[name] / stock[name] for name in names)
     # One op hashes the columns of a text; each of the stock ones hashes one.
-    hashed = sorted(name for name in fused if name.startswith("grouped_lookups/columns_"))
-    times[COLUMNS] = statistics.geometric_mean(
+    hashed = sorted(name for name in fused if name.startswith("hashed_columns/columns_"))
+    times["WorkbenchHashColumns"] = statistics.geometric_mean(
         fused[name] / (columns * stock[f"text{i}/column0"])
         for i, (name, (_, columns)) in enumerate(zip(hashed, _TEXTS, strict=True))
     )

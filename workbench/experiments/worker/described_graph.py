@@ -12,7 +12,7 @@ from workbench.errors import PlanError, UnsupportedError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.program.program import Program
 from workbench.experiments.worker.steps.built_part import build_part
-from workbench.experiments.worker.steps.graph_session import fused_lookups
+from workbench.experiments.worker.steps.graph_session import fused_parts
 from workbench.experiments.worker.wire.messages import DescribedGraph
 
 
@@ -51,7 +51,7 @@ def _of_graph(
         return _described(
             lambda: find_boundary(graph, targets, options, fusion=fusion),
             definition,
-            fused=fusion.count if fusion else fused_lookups(definition),
+            fused=fusion.count if fusion else fused_parts(definition),
             stages=len(runners(graph)),
         )
 
@@ -69,7 +69,7 @@ def _of_function(
         step = training_step(program)
         function = step.concrete()
     fused = fuse_function(function) if optimizations.fuses_graph else function
-    found = fused_lookups(fused.graph.as_graph_def())
+    found = fused_parts(fused.graph.as_graph_def())
     return _described(
         lambda: function_boundary(fused, options),
         fused.graph,

@@ -7,21 +7,10 @@ that gives the same result goes through as many, and leaves a node of its name.
 from __future__ import annotations
 
 from workbench.core.graph.graph_view import GraphView
+from workbench.core.graph.workbench_ops import WORKBENCH_OPS, Likened
 
-NORM, NORM_GRADIENT = "WorkbenchBatchNorm", "WorkbenchBatchNormGrad"
-DOTS, DOTS_GRADIENT = "WorkbenchDotInteraction", "WorkbenchDotInteractionGrad"
-FM, FM_GRADIENT = "WorkbenchFmInteraction", "WorkbenchFmInteractionGrad"
-# They have the name of the stock one.
-MATMUL, LINES = "WorkbenchMatMul", "WorkbenchDecodeCsv"
-ADAM, OF_RESOURCES = "WorkbenchApplyAdam", "WorkbenchResourceApplyAdam"
-_SAME_NAME = (MATMUL, LINES, ADAM, OF_RESOURCES)
-# It stands for as many stock ones as it has inputs.
-COLUMNS = "WorkbenchHashColumns"
-LIKENED = (NORM, NORM_GRADIENT, DOTS, DOTS_GRADIENT, FM, FM_GRADIENT, COLUMNS, *_SAME_NAME)
-_FORWARD = {DOTS_GRADIENT: DOTS, FM_GRADIENT: FM}
-# The input of a normalization's gradient that the normalization gives, and that of an
-# interaction's gradient that the interaction reads too.
-_MEAN, _X = 3, 1
+LIKENED = tuple(op.type for op in WORKBENCH_OPS.values() if op.likened is not Likened.NOT)
+_BY_READER = frozenset(op for op in LIKENED if WORKBENCH_OPS[op].likened is Likened.READER)
 
 
 def like_results(view: GraphView) -> dict[int, str]:
@@ -29,25 +18,28 @@ def like_results(view: GraphView) -> dict[int, str]:
     results = {
         source: view.names[target]
         for source, output, target, _ in view.data.tolist()
-        if view.ops[source] in (NORM, DOTS, FM, COLUMNS) and output == 0
+        if view.ops[source] in _BY_READER and output == 0
     }
-    of_x = {(view.ops[node], view.inputs(node)[0]): node for node in results}
+    reading = {(view.ops[node], read): node for node in results for read in view.inputs(node)}
     found = dict(results)
     for node, op in enumerate(view.ops):
-        if op in _SAME_NAME:
+        own = WORKBENCH_OPS.get(op)
+        if own is not None and own.likened is Likened.ITSELF:
             found[node] = view.names[node]
             continue
-        if op == NORM_GRADIENT:
-            forward = view.inputs(node)[_MEAN][0]
-        elif op in _FORWARD:
-            forward = of_x.get((_FORWARD[op], view.inputs(node)[_X]), -1)
-        else:
+        if own is None or not own.forward:
             continue
-        if forward in results:
-            found[node] = results[forward]
+        inputs = view.inputs(node)
+        if own.likened is Likened.FORWARD:
+            forward = [source for source, _ in inputs if view.ops[source] == own.forward]
+        else:
+            keys = ((own.forward, each) for each in inputs)
+            forward = [reading[key] for key in keys if key in reading]
+        if forward and forward[0] in results:
+            found[node] = results[forward[0]]
     return found
 
 
 def stock_ops(view: GraphView, node: int) -> int:
     """Of how many ops like that node a fused one does the work."""
-    return len(view.inputs(node)) if view.ops[node] == COLUMNS else 1
+    return len(view.inputs(node)) if WORKBENCH_OPS[view.ops[node]].per_input else 1

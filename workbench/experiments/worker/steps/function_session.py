@@ -26,7 +26,7 @@ from workbench.errors import RunError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.variant import LEARNING
 from workbench.experiments.worker.steps.function_step import TrainingStep, training_step
-from workbench.experiments.worker.steps.graph_session import fused_lookups, rounded_otherwise
+from workbench.experiments.worker.steps.graph_session import fused_parts, rounded_otherwise
 from workbench.experiments.worker.steps.traced_steps import settling_steps
 from workbench.experiments.worker.tensorflow_import import gpu_names
 from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
@@ -65,10 +65,10 @@ class FunctionSession:
             # Traced for any element, and outside of an executor's context: what runs is the same
             # function with and without a stage, under each policy.
             function = training.concrete()
-        found = fused_lookups(function.graph.as_graph_def())
+        found = fused_parts(function.graph.as_graph_def())
         if optimizations.fuses_graph:
             plain, function = function, training.fused(function)
-            fused = fused_lookups(function.graph.as_graph_def())
+            fused = fused_parts(function.graph.as_graph_def())
             found = 0 if function is plain else fused
         for variable in function.graph.trainable_variables if rounding else ():
             if variable.dtype.is_floating:

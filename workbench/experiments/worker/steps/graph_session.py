@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.capture.cpu_time import StepClock
+from workbench.core.graph.workbench_ops import WORKBENCH_OPS
 from workbench.core.options import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
@@ -24,21 +25,6 @@ from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
 
 if TYPE_CHECKING:
     from workbench.experiments.worker.steps.stubbed_steps import StubbedStep
-
-# The last op of each.
-_FUSED = (
-    "WorkbenchBatchNorm",
-    "WorkbenchDotInteraction",
-    "WorkbenchEmbeddingGroupedLookUp",
-    "WorkbenchFmInteraction",
-    "WorkbenchGroupedLookUp",
-    "WorkbenchLocalLookUp",
-    "WorkbenchMatMul",
-    "WorkbenchPostLookUp",
-    "WorkbenchPostLookUpV2",
-    "WorkbenchResourceGroupedLookUp",
-    "WorkbenchResourceLocalLookUp",
-)
 
 
 def rounded_otherwise(values: np.ndarray, rounding: int) -> np.ndarray:
@@ -99,7 +85,7 @@ class ProgramSession:
             stages = [runner.options for runner in runners(graph)]
             stages += [stage.options for stage in self._plan.stages] if self._plan else []
             self._settling = settling_steps(stages)
-            fused = fusion.count if fusion else fused_lookups(graph.as_graph_def())
+            fused = fusion.count if fusion else fused_parts(graph.as_graph_def())
             self.opened = _opened(graph, self._built, self._plan, config, fused, stubbed)
             self._session = v1.train.MonitoredTrainingSession(hooks=hooks, config=config)
             if rounding:
@@ -168,11 +154,11 @@ class ProgramSession:
         self._session.close()
 
 
-def fused_lookups(definition: Any) -> int:
-    """How many embedding lookups of a GraphDef are fused, and layers, those in functions too."""
+def fused_parts(definition: Any) -> int:
+    """How many ops of a GraphDef stand for something that is fused, those in functions too."""
     functions = (node for function in definition.library.function for node in function.node_def)
     nodes = itertools.chain(definition.node, functions)
-    return sum(node.op in _FUSED for node in nodes)
+    return sum(node.op in WORKBENCH_OPS and WORKBENCH_OPS[node.op].is_part for node in nodes)
 
 
 def _opened(
