@@ -17,6 +17,8 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 _STARTED = "started"
 # Names of parametrized tests and messages may hold addresses, which differ between processes.
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+# TensorFlow tells where a node was built; the stack differs between processes too.
+_STACK = re.compile(r'File "[^"]*", line \d+, in \S+ ?')
 _LONGEST = 4000
 
 
@@ -33,7 +35,7 @@ class RecordWriter:
     def ended(self, test: str, outcome: str, error: str = "") -> None:
         """A test has passed, failed or been skipped."""
         line = {"test": _steady(test), "outcome": outcome}
-        self._write({**line, "error": _steady(error)[:_LONGEST]} if error else line)
+        self._write({**line, "error": _short(error)} if error else line)
 
     def counts(self, counts: Mapping[str, Any]) -> None:
         """What the product did, at the end."""
@@ -121,3 +123,10 @@ def read_record(path: Path, *, file: str, mode: str, ended: str, seconds: float)
 def _steady(text: str) -> str:
     """A text on one line, the same in each process."""
     return _ADDRESS.sub("0x", " ".join(text.split()))
+
+
+def _short(text: str) -> str:
+    """An error's text without stacks; of a long one the begin and the end."""
+    plain = _STACK.sub("", _steady(text))
+    half = _LONGEST // 2
+    return plain if len(plain) <= _LONGEST else f"{plain[:half]} … {plain[-half:]}"

@@ -81,6 +81,14 @@ class TestRecords:
         assert found.outcomes == {"T.a": FAILED} and found.counts == {"sessions": 2}
         assert found.errors == {"T.a": "Error: at <f at 0x> in tearDown"}
 
+    def test_of_a_long_text_begin_and_end_stay_and_stacks_go(self, tmp_path: Path) -> None:
+        stack = 'File "/a/b.py", line 3, in run\n' * 300
+        RecordWriter(tmp_path / "record").ended("T.a", FAILED, f"E: at\n{stack} id 2 is wrong")
+        assert self.read(tmp_path / "record").errors["T.a"] == "E: at id 2 is wrong"
+        RecordWriter(tmp_path / "record").ended("T.a", FAILED, f"E: {'x' * 9000} id 2 is wrong")
+        found = self.read(tmp_path / "record").errors["T.a"]
+        assert found.startswith("E: x") and found.endswith("id 2 is wrong") and len(found) < 4100
+
     @pytest.mark.parametrize(
         ("ended", "outcomes"),
         [
