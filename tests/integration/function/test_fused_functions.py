@@ -146,3 +146,65 @@ class TestFunctions:
         function = looked_up.get_concrete_function(tf.SparseTensorSpec([None, None], tf.int64))
         with pytest.raises(UnsupportedError, match="XLA compiles .* has no fused lookups"):
             wb.fuse_function(function)
+
+
+def test_a_gradient_belongs_to_one_of_two_lookups_of_the_same_ids() -> None:
+    table = tf.Variable(tf.ones([2, 2]))
+
+    @tf.function(autograph=False)
+    def step(ids: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            first, second = (tf.nn.embedding_lookup(table, ids) for _ in range(2))
+            loss = tf.reduce_sum(first)
+        gradient = tape.gradient(loss, table)
+        table.scatter_sub(tf.IndexedSlices(gradient.values * 0.25, gradient.indices))
+        return tf.reduce_sum(second)
+
+    made = step.get_concrete_function(tf.TensorSpec([None, 1], tf.int64))
+    fused = wb.fuse_function(made)
+    assert fused is not made
+    fused(tf.constant([[0], [1]], tf.int64))
+    np.testing.assert_array_equal(table.numpy(), np.full((2, 2), 0.75))
+
+
+class TestGradientsThroughIt:
+    @staticmethod
+    def both() -> tuple[Any, Any, list[tf.Variable]]:
+        variables = [tf.Variable(tf.ones([50, 16])), tf.Variable(tf.ones([16, 64]))]
+
+        @tf.function(autograph=False)
+        def rows(ids: tf.Tensor) -> tf.Tensor:
+            return tf.nn.relu(tf.matmul(tf.gather(variables[0], ids), variables[1]))
+
+        made = rows.get_concrete_function(tf.TensorSpec([None], tf.int64))
+        return made, wb.fuse_function(made), variables
+
+    def test_are_those_of_the_function(self) -> None:
+        made, fused, variables = self.both()
+        assert fused is not made
+        assert len(fused.trainable_variables) == len(made.trainable_variables) == 2
+        found = []
+        for function in (made, fused):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(function(tf.constant([1, 2, 3], tf.int64)))
+            found.append([tf.convert_to_tensor(g) for g in tape.gradient(loss, variables)])
+        for ours, stock in zip(*found, strict=True):
+            np.testing.assert_array_equal(ours, stock)
+
+    def test_are_there_in_a_step_that_calls_it(self) -> None:
+        _, fused, variables = self.both()
+
+        @tf.function(autograph=False)
+        def step(ids: tf.Tensor) -> Any:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(fused(ids))
+            return tape.gradient(loss, variables[1])
+
+        np.testing.assert_array_equal(step(tf.constant([1, 2], tf.int64)), np.full((16, 64), 2.0))
+
+    def test_are_not_asked_for_without_a_tape(self) -> None:
+        made, fused, _ = self.both()
+        ids = tf.constant([1, 2, 3], tf.int64)
+        np.testing.assert_allclose(fused(ids), made(ids), rtol=1e-6)
+        ops = {node.op for node in fused.graph.as_graph_def().node}
+        assert any(op.startswith("Workbench") for op in ops)
