@@ -191,17 +191,6 @@ class TestGradientsThroughIt:
         for ours, stock in zip(*found, strict=True):
             np.testing.assert_array_equal(ours, stock)
 
-    def test_are_there_in_a_step_that_calls_it(self) -> None:
-        _, fused, variables = self.both()
-
-        @tf.function(autograph=False)
-        def step(ids: tf.Tensor) -> Any:
-            with tf.GradientTape() as tape:
-                loss = tf.reduce_sum(fused(ids))
-            return tape.gradient(loss, variables[1])
-
-        np.testing.assert_array_equal(step(tf.constant([1, 2], tf.int64)), np.full((16, 64), 2.0))
-
     def test_are_not_asked_for_without_a_tape(self) -> None:
         made, fused, _ = self.both()
         ids = tf.constant([1, 2, 3], tf.int64)
