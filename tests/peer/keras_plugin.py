@@ -74,13 +74,18 @@ class KerasPlugin:
         Trainer.compile = compiled
 
     def _change(self, model: Any) -> None:
-        import workbench as wb
+        import keras
 
+        import workbench as wb
+        from workbench.core.function.keras_fit import smart_stage_model
+
+        # Many tests have a layer that is a trainer and no keras.Model, which wb.smart_stage wants.
+        stage = wb.smart_stage if isinstance(model, keras.Model) else smart_stage_model
         self._counts.models += id(model) not in self._handles
         handles = self._handles.setdefault(id(model), [])
         try:
             if self._mode.stages_models:
-                handles.append(wb.smart_stage(model))
+                handles.append(stage(model))
             if self._mode.fuses_models:
                 handles.append(wb.fuse_model(model))
         except wb.WorkbenchError as refusal:
