@@ -28,6 +28,7 @@ from workbench.core.function.keras_fusion import ModelFusion as ModelFusion
 from workbench.core.function.keras_fusion import fuse_model as fuse_model
 from workbench.core.fusion.fusion_plan import FusionPlan as FusionPlan
 from workbench.core.fusion.plan import plan_fusion as plan_fusion
+from workbench.core.fusion.verify.verification import Verification as Verification
 from workbench.core.importing.import_trace import import_trace as import_trace
 from workbench.core.options import ExecutorPolicy as ExecutorPolicy
 from workbench.core.options import Optimizations as Optimizations

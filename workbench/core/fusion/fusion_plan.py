@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
@@ -13,6 +13,9 @@ from workbench.core.fusion.pattern.definition import tensor_name
 from workbench.core.fusion.rule import Fused, Refusal
 from workbench.errors import PlanError
 from workbench.number_words import counted
+
+if TYPE_CHECKING:
+    from workbench.core.fusion.verify.verification import Verification
 
 # What a config carries as JSON.
 _TOLD = ("lines", "bypassed")
@@ -85,6 +88,31 @@ class FusionPlan:
         return "\n".join([*self.lines, *stays]) or (
             "the graph has no stock lookup, batch normalization or interaction of vectors"
         )
+
+    def verify(self, subject: Any, batch: Any = None) -> Verification:
+        """Runs the graph's own nodes and those of the plan on one batch, and compares them.
+
+        Both run in private sessions, on copies of the variables that they use. Variables, slots,
+        iterators and random numbers of the user's session or function stay as they are. What cannot
+        be run so is "not verified", with the reason. That what a node waits for, and the order in
+        which variables are used, are kept is checked in the graph alone.
+
+        Args:
+          subject: a `tf.compat.v1` session, or one of `tf.compat.v1.train`, whose graph the plan
+            was made for; or a concrete function.
+          batch: for a session feeds, as of `session.run`; what is not fed comes from iterators of
+            the private sessions' own. For a function its arguments, in any structure.
+
+        Returns:
+          A `Verification`: `require()` raises where something differs, `describe()` says it all.
+
+        Raises:
+          PlanError: the plan was made for another graph.
+          OptionError: `subject` is neither, or the batch does not fit it.
+        """
+        from workbench.core.fusion.verify.verifier import verify
+
+        return verify(self, subject, batch)
 
     def to_json(self) -> str:
         """What only Python needs of it, for `from_json`."""

@@ -21,14 +21,16 @@ class Difference:
     Attributes:
       largest: the largest difference of two numbers; infinite where values are no numbers.
       scale: the largest number of the first value.
-      rounding: how large a share of that is rounding.
+      allowed: how large a difference is rounding.
       reason: what differs beside numbers, a clause; "" for nothing.
+      same: whether all bits are the same.
     """
 
     largest: float = 0.0
     scale: float = 0.0
-    rounding: float = 0.0
+    allowed: float = 0.0
     reason: str = ""
+    same: bool = False
 
     @property
     def relative(self) -> float:
@@ -40,7 +42,7 @@ class Difference:
     @property
     def is_rounding(self) -> bool:
         """Whether numbers that are summed in another order may differ so."""
-        return not self.reason and self.largest <= self.rounding * self.scale
+        return not self.reason and self.largest <= self.allowed
 
 
 def difference(stock: Any, other: Any) -> Difference:
@@ -52,11 +54,11 @@ def difference(stock: Any, other: Any) -> Difference:
     rounding = _ROUNDING.get(one.dtype.name)
     if rounding is None:
         if np.array_equal(one, two):
-            return Difference()
+            return Difference(same=True)
         count = int(np.sum(one != two))
         return Difference(largest=float("inf"), reason=f"{count} of {one.size} values are others")
     if one.tobytes() == two.tobytes():
-        return Difference(rounding=rounding)
+        return Difference(same=True)
     first, second = one.astype(np.float64), two.astype(np.float64)
     finite = np.isfinite(first)
     alike = (first == second) | (np.isnan(first) & np.isnan(second))
@@ -64,15 +66,31 @@ def difference(stock: Any, other: Any) -> Difference:
         return Difference(largest=float("inf"), reason="a number is finite on one side alone")
     apart = np.where(alike, 0.0, np.abs(np.where(alike, 0.0, first - np.where(alike, 0, second))))
     scale = float(np.max(np.abs(first[finite]), initial=0.0))
-    return Difference(largest=float(np.max(apart, initial=0.0)), scale=scale, rounding=rounding)
+    largest = float(np.max(apart, initial=0.0))
+    return Difference(largest=largest, scale=scale, allowed=rounding * scale)
+
+
+def rows_difference(stock: tuple[Any, Any], other: tuple[Any, Any]) -> Difference:
+    """How far rows with ids are from TensorFlow's, in any order, those of one id summed."""
+    if all(np.array_equal(one, two) for one, two in zip(stock, other, strict=True)):
+        return difference(stock[1], other[1])
+    if any(len(ids) != len(rows) for ids, rows in (stock, other)):
+        return Difference(largest=float("inf"), reason="there are not as many ids as rows")
+    ids = np.unique(np.concatenate([stock[0], other[0]]))
+    return difference(_summed(*stock, ids), _summed(*other, ids))
+
+
+def _summed(ids: Any, rows: Any, every: Any) -> Any:
+    sums = np.zeros((len(every), *rows.shape[1:]), np.float64)
+    np.add.at(sums, np.searchsorted(every, ids), rows)
+    return sums.astype(rows.dtype)
 
 
 def widened(found: Difference, own: Difference) -> Difference:
     """A difference of which that is rounding which TensorFlow's own result shows."""
-    if own.reason or not found.scale:
+    if own.reason:
         return found
-    share = _OWN_SHARE * own.largest / found.scale
-    return dataclasses.replace(found, rounding=max(found.rounding, share))
+    return dataclasses.replace(found, allowed=max(found.allowed, _OWN_SHARE * own.largest))
 
 
 def rounded_otherwise(values: Mapping[str, Any]) -> dict[str, Any]:

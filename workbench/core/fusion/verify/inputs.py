@@ -15,6 +15,17 @@ from workbench.core.tf_graph.concrete_function import arguments_of
 from workbench.errors import OptionError
 
 v1 = tf.compat.v1
+# Lines of an error that say where, and how many there are.
+_PLACES = (
+    "Graph execution error",
+    "Detected at node",
+    "File ",
+    "[[",
+    "(0)",
+    "(1)",
+    "0 succ",
+    "Hint",
+)
 _READS_ALONE = "ReadVariableOp"
 
 
@@ -26,8 +37,8 @@ class Inputs:
       config: of the private sessions.
       variables: values by the names of variables' nodes; those without a value have none.
       feeds: values by the names of tensors.
-      handles: by the names of placeholders that a function reads variables through, their dtypes and
-        shapes.
+      handles: dtypes and shapes of the variables that a function reads through placeholders, by the
+        names of these.
       refused: by the names of nodes why what depends on them is not verified, a clause.
     """
 
@@ -113,7 +124,7 @@ def _capture(inputs: Inputs, outer: Any, own: Any) -> None:
     try:
         inputs.variables[name] = tf.raw_ops.ReadVariableOp(resource=outer, dtype=dtype).numpy()
     except tf.errors.OpError as error:
-        inputs.refused[name] = f"variable {name!r} cannot be read: {_first_line(error)}"
+        inputs.refused[name] = f"variable {name!r} cannot be read: {first_line(error)}"
 
 
 def _private_config(session: Any) -> Any:
@@ -166,5 +177,9 @@ def _values(session: Any, reads: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def _first_line(error: tf.errors.OpError) -> str:
-    return error.message.splitlines()[0]
+def first_line(error: Exception) -> str:
+    """The line of an error that says what is wrong, without where."""
+    text = getattr(error, "message", None) or str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    own = [line for line in lines if not line.startswith(_PLACES)]
+    return (own or lines or [type(error).__name__])[0]

@@ -36,6 +36,11 @@ class Side:
         self._session = v1.Session(graph=self._graph, config=inputs.config)
         self.load()
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the nodes of the variables that have values."""
+        return list(self._variables)
+
     def close(self) -> None:
         """Ends the session."""
         self._session.close()
@@ -97,11 +102,13 @@ def sides(stock: Any, fused: Any, inputs: Inputs) -> Any:
 def _with_variables(
     definition: graph_pb2.GraphDef, handles: Mapping[str, Any]
 ) -> graph_pb2.GraphDef:
-    """A graph of its own variables, where a function has placeholders for their handles."""
-    if not handles:
-        return definition
+    """A graph of its own variables, where a function has placeholders for their handles.
+
+    Nodes that a plan took may be named as those that others are placed with.
+    """
     own = graph_pb2.GraphDef()
     own.CopyFrom(definition)
+    names = {f"loc:@{node.name}".encode() for node in own.node}
     for node in own.node:
         if node.name in handles:
             node.op = "VarHandleOp"
@@ -109,5 +116,6 @@ def _with_variables(
             node.attr["dtype"].type = handles[node.name].dtype
             node.attr["shape"].shape.CopyFrom(handles[node.name].shape)
             node.attr["shared_name"].s = node.name.encode()
-        node.attr.pop("_class", None)
+        if not names.issuperset(node.attr["_class"].list.s):
+            del node.attr["_class"]
     return own

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from typing import Final, Literal
 
 from workbench.errors import PlanError
 from workbench.number_words import counted
 
 Verdict = Literal["same bits", "within rounding", "differs", "not verified"]
-SAME, ROUNDED, DIFFERS, NOT_VERIFIED = "same bits", "within rounding", "differs", "not verified"
+SAME: Final = "same bits"
+ROUNDED: Final = "within rounding"
+DIFFERS: Final = "differs"
+NOT_VERIFIED: Final = "not verified"
+# From here on it is the inputs' rounding that moves a result so far.
+_MAGNIFIED = 1e-3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,7 +73,7 @@ class Verification:
         """The verdicts in words: a line a kind, and one for each part that is not proven right."""
         kinds = dict.fromkeys(part.kind for part in self.parts)
         lines = [self._line(kind) for kind in kinds] or ["nothing is fused, nothing to verify"]
-        others = (*self.of("differs"), *self.of("not verified"))
+        others = (*self.of(DIFFERS), *self.of(NOT_VERIFIED))
         return "\n".join([*lines, *(part.describe() for part in others)])
 
     def require(self) -> Verification:
@@ -80,7 +85,7 @@ class Verification:
         Raises:
           PlanError: something differs; the message has the first part that does.
         """
-        for part in self.of("differs"):
+        for part in self.of(DIFFERS):
             raise PlanError(
                 f"the plan does not do what the graph does: {part.describe()}; leave the graph as "
                 "it is, and report this"
@@ -89,10 +94,11 @@ class Verification:
 
     def _line(self, kind: str) -> str:
         parts = [part for part in self.parts if part.kind == kind]
-        verdicts: tuple[Verdict, ...] = ("same bits", "within rounding", "differs", "not verified")
+        verdicts = (SAME, ROUNDED, DIFFERS, NOT_VERIFIED)
         counts = [(sum(part.verdict == each for part in parts), each) for each in verdicts]
         found = [f"{count} {verdict}" for count, verdict in counts if count]
-        largest = max(parts, key=lambda part: part.relative)
-        within = largest.verdict == ROUNDED
-        by = f", by {largest.relative:.1g} of the values at most" if within else ""
+        largest = max((part.relative for part in parts if part.verdict == ROUNDED), default=0.0)
+        by = f", by {largest:.1g} of the values at most" if largest else ""
+        if largest > _MAGNIFIED:
+            by += "; so far other rounding of the inputs moves TensorFlow's own results, too"
         return f"{counted(len(parts), kind)}: {', '.join(found)}{by}"

@@ -1,0 +1,189 @@
+"""Outcome: what one run of both sides says of a replaced node."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from workbench.core.fusion.verify.compare import (
+    Difference,
+    difference,
+    rounded_otherwise,
+    rows_difference,
+    widened,
+)
+from workbench.core.fusion.verify.inputs import Inputs, first_line
+from workbench.core.fusion.verify.replaced import ReplacedNode
+from workbench.core.fusion.verify.sides import Side
+from workbench.core.fusion.verify.verification import (
+    DIFFERS,
+    NOT_VERIFIED,
+    ROUNDED,
+    SAME,
+    Verdict,
+)
+
+_VARIES = "TensorFlow's own result varies from run to run"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What is known of a node; its attributes are those of a VerifiedPart."""
+
+    verdict: Verdict
+    difference: float = 0.0
+    relative: float = 0.0
+    where: str = ""
+    reason: str = ""
+
+
+def outcomes(
+    run: Sequence[ReplacedNode],
+    stock: Side,
+    fused: Side,
+    inputs: Inputs,
+    variables: Mapping[Any, str],
+) -> Iterator[tuple[ReplacedNode, Outcome]]:
+    """Runs nodes on both sides, and says of each how it compares.
+
+    Args:
+      run: the nodes, computed at once.
+      stock, fused: the sides.
+      inputs: what both run on.
+      variables: names of variables' nodes by what tells them apart.
+    """
+    # Of an op with several outputs a plan may make those alone that are read.
+    tensors = {each.name: fused.outputs(each.name) if each.gives else [] for each in run}
+    own = _Run(run, stock, tensors)
+    try:
+        first, again = own.values(), own.values()
+    except tf.errors.OpError as error:
+        reason = f"the graph's own run fails: {first_line(error)}"
+        yield from _one_by_one(run, stock, fused, inputs, variables, NOT_VERIFIED, reason)
+        return
+    try:
+        found = _Run(run, fused, tensors).values()
+    except (tf.errors.OpError, ValueError) as error:
+        reason = f"the plan's run fails, and the graph's own does not: {first_line(error)}"
+        yield from _one_by_one(run, stock, fused, inputs, variables, DIFFERS, reason)
+        return
+    judge = _Judge(own, inputs, first, again, found)
+    for each in run:
+        names = [name for name in own.tensors[each.name] if not judge.is_ids_of_rows(name)]
+        if each.changes:
+            mine = {variables[v] for v in each.variables if v in variables}
+            names = [*names, *(name for name in own.variables if name in mine)]
+        for name in names:
+            yield each, judge.outcome(name)
+        if not names:
+            yield each, Outcome(verdict=SAME)
+    used = {variables[v] for each in run for v in each.variables if v in variables}
+    for name in own.variables:
+        outcome = judge.outcome(name)
+        if name not in used and outcome.verdict not in (SAME, ROUNDED):
+            for each in run:
+                yield each, outcome
+
+
+def _one_by_one(
+    run: Sequence[ReplacedNode],
+    stock: Side,
+    fused: Side,
+    inputs: Inputs,
+    variables: Mapping[Any, str],
+    verdict: Verdict,
+    reason: str,
+) -> Iterator[tuple[ReplacedNode, Outcome]]:
+    """Says of each node that a run failed, or, where each can run alone, how that compares."""
+    alone = len(run) > 1 and not any(each.changes for each in run)
+    for each in run:
+        if alone:
+            yield from outcomes([each], stock, fused, inputs, variables)
+        else:
+            yield each, Outcome(verdict=verdict, where=each.name, reason=reason)
+
+
+class _Run:
+    """Nodes that one side computes at once."""
+
+    def __init__(
+        self, run: Sequence[ReplacedNode], side: Side, tensors: Mapping[str, list[str]]
+    ) -> None:
+        self._side = side
+        self.tensors = tensors
+        self._fetched = [tensor for each in tensors.values() for tensor in each]
+        self._ops = [each.name for each in run if not each.gives]
+        self._changes = any(each.changes for each in run)
+        self.variables = list(side.names) if self._changes else []
+        self.ids = dict(each.rows for each in run if each.rows and each.rows[0] in self._fetched)
+
+    def values(
+        self, variables: Mapping[str, Any] | None = None, feeds: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Values of tensors and, where these change, variables."""
+        if variables is not None:
+            self._side.load(variables)
+        try:
+            found = self._side.run(self._fetched, self._ops, feeds)
+            return {**found, **(self._side.variables() if self._changes else {})}
+        finally:
+            if self._changes or variables is not None:
+                self._side.load()
+
+
+class _Judge:
+    """Compares the values of both sides, by name."""
+
+    def __init__(
+        self,
+        own: _Run,
+        inputs: Inputs,
+        first: Mapping[str, Any],
+        again: Mapping[str, Any],
+        found: Mapping[str, Any],
+    ) -> None:
+        self._own, self._inputs = own, inputs
+        self._first, self._again, self._found = first, again, found
+        self._rounded: Mapping[str, Any] | None = None
+
+    def outcome(self, name: str) -> Outcome:
+        """How the two values of a tensor or variable compare."""
+        if not self._difference(name, self._again).is_rounding:
+            return Outcome(verdict=NOT_VERIFIED, where=name, reason=_VARIES)
+        found = self._difference(name, self._found)
+        if found.same:
+            return Outcome(verdict=SAME)
+        if not found.is_rounding:
+            found = widened(found, self._own_rounding(name))
+        return Outcome(
+            verdict=ROUNDED if found.is_rounding else DIFFERS,
+            difference=found.largest,
+            relative=found.relative,
+            where=name,
+            reason=found.reason,
+        )
+
+    def _own_rounding(self, name: str) -> Difference:
+        """How far the graph's own result moves where its inputs are rounded otherwise."""
+        if self._rounded is None:
+            try:
+                self._rounded = self._own.values(
+                    rounded_otherwise(self._inputs.variables), rounded_otherwise(self._inputs.feeds)
+                )
+            except tf.errors.OpError:
+                self._rounded = {}
+        return self._difference(name, self._rounded or self._first)
+
+    def is_ids_of_rows(self, name: str) -> bool:
+        """Whether a tensor is compared with the rows that it is the ids of."""
+        return name in self._own.ids.values()
+
+    def _difference(self, name: str, other: Mapping[str, Any]) -> Difference:
+        ids = self._own.ids.get(name)
+        if ids is None:
+            return difference(self._first[name], other[name])
+        pairs = ((values[ids], values[name]) for values in (self._first, other))
+        return rows_difference(*pairs)
