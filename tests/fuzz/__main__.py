@@ -52,7 +52,9 @@ def run_all(kind: str, first: int, count: int, jobs: int) -> int:
     def chunk(start: int) -> None:
         for record in records(kind, start, min(_CHUNK, first + count - start)):
             with lock:
-                tally.add(record)
+                new = tally.add(record)
+                if new:
+                    print(f"  {kind} {new[:300]}", flush=True)
                 if tally.programs % _CHUNK == 0:
                     print(f"{kind}: {tally}", flush=True)
 

@@ -30,8 +30,8 @@ class Tally:
     counts: Counter[str] = dataclasses.field(default_factory=Counter)
     faults: dict[str, tuple[list[int], str, bool]] = dataclasses.field(default_factory=dict)
 
-    def add(self, record: dict[str, Any]) -> None:
-        """Adds the record of a program."""
+    def add(self, record: dict[str, Any]) -> str:
+        """Adds the record of a program; returns a difference of a new kind in words, or ""."""
         self.programs += 1
         self.skipped += bool(record["skipped"])
         self.fused += record["fused"] > 0
@@ -42,6 +42,9 @@ class Tally:
         for sign, text in record["differences"][:1]:
             seeds, _, _ = self.faults.setdefault(sign, ([], text, record["ref"]))
             seeds.append(record["seed"])
+            if len(seeds) == 1:
+                return f"seed {record['seed']}{' (ref)' if record['ref'] else ''}: {text}"
+        return ""
 
     def __str__(self) -> str:
         counts = self.counts
