@@ -21,7 +21,7 @@ from workbench.core.tf_graph.concrete_function import (
 from workbench.errors import UnsupportedError
 
 
-def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
+def fuse_function(function: Any, plan: FusionPlan | None = None, *, verify: Any = None) -> Any:
     """A function that does what another one does, what `plan_fusion` finds fused.
 
     Under a gradient tape that records, calling it calls the other one, for ops that few nodes
@@ -32,6 +32,8 @@ def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
       function: a `tf.types.experimental.ConcreteFunction`; it is not changed, and what it captures
         is captured by the new one.
       plan: as made by `plan_fusion`, for this function; None makes it.
+      verify: a batch, the function's arguments in any structure, on which both functions are
+        compared before the new one is made, on copies of the variables; None compares nothing.
 
     Returns:
       A concrete function of the flat tensors of the other one's arguments, which returns what that
@@ -39,12 +41,15 @@ def fuse_function(function: Any, plan: FusionPlan | None = None) -> Any:
 
     Raises:
       UnsupportedError: XLA compiles the function as one piece, or it captures anew at each call.
-      PlanError: the plan was made for another function.
+      PlanError: the plan was made for another function; or it does not do what the function does.
+      OptionError: the batch does not fit the function.
     """
     plan = plan_fusion(function) if plan is None else plan
     if not plan.count:
         return function
     require_fusible(function)
+    if verify is not None:
+        plan.verify(function, verify).require()
 
     def step(*batch: tf.Tensor) -> Any:
         return build_fused(function, plan, batch)

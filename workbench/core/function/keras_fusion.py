@@ -19,6 +19,8 @@ from workbench.core.function.fused_function import build_fused, require_fusible
 from workbench.core.function.keras_trainer import Wants, require_graph, require_known
 from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.plan import plan_fusion
+from workbench.core.fusion.verify.verification import Verification
+from workbench.core.tf_graph.concrete_function import arguments_of
 from workbench.errors import UnsupportedError
 
 _STEPS = ("train", "test", "predict")
@@ -30,7 +32,7 @@ _WANTS = Wants(
 )
 
 
-def fuse_model(model: Any) -> ModelFusion:
+def fuse_model(model: Any, *, verify: Any = None) -> ModelFusion:
     """Has few ops do the stock embedding lookups of a Keras model, and other layers.
 
     `fit`, `evaluate`, `predict` and the `…_on_batch` methods are called as always; lookups, their
@@ -46,13 +48,17 @@ def fuse_model(model: Any) -> ModelFusion:
     Args:
       model: a Keras 3 model on the TensorFlow backend; it may be compiled before or after, and
         again, and have a `train_step` of its own.
+      verify: a batch as `train_on_batch` takes it, `(x, y)` or with weights. On it each step is
+        compared with the model's own before it is used, on copies of the variables. None compares
+        nothing.
 
     Returns:
       A handle: `remove()`, or the end of a `with` block, undoes it; `describe()` says what is fused
       and why the rest is not. A model that is fused already keeps its handle.
 
     Raises:
-      OptionError: not a model.
+      OptionError: not a model. In a step that runs first: the batch does not fit it.
+      PlanError: in a step that runs first: fused, it does not do what the model's own does.
       UnsupportedError: another Keras or backend; a model that makes its own train function, runs
         eagerly, under a distribution strategy, or is compiled with jit_compile=True.
     """
@@ -64,7 +70,7 @@ def fuse_model(model: Any) -> ModelFusion:
     if model.compiled:
         require_graph(model, _WANTS)
         _require_no_xla(model)
-    return ModelFusion(model)
+    return ModelFusion(model, verify)
 
 
 class ModelFusion:
@@ -72,10 +78,14 @@ class ModelFusion:
 
     Attributes:
       plans: of "train", "test" and "predict" what was done to the step; those that have run.
+      verified: of the same what a comparison with the model's own step says, where one was asked
+        for.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, verify: Any = None) -> None:
         self.plans: dict[str, FusionPlan] = {}
+        self.verified: dict[str, Verification] = {}
+        self._batch = verify
         self._model = model
         self._could_compile = model.supports_jit
         model.supports_jit = False
@@ -117,6 +127,7 @@ class ModelFusion:
     def _reset(self) -> None:
         """Has Keras make its functions anew."""
         self.plans.clear()
+        self.verified.clear()
         for name in _STEPS:
             setattr(self._model, f"{name}_function", None)
 
@@ -132,11 +143,23 @@ class ModelFusion:
         require_fusible(function)
         # Also where nothing is fused: Keras's own step would be traced once more.
         plan = self.plans[name] = plan_fusion(function)
+        if self._batch is not None and name not in self.verified:
+            self._verify(name, plan, function)
         batch = [each for each in tf.nest.flatten(data, expand_composites=True) if each is not None]
         return build_fused(function, plan, batch)
 
+    def _verify(self, name: str, plan: FusionPlan, function: Any) -> None:
+        """Compares a step with the model's own; to predict, a batch has no labels."""
+        given = tf.nest.flatten(self._batch, expand_composites=True)
+        given = [each for each in given if each is not None][: len(arguments_of(function))]
+        self.verified[name] = plan.verify(function, given).require()
+
     def _described(self, name: str) -> str:
-        return "\n  ".join([f"{name} step:", *self.plans[name].describe().splitlines()])
+        lines = self.plans[name].describe().splitlines()
+        if name in self.verified:
+            verified = self.verified[name].describe().splitlines()
+            lines += [f"verified: {line}" for line in verified]
+        return "\n  ".join([f"{name} step:", *lines])
 
 
 def _specs(data: Any) -> Any:

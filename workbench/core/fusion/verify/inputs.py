@@ -88,7 +88,7 @@ def function_inputs(function: Any, batch: Any) -> Inputs:
       batch: its arguments, in any structure.
 
     Raises:
-      OptionError: the batch has not as many tensors as the function has arguments.
+      OptionError: the batch does not fit the function's arguments.
     """
     arguments = arguments_of(function)
     given = [each for each in tf.nest.flatten(batch, expand_composites=True) if each is not None]
@@ -100,10 +100,23 @@ def function_inputs(function: Any, batch: Any) -> Inputs:
     inputs = Inputs(config=v1.ConfigProto(allow_soft_placement=True))
     with tf.init_scope():
         for tensor, value in zip(arguments, given, strict=True):
-            inputs.feeds[tensor.name] = _as_array(value)
+            inputs.feeds[tensor.name] = _as_argument(tensor, value)
         for outer, own in function.graph.captures:
             _capture(inputs, outer, own)
     return inputs
+
+
+def _as_argument(tensor: Any, value: Any) -> Any:
+    """A value as the dtype of an argument."""
+    array = _as_array(value)
+    wanted = tensor.dtype.as_numpy_dtype
+    same_kind = array.dtype == wanted or np.can_cast(array.dtype, wanted, casting="same_kind")
+    if not same_kind or not tensor.shape.is_compatible_with(array.shape):
+        raise OptionError(
+            f"the batch has {array.dtype} {list(array.shape)}; expected {tensor.dtype.name} "
+            f"{tensor.shape} for argument {tensor.op.name!r}"
+        )
+    return array.astype(wanted)
 
 
 def _capture(inputs: Inputs, outer: Any, own: Any) -> None:

@@ -83,6 +83,7 @@ def _verify_function(plan: FusionPlan, function: Any, batch: Any) -> Verificatio
     definition = graph.as_graph_def(add_shapes=True)
     fused = fused_definition(definition, plan)
     ends = {tensor.op.name for tensor in graph.outputs} | {op.name for op in graph.control_outputs}
+    ends -= set(plan.bypassed)
     inputs = function_inputs(function, batch)
     return _verified(plan, rewritten_by(definition, plan), (definition, fused), inputs, ends)
 
