@@ -20,7 +20,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
 from workbench.core.fusion.checks.effects import has_effect, variables_used
-from workbench.core.fusion.checks.order import Order, cyclic, inputs_of
+from workbench.core.fusion.checks.order import Order, cyclic
 from workbench.core.fusion.checks.rewritten import Region, RewrittenGraph
 from workbench.core.fusion.rule import Part
 from workbench.core.graph.op_types import PLACEHOLDERS
@@ -42,7 +42,7 @@ def violations(rewritten: RewrittenGraph, ends: Iterable[str] | None = None) -> 
     if found:
         # The others ask for an order, which the graph has only without these.
         return found
-    before, after = (inputs_of(nodes) for nodes in (rewritten.graph.nodes, rewritten.after))
+    before, after = rewritten.inputs_before, rewritten.inputs_after
     uses = _uses(rewritten)
     marked = [
         name
@@ -68,17 +68,17 @@ def needed(rewritten: RewrittenGraph, ends: Iterable[str] | None) -> frozenset[s
       rewritten: the graph before and after.
       ends: as of `violations`; without them what has an effect, and groups of such.
     """
-    nodes = rewritten.after
+    nodes, inputs = rewritten.after, rewritten.inputs_after
     if ends is None:
-        read = {source for sources in inputs_of(nodes).values() for source in sources}
+        read = {source for sources in inputs.values() for source in sources}
         ends = [
             name
             for name, node in nodes.items()
             if has_effect(node.op) or (node.op == "NoOp" and name not in read)
         ]
-    found = set(ends) & nodes.keys()
+    # A function runs its reads of variables, but for those that the edit leaves out.
+    found = (set(ends) & nodes.keys()) - rewritten.edit.bypassed.keys()
     waiting = list(found)
-    inputs = inputs_of(nodes)
     while waiting:
         for source in inputs[waiting.pop()]:
             if source not in found:
@@ -105,7 +105,7 @@ def _once(rewritten: RewrittenGraph) -> Iterator[tuple[Part, str]]:
 
 
 def _cycles(rewritten: RewrittenGraph) -> Iterator[tuple[Part, str]]:
-    after, before = inputs_of(rewritten.after), inputs_of(rewritten.graph.nodes)
+    after, before = rewritten.inputs_after, rewritten.inputs_before
     union = {name: [*sources, *before.get(name, ())] for name, sources in after.items()}
     on_cycle = cyclic(union)
     for region in rewritten.regions if on_cycle else ():

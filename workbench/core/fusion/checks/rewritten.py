@@ -7,6 +7,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from workbench.core.fusion.checks.order import inputs_of
 from workbench.core.fusion.pattern.definition import Definition, tensor_name
 from workbench.core.fusion.rule import Edit, Part, Replaced
 from workbench.core.graph.graph_view import node_name
@@ -59,6 +60,16 @@ class RewrittenGraph:
         """The nodes of the graph after the edit, by name."""
         replaced = {each.node.name: each.node for each in self.edit.replaced}
         return {**self.graph.nodes, **self._added, **replaced}
+
+    @functools.cached_property
+    def inputs_before(self) -> dict[str, list[str]]:
+        """What each node depends on before the edit."""
+        return inputs_of(self.graph.nodes)
+
+    @functools.cached_property
+    def inputs_after(self) -> dict[str, list[str]]:
+        """What each node depends on after the edit."""
+        return inputs_of(self.after)
 
     @functools.cached_property
     def regions(self) -> tuple[Region, ...]:

@@ -42,8 +42,10 @@ class VerifiedPart:
     def describe(self) -> str:
         """The verdict in words, one line."""
         text = f"{self.kind} {self.name!r}: {self.verdict}"
-        if self.verdict == DIFFERS and self.where:
+        if self.verdict == DIFFERS and self.difference and not self.reason:
             text += f", {self.where!r} by {self.difference:.3g}, {self.relative:.3g} of its values"
+        elif self.verdict == DIFFERS and self.difference:
+            text += f", {self.where!r}"
         return f"{text}: {self.reason}" if self.reason else text
 
 
