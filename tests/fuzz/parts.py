@@ -244,8 +244,10 @@ def loss(world: World, part: Part) -> None:
     x = tf.concat([each.tensor for each in found], 1)
     dim = sum(each.dim for each in found)
     target = world.random(part.name).normal(size=dim).astype(np.float32)
-    if part["how"] == "squares":
-        world.losses.append(tf.reduce_mean(tf.reduce_sum(tf.square(x - target), 1)))
+    if part["how"] == "distances":
+        # Unlike squares they never make weights grow beyond all numbers.
+        distances = tf.sqrt(1.0 + tf.square(x - target))
+        world.losses.append(tf.reduce_mean(tf.reduce_sum(distances, 1)))
         return
     logits = tf.reduce_sum(x * target, 1)
     entropies = tf.nn.sigmoid_cross_entropy_with_logits(world.inputs["labels"], logits)
@@ -284,6 +286,6 @@ def build_parts(world: World) -> None:
         with world.part(part):
             BUILDERS[part.kind](world, part)
     if not world.losses:
-        end = Part("loss", 99, {"how": "squares"})
+        end = Part("loss", 99, {"how": "distances"})
         with world.part(end):
             loss(world, end)

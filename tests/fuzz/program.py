@@ -65,7 +65,7 @@ PARTS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "cond": {"table": ANY, "ids": ANY, "inside": ("lookup", "lookup and count", "dense")},
     "while": {"table": ANY, "ids": ANY},
     # A loss of all that nothing else has read yet.
-    "loss": {"how": ("squares", "cross entropy")},
+    "loss": {"how": ("distances", "cross entropy")},
     "metric": {"first": ANY, "how": ("mean", "max")},
 }
 OPTIMIZERS = ("descent", "adagrad", "adam", "ftrl", "momentum")
