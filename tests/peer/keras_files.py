@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.packages:
         # Last, so that the installed packages are not hidden.
         sys.path.append(chosen.packages)
-    counts, writer = ProductCounts(), RecordWriter(chosen.record)
+    counts = ProductCounts()
+    writer = RecordWriter(chosen.record, counts.as_json)
     path = str(chosen.tests / chosen.file)
     tests = ["::".join([path, *name.split(".", 1)]) for name in chosen.names] or [path]
     options = ["-q", "-c", "/dev/null", "--rootdir", str(chosen.tests.parent)]
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options += ["--import-mode=importlib"]
     plugin = KerasPlugin(mode_named(chosen.mode), counts, writer)
     status = pytest.main([*options, *tests], plugins=[plugin])
-    writer.counts(counts.as_json())
+    writer.counted()
     return int(status)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,16 @@ _LONGEST = 4000
 
 
 class RecordWriter:
-    """Appends the events of one test file to a record."""
+    """Appends the events of one test file to a record, and after each test what was counted.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+      path: the record.
+      counts: gives what the product did so far.
+    """
+
+    def __init__(self, path: Path, counts: Callable[[], Mapping[str, Any]] = dict) -> None:
         self._stream = path.open("w", buffering=1)
+        self._counts = counts
 
     def started(self, test: str) -> None:
         """A test begins; with no other line of it, the process ended in this test."""
@@ -36,10 +42,11 @@ class RecordWriter:
         """A test has passed, failed or been skipped."""
         line = {"test": _steady(test), "outcome": outcome}
         self._write({**line, "error": _short(error)} if error else line)
+        self.counted()
 
-    def counts(self, counts: Mapping[str, Any]) -> None:
-        """What the product did, at the end."""
-        self._write({"counts": dict(counts)})
+    def counted(self) -> None:
+        """Writes what the product did so far, which counts until the next such line."""
+        self._write({"counts": dict(self._counts())})
 
     def _write(self, line: Mapping[str, Any]) -> None:
         self._stream.write(json.dumps(line) + "\n")

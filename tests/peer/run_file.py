@@ -33,10 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("names", nargs="*", help="only these tests")
     chosen = parser.parse_args(arguments)
     mode, counts = mode_named(chosen.mode), ProductCounts()
-    writer = RecordWriter(chosen.record)
+    writer = RecordWriter(chosen.record, counts.as_json)
     _record_tests(writer)
     extend_packages(chosen.tests)
-    atexit.register(lambda: writer.counts(counts.as_json()))
+    atexit.register(writer.counted)
     if mode.name != STOCK:
         from tests.peer.watched_sessions import watch
 

@@ -72,11 +72,10 @@ class TestRecords:
         return read_record(path, file=FILE, mode="inline", ended=ended, seconds=2.0)
 
     def test_a_failed_clean_up_counts(self, tmp_path: Path) -> None:
-        writer = RecordWriter(tmp_path / "record")
+        writer = RecordWriter(tmp_path / "record", lambda: {"sessions": 2})
         writer.started("T.a")
         writer.ended("T.a", PASSED)
         writer.ended("T.a", FAILED, "Error: at <f at 0x7f0012345678>\n  in tearDown")
-        writer.counts({"sessions": 2})
         found = self.read(tmp_path / "record")
         assert found.outcomes == {"T.a": FAILED} and found.counts == {"sessions": 2}
         assert found.errors == {"T.a": "Error: at <f at 0x> in tearDown"}
