@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.peer.comparison import Difference, compare, listed_texts
-from tests.peer.modes import STOCK
+from tests.peer.modes import MODEL_MODES, STOCK
 from tests.peer.records import FORMAT, FileRun, load_run
 
 # Of an error's text, which may hold a whole graph.
@@ -84,7 +84,7 @@ def table(found: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
     for mode, total in found.items():
         if mode == STOCK:
             continue
-        if total["models"]:
+        if mode in MODEL_MODES:
             ran = f"{total['models']} models, {total['changed_models']} changed"
         else:
             ran = (
