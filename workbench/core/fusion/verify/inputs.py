@@ -178,6 +178,8 @@ def _read_of(graph: Definition, node: Any) -> str | None:
 
 def _values(session: Any, reads: Mapping[str, str]) -> dict[str, Any]:
     """The values of variables, but for those that have none yet."""
+    if not reads:
+        return {}
     try:
         return dict(zip(reads, session.run(list(reads.values())), strict=True))
     except tf.errors.FailedPreconditionError:
