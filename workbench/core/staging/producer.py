@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from typing import Protocol
 
 import tensorflow as tf
@@ -18,6 +19,7 @@ _LOG = logging.getLogger("workbench")
 # How long a stop waits for producers to notice; one that is stuck upstream ends with its session,
 # or later.
 _JOIN_SECONDS = 5.0
+_POLL_SECONDS = 0.05
 
 
 class ProducerOps(Protocol):
@@ -64,6 +66,7 @@ class Producers:
         *,
         closed_codes: frozenset[int],
         ignored_codes: frozenset[int],
+        behind: Sequence[threading.Thread] = (),
     ) -> None:
         """Readies the threads; `start` starts them.
 
@@ -72,6 +75,7 @@ class Producers:
           ops: what the threads do.
           count: how many threads.
           closed_codes, ignored_codes: error codes that end the epoch, or skip one batch.
+          behind: threads of an earlier run, which may still read: what they put comes first.
         """
         self.ignored = 0
         self._stage = stage
@@ -81,6 +85,7 @@ class Producers:
         self._lock = threading.Lock()
         self._stops = False
         self._live = count
+        self._behind = [tuple(behind[i::count]) for i in range(count)]
         self.threads = [
             threading.Thread(target=self._produce, args=(i,), name=f"{stage}-{i}", daemon=True)
             for i in range(count)
@@ -106,9 +111,9 @@ class Producers:
             first, self._stops = not self._stops, True
         return first
 
-    def join(self) -> None:
+    def join(self, seconds: float = _JOIN_SECONDS) -> None:
         """Waits, for a few seconds, until the threads have ended."""
-        deadline = time.monotonic() + _JOIN_SECONDS
+        deadline = time.monotonic() + seconds
         for thread in self.threads:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - time.monotonic()))
@@ -116,6 +121,7 @@ class Producers:
     def _produce(self, thread: int) -> None:
         first, goes_on = True, True
         try:
+            self._wait_for(self._behind[thread])
             while goes_on and not self._stops:
                 try:
                     self._ops.put(thread)
@@ -127,6 +133,11 @@ class Producers:
                 self._ops.fail(thread, error)
         finally:
             self._leave()
+
+    def _wait_for(self, threads: Sequence[threading.Thread]) -> None:
+        for thread in threads:
+            while thread.is_alive() and not self._stops:
+                thread.join(_POLL_SECONDS)
 
     def _goes_on_after(self, error: tf.errors.OpError, thread: int, first: bool) -> bool:
         """Whether the producer is to try again, once it is; raises `error` where it is lost."""
