@@ -47,6 +47,7 @@ void AddBefore(const char* op, int node, int handle, FunctionDef* function) {
   added.set_name(NewName(*function, absl::StrCat(before->name(), kSuffix)));
   added.set_device(before->device());
   (*added.mutable_attr())["T"].set_type(tensorflow::DT_RESOURCE);
+  if (added.op() == kInputSaveOp) (*added.mutable_attr())["saves"].set_s(before->name());
   added.add_input(before->input(handle));
   for (const std::string& input : before->input()) {
     if (absl::StartsWith(input, "^")) added.add_input(input);

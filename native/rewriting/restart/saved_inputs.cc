@@ -74,6 +74,7 @@ absl::Status AddCheck(Node* save, const std::vector<const GraphStage*>& readers,
   NodeInputs inputs = InputsOf(*save);
   inputs.data = {inputs.data[HandleOfSave(save->type_string())]};
   NodeDef def = OpOnHandle(kInputSaveOp, "check", *save, inputs.data[0]);
+  (*def.mutable_attr())["saves"].set_s(save->name());
   SetStages(readers, &def);
   TF_RETURN_IF_ERROR(AddBeside(*save, std::move(def), graph, named, check));
   return named->Connect(*check, inputs);

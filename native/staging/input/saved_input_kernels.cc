@@ -38,6 +38,7 @@ class InputSaveOp : public OpKernel {
  public:
   explicit InputSaveOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("stages", &stages_));
+    OP_REQUIRES_OK(context, context->GetAttr("saves", &saves_));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -49,13 +50,14 @@ class InputSaveOp : public OpKernel {
           context, Has(stages_, stage) || !watch.buffer->IsInUse(),
           absl::FailedPreconditionError(absl::StrCat(
               "the state of the input of stage '", stage, "' was not saved: the stage has read "
-              "ahead, and '", name(), "' cannot save its batches too; only an iterator whose own "
-              "op, in the graph that has the stage, is saved outside of functions can be")));
+              "ahead, and '", saves_, "' cannot save its batches too. Save an iterator, no reader, "
+              "by its own handle, outside of functions, in the graph that has the stage")));
     }
   }
 
  private:
   Names stages_;
+  std::string saves_;
 };
 
 class BufferHoldOp : public AsyncOpKernel {
@@ -239,9 +241,10 @@ class InputStateOnlyOp : public OpKernel {
       OP_REQUIRES(context, Has(stages_, items->stage),
                   absl::FailedPreconditionError(absl::StrCat(
                       "the saved state of the input has ", items->items.size(),
-                      " batches that stage '", items->stage, "' had read ahead, but the stages that "
-                      "read this input now are [", absl::StrJoin(stages_, ", "),
-                      "]; build the stage by that name, or these batches are lost")));
+                      " batches that stage '", items->stage, "' had read ahead; of that name there "
+                      "is no stage here that reads this input, but ",
+                      stages_.empty() ? "none at all" : absl::StrJoin(stages_, ", "),
+                      ". Restore it in a graph with that stage; these batches would be lost")));
     }
     Tensor serialized(tensorflow::DT_VARIANT,
                       TensorShape({state.NumElements() - static_cast<int64_t>(found.size())}));

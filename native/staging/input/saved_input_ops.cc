@@ -18,6 +18,7 @@ absl::Status UnknownVector(InferenceContext* c) {
 REGISTER_OP("WorkbenchInputSave")
     .Input("handle: T")
     .Attr("T: {resource, string} = DT_RESOURCE")
+    .Attr("saves: string")
     .Attr("stages: list(string) = []")
     .SetIsStateful()
     .SetShapeFn(NoOutputs)
@@ -26,6 +27,7 @@ Runs before an op that saves the state of an iterator or a reader. FAILED_PRECON
 the process that is not one of `stages` has read ahead of it.
 
 handle: as in WorkbenchInputName.
+saves: name of that op, for messages.
 stages: names of the stages whose items are saved with the state.
 )doc");
 
