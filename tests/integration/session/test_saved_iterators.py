@@ -240,9 +240,7 @@ def test_a_monitored_session_restores_the_iterator_by_a_hook(restored_first, tmp
     for first in (0, 6):
         with v1.train.MonitoredSession(hooks=hooks) as session:
             seen = program.take(session, 6)
-            session.run_step_fn(
-                lambda step_context: program.save(step_context.session, tmp_path)
-            )
+            session.run_step_fn(lambda step_context: program.save(step_context.session, tmp_path))
         assert seen == list(range(first, first + 6))
 
 

@@ -1,7 +1,7 @@
 """Stages of a graph that was imported: their runners, read back from the ops of their buffers.
 
-`describe_put` leaves on each put what no op of the buffer tells. An export of the graph keeps it, and
-an import, into a scope too.
+`describe_put` leaves on each put what no op of the buffer tells. An export of the graph keeps it,
+and so does an import, into a scope too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
 
 from workbench.core.graph.op_types import STAGE_PUT, STAGE_TAKE
@@ -67,7 +66,7 @@ def imported_runners(graph: Any, known: Iterable[PrefetchRunner]) -> list[Prefet
     """
     own = {put for runner in known for put in runner.puts}
     stages: dict[str, list[Any]] = {}
-    users = {}
+    users: dict[_Address, str] = {}
     for put in graph.get_operations():
         if put.type != STAGE_PUT:
             continue
@@ -95,13 +94,13 @@ def _runner(graph: Any, owner: str, puts: list[Any]) -> PrefetchRunner:
     saved = [_saved(put) for put in puts]
     puts = [put for _, put in sorted(zip(saved, puts, strict=True), key=lambda e: e[0]["number"])]
     scope = puts[0].name.removesuffix(puts[0].get_attr(_BUILT).decode())
-    options = StageOptions(
-        **{
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in saved[0]["options"].items()
-        }
-    )
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in saved[0]["options"].items()
+    }
+    options = StageOptions(**values)
     names = [put.name for put in puts]
+    fields: dict[str, Any] = _fields(graph, owner, puts[0])
     return PrefetchRunner(
         stage=scope + saved[0]["stage"],
         puts=tuple(names * options.num_threads if len(names) == 1 else names),
@@ -109,7 +108,7 @@ def _runner(graph: Any, owner: str, puts: list[Any]) -> PrefetchRunner:
         closed_codes=closed_codes(options),
         ignored_codes=error_codes(options.ignored_exception_types),
         options=options,
-        **_fields(graph, owner, puts[0]),
+        **fields,
     )
 
 
@@ -121,8 +120,8 @@ def _saved(put: Any) -> dict[str, Any]:
     saved: dict[str, Any] = json.loads(text)
     if saved.get("format") != _FORMAT:
         raise UnsupportedError(
-            f"the stage of {put.name!r} was exported by another version of Workbench, and cannot be "
-            "run from an imported graph; build the graph by its program and restore the variables"
+            f"the stage of {put.name!r} was exported by another version of Workbench, and cannot "
+            "run in an imported graph; build the graph by its program and restore the variables"
         )
     return saved
 
@@ -141,8 +140,8 @@ def _fields(graph: Any, owner: str, put: Any) -> dict[str, str]:
     wanted = {field for field, _ in _OPS.values()} | {"drain"}
     if wanted - fields.keys():
         raise UnsupportedError(
-            f"the stage of {put.name!r} lacks its ops {sorted(wanted - fields.keys())}: only a part "
-            "of its graph was exported, so that it cannot run; export the whole graph"
+            f"the stage of {put.name!r} lacks its ops {sorted(wanted - fields.keys())}: only a "
+            "part of its graph was exported, so that it cannot run; export the whole graph"
         )
     return fields
 

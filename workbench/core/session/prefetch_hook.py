@@ -66,8 +66,8 @@ class PrefetchHook(tf.compat.v1.train.SessionRunHook):
 def prefetching(session: Any) -> Iterator[tuple[StageRun, ...]]:
     """Runs the stages of a plain session inside the `with` block, as the hook does for others.
 
-    Another block on the same session goes on where the last one stopped: batches that were read ahead
-    stay in the buffer.
+    Another block on the same session goes on where the last one stopped: batches that were read
+    ahead stay in the buffer.
 
     Args:
       session: a `tf.compat.v1.Session` whose graph is complete and initialized.

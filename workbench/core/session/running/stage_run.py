@@ -43,7 +43,6 @@ _MOST_RUNS = 1 << (63 - _FAMILY_BITS)
 _LIVE: weakref.WeakKeyDictionary[Any, list[StageRun]] = weakref.WeakKeyDictionary()
 
 
-
 class _Earlier(NamedTuple):
     """What is kept of a run for the next one of its session and stage."""
 
