@@ -6,6 +6,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "staging/buffer/outcome.h"
@@ -23,14 +24,34 @@ struct ProducersHeld {
     std::function<void(const Outcome&)> done;
   };
 
-  std::vector<int64_t> saving;  // Steps between Hold and Release.
+  struct Saving {
+    int64_t step;
+    bool has_state = false;
+  };
+
+  std::vector<Saving> saving;   // Between Hold and the end of the step.
   std::list<Call> puts;         // Their items are in the buffer; they end with the release.
   std::list<Call> waiting;      // Saves.
 
   bool Any() const { return !saving.empty(); }
+  // The first save of the step that has none has its state.
+  void NoteState(int64_t step) {
+    for (Saving& each : saving) {
+      if (each.step == step && !std::exchange(each.has_state, true)) return;
+    }
+  }
+  // Whether the step has saved all that it saves so far.
+  bool HasState(int64_t step) const {
+    const auto is_of_step = [step](const Saving& each) { return each.step == step; };
+    return std::any_of(saving.begin(), saving.end(), is_of_step) &&
+           std::all_of(saving.begin(), saving.end(), [&](const Saving& each) {
+             return !is_of_step(each) || each.has_state;
+           });
+  }
   void Forget(int64_t step) {
-    const auto found = std::find(saving.begin(), saving.end(), step);
-    if (found != saving.end()) saving.erase(found);
+    saving.erase(std::remove_if(saving.begin(), saving.end(),
+                                [step](const Saving& each) { return each.step == step; }),
+                 saving.end());
   }
 };
 

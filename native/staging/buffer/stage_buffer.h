@@ -68,8 +68,9 @@ namespace workbench {
 //
 // Save. A step that saves the state of the input calls `Hold`, which ends when no producer reads: each
 // rests, or waits in a put or a flush. Then the records that `VisitHeld` shows are all that was read and
-// not taken. `Release`, or the end of the step, lets the producers go on. `Preload` gives records that
-// a restore brings back.
+// not taken. The end of the step, by `Release`, lets the producers go on: until then a step may save
+// other inputs of the stage. They go on earlier for a take of the same step, once that has what it
+// saves. `Preload` gives records that a restore brings back.
 //
 // Trailing updates. A producer that begins its runs by `Begin` waits by `Await` for what the step that
 // takes its item returns by `Return`; see TrailingRuns.
@@ -123,11 +124,14 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   template <typename Visit>
   void VisitHeld(const Visit& visit) const;
 
-  // The step that called Hold has its state, or has ended.
+  // The step that called Hold has the state.
+  void EndHold(int64_t step);
+
+  // The step that called Hold has ended.
   void Release(int64_t step);
 
-  // The records that takes get first: those of a restored input. The input restarts before. Without
-  // an owner they wait for the next one.
+  // The only records in the buffer now: those of a restored input, which restarts before. Without an
+  // owner they wait for the next one.
   void Preload(std::vector<Record> records);
 
   // Whether a session runs the stage, or records of one are here.
@@ -222,7 +226,8 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
            !waiting_takes_.empty();
   }
   size_t WaitingProducersLocked() const WORKBENCH_REQUIRES(mu_) {
-    return queued_puts_.size() + waiting_flushes_.size() + rest_.resting.size() + runs_.Waiting();
+    return queued_puts_.size() + waiting_flushes_.size() + rest_.resting.size() + runs_.Waiting() +
+           held_.puts.size();
   }
   bool EndedLocked() const WORKBENCH_REQUIRES(mu_) { return closed_ || cancelled_; }
 
@@ -271,6 +276,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
 
   // A put has its record in the buffer: it ends, or is held by a save.
   void EndPutLocked(const TicketPtr& ticket, Done done, After* after) WORKBENCH_REQUIRES(mu_);
+  void ReleaseLocked(int64_t step, After* after) WORKBENCH_REQUIRES(mu_);
   // To be called when a producer may have been the last one that reads.
   void EndHoldsLocked(After* after) WORKBENCH_REQUIRES(mu_);
   void EndHeldPutsLocked(const Outcome& outcome, After* after) WORKBENCH_REQUIRES(mu_);

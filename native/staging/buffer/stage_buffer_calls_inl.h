@@ -177,6 +177,7 @@ void StageBuffer<Record>::Take(const TicketPtr& ticket, int64_t step,
         {ticket, step, WallNanos(), start_timeout_millis, ahead, std::move(done)});
     AdmitQueuedLocked(&after);  // A reserving put may wait although the buffer is empty.
     if (waiting_takes_.empty()) return;
+    if (held_.HasState(step)) ReleaseLocked(step, &after);
     if (rest_.All() && rest_.initializing.empty()) {
       rest_.Any(RestReason::kClosed) ? EndTakesLocked(EndOfEpoch(stage_), &after)
                                      : WakeForTakesLocked(&after);

@@ -13,7 +13,7 @@ void StageBuffer<Record>::Hold(const TicketPtr& ticket, int64_t step, int64_t ti
                                Done done) {
   After after;
   std::lock_guard<std::mutex> lock(mu_);
-  held_.saving.push_back(step);
+  held_.saving.push_back({step});
   if (ticket->cancelled) {
     after.Call(std::move(done), StepCancelled(stage_, "hold"));
     return;
@@ -39,13 +39,21 @@ void StageBuffer<Record>::VisitHeld(const Visit& visit) const {
 }
 
 template <typename Record>
+void StageBuffer<Record>::EndHold(int64_t step) {
+  After after;
+  std::lock_guard<std::mutex> lock(mu_);
+  held_.NoteState(step);
+  const bool takes =
+      std::any_of(waiting_takes_.begin(), waiting_takes_.end(),
+                  [step](const WaitingTake& taking) { return taking.step == step; });
+  if (takes && held_.HasState(step)) ReleaseLocked(step, &after);
+}
+
+template <typename Record>
 void StageBuffer<Record>::Release(int64_t step) {
   After after;
   std::lock_guard<std::mutex> lock(mu_);
-  held_.Forget(step);
-  if (held_.Any()) return;
-  EndHeldPutsLocked(Outcome(), &after);
-  SettleLocked(&after);
+  ReleaseLocked(step, &after);
 }
 
 template <typename Record>
@@ -57,6 +65,7 @@ void StageBuffer<Record>::Preload(std::vector<Record> records) {
     for (Record& record : records) after.dropped.push_back(std::move(record));
     return;
   }
+  DropItemsLocked(Restarted(stage_, "await"), &after);
   for (Record& record : records) AdmitLocked(std::move(record), kNobody, WallNanos(), &after);
   ServeTakesLocked(&after);
 }
@@ -65,6 +74,14 @@ template <typename Record>
 bool StageBuffer<Record>::IsInUse() const {
   std::lock_guard<std::mutex> lock(mu_);
   return !items_.empty() || !queued_puts_.empty() || !preloaded_.empty() || rest_.producers > 0;
+}
+
+template <typename Record>
+void StageBuffer<Record>::ReleaseLocked(int64_t step, After* after) {
+  held_.Forget(step);
+  if (held_.Any()) return;
+  EndHeldPutsLocked(Outcome(), after);
+  SettleLocked(after);
 }
 
 template <typename Record>

@@ -129,7 +129,7 @@ class BufferHeldOp : public OpKernel {
     held.stage = resource->buffer()->stage();
     resource->buffer()->VisitHeld(
         [&held](const TensorRecord& record) { held.items.push_back(record); });
-    resource->buffer()->Release(context->step_id());
+    resource->buffer()->EndHold(context->step_id());
     const DeviceCopies copies(context);
     for (TensorRecord& item : held.items) {
       for (size_t i = 0; i < std::min(item.size(), dtypes_.record.size()); ++i) {

@@ -35,8 +35,7 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferHold")
     .Attr("timeout_millis: int >= 1 = 300000")
     .SetShapeFn(NoOutputs)
     .Doc(R"doc(
-Waits until no producer of the stage reads its input, and holds them there until WorkbenchBufferHeld of
-the same step, or the step's end.
+Waits until no producer of the stage reads its input, and holds them there until the step ends.
 
 timeout_millis: milliseconds to wait; then the op fails with DEADLINE_EXCEEDED.
 )doc");
@@ -47,7 +46,7 @@ WORKBENCH_BUFFER_OP("WorkbenchBufferHeld")
     .Attr("host_dtypes: list(type) >= 0 = []")
     .SetShapeFn(ScalarShape)
     .Doc(R"doc(
-Returns what the stage has read and no step has taken, and lets its producers go on.
+Returns what the stage has read and no step has taken.
 
 held: scalar, copies in the host's memory where the buffer is on a GPU.
 )doc");

@@ -244,6 +244,40 @@ def test_a_monitored_session_restores_the_iterator_by_a_hook(restored_first, tmp
         assert seen == list(range(first, first + 6))
 
 
+def test_two_iterators_of_one_stage_are_saved_as_one(tmp_path):
+    iterators = [
+        v1.data.make_initializable_iterator(tf.data.Dataset.range(start, start + 50))
+        for start in (0, 100)
+    ]
+    batch = wb.staged([each.get_next() for each in iterators], StageOptions(capacity=2))
+    make = tf.data.experimental.make_saveable_from_iterator
+    saver = v1.train.Saver([make(each) for each in iterators])
+    start = [each.initializer for each in iterators]
+    with v1.Session() as session:
+        session.run(start)
+        with wb.prefetching(session):
+            for step in range(20):
+                assert session.run(batch) == [step, 100 + step]
+                saver.save(session, str(tmp_path / "state"), write_meta_graph=False)
+    with v1.Session() as session:
+        session.run(start)
+        for _ in range(2):
+            saver.restore(session, str(tmp_path / "state"))
+            with wb.prefetching(session):
+                assert [session.run(batch) for _ in range(5)] == [
+                    [i, 100 + i] for i in range(20, 25)
+                ]
+
+
+def test_a_step_may_take_and_save(tmp_path):
+    program = Program(capacity=1)
+    path = {program.saver.saver_def.filename_tensor_name: str(tmp_path / "state")}
+    save = program.saver.saver_def.save_tensor_name
+    with program.running() as session:
+        for number in range(20):
+            assert session.run([program.batch, save], path)[0] == number
+
+
 def test_a_save_waits_for_the_batch_that_is_being_read(tmp_path, clients):
     reads, goes_on = threading.Event(), threading.Event()
 

@@ -55,7 +55,7 @@ def test_two_stages_whose_sources_differ_are_well():
     one, other = wb.staged(iterator.get_next()), wb.staged(iterator.get_next())
     joined = wb.prefetch_join([pairs(9), pairs(9)])
     with v1.Session() as session, wb.prefetching(session):
-        assert sorted(session.run([one, other])) == [0, 1]
+        assert len(set(session.run([one, other]))) == 2
         assert len(set(session.run(joined))) == 1
 
 

@@ -98,6 +98,43 @@ TEST(ATakeWakesNobodyWhileASaveHoldsThem) {
   CHECK(take->waits());
 }
 
+CallPtr TakeIn(Buffer& buffer, int64_t step) {
+  auto call = std::make_shared<Call>();
+  buffer.Take(call->ticket, step, kLong, [call](const Outcome& outcome, Box box) {
+    if (box != nullptr) call->value = *box;
+    call->End(outcome);
+  });
+  return call;
+}
+
+TEST(TheStepThatSavesMayTakeOnceItHasTheState) {
+  for (const bool late : {false, true}) {
+    auto buffer = OpenFor(1, 1);
+    auto rest = Rest(*buffer, RestReason::kReady);
+    CHECK(Hold(*buffer)->ok());
+    if (late) buffer->EndHold(kSave);
+    auto take = TakeIn(*buffer, kSave);
+    CHECK_EQ(rest->waits(), !late);
+    if (!late) buffer->EndHold(kSave);
+    CHECK(rest->ok());
+    CHECK(Put(*buffer, 1)->ok());
+    CHECK_EQ(take->value, 1);
+  }
+}
+
+TEST(TwoSavesOfOneStepSeeTheSame) {
+  auto buffer = OpenFor(1, 2);
+  CHECK(Hold(*buffer)->waits());
+  auto put = Put(*buffer, 1);
+  buffer->EndHold(kSave);
+  CHECK(Hold(*buffer)->ok());
+  CHECK(put->waits());
+  buffer->EndHold(kSave);
+  CHECK(put->waits());
+  buffer->Release(kSave);
+  CHECK(put->ok());
+}
+
 TEST(AHoldThatTakesTooLongSaysSo) {
   auto buffer = OpenFor(1, 1);
   auto hold = Hold(*buffer, 1);
@@ -148,7 +185,8 @@ TEST(NoTrailingUpdateIsLostInASave) {
 
 TEST(WhatARestoreBringsComesFirst) {
   auto buffer = Buffer::Create("clicks", 1);
-  buffer->Preload(Boxes({5, 6}));
+  // Each of two inputs of a stage has what the stage has read ahead in its state.
+  for (int i = 0; i < 2; ++i) buffer->Preload(Boxes({5, 6}));
   CHECK(Held(*buffer) == std::vector<int>({5, 6}));
   buffer->Resume(1, 1);
   CHECK_EQ(buffer->Size(), 2);
@@ -164,7 +202,7 @@ TEST(ARestoreInARunningSessionGivesItsItemsAtOnce) {
   auto restart = Restart(*buffer);
   auto rest = Rest(*buffer, RestReason::kReady);
   CHECK(restart->ok());
-  buffer->Preload(Boxes({5}));
+  for (int i = 0; i < 2; ++i) buffer->Preload(Boxes({5}));
   buffer->EndRestart(kInitializer);
   CHECK_EQ(Take(*buffer)->value, 5);
   auto take = Take(*buffer);
