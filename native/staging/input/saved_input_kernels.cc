@@ -214,7 +214,12 @@ class InputStateOp : public OpKernel {
       elements.push_back(serialized.flat<Variant>()(i));
     }
     for (int i = 1; i < context->num_inputs(); ++i) {
-      const Variant& held = context->input(i).flat<Variant>()(0);
+      const Tensor& input = context->input(i);
+      OP_REQUIRES(context, input.dims() == 0,
+                  absl::InvalidArgumentError(absl::StrCat("input ", i, " has shape ",
+                                                          input.shape().DebugString(),
+                                                          "; expected a scalar")));
+      const Variant& held = input.scalar<Variant>()();
       const auto* items = held.get<HeldItems>();
       OP_REQUIRES(context, items != nullptr,
                   absl::InvalidArgumentError(absl::StrCat("input ", i, " holds a ", held.TypeName(),

@@ -1,5 +1,10 @@
 // Saves and restores of a stage's input, and the runs of one session.
 
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <numeric>
+#include <thread>
 #include <vector>
 
 #include "staging/buffer/stage_buffer.h"
@@ -292,6 +297,52 @@ TEST(AfterTheEndTheNextRunTakesWhatIsLeft) {
   buffer->Resume(kSecond, 1);
   CHECK_EQ(Take(*buffer)->value, 1);
   CHECK(Take(*buffer)->waits());
+}
+
+TEST(NoItemIsLostOverManyRunsAndSaves) {
+  constexpr int kProducers = 3, kItems = 3000;
+  auto buffer = OpenFor(0, 2);
+  std::atomic<int64_t> token{1};
+  std::atomic<int> left{kProducers * kItems};
+  std::mutex mu;
+  std::vector<int> taken;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kProducers; ++thread) {
+    threads.emplace_back([&, thread] {
+      // A put that is refused by a stop has left its item all the same.
+      for (int i = 0; i < kItems; ++i) {
+        Put(*buffer, thread * kItems + i, kLong, token, thread)->Wait();
+      }
+    });
+  }
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      while (left > 0) {
+        auto call = Take(*buffer);
+        if (call->Wait() != Code::kOk) continue;
+        --left;
+        std::lock_guard<std::mutex> lock(mu);
+        taken.push_back(call->value);
+      }
+    });
+  }
+  while (left > 0) {
+    Hold(*buffer)->Wait();
+    Held(*buffer);
+    buffer->EndHold(kSave);
+    buffer->Release(kSave);
+    buffer->Cancel(token, 0, "stopped");
+    const int64_t next = token + (int64_t{1} << kFamilyBits);
+    buffer->Resume(next);
+    token = next;
+    std::this_thread::yield();
+  }
+  buffer->Cancel(token, 0, "stopped");
+  for (std::thread& thread : threads) thread.join();
+  std::vector<int> all(kProducers * kItems);
+  std::iota(all.begin(), all.end(), 0);
+  std::sort(taken.begin(), taken.end());
+  CHECK(taken == all);
 }
 
 }  // namespace
