@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/util/device_name_utils.h"
 
@@ -15,9 +16,12 @@ namespace {
 
 using tensorflow::DeviceNameUtils;
 using tensorflow::Edge;
+using tensorflow::FunctionLibraryDefinition;
 using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::NodeDef;
+
+constexpr char kCallOp[] = "StatefulPartitionedCall";
 
 // As NEW_EACH_RUN in workbench/core/graph/op_types.py.
 bool IsNewEachRun(const std::string& op) {
@@ -54,6 +58,31 @@ bool IsNewEachRun(const std::string& op) {
       "WorkbenchBufferTake",
   };
   return ops->contains(op);
+}
+
+// The same of a call of a function that has such an op in it.
+bool CallsNewEachRun(const std::string& function, const FunctionLibraryDefinition& library,
+                     std::set<std::string>* seen) {
+  const tensorflow::FunctionDef* found = library.Find(function);
+  if (found == nullptr || !seen->insert(function).second) return false;
+  for (const NodeDef& node : found->node_def()) {
+    if (IsNewEachRun(node.op())) return true;
+    if (node.op() != kCallOp) continue;
+    const auto called = node.attr().find("f");
+    if (called != node.attr().end() &&
+        CallsNewEachRun(called->second.func().name(), library, seen)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool IsNewEachRun(const Node& node, const FunctionLibraryDefinition& library) {
+  if (node.type_string() != kCallOp) return IsNewEachRun(node.type_string());
+  std::set<std::string> seen;
+  const auto called = node.def().attr().find("f");
+  return called != node.def().attr().end() &&
+         CallsNewEachRun(called->second.func().name(), library, &seen);
 }
 
 // Whether the node runs in some steps only, or more than once in one.
@@ -105,8 +134,8 @@ absl::Status WatchSources(const GraphStages& stages, bool several_tasks, Graph* 
     def.set_device(DeviceNameUtils::ParsedNameToString(on_host));
     for (const int id : stage.before) {
       Node* source = graph->FindNodeId(id);
-      const std::string& op = source->type_string();
-      if (!IsNewEachRun(op) || (op == kTakeOp && BufferOf(*source) == buffer)) continue;
+      if (!IsNewEachRun(*source, graph->flib_def())) continue;
+      if (source->type_string() == kTakeOp && BufferOf(*source) == buffer) continue;
       if (IsInControlFlow(*source) || (several_tasks && IsElsewhere(*source, device))) continue;
       NodeDef own = def;
       own.set_name(graph->NewName(absl::StrCat(source->name(), "/read")));

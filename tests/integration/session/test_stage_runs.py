@@ -134,6 +134,26 @@ def test_a_batch_of_an_epoch_before_does_not_come_late():
             assert take_all(session, batch) == list(range(4))
 
 
+def test_a_batch_that_fails_after_the_stop_is_said_to_be_lost(caplog):
+    reads, goes_on = threading.Event(), threading.Event()
+
+    def broken(number):
+        reads.set()
+        assert goes_on.wait(60)
+        raise ValueError("shard 3 is damaged")
+
+    data = tf.data.Dataset.range(9).map(lambda i: tf.numpy_function(broken, [i], tf.int64))
+    wb.staged(v1.data.make_one_shot_iterator(data).get_next())
+    with v1.Session() as session:
+        with wb.prefetching(session) as (run,):
+            assert reads.wait(30)
+            run.announce_stop()
+            goes_on.set()
+            run.join()
+        assert "while it read a batch, which then failed and is lost" in caplog.text
+        assert "shard 3 is damaged" in caplog.text
+
+
 def test_after_an_error_the_batches_before_it_are_kept():
     def broken_once(number):
         if number == 3 and not seen_error:

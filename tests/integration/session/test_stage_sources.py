@@ -37,11 +37,17 @@ def generated():
     return v1.py_func(lambda: (1, 2), [], [tf.int64, tf.int64])
 
 
+def called():
+    iterator = v1.data.make_one_shot_iterator(tf.data.Dataset.range(30))
+    inner = tf.function(lambda: iterator.get_next() + 1, autograph=False)
+    return tf.function(lambda: (inner(), tf.constant(1, tf.int64)), autograph=False)()
+
+
 def staged_before():
     return wb.staged(pairs(), name="before")
 
 
-@pytest.mark.parametrize("source", [pairs, queued, random, generated, staged_before])
+@pytest.mark.parametrize("source", [pairs, queued, random, generated, called, staged_before])
 def test_two_stages_of_one_source_are_refused(source):
     features, labels = source()
     wb.staged(features, name="features")
@@ -74,7 +80,7 @@ def test_a_fed_value_of_the_batch_itself_is_refused():
 
 
 @pytest.mark.parametrize("joined", [True, False])
-@pytest.mark.parametrize("source", [pairs, random])
+@pytest.mark.parametrize("source", [pairs, random, called])
 def test_a_step_that_reads_the_rest_of_a_batch_itself_fails(source, joined):
     features, labels = source()
     features = wb.staged(features, StageOptions(capacity=2), name="features")

@@ -26,6 +26,8 @@ NEW_EACH_RUN = SOURCES | frozenset(
         *("UniformCandidateSampler",),
     }
 )
+# Calls a function, which may have such an op in it.
+_CALL = "StatefulPartitionedCall"
 # By graph, the stage of each op that stages read.
 _READ: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
 
@@ -72,7 +74,24 @@ def _sources(tensors: Iterable[tf.Tensor]) -> frozenset[str]:
             if before.name not in seen:
                 seen[before.name] = before
                 open_.append(before)
-    return frozenset(name for name, op in seen.items() if op.type in NEW_EACH_RUN)
+    return frozenset(name for name, op in seen.items() if _is_new_each_run(op))
+
+
+def _is_new_each_run(op: tf.Operation) -> bool:
+    if op.type != _CALL:
+        return op.type in NEW_EACH_RUN
+    open_, seen = [op.get_attr("f").name], set()
+    while open_:
+        name = open_.pop()
+        if name in seen or not op.graph._is_function(name):
+            continue
+        seen.add(name)
+        for node in op.graph._get_function(name).cached_definition.node_def:
+            if node.op in NEW_EACH_RUN:
+                return True
+            if node.op == _CALL:
+                open_.append(node.attr["f"].func.name)
+    return False
 
 
 def _described(graph: tf.Graph, name: str) -> str:

@@ -20,6 +20,13 @@ _LOG = logging.getLogger("workbench")
 # or later.
 _JOIN_SECONDS = 5.0
 _POLL_SECONDS = 0.05
+# How a run ends that is stopped, or whose session is closed; and what the next run meets again.
+_OF_A_STOP = frozenset(
+    {
+        *(tf.errors.ABORTED, tf.errors.CANCELLED, tf.errors.UNAVAILABLE),
+        *(tf.errors.FAILED_PRECONDITION, tf.errors.OUT_OF_RANGE),
+    }
+)
 
 
 class ProducerOps(Protocol):
@@ -129,10 +136,22 @@ class Producers:
                     goes_on = self._goes_on_after(error, thread, first)
                 first = False
         except BaseException as error:  # the thread's last word: nothing may vanish silently
-            if not self._stops and not buffer.is_superseded(error):
+            if self._stops:
+                self._warn_of(error)
+            elif not buffer.is_superseded(error):
                 self._ops.fail(thread, error)
         finally:
             self._leave()
+
+    def _warn_of(self, error: BaseException) -> None:
+        """Says of a batch that failed when the stage had stopped, unless that is what failed it."""
+        code = getattr(error, "error_code", None)
+        if code is not None and code not in _OF_A_STOP:
+            _LOG.warning(
+                "stage %r was stopped while it read a batch, which then failed and is lost: %s",
+                self._stage,
+                error,
+            )
 
     def _wait_for(self, threads: Sequence[threading.Thread]) -> None:
         for thread in threads:
