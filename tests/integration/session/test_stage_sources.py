@@ -86,6 +86,7 @@ def test_a_step_that_reads_the_rest_of_a_batch_itself_fails(source, joined):
     features = wb.staged(features, StageOptions(capacity=2), name="features")
     fetches = features + labels if joined else [features, labels]
     with v1.Session() as session, wb.prefetching(session):
+        session.run(features)  # A step that fails would cancel the making of the iterator.
         for _ in range(3):
             with pytest.raises(
                 tf.errors.FailedPreconditionError,
@@ -107,8 +108,10 @@ def test_a_server_refuses_such_a_step_too():
     features, labels = pairs()
     features = wb.staged(features, name="features")
     refused = pytest.raises(tf.errors.FailedPreconditionError, match="takes an item of stage")
-    with v1.Session(server.target) as session, wb.prefetching(session), refused:
-        session.run([features, labels])
+    with v1.Session(server.target) as session, wb.prefetching(session):
+        session.run(features)
+        with refused:
+            session.run([features, labels])
 
 
 def test_a_branch_that_is_not_taken_reads_nothing():
