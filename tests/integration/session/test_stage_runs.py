@@ -55,6 +55,23 @@ def test_several_producers_lose_no_batch_either():
     assert collections.Counter(seen) == collections.Counter(range(60))
 
 
+def test_a_stage_of_two_sources_waits_for_the_stage_before_it():
+    def slow(number):
+        time.sleep(0.03)
+        return number
+
+    data = tf.data.Dataset.range(60)
+    one = data.map(lambda i: tf.numpy_function(slow, [i], tf.int64))
+    first = wb.staged(v1.data.make_one_shot_iterator(one).get_next())
+    batch = wb.staged((first, v1.data.make_one_shot_iterator(data).get_next()))
+    seen = []
+    with v1.Session() as session:
+        for _ in range(6):
+            with wb.prefetching(session):
+                seen += [session.run(batch) for _ in range(3)]
+    assert seen == [(i, i) for i in range(18)]
+
+
 def test_steps_outside_take_what_was_read_ahead_and_then_hear_of_the_stop():
     batch = v1.data.make_one_shot_iterator(tf.data.Dataset.range(60)).get_next()
     batch = wb.staged(batch, StageOptions(capacity=2))

@@ -124,10 +124,10 @@ def _stop(runs: list[StageRun]) -> None:
     # All are told before one ends: what a stage then misses of another one is no error.
     for run in runs:
         run.announce_stop()
-    # Those behind first: what they have begun to read, the stages before may still deliver.
+    # Those behind first: the stages before may still deliver what belongs to a batch begun there.
     for run in reversed(runs):
         run.end()
-        if len(runs) > 1:
+        if run.reads_several and len(runs) > 1:
             run.join(_DELIVERED_SECONDS)
     # A producer that waits longer ends with the stage that it waits for.
     for run in reversed(runs):

@@ -64,6 +64,11 @@ def note_sources(
     known.update(dict.fromkeys(read | of_feeds, stage))
 
 
+def reads_several(graph: tf.Graph, stage: str) -> bool:
+    """Whether a stage that was built in the graph reads more than one op for each item."""
+    return list(_READ.get(graph, {}).values()).count(stage) > 1
+
+
 def _sources(tensors: Iterable[tf.Tensor]) -> frozenset[str]:
     """Names of the ops upstream of some tensors that give another value in every run."""
     open_ = [tensor.op for tensor in tensors]

@@ -90,7 +90,7 @@ class Producers:
         self._closed_codes = closed_codes
         self._ignored_codes = ignored_codes
         self._lock = threading.Lock()
-        self._stops = False
+        self._expects_stop = self._stops = False
         self._live = count
         self._behind = [tuple(behind[i::count]) for i in range(count)]
         self.threads = [
@@ -101,21 +101,26 @@ class Producers:
     @property
     def stops(self) -> bool:
         """Whether the producers have been stopped, or are about to be."""
-        return self._stops
+        return self._expects_stop
 
     def start(self) -> None:
         """Starts the threads."""
         for thread in self.threads:
             thread.start()
 
+    def expect_stop(self) -> None:
+        """Says that a stop is near: what fails from here on is no error. Producers go on."""
+        self._expects_stop = True
+
     def announce_stop(self) -> bool:
-        """Says that a stop is near: what fails from here on is no error.
+        """Says that a stop is near: what fails from here on is no error, and no item is begun.
 
         Returns:
           False if that was said before.
         """
         with self._lock:
             first, self._stops = not self._stops, True
+            self._expects_stop = True
         return first
 
     def join(self, seconds: float = _JOIN_SECONDS) -> None:
@@ -136,7 +141,7 @@ class Producers:
                     goes_on = self._goes_on_after(error, thread, first)
                 first = False
         except BaseException as error:  # the thread's last word: nothing may vanish silently
-            if self._stops:
+            if self._expects_stop:
                 self._warn_of(error)
             elif not buffer.is_superseded(error):
                 self._ops.fail(thread, error)

@@ -24,6 +24,7 @@ from workbench.core.session.running.put_call import PutCall
 from workbench.core.session.running.thread_pool import inter_op_pool, intra_op_pool
 from workbench.core.session.server_library import without_library
 from workbench.core.session.session_facts import server_of
+from workbench.core.session.stage_sources import reads_several
 from workbench.core.staging import buffer
 from workbench.core.staging.end_at_exit import end_at_exit, is_of_this_process
 from workbench.core.staging.producer import Producers
@@ -64,6 +65,7 @@ class StageRun:
 
     Attributes:
       runner: what is run.
+      reads_several: whether the stage reads more than one op for each item.
       sink: None, or called with a StageRunRecord after each run of the staged side. Set it and
         unset it at any time.
       step_stats: whether a run with a sink returns step stats; set it before the sink.
@@ -88,6 +90,7 @@ class StageRun:
           NativeError: the session's server has not loaded the library.
         """
         self.runner = runner
+        self.reads_several = reads_several(session.graph, runner.stage)
         self.sink: Callable[[StageRunRecord], None] | None = None
         self.step_stats = False
         self._session = session
@@ -155,7 +158,7 @@ class StageRun:
 
     def announce_stop(self) -> None:
         """Says that a stop is near: from here on, what fails is no error."""
-        self._producers.announce_stop()
+        self._producers.expect_stop()
 
     def end(self) -> None:
         """Stops the buffer, so that the producers end; does nothing in a forked process.
@@ -164,7 +167,7 @@ class StageRun:
         """
         if not is_of_this_process(self):
             return
-        self.announce_stop()
+        self._producers.announce_stop()
         self._cancel(tf.errors.OK, f"stage {self.runner.stage!r} was stopped with its session")
 
     def close(self) -> None:
