@@ -17,9 +17,12 @@ library_sources(
   graph/same_nodes.cc
   plan/stage_plan.cc
   plan/stage_plan_rules.cc
+  restart/graph_stages.cc
   restart/initializers.cc
   restart/restart_in_functions.cc
   restart/restart_stages.cc
+  restart/saved_inputs.cc
+  restart/source_reads.cc
   stages/apply_stage_plan.cc
   stages/stage_nodes.cc
   stages/trail_updates.cc)

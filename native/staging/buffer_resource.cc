@@ -53,6 +53,7 @@ BufferAddress::BufferAddress(OpKernelConstruction* context) {
                   "'", context->def().name(),
                   "' has an empty shared_name; the ops of one buffer find each other by it")));
   if (stage_.empty()) stage_ = shared_name_;
+  name_ = absl::StrCat(container_, "/", shared_name_);
 }
 
 absl::Status BufferAddress::Find(

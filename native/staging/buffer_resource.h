@@ -58,6 +58,9 @@ class BufferAddress {
   // Fails the kernel's construction if an attribute is missing or shared_name is empty.
   explicit BufferAddress(tensorflow::OpKernelConstruction* context);
 
+  // Of the buffer, as its ops have it.
+  const std::string& name() const { return name_; }
+
   // Finds or creates the buffer; fails if it has another capacity.
   absl::Status Find(tensorflow::OpKernelContext* context,
                     tensorflow::core::RefCountPtr<BufferResource>* resource) const;
@@ -66,6 +69,7 @@ class BufferAddress {
   std::string stage_;
   std::string container_;
   std::string shared_name_;
+  std::string name_;
   int64_t capacity_ = 1;
 };
 

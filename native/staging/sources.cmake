@@ -2,7 +2,8 @@
 
 plain_sources(
   buffer/deadline.cc
-  buffer/stage_messages.cc)
+  buffer/stage_messages.cc
+  input/step_reads.cc)
 
 library_sources(
   buffer_resource.cc
@@ -10,9 +11,12 @@ library_sources(
   staging_ops.cc
   trailing_kernels.cc
   trailing_ops.cc
+  input/held_items.cc
   input/input_kernels.cc
   input/input_ops.cc
   input/input_watches.cc
+  input/saved_input_kernels.cc
+  input/saved_input_ops.cc
   step/step_call.cc
   step/step_end.cc)
 
@@ -22,5 +26,6 @@ plain_tests(
   buffer/stage_buffer_owner
   buffer/stage_buffer_reserve
   buffer/stage_buffer_rest
+  buffer/stage_buffer_saves
   buffer/stage_buffer_stress
   buffer/stage_buffer_trailing)

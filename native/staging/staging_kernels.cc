@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "staging/buffer_resource.h"
+#include "staging/input/step_reads.h"
 #include "staging/owner_kernel.h"
 #include "staging/step/step_call.h"
 #include "staging/step/step_end.h"
@@ -99,6 +101,10 @@ class BufferTakeOp : public AsyncOpKernel {
     ResourcePtr resource;
     OP_REQUIRES_OK_ASYNC(context, address_.Find(context, &resource), done);
     OP_REQUIRES_OK_ASYNC(context, resource->CheckDtypes(name(), dtypes_), done);
+    std::string source;
+    OP_REQUIRES_ASYNC(
+        context, !StepReads::Global().Take(context->step_id(), address_.name(), &source),
+        ToStatus(PartsOfTwoItems(resource->buffer()->stage(), source)), done);
     if (returns_) {
       OP_REQUIRES_OK_ASYNC(
           context,

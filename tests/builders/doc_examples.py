@@ -29,6 +29,25 @@ def build_my_model(batch):
     step = v1.train.get_or_create_global_step()
     return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
 """
+_LABELED = (
+    _GRAPH
+    + """
+data = tf.data.Dataset.range(10**6).map(lambda i: (tf.fill([4], tf.cast(i, tf.float32)), i))
+iterator = v1.data.make_one_shot_iterator(data)
+"""
+)
+_META_GRAPH = (
+    _GRAPH
+    + """
+with tf.Graph().as_default():
+    iterator = iterate()
+    loss, train_op = build_my_model(wb.staged(iterator.get_next()))
+    tf.group(train_op, name="train")
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        v1.train.Saver().save(session, "model")
+"""
+)
 _MODEL_GRAPH = (
     _GRAPH
     + """
@@ -305,6 +324,8 @@ for index in range(2):
 CONTEXTS = {
     "graph": _GRAPH,
     "own graph": _GRAPH,
+    "labeled graph": _LABELED,
+    "meta graph": _META_GRAPH,
     "model graph": _MODEL_GRAPH,
     "own model": _GRAPH + _COMPARE + _LAZY_ITERATOR,
     "finished graph": _MODEL_GRAPH + _COMPARE,

@@ -15,6 +15,12 @@ int HandleOfInitializer(const std::string& op) {
   return found == handles->end() ? -1 : found->second;
 }
 
+int HandleOfSave(const std::string& op) {
+  const bool saves = op == "SerializeIterator" || op == "ReaderSerializeState" ||
+                     op == "ReaderSerializeStateV2";
+  return saves ? 0 : -1;
+}
+
 bool MakesHandle(const tensorflow::Node& node) {
   const std::string& op = node.type_string();
   return op == "Iterator" || op == "IteratorV2" || op == "MultiDeviceIterator" ||

@@ -39,20 +39,21 @@ std::string NewName(const FunctionDef& function, std::string name) {
   return name;
 }
 
-// The restart comes when the initializer could: where a branch is not taken, neither does.
-void AddRestart(int initializer, int handle, FunctionDef* function) {
-  NodeDef restart;
-  NodeDef* before = function->mutable_node_def(initializer);
-  restart.set_op(kInputRestartOp);
-  restart.set_name(NewName(*function, absl::StrCat(before->name(), kSuffix)));
-  restart.set_device(before->device());
-  (*restart.mutable_attr())["T"].set_type(tensorflow::DT_RESOURCE);
-  restart.add_input(before->input(handle));
+// An op on the handle that comes when the node could: where a branch is not taken, neither does.
+void AddBefore(const char* op, int node, int handle, FunctionDef* function) {
+  NodeDef added;
+  NodeDef* before = function->mutable_node_def(node);
+  added.set_op(op);
+  added.set_name(NewName(*function, absl::StrCat(before->name(), kSuffix)));
+  added.set_device(before->device());
+  (*added.mutable_attr())["T"].set_type(tensorflow::DT_RESOURCE);
+  if (added.op() == kInputSaveOp) (*added.mutable_attr())["saves"].set_s(before->name());
+  added.add_input(before->input(handle));
   for (const std::string& input : before->input()) {
-    if (absl::StartsWith(input, "^")) restart.add_input(input);
+    if (absl::StartsWith(input, "^")) added.add_input(input);
   }
-  before->add_input(absl::StrCat("^", restart.name()));
-  *function->add_node_def() = std::move(restart);
+  before->add_input(absl::StrCat("^", added.name()));
+  *function->add_node_def() = std::move(added);
 }
 
 class Copies {
@@ -106,7 +107,13 @@ class Copies {
       NodeDef* node = function->mutable_node_def(i);
       const int handle = HandleOfInitializer(node->op());
       if (handle >= 0 && handle < node->input_size()) {
-        AddRestart(i, handle, function);
+        AddBefore(kInputRestartOp, i, handle, function);
+        *changed = true;
+        continue;
+      }
+      const int saved = HandleOfSave(node->op());
+      if (saved >= 0 && saved < node->input_size()) {
+        AddBefore(kInputSaveOp, i, saved, function);
         *changed = true;
         continue;
       }

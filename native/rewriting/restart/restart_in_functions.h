@@ -10,7 +10,8 @@
 
 namespace workbench {
 
-// Puts a WorkbenchInputRestart before each initializer in the functions that the graph's nodes
+// Puts a WorkbenchInputRestart before each initializer, and a WorkbenchInputSave before each op that
+// saves the state of an input, in the functions that the graph's nodes
 // call, at any depth. Such a function gets a copy of another name, which is called in its stead:
 // a session that extends its graph compares functions with those it has by name. The copies go into
 // the graph's library and into `library`. Nodes with the ids in `left_alone` call what they called.

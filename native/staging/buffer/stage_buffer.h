@@ -15,7 +15,9 @@
 #include "staging/buffer/after_unlock.h"
 #include "staging/buffer/deadline.h"
 #include "staging/buffer/outcome.h"
+#include "staging/buffer/owner_token.h"
 #include "staging/buffer/producers_at_rest.h"
+#include "staging/buffer/producers_held.h"
 #include "staging/buffer/stage_messages.h"
 #include "staging/buffer/ticket.h"
 #include "staging/buffer/trailing_runs.h"
@@ -35,10 +37,14 @@ namespace workbench {
 // only reopens: it lifts cancel and close, and keeps items and calls that wait. Puts and flushes of
 // an earlier owner end CANCELLED; its cancel and close do nothing.
 //
+// Runs of one session. Tokens of one family (owner_token.h) belong to one session that stops the
+// stage and starts it again: `Resume` then keeps all records, and a put of an earlier run that comes
+// late leaves its record in the queue.
+//
 // Queue of puts. A put that finds no room waits in a queue with its record. When its timeout
 // passes, the put ends with DEADLINE_EXCEEDED but its record stays queued, parked, and `Flush`
-// waits for it. Only Cancel, a new owner, or cancelling the put itself while it waits (its step is
-// dead) drop it.
+// waits for it. Only a plain stop, a new owner, or cancelling the put itself while it waits (its step
+// is dead) drop it.
 //
 // Reserving puts. A put that reserves ends only when there is room for one item more than its own,
 // or a take has come for it. An owner with one producer then never has more than `capacity` items on
@@ -46,10 +52,10 @@ namespace workbench {
 // was taken.
 //
 // End. Close ends an epoch: no new put, but queued records are still admitted in order, and only
-// then take returns OUT_OF_RANGE. Cancel ends it at once: waiting puts, flushes and parked records
-// are dropped; items in the buffer can still be taken; then take returns the error that Cancel was
-// given. A Cancel after a Close changes nothing if no record is queued: all items were produced, so
-// the epoch has ended well.
+// then take returns OUT_OF_RANGE. Cancel ends it at once: puts and flushes end, items and queued
+// records can still be taken; then take returns the error that Cancel was given. A plain stop, after
+// which nobody resumes, drops the queued records. A Cancel after a Close changes nothing if no record
+// is queued: all items were produced, so the epoch has ended well.
 //
 // Rest. An owner that says how many producers it has lets each of them rest while it has nothing to
 // put. When all rest and a take finds no item, the take wakes them, so that they read an input that
@@ -59,6 +65,12 @@ namespace workbench {
 // what the epoch before left, refuses what its producers still put, and ends when all of them rest:
 // none can be reading then. Until `EndRestart`, which follows the step's end, takes wait; those of
 // the staged side of another stage end instead, because that stage's producers must rest too.
+//
+// Save. A step that saves the state of the input calls `Hold`, which ends when no producer reads: each
+// rests, or waits in a put or a flush. Then the records that `VisitHeld` shows are all that was read and
+// not taken. The end of the step, by `Release`, lets the producers go on: until then a step may save
+// other inputs of the stage. They go on earlier for a take of the same step, once that has what it
+// saves. `Preload` gives records that a restore brings back.
 //
 // Trailing updates. A producer that begins its runs by `Begin` waits by `Await` for what the step that
 // takes its item returns by `Return`; see TrailingRuns.
@@ -104,6 +116,27 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   // The step that called Restart has ended.
   void EndRestart(int64_t step);
 
+  // A step calls this before it saves the state of the input. Ends when no producer reads, with
+  // DEADLINE_EXCEEDED after `timeout_millis`. Release must follow, however this ends.
+  void Hold(const TicketPtr& ticket, int64_t step, int64_t timeout_millis, Done done);
+
+  // Calls visit(record) for what was read and not taken, in order, with the lock held.
+  template <typename Visit>
+  void VisitHeld(const Visit& visit) const;
+
+  // The step that called Hold has the state.
+  void EndHold(int64_t step);
+
+  // The step that called Hold has ended.
+  void Release(int64_t step);
+
+  // The only records in the buffer now: those of a restored input, which restarts before. Without an
+  // owner they wait for the next one.
+  void Preload(std::vector<Record> records);
+
+  // Whether a session runs the stage, or records of one are here.
+  bool IsInUse() const;
+
   // Waits for an item without limit, but only `start_timeout_millis` for the first owner ever.
   // `step` is noted in the events. `ahead` says that a producer of another stage takes.
   void Take(const TicketPtr& ticket, int64_t step, int64_t start_timeout_millis, TakeDone done,
@@ -132,8 +165,8 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   // nothing if it has ended. A put loses its record, unless it is parked; a flush keeps it.
   void CancelCall(const TicketPtr& ticket);
 
-  // `code` kOk or kCancelled means a stop; any other is a producer's error, which take returns as
-  // it is. Nothing happens when `token` is not the owner's.
+  // `code` kOk means that the session may run the stage again, kCancelled a plain stop; any other is
+  // a producer's error, which take returns as it is. Nothing happens when `token` is not the owner's.
   void Cancel(int64_t token, int code, const std::string& message);
 
   // Nothing happens when `token` is not the owner's.
@@ -149,6 +182,8 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   void Shutdown();
 
  private:
+  static constexpr int64_t kNobody = -1;  // The producer of a preloaded record.
+
   struct Item {
     int64_t number;
     int64_t run;  // Of TrailingRuns, or -1.
@@ -191,9 +226,20 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
            !waiting_takes_.empty();
   }
   size_t WaitingProducersLocked() const WORKBENCH_REQUIRES(mu_) {
-    return queued_puts_.size() + waiting_flushes_.size() + rest_.resting.size() + runs_.Waiting();
+    return queued_puts_.size() + waiting_flushes_.size() + rest_.resting.size() + runs_.Waiting() +
+           held_.puts.size();
   }
   bool EndedLocked() const WORKBENCH_REQUIRES(mu_) { return closed_ || cancelled_; }
+
+  // An owner's session runs no producers any more, but may run them again.
+  bool StoppedLocked() const WORKBENCH_REQUIRES(mu_) {
+    return started_ && (cancelled_ || (closed_ && rest_.producers == 0));
+  }
+
+  // Whether a put that is refused leaves its record in the queue: the next run of its session
+  // delivers it.
+  bool KeepsLocked(const Ticket& ticket, int64_t token, int64_t thread) const
+      WORKBENCH_REQUIRES(mu_);
 
   // What a take of an empty buffer gets after Cancel or Close.
   Outcome EndLocked() const WORKBENCH_REQUIRES(mu_) {
@@ -218,12 +264,22 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   void AdmitQueuedLocked(After* after) WORKBENCH_REQUIRES(mu_);
   void EndFlushesLocked(int64_t thread, After* after) WORKBENCH_REQUIRES(mu_);
   void DropItemsLocked(const Outcome& of_await, After* after) WORKBENCH_REQUIRES(mu_);
+  // Their runs have ended: what a step returned of them would be applied by nobody.
+  void DropTrailingLocked(After* after) WORKBENCH_REQUIRES(mu_);
 
   // To be called when all producers may rest: ends restarts, and either ends the takes that wait or
   // wakes the producers for them.
   void SettleLocked(After* after) WORKBENCH_REQUIRES(mu_);
+  void WakeForTakesLocked(After* after) WORKBENCH_REQUIRES(mu_);
   void WakeLocked(After* after) WORKBENCH_REQUIRES(mu_);
   void EndRestartsLocked(After* after) WORKBENCH_REQUIRES(mu_);
+
+  // A put has its record in the buffer: it ends, or is held by a save.
+  void EndPutLocked(const TicketPtr& ticket, Done done, After* after) WORKBENCH_REQUIRES(mu_);
+  void ReleaseLocked(int64_t step, After* after) WORKBENCH_REQUIRES(mu_);
+  // To be called when a producer may have been the last one that reads.
+  void EndHoldsLocked(After* after) WORKBENCH_REQUIRES(mu_);
+  void EndHeldPutsLocked(const Outcome& outcome, After* after) WORKBENCH_REQUIRES(mu_);
 
   template <typename End>
   void EndRestsLocked(const End& end, After* after) WORKBENCH_REQUIRES(mu_);
@@ -238,6 +294,10 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
   // call.
   template <typename End>
   void EndWaitsLocked(const End& end, bool takes, After* after) WORKBENCH_REQUIRES(mu_);
+
+  // Ends all puts and flushes that wait; records stay in the queue.
+  template <typename End>
+  void ParkPutsLocked(const End& end, After* after) WORKBENCH_REQUIRES(mu_);
   void SetDeadlineLocked(const TicketPtr& ticket, int64_t timeout_millis) WORKBENCH_REQUIRES(mu_);
   void ClearDeadlineLocked(Ticket& ticket) WORKBENCH_REQUIRES(mu_);
   void OnDeadline(const TicketPtr& ticket);
@@ -251,16 +311,21 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
 
   mutable std::mutex mu_;
   int64_t token_ WORKBENCH_GUARDED_BY(mu_) = 0;
+  // Of the owner's session: a late put of an earlier run has a record of an earlier epoch.
+  int64_t first_run_ WORKBENCH_GUARDED_BY(mu_) = 0;
   // Some owner has come; from then on takes wait without limit.
   bool started_ WORKBENCH_GUARDED_BY(mu_) = false;
   bool closed_ WORKBENCH_GUARDED_BY(mu_) = false;
   bool cancelled_ WORKBENCH_GUARDED_BY(mu_) = false;
   Outcome error_ WORKBENCH_GUARDED_BY(mu_);  // Of Cancel.
+  bool keeps_ WORKBENCH_GUARDED_BY(mu_) = false;  // Queued records, after Cancel.
   int64_t next_number_ WORKBENCH_GUARDED_BY(mu_) = 0;
   std::deque<Item> items_ WORKBENCH_GUARDED_BY(mu_);
+  std::vector<Record> preloaded_ WORKBENCH_GUARDED_BY(mu_);  // Until an owner comes.
   std::list<QueuedPut> queued_puts_ WORKBENCH_GUARDED_BY(mu_);
   std::list<WaitingFlush> waiting_flushes_ WORKBENCH_GUARDED_BY(mu_);
   std::list<WaitingTake> waiting_takes_ WORKBENCH_GUARDED_BY(mu_);
+  ProducersHeld held_ WORKBENCH_GUARDED_BY(mu_);
   ProducersAtRest rest_ WORKBENCH_GUARDED_BY(mu_);
   TrailingRuns<Record> runs_ WORKBENCH_GUARDED_BY(mu_);
   // Null until a call waits with a limit.
@@ -271,6 +336,7 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
 }  // namespace workbench
 
 #include "staging/buffer/stage_buffer_calls_inl.h"
+#include "staging/buffer/stage_buffer_saves_inl.h"
 #include "staging/buffer/stage_buffer_trailing_inl.h"
 #include "staging/buffer/stage_buffer_waits_inl.h"
 

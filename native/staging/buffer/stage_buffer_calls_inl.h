@@ -19,20 +19,33 @@ template <typename Record>
 void StageBuffer<Record>::Resume(int64_t token, int64_t producers) {
   After after;
   std::lock_guard<std::mutex> lock(mu_);
+  const bool again = started_ && FamilyOf(token) == FamilyOf(token_);
   if (token != token_) {
     const auto superseded = [this](const char* call) { return Superseded(stage_, call); };
-    EndWaitsLocked(superseded, /*takes=*/started_, &after);
+    EndHeldPutsLocked(Outcome(), &after);
     EndRestsLocked(superseded, &after);
     runs_.Clear(superseded, &after);
-    DropItemsLocked(superseded("await"), &after);
+    if (again) {
+      ParkPutsLocked(superseded, &after);
+      DropTrailingLocked(&after);
+    } else {
+      EndWaitsLocked(superseded, /*takes=*/started_, &after);
+      DropItemsLocked(superseded("await"), &after);
+      first_run_ = RunOf(token);
+    }
     rest_.producers = std::max<int64_t>(0, producers);
     rest_.cut_short = false;
     token_ = token;
+    EndHoldsLocked(&after);
   }
   closed_ = cancelled_ = false;
   error_ = Outcome();
   started_ = true;
+  for (Record& record : preloaded_) AdmitLocked(std::move(record), kNobody, 0, &after);
+  preloaded_.clear();
   for (WaitingTake& taking : waiting_takes_) ClearDeadlineLocked(*taking.ticket);
+  ServeTakesLocked(&after);
+  AdmitQueuedLocked(&after);
 }
 
 template <typename Record>
@@ -41,22 +54,29 @@ void StageBuffer<Record>::Put(const TicketPtr& ticket, int64_t token, int64_t th
   After after;
   std::lock_guard<std::mutex> lock(mu_);
   Outcome refused = RefusalLocked("put", *ticket, token);
+  const bool keeps = !refused.ok() && KeepsLocked(*ticket, token, thread);
   if (refused.ok() && rest_.RefusesPuts()) refused = Restarted(stage_, "put");
   if (refused.ok() && closed_) refused = PutAfterClose(stage_);
   if (!refused.ok()) {
-    after.dropped.push_back(std::move(record));
+    if (keeps) {
+      queued_puts_.push_back({ticket, thread, std::move(record), WallNanos(), 0, reserve, nullptr});
+      if (!EndedLocked()) AdmitQueuedLocked(&after);
+    } else {
+      after.dropped.push_back(std::move(record));
+    }
     after.Call(std::move(done), std::move(refused));
     return;
   }
   if (queued_puts_.empty() && HasRoomLocked(reserve)) {
     AdmitLocked(std::move(record), thread, events_.recording() ? WallNanos() : 0, &after);
     ServeTakesLocked(&after);
-    after.Call(std::move(done), Outcome());
+    EndPutLocked(ticket, std::move(done), &after);
     return;
   }
   SetDeadlineLocked(ticket, timeout_millis);
   queued_puts_.push_back(
       {ticket, thread, std::move(record), WallNanos(), timeout_millis, reserve, std::move(done)});
+  EndHoldsLocked(&after);
 }
 
 template <typename Record>
@@ -71,6 +91,7 @@ void StageBuffer<Record>::Flush(const TicketPtr& ticket, int64_t token, int64_t 
   }
   SetDeadlineLocked(ticket, timeout_millis);
   waiting_flushes_.push_back({ticket, thread, timeout_millis, std::move(done)});
+  EndHoldsLocked(&after);
 }
 
 template <typename Record>
@@ -90,6 +111,7 @@ void StageBuffer<Record>::Rest(const TicketPtr& ticket, int64_t token, RestReaso
   }
   rest_.resting.push_back({ticket, reason, std::move(message), std::move(done)});
   SettleLocked(&after);
+  EndHoldsLocked(&after);
 }
 
 template <typename Record>
@@ -98,12 +120,22 @@ void StageBuffer<Record>::Restart(const TicketPtr& ticket, int64_t step, int64_t
   After after;
   std::lock_guard<std::mutex> lock(mu_);
   rest_.initializing.push_back(step);
+  const auto restarted = [this](const char* call) { return Restarted(stage_, call); };
+  for (Record& record : preloaded_) after.dropped.push_back(std::move(record));
+  preloaded_.clear();
+  first_run_ = RunOf(token_);
+  if (!ticket->cancelled && StoppedLocked()) {
+    // A producer of the run that was stopped may still read.
+    ++first_run_;
+    EndWaitsLocked(restarted, /*takes=*/false, &after);
+    DropItemsLocked(restarted("await"), &after);
+  }
   if (ticket->cancelled || !started_ || cancelled_ || rest_.producers == 0) {
     after.Call(std::move(done),
                ticket->cancelled ? StepCancelled(stage_, "restart") : Outcome());
     return;
   }
-  const auto restarted = [this](const char* call) { return Restarted(stage_, call); };
+  EndHeldPutsLocked(restarted("put"), &after);
   EndWaitsLocked(restarted, /*takes=*/false, &after);
   runs_.EndBegins(restarted, &after);
   DropItemsLocked(restarted("await"), &after);
@@ -145,9 +177,10 @@ void StageBuffer<Record>::Take(const TicketPtr& ticket, int64_t step,
         {ticket, step, WallNanos(), start_timeout_millis, ahead, std::move(done)});
     AdmitQueuedLocked(&after);  // A reserving put may wait although the buffer is empty.
     if (waiting_takes_.empty()) return;
+    if (held_.HasState(step)) ReleaseLocked(step, &after);
     if (rest_.All() && rest_.initializing.empty()) {
       rest_.Any(RestReason::kClosed) ? EndTakesLocked(EndOfEpoch(stage_), &after)
-                                     : WakeLocked(&after);
+                                     : WakeForTakesLocked(&after);
     }
   }
 }
@@ -165,6 +198,7 @@ void StageBuffer<Record>::CancelCall(const TicketPtr& ticket) {
     // Their session is dead: nobody will come to rest any more.
     rest_.producers = 0;
     EndRestartsLocked(&after);
+    EndHoldsLocked(&after);
   }
 }
 
@@ -175,15 +209,22 @@ void StageBuffer<Record>::Cancel(int64_t token, int code, const std::string& mes
   if (token != token_ || !started_ || cancelled_) return;
   if (rest_.HaveEnded()) closed_ = true;
   const auto end = [&](const char* call) { return CallCancelled(stage_, call, message); };
+  EndHeldPutsLocked(Outcome(), &after);
   EndRestsLocked(end, &after);
   rest_.producers = 0;  // They leave.
+  EndHoldsLocked(&after);
   if (closed_ && queued_puts_.empty()) return;
   cancelled_ = true;
   const bool stop = code == static_cast<int>(Code::kOk) ||
                     code == static_cast<int>(Code::kCancelled);
   error_ = stop ? Outcome{Code::kCancelled, message}
                 : Outcome{static_cast<Code>(code), message};
-  EndWaitsLocked(end, /*takes=*/false, &after);
+  keeps_ = code != static_cast<int>(Code::kCancelled);
+  if (!keeps_) {
+    EndWaitsLocked(end, /*takes=*/false, &after);
+  } else {
+    ParkPutsLocked(end, &after);
+  }
   EndTakesLocked(EndLocked(), &after);
   runs_.EndBegins(end, &after);
   // After an error the steps still take what is in the buffer, and train on it.
@@ -218,8 +259,11 @@ void StageBuffer<Record>::Shutdown() {
   After after;
   std::lock_guard<std::mutex> lock(mu_);
   const auto gone = [this](const char* call) { return BufferDestroyed(stage_, call); };
+  EndHeldPutsLocked(gone("put"), &after);
   EndWaitsLocked(gone, /*takes=*/true, &after);
   EndRestsLocked(gone, &after);
+  rest_.producers = 0;
+  EndHoldsLocked(&after);
   runs_.Clear(gone, &after);
   cancelled_ = true;
   error_ = gone("take");

@@ -32,6 +32,13 @@ Outcome StageBuffer<Record>::TakeRefusalLocked(const Ticket& ticket, int64_t ste
 }
 
 template <typename Record>
+bool StageBuffer<Record>::KeepsLocked(const Ticket& ticket, int64_t token, int64_t thread) const {
+  if (ticket.cancelled || !started_ || FamilyOf(token) != FamilyOf(token_)) return false;
+  if (token == token_ && !(cancelled_ && keeps_)) return false;
+  return first_run_ <= RunOf(token) && RunOf(token) <= RunOf(token_) && !runs_.Has(thread);
+}
+
+template <typename Record>
 bool StageBuffer<Record>::HasQueuedPutLocked(int64_t thread) const {
   return std::any_of(queued_puts_.begin(), queued_puts_.end(),
                      [thread](const QueuedPut& entry) { return entry.thread == thread; });
@@ -77,7 +84,7 @@ void StageBuffer<Record>::AdmitQueuedLocked(After* after) {
     queued_puts_.pop_front();
     ClearDeadlineLocked(*entry.ticket);
     AdmitLocked(std::move(entry.record), entry.thread, entry.start_ns, after);
-    if (entry.done) after->Call(std::move(entry.done), Outcome());
+    if (entry.done) EndPutLocked(entry.ticket, std::move(entry.done), after);
     EndFlushesLocked(entry.thread, after);
     ServeTakesLocked(after);
   }
@@ -107,6 +114,18 @@ void StageBuffer<Record>::DropItemsLocked(const Outcome& of_await, After* after)
 }
 
 template <typename Record>
+void StageBuffer<Record>::DropTrailingLocked(After* after) {
+  for (auto item = items_.begin(); item != items_.end();) {
+    if (item->run < 0) {
+      ++item;
+      continue;
+    }
+    after->dropped.push_back(std::move(item->record));
+    item = items_.erase(item);
+  }
+}
+
+template <typename Record>
 void StageBuffer<Record>::SettleLocked(After* after) {
   if (!rest_.All()) return;
   if (!rest_.restarting.empty()) {
@@ -119,7 +138,12 @@ void StageBuffer<Record>::SettleLocked(After* after) {
     EndTakesLocked(not_ready, after, [](const WaitingTake& taking) { return taking.ahead; });
   }
   if (!rest_.initializing.empty() || waiting_takes_.empty()) return;
-  rest_.HaveEnded() ? EndTakesLocked(EndOfEpoch(stage_), after) : WakeLocked(after);
+  rest_.HaveEnded() ? EndTakesLocked(EndOfEpoch(stage_), after) : WakeForTakesLocked(after);
+}
+
+template <typename Record>
+void StageBuffer<Record>::WakeForTakesLocked(After* after) {
+  if (!held_.Any()) WakeLocked(after);  // Else the release does.
 }
 
 template <typename Record>
@@ -182,6 +206,26 @@ void StageBuffer<Record>::EndWaitsLocked(const End& end, bool takes, After* afte
 }
 
 template <typename Record>
+template <typename End>
+void StageBuffer<Record>::ParkPutsLocked(const End& end, After* after) {
+  for (auto entry = queued_puts_.begin(); entry != queued_puts_.end();) {
+    ClearDeadlineLocked(*entry->ticket);
+    if (entry->done) after->Call(std::exchange(entry->done, nullptr), end("put"));
+    if (!runs_.Has(entry->thread)) {
+      ++entry;
+      continue;
+    }
+    after->dropped.push_back(std::move(entry->record));
+    entry = queued_puts_.erase(entry);
+  }
+  for (WaitingFlush& flush : waiting_flushes_) {
+    ClearDeadlineLocked(*flush.ticket);
+    after->Call(std::move(flush.done), end("flush"));
+  }
+  waiting_flushes_.clear();
+}
+
+template <typename Record>
 void StageBuffer<Record>::SetDeadlineLocked(const TicketPtr& ticket, int64_t timeout_millis) {
   if (deadlines_ == nullptr) deadlines_ = DeadlineThread::Acquire();
   constexpr int64_t kYear = int64_t{365} * 24 * 3600 * 1000;  // Far from the clock's overflow.
@@ -216,6 +260,7 @@ void StageBuffer<Record>::OnDeadline(const TicketPtr& ticket) {
     if (std::string(call) == "take") return NeverStarted(stage_, timeout_millis);
     // The step that initializes the input goes on: the producers may be those of a dead client.
     if (std::string(call) == "restart") return Outcome();
+    if (std::string(call) == "hold") return HoldTimedOut(stage_, timeout_millis);
     return FlushTimedOut(stage_, capacity_, timeout_millis);
   });
 }
@@ -246,6 +291,14 @@ void StageBuffer<Record>::RemoveLocked(const TicketPtr& ticket, After* after, co
   if (resting != rest_.resting.end()) {
     after->Call(std::move(resting->done), end("rest", 0));
     rest_.resting.erase(resting);
+    return;
+  }
+  for (auto* calls : {&held_.puts, &held_.waiting}) {
+    const auto held = std::find_if(calls->begin(), calls->end(), is_it);
+    if (held == calls->end()) continue;
+    ClearDeadlineLocked(*ticket);
+    after->Call(std::move(held->done), end(calls == &held_.puts ? "put" : "hold", held->timeout_millis));
+    calls->erase(held);
     return;
   }
   auto restarting = std::find_if(rest_.restarting.begin(), rest_.restarting.end(), is_it);

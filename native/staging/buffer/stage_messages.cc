@@ -86,6 +86,20 @@ Outcome RestartCutShort(const std::string& stage) {
               "ahead is gone; run the initializer again"};
 }
 
+Outcome HoldTimedOut(const std::string& stage, int64_t timeout_millis) {
+  return {Code::kDeadlineExceeded,
+          "the state of the input of " + Stage(stage) + " was not saved: its producers did not "
+          "finish reading within " + std::to_string(timeout_millis) +
+              " ms. Likely cause: the input waits for data; save again later"};
+}
+
+Outcome HoldOfTrailing(const std::string& stage) {
+  return {Code::kFailedPrecondition,
+          "the state of the input of " + Stage(stage) + " was not saved: updates of its batches "
+          "trail, and no batch that was read ahead could be updated after a restore. Save it "
+          "without trailing updates (SmartStageOptions.stale_lookups=0)"};
+}
+
 Outcome BufferDestroyed(const std::string& stage, const char* call) {
   return Cancelled(std::string(call) + " of " + Stage(stage) +
                    " was cancelled: its buffer was removed with its container");
@@ -112,6 +126,14 @@ Outcome ReturnsOfNothing(const std::string& stage) {
               ", but took no batch from it, so that no run of the stage waits to apply it. Likely "
               "cause: what the stage delivers was fed, or its batch had been taken under another "
               "session"};
+}
+
+Outcome PartsOfTwoItems(const std::string& stage, const std::string& source) {
+  return {Code::kFailedPrecondition,
+          "a step takes an item of " + Stage(stage) + ", which reads '" + source + "', and reads '" +
+              source + "' itself: what it gives there belongs to another item, so rows of features "
+              "and labels do not belong together. Stage all that the step reads of it: "
+              "wb.staged((features, labels))"};
 }
 
 Outcome CapacityMismatch(const std::string& stage, int64_t found, int64_t asked) {

@@ -24,11 +24,16 @@ Outcome Restarted(const std::string& stage, const char* call);
 Outcome TakeWhileInitializing(const std::string& stage);
 Outcome NotReady(const std::string& stage, const std::string& why);
 Outcome RestartCutShort(const std::string& stage);
+Outcome HoldTimedOut(const std::string& stage, int64_t timeout_millis);
+Outcome HoldOfTrailing(const std::string& stage);
 Outcome BufferDestroyed(const std::string& stage, const char* call);
 Outcome EndOfEpoch(const std::string& stage);
 Outcome NotTrained(const std::string& stage);
 Outcome AwaitsNothing(const std::string& stage);
 Outcome ReturnsOfNothing(const std::string& stage);
+
+// A step takes from the stage and reads `source`, which the stage reads, by itself.
+Outcome PartsOfTwoItems(const std::string& stage, const std::string& source);
 
 // Another op fixed `found`, this one asks for `asked`.
 Outcome CapacityMismatch(const std::string& stage, int64_t found, int64_t asked);

@@ -186,6 +186,14 @@ class TrailingRuns {
     EndSettling(Outcome(), after);
   }
 
+  bool Empty() const { return runs_.empty(); }
+
+  // Whether the producer has a run that is not closed.
+  bool Has(int64_t thread) const {
+    return std::any_of(runs_.begin(), runs_.end(),
+                       [thread](const Run& run) { return run.thread == thread; });
+  }
+
   // Calls of producers that wait here.
   size_t Waiting() const {
     return std::count_if(runs_.begin(), runs_.end(), [](const Run& run) {

@@ -105,10 +105,9 @@ def test_what_the_user_put_on_another_device_stays_there():
 
 
 def test_two_stages_have_streams_of_their_own_and_one_without_has_none():
-    source = numbers()
     takes = [
         wb.staged(
-            tf.add(source, float(k), name=f"side_{k}"),
+            tf.add(numbers(), float(k), name=f"side_{k}"),
             wb.StageOptions(stage_subgraph_stream_id=k),
             name=f"stage_{k}",
         )

@@ -388,3 +388,16 @@ def test_a_damaged_plan_is_refused(servers, change, message):
             pytest.raises(tf.errors.InvalidArgumentError, match=message),
         ):
             model.initialize(session)
+
+
+def test_a_stage_that_starts_again_says_that_its_batches_are_dropped(servers, caplog):
+    with placed(servers):
+        model = at_once(BATCHES)
+        with v1.Session(servers.target, config=config_of(model, 1)) as session:
+            model.initialize(session)
+            for _ in range(2):
+                assert "is started again" not in caplog.text
+                with prefetching(session):
+                    for _ in range(3):
+                        session.run(model.train)
+    assert "is started again in its session: batches that it had read ahead" in caplog.text

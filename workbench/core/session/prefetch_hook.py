@@ -11,12 +11,14 @@ from typing import Any
 
 import tensorflow as tf
 
+from workbench.core.session.imported_stages import takes_without_a_put
 from workbench.core.session.prefetch_runner import PrefetchRunner
 from workbench.core.session.rewrite import applied_in, require_graph, runners_with
 from workbench.core.session.runner_registry import runners
 from workbench.core.session.running.stage_run import StageRun, live_runs
 
 _LOG = logging.getLogger("workbench")
+_DELIVERED_SECONDS = 1.0
 
 
 def make_prefetch_hook() -> PrefetchHook:
@@ -64,6 +66,9 @@ class PrefetchHook(tf.compat.v1.train.SessionRunHook):
 def prefetching(session: Any) -> Iterator[tuple[StageRun, ...]]:
     """Runs the stages of a plain session inside the `with` block, as the hook does for others.
 
+    Another block on the same session goes on where the last one stopped: batches that were read
+    ahead stay in the buffer.
+
     Args:
       session: a `tf.compat.v1.Session` whose graph is complete and initialized.
 
@@ -80,6 +85,13 @@ def prefetching(session: Any) -> Iterator[tuple[StageRun, ...]]:
 
 def _start(session: Any, on_error: Any) -> list[StageRun]:
     runs: list[StageRun] = []
+    for take in takes_without_a_put(session.graph):
+        _LOG.warning(
+            "%r takes from a stage that has no put in this graph, so that nothing can fill its "
+            "buffer: only a part of the graph was imported; import the whole graph, or feed what "
+            "the stage delivers",
+            take,
+        )
     stages: Sequence[PrefetchRunner] = runners(session.graph)
     applied = applied_in(getattr(session, "_config", None))
     if applied and applied.plan:
@@ -112,8 +124,11 @@ def _stop(runs: list[StageRun]) -> None:
     # All are told before one ends: what a stage then misses of another one is no error.
     for run in runs:
         run.announce_stop()
-    # All end before one is waited for: producers may wait for items of another stage.
+    # Those behind first: the stages before may still deliver what belongs to a batch begun there.
     for run in reversed(runs):
         run.end()
+        if run.reads_several and len(runs) > 1:
+            run.join(_DELIVERED_SECONDS)
+    # A producer that waits longer ends with the stage that it waits for.
     for run in reversed(runs):
         run.join()

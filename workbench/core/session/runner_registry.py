@@ -1,4 +1,4 @@
-"""Which stages a graph has: their prefetch runners, noted as they are built."""
+"""Which stages a graph has: their prefetch runners, noted as they are built or imported."""
 
 from __future__ import annotations
 
@@ -6,20 +6,32 @@ import weakref
 from typing import Any
 
 from workbench.core.options import StageOptions
+from workbench.core.session.imported_stages import imported_runners
 from workbench.core.session.prefetch_runner import PrefetchRunner
 from workbench.core.staging.error_codes import with_codes
 
 _RUNNERS: weakref.WeakKeyDictionary[Any, list[PrefetchRunner]] = weakref.WeakKeyDictionary()
+# How many ops a graph had when its imported stages were last sought.
+_SOUGHT: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
 def register_runner(graph: Any, runner: PrefetchRunner) -> None:
-    """Notes that sessions of `graph` have this stage to run. A collection would end in every
-    exported meta graph, where a runner cannot be read back."""
+    """Notes that sessions of `graph` have this stage to run."""
     _RUNNERS.setdefault(graph, []).append(runner)
 
 
 def runners(graph: Any) -> tuple[PrefetchRunner, ...]:
-    """The stages built in `graph` so far, in order."""
+    """The stages of `graph` so far: those built in it, in order, then those imported into it.
+
+    Raises:
+      UnsupportedError: an imported stage cannot be run.
+    """
+    # The length of the list of ops: `version` counts changes of attributes, too.
+    count = len(graph.get_operations())
+    if _SOUGHT.get(graph) != count:
+        known = _RUNNERS.setdefault(graph, [])
+        known += imported_runners(graph, known)
+        _SOUGHT[graph] = count
     return tuple(_RUNNERS.get(graph, ()))
 
 

@@ -13,9 +13,11 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.core.options import StageOptions
+from workbench.core.session.imported_stages import describe_put
 from workbench.core.session.prefetch_runner import build_runner
 from workbench.core.session.runner_registry import register_runner
 from workbench.core.session.stage_feeds import stage_feeds
+from workbench.core.session.stage_sources import note_sources
 from workbench.core.staging.buffer import Buffer
 from workbench.errors import OptionError, UnsupportedError
 
@@ -49,7 +51,8 @@ def staged(
 
     Raises:
       OptionError: an empty nest, an unknown leaf, or a feed_dict value that is no tensor, or not of
-        its placeholder's dtype or shape.
+        its placeholder's dtype or shape; or another stage reads an op, such as the get_next of an
+        iterator, that `features` reads too.
       UnsupportedError: called eagerly, in a tf.function, or inside control flow.
     """
     return _join([features], options or StageOptions(), feed_dict, name)
@@ -101,6 +104,8 @@ def _join(
     _require_equal_structure(nests, records)
     with v1.name_scope(name or "prefetch") as scope:
         stage = scope.rstrip("/")
+        record = [tensor for each in records for tensor in each]
+        note_sources(graph, stage, record, [value for _, value in feeds])
         at = Buffer(
             # A server's resource manager outlives sessions and graphs: the key keeps two apart.
             shared_name=f"{graph._graph_key}{stage}",
@@ -116,6 +121,8 @@ def _join(
         _pin(taken[0].op)
         with tf.control_dependencies(None), graph.colocate_with(taken[0].op):
             runner = build_runner(at, records, feeds, options)
+    for number, put in enumerate(dict.fromkeys(runner.puts)):
+        describe_put(graph.get_operation_by_name(put), runner, number)
     register_runner(graph, runner)
     return _with_tensors(nests[0], taken)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from typing import Protocol
 
 import tensorflow as tf
@@ -18,6 +19,14 @@ _LOG = logging.getLogger("workbench")
 # How long a stop waits for producers to notice; one that is stuck upstream ends with its session,
 # or later.
 _JOIN_SECONDS = 5.0
+_POLL_SECONDS = 0.05
+# How a run ends that is stopped, or whose session is closed; and what the next run meets again.
+_OF_A_STOP = frozenset(
+    {
+        *(tf.errors.ABORTED, tf.errors.CANCELLED, tf.errors.UNAVAILABLE),
+        *(tf.errors.FAILED_PRECONDITION, tf.errors.OUT_OF_RANGE),
+    }
+)
 
 
 class ProducerOps(Protocol):
@@ -64,6 +73,7 @@ class Producers:
         *,
         closed_codes: frozenset[int],
         ignored_codes: frozenset[int],
+        behind: Sequence[threading.Thread] = (),
     ) -> None:
         """Readies the threads; `start` starts them.
 
@@ -72,6 +82,7 @@ class Producers:
           ops: what the threads do.
           count: how many threads.
           closed_codes, ignored_codes: error codes that end the epoch, or skip one batch.
+          behind: threads of an earlier run, which may still read: what they put comes first.
         """
         self.ignored = 0
         self._stage = stage
@@ -79,8 +90,9 @@ class Producers:
         self._closed_codes = closed_codes
         self._ignored_codes = ignored_codes
         self._lock = threading.Lock()
-        self._stops = False
+        self._expects_stop = self._stops = False
         self._live = count
+        self._behind = [tuple(behind[i::count]) for i in range(count)]
         self.threads = [
             threading.Thread(target=self._produce, args=(i,), name=f"{stage}-{i}", daemon=True)
             for i in range(count)
@@ -89,26 +101,31 @@ class Producers:
     @property
     def stops(self) -> bool:
         """Whether the producers have been stopped, or are about to be."""
-        return self._stops
+        return self._expects_stop
 
     def start(self) -> None:
         """Starts the threads."""
         for thread in self.threads:
             thread.start()
 
+    def expect_stop(self) -> None:
+        """Says that a stop is near: what fails from here on is no error. Producers go on."""
+        self._expects_stop = True
+
     def announce_stop(self) -> bool:
-        """Says that a stop is near: what fails from here on is no error.
+        """Says that a stop is near: what fails from here on is no error, and no item is begun.
 
         Returns:
           False if that was said before.
         """
         with self._lock:
             first, self._stops = not self._stops, True
+            self._expects_stop = True
         return first
 
-    def join(self) -> None:
+    def join(self, seconds: float = _JOIN_SECONDS) -> None:
         """Waits, for a few seconds, until the threads have ended."""
-        deadline = time.monotonic() + _JOIN_SECONDS
+        deadline = time.monotonic() + seconds
         for thread in self.threads:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - time.monotonic()))
@@ -116,6 +133,7 @@ class Producers:
     def _produce(self, thread: int) -> None:
         first, goes_on = True, True
         try:
+            self._wait_for(self._behind[thread])
             while goes_on and not self._stops:
                 try:
                     self._ops.put(thread)
@@ -123,10 +141,27 @@ class Producers:
                     goes_on = self._goes_on_after(error, thread, first)
                 first = False
         except BaseException as error:  # the thread's last word: nothing may vanish silently
-            if not self._stops and not buffer.is_superseded(error):
+            if self._expects_stop:
+                self._warn_of(error)
+            elif not buffer.is_superseded(error):
                 self._ops.fail(thread, error)
         finally:
             self._leave()
+
+    def _warn_of(self, error: BaseException) -> None:
+        """Says of a batch that failed when the stage had stopped, unless that is what failed it."""
+        code = getattr(error, "error_code", None)
+        if code is not None and code not in _OF_A_STOP:
+            _LOG.warning(
+                "stage %r was stopped while it read a batch, which then failed and is lost: %s",
+                self._stage,
+                error,
+            )
+
+    def _wait_for(self, threads: Sequence[threading.Thread]) -> None:
+        for thread in threads:
+            while thread.is_alive() and not self._stops:
+                thread.join(_POLL_SECONDS)
 
     def _goes_on_after(self, error: tf.errors.OpError, thread: int, first: bool) -> bool:
         """Whether the producer is to try again, once it is; raises `error` where it is lost."""

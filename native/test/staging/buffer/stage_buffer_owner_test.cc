@@ -141,7 +141,7 @@ TEST(CancelDrainsTheBufferThenGivesTheError) {
   CHECK_HAS(waiting->outcome.message, "put of stage 'clicks' was cancelled: bad batch 17");
   CHECK_HAS(flush->outcome.message, "flush of stage 'clicks' was cancelled: bad batch 17");
   CHECK_HAS(Put(*buffer, 3)->outcome.message, "bad batch 17");
-  CHECK_EQ(Take(*buffer)->value, 1);
+  for (int value : {1, 2, 3}) CHECK_EQ(Take(*buffer)->value, value);
   auto take = Take(*buffer);
   CHECK_EQ(static_cast<int>(take->outcome.code), 13);
   CHECK_EQ(take->outcome.message, "bad batch 17");

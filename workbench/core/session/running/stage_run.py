@@ -1,7 +1,8 @@
 """StageRun: the producers of a stage in one session.
 
 One thread per put; all own the buffer by one token, so that nothing of an earlier session is ever
-delivered to this one.
+delivered to this one. A run of the same session has a token of the same family: what an earlier run
+put and no step took stays.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -23,6 +24,7 @@ from workbench.core.session.running.put_call import PutCall
 from workbench.core.session.running.thread_pool import inter_op_pool, intra_op_pool
 from workbench.core.session.server_library import without_library
 from workbench.core.session.session_facts import server_of
+from workbench.core.session.stage_sources import reads_several
 from workbench.core.staging import buffer
 from workbench.core.staging.end_at_exit import end_at_exit, is_of_this_process
 from workbench.core.staging.producer import Producers
@@ -35,7 +37,22 @@ _LOG = logging.getLogger("workbench")
 _NO_STEP_TIMEOUT_MS = 2_000_000_000
 # The pool of a run that is to take no other thread than the one that asks for it.
 _CALLING_THREAD = -1
+# In native/staging/buffer/owner_token.h: the session and stage of a token in its low bits, above
+# them the number of the run.
+_FAMILY_BITS = 40
+_MOST_RUNS = 1 << (63 - _FAMILY_BITS)
 _LIVE: weakref.WeakKeyDictionary[Any, list[StageRun]] = weakref.WeakKeyDictionary()
+
+
+class _Earlier(NamedTuple):
+    """What is kept of a run for the next one of its session and stage."""
+
+    token: int
+    threads: Sequence[threading.Thread]
+
+
+# The last run of each stage in a session.
+_LAST: weakref.WeakKeyDictionary[Any, dict[str, _Earlier]] = weakref.WeakKeyDictionary()
 
 
 def live_runs(session: Any) -> tuple[StageRun, ...]:
@@ -48,6 +65,7 @@ class StageRun:
 
     Attributes:
       runner: what is run.
+      reads_several: whether the stage reads more than one op for each item.
       sink: None, or called with a StageRunRecord after each run of the staged side. Set it and
         unset it at any time.
       step_stats: whether a run with a sink returns step stats; set it before the sink.
@@ -72,11 +90,13 @@ class StageRun:
           NativeError: the session's server has not loaded the library.
         """
         self.runner = runner
+        self.reads_several = reads_several(session.graph, runner.stage)
         self.sink: Callable[[StageRunRecord], None] | None = None
         self.step_stats = False
         self._session = session
         self._on_error = on_error
-        self._token = secrets.randbits(62) + 1
+        earlier = _LAST.get(session, {}).get(runner.stage)
+        self._token = _token_after(earlier)
         self._lock = threading.Lock()
         self._number = 0
         pool = inter_op_pool(session, runner.stage, runner.options)
@@ -101,6 +121,7 @@ class StageRun:
             len(runner.puts),
             closed_codes=runner.closed_codes,
             ignored_codes=runner.ignored_codes,
+            behind=earlier.threads if earlier else (),
         )
         try:
             self._run(runner.resume, {runner.owner: [self._token, len(runner.puts)]})
@@ -109,7 +130,14 @@ class StageRun:
             if not server:
                 raise
             raise without_library(runner.stage, server, error) from error
+        if earlier and runner.updates:
+            _LOG.warning(
+                "stage %r is started again in its session: batches that it had read ahead are "
+                "dropped, because their updates trail the steps; keep it running",
+                runner.stage,
+            )
         _LIVE.setdefault(session, []).append(self)
+        _LAST.setdefault(session, {})[runner.stage] = _Earlier(self._token, self.threads)
         end_at_exit(self)
         self._producers.start()
 
@@ -130,25 +158,26 @@ class StageRun:
 
     def announce_stop(self) -> None:
         """Says that a stop is near: from here on, what fails is no error."""
-        self._producers.announce_stop()
+        self._producers.expect_stop()
 
     def end(self) -> None:
-        """Cancels the buffer, so that the producers end; does nothing in a forked process."""
+        """Stops the buffer, so that the producers end; does nothing in a forked process.
+
+        What they have put or still put stays in the buffer, for steps and for the next run.
+        """
         if not is_of_this_process(self):
             return
-        self.announce_stop()
-        self._cancel(
-            tf.errors.CANCELLED, f"stage {self.runner.stage!r} was stopped with its session"
-        )
+        self._producers.announce_stop()
+        self._cancel(tf.errors.OK, f"stage {self.runner.stage!r} was stopped with its session")
 
     def close(self) -> None:
         """Closes the session, which ends what the producers wait for upstream of the buffer."""
         self._session.close()
 
-    def join(self) -> None:
+    def join(self, seconds: float = 5.0) -> None:
         """Waits, for a few seconds, until the producers have ended; not in a forked process."""
         if is_of_this_process(self):
-            self._producers.join()
+            self._producers.join(seconds)
 
     def stop(self) -> None:
         """Cancels the buffer and waits, for a few seconds, until the producers have ended."""
@@ -252,3 +281,12 @@ class StageRun:
         buffer.prepared(self._session, feeds=list(feeds), targets=[op], options=options)(
             *feeds.values()
         )
+
+
+def _token_after(earlier: _Earlier | None) -> int:
+    """The token of a run that follows another one in its session, or of the first one."""
+    last = earlier.token if earlier else 0
+    number = (last >> _FAMILY_BITS) + 1
+    if not last or number == _MOST_RUNS:
+        return secrets.randbelow((1 << _FAMILY_BITS) - 1) + 1
+    return last + (1 << _FAMILY_BITS)
