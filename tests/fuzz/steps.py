@@ -69,7 +69,7 @@ class Chooser:
         self._feedable = [
             tensor.name
             for tensor in tensors
-            if _is_plain(tensor) and built.graph.is_feedable(tensor)
+            if _is_plain(tensor) and _is_fetchable(tensor) and built.graph.is_feedable(tensor)
         ]
         self.raced = 0
 
