@@ -12,6 +12,7 @@ from tensorflow.python.framework.func_graph import FuncGraph
 
 from workbench.core.fusion import node_defs
 from workbench.core.fusion.checks.contract import violations
+from workbench.core.fusion.checks.effects import has_effect
 from workbench.core.fusion.checks.rewritten import RewrittenGraph
 from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.pattern.definition import Definition
@@ -145,9 +146,13 @@ def _lines(edit: Edit) -> Iterable[str]:
 
 
 def _ends_of(graph: FuncGraph) -> frozenset[str]:
-    """What each call of a function runs."""
+    """What each call of a function is for: what it returns, and effects.
+
+    It runs all its reads of variables, too; of those that nothing needs no value comes.
+    """
     outputs = {tensor.op.name for tensor in graph.outputs}
-    return frozenset(outputs.union(op.name for op in graph.control_outputs))
+    effects = (op.name for op in graph.control_outputs if has_effect(op.type))
+    return frozenset(outputs.union(effects))
 
 
 def _definition_of(graph: Any) -> Any:

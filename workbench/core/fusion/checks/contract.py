@@ -23,6 +23,7 @@ from workbench.core.fusion.checks.effects import has_effect, variables_used
 from workbench.core.fusion.checks.order import Order, cyclic
 from workbench.core.fusion.checks.rewritten import Region, RewrittenGraph
 from workbench.core.fusion.rule import Part
+from workbench.core.graph.graph_view import node_name
 from workbench.core.graph.op_types import PLACEHOLDERS
 
 _ITSELF = "an op of Workbench's in its place would wait for itself"
@@ -62,7 +63,9 @@ def violations(rewritten: RewrittenGraph, ends: Iterable[str] | None = None) -> 
 
 
 def needed(rewritten: RewrittenGraph, ends: Iterable[str] | None) -> frozenset[str]:
-    """The nodes that runs may need after the edit, whatever they fetch within regions.
+    """The nodes whose values runs may need after the edit, whatever they fetch within regions.
+
+    Of what something only waits for, no value is needed: a function waits for all its reads.
 
     Args:
       rewritten: the graph before and after.
@@ -71,17 +74,14 @@ def needed(rewritten: RewrittenGraph, ends: Iterable[str] | None) -> frozenset[s
     nodes, inputs = rewritten.after, rewritten.inputs_after
     if ends is None:
         read = {source for sources in inputs.values() for source in sources}
-        ends = [
-            name
-            for name, node in nodes.items()
-            if has_effect(node.op) or (node.op == "NoOp" and name not in read)
-        ]
-    # A function runs its reads of variables, but for those that the edit leaves out.
-    found = (set(ends) & nodes.keys()) - rewritten.edit.bypassed.keys()
+        ends = [name for name, node in nodes.items() if node.op == "NoOp" and name not in read]
+    effects = [name for name, node in nodes.items() if has_effect(node.op)]
+    found = {*ends, *effects} & nodes.keys()
     waiting = list(found)
     while waiting:
-        for source in inputs[waiting.pop()]:
-            if source not in found:
+        for text in nodes[waiting.pop()].input:
+            source = node_name(text)
+            if not text.startswith("^") and source not in found:
                 found.add(source)
                 waiting.append(source)
     return frozenset(found)
@@ -196,8 +196,10 @@ def _counterparts(
     An update reads what a lookup read before only for its shape; what reads in an update's place is
     that update itself where nothing else does.
     """
-    own = {new for region in regions.get(name, ()) for new in region.new if new in using}
+    # A node that only waits for others now still uses the variable itself.
+    within = [r for r in regions.get(name, ()) if r.node != name or name not in using]
+    own = {new for region in within for new in region.new if new in using}
     found = {new for new in own if using[new] is changes} or own
-    if name in using and (name in live or name not in regions):
+    if name in using and (name in live or not within):
         found.add(name)
     return frozenset(found)

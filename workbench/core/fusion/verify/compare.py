@@ -57,7 +57,7 @@ def difference(stock: Any, other: Any) -> Difference:
             return Difference(same=True)
         count = int(np.sum(one != two))
         return Difference(largest=float("inf"), reason=f"{count} of {one.size} values are others")
-    if one.tobytes() == two.tobytes():
+    if np.array_equal(_bytes_of(one), _bytes_of(two)):
         return Difference(same=True)
     first, second = one.astype(np.float64), two.astype(np.float64)
     finite = np.isfinite(first)
@@ -68,6 +68,10 @@ def difference(stock: Any, other: Any) -> Difference:
     scale = float(np.max(np.abs(first[finite]), initial=0.0))
     largest = float(np.max(apart, initial=0.0))
     return Difference(largest=largest, scale=scale, allowed=rounding * scale)
+
+
+def _bytes_of(values: Any) -> Any:
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
 
 
 def rows_difference(stock: tuple[Any, Any], other: tuple[Any, Any]) -> Difference:

@@ -59,18 +59,17 @@ def outcomes(
     tensors = {each.name: fused.outputs(each.name) if each.gives else [] for each in run}
     own = _Run(run, stock, tensors)
     try:
-        first, again = own.values(), own.values()
+        judge = _Judge(own, inputs)
     except tf.errors.OpError as error:
         reason = f"the graph's own run fails: {first_line(error)}"
         yield from _one_by_one(run, stock, fused, inputs, variables, NOT_VERIFIED, reason)
         return
     try:
-        found = _Run(run, fused, tensors).values()
+        judge.found = _Run(run, fused, tensors).values()
     except (tf.errors.OpError, ValueError) as error:
         reason = f"the plan's run fails, and the graph's own does not: {first_line(error)}"
         yield from _one_by_one(run, stock, fused, inputs, variables, DIFFERS, reason)
         return
-    judge = _Judge(own, inputs, first, again, found)
     for each in run:
         names = [name for name in own.tensors[each.name] if not judge.is_ids_of_rows(name)]
         if each.changes:
@@ -81,9 +80,9 @@ def outcomes(
         if not names:
             yield each, Outcome(verdict=SAME)
     used = {variables[v] for each in run for v in each.variables if v in variables}
-    for name in own.variables:
+    for name in set(own.variables) - used:
         outcome = judge.outcome(name)
-        if name not in used and outcome.verdict not in (SAME, ROUNDED):
+        if outcome.verdict not in (SAME, ROUNDED):
             for each in run:
                 yield each, outcome
 
@@ -137,23 +136,33 @@ class _Run:
 class _Judge:
     """Compares the values of both sides, by name."""
 
-    def __init__(
-        self,
-        own: _Run,
-        inputs: Inputs,
-        first: Mapping[str, Any],
-        again: Mapping[str, Any],
-        found: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, own: _Run, inputs: Inputs) -> None:
+        """Runs the graph's own nodes, twice.
+
+        Raises:
+          OpError: they fail.
+        """
+        self.found: Mapping[str, Any] = {}
         self._own, self._inputs = own, inputs
-        self._first, self._again, self._found = first, again, found
+        self._first = own.values()
+        self._varying = self._moved_in(own.values())
         self._rounded: Mapping[str, Any] | None = None
+        self._outcomes: dict[str, Outcome] = {}
+
+    def _moved_in(self, again: Mapping[str, Any]) -> frozenset[str]:
+        names = [name for name in self._first if not self.is_ids_of_rows(name)]
+        return frozenset(n for n in names if not self._difference(n, again).is_rounding)
 
     def outcome(self, name: str) -> Outcome:
         """How the two values of a tensor or variable compare."""
-        if not self._difference(name, self._again).is_rounding:
+        if name not in self._outcomes:
+            self._outcomes[name] = self._outcome(name)
+        return self._outcomes[name]
+
+    def _outcome(self, name: str) -> Outcome:
+        if name in self._varying:
             return Outcome(verdict=NOT_VERIFIED, where=name, reason=_VARIES)
-        found = self._difference(name, self._found)
+        found = self._difference(name, self.found)
         if found.same:
             return Outcome(verdict=SAME)
         if not found.is_rounding:

@@ -151,6 +151,7 @@ def runs_of(replaced: Sequence[ReplacedNode], graph: Definition) -> list[list[Re
     return [*tensors.values(), *(nodes for _, nodes in updates)]
 
 
+@functools.cache
 def _writes(op: str) -> bool:
     return family_of(op) == UPDATE or (op in _CALLS and has_effect(op))
 
