@@ -38,15 +38,18 @@ def batch_of(program: Program, step: int) -> dict[str, Any]:
     }
     for number, ids in enumerate(needed_ids(program)):
         own = np.random.RandomState([program.seed, step, number])
-        found[f"ids_{number}"] = _ids(own, ids, size)
+        # What is fed in place of one batch's ids has as many as any other batch of an iterator.
+        alike = np.random.RandomState([program.seed, number])
+        missing = alike if program.source == "iterator" else own
+        found[f"ids_{number}"] = _ids(own, missing, ids, size)
     return found
 
 
-def _ids(random: Any, ids: Ids, size: int) -> Any:
+def _ids(random: Any, without: Any, ids: Ids, size: int) -> Any:
     if ids.form == "dense":
         shape = [size, ids.depth] if ids.depth else [size]
         return random.randint(0, IDS, shape).astype(ids.dtype)
-    missing = random.rand(size, ids.depth) < 0.35
+    missing = without.rand(size, ids.depth) < 0.35
     # Embeddings that are not safe end with the last row that has an id.
     missing[-1, 0] = False
     if ids.form == "text":

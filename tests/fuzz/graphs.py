@@ -111,6 +111,13 @@ def _confirmed(
         for other in others
         for one in differences(stock, other, labels, 1e-5)
     }
+    # TensorFlow's optimizer leaves out what nothing needs, and an error of it then.
+    other = config_of(dataclasses.replace(built.program, grappler=not built.program.grappler))
+    varying |= {
+        (one.where, one.kind, one.name)
+        for one in differences(stock, outcomes(built, other, steps), labels)
+        if one.kind == "error"
+    }
     # From there on the two sessions have trained otherwise, and no later step can tell.
     first = next((where for where in labels if any(key[0] == where for key in varying)), None)
     known = labels if first is None else labels[: labels.index(first) + 1]
