@@ -215,6 +215,23 @@ class TestFaults:
         assert part.reason.startswith("'GatherV2' waits for ")
         assert part.reason.endswith("and an op in its place would not")
 
+    def test_a_fetch_that_changes_a_variable(self, graph: tf.Graph) -> None:
+        count = v1.get_variable("count", [], initializer=v1.zeros_initializer())
+        tf.raw_ops.AssignAddVariableOp(resource=count.handle, value=1.0, name="counted")
+        ids = v1.placeholder_with_default([1, 2], [None])
+        tf.nn.embedding_lookup(v1.get_variable("table", [9, 4]), ids, name="found")
+        plan = wb.plan_fusion(graph)
+
+        def wait(nodes: Any) -> None:
+            for node in nodes:
+                node.input.append("^counted")
+
+        wrong = dataclasses.replace(plan, replaced=edited(plan.replaced, wait))
+        (part,) = verified(wrong).parts
+        assert part.verdict == "differs"
+        reason = "a run that fetches 'found' alone runs AssignAddVariableOp 'counted', too"
+        assert part.reason == reason
+
     def test_another_combiner(self) -> None:
         model = built()
         plan = wb.plan_fusion(model.graph)

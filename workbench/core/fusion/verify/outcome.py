@@ -114,7 +114,8 @@ class _Run:
         self._side = side
         self.tensors = tensors
         self._fetched = [tensor for each in tensors.values() for tensor in each]
-        self._ops = [each.name for each in run if not each.gives]
+        ops = [each.name for each in run if not each.gives]
+        self._ops = [*ops, *{name for each in run for name in each.gained}]
         self._changes = any(each.changes for each in run)
         self.variables = list(side.names) if self._changes else []
         self.ids = dict(each.rows for each in run if each.rows and each.rows[0] in self._fetched)

@@ -34,6 +34,7 @@ class ReplacedNode:
       parts: numbers of the fused parts that it is of.
       gives: whether it gives tensors to be compared; an update changes variables instead.
       writes: names of the nodes that change variables before it, itself among them.
+      gained: names of those that a run of the plan's node needs, and a run of the graph's does not.
       changes: whether a run of it changes variables, as it is or as the plan makes it.
       rows: the tensor that has the rows of which a tensor of this node has the ids, and that one;
         None where it has none.
@@ -45,6 +46,7 @@ class ReplacedNode:
     parts: tuple[int, ...]
     gives: bool
     writes: frozenset[str]
+    gained: frozenset[str]
     changes: bool
     rows: tuple[str, str] | None
     variables: frozenset[Any]
@@ -76,6 +78,11 @@ def replaced_nodes(plan: FusionPlan, rewritten: RewrittenGraph) -> list[Replaced
                 parts=owners.of(region),
                 gives=own.op != "NoOp" and family_of(own.op) != UPDATE,
                 writes=frozenset(n for n in closure if _writes(graph.nodes[n].op)),
+                gained=frozenset(
+                    name
+                    for name in after.keys() & graph.nodes.keys() - closure.keys()
+                    if _writes(rewritten.after[name].op)
+                ),
                 changes=any(_writes(rewritten.after[name].op) for name in (*closure, *after)),
                 rows=rows.get(region.node),
                 variables=frozenset(
@@ -139,7 +146,7 @@ def runs_of(replaced: Sequence[ReplacedNode], graph: Definition) -> list[list[Re
     for each in replaced:
         if each.gives or not each.writes:
             rows = node_name(each.rows[0]) if each.rows else each.name
-            tensors.setdefault(writes.get(rows, each.writes), []).append(each)
+            tensors.setdefault(writes.get(rows, each.writes) | each.gained, []).append(each)
             continue
         behind = {*ends.of(each.name), *each.region.new}
         joined = [each]

@@ -105,6 +105,12 @@ def _verified(
     for part, reason in violations(rewritten, ends).items():
         for number in parts_of.get(part.name, range(plan.count)):
             found[number].append(Outcome(verdict=DIFFERS, where=part.name, reason=reason))
+    # All of a function runs, whatever is read of it.
+    for each in replaced if ends is None else ():
+        for name in sorted(each.gained)[:1] if each.gives and not each.rows else ():
+            op = f"{rewritten.graph.nodes[name].op} {name!r}"
+            reason = f"a run that fetches {each.name!r} alone runs {op}, too"
+            _add(found, each, Outcome(verdict=DIFFERS, where=each.name, reason=reason))
     # In a function that is being traced, too, values are computed.
     with tf.init_scope(), sides(*definitions, inputs) as (stock, fused):
         prepare((stock, fused), rewritten, replaced, inputs)
