@@ -13,6 +13,7 @@ import tensorflow as tf
 import workbench as wb
 from tests.builders.damaged_plans import applied_twice, edited, without_waits
 from workbench.core.fusion import plan as planning
+from workbench.core.fusion.lookups import rule
 from workbench.core.fusion.verify import verifier
 from workbench.errors import OptionError, PlanError
 
@@ -181,6 +182,19 @@ class TestFaults:
             PlanError, match=r"does not do what the graph does: lookup .*'table' by"
         ):
             wrong.require()
+
+    def test_a_gradient_that_counts_for_two_lookups(
+        self, graph: tf.Graph, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ids = v1.placeholder_with_default([[0], [1]], [None, 1])
+        table = v1.get_variable("table", [2, 2], initializer=v1.ones_initializer())
+        first, _ = (tf.nn.embedding_lookup(table, ids) for _ in range(2))
+        v1.train.GradientDescentOptimizer(0.25).minimize(tf.reduce_sum(first))
+        # As if each lookup took what it finds behind its ids.
+        monkeypatch.setattr(rule, "_credited", lambda _, lookups: list(lookups))
+        monkeypatch.setattr(planning, "violations", lambda *_: {})
+        part = verified(wb.plan_fusion(graph)).of("differs")[0]
+        assert (part.where, part.difference) == ("table", 0.25)
 
     @pytest.mark.parametrize("by_values", [False, True])
     def test_a_lookup_that_reads_before_an_assignment(
