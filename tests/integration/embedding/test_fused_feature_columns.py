@@ -374,6 +374,15 @@ def test_tables_of_another_dtype_stay_stock_in_a_context(look_up, version, monke
     assert "tables of float64" in caplog.text and len(caplog.records) == 1
 
 
+@pytest.mark.parametrize("version", ["v1", "v2", "grouped"])
+def test_shards_of_different_dtypes_are_the_error_of_stock(version):
+    shards = [np.zeros([2, 2], np.float32), np.zeros([2, 2])]
+    with pytest.raises(TypeError):
+        v1.nn.safe_embedding_lookup_sparse(shards, sparse([[1]]))
+    with fused_embeddings(version), pytest.raises(TypeError):
+        safe_embedding_lookup_sparse(shards, sparse([[1]]))
+
+
 def test_a_call_that_asks_for_fusion_itself_is_refused_for_another_dtype():
     table = tf.zeros([4, 2], tf.float64)
     with pytest.raises(UnsupportedError, match="has dtype float64"):

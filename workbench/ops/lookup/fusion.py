@@ -17,7 +17,7 @@ from workbench.errors import OptionError
 from workbench.ignored import warn_ignored
 from workbench.ops.lookup import fused, stock
 from workbench.ops.lookup.grouped import grouped_embedding_lookup
-from workbench.ops.lookup.tables import TABLE_DTYPES, dtype_of
+from workbench.ops.lookup.tables import TABLE_DTYPES, unfused_dtype
 
 FusionVersion = Literal["v1", "v2", "grouped"]
 _VERSIONS = get_args(FusionVersion)
@@ -217,8 +217,8 @@ def _chosen_for(params: Any, do_fusion: FusionVersion | bool | None) -> FusionVe
     version = chosen_fusion(do_fusion)
     if version is None or do_fusion is not None:
         return version
-    dtype = dtype_of(params)
-    if dtype is None or dtype in TABLE_DTYPES:
+    dtype = unfused_dtype(params)
+    if dtype is None:
         return version
     warn_ignored(
         f"fused_embeddings(version) for tables of {dtype.name}",

@@ -147,15 +147,18 @@ def table_of(params: Any, partition_strategy: str | None) -> Table:
     return Table(shards=tuple(shards), strategy=strategy, name=name)
 
 
-def dtype_of(params: Any) -> tf.DType | None:
-    """The dtype of a table that is given as in `table_of`; None where no shard says it.
+def unfused_dtype(params: Any) -> tf.DType | None:
+    """The dtype of a shard that no fused op takes; None where all can be taken.
+
+    Args:
+      params: a table, given as in `table_of`.
 
     Raises:
       ValueError: nothing is given.
     """
     known = (getattr(shard, "dtype", None) for shard in _listed(params))
-    first = next((dtype for dtype in known if dtype is not None), None)
-    return None if first is None else tf.as_dtype(first).base_dtype
+    dtypes = (tf.as_dtype(dtype).base_dtype for dtype in known if dtype is not None)
+    return next((dtype for dtype in dtypes if dtype not in TABLE_DTYPES), None)
 
 
 def _plain_gradient() -> contextlib.AbstractContextManager[Any]:
