@@ -101,6 +101,17 @@ class TestWaits:
         for values in both(graph, rows, rows):
             assert values[-1][1] == 2
 
+    def test_a_lookup_alone_does_not_run_the_count_of_another_one(self, graph: tf.Graph) -> None:
+        ids = v1.placeholder_with_default(np.int64([1, 2, 3, 0]), [None])
+        table, count = variable("table", np.ones((9, 2)), True), variable("count", 0, True)
+        alone = v1.nn.safe_embedding_lookup_sparse(table, sparse(ids))
+        with tf.control_dependencies([count.assign_add(1.0)]):
+            counted = v1.nn.safe_embedding_lookup_sparse(table, sparse(tf.identity(ids)))
+        v1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(alone * counted))
+        assert wb.plan_fusion(graph).count
+        for values in both(graph, alone):
+            assert values[-1][1] == 0
+
     @pytest.mark.parametrize("kind", ["lookup", "joined", "dots", "norm", "layer", "gradient"])
     def test_for_a_check(self, graph: tf.Graph, kind: str) -> None:
         limit = v1.placeholder_with_default(np.int64(9), [])

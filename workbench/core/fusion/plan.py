@@ -10,9 +10,10 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework.func_graph import FuncGraph
 
+from workbench import _native
 from workbench.core.fusion import node_defs
 from workbench.core.fusion.checks.contract import violations
-from workbench.core.fusion.checks.effects import has_effect
+from workbench.core.fusion.checks.effects import effects_before, has_effect
 from workbench.core.fusion.checks.rewritten import RewrittenGraph
 from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.pattern.definition import Definition
@@ -75,12 +76,16 @@ def plan_fusion(graph: Any) -> FusionPlan:
     for rule in RULES:
         found[rule], others = rule.find(nodes, placement)
         refusals += others
+    if any(found.values()):
+        # What its ops do is known once they are.
+        _native.library()
     own = getattr(graph, "graph", graph)
     # A function always runs as a whole.
     ends = _ends_of(own) if isinstance(own, FuncGraph) else None
     runs = run_together(nodes) if ends is None and any(found.values()) else {}
+    effects = effects_before(nodes) if runs else {}
     while True:
-        edit = _edited(nodes, runs, found)
+        edit = _edited(Surroundings(graph=nodes, runs=runs, effects=effects), found)
         rewritten = RewrittenGraph(nodes, edit)
         refused = violations(rewritten, ends)
         if not refused:
@@ -89,13 +94,13 @@ def plan_fusion(graph: Any) -> FusionPlan:
         found = {rule: [p for p in parts if p not in refused] for rule, parts in found.items()}
 
 
-def _edited(nodes: Definition, runs: Mapping[str, tuple[int, int]], found: _Found) -> Edit:
+def _edited(surroundings: Surroundings, found: _Found) -> Edit:
     """What the rules do to a graph together."""
     edit = Edit()
     for rule, parts in found.items():
         taken = frozenset(each.node.name for each in edit.replaced).union(edit.bypassed)
-        edit.extend(rule.edit(Surroundings(graph=nodes, runs=runs, taken=taken), parts))
-    _redirect_waits(nodes, edit)
+        edit.extend(rule.edit(dataclasses.replace(surroundings, taken=taken), parts))
+    _redirect_waits(surroundings.graph, edit)
     return edit
 
 

@@ -13,6 +13,7 @@ from workbench.core.fusion.fusion_plan import FusionPlan, Group
 from workbench.core.fusion.rule import Refusal
 from workbench.core.graph.graph_view import node_name
 
+_FED = frozenset({"Placeholder", "PlaceholderV2"})
 # Of a source its value may be large, and does not matter.
 _NOT_COMPARED = frozenset({"value"})
 
@@ -34,9 +35,7 @@ def planned(
     graph, edit, regions = rewritten.graph, rewritten.edit, rewritten.regions
     replaced = [each.node for each in edit.replaced]
     names = {node.name for node in replaced}
-    inside = dict.fromkeys(
-        name for region in regions for name in sorted(region.inside) if name in graph.nodes
-    )
+    inside = dict.fromkeys(name for region in regions for name in sorted(region.inside))
     region = {*inside, *names}
     effects = {node.name for node in edit.added if has_effect(node.op)}
     sources = {node_name(text) for each in regions for text in each.reads} - region
@@ -53,7 +52,8 @@ def planned(
             if graph.nodes[name].op != "Const"
         ),
         choices=tuple(each.node for each in regions if each.inside),
-        inside=tuple(inside),
+        # Whatever a placeholder is fed, both forms compute all of it.
+        inside=tuple(name for name in inside if graph.nodes[name].op not in _FED),
         reads=_reads(rewritten, ends, [name for name in inside if name not in names]),
         groups=tuple(
             Group(op=op, members=tuple(dict.fromkeys(members)))

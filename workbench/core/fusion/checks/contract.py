@@ -8,7 +8,8 @@ ensures:
      part of the old one;
   3. what a node waited for by data or control, and matters beside its tensors, it still waits for:
      updates, checks, batches, random numbers, placeholders;
-  4. two uses of a variable of which one may change it keep the order that the graph states.
+  4. a node without effects waits for no effect that it did not wait for;
+  5. two uses of a variable of which one may change it keep the order that the graph states.
 What a run feeds or fetches within a region is known when it runs: then it gets the graph's own
 nodes. `FusionPlan` says where that may be.
 """
@@ -54,8 +55,10 @@ def violations(rewritten: RewrittenGraph, ends: Iterable[str] | None = None) -> 
     used |= {name for names in uses.after.values() for name, _ in names}
     stock = Order(before, [*marked, *(name for name in used if name in before)])
     now = Order(after, [*marked, *used])
+    gained = _gained(rewritten, stock, now) if ends is None else ()
     for part, reason in itertools.chain(
         _lost(rewritten, stock, now, frozenset(marked)),
+        gained,
         _order_of_uses(rewritten, stock, now, uses, needed(rewritten, ends)),
     ):
         found.setdefault(part, reason)
@@ -128,6 +131,19 @@ def _lost(
         for part in region.parts if lost else ():
             before = f"{rewritten.graph.nodes[lost[0]].op} {lost[0]!r}"
             yield part, f"{region.node!r} waits for {before}, and an op in its place would not"
+
+
+def _gained(rewritten: RewrittenGraph, stock: Order, now: Order) -> Iterator[tuple[Part, str]]:
+    """Parts of which a run has an effect, or takes a batch, that it did not have before."""
+    nodes, after = rewritten.graph.nodes, rewritten.after
+    effects = {name for name, node in nodes.items() if has_effect(node.op)}
+    for region in rewritten.regions:
+        # Of several updates of one op runs need all or none.
+        if region.node in effects or any(has_effect(after[name].op) for name in region.new):
+            continue
+        gained = [name for name in now.lost(region.node, stock) if name in effects]
+        for part in region.parts if gained else ():
+            yield part, f"an op in its place would run {nodes[gained[0]].op} {gained[0]!r}"
 
 
 class _Uses:

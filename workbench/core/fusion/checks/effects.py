@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
-from workbench.core.fusion.pattern.definition import tensor_name
+from workbench.core.fusion.pattern.definition import Definition, tensor_name
 from workbench.core.graph.graph_view import node_name
 from workbench.core.graph.op_families import UPDATE, family_of
 from workbench.core.graph.op_types import INPUT_HANDLES, SAFE_STATEFUL, SOURCES, VARIABLES
@@ -39,6 +39,21 @@ def has_effect(op: str) -> bool:
         return True
     definition = op_def_registry.get(op)
     return op not in _QUIET and (definition is None or bool(definition.is_stateful))
+
+
+def effects_before(graph: Definition) -> dict[str, int]:
+    """By the name of each node the effects on which it depends, a set as bits."""
+    found: dict[str, int] = {}
+    bits: dict[str, int] = {}
+    for node in graph.ordered:
+        before = 0
+        for text in node.input:
+            name = node_name(text)
+            before |= found.get(name, 0) | bits.get(name, 0)
+        found[node.name] = before
+        if has_effect(node.op):
+            bits[node.name] = 1 << len(bits)
+    return found
 
 
 def variables_used(nodes: Mapping[str, Any], node: Any) -> Iterator[tuple[Any, bool]]:

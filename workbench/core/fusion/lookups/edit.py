@@ -43,6 +43,7 @@ class LookupEdit:
     ) -> None:
         """Plans for lookups with their gradients, each of which is one of the parts."""
         self._graph, self._runs = surroundings.graph, surroundings.runs
+        self._effects = surroundings.effects
         self._edit = Edit()
         self._scope = node_defs.free_scope(self._graph, _SCOPE)
         # By the result of a lookup.
@@ -93,7 +94,7 @@ class LookupEdit:
 
     def _add_lookups(self) -> None:
         lookups = [lookup for lookup, _ in self._lookups]
-        groups = grouped(lookups, lambda each: self._alike(each, each.result))
+        groups = grouped(lookups, lambda each: self._pure(each, each.result))
         ops = [op for group in groups for op in together(self._graph, group)]
         for number, made in enumerate(ops):
             name = f"{self._scope}/lookup_{number}"
@@ -117,7 +118,7 @@ class LookupEdit:
 
     def _add_weight_gradients(self) -> None:
         pairs = [(lookup, own) for lookup, _ in self._lookups if (own := lookup.weight_gradient)]
-        groups = grouped(pairs, lambda pair: self._alike(pair[0], self._first(pair[1])))
+        groups = grouped(pairs, lambda pair: self._pure(pair[0], self._first(pair[1])))
         for number, group in enumerate(groups):
             lookups, gradients = zip(*group, strict=True)
             name = f"{self._scope}/weight_gradient_{number}"
@@ -139,7 +140,7 @@ class LookupEdit:
         return dict.fromkeys(name for name in names if name is not None)
 
     def _add_gradients(self, pairs: Sequence[tuple[StockLookup, LookupGradient]]) -> None:
-        groups = grouped(pairs, lambda pair: self._alike(pair[0], pair[1].values))
+        groups = grouped(pairs, lambda pair: self._pure(pair[0], pair[1].values))
         for number, group in enumerate(groups):
             lookups, gradients = zip(*group, strict=True)
             node = grouped_nodes.gradient_node(
@@ -249,6 +250,10 @@ class LookupEdit:
             self._edit.replace(made or node_defs.done(old, op), *owners, reads=reads)
         for name in update.reads:
             self._edit.bypass(name, op, *owners)
+
+    def _pure(self, lookup: StockLookup, node: str) -> Any:
+        """What nodes without effects have in common: a run of one has no effect that it had not."""
+        return *self._alike(lookup, node), self._effects.get(node)
 
     def _alike(self, lookup: StockLookup, node: str) -> Any:
         """What nodes that one op stands for have in common."""

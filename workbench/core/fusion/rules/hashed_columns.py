@@ -81,7 +81,8 @@ def _edit(surroundings: Surroundings, parts: Sequence[Part]) -> Edit:
     def key(part: Part) -> Any:
         # The op reads texts alone, as what is of the lower level does.
         nodes = part.match.nodes
-        return min(level[n] for n in nodes), part.match.device, *(runs.get(n) for n in nodes)
+        alike = (value.get(n) for value in (runs, surroundings.effects) for n in nodes)
+        return min(level[n] for n in nodes), part.match.device, *alike
 
     # Texts that are hashed in several ways have the same indices.
     made: dict[str, tuple[str, list[Part]]] = {}
