@@ -140,13 +140,21 @@ class Choices {
     if (group != original.attr().end()) {
       (*choice.mutable_attr())[tensorflow::kColocationAttrName] = group->second;
     }
-    for (int i = 0; i < own->num_outputs(); ++i) {
-      choice.add_input(absl::StrCat(own->name(), ":", i));
-    }
-    // A plan's node gives what the plan needs; the rest is the user's node's in any case.
-    for (int i = 0; i < own->num_outputs(); ++i) {
-      const Node* from = i < node->num_outputs() ? rewritten : own;
-      choice.add_input(absl::StrCat(from->name(), ":", i));
+    for (const bool is_rewritten : {false, true}) {
+      NodeDef branch;
+      branch.set_name(absl::StrCat(is_rewritten ? kRewritten : kStock, "branch/", choice.name()));
+      branch.set_op(kBranchOp);
+      branch.set_device(now.device());
+      if (!is_ref) tensorflow::AddNodeAttr("T", own->output_types(), &branch);
+      for (int i = 0; i < own->num_outputs(); ++i) {
+        // A plan's node gives what the plan needs; the rest is the user's node's in any case.
+        const Node* from = is_rewritten && i < node->num_outputs() ? rewritten : own;
+        (is_ref ? choice : branch).add_input(absl::StrCat(from->name(), ":", i));
+        if (!is_ref) choice.add_input(absl::StrCat(branch.name(), ":", i));
+      }
+      if (is_ref) continue;
+      Node* end = nullptr;
+      TF_RETURN_IF_ERROR(AddNode(std::move(branch), &end));
     }
     return ReplaceNode(node, std::move(choice));
   }

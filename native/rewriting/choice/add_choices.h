@@ -12,6 +12,7 @@ namespace workbench {
 
 inline constexpr char kChoiceOp[] = "WorkbenchChoice";
 inline constexpr char kChoiceRefOp[] = "WorkbenchChoiceRef";
+inline constexpr char kBranchOp[] = "WorkbenchBranch";
 inline constexpr char kChoiceWaitOp[] = "WorkbenchChoiceWait";
 // Before the names of nodes that are behind a choice.
 inline constexpr char kStock[] = "workbench_stock/";

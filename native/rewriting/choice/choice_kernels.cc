@@ -23,6 +23,8 @@ class NeverRunOp : public OpKernel {
 
 REGISTER_KERNEL_BUILDER(Name("WorkbenchChoice").Device(tensorflow::DEVICE_CPU), NeverRunOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchChoice").Device(tensorflow::DEVICE_GPU), NeverRunOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBranch").Device(tensorflow::DEVICE_CPU), NeverRunOp);
+REGISTER_KERNEL_BUILDER(Name("WorkbenchBranch").Device(tensorflow::DEVICE_GPU), NeverRunOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchChoiceRef").Device(tensorflow::DEVICE_CPU), NeverRunOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchChoiceRef").Device(tensorflow::DEVICE_GPU), NeverRunOp);
 REGISTER_KERNEL_BUILDER(Name("WorkbenchChoiceWait").Device(tensorflow::DEVICE_CPU), NeverRunOp);

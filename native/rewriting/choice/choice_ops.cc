@@ -33,6 +33,20 @@ rewritten: what the node gives that a plan puts in its place.
 output: one of both.
 )doc");
 
+REGISTER_OP("WorkbenchBranch")
+    .Input("input: T")
+    .Output("output: T")
+    .Attr("T: list(type) >= 1")
+    .SetIsStateful()
+    .SetShapeFn(StockShapes)
+    .Doc(R"doc(
+The end of a branch of a choice. What TensorFlow's optimizer takes out of the branch may leave waits
+here, of which it is known so to which branch they belong.
+
+input: what the branch gives.
+output: the same.
+)doc");
+
 REGISTER_OP("WorkbenchChoiceRef")
     .Input("stock: Ref(T)")
     .Input("rewritten: Ref(T)")

@@ -96,6 +96,18 @@ class ChoiceMaker {
     graph_.RemoveNode(wait);
   }
 
+  // What the end of a branch is given, and waits for.
+  void Pass(const Node& end, std::vector<OutputTensor>* taken, std::vector<Node*>* waits) {
+    for (const Edge* edge : end.in_edges()) {
+      if (!edge->IsControlEdge()) {
+        (*taken)[edge->dst_input()] = {edge->src(), edge->src_output()};
+        unneeded_.push_back(edge->src()->id());
+      } else if (edge->src()->IsOp()) {
+        waits->push_back(edge->src());
+      }
+    }
+  }
+
   static std::vector<Node*> WaitsOf(const Node& choice) {
     std::vector<Node*> waits;
     for (const Edge* edge : choice.in_edges()) {
@@ -113,7 +125,9 @@ class ChoiceMaker {
       if (place >= 0 && place < count) taken[place] = {edge->src(), edge->src_output()};
       unneeded_.push_back(edge->src()->id());
     }
-    const std::vector<Node*> waits = WaitsOf(*choice);
+    std::vector<Node*> waits = WaitsOf(*choice);
+    // The ends of the branches are taken out as well.
+    if (taken[0].node->type_string() == kBranchOp) Pass(*taken[0].node, &taken, &waits);
     std::vector<Node*> readers;
     for (const Edge* edge : choice->out_edges()) {
       if (edge->IsControlEdge() && edge->dst()->IsOp()) readers.push_back(edge->dst());

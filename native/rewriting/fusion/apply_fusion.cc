@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "rewriting/graph/same_nodes.h"
 #include "rewriting/stages/stage_nodes.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace workbench {
@@ -57,6 +59,73 @@ absl::Status RequireInRegion(const PlannedFusion& fusion) {
   return absl::OkStatus();
 }
 
+bool IsVariable(const Node& node) {
+  static const auto* const ops = new absl::flat_hash_set<std::string>{
+      "VarHandleOp", "Variable", "VariableV2", "AutoReloadVariable", "TemporaryVariable"};
+  return ops->contains(node.type_string());
+}
+
+// Ops that take a variable, or its handle, and leave it as it is.
+bool OnlyReads(const Node& node) {
+  static const auto* const ops = new absl::flat_hash_set<std::string>{
+      "ReadVariableOp",     "ResourceGather", "ResourceGatherNd",      "VariableShape",
+      "VarIsInitializedOp", "Identity",       "IsVariableInitialized", "Shape"};
+  return ops->contains(node.type_string()) || absl::StrContains(node.type_string(), "LookUp");
+}
+
+bool MayChange(const Node& node, const tensorflow::Edge& edge) {
+  if (OnlyReads(node)) return false;
+  const tensorflow::DataType type = node.input_type(edge.dst_input());
+  return tensorflow::IsRefType(type) || type == tensorflow::DT_RESOURCE;
+}
+
+bool ComesBehind(const Node& start, const absl::flat_hash_set<std::string>& region) {
+  absl::flat_hash_set<const Node*> seen = {&start};
+  std::vector<const Node*> open = {&start};
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (const Node* before : node->in_nodes()) {
+      if (region.contains(before->name())) return true;
+      if (before->IsOp() && seen.insert(before).second) open.push_back(before);
+    }
+  }
+  return false;
+}
+
+// The plan knows in which order its nodes and these use a variable, and of no others. One that
+// depends on nothing of the region, such as a checkpoint's, has no order with it.
+absl::Status RequireNoNewWriter(const PlannedFusion& fusion, const NamedGraph& graph) {
+  absl::flat_hash_set<std::string> region;
+  const absl::flat_hash_set<std::string> known(fusion.writers.begin(), fusion.writers.end());
+  for (const NodeDef& node : fusion.region.node()) region.insert(node.name());
+  std::vector<const Node*> variables;
+  for (const GraphDef* nodes : {&fusion.region, &fusion.sources}) {
+    for (const NodeDef& def : nodes->node()) {
+      const Node* node = graph.Find(def.name());
+      while (node != nullptr && node->IsIdentity()) {
+        const tensorflow::Edge* input = nullptr;
+        if (!node->input_edge(0, &input).ok()) break;
+        node = input->src();
+      }
+      if (node != nullptr && IsVariable(*node)) variables.push_back(node);
+    }
+  }
+  for (size_t i = 0; i < variables.size(); ++i) {
+    for (const tensorflow::Edge* edge : variables[i]->out_edges()) {
+      const Node* user = edge->dst();
+      if (edge->IsControlEdge() || !user->IsOp()) continue;
+      // An Identity of a handle or a reference is the same variable.
+      if (user->IsIdentity()) variables.push_back(user);
+      if (known.contains(user->name()) || region.contains(user->name())) continue;
+      if (!MayChange(*user, *edge) || !ComesBehind(*user, region)) continue;
+      return RefusedPlan(absl::StrCat("in the session's graph node '", user->name(),
+                                      "' changes a variable behind what the plan replaces"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ConnectAll(const GraphDef& nodes, const std::vector<Node*>& made, NamedGraph* graph) {
   for (size_t i = 0; i < made.size(); ++i) {
     TF_RETURN_IF_ERROR(ConnectByName(nodes.node(i), made[i], graph));
@@ -74,6 +143,7 @@ absl::Status Fuse(const PlannedFusion& fusion, NamedGraph* graph,
   TF_RETURN_IF_ERROR(RequireInRegion(fusion));
   TF_RETURN_IF_ERROR(RequireSame(fusion.region, /*reads=*/true, *graph));
   TF_RETURN_IF_ERROR(RequireSame(fusion.sources, /*reads=*/false, *graph));
+  TF_RETURN_IF_ERROR(RequireNoNewWriter(fusion, *graph));
   for (const std::string& name : fusion.choices) {
     const Node* node = graph->Find(name);
     if (node == nullptr) {

@@ -129,6 +129,7 @@ absl::Status ParseFusion(const NameAttrList& from, PlannedFusion* fusion) {
   TF_RETURN_IF_ERROR(reader.Strings("choices", &fusion->choices));
   TF_RETURN_IF_ERROR(reader.Strings("inside", &fusion->inside));
   TF_RETURN_IF_ERROR(reader.Strings("reads", &fusion->reads));
+  TF_RETURN_IF_ERROR(reader.Strings("writers", &fusion->writers));
   const Functions* groups = nullptr;
   TF_RETURN_IF_ERROR(reader.FunctionList("groups", &groups));
   for (const NameAttrList& group : *groups) {

@@ -61,6 +61,7 @@ struct PlannedFusion {
   std::vector<std::string> choices;  // Replaced nodes in whose place a run may need the user's.
   std::vector<std::string> inside;   // Nodes that are computed within an op of the plan.
   std::vector<std::string> reads;    // Of these the ones that read variables.
+  std::vector<std::string> writers;  // Nodes that may change variables of the region.
   std::vector<PlannedGroup> groups;
 };
 

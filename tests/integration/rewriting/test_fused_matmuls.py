@@ -15,7 +15,6 @@ import tensorflow as tf
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tensorflow.python.eager import context
-from workbench.core.fusion.kernels import matmuls
 
 import workbench as wb
 from tests.builders.batch_norms import built, layer, loss_of, matrix
@@ -25,7 +24,8 @@ from tests.builders.fused_parts import names_of
 from tests.builders.intra_op_threads import require_same_bits
 from workbench import _native
 from workbench.core.fusion.pattern.placement import Placement
-from workbench.experiments.worker.steps.graph_session import fused_lookups
+from workbench.core.fusion.rules import dense_layer
+from workbench.experiments.worker.steps.graph_session import fused_parts
 
 v1 = tf.compat.v1
 # About those of tiles, panels and blocks, and none.
@@ -35,13 +35,13 @@ SIZES = st.sampled_from((0, 1, 5, 6, 7, 15, 16, 17, 33, 96, 193, 300))
 @pytest.fixture(autouse=True)
 def made_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has the processor be one that the kernel is made for where a factor lies transposed."""
-    monkeypatch.setattr(matmuls, "kernel_is_faster", lambda *, transposed: transposed)
+    monkeypatch.setattr(dense_layer, "kernel_is_faster", lambda *, transposed: transposed)
 
 
 @pytest.fixture
 def made_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has it be one that the kernel is made for whatever is transposed."""
-    monkeypatch.setattr(matmuls, "kernel_is_faster", lambda **_: True)
+    monkeypatch.setattr(dense_layer, "kernel_is_faster", lambda **_: True)
 
 
 def product(
@@ -200,8 +200,8 @@ class TestPlan:
         with tf.Graph().as_default() as graph, tf.device(device):
             x = v1.placeholder(dtype, [None, 64])
             tf.matmul(x, x, transpose_a=True)
-        nodes = matmuls.Definition(graph.as_graph_def(add_shapes=True).node)
-        assert len(matmuls.find_matmuls(nodes, Placement(gpu=gpu))) == count
+        nodes = dense_layer.Definition(graph.as_graph_def(add_shapes=True).node)
+        assert len(dense_layer.RULE.find(nodes, Placement(gpu=gpu))[0]) == count
 
     @pytest.mark.parametrize(
         ("rows", "columns", "count"),
@@ -216,7 +216,7 @@ class TestPlan:
     def test_is_empty_where_the_stock_kernel_is_faster(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(matmuls, "kernel_is_faster", lambda **_: False)
+        monkeypatch.setattr(dense_layer, "kernel_is_faster", lambda **_: False)
         with built() as graph:
             OPTIMIZERS["descent"]().minimize(loss_of(dense()))
         assert not wb.plan_fusion(graph).count
@@ -267,7 +267,7 @@ class TestPlan:
             fused = wb.fuse_function(own, plan)
             x = tf.constant(drawn(2, [30, 64]))
             assert len(names_of(plan, "matrix product")) == 1 and fused is not own
-            assert fused_lookups(fused.graph.as_graph_def()) == 1
+            assert fused_parts(fused.graph.as_graph_def()) == 1
             np.testing.assert_allclose(fused(x), own(x), rtol=1e-4, atol=1e-4)
 
 

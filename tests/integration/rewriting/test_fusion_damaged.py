@@ -49,7 +49,7 @@ NODES = ("added", "replaced", "region", "sources")
 def fusion_of(graph: tf.Graph) -> dict[str, Any]:
     plan = wb.plan_fusion(graph)
     groups = [function(each.op, {"members": each.members}) for each in plan.groups]
-    names = {name: list(getattr(plan, name)) for name in ("choices", "inside", "reads")}
+    names = {name: list(getattr(plan, name)) for name in ("choices", "inside", "reads", "writers")}
     return {**{name: getattr(plan, name) for name in NODES}, **names, "groups": groups}
 
 
@@ -65,7 +65,7 @@ def error(graph: tf.Graph, **changes: Any) -> str:
 
 
 class TestMalformedFusions:
-    @pytest.mark.parametrize("key", [*NODES, "choices", "inside", "reads", "groups"])
+    @pytest.mark.parametrize("key", [*NODES, "choices", "inside", "reads", "writers", "groups"])
     def test_a_missing_parameter(self, graph: tf.Graph, key: str) -> None:
         build()
         assert f"stage plan, fusion: parameter '{key}' is missing" in error(graph, **{key: None})

@@ -6,12 +6,11 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
-from tensorflow.core.framework import graph_pb2, node_def_pb2
+from tensorflow.core.framework import graph_pb2
 
 from workbench import _native
-from workbench.core.fusion.pattern.definition import tensor_name
+from workbench.core.fusion.checks.fits import require_fit
 from workbench.core.fusion.rule import Fused, Refusal
-from workbench.errors import PlanError
 from workbench.number_words import counted
 
 if TYPE_CHECKING:
@@ -51,6 +50,7 @@ class FusionPlan:
       choices: names of replaced nodes in whose place a run of a session may need the graph's own.
       inside: names of nodes that are computed within a new one.
       reads: of these the ones that read variables, and that runs need to fetch them alone.
+      writers: names of the nodes of the graph that may change the variables of the regions.
       groups: new nodes that stand for several with effects, which runs need all or none of.
       bypassed: nodes that read tables, or compute, and which nothing needs any more.
     """
@@ -65,6 +65,7 @@ class FusionPlan:
     choices: tuple[str, ...]
     inside: tuple[str, ...]
     reads: tuple[str, ...]
+    writers: tuple[str, ...]
     groups: tuple[Group, ...]
     bypassed: tuple[str, ...]
 
@@ -141,57 +142,14 @@ def fused_definition(definition: graph_pb2.GraphDef, plan: FusionPlan) -> graph_
     """
     # The new nodes' ops are the library's.
     _native.library()
-    _require_region(definition, plan)
+    require_fit(
+        definition,
+        region=graph_pb2.GraphDef.FromString(plan.region).node,
+        sources=graph_pb2.GraphDef.FromString(plan.sources).node,
+        writers=plan.writers,
+    )
     replaced = {node.name: node for node in graph_pb2.GraphDef.FromString(plan.replaced).node}
     fused = graph_pb2.GraphDef(versions=definition.versions, library=definition.library)
     fused.node.extend(replaced.get(node.name, node) for node in definition.node)
     fused.node.extend(graph_pb2.GraphDef.FromString(plan.added).node)
     return fused
-
-
-def _require_region(definition: graph_pb2.GraphDef, plan: FusionPlan) -> None:
-    """Requires that a graph has what a plan replaces as it was when the plan was made."""
-    nodes = {node.name: node for node in definition.node}
-    for planned, reads in ((plan.region, True), (plan.sources, False)):
-        for wanted in graph_pb2.GraphDef.FromString(planned).node:
-            found = nodes.get(wanted.name)
-            difference = "is missing" if found is None else _difference(wanted, found, reads)
-            if difference:
-                raise PlanError(
-                    f"node {wanted.name!r} {difference}: the plan was made for another graph; "
-                    "plan again, for this graph"
-                )
-
-
-def _difference(wanted: node_def_pb2.NodeDef, found: node_def_pb2.NodeDef, reads: bool) -> str:
-    """In what a node differs from the one that a plan was made for, a clause; "" if in nothing."""
-    if wanted.op != found.op:
-        return f"is a {found.op} and was a {wanted.op}"
-    attributes = [_compared(node, reads=reads) for node in (wanted, found)]
-    for name in sorted({*attributes[0], *attributes[1]}):
-        if attributes[0].get(name) != attributes[1].get(name):
-            return f"has another {name}"
-    if not reads:
-        return ""
-    if _tensors(wanted) != _tensors(found):
-        return "reads other tensors"
-    if _waits(wanted) != _waits(found):
-        return "waits for other nodes"
-    return "" if wanted.device == found.device else "asks for another device"
-
-
-def _compared(node: node_def_pb2.NodeDef, *, reads: bool) -> dict[str, Any]:
-    """What a node does by; the value of a constant that is read from outside does not matter."""
-    return {
-        name: value
-        for name, value in node.attr.items()
-        if value.WhichOneof("value") and name[0] != "_" and (reads or name != "value")
-    }
-
-
-def _tensors(node: node_def_pb2.NodeDef) -> list[str]:
-    return [tensor_name(text) for text in node.input if not text.startswith("^")]
-
-
-def _waits(node: node_def_pb2.NodeDef) -> set[str]:
-    return {text for text in node.input if text.startswith("^")}

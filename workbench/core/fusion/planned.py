@@ -55,12 +55,23 @@ def planned(
         # Whatever a placeholder is fed, both forms compute all of it.
         inside=tuple(name for name in inside if graph.nodes[name].op not in _FED),
         reads=_reads(rewritten, ends, [name for name in inside if name not in names]),
+        writers=_writers(rewritten),
         groups=tuple(
             Group(op=op, members=tuple(dict.fromkeys(members)))
             for op, members in edit.groups.items()
             if op in effects and len(set(members)) > 1
         ),
         bypassed=tuple(edit.bypassed),
+    )
+
+
+def _writers(rewritten: RewrittenGraph) -> tuple[str, ...]:
+    """The nodes that may change variables that regions use: a plan knows their order alone."""
+    nodes, regions = rewritten.graph.nodes, rewritten.standing_in
+    uses = [(name, *use) for name, node in nodes.items() for use in variables_used(nodes, node)]
+    used = {variable for name, variable, _ in uses if name in regions}
+    return tuple(
+        dict.fromkeys(name for name, variable, changes in uses if changes and variable in used)
     )
 
 

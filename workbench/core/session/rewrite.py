@@ -37,7 +37,7 @@ _NAME, _FORMAT = "WorkbenchStagePlan", 3
 
 # Attributes of a FusionPlan: nodes, and names of nodes.
 _NODES = ("added", "replaced", "region", "sources")
-_NAMES = ("choices", "inside", "reads")
+_NAMES = ("choices", "inside", "reads", "writers")
 
 
 def apply(plan: StagePlan | FusionPlan, config: Any = None, *, graph: Any = None) -> Any:

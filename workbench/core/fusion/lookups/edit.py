@@ -206,7 +206,11 @@ class LookupEdit:
                 self._joined(f"{self._scope}/update_{number}_gradient", lookups[0], own),
             )
             self._edit.added.append(node)
-            self._edit.groups[node.name] = [each.node for each in dict.fromkeys(updates)]
+            self._edit.groups[node.name] = [
+                name
+                for each in dict.fromkeys(updates)
+                for name in (each.node, *(other.node for other in each.others))
+            ]
             scalars = self._scalars_read(updates)
             for update in dict.fromkeys(updates):
                 members = [(of, g) for of, g, each in group if each == update]
