@@ -14,6 +14,7 @@ import workbench as wb
 from tests.builders.batch_norms import built, layer, loss_of, matrix
 from tests.builders.fused_graphs import OPTIMIZERS, require_trains_alike
 from tests.builders.fused_parts import names_of
+from workbench.core.fusion.rules import dense_layer
 
 
 def main() -> None:
