@@ -98,7 +98,10 @@ bool ComesBehind(const Node& start, const absl::flat_hash_set<std::string>& regi
 absl::Status RequireNoNewWriter(const PlannedFusion& fusion, const NamedGraph& graph) {
   absl::flat_hash_set<std::string> region;
   const absl::flat_hash_set<std::string> known(fusion.writers.begin(), fusion.writers.end());
-  for (const NodeDef& node : fusion.region.node()) region.insert(node.name());
+  // What reads nothing, such as a variable, comes behind nothing that the plan does.
+  for (const NodeDef& node : fusion.region.node()) {
+    if (!node.input().empty()) region.insert(node.name());
+  }
   std::vector<const Node*> variables;
   for (const GraphDef* nodes : {&fusion.region, &fusion.sources}) {
     for (const NodeDef& def : nodes->node()) {

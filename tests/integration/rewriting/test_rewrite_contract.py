@@ -249,6 +249,35 @@ class TestPlansOfOtherGraphs:
             session.run(begin)
             assert np.isfinite(session.run(more))
 
+    @KINDS
+    def test_run_a_graph_that_has_a_saver_and_more_initializers(
+        self, graph: tf.Graph, resource: bool
+    ) -> None:
+        ids = v1.placeholder_with_default(np.int64([1, 2]), [None])
+        table = variable("table", np.ones((9, 4)), resource)
+        loss = tf.reduce_sum(tf.nn.embedding_lookup(table, ids))
+        train_op = v1.train.AdamOptimizer(0.5).minimize(loss)
+        plan = wb.plan_fusion(graph)
+        v1.train.Saver()
+        begin = v1.global_variables_initializer()
+        with v1.Session(config=wb.apply(plan, graph=graph)) as session:
+            session.run(begin)
+            session.run(train_op)
+
+    def test_in_which_something_new_changes_the_table_are_errors(self, graph: tf.Graph) -> None:
+        ids = v1.placeholder_with_default(np.int64([1, 2]), [None])
+        table = variable("table", np.ones((9, 4)), True)
+        found = tf.nn.embedding_lookup(table, ids)
+        v1.train.GradientDescentOptimizer(0.5).minimize(tf.reduce_sum(tf.sin(found)))
+        plan = wb.plan_fusion(graph)
+        with tf.control_dependencies([found]):
+            table.assign_add(tf.ones([9, 4]))
+        with pytest.raises(PlanError, match="changes a variable behind what the plan replaces"):
+            wb.apply(plan, graph=graph)
+        refused = pytest.raises(tf.errors.InvalidArgumentError, match="changes a variable behind")
+        with v1.Session(config=wb.apply(plan)) as session, refused:
+            session.run(found)
+
     def test_of_an_older_format_are_errors(self) -> None:
         graph, _, begin = self.model()
         config = wb.apply(wb.plan_fusion(graph))

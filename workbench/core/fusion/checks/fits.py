@@ -44,8 +44,9 @@ def require_fit(
             difference = "is missing" if found is None else _difference(wanted, found, reads)
             if difference:
                 raise PlanError(f"node {wanted.name!r} {difference}: {_AGAIN}")
-    inside = {node.name for node in region}
-    known = {*writers, *inside}
+    # What reads nothing, such as a variable, comes behind nothing that the plan does.
+    inside = {node.name for node in region if node.input}
+    known = {*writers, *(node.name for node in region)}
     used = {use for name in known & nodes.keys() for use, _ in variables_used(nodes, nodes[name])}
     for name, node in nodes.items():
         uses = variables_used(nodes, node) if name not in known else ()
