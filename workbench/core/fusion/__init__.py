@@ -1,1 +1,1 @@
-"""Fusion: lookups and batch normalizations of a finished graph, found, and done by few ops."""
+"""Fusion: what few ops, or other kernels, do of a finished graph, by rules under one contract."""
