@@ -38,8 +38,9 @@ def both(graph: tf.Graph, *runs: Any, feeds: Any = None) -> list[list[Any]]:
     begin = v1.global_variables_initializer()
     plain, fused = v1.ConfigProto(), v1.ConfigProto()
     for config in (plain, fused):
-        # It loses what constants wait for, in stock TensorFlow too.
+        # Both lose what constants wait for, in stock TensorFlow too.
         config.graph_options.rewrite_options.constant_folding = RewriterConfig.OFF
+        config.graph_options.rewrite_options.arithmetic_optimization = RewriterConfig.OFF
     for config in (plain, wb.apply(wb.plan_fusion(graph), fused)):
         with v1.Session(config=config) as session:
             session.run(begin)
