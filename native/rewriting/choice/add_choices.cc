@@ -142,7 +142,7 @@ class Choices {
     }
     for (const bool is_rewritten : {false, true}) {
       NodeDef branch;
-      branch.set_name(absl::StrCat(is_rewritten ? kRewritten : kStock, "branch/", choice.name()));
+      branch.set_name(BranchName(choice.name(), is_rewritten));
       branch.set_op(kBranchOp);
       branch.set_device(now.device());
       if (!is_ref) tensorflow::AddNodeAttr("T", own->output_types(), &branch);
@@ -167,6 +167,10 @@ class Choices {
 
 std::string WaitName(const std::string& node, bool rewritten) {
   return absl::StrCat(rewritten ? kRewritten : kStock, "waits/", node);
+}
+
+std::string BranchName(const std::string& node, bool rewritten) {
+  return absl::StrCat(rewritten ? kRewritten : kStock, "branch/", node);
 }
 
 absl::Status AddChoices(const std::vector<NodeDef>& originals, NamedGraph* graph) {

@@ -20,6 +20,8 @@ inline constexpr char kRewritten[] = "workbench_rewritten/";
 
 // The name of the node that waits for what a node waits for in one of the branches.
 std::string WaitName(const std::string& node, bool rewritten);
+// The name of the op at the end of a node's branch that gives tensors.
+std::string BranchName(const std::string& node, bool rewritten);
 
 // Keeps what nodes were before a plan changed them, until it is known what a run feeds and fetches.
 //

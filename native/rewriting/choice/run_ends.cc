@@ -113,8 +113,10 @@ std::string PartOfGroup(const StagePlan& plan, const Names& needed) {
     const std::string* lacking = nullptr;
     const std::string* has = nullptr;
     for (const std::string& member : group.members) {
-      // TensorFlow's optimizer may leave out a node that does nothing, but not what it waits for.
+      // TensorFlow's optimizer may leave out a node that does nothing, but not what it waits for,
+      // nor the end of its branch.
       const bool is_needed = needed.contains(WaitName(member, /*rewritten=*/true)) ||
+                             needed.contains(BranchName(member, /*rewritten=*/true)) ||
                              needed.contains(absl::StrCat(kRewritten, member));
       (is_needed ? has : lacking) = &member;
     }

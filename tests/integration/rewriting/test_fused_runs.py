@@ -222,3 +222,20 @@ def test_one_update_of_a_group_leaves_the_others_alone(graph: tf.Graph) -> None:
             results.append([*alone, *session.run(v1.global_variables())])
     for ours, stock in zip(*results, strict=True):
         np.testing.assert_allclose(ours, stock, rtol=1e-5)
+
+
+def test_a_part_of_a_gradient_asks_for_no_more_than_it_needs(graph: tf.Graph) -> None:
+    ids, factor = v1.placeholder(tf.int64, [8]), v1.placeholder(tf.float32, [])
+    at = tf.constant([[row, 0] for row in range(8)], tf.int64)
+    rows, given = table(), tf.SparseTensor(at, ids, [8, 1])
+    found = v1.nn.embedding_lookup_sparse(rows, given, None, combiner="mean")
+    (gradient,) = tf.gradients(tf.reduce_sum(found) * factor, [rows])
+    # What reads the gradient is no update.
+    used = tf.reduce_sum(gradient.values) + tf.reduce_sum(tf.cast(gradient.indices, tf.float32))
+    plan = wb.plan_fusion(graph)
+    assert not plan.of("update"), plan.describe()
+    for config in (None, wb.apply(plan)):
+        with begun(config) as session:
+            indices = session.run(gradient.indices, {ids: range(8)})
+            np.testing.assert_array_equal(indices, range(8))
+            assert session.run(used, {ids: range(8), factor: 2.0}) == 8 * 16 * 2 + 28

@@ -51,7 +51,7 @@ class FusionPlan:
       inside: names of nodes that are computed within a new one.
       reads: of these the ones that read variables, and that runs need to fetch them alone.
       writers: names of the nodes of the graph that may change the variables of the regions.
-      groups: new nodes that stand for several with effects, which runs need all or none of.
+      groups: new nodes with the nodes that each stands for, which runs need all or none of.
       bypassed: nodes that read tables, or compute, and which nothing needs any more.
     """
 

@@ -8,12 +8,13 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from workbench.core.fusion.checks.contract import needed
 from workbench.core.fusion.checks.effects import has_effect, variables_used
+from workbench.core.fusion.checks.feeds import asking_for_more
 from workbench.core.fusion.checks.rewritten import RewrittenGraph
 from workbench.core.fusion.fusion_plan import FusionPlan, Group
 from workbench.core.fusion.rule import Refusal
 from workbench.core.graph.graph_view import node_name
+from workbench.core.graph.op_types import FED_ALWAYS
 
-_FED = frozenset({"Placeholder", "PlaceholderV2"})
 # Of a source its value may be large, and does not matter.
 _NOT_COMPARED = frozenset({"value"})
 
@@ -38,6 +39,10 @@ def planned(
     inside = dict.fromkeys(name for region in regions for name in sorted(region.inside))
     region = {*inside, *names}
     effects = {node.name for node in edit.added if has_effect(node.op)}
+    together = {op: dict.fromkeys(edit.groups[op]) for op in edit.groups if op in effects}
+    for asking in asking_for_more(rewritten) if ends is None else ():
+        members = (region.node for region in asking.regions)
+        together.setdefault(asking.node, {}).update(dict.fromkeys(members))
     sources = {node_name(text) for each in regions for text in each.reads} - region
     return FusionPlan(
         fused=tuple(edit.fused),
@@ -53,13 +58,13 @@ def planned(
         ),
         choices=tuple(each.node for each in regions if each.inside),
         # Whatever a placeholder is fed, both forms compute all of it.
-        inside=tuple(name for name in inside if graph.nodes[name].op not in _FED),
+        inside=tuple(name for name in inside if graph.nodes[name].op not in FED_ALWAYS),
         reads=_reads(rewritten, ends, [name for name in inside if name not in names]),
         writers=_writers(rewritten),
         groups=tuple(
-            Group(op=op, members=tuple(dict.fromkeys(members)))
-            for op, members in edit.groups.items()
-            if op in effects and len(set(members)) > 1
+            Group(op=op, members=tuple(members))
+            for op, members in together.items()
+            if len(members) > 1
         ),
         bypassed=tuple(edit.bypassed),
     )

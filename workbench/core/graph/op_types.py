@@ -62,7 +62,9 @@ LOOKUPS = frozenset(
 EMBEDDING_VARIABLE = "WorkbenchEmbeddingVariable"
 # Give on what a variable holds, whole.
 READS_WHOLE = frozenset({"Identity", "ReadVariableOp"})
-PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
+# A run that needs one of them has to feed it.
+FED_ALWAYS = frozenset({"Placeholder", "PlaceholderV2"})
+PLACEHOLDERS = FED_ALWAYS | {"PlaceholderWithDefault"}
 CONTROL_FLOW = frozenset(
     {
         *("Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch", "_SwitchN"),

@@ -9,7 +9,8 @@ ensures:
   3. what a node waited for by data or control, and matters beside its tensors, it still waits for:
      updates, checks, batches, random numbers, placeholders;
   4. a node without effects waits for no effect that it did not wait for;
-  5. two uses of a variable of which one may change it keep the order that the graph states.
+  5. an op asks for no placeholder that none of the nodes needs for which it stands;
+  6. two uses of a variable of which one may change it keep the order that the graph states.
 What a run feeds or fetches within a region is known when it runs: then it gets the graph's own
 nodes. `FusionPlan` says where that may be.
 """
@@ -21,6 +22,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
 from workbench.core.fusion.checks.effects import has_effect, variables_used
+from workbench.core.fusion.checks.feeds import asking_for_more
 from workbench.core.fusion.checks.order import Order, cyclic
 from workbench.core.fusion.checks.rewritten import Region, RewrittenGraph
 from workbench.core.fusion.rule import Part
@@ -55,7 +57,9 @@ def violations(rewritten: RewrittenGraph, ends: Iterable[str] | None = None) -> 
     used |= {name for names in uses.after.values() for name, _ in names}
     stock = Order(before, [*marked, *(name for name in used if name in before)])
     now = Order(after, [*marked, *used])
-    gained = _gained(rewritten, stock, now) if ends is None else ()
+    gained: Iterable[tuple[Part, str]] = ()
+    if ends is None:
+        gained = itertools.chain(_gained(rewritten, stock, now), _unknown(rewritten))
     for part, reason in itertools.chain(
         _lost(rewritten, stock, now, frozenset(marked)),
         gained,
@@ -144,6 +148,13 @@ def _gained(rewritten: RewrittenGraph, stock: Order, now: Order) -> Iterator[tup
         gained = [name for name in now.lost(region.node, stock) if name in effects]
         for part in region.parts if gained else ():
             yield part, f"an op in its place would run {nodes[gained[0]].op} {gained[0]!r}"
+
+
+def _unknown(rewritten: RewrittenGraph) -> Iterator[tuple[Part, str]]:
+    for asking in asking_for_more(rewritten):
+        if asking.unknown:
+            for part in dict.fromkeys(part for region in asking.regions for part in region.parts):
+                yield part, f"an op in its place would ask for {asking.unknown[0]!r} to be fed"
 
 
 class _Uses:

@@ -11,11 +11,11 @@ from tensorflow.python.framework import op_def_registry
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.graph.graph_view import node_name
 from workbench.core.graph.op_families import UPDATE, family_of
-from workbench.core.graph.op_types import PLACEHOLDERS, SAFE_STATEFUL, SOURCES, VARIABLES
+from workbench.core.graph.op_types import FED_ALWAYS, SAFE_STATEFUL, SOURCES, VARIABLES
 
 _T = TypeVar("_T")
 # What takes something of which a run may have none: a batch, or what is fed.
-_TAKES = SOURCES | PLACEHOLDERS - {"PlaceholderWithDefault"}
+_TAKES = SOURCES | FED_ALWAYS
 _ONLY_READ = SAFE_STATEFUL | VARIABLES | {"ReadVariableOp", "ResourceGather", "VariableShape"}
 _CALLS_PYTHON = ("PyFunc", "EagerPyFunc")
 
