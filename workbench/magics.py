@@ -79,6 +79,7 @@ def _found(program: AnyProgram, chosen: argparse.Namespace) -> Any:
         trace_steps=chosen.steps,
         step_stats=chosen.step_stats,
         equivalence_steps=chosen.equivalence_steps,
+        verify=chosen.verify,
         seed=chosen.seed,
         command=chosen.command,
         progress=not chosen.quiet,
@@ -181,6 +182,9 @@ def _parser() -> argparse.ArgumentParser:
         default=200,
         metavar="N",
         help="steps whose losses are compared (default 200; 0: none)",
+    )
+    parser.add_argument(
+        "--verify", action="store_true", help="compare fused parts with the graph's own nodes"
     )
     parser.add_argument("--seed", type=_number, default=0, metavar="N", help="of the bootstrap")
     parser.add_argument("--name", default="cell", help="what results call the program")

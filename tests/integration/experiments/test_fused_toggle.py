@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import cloudpickle
@@ -88,6 +89,13 @@ def test_a_program_without_lookups_through_workbench_has_nothing_to_fuse():
         compare(Program(name="stock", build=build_stock), "fused_v1", budget_s=0.5, progress=False)
 
 
+def require_verified(found):
+    checks = [each for each in found.equivalence if each.kind == "verified fused parts"]
+    assert len(checks) == 2
+    for check in checks:
+        assert check.passed and re.search(r"\d lookup.*: \d ", check.detail), check
+
+
 def test_stock_lookups_are_fused_in_the_finished_graph_and_behind_a_smart_stage():
     found = compare(
         Program(name="stock", build=build_stock),
@@ -96,8 +104,10 @@ def test_stock_lookups_are_fused_in_the_finished_graph_and_behind_a_smart_stage(
         budget_s=0.5,
         trace_steps=5,
         equivalence_steps=40,
+        verify=True,
         progress=False,
     )
+    require_verified(found)
     assert [variant.label for variant in found.variants[1:]] == [
         "auto fused",
         "smart stage + auto fused",
@@ -142,8 +152,10 @@ def test_those_of_a_function_are_fused_too_and_behind_a_smart_stage():
         budget_s=0.5,
         trace_steps=5,
         equivalence_steps=40,
+        verify=True,
         progress=False,
     )
+    require_verified(found)
     assert all(check.passed for check in found.equivalence), found.equivalence
     off, *fused = (set(variant.trace.to_pandas()["op"]) for variant in found.variants)
     assert "ResourceSparseApplyAdagrad" in off

@@ -333,3 +333,37 @@ class TestNotVerified:
         server = v1.train.Server.create_local_server()
         with v1.Session(server.target) as session:
             assert plan.verify(session).parts[0].reason == "the session is one of a cluster"
+
+
+class TestBeforeASession:
+    def test_a_graph_is_verified_on_fresh_variables(self) -> None:
+        model = built()
+        operations = len(model.graph.get_operations())
+        plan = wb.plan_fusion(model.graph)
+        verification = plan.verify(model.graph)
+        assert verification.right and not verification.of("not verified"), verification.describe()
+        config = wb.apply(plan, graph=model.graph, verify={})
+        assert config.graph_options.rewrite_options.custom_optimizers
+        assert len(model.graph.get_operations()) == operations
+
+    def test_a_plan_that_does_something_else_is_not_applied(
+        self,
+    ) -> None:
+        model = built()
+        plan = applied_twice(wb.plan_fusion(model.graph))
+        config = v1.ConfigProto()
+        with pytest.raises(PlanError, match="does not do what the graph does"):
+            wb.apply(plan, config, graph=model.graph, verify={})
+        assert not config.graph_options.rewrite_options.custom_optimizers
+
+    def test_what_cannot_be_initialized_is_said(self) -> None:
+        with tf.Graph().as_default() as graph:
+            start = v1.placeholder(tf.float32, [9, 4], name="start")
+            table = v1.get_variable("table", initializer=start, validate_shape=False)
+            tf.nn.embedding_lookup(table, v1.placeholder_with_default([1], [None]))
+        with pytest.raises(OptionError, match="cannot be initialized by themselves.*'start'"):
+            wb.plan_fusion(graph).verify(graph)
+
+    def test_without_a_graph_it_is_refused(self) -> None:
+        with pytest.raises(OptionError, match="give graph="):
+            wb.apply(wb.plan_fusion(built().graph), verify={})

@@ -89,6 +89,12 @@ def add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="where results go (default results)",
     )
     add_step_stats(compare)
+    compare.add_argument(
+        "--verify",
+        action="store_true",
+        help="compare what auto_fused fuses with the graph's own nodes, part by part, on one batch "
+        "(some seconds, three times the memory of the variables)",
+    )
     add_gate_options(compare)
     compare.set_defaults(run=_compare)
 
@@ -116,6 +122,7 @@ def _compare(chosen: argparse.Namespace) -> int:
             smart_stage=smart_stage_options(chosen.threads, chosen.stale_lookups),
             budget_s=chosen.budget,
             step_stats=chosen.step_stats,
+            verify=chosen.verify,
             seed=chosen.seed,
             command=chosen.command_line,
         )

@@ -147,6 +147,7 @@ def _measured(
         trace_steps=configuration.trace_steps,
         step_stats=configuration.step_stats,
         equivalence_steps=configuration.equivalence_steps,
+        verify=configuration.verify,
         seed=configuration.seed,
         command=chosen.command_line,
     )

@@ -100,16 +100,17 @@ class FusionPlan:
 
         Args:
           subject: a `tf.compat.v1` session, or one of `tf.compat.v1.train`, whose graph the plan
-            was made for; or a concrete function.
-          batch: for a session feeds, as of `session.run`; what is not fed comes from iterators of
-            the private sessions' own. For a function its arguments, in any structure.
+            was made for; or that graph, whose variables are then as their initializers make them;
+            or a concrete function.
+          batch: for a session or graph feeds, as of `session.run`; what is not fed comes from
+            iterators of the private sessions' own. For a function its arguments, in any structure.
 
         Returns:
           A `Verification`: `require()` raises where something differs, `describe()` says it all.
 
         Raises:
           PlanError: the plan was made for another graph.
-          OptionError: `subject` is neither, or the batch does not fit it.
+          OptionError: `subject` is none of these, or the batch does not fit it.
         """
         from workbench.core.fusion.verify.verifier import verify
 

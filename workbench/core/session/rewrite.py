@@ -40,7 +40,9 @@ _NODES = ("added", "replaced", "region", "sources")
 _NAMES = ("choices", "inside", "reads", "writers")
 
 
-def apply(plan: StagePlan | FusionPlan, config: Any = None, *, graph: Any = None) -> Any:
+def apply(
+    plan: StagePlan | FusionPlan, config: Any = None, *, graph: Any = None, verify: Any = None
+) -> Any:
     """Puts a plan into a ConfigProto; sessions made with it run the rewritten graph.
 
     An earlier plan of the kind in it is replaced. A plan of nothing leaves the graph as it is.
@@ -52,14 +54,17 @@ def apply(plan: StagePlan | FusionPlan, config: Any = None, *, graph: Any = None
       config: a ConfigProto, changed in place; None makes one.
       graph: the graph that sessions will run; given, the plan is checked against it here. The hook
         that starts the stages checks it in any case.
+      verify: of a FusionPlan, feeds of `graph` as of `session.run`, which may be empty: the plan is
+        verified on them here, with variables as their initializers make them; see
+        `FusionPlan.verify`. None verifies nothing.
 
     Returns:
       The config.
 
     Raises:
       PlanError: the plan was made for another graph; or it fuses lookups of a graph for which the
-        config has stages already.
-      OptionError: `config` is no ConfigProto.
+        config has stages already; or a verification finds that something differs.
+      OptionError: `config` is no ConfigProto, or `verify` is given without a graph to run.
     """
     if config is None:
         config = v1.ConfigProto()
@@ -67,6 +72,8 @@ def apply(plan: StagePlan | FusionPlan, config: Any = None, *, graph: Any = None
         raise OptionError(
             f"config is {config!r} of type {type(config).__name__}; expected a ConfigProto"
         )
+    if verify is not None and (graph is None or not isinstance(plan, FusionPlan)):
+        raise OptionError("verify is for a FusionPlan, and runs the graph; give graph=… with it")
     applied = applied_in(config)
     stages, fusion = (applied.plan, applied.fusion) if applied else (None, None)
     if isinstance(plan, FusionPlan):
@@ -77,6 +84,8 @@ def apply(plan: StagePlan | FusionPlan, config: Any = None, *, graph: Any = None
             )
         if graph is not None:
             fused_definition(graph.as_graph_def(), plan)
+        if verify is not None:
+            plan.verify(graph, verify).require()
         fusion = plan
     else:
         if graph is not None:

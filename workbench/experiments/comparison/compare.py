@@ -44,6 +44,7 @@ def compare(
     trace_steps: int = 30,
     step_stats: bool = False,
     equivalence_steps: int = 200,
+    verify: bool = False,
     seed: int = 0,
     command: str | None = None,
     progress: bool | Callable[[str], None] = True,
@@ -85,6 +86,9 @@ def compare(
         they were measured on; they lengthen every step and op.
       equivalence_steps: steps whose losses are compared, fewer where the budget is short; 0
         compares neither losses nor batches.
+      verify: on one batch compares each part that is fused in a finished graph with the graph's own
+        nodes: values, gradients, variables. It takes seconds for each variant with "auto_fused",
+        and for that time three times the memory of its variables; see `FusionPlan.verify`.
       seed: of the bootstrap.
       command: how to run this again, for the report; None describes this call.
       progress: True shows lines on stderr, False none, a function is called with each.
@@ -127,6 +131,7 @@ def compare(
                     trace_steps=trace_steps,
                     step_stats=step_stats,
                     equivalence_steps=equivalence_steps,
+                    verify=verify,
                     progress=shown,
                 )
                 for number, group in enumerate(groups)
@@ -141,6 +146,7 @@ def compare(
         trace_steps=trace_steps,
         step_stats=step_stats,
         equivalence_steps=equivalence_steps,
+        verify=verify,
         seed=seed,
     )
     return summary(

@@ -14,7 +14,9 @@ import numpy as np
 
 from workbench.number_words import counted, steps_stale
 
-Kind = Literal["bit-equal losses", "equal losses", "exact losses", "same batches"]
+Kind = Literal[
+    "bit-equal losses", "equal losses", "exact losses", "same batches", "verified fused parts"
+]
 # How far apart, relative to the baseline, losses may be where sums have another order, and in how
 # many first steps. Training amplifies what is rounded otherwise: Adam makes a step of full size out
 # of a gradient that is nothing but rounding. Later losses have to be those of a like training.
@@ -155,6 +157,19 @@ def _apart(losses: np.ndarray, baseline: np.ndarray) -> np.ndarray:
     least = np.finfo(losses.dtype).tiny
     apart: np.ndarray = np.abs(losses - baseline) / np.maximum(np.abs(baseline), least)
     return apart
+
+
+def verified_parts(label: str, right: bool, detail: str) -> Equivalence:
+    """What a verification of a variant's fused parts says, on one batch.
+
+    Args:
+      label: the variant.
+      right: whether no part differs.
+      detail: its parts in words.
+    """
+    return Equivalence(
+        label=label, kind="verified fused parts", passed=right, steps=1, detail=detail
+    )
 
 
 def same_batches(

@@ -18,12 +18,20 @@ from workbench.experiments.measurement.equivalence import (
     equal_losses,
     same_batches,
     stale_losses,
+    verified_parts,
 )
 from workbench.experiments.measurement.time_budget import steps_within, warm_step_s
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.worker.process import Worker
-from workbench.experiments.worker.wire.messages import Close, Open, Opened, RunSteps, Steps
+from workbench.experiments.worker.wire.messages import (
+    Close,
+    Open,
+    Opened,
+    RunSteps,
+    Steps,
+    VerifyFusion,
+)
 
 _SEEDS = (
     "weights or data begin differently; TensorFlow, NumPy and random are seeded before a program "
@@ -127,6 +135,17 @@ def _with_advice(check: Equivalence, baseline: np.ndarray, losses: np.ndarray) -
 def _with_end(check: Equivalence) -> Equivalence:
     """The check with what tells the history of a staged `fit` from that of a plain one."""
     return dataclasses.replace(check, detail=f"{check.detail}; {_END}")
+
+
+def verify_fusion(variants: Sequence[Variant], workers: Sequence[Worker]) -> list[Equivalence]:
+    """Compares the fused parts of each variant that has some with the graph's own nodes."""
+    checks = []
+    for variant, worker in zip(variants, workers, strict=True):
+        if variant.optimizations.fuses_graph:
+            # One after another: each holds its variables three times meanwhile.
+            found = worker.call(VerifyFusion(session="main"))
+            checks.append(verified_parts(variant.label, found.right, found.detail))
+    return checks
 
 
 def compare_batches(

@@ -45,6 +45,7 @@ from workbench.experiments.worker.wire.messages import (
     Steps,
     Stop,
     TraceSteps,
+    VerifyFusion,
 )
 from workbench.freed_memory import keep_freed_memory
 
@@ -74,6 +75,8 @@ class _Sessions:
                 return self._run_block(command)
             case TraceSteps():
                 return self._trace(command)
+            case VerifyFusion():
+                return self._by_name[command.session].verify()
             case SampleIds():
                 return self._sample_ids(command)
             case DescribeGraph():

@@ -89,7 +89,8 @@ def _compared(checks: Sequence[Equivalence], variants: int) -> str:
     """What the checks of one kind compared."""
     steps = sorted({check.steps for check in checks})
     few, many = format.integer(steps[0]), format.integer(steps[-1])
-    words = f"over {few if few == many else f'{few} to {many}'} steps"
+    unit = "step" if many == "1" else "steps"
+    words = f"over {few if few == many else f'{few} to {many}'} {unit}"
     if variants > 1 and len(checks) < variants:
         words += f" ({len(checks)} of them)"
     details = {check.detail for check in checks}
@@ -97,7 +98,8 @@ def _compared(checks: Sequence[Equivalence], variants: int) -> str:
 
 
 def _check(check: Equivalence) -> Check:
-    steps = f"{format.integer(check.steps)} steps compared"
+    unit = "step" if check.steps == 1 else "steps"
+    steps = f"{format.integer(check.steps)} {unit} compared"
     if check.stale_lookups:
         return Check(
             label=shown_label(check.label),

@@ -97,9 +97,9 @@ def widened(found: Difference, own: Difference) -> Difference:
     return dataclasses.replace(found, allowed=max(found.allowed, _OWN_SHARE * own.largest))
 
 
-def rounded_otherwise(values: Mapping[str, Any]) -> dict[str, Any]:
+def rounded_otherwise(values: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Values of which each number of floating point is moved up or down by some last digits."""
-    draw = np.random.default_rng(0)
+    draw = np.random.default_rng(seed)
     moved: dict[str, Any] = {}
     for name, value in values.items():
         array = np.asarray(value)

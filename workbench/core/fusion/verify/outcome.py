@@ -26,6 +26,8 @@ from workbench.core.fusion.verify.verification import (
     Verdict,
 )
 
+# Of one number that is nothing but rounding, a single draw may happen to be near the first.
+_DRAWS = 4
 _VARIES = "TensorFlow's own result varies from run to run"
 
 
@@ -147,7 +149,7 @@ class _Judge:
         self._own, self._inputs = own, inputs
         self._first = own.values()
         self._varying = self._moved_in(own.values())
-        self._rounded: Mapping[str, Any] | None = None
+        self._draws: list[Mapping[str, Any]] = []
         self._outcomes: dict[str, Outcome] = {}
 
     def _moved_in(self, again: Mapping[str, Any]) -> frozenset[str]:
@@ -166,8 +168,10 @@ class _Judge:
         found = self._difference(name, self.found)
         if found.same:
             return Outcome(verdict=SAME)
-        if not found.is_rounding:
-            found = widened(found, self._own_rounding(name))
+        for number in range(_DRAWS):
+            if found.is_rounding or found.reason:
+                break
+            found = widened(found, self._difference(name, self._rounded(number)))
         return Outcome(
             verdict=ROUNDED if found.is_rounding else DIFFERS,
             difference=found.largest,
@@ -176,16 +180,19 @@ class _Judge:
             reason=found.reason,
         )
 
-    def _own_rounding(self, name: str) -> Difference:
-        """How far the graph's own result moves where its inputs are rounded otherwise."""
-        if self._rounded is None:
+    def _rounded(self, number: int) -> Mapping[str, Any]:
+        """What the graph's own nodes give where their inputs are rounded otherwise."""
+        while len(self._draws) <= number:
+            draw = len(self._draws)
             try:
-                self._rounded = self._own.values(
-                    rounded_otherwise(self._inputs.variables), rounded_otherwise(self._inputs.feeds)
+                values = self._own.values(
+                    rounded_otherwise(self._inputs.variables, draw),
+                    rounded_otherwise(self._inputs.feeds, draw),
                 )
             except tf.errors.OpError:
-                self._rounded = {}
-        return self._difference(name, self._rounded or self._first)
+                values = dict(self._first)
+            self._draws.append(values)
+        return self._draws[number]
 
     def is_ids_of_rows(self, name: str) -> bool:
         """Whether a tensor is compared with the rows that it is the ids of."""

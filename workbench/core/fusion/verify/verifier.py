@@ -14,6 +14,7 @@ from workbench.core.fusion.checks.effects import has_effect
 from workbench.core.fusion.checks.rewritten import RewrittenGraph
 from workbench.core.fusion.fusion_plan import FusionPlan, fused_definition
 from workbench.core.fusion.verify.batch import prepare
+from workbench.core.fusion.verify.begun import begun_session
 from workbench.core.fusion.verify.inputs import Inputs, function_inputs, session_inputs
 from workbench.core.fusion.verify.outcome import Outcome, outcomes
 from workbench.core.fusion.verify.replaced import (
@@ -46,21 +47,25 @@ def verify(plan: FusionPlan, subject: Any, batch: Any = None) -> Verification:
 
     Args:
       plan: what is verified.
-      subject: a `tf.compat.v1` session, or a concrete function.
-      batch: feeds of the session, as of `session.run`; arguments of the function.
+      subject: a `tf.compat.v1` session, a graph, or a concrete function.
+      batch: feeds of the session or graph, as of `session.run`; arguments of the function.
 
     Raises:
       PlanError: the plan was made for another graph.
-      OptionError: `subject` is neither, or the batch does not fit it.
+      OptionError: `subject` is none of these, the batch does not fit it, or the graph's variables
+        cannot be initialized.
     """
     if isinstance(subject, tf.types.experimental.ConcreteFunction):
         return _verify_function(plan, subject, batch)
+    if type(subject) is tf.Graph:
+        with begun_session(subject) as session:
+            return _verify_session(plan, session, batch)
     find = getattr(subject, "_tf_sess", None)
     session = find() if find else subject
     if not isinstance(session, tf.compat.v1.Session | tf.compat.v1.InteractiveSession):
         raise OptionError(
             f"{subject!r} of type {type(subject).__name__} cannot be verified; expected a "
-            "tf.compat.v1 session or a concrete function"
+            "tf.compat.v1 session, a graph or a concrete function"
         )
     return _verify_session(plan, session, batch)
 

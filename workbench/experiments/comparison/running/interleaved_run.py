@@ -22,7 +22,11 @@ from workbench.experiments.measurement.blocks import (
 )
 from workbench.experiments.measurement.bounds import COMPUTE, INPUT
 from workbench.experiments.measurement.equivalence import Equivalence
-from workbench.experiments.measurement.equivalence_runs import compare_batches, compare_losses
+from workbench.experiments.measurement.equivalence_runs import (
+    compare_batches,
+    compare_losses,
+    verify_fusion,
+)
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.measurement.time_budget import TimeBudget, steps_within
@@ -74,11 +78,12 @@ def run_interleaved(
     step_stats: bool,
     equivalence_steps: int,
     progress: Progress,
+    verify: bool = False,
 ) -> InterleavedRun:
     """Measures variants, each in a child process of its own; the first is the baseline.
 
     Args:
-      program, trace_steps, step_stats, equivalence_steps: as of `compare`.
+      program, trace_steps, step_stats, equivalence_steps, verify: as of `compare`.
       budget_s: seconds for all of it, starting and tracing included.
       variants: without their plans.
       progress: shows what is done.
@@ -98,6 +103,9 @@ def run_interleaved(
             progress=progress,
         )
         checks = _checks(program, planned, workers, opened, equivalence_steps, budget, progress)
+        if verify:
+            progress.phase("Verifying what is fused")
+            checks += verify_fusion(planned[1:], workers[1:])
         sessions = _timed_sessions(program, planned, workers)
         pilots = run_pilots(
             sessions, budget_s=budget.share_s(_PILOTS_SHARE, _LEAST_S), progress=progress

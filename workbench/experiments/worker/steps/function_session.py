@@ -26,10 +26,14 @@ from workbench.errors import RunError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.variant import LEARNING
 from workbench.experiments.worker.steps.function_step import TrainingStep, training_step
-from workbench.experiments.worker.steps.graph_session import fused_parts, rounded_otherwise
+from workbench.experiments.worker.steps.graph_session import (
+    fused_parts,
+    rounded_otherwise,
+    verified,
+)
 from workbench.experiments.worker.steps.traced_steps import settling_steps
 from workbench.experiments.worker.tensorflow_import import gpu_names
-from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
+from workbench.experiments.worker.wire.messages import Opened, Planned, Steps, Verified
 from workbench.ops.lookup.fusion import fused_embeddings
 
 # Of weights, shuffles and dropout: every variant begins alike.
@@ -160,6 +164,10 @@ class FunctionSession:
                 yield
         except StopIteration:
             raise RunError(f"the dataset of {self._name!r} is empty") from None
+
+    def verify(self) -> Verified:
+        """Compares what is fused with the step as it was, on the first element of the data."""
+        return verified(self._training.verify())
 
     def planned(self) -> Planned:
         """The plan of its smart stage."""

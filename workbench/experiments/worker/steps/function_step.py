@@ -10,7 +10,10 @@ import tensorflow as tf
 from workbench.core.function.first_trace import trace
 from workbench.core.function.fused_function import fuse_function
 from workbench.core.function.stage import takes_components
-from workbench.errors import OptionError
+from workbench.core.fusion.fusion_plan import FusionPlan
+from workbench.core.fusion.plan import plan_fusion
+from workbench.core.fusion.verify.verification import Verification
+from workbench.errors import OptionError, RunError
 from workbench.experiments.program.function_program import FunctionProgram
 
 _EXPECTED = (
@@ -99,6 +102,7 @@ class TrainingStep:
         self._spread = spread
         self._in_dict = False
         self._fused: Any = None
+        self._plain: tuple[Any, FusionPlan] | None = None
 
     def concrete(self) -> Any:
         """The step's function, traced for any element; later calls run this trace as well.
@@ -130,9 +134,22 @@ class TrainingStep:
 
     def fused(self, function: Any) -> Any:
         """The function with its stock lookups fused, which later calls run."""
-        fused = fuse_function(function)
+        plan = plan_fusion(function)
+        fused = fuse_function(function, plan)
         self._fused = None if fused is function else fused
+        self._plain = function, plan
         return fused
+
+    def verify(self) -> Verification:
+        """Compares what is fused with the function as it was, on the first element.
+
+        Raises:
+          RunError: nothing was to be fused.
+        """
+        if self._plain is None:
+            raise RunError("nothing of this step is fused, so nothing can be verified")
+        function, plan = self._plain
+        return plan.verify(function, next(iter(self.dataset)))
 
     def call(self, element: Any) -> Any:
         """Runs the step on an element."""

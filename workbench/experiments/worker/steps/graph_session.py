@@ -21,9 +21,10 @@ from workbench.experiments.worker.steps.built_part import build_part
 from workbench.experiments.worker.steps.session_config import wished_config, with_plan
 from workbench.experiments.worker.steps.traced_steps import settling_steps
 from workbench.experiments.worker.tensorflow_import import gpu_names
-from workbench.experiments.worker.wire.messages import Opened, Planned, Steps
+from workbench.experiments.worker.wire.messages import Opened, Planned, Steps, Verified
 
 if TYPE_CHECKING:
+    from workbench.core.fusion.verify.verification import Verification
     from workbench.experiments.worker.steps.stubbed_steps import StubbedStep
 
 
@@ -72,9 +73,8 @@ class ProgramSession:
             stubbed = stub() if stub else None
             self._built = stubbed.built if stubbed else build_part(program, part, optimizations)
             config = wished_config(self._built, optimizations, recorded=recorded)
-            fusion = None
-            if optimizations.fuses_graph:
-                fusion = plan_fusion(graph)
+            self._fusion = fusion = plan_fusion(graph) if optimizations.fuses_graph else None
+            if fusion is not None:
                 config = apply(fusion, config)
             config, self._plan = with_plan(
                 graph, self._built, config, optimizations.smart_stage, sample=sample, plan=plan
@@ -143,6 +143,12 @@ class ProgramSession:
         if self.run(steps, "loss" if self.opened.has_loss else "nothing").ended:
             raise RunError("the data ended before the steps to trace; repeat the dataset")
 
+    def verify(self) -> Verified:
+        """Compares what is fused with the graph's own nodes, on a batch of its own."""
+        if self._fusion is None:
+            raise RunError("nothing of this session's graph is fused, so nothing can be verified")
+        return verified(self._fusion.verify(self._session))
+
     def planned(self) -> Planned:
         """The plan of its smart stage."""
         if self._plan is None:
@@ -152,6 +158,12 @@ class ProgramSession:
     def close(self) -> None:
         """Ends the session."""
         self._session.close()
+
+
+def verified(verification: Verification) -> Verified:
+    """What a verification says, for a parent."""
+    detail = "; ".join(verification.describe().splitlines())
+    return Verified(right=verification.right, detail=detail)
 
 
 def fused_parts(definition: Any) -> int:

@@ -97,6 +97,19 @@ class Planned:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Verified:
+    """What a verification of fused parts says.
+
+    Attributes:
+      right: whether nothing differs.
+      detail: how many parts of each kind are right, on one line.
+    """
+
+    right: bool
+    detail: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class DescribedGraph:
     """A graph on its way to the parent, which has no TensorFlow.
 
@@ -200,6 +213,13 @@ class TraceSteps(Command[Trace]):
     steps: int
     beside: str | None = None
     step_stats: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VerifyFusion(Command[Verified]):
+    """Compares what is fused in a session's graph with the graph's own nodes, on one batch."""
+
+    session: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
