@@ -1,8 +1,5 @@
 // The kernels of row_update_ops.cc.
 
-// TensorFlow's helpers compute on its thread pool.
-#define EIGEN_USE_THREADS
-
 #include <cstdint>
 #include <memory>
 

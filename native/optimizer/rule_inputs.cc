@@ -1,6 +1,3 @@
-// TensorFlow's helpers compute on its thread pool.
-#define EIGEN_USE_THREADS
-
 #include "optimizer/rule_inputs.h"
 
 #include <algorithm>

@@ -1,8 +1,5 @@
 // The kernels of adam_ops.cc: ranges of a variable on the intra-op threads.
 
-// TensorFlow's helpers compute on its thread pool.
-#define EIGEN_USE_THREADS
-
 #include <algorithm>
 #include <cstdint>
 #include <vector>
