@@ -28,7 +28,7 @@ COMPILED := awk 'match($$0, /\[[0-9]+\/[0-9]+\]/) { split(substr($$0, RSTART + 1
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
 
-demo: $(NATIVE) ## Train DLRM un-staged and staged on generated clicks; writes demo/report.html
+demo: $(NATIVE) ## Train DLRM with all off, staged, fused and both, on generated clicks; writes demo/report.html
 	@$(BIN)/workbench demo --out demo
 
 lab: $(NATIVE) ## Open JupyterLab at the first notebook

@@ -15,6 +15,7 @@ from typing import Any
 from workbench._native_stamp import (
     DISTRIBUTION,
     PACKAGE,
+    Stamp,
     build_gpu_kernels,
     check,
     read_stamp,
@@ -57,6 +58,8 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "workbench_traced_nodes": (_OWN_TEXT,),
     "workbench_traced_edges": (_OWN_TEXT,),
     "workbench_traced_threads": (_OWN_TEXT,),
+}
+_OF_DENSE: Mapping[str, tuple[Any, ...]] = {
     "workbench_matmul_fits": (ctypes.c_int, ctypes.c_int),
 }
 
@@ -121,8 +124,7 @@ def calls() -> Any:
     with _LOCK:
         if not _CALLS:
             path = library_path()
-            executors = read_stamp(path).executors
-            _CALLS.append(_declared(ctypes.CDLL(str(path)), executors=executors))
+            _CALLS.append(_declared(ctypes.CDLL(str(path)), read_stamp(path)))
         return _CALLS[0]
 
 
@@ -133,6 +135,17 @@ def has_executors() -> bool:
       NativeError: as `library_path` and `read_stamp`.
     """
     return read_stamp(library_path()).executors
+
+
+def has_dense_kernels() -> bool:
+    """Whether the native library has the kernels for norms, interactions, products, text and Adam.
+
+    Loads neither it nor TensorFlow.
+
+    Raises:
+      NativeError: as `library_path` and `read_stamp`.
+    """
+    return read_stamp(library_path()).dense
 
 
 def require_executors(wanted: str) -> None:
@@ -221,9 +234,10 @@ def _load_gpu_kernels(path: pathlib.Path) -> Any:
         ) from error
 
 
-def _declared(loaded: Any, *, executors: bool) -> Any:
+def _declared(loaded: Any, stamp: Stamp) -> Any:
     """The loaded library, each of its C functions with result and arguments declared."""
-    signatures = {**_SIGNATURES, **(_OF_EXECUTORS if executors else {})}
+    signatures = {**_SIGNATURES, **(_OF_EXECUTORS if stamp.executors else {})}
+    signatures |= _OF_DENSE if stamp.dense else {}
     for name, (result, *arguments) in signatures.items():
         try:
             function = getattr(loaded, name)

@@ -13,7 +13,7 @@ DISTRIBUTION = "recsys-workbench"
 # The folder of this package.
 PACKAGE = pathlib.Path(__file__).parent
 _STAMP = "_workbench.json"
-_STAMP_FORMAT = 2
+_STAMP_FORMAT = 3
 _INSTALL = (
     "pip install --force-reinstall --no-deps --no-build-isolation --no-binary "
     f"{DISTRIBUTION} {DISTRIBUTION}"
@@ -29,12 +29,14 @@ class Stamp:
       cxx11_abi: TensorFlow's _GLIBCXX_USE_CXX11_ABI, 0 or 1.
       executors: whether the library has them: not for TensorFlow 2.18 and 2.19, whose packages lack
         headers that they are built with.
+      dense: whether it has the kernels of native/dense, which a build may leave out.
       workbench: version of this package.
     """
 
     tensorflow: str
     cxx11_abi: int
     executors: bool
+    dense: bool
     workbench: str
 
 
@@ -57,6 +59,7 @@ def read_stamp(library_file: pathlib.Path) -> Stamp:
             tensorflow=found["tensorflow"],
             cxx11_abi=found["cxx11_abi"],
             executors=bool(found["executors"]),
+            dense=bool(found["dense"]),
             workbench=found["workbench"],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:

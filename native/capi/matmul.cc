@@ -1,6 +1,6 @@
 // What kernels of matrix products are made for.
 
-#include "matmul/matmul.h"
+#include "dense/matmul/matmul.h"
 
 #include "capi/export.h"
 #include "tensorflow/core/util/util.h"

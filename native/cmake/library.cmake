@@ -27,6 +27,12 @@ if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/executor" AND
   set(WORKBENCH_HAS_EXECUTORS 1)
 endif()
 
+option(WORKBENCH_DENSE "Build the kernels of dense/: norms, interactions, products, text, Adam" ON)
+set(WORKBENCH_HAS_DENSE 0)
+if(WORKBENCH_DENSE)
+  set(WORKBENCH_HAS_DENSE 1)
+endif()
+
 set(WORKBENCH_VERSION "${SKBUILD_PROJECT_VERSION}")
 if(NOT WORKBENCH_VERSION)
   set(WORKBENCH_VERSION "0+unknown")
@@ -34,8 +40,8 @@ endif()
 
 # The stamp is in the library and beside it: the file is read before the library is loaded.
 string(CONCAT WORKBENCH_STAMP
-  "{\"format_version\": 2, \"tensorflow\": \"${TENSORFLOW_VERSION}\", "
-  "\"cxx11_abi\": ${TENSORFLOW_CXX11_ABI}, \"executors\": ${WORKBENCH_HAS_EXECUTORS}, "
+  "{\"format_version\": 3, \"tensorflow\": \"${TENSORFLOW_VERSION}\", "
+  "\"cxx11_abi\": ${TENSORFLOW_CXX11_ABI}, \"executors\": ${WORKBENCH_HAS_EXECUTORS}, \"dense\": ${WORKBENCH_HAS_DENSE}, "
   "\"workbench\": \"${WORKBENCH_VERSION}\"}")
 file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/_workbench.json" "${WORKBENCH_STAMP}\n")
 string(REPLACE "\"" "\\\"" WORKBENCH_STAMP_TEXT "${WORKBENCH_STAMP}")

@@ -1,14 +1,11 @@
-# Updates of variables: of rows by sparse gradients, and of whole ones.
+# Updates of rows of variables by sparse gradients.
 
 plain_sources(
   asked_updates.cc
-  dense/adam.cc
   row_updates.cc
   update_rules.cc)
 
 library_sources(
-  dense/adam_kernels.cc
-  dense/adam_ops.cc
   row_update_kernels.cc
   row_update_ops.cc
   rule_inputs.cc)
@@ -20,6 +17,5 @@ plain_tests(
 # rounded before they are added, as by the ops of a graph.
 set_source_files_properties(
   ${CMAKE_CURRENT_LIST_DIR}/asked_updates.cc
-  ${CMAKE_CURRENT_LIST_DIR}/dense/adam.cc
   ${CMAKE_CURRENT_LIST_DIR}/update_rules.cc
   PROPERTIES COMPILE_OPTIONS "-fno-math-errno;-ffp-contract=off")

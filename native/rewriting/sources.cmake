@@ -10,6 +10,8 @@ library_sources(
   choice/make_choices_pass.cc
   choice/run_ends.cc
   fusion/apply_fusion.cc
+  fusion/hand_on_kernels.cc
+  fusion/hand_on_ops.cc
   graph/copy_nodes.cc
   graph/cycle_check.cc
   graph/identity_device.cc

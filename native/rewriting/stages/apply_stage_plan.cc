@@ -109,7 +109,8 @@ absl::Status FindCarried(const PlannedStage& stage, const NamedGraph& graph,
   return absl::OkStatus();
 }
 
-NodeDef StandIn(const Node& node, const tensorflow::DeviceSet* devices) {
+// `slot` is the place of the node's first output in the record.
+NodeDef StandIn(const Node& node, int slot, const tensorflow::DeviceSet* devices) {
   NodeDef def;
   def.set_name(node.name());
   def.set_device(IdentityDevice(node, devices));
@@ -118,7 +119,8 @@ NodeDef StandIn(const Node& node, const tensorflow::DeviceSet* devices) {
     (*def.mutable_attr())[tensorflow::kColocationAttrName] = group->second;
   }
   if (node.num_outputs() == 1) {
-    def.set_op("Identity");
+    // See WorkbenchHandOn: some rules of TensorFlow's optimizer take any output of a take for its first.
+    def.set_op(slot == 0 ? "Identity" : "WorkbenchHandOn");
     tensorflow::AddNodeAttr("T", node.output_type(0), &def);
   } else {
     def.set_op("IdentityN");
@@ -137,7 +139,7 @@ absl::Status ReplaceCarried(const PlannedStage& stage, const tensorflow::DeviceS
     const int outputs = node->num_outputs();
     history->originals.try_emplace(node->name(), DefinitionOf(*node));
     Node* stand_in = nullptr;
-    TF_RETURN_IF_ERROR(graph->Replace(node, StandIn(*node, devices), &stand_in));
+    TF_RETURN_IF_ERROR(graph->Replace(node, StandIn(*node, slot, devices), &stand_in));
     NodeInputs inputs;
     for (int i = 0; i < outputs; ++i) inputs.data.emplace_back(take, slot++);
     TF_RETURN_IF_ERROR(graph->Connect(stand_in, inputs));

@@ -113,7 +113,8 @@ void BeginFirst(const PlannedStage& stage, Graph* graph, NamedGraph* named) {
 
 // Gives on what a variable holds, whole.
 bool GivesOn(const Node& node) {
-  return node.type_string() == "Identity" || node.type_string() == "ReadVariableOp";
+  return node.type_string() == "Identity" || node.type_string() == "ReadVariableOp" ||
+         node.type_string() == "WorkbenchHandOn";
 }
 
 // Of one variable, everything but the stage's copies waits for the updates: these have a node of

@@ -1,4 +1,4 @@
-#include "interaction/fm_interaction.h"
+#include "dense/interaction/fm_interaction.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "matmul/matmul.h"
+#include "dense/matmul/matmul.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "norm/batch_norm.h"
+#include "dense/norm/batch_norm.h"
 
 #include <cmath>
 #include <random>

@@ -197,3 +197,19 @@ class TestGradientsThroughIt:
         np.testing.assert_allclose(fused(ids), made(ids), rtol=1e-6)
         ops = {node.op for node in fused.graph.as_graph_def().node}
         assert any(op.startswith("Workbench") for op in ops)
+
+
+def test_a_pack_of_one_lookup_twice_has_its_rows_and_no_others() -> None:
+    # Of equal inputs TensorFlow's optimizer takes the op, whichever of its outputs they are.
+    tables = [tf.Variable(np.full((9, 4), each, np.float32)) for each in (1.0, 2.0)]
+
+    @tf.function
+    def look_up(ids: tf.Tensor) -> list[tf.Tensor]:
+        at = tf.where(ids >= 0)
+        given = tf.SparseTensor(at, tf.gather_nd(ids, at), tf.shape(ids, tf.int64))
+        found = [v1.nn.safe_embedding_lookup_sparse(table, given) for table in tables]
+        return [tf.stack([x, x], 1) for x in found]
+
+    fused = wb.fuse_function(look_up.get_concrete_function(tf.TensorSpec([8, 2], tf.int64)))
+    for rows, each in zip(fused(tf.ones([8, 2], tf.int64)), (1.0, 2.0), strict=True):
+        np.testing.assert_array_equal(rows, np.full((8, 2, 4), each))

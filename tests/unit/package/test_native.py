@@ -13,14 +13,16 @@ import pytest
 from workbench import _native, _native_stamp
 from workbench.errors import NativeError, UnsupportedError
 
-STAMP = _native_stamp.Stamp(tensorflow="2.21.0", cxx11_abi=1, executors=True, workbench="0.1.0")
+STAMP = _native_stamp.Stamp(
+    tensorflow="2.21.0", cxx11_abi=1, executors=True, dense=True, workbench="0.1.0"
+)
 
 
 def write_library(folder: pathlib.Path, **stamp: object) -> pathlib.Path:
     path = folder / "_workbench.so"
     path.write_bytes(b"")
-    whole = {"format_version": 2, "workbench": "0.1.0"}
-    whole |= {"tensorflow": "2.21.0", "cxx11_abi": 1, "executors": 1}
+    whole = {"format_version": 3, "workbench": "0.1.0"}
+    whole |= {"tensorflow": "2.21.0", "cxx11_abi": 1, "executors": 1, "dense": 1}
     path.with_name("_workbench.json").write_text(json.dumps({**whole, **stamp}))
     return path
 
@@ -86,7 +88,7 @@ def test_another_abi_is_refused_with_both():
         assert part in str(caught.value)
 
 
-@pytest.mark.parametrize("text", [None, "", "{}", "[]", "not json", '{"format_version": 2}'])
+@pytest.mark.parametrize("text", [None, "", "{}", "[]", "not json", '{"format_version": 3}'])
 def test_a_damaged_stamp_is_refused(tmp_path, text):
     path = write_library(tmp_path)
     stamp = path.with_name("_workbench.json")
@@ -98,8 +100,8 @@ def test_a_damaged_stamp_is_refused(tmp_path, text):
 
 
 def test_a_later_stamp_is_refused(tmp_path):
-    path = write_library(tmp_path, format_version=3)
-    with pytest.raises(NativeError, match="has format_version 3, this Workbench reads 2"):
+    path = write_library(tmp_path, format_version=4)
+    with pytest.raises(NativeError, match="has format_version 4, this Workbench reads 3"):
         _native_stamp.read_stamp(path)
 
 
@@ -112,9 +114,9 @@ def test_the_rebuild_command_fits_the_installation(monkeypatch, tmp_path):
 
 
 def test_c_functions_are_declared_before_they_are_called():
-    names = [*_native._SIGNATURES, *_native._OF_EXECUTORS]
+    names = [*_native._SIGNATURES, *_native._OF_EXECUTORS, *_native._OF_DENSE]
     loaded = SimpleNamespace(**{name: SimpleNamespace() for name in names})
-    assert _native._declared(loaded, executors=True) is loaded
+    assert _native._declared(loaded, STAMP) is loaded
     assert loaded.workbench_lost_ops.restype is ctypes.c_int64
     assert loaded.workbench_lost_ops.argtypes == []
     # ctypes would turn a char* into bytes, and the text could not be freed
@@ -124,16 +126,17 @@ def test_c_functions_are_declared_before_they_are_called():
 
 def test_a_library_without_one_of_the_functions_is_refused():
     with pytest.raises(NativeError) as caught:
-        _native._declared(SimpleNamespace(), executors=True)
+        _native._declared(SimpleNamespace(), STAMP)
     for part in ("has no function 'workbench_free'", "rebuild it", _native_stamp.rebuild()):
         assert part in str(caught.value)
 
 
-def test_a_library_without_executors_has_none_of_their_functions():
+def test_a_library_without_executors_or_dense_kernels_has_none_of_their_functions():
     loaded = SimpleNamespace(**{name: SimpleNamespace() for name in _native._SIGNATURES})
-    assert _native._declared(loaded, executors=False) is loaded
+    bare = dataclasses.replace(STAMP, executors=False, dense=False)
+    assert _native._declared(loaded, bare) is loaded
     with pytest.raises(NativeError, match="has no function 'workbench_cost_model_type'"):
-        _native._declared(loaded, executors=True)
+        _native._declared(loaded, STAMP)
 
 
 def test_what_needs_executors_says_since_when_they_are_there(tmp_path, monkeypatch):

@@ -8,8 +8,9 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
-from workbench.core.fusion.pattern.definition import Definition
+from workbench.core.fusion.pattern.definition import Definition, tensor_name
 
+HAND_ON = "WorkbenchHandOn"
 _INT32, _INT64 = tf.int32.as_datatype_enum, tf.int64.as_datatype_enum
 _FLOAT32 = tf.float32.as_datatype_enum
 
@@ -34,6 +35,20 @@ def stand_in(old: Any, tensors: Sequence[str], types: Sequence[int]) -> node_def
     if "_class" in old.attr:
         node.attr["_class"].CopyFrom(old.attr["_class"])
     return node
+
+
+def kept_apart(node: node_def_pb2.NodeDef) -> node_def_pb2.NodeDef:
+    """A node that hands on the output of an op of Workbench's, as TensorFlow's optimizer needs it.
+
+    Without an Identity some of its rules take the first output of an op for any other; the ops that
+    they were made for have one output each. `WorkbenchHandOn` stays.
+    """
+    if node.op != "Identity" or tensor_name(node.input[0]).endswith(":0"):
+        return node
+    kept = node_def_pb2.NodeDef()
+    kept.CopyFrom(node)
+    kept.op = HAND_ON
+    return kept
 
 
 def scope_around(name: str, levels: int = 1) -> str:

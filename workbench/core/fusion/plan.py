@@ -74,7 +74,9 @@ def plan_fusion(graph: Any) -> FusionPlan:
     found: dict[Rule, list[Part]] = {}
     refusals: list[Refusal] = []
     for rule in RULES:
-        found[rule], others = rule.find(nodes, placement)
+        parts, others = rule.find(nodes, placement)
+        known = not (parts and rule.is_dense) or _native.has_dense_kernels()
+        found[rule] = parts if known else []
         refusals += others
     if any(found.values()):
         # What its ops do is known once they are.

@@ -11,6 +11,7 @@ from workbench.core.fusion.checks.effects import has_effect, variables_used
 from workbench.core.fusion.checks.feeds import asking_for_more
 from workbench.core.fusion.checks.rewritten import RewrittenGraph
 from workbench.core.fusion.fusion_plan import FusionPlan, Group
+from workbench.core.fusion.node_defs import kept_apart
 from workbench.core.fusion.rule import Refusal
 from workbench.core.graph.graph_view import node_name
 from workbench.core.graph.op_types import FED_ALWAYS
@@ -34,7 +35,11 @@ def planned(
       refusals: what stays.
     """
     graph, edit, regions = rewritten.graph, rewritten.edit, rewritten.regions
-    replaced = [each.node for each in edit.replaced]
+    # Where a session chooses between two nodes, that is no Identity while it optimizes.
+    replaced = [
+        each.node if region.inside and ends is None else kept_apart(each.node)
+        for each, region in zip(edit.replaced, regions, strict=True)
+    ]
     names = {node.name for node in replaced}
     inside = dict.fromkeys(name for region in regions for name in sorted(region.inside))
     region = {*inside, *names}

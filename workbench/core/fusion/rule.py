@@ -155,12 +155,14 @@ class Rule:
       find: the parts of a graph that can be fused, in its order, and those that cannot.
       edit: what is done to the graph for some parts.
       describe: what is said of what is fused, lines.
+      is_dense: whether its ops are those of native/dense, which a build may leave out.
     """
 
     kind: str
     find: Callable[[Definition, Placement], tuple[list[Part], list[Refusal]]]
     edit: Callable[[Surroundings, Sequence[Part]], Edit]
     describe: Callable[[Sequence[Fused]], list[str]]
+    is_dense: bool = True
 
 
 def scope_of(name: str) -> str:

@@ -19,6 +19,7 @@ from workbench.core.session.runner_registry import register_runner
 from workbench.core.session.stage_feeds import stage_feeds
 from workbench.core.session.stage_sources import note_sources
 from workbench.core.staging.buffer import Buffer
+from workbench.core.tf_graph.kept_apart import kept_apart
 from workbench.errors import OptionError, UnsupportedError
 
 v1 = tf.compat.v1
@@ -124,7 +125,7 @@ def _join(
     for number, put in enumerate(dict.fromkeys(runner.puts)):
         describe_put(graph.get_operation_by_name(put), runner, number)
     register_runner(graph, runner)
-    return _with_tensors(nests[0], taken)
+    return _with_tensors(nests[0], kept_apart(taken))
 
 
 def _pin(take: tf.Operation) -> None:

@@ -20,6 +20,7 @@ import tensorflow as tf
 from tensorflow.python.ops import resource_variable_ops
 
 from workbench import _native
+from workbench.core.tf_graph.kept_apart import kept_apart
 from workbench.errors import OptionError
 from workbench.ops.lookup import gradients  # noqa: F401 (registers them)
 from workbench.ops.lookup.fused import fused_safe_embedding_lookup_sparse, look_up_together
@@ -234,17 +235,17 @@ def _looked_up(
     }
     library = _native.library()
     if lookups[0].table.has_keys:
-        return look_up_keys(list(shards.values()), arguments)
+        return kept_apart(look_up_keys(list(shards.values()), arguments))
     if not is_resource(next(iter(shards.values()))):
-        return library.workbench_grouped_look_up(
-            tables=[value_of(each) for each in shards.values()], **arguments
-        )
+        values_of = [value_of(each) for each in shards.values()]
+        return kept_apart(library.workbench_grouped_look_up(tables=values_of, **arguments))
     for each in shards.values():
         # A gradient tape watches variables, not handles.
         resource_variable_ops.variable_accessed(each)
     handles = [each.handle for each in shards.values()]
     dtype, _ = _kind(lookups[0])
-    return library.workbench_resource_grouped_look_up(tables=handles, T=dtype, **arguments)
+    made = library.workbench_resource_grouped_look_up(tables=handles, T=dtype, **arguments)
+    return kept_apart(made)
 
 
 def _table_key(lookup: Lookup) -> tuple[int, float | None]:

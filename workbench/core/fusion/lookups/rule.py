@@ -102,4 +102,4 @@ def _describe(fused: Sequence[Fused]) -> list[str]:
     return lines
 
 
-RULE = Rule(kind=KIND, find=_find, edit=_edit, describe=_describe)
+RULE = Rule(kind=KIND, find=_find, edit=_edit, describe=_describe, is_dense=False)

@@ -67,7 +67,8 @@ def kernel_is_faster(*, transposed: bool) -> bool:
     Args:
       transposed: whether a factor lies transposed.
     """
-    return bool(_native.calls().workbench_matmul_fits(transposed))
+    has_kernel = _native.has_dense_kernels()
+    return has_kernel and bool(_native.calls().workbench_matmul_fits(transposed))
 
 
 def _edit(surroundings: Surroundings, parts: Sequence[Part]) -> Edit:

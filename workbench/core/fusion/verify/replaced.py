@@ -14,6 +14,7 @@ from tensorflow.core.framework import graph_pb2
 from workbench.core.fusion.checks.effects import has_effect, variables_used
 from workbench.core.fusion.checks.rewritten import Region, RewrittenGraph
 from workbench.core.fusion.fusion_plan import FusionPlan
+from workbench.core.fusion.node_defs import HAND_ON
 from workbench.core.fusion.pattern.definition import Definition, tensor_name
 from workbench.core.fusion.rule import Edit, Part
 from workbench.core.graph.graph_view import node_name
@@ -107,7 +108,7 @@ def _rows_of(rewritten: RewrittenGraph) -> dict[str, tuple[str, str]]:
         node = each.node
         if node.op == "IdentityN":
             types, scope = list(node.attr["T"].list.type), node.name
-        elif node.op == "Identity":
+        elif node.op in ("Identity", HAND_ON):
             types, scope = [node.attr["T"].type], node.name.rpartition("/")[0]
         else:
             continue

@@ -13,6 +13,7 @@ from workbench.core.fusion.checks.contract import violations
 from workbench.core.fusion.checks.effects import has_effect
 from workbench.core.fusion.checks.rewritten import RewrittenGraph
 from workbench.core.fusion.fusion_plan import FusionPlan, fused_definition
+from workbench.core.fusion.node_defs import kept_apart
 from workbench.core.fusion.verify.batch import prepare
 from workbench.core.fusion.verify.begun import begun_session
 from workbench.core.fusion.verify.inputs import Inputs, function_inputs, session_inputs
@@ -108,6 +109,9 @@ def _verified(
 ) -> Verification:
     replaced = replaced_nodes(plan, rewritten)
     found: _Outcomes = collections.defaultdict(list)
+    for node in definitions[1].node:
+        if node.name in rewritten.standing_in:
+            node.CopyFrom(kept_apart(node))
     parts_of = {each.name: each.parts for each in replaced}
     for part, reason in violations(rewritten, ends).items():
         for number in parts_of.get(part.name, range(plan.count)):

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "combine/combine_calls.h"
-#include "norm/batch_norm.h"
+#include "dense/norm/batch_norm.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "threading/intra_op_threads.h"

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_MATMUL_MATMUL_H_
-#define WORKBENCH_MATMUL_MATMUL_H_
+#ifndef WORKBENCH_DENSE_MATMUL_MATMUL_H_
+#define WORKBENCH_DENSE_MATMUL_MATMUL_H_
 
 // Products of two matrices, either of which may lie transposed.
 //
@@ -88,4 +88,4 @@ class MatMul {
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_MATMUL_MATMUL_H_
+#endif  // WORKBENCH_DENSE_MATMUL_MATMUL_H_

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_INTERACTION_DOT_INTERACTION_H_
-#define WORKBENCH_INTERACTION_DOT_INTERACTION_H_
+#ifndef WORKBENCH_DENSE_INTERACTION_DOT_INTERACTION_H_
+#define WORKBENCH_DENSE_INTERACTION_DOT_INTERACTION_H_
 
 // Dot products of pairs of an example's vectors, and their gradient.
 //
@@ -44,4 +44,4 @@ class DotPairs {
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_INTERACTION_DOT_INTERACTION_H_
+#endif  // WORKBENCH_DENSE_INTERACTION_DOT_INTERACTION_H_

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_TEXT_CSV_RECORD_H_
-#define WORKBENCH_TEXT_CSV_RECORD_H_
+#ifndef WORKBENCH_DENSE_TEXT_CSV_RECORD_H_
+#define WORKBENCH_DENSE_TEXT_CSV_RECORD_H_
 
 // The fields of a line of text, as DecodeCSV reads them.
 
@@ -47,4 +47,4 @@ bool ReadShortNumber(std::string_view field, Number* value);
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_TEXT_CSV_RECORD_H_
+#endif  // WORKBENCH_DENSE_TEXT_CSV_RECORD_H_

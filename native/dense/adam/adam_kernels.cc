@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "optimizer/dense/adam.h"
+#include "dense/adam/adam.h"
 #include "optimizer/rule_inputs.h"
 #include "optimizer/rule_steps.h"
 #include "tensorflow/core/framework/op_kernel.h"

@@ -1,9 +1,9 @@
-#include "matmul/matmul.h"
+#include "dense/matmul/matmul.h"
 
 #include <algorithm>
 
 #include "instructions/clones.h"
-#include "matmul/tiles_inl.h"
+#include "dense/matmul/tiles_inl.h"
 
 namespace workbench {
 namespace {

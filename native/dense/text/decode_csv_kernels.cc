@@ -10,7 +10,7 @@
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/lib/strings/numbers.h"
-#include "text/csv_record.h"
+#include "dense/text/csv_record.h"
 #include "threading/first_error.h"
 #include "threading/intra_op_threads.h"
 

@@ -1,4 +1,4 @@
-#include "text/csv_record.h"
+#include "dense/text/csv_record.h"
 
 #include <cstdint>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "interaction/fm_interaction.h"
+#include "dense/interaction/fm_interaction.h"
 
 #include "instructions/clones.h"
 #include "instructions/vectors.h"

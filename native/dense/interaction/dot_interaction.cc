@@ -1,4 +1,4 @@
-#include "interaction/dot_interaction.h"
+#include "dense/interaction/dot_interaction.h"
 
 #include <algorithm>
 

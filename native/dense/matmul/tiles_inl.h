@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_MATMUL_TILES_INL_H_
-#define WORKBENCH_MATMUL_TILES_INL_H_
+#ifndef WORKBENCH_DENSE_MATMUL_TILES_INL_H_
+#define WORKBENCH_DENSE_MATMUL_TILES_INL_H_
 
 // Products of panels, tile by tile of sums in registers.
 //
@@ -13,8 +13,8 @@
 
 #include "instructions/clones.h"
 #include "instructions/vectors.h"
-#include "matmul/matmul.h"
-#include "matmul/panels_inl.h"
+#include "dense/matmul/matmul.h"
+#include "dense/matmul/panels_inl.h"
 
 namespace workbench {
 
@@ -200,4 +200,4 @@ WORKBENCH_INLINE void MultiplyBlock(const Product& product, const ProductBlock& 
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_MATMUL_TILES_INL_H_
+#endif  // WORKBENCH_DENSE_MATMUL_TILES_INL_H_

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_OPTIMIZER_DENSE_ADAM_H_
-#define WORKBENCH_OPTIMIZER_DENSE_ADAM_H_
+#ifndef WORKBENCH_DENSE_ADAM_ADAM_H_
+#define WORKBENCH_DENSE_ADAM_ADAM_H_
 
 // Adam's step of a whole variable, as TensorFlow's ApplyAdam does it, to the bit.
 
@@ -21,4 +21,4 @@ void AdamSteps(const DenseAdam& adam, int64_t count, const float* grad, float* v
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_OPTIMIZER_DENSE_ADAM_H_
+#endif  // WORKBENCH_DENSE_ADAM_ADAM_H_

@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_NORM_BATCH_NORM_H_
-#define WORKBENCH_NORM_BATCH_NORM_H_
+#ifndef WORKBENCH_DENSE_NORM_BATCH_NORM_H_
+#define WORKBENCH_DENSE_NORM_BATCH_NORM_H_
 
 // Batch normalization of a matrix by the moments of its own columns, and its gradient.
 //
@@ -50,4 +50,4 @@ void NormalizeColumnsGradient(const NormedColumns& in, const float* mean, const 
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_NORM_BATCH_NORM_H_
+#endif  // WORKBENCH_DENSE_NORM_BATCH_NORM_H_

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "combine/combine_calls.h"
-#include "interaction/dot_interaction.h"
+#include "dense/interaction/dot_interaction.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "threading/intra_op_threads.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "combine/combine_calls.h"
-#include "interaction/fm_interaction.h"
+#include "dense/interaction/fm_interaction.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "threading/intra_op_threads.h"

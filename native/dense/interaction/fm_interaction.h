@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_INTERACTION_FM_INTERACTION_H_
-#define WORKBENCH_INTERACTION_FM_INTERACTION_H_
+#ifndef WORKBENCH_DENSE_INTERACTION_FM_INTERACTION_H_
+#define WORKBENCH_DENSE_INTERACTION_FM_INTERACTION_H_
 
 // The second-order interaction of a factorization machine, (Σ x)² − Σ x² over an example's vectors,
 // which is twice the sum of the products of all pairs; and its gradient.
@@ -25,4 +25,4 @@ void FmInteractionGradient(const float* x, const float* gradient, int64_t vector
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_INTERACTION_FM_INTERACTION_H_
+#endif  // WORKBENCH_DENSE_INTERACTION_FM_INTERACTION_H_

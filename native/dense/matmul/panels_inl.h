@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_MATMUL_PANELS_INL_H_
-#define WORKBENCH_MATMUL_PANELS_INL_H_
+#ifndef WORKBENCH_DENSE_MATMUL_PANELS_INL_H_
+#define WORKBENCH_DENSE_MATMUL_PANELS_INL_H_
 
 // Copies of a matrix in the order in which a product reads it: panels of some of its rows, or of
 // its columns, as lanes. A panel lies column by column (row by row), the lanes of each together.
@@ -118,4 +118,4 @@ WORKBENCH_INLINE void PackColumns(const float* from, int64_t stride, int64_t lan
 
 }  // namespace workbench
 
-#endif  // WORKBENCH_MATMUL_PANELS_INL_H_
+#endif  // WORKBENCH_DENSE_MATMUL_PANELS_INL_H_

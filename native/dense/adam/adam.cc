@@ -1,4 +1,4 @@
-#include "optimizer/dense/adam.h"
+#include "dense/adam/adam.h"
 
 #include <cmath>
 

@@ -1,0 +1,36 @@
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/register_types.h"
+
+namespace workbench {
+namespace {
+
+class HandOnOp : public tensorflow::OpKernel {
+ public:
+  explicit HandOnOp(tensorflow::OpKernelConstruction* context) : OpKernel(context) {}
+
+  void Compute(tensorflow::OpKernelContext* context) override {
+    context->set_output(0, context->input(0));
+  }
+
+  bool IsExpensive() override { return false; }
+};
+
+REGISTER_KERNEL_BUILDER(Name("WorkbenchHandOn").Device(tensorflow::DEVICE_CPU), HandOnOp);
+
+// What TensorFlow's Identity has on the host.
+#define REGISTER_ON_HOST(type)                                               \
+  REGISTER_KERNEL_BUILDER(Name("WorkbenchHandOn").Device(tensorflow::DEVICE_GPU) \
+                              .HostMemory("input").HostMemory("output")      \
+                              .TypeConstraint<type>("T"), HandOnOp)
+#define REGISTER_ON_GPU(type)                                                \
+  REGISTER_KERNEL_BUILDER(                                                   \
+      Name("WorkbenchHandOn").Device(tensorflow::DEVICE_GPU).TypeConstraint<type>("T"), HandOnOp)
+
+REGISTER_ON_HOST(tensorflow::int32);
+REGISTER_ON_HOST(tensorflow::tstring);
+REGISTER_ON_GPU(bool);
+REGISTER_ON_GPU(int64_t);
+TF_CALL_GPU_NUMBER_TYPES(REGISTER_ON_GPU);
+
+}  // namespace
+}  // namespace workbench
