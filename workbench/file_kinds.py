@@ -15,7 +15,7 @@ _COMPRESSIONS = {
     b"\x04\x22\x4d\x18": "lz4",
 }
 _TAR_AT, _TAR = 257, b"ustar"
-_UNPACK = "unpack it first"
+UNPACK = "unpack it first"
 _GIT_LFS = b"version https://git-lfs.github.com/"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff", b"\x00[", b"\x00{", b"[\x00", b"{\x00")
 _PAGES = (b"<!doctype html", b"<html")
@@ -39,10 +39,10 @@ class FileKind:
 
 PARQUET = FileKind("a Parquet file")
 _MAGICS = {
-    b"PK\x03\x04": FileKind("a zip archive", _UNPACK),
+    b"PK\x03\x04": FileKind("a zip archive", UNPACK),
     b"PK\x05\x06": FileKind("an empty zip archive"),
-    b"7z\xbc\xaf\x27\x1c": FileKind("a 7z archive", _UNPACK),
-    b"Rar!\x1a\x07": FileKind("a rar archive", _UNPACK),
+    b"7z\xbc\xaf\x27\x1c": FileKind("a 7z archive", UNPACK),
+    b"Rar!\x1a\x07": FileKind("a rar archive", UNPACK),
     b"PAR1": PARQUET,
     b"ARROW1": FileKind("an Arrow file"),
     b"\x93NUMPY": FileKind("an array of NumPy"),
@@ -65,10 +65,10 @@ def kind_of(head: bytes) -> FileKind | None:
         if head.startswith(magic):
             return kind
     if head[_TAR_AT:].startswith(_TAR):
-        return FileKind("a tar archive", _UNPACK)
+        return FileKind("a tar archive", UNPACK)
     if head.startswith(_UTF_16):
         return FileKind("text in UTF-16", "save it as UTF-8")
     if head.lstrip().lower().startswith(_PAGES):
         return FileKind("a web page")
     compression = compression_of(head)
-    return FileKind(f"compressed by {compression}", _UNPACK) if compression else None
+    return FileKind(f"compressed by {compression}", UNPACK) if compression else None
