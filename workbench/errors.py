@@ -21,7 +21,12 @@ def one_line(text: str) -> str:
     A file name may hold any byte but NUL and "/"; Python keeps bytes that are no text in the
     file system's encoding as lone surrogates, which no stream prints.
     """
-    whole = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        held = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        # Other surrogates stand for no byte.
+        held = text.encode("utf-8", "backslashreplace")
+    whole = held.decode("utf-8", "backslashreplace")
     return "".join(repr(c)[1:-1] if unicodedata.category(c) in _BREAKING else c for c in whole)
 
 

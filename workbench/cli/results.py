@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.atomic_file import make_directory, require_writable_directory, require_writable_file
+from workbench.atomic_file import (
+    is_stdout,
+    make_directory,
+    require_writable_directory,
+    require_writable_file,
+)
 from workbench.errors import one_line
 
 if TYPE_CHECKING:
@@ -61,7 +66,9 @@ def print_table(comparison: Comparison) -> None:
 
 
 def print_wrote(path: Path) -> None:
-    print_line(f"Wrote {one_line(str(path))}")
+    # A file on standard output is no place for words.
+    if not is_stdout(path):
+        print_line(f"Wrote {one_line(str(path))}")
 
 
 def print_line(text: str) -> None:

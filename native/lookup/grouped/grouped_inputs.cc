@@ -219,7 +219,14 @@ absl::Status Ids<Id>::Order(OpKernelContext* c, const Attributes& attributes, in
   FeatureIds<Id>& in = features_[feature];
   const Feature& of = attributes.features()[feature];
   if (in.splits != nullptr) return Wrong(of, "row_splits fall; expected each at or above the last");
-  if (of.ends_with_ids) return Wrong(of, "ids do not come in order of their rows");
+  if (of.ends_with_ids) {
+    for (int64_t i = 0; i < in.count; ++i) {
+      if (in.indices[2 * i] >= 0) continue;
+      return Wrong(of, absl::StrCat("an id is in row ", in.indices[2 * i],
+                                    "; expected a row of 0 or more"));
+    }
+    return Wrong(of, "ids do not come in order of their rows");
+  }
   OpInputList dense_shapes;
   TF_RETURN_IF_ERROR(c->input_list("dense_shapes", &dense_shapes));
   SparseIds<Id> sparse;

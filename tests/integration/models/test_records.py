@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
 import dataclasses
 import gzip
+import lzma
 import os
+import re
+import zlib
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 from hypothesis import given, settings
@@ -225,7 +230,7 @@ class TestTfrecord:
             ({"L": [b"a", b""]}, "row 3, column L: value 2 of 2 is empty"),
             ({"L": [b"a"] * 4}, "row 3, column L: 4 values; expected at most 3"),
             ({"label": None}, "row 3: is no such example: "),
-            ({"label": 1}, "row 3: is no such example: "),
+            ({"label": 1}, "row 3: is no such example: Name: <unknown>, Key: label, Index: "),
             ({"N": [1.0, 2.0]}, "row 3: is no such example: "),
             ({"C": [b"a", b"b"]}, "row 3: is no such example: "),
             ({"C": 3.5}, "row 3: is no such example: "),
@@ -238,11 +243,68 @@ class TestTfrecord:
         found = self.refusal(log(good, good, self.example(**features), good))
         assert found.startswith(f", {said}")
 
-    def test_a_mistake_says_which_feature_and_what_was_expected(self, log):
-        found = self.refusal(log(self.example(label=None)))
-        assert "label" in found and found.endswith(
-            "; expected floats for labels and numbers, bytes for all else"
+    @pytest.mark.parametrize(
+        ("features", "cause"),
+        [
+            ({"label": None}, "Key: label.  Can't parse serialized Example"),
+            (
+                {"label": b"1"},
+                "Key: label, Index: 0.  Data types don't match. Data type: string but",
+            ),
+            ({"N": [1.0, 2.0]}, "Key: N, Index: 0.  Number of float values != expected"),
+            ({"C": 3.5}, "Key: C, Index: 0.  Data types don't match. Data type: float but"),
+        ],
+    )
+    def test_a_mistake_says_which_feature_and_what_was_expected(self, log, features, cause):
+        found = self.refusal(log(self.example(**features)))
+        assert found.startswith(f", row 1: is no such example: Name: <unknown>, {cause}")
+        assert found.endswith(
+            "; expected floats or integers for labels and numbers, bytes or integers for all "
+            "else, and one type in all rows"
         )
+
+    def test_integers_are_read_as_their_text(self, log, tmp_path):
+        rows = [
+            (1, -7, 3, [4, 5]),
+            (0, None, 2**40, []),
+            (1, 16_777_217, None, None),
+            (0, 0, 0, [0]),
+        ]
+        path = log(*(self.example(label=label, N=n, C=c, L=values) for label, n, c, values in rows))
+        text = tmp_path / "log.tsv"
+        text.write_text("1\t-7\t3\t4|5\n0\t\t1099511627776\t\n1\t16777217\t\t\n0\t0\t0\t0\n")
+        table = check_file(path, SMALL)
+        assert table.integers == {"label", "N", "C", "L"}
+        assert b"".join(line_blocks(table)) == text.read_bytes()
+        require_equal(batches(table), batches(check_table(text, SMALL)))
+
+    @pytest.mark.parametrize("at_once", [1, 2, 1000])
+    def test_the_type_of_a_feature_is_that_of_the_first_row_that_has_it(
+        self, log, monkeypatch, at_once
+    ):
+        monkeypatch.setattr(tfrecord, "_CHECKED_ROWS", at_once)
+        bare, whole = self.example(N=None, C=None, L=None), self.example(N=3, C=4, L=[5, 6])
+        table = check_file(log(bare, bare, whole, bare, whole), SMALL)
+        assert table.integers == {"N", "C", "L"}
+        assert (
+            b"".join(line_blocks(table))
+            == b"1\t\t\t\n1\t\t\t\n1\t3\t4\t5|6\n1\t\t\t\n1\t3\t4\t5|6\n"
+        )
+
+    @pytest.mark.parametrize("at_once", [1, 2, 1000])
+    @pytest.mark.parametrize("name", ["label", "N", "C", "L"])
+    def test_a_feature_of_two_types_is_refused_where_it_changes(
+        self, log, monkeypatch, at_once, name
+    ):
+        monkeypatch.setattr(tfrecord, "_CHECKED_ROWS", at_once)
+        good = self.example()
+        found = self.refusal(log(good, good, self.example(**{name: 1}), good))
+        assert found.startswith(f", row 3: is no such example: Name: <unknown>, Key: {name}, Index")
+        assert re.search("type: int64.* expected type: |Expected type: .* type: int64", found)
+
+    def test_a_category_of_several_integers_is_refused(self, log):
+        found = self.refusal(log(self.example(C=1), self.example(C=[1, 2])))
+        assert found.startswith(", row 2: is no such example: Name: <unknown>, Key: C, Index: 0.")
 
     def test_what_is_no_example_is_refused(self, log):
         assert ", row 2: is no such example: " in self.refusal(log(self.example(), b"nonsense"))
@@ -296,3 +358,64 @@ def test_a_file_name_may_be_no_text(tables, tmp_path, container):
     path.write_bytes(tables[container].path.read_bytes())
     found = dataclasses.replace(tables[container], path=path)
     require_equal(batches(found, steps=2), batches(tables[container], steps=2))
+
+
+def zstd(data: bytes) -> bytes:
+    return pa.compress(data, "zstd", asbytes=True)
+
+
+PACKED = {
+    "gzip": gzip.compress,
+    "zlib": zlib.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zstd": zstd,
+}
+
+
+@pytest.mark.parametrize("compression", PACKED)
+def test_compressed_records_give_the_batches_of_their_text(tables, tmp_path, compression):
+    plain = tables["tfrecord"]
+    packed = tmp_path / "log"
+    packed.write_bytes(PACKED[compression](plain.path.read_bytes()))
+    checked = check_file(packed, plain.layout)
+    assert checked == dataclasses.replace(plain, path=packed, compression=compression)
+    require_equal(batches(checked, steps=9), batches(tables["text"], steps=9))
+    assert b"".join(line_blocks(checked)) == tables["text"].path.read_bytes()
+    few = check_file(packed, plain.layout, rows=130)
+    assert (few.rows, few.more) == (130, True)
+    require_equal(batches(few), batches(check_file(tables["text"].path, plain.layout, rows=130)))
+    assert not check_file(packed, plain.layout, rows=ROWS).more
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zlib", "bz2", "xz"])
+def test_compressed_records_that_are_cut_off_are_refused(tables, tmp_path, compression):
+    """TensorFlow gives the first records of a gzip file that is cut off as if they were all."""
+    plain, packed = tables["tfrecord"], tmp_path / "log"
+    whole = PACKED[compression](plain.path.read_bytes())
+    packed.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=f"log: this damaged {compression} file cannot be read on"):
+        check_file(packed, plain.layout)
+    packed.write_bytes(whole[:-6])
+    with pytest.raises(DataError, match=f"log: this damaged {compression} file cannot be read on"):
+        check_file(packed, plain.layout)
+
+
+def test_damaged_records_in_a_whole_archive_are_refused(tables, tmp_path):
+    plain, packed = tables["tfrecord"], tmp_path / "log.gz"
+    whole = plain.path.read_bytes()
+    length = int.from_bytes(whole[:8], "little") + 16
+    for damaged, what in (
+        (whole[: length + 20], "behind row 1: is damaged: it ends inside a record; write the"),
+        (whole[:length] + b"junk" * 9, "behind row 1: is damaged: what follows is no record"),
+        (whole[:length] + whole[length + 3 :], "behind row 1: is damaged: what follows is no r"),
+    ):
+        packed.write_bytes(gzip.compress(damaged))
+        with pytest.raises(DataError, match=what):
+            check_file(packed, plain.layout)
+
+
+def test_two_archives_joined_are_one_file(tables, tmp_path):
+    plain, packed = tables["tfrecord"], tmp_path / "log.gz"
+    packed.write_bytes(gzip.compress(plain.path.read_bytes()) * 2)
+    assert check_file(packed, plain.layout).rows == 2 * ROWS

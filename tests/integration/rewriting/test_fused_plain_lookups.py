@@ -167,6 +167,8 @@ def test_rows_out_of_order_are_an_error_as_they_are_in_stock() -> None:
         assert session.run(found, {indices: [[0, 0], [3, 0]]}).shape == (4, 4)
         with pytest.raises(tf.errors.InvalidArgumentError, match="do not come in order of their"):
             session.run(found, {indices: [[3, 0], [0, 0]]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="an id is in row -2; expected a"):
+            session.run(found, {indices: [[-2, 0], [0, 0]]})
         with pytest.raises(tf.errors.InvalidArgumentError, match="in row 2147483647; expected a"):
             session.run(found, {indices: [[3, 0], [2**31 - 1, 0]]})
 

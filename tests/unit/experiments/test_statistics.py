@@ -163,7 +163,9 @@ def test_one_bit_is_a_difference():
     other[1] = np.nextafter(other[1], np.float32(1))
     check = bit_equal_losses("stage", losses(0.5, 0.25, 0.125), other)
     assert not check.passed
-    assert check.detail.startswith("differ from step 2 on: ")
+    assert check.detail == "differ from step 2 on: 0.25000003, the baseline has 0.25"
+    far = equal_losses("stage", losses(0.5, 0.25), losses(0.5, 0.75))
+    assert far.detail.endswith("apart from step 2 on: 0.75, the baseline has 0.25")
 
 
 def test_nan_equals_itself_bit_by_bit():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import decimal
+import gzip
 import struct
 import subprocess
 import sys
@@ -261,17 +262,19 @@ def test_a_damaged_file_is_refused(small, tmp_path):
 
 
 def test_what_a_file_is_does_not_depend_on_its_name(small, tmp_path):
-    assert container_of(small()) == "parquet"
+    assert container_of(small()) == ("parquet", "")
     path = tmp_path / "log.parquet"
     path.write_text("0\t1\ta\tb\n")
-    assert container_of(path) == "text"
+    assert container_of(path) == ("text", "")
     assert check_file(path, SMALL).container == "text"
-    assert container_of(tmp_path / "missing") == "text"
+    assert container_of(tmp_path / "missing") == ("text", "")
     # CRC-32C of eight zero bytes is 0x8c28b28a.
     crc = 0x8C28B28A
     masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
     path.write_bytes(bytes(8) + struct.pack("<I", masked))
-    assert container_of(path) == "tfrecord"
+    assert container_of(path) == ("tfrecord", "")
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    assert container_of(path) == ("tfrecord", "gzip")
 
 
 def test_rows_of_unknown_columns_are_refused(tmp_path):

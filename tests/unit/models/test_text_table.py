@@ -7,6 +7,7 @@ import gzip
 import lzma
 import os
 import re
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -99,12 +100,41 @@ def test_an_empty_file_is_refused(log):
     assert refusal(log()) == ": is empty; expected rows of label, I1..I13, C1..C26"
 
 
-@pytest.mark.parametrize(
-    ("head", "kind"),
-    [(b"PK\x03\x04", "zip"), (b"7z\xbc\xaf\x27\x1c", "7z"), (b"\x04\x22\x4d\x18", "lz4")],
-)
-def test_an_archive_is_named_as_such(log, head, kind):
-    assert refusal(log(head)) == f": is a {kind} file; unpack it to plain text first"
+UNPACK = "; unpack it to plain text first"
+TAR = bytes(257) + b"ustar\0" + bytes(249)
+KINDS = [
+    (b"PK\x03\x04", f"a zip archive{UNPACK}"),
+    (b"7z\xbc\xaf\x27\x1c", f"a 7z archive{UNPACK}"),
+    (TAR, f"a tar archive{UNPACK}"),
+    (b"<!DOCTYPE html><html>", "a web page"),
+    ("0\t1".encode("utf-16"), "text in UTF-16; save it as UTF-8"),
+    (
+        b"version https://git-lfs.github.com/spec/v1\n",
+        "a pointer of Git LFS; fetch the file",
+    ),
+    (b"\x93NUMPY", "an array of NumPy"),
+]
+
+
+@pytest.mark.parametrize(("head", "kind"), [*KINDS, (b"\x04\x22\x4d\x18", "compressed by lz4;")])
+def test_a_file_of_another_kind_is_named_as_such(log, head, kind):
+    assert refusal(log(head)).startswith(f": is {kind}")
+
+
+@pytest.mark.parametrize(("head", "kind"), [*KINDS, (b"PAR1", "a Parquet file")])
+def test_what_a_compressed_file_holds_is_named_too(log, head, kind):
+    path = log()
+    path.write_bytes(gzip.compress(head))
+    assert refusal(path).startswith(f": is compressed by gzip, and what it holds is {kind}")
+
+
+def test_text_that_begins_as_zlib_might_is_text(log):
+    assert "column label: 'x^' is no label" in refusal(log(row(label="x^")))
+    path = log()
+    path.write_bytes(zlib.compress(b"\n".join([row()] * 300)))
+    assert (check_criteo(path).compression, check_criteo(path).rows) == ("zlib", 300)
+    path.write_bytes(path.read_bytes()[:-5])
+    assert refusal(path).startswith(": this damaged zlib file cannot be read on: ")
 
 
 COMPRESS = {

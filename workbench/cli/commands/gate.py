@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from workbench.atomic_file import make_directory, replacing, require_writable_file
+from workbench.atomic_file import is_stdout, make_directory, replacing, require_writable_file
 from workbench.cli.results import print_line, print_wrote, saved_comparisons
 from workbench.cli.signals import loaded
 from workbench.errors import OptionError, one_line
@@ -136,7 +136,8 @@ def gate_code(
 def words_aside(chosen: argparse.Namespace) -> Iterator[TextIO]:
     """Sends what is printed to stderr where the summary alone is for stdout, which it hands out."""
     stdout = sys.stdout
-    with contextlib.redirect_stdout(sys.stderr if chosen.markdown == _STDOUT else stdout):
+    alone = chosen.markdown and (chosen.markdown == _STDOUT or is_stdout(chosen.markdown))
+    with contextlib.redirect_stdout(sys.stderr if alone else stdout):
         yield stdout
 
 

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.atomic_file import make_directory, replacing, require_writable_file
+from workbench.atomic_file import home_of, make_directory, replacing, require_writable_file
 from workbench.cli.arguments import (
     add_model,
     chosen_program,
@@ -95,7 +95,7 @@ def _predict(chosen: argparse.Namespace) -> int:
     if chosen.out:
         require_writable_file(chosen.out)
     saved = _saved(chosen.trace) if chosen.trace else None
-    home = chosen.out.parent if chosen.out else Path()
+    home = home_of(chosen.out) if chosen.out else Path()
     program = chosen_program(chosen, home)
     found = predict(
         saved or _taken(program, chosen.steps),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from workbench.atomic_file import make_directory, require_writable_file
+from workbench.atomic_file import home_of, make_directory, require_writable_file
 from workbench.cli.arguments import (
     add_model,
     add_step_stats,
@@ -54,7 +54,7 @@ def _trace(chosen: argparse.Namespace) -> int:
     smart_stage = smart_stage_options(chosen.threads, chosen.stale_lookups)
     optimizations = joined(chosen.toggle, stage_options(chosen), smart_stage)
     found = trace(
-        chosen_program(chosen, chosen.out.parent),
+        chosen_program(chosen, home_of(chosen.out)),
         optimizations,
         steps=chosen.steps,
         step_stats=chosen.step_stats,

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from workbench.core.importing.chrome_events import (
-    ChromeEvents,
-    Place,
-    args_of,
-    chrome_events,
-    event_list,
-    parse_json,
-)
+from workbench.core.importing.chrome_events import ChromeEvents, Place, Slice, chrome_events
 from workbench.core.importing.chrome_own import is_own, own_trace
+from workbench.core.importing.chrome_text import BASE, CUT, OWN, ChromeText
+from workbench.core.importing.faults import Faults
 from workbench.core.importing.spans import (
     NO_GROUP,
     SUMMARIES,
@@ -28,9 +24,8 @@ from workbench.core.importing.spans import (
 )
 from workbench.core.trace.meta import CHROME, TraceMeta
 from workbench.core.trace.trace import Trace
+from workbench.errors import TraceError
 
-# Where torch.profiler writes the moment from which its times count.
-_BASE = "baseTimeNanoseconds"
 # Steps are marked on the CPU; a mark on the GPU is the time of its kernels.
 _GPU_MARK = "gpu_user_annotation"
 _MOST_DIGITS = 18
@@ -39,22 +34,34 @@ _split = functools.lru_cache(1 << 16)(name_and_op)
 _numbered = functools.lru_cache(1 << 16)(step_number)
 
 
-def chrome_trace(data: bytes, title: str) -> Trace:
+def chrome_trace(read: Callable[[int], bytes], title: str, is_cut: Callable[[], bool]) -> Trace:
     """The Trace of a Chrome JSON file.
 
+    Args:
+      read: the next bytes, about as many as it is asked for; none at the end.
+      title: of the trace.
+      is_cut: whether the file has turned out to end too early.
+
     Raises:
-      TraceError: it is not JSON, holds no events, or an event is malformed.
+      TraceError: it is no JSON, holds no events, or none of them is whole.
     """
-    document = parse_json(data)
-    events = chrome_events(event_list(document))
-    notes = document if isinstance(document, dict) else {}
-    if is_own(notes):
-        return own_trace(notes["otherData"], events)
-    return _trace(notes, events, title)
+    faults = Faults()
+    text = ChromeText(read, faults)
+    events = chrome_events(text.events(), faults)
+    cut = text.cut or is_cut()
+    if cut and not len(events.slices):
+        raise TraceError("it is cut off before its first event is whole; write or copy it again")
+    damage = {**faults.left_out(), **({CUT: 1} if cut else {})}
+    if is_own(text.notes):
+        trace = own_trace(text.notes[OWN], events)
+    else:
+        trace = _trace(text.notes, events, title)
+    left_out = {**trace.meta.left_out, **damage}
+    return dataclasses.replace(trace, meta=dataclasses.replace(trace.meta, left_out=left_out))
 
 
 def _trace(notes: Mapping[str, Any], events: ChromeEvents, title: str) -> Trace:
-    base = notes.get(_BASE)
+    base = notes.get(BASE)
     moment = base if type(base) is int and 0 <= base < 1 << 62 else 0
     shown, left_out = _without_summaries(events)
     step, group, node, nodes = _read(events, shown)
@@ -95,25 +102,23 @@ def _read(
     devices = [events.processes.get(pid, f"process {pid}") for pid, _ in events.places]
     nodes: dict[tuple[str, str, str], int] = {}
     steps, groups, rows = [], [], []
-    places, numbers = events.place[shown].tolist(), events.number[shown].tolist()
-    for row, place, number in zip(shown.tolist(), places, numbers, strict=True):
-        event = events.events[row]
-        args = args_of(event, number)
-        steps.append(_marked_step(event, args))
-        groups.append(_whole(args.get("group_id"), NO_GROUP))
-        node = _node(event["name"], args, devices[place])
+    for row, place in zip(shown.tolist(), events.place[shown].tolist(), strict=True):
+        what = events.slices[row]
+        steps.append(_marked_step(what))
+        groups.append(_whole(what.args.get("group_id"), NO_GROUP))
+        node = _node(what.name, what.args, devices[place])
         rows.append(nodes.setdefault(node, len(nodes)))
     step, group, node_rows = (np.array(each, np.int64) for each in (steps, groups, rows))
     return step, group, node_rows, list(nodes)
 
 
-def _marked_step(event: Mapping[str, Any], args: Mapping[str, Any]) -> int:
+def _marked_step(what: Slice) -> int:
     """The number of the step that a slice marks, -1 for work."""
-    if "step_num" in args:
-        return _whole(args["step_num"], -1)
-    if event.get("cat") == _GPU_MARK or "op" in args:
+    if "step_num" in what.args:
+        return _whole(what.args["step_num"], -1)
+    if what.category == _GPU_MARK or "op" in what.args:
         return -1
-    return _numbered(event["name"])
+    return _numbered(what.name)
 
 
 def _node(name: str, args: Mapping[str, Any], device: str) -> tuple[str, str, str]:
@@ -143,7 +148,9 @@ def _thread_names(events: ChromeEvents) -> list[str]:
     for pid, tid in events.places:
         process = events.processes.get(pid, f"process {pid}")
         thread = events.threads.get((pid, tid), {}).get("name")
-        if thread is None:
+        if thread is None and tid is None:
+            names.append(process)
+        elif thread is None:
             names.append(f"{process} {tid}" if several else f"thread {tid}")
         else:
             names.append(f"{process}: {thread}" if several else thread)

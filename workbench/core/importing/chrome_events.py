@@ -1,33 +1,26 @@
-"""Chrome trace JSON → slices as columns, each field checked. Needs no TensorFlow.
-
-Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
-"""
+"""Events of a Chrome trace → slices as columns, each field checked. Needs no TensorFlow."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
+from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.errors import TraceError, first_line
+from workbench.core.importing.faults import Faults
+from workbench.core.trace.chrome_json import READY
 
+# Process and thread; None stands for the one row of a process whose events name no thread.
 Place = tuple[Any, Any]
 
-# The fields that an event of each phase must have.
 _NEEDED = {
-    "X": ("name", "ts", "dur", "pid", "tid"),
-    "B": ("name", "ts", "pid", "tid"),
-    "E": ("ts", "pid", "tid"),
-}
-_PHASES = {
-    "X": "a complete event (ph X) needs name, ts, dur, pid and tid",
-    "B": "a begin (ph B) needs name, ts, pid and tid",
-    "E": "an end (ph E) needs ts, pid and tid",
+    "X": "a complete event (ph X) needs name, ts and dur",
+    "B": "a begin (ph B) needs name and ts",
+    "E": "an end (ph E) needs ts",
 }
 # Phases that a Trace has no place for.
 _OTHERS = {
@@ -41,9 +34,24 @@ _OTHERS = {
     "P": "samples",
     "c": "clock syncs",
 }
+_NAMES = ("process_name", "thread_name")
+_WITHOUT_NAME = "names of processes or threads that say none"
+# What readers of slices ask for; the rest of the args is not held.
+_HELD_OF_OTHERS = ("name", "op", "device", "long_name", "step_num", "group_id")
+_HELD_OF_OWN = ("step", "source", "stage", "item", "run", READY)
+_HELD = frozenset((*_HELD_OF_OTHERS, *_HELD_OF_OWN))
+_NO_ARGS: Mapping[str, Any] = {}
 # About 146 years: no sum of two such times leaves 64 bits.
 _MOST_US = 1 << 52
 _MOST_SHOWN = 60
+
+
+class Slice(NamedTuple):
+    """What a slice is: its name, its category, and those of its args that are read."""
+
+    name: str
+    category: Any
+    args: Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,7 +62,7 @@ class ChromeEvents:
       number: int64 [slices], place in the file's list, from 0; of a pair that of its begin.
       start_ns, end_ns: int64 [slices], in this order, on the file's clock.
       place: int64 [slices], rows of `places`.
-      events: the slices as they stand in the file.
+      slices: what each of them is.
       places: process and thread.
       processes: names of processes.
       threads: what the metadata say of threads, their "name" above all.
@@ -65,237 +73,211 @@ class ChromeEvents:
     start_ns: np.ndarray
     end_ns: np.ndarray
     place: np.ndarray
-    events: Sequence[Mapping[str, Any]]
+    slices: Sequence[Slice]
     places: Sequence[Place]
     processes: Mapping[Any, str]
     threads: Mapping[Place, Mapping[str, Any]]
     left_out: Mapping[str, int]
 
 
-def parse_json(data: bytes) -> Any:
-    """The document; its decimal fractions are exact.
-
-    Raises:
-      TraceError: it is not JSON, says where.
-    """
-    try:
-        return json.loads(data, parse_float=Decimal, parse_constant=_no_constant)
-    except RecursionError as error:
-        raise TraceError("it is nested too deep for a trace; expected Chrome trace JSON") from error
-    except ValueError as error:
-        raise TraceError(
-            f"it is not whole JSON: {first_line(error)}; write or copy the file again, or close a "
-            "list that its writer left open"
-        ) from error
+class _OddError(Exception):
+    """An event that is left out; the message says what is wrong with it."""
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def event_list(document: Any) -> list[Any]:
-    """The events of a document: its `traceEvents`, or itself if it is a list.
-
-    Raises:
-      TraceError: it has none.
-    """
-    held = document.get("traceEvents") if isinstance(document, dict) else document
-    if isinstance(held, list):
-        return held
-    if isinstance(document, dict) and "traceEvents" not in document:
-        names = ", ".join(f"`{name}`" for name in list(document)[:5]) or "nothing"
-        raise TraceError(
-            f"it has no `traceEvents`, but {names}; expected Chrome trace JSON: "
-            '{"traceEvents": […]} or a bare list of events'
-        )
-    raise TraceError(
-        f"its events are {_shown(held)}; expected a list: "
-        '{"traceEvents": […]} or a bare list of events'
-    )
-
-
-def chrome_events(events: Sequence[Any]) -> ChromeEvents:
-    """The slices of these events.
-
-    Raises:
-      TraceError: an event lacks a field, or has one of the wrong type; names event and field.
-    """
-    rows: dict[str, list[int]] = {"X": [], "B": [], "E": [], "M": []}
-    others: Counter[str] = Counter()
-    for number, event in enumerate(events):
-        phase = event.get("ph") if type(event) is dict else None
-        if type(phase) is not str:
-            # Some writers close the list with an event of no fields.
-            if event != {}:
-                raise _no_phase(number, event)
-        elif phase in rows:
-            rows[phase].append(number)
-        else:
-            others[_OTHERS.get(phase, f"events of phase {phase!r}")] += 1
-    places: dict[Place, int] = {}
-    complete, begins, ends = (_checked(events, rows[phase], phase, places) for phase in _NEEDED)
-    length_ns = _nanoseconds(events, rows["X"], "X", "dur")
-    begin, end = _pairs(events, begins, ends, others)
-    processes, threads = _names(events, rows["M"])
-    slices = np.concatenate((complete.number, begins.number[begin]))
-    return ChromeEvents(
-        number=slices,
-        start_ns=np.concatenate((complete.time_ns, begins.time_ns[begin])),
-        end_ns=np.concatenate((complete.time_ns + length_ns, ends.time_ns[end])),
-        place=np.concatenate((complete.place, begins.place[begin])),
-        events=[events[each] for each in slices.tolist()],
-        places=list(places),
-        processes=processes,
-        threads=threads,
-        left_out=dict(others),
-    )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class _Phase:
     """Events of one phase as columns, in the order of the file."""
 
-    number: np.ndarray
-    time_ns: np.ndarray
-    place: np.ndarray
+    number: array[int] = dataclasses.field(default_factory=lambda: array("q"))
+    time_ns: array[int] = dataclasses.field(default_factory=lambda: array("q"))
+    place: array[int] = dataclasses.field(default_factory=lambda: array("q"))
+    slices: list[Slice] = dataclasses.field(default_factory=list)
+
+    def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        number, time, place = (
+            np.array(each, np.int64) for each in (self.number, self.time_ns, self.place)
+        )
+        return number, time, place
 
 
-def _checked(
-    events: Sequence[Any], rows: list[int], phase: str, places: dict[Place, int]
-) -> _Phase:
-    """The events of one phase; adds their places to `places`."""
-    if "name" in _NEEDED[phase]:
-        _field(events, rows, phase, "name", (str,), "text")
-    time_ns = _nanoseconds(events, rows, phase, "ts")
-    pids, tids = (
-        _field(events, rows, phase, name, (int, str), "a number or a name")
-        for name in ("pid", "tid")
+@dataclasses.dataclass(eq=False)
+class _Collected:
+    """What was read so far."""
+
+    phases: dict[str, _Phase] = dataclasses.field(
+        default_factory=lambda: {phase: _Phase() for phase in _NEEDED}
     )
-    place = [places.setdefault(each, len(places)) for each in zip(pids, tids, strict=True)]
-    return _Phase(number=np.array(rows, np.int64), time_ns=time_ns, place=np.array(place, np.int64))
+    length_ns: array[int] = dataclasses.field(default_factory=lambda: array("q"))
+    places: dict[Place, int] = dataclasses.field(default_factory=dict)
+    processes: dict[Any, str] = dataclasses.field(default_factory=dict)
+    threads: dict[Place, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    others: Counter[str] = dataclasses.field(default_factory=Counter)
+    # A million slices have a few hundred names.
+    texts: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
-def _field(
-    events: Sequence[Any],
-    rows: list[int],
-    phase: str,
-    name: str,
-    kinds: tuple[type, ...],
-    expected: str,
-) -> list[Any]:
-    """One field of these events, of one of the types exactly: true is no number."""
-    try:
-        values = [events[row][name] for row in rows]
-    except KeyError:
-        row = next(row for row in rows if name not in events[row])
-        raise TraceError(f"event {row} has no `{name}`: {_PHASES[phase]}") from None
-    if not set(map(type, values)) <= set(kinds):
-        row = next(row for row in rows if type(events[row][name]) not in kinds)
-        raise TraceError(
-            f"event {row}: `{name}` is {_shown(events[row][name])}; expected {expected}"
-        )
-    return values
+def chrome_events(events: Iterable[Any], faults: Faults) -> ChromeEvents:
+    """The slices of these events.
+
+    An event that lacks a field, or has one of the wrong type, goes to `faults`.
+
+    Raises:
+      TraceError: no event is a slice, and one has a fault; names event and field.
+    """
+    found = _Collected()
+    for number, event in enumerate(events):
+        try:
+            _add(found, number, event)
+        except _OddError as odd:
+            faults.add(f"event {number}{odd}")
+    complete, begins, ends = (found.phases[phase] for phase in _NEEDED)
+    begin, end = _pairs(begins, ends, found.others)
+    if not len(complete.number) and not begin:
+        faults.raise_first()
+    (row, time, place), opened, closed = (each.columns() for each in (complete, begins, ends))
+    length = np.array(found.length_ns, np.int64)
+    return ChromeEvents(
+        number=np.concatenate((row, opened[0][begin])),
+        start_ns=np.concatenate((time, opened[1][begin])),
+        end_ns=np.concatenate((time + length, closed[1][end])),
+        place=np.concatenate((place, opened[2][begin])),
+        slices=[*complete.slices, *(begins.slices[row] for row in begin)],
+        places=list(found.places),
+        processes=found.processes,
+        threads=found.threads,
+        left_out=dict(found.others),
+    )
 
 
-def _nanoseconds(events: Sequence[Any], rows: list[int], phase: str, name: str) -> np.ndarray:
-    """A time in the file's microseconds as int64 ns."""
-    expected = "a number of microseconds, 0 or more"
-    values = _field(events, rows, phase, name, (int, Decimal), expected)
-    if values and not (min(values) >= 0 and max(values) < _MOST_US):
-        row = next(row for row in rows if not 0 <= events[row][name] < _MOST_US)
-        raise TraceError(
-            f"event {row}: `{name}` is {_shown(events[row][name])}; expected {expected}"
-        )
-    return np.array([round(value * 1000) for value in values], np.int64)
+def _add(found: _Collected, number: int, event: Any) -> None:
+    phase = event.get("ph") if type(event) is dict else None
+    if type(phase) is not str or phase not in _NEEDED:
+        _add_other(found, event, phase)
+        return
+    name = event.get("name")
+    if type(name) is not str:
+        if phase != "E":
+            raise _wrong(event, phase, "name", "text")
+        name = ""
+    time = _nanoseconds(event, phase, "ts")
+    length = _nanoseconds(event, phase, "dur") if phase == "X" else 0
+    place = _place(event)
+    args = event.get("args")
+    if args is not None and type(args) is not dict:
+        raise _OddError(f": `args` is {_shown(args)}; expected an object")
+    texts = found.texts
+    held = _held(args, texts) if args and phase != "E" else _NO_ARGS
+    # Nothing of an odd event is kept.
+    if phase == "X":
+        found.length_ns.append(length)
+    into = found.phases[phase]
+    into.number.append(number)
+    into.time_ns.append(time)
+    into.place.append(found.places.setdefault(place, len(found.places)))
+    into.slices.append(Slice(texts.setdefault(name, name), event.get("cat"), held))
 
 
-def _pairs(
-    events: Sequence[Any], begins: _Phase, ends: _Phase, others: Counter[str]
-) -> tuple[list[int], list[int]]:
-    """Rows of begins and ends that belong together; what has no other half goes to `others`."""
-    marks = sorted(
-        (place, time, number, row, is_end)
-        for is_end, half in ((False, begins), (True, ends))
-        for row, (place, time, number) in enumerate(
-            zip(half.place.tolist(), half.time_ns.tolist(), half.number.tolist(), strict=True)
-        )
+def _held(args: Mapping[str, Any], texts: dict[str, str]) -> Mapping[str, Any]:
+    held = {
+        name: texts.setdefault(value, value) if type(value) is str else value
+        for name, value in args.items()
+        if name in _HELD
+    }
+    return held or _NO_ARGS
+
+
+def _add_other(found: _Collected, event: Any, phase: Any) -> None:
+    """Adds an event that is no slice; some writers close the list with one of no fields."""
+    if phase == "M":
+        _add_name(found, event)
+    elif type(phase) is str:
+        found.others[_OTHERS.get(phase, f"events of phase {phase[:1]!r}")] += 1
+    elif event != {}:
+        raise _no_phase(event)
+
+
+def _add_name(found: _Collected, event: Mapping[str, Any]) -> None:
+    kind, args = event.get("name"), event.get("args")
+    if kind not in _NAMES:
+        return
+    # Horovod's first one has the time of its start in place of a name.
+    if type(args) is not dict or type(args.get("name")) is not str:
+        found.others[_WITHOUT_NAME] += 1
+        return
+    place = _place(event)
+    if kind == "process_name":
+        found.processes[place[0]] = args["name"]
+    else:
+        found.threads[place] = args
+
+
+def _place(event: Mapping[str, Any]) -> Place:
+    """Process and thread, both of which the format lets an event leave off."""
+    process, thread = event.get("pid"), event.get("tid")
+    for name, value in (("pid", process), ("tid", thread)):
+        if value is not None and type(value) is not int and type(value) is not str:
+            raise _OddError(f": `{name}` is {_shown(value)}; expected a number or a name")
+    return 0 if process is None else process, thread
+
+
+def _nanoseconds(event: Mapping[str, Any], phase: str, name: str) -> int:
+    """A time in the file's microseconds as ns."""
+    value = event.get(name)
+    kind = type(value)
+    if (kind is int or kind is Decimal) and 0 <= value < _MOST_US:  # type: ignore[operator]
+        return round(value * 1000)  # type: ignore[operator]
+    raise _wrong(event, phase, name, "a number of microseconds, 0 or more")
+
+
+def _wrong(event: Mapping[str, Any], phase: str, name: str, expected: str) -> _OddError:
+    if name not in event:
+        return _OddError(f" has no `{name}`: {_NEEDED[phase]}")
+    return _OddError(f": `{name}` is {_shown(event[name])}; expected {expected}")
+
+
+def _pairs(begins: _Phase, ends: _Phase, others: Counter[str]) -> tuple[list[int], list[int]]:
+    """Rows of begins and ends that belong together; what has no other half goes to `others`.
+
+    On a thread they nest. An end that names a slice ends that one: those inside it have no end.
+    """
+    count = len(begins.number)
+    number, time, place = (
+        np.concatenate(each) for each in zip(begins.columns(), ends.columns(), strict=True)
     )
     begin, end = [], []
-    now_open: dict[int, list[tuple[int, int]]] = {}
-    for place, _, number, row, is_end in marks:
-        stack = now_open.setdefault(place, [])
-        if not is_end:
-            stack.append((row, number))
-        elif stack:
-            opened, by = stack.pop()
-            _same_name(events, by, number)
-            begin.append(opened)
-            end.append(row)
-        else:
-            others["ends without a begin"] += 1
-    unended = sum(map(len, now_open.values()))
-    if unended:
-        others["begins without an end"] = unended
+    now_open: dict[int, tuple[list[int], Counter[str]]] = {}
+    lonely = 0
+    for row in np.lexsort((number, time, place)).tolist():
+        stack, names = now_open.setdefault(place[row], ([], Counter()))
+        if row < count:
+            stack.append(row)
+            names[begins.slices[row].name] += 1
+            continue
+        name = ends.slices[row - count].name
+        if not stack or (name and not names[name]):
+            lonely += 1
+            continue
+        opened = stack.pop()
+        names[begins.slices[opened].name] -= 1
+        while name and begins.slices[opened].name != name:
+            opened = stack.pop()
+            names[begins.slices[opened].name] -= 1
+        begin.append(opened)
+        end.append(row - count)
+    unended = count - len(begin)
+    for what, found in (("ends without a begin", lonely), ("begins without an end", unended)):
+        if found:
+            others[what] = found
     return begin, end
 
 
-def _same_name(events: Sequence[Any], begin: int, end: int) -> None:
-    """Checks that an end is that of the begin: on one thread they nest."""
-    ended, begun = events[end].get("name"), events[begin]["name"]
-    if ended is not None and ended != begun:
-        raise TraceError(
-            f"event {end} ends {_shown(ended)}, but on its thread {begun!r} of event {begin} is "
-            "open; expected begins and ends (ph B, ph E) that nest"
-        )
-
-
-def _names(
-    events: Sequence[Any], rows: list[int]
-) -> tuple[dict[Any, str], dict[Place, Mapping[str, Any]]]:
-    """Names of processes, and what is known of threads."""
-    processes: dict[Any, str] = {}
-    threads: dict[Place, Mapping[str, Any]] = {}
-    for row in rows:
-        kind = events[row].get("name")
-        if kind not in ("process_name", "thread_name"):
-            continue
-        args = args_of(events[row], row)
-        if type(args.get("name")) is not str:
-            raise TraceError(f"event {row} has no `args.name`: a {kind} (ph M) needs it as text")
-        fields = ("pid",) if kind == "process_name" else ("pid", "tid")
-        for field in fields:
-            if type(events[row].get(field)) not in (int, str):
-                raise TraceError(f"event {row} has no `{field}`: a {kind} (ph M) needs it")
-        if kind == "process_name":
-            processes[events[row]["pid"]] = args["name"]
-        else:
-            threads[events[row]["pid"], events[row]["tid"]] = args
-    return processes, threads
-
-
-def args_of(event: Mapping[str, Any], number: int) -> Mapping[str, Any]:
-    """The args of an event, which may have none.
-
-    Raises:
-      TraceError: they are no object.
-    """
-    args = event.get("args")
-    if args is None:
-        return {}
-    if type(args) is not dict:
-        raise TraceError(f"event {number}: `args` is {_shown(args)}; expected an object")
-    return args
-
-
-def _no_phase(number: int, event: Any) -> TraceError:
+def _no_phase(event: Any) -> _OddError:
     if type(event) is not dict:
-        return TraceError(f"event {number} is {_shown(event)}; expected an object with a `ph`")
+        return _OddError(f" is {_shown(event)}; expected an object with a `ph`")
     if "ph" in event:
-        return TraceError(f"event {number}: `ph` is {_shown(event['ph'])}; expected a letter")
-    held = ", ".join(f"`{name}`" for name in list(event)[:5])
-    return TraceError(
-        f"event {number} has no `ph`, the phase, but {held}; expected Chrome trace events"
-    )
+        return _OddError(f": `ph` is {_shown(event['ph'])}; expected a letter")
+    held = ", ".join(f"`{name[:_MOST_SHOWN]}`" for name in list(event)[:5])
+    return _OddError(f" has no `ph`, the phase, but {held}; expected Chrome trace events")
 
 
 def _shown(value: Any) -> str:

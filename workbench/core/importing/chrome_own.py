@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workbench.core.importing.chrome_events import ChromeEvents, args_of
+from workbench.core.importing.chrome_events import ChromeEvents
 from workbench.core.trace.chrome_json import OPS, PUTS, READY, RECEIPTS, RUNS, TAKES
 from workbench.core.trace.meta import TraceMeta
 from workbench.core.trace.tables import TABLES, column_names
@@ -99,7 +99,7 @@ def _ops(events: ChromeEvents, rows: np.ndarray) -> tuple[pd.DataFrame, dict[str
     """The nodes of these ops, and the columns of events that stand in their args."""
     nodes: dict[tuple[str, ...], int] = {}
     held = _held(events, rows)
-    names = [events.events[row]["name"] for row in rows.tolist()]
+    names = [events.slices[row].name for row in rows.tolist()]
     texts = (_column(held, name, str) for name in ("op", "device"))
     sources = _column(held, "source", str, otherwise="")
     columns = {
@@ -117,7 +117,7 @@ def _runs(
 ) -> pd.DataFrame:
     numbers = []
     for row in rows.tolist():
-        name = events.events[row]["name"]
+        name = events.slices[row].name
         told = name.rpartition(" ")[2]
         if not told.removeprefix("-").isdecimal() or len(told) > _MOST_DIGITS:
             raise _damaged(f"event {events.number[row]} is named {name!r}; expected a run's number")
@@ -160,9 +160,7 @@ def _items(
 
 def _held(events: ChromeEvents, rows: np.ndarray) -> tuple[list[int], list[Mapping[str, Any]]]:
     """Of these slices the place in the file and the args."""
-    numbers = events.number[rows].tolist()
-    held = zip(rows.tolist(), numbers, strict=True)
-    return numbers, [args_of(events.events[row], number) for row, number in held]
+    return events.number[rows].tolist(), [events.slices[row].args for row in rows.tolist()]
 
 
 def _column(

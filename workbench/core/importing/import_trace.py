@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import logging
 import os
 import re
-import zlib
 from pathlib import Path
 from typing import Any
 
 from workbench.core.importing.chrome import chrome_trace
 from workbench.core.importing.run_metadata import run_metadata_trace
+from workbench.core.importing.trace_file import EXPECTED, TraceFile, opened
 from workbench.core.importing.xspace import xspace_trace
 from workbench.core.trace.trace import Trace
-from workbench.errors import TraceError, first_line
+from workbench.errors import TraceError, one_line
 
 _LOG = logging.getLogger("workbench")
-_GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 # No text holds these, and every message of a trace does near its begin.
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-_HEAD = 512
-_EXPECTED = (
-    "expected a file of RunMetadata or StepStats, a *.xplane.pb of tf.profiler, or Chrome trace "
-    "JSON; or one of these messages, or a list of RunMetadata, one for each step"
-)
 _RUN_METADATA, _STEP_STATS = "tensorflow.RunMetadata", "tensorflow.StepStats"
 _XSPACE = "tensorflow.profiler.XSpace"
 
@@ -34,10 +27,10 @@ _XSPACE = "tensorflow.profiler.XSpace"
 def import_trace(source: Any, *, title: str = "") -> Trace:
     """Makes a Trace of what another tool recorded.
 
-    It is read whole or refused. Ops and calls become events, one track for each thread; spans
-    inside each other stay, as self time is counted without them. Other kinds of events are counted
-    in `meta.left_out` and logged once. No import has edges, so that a critical path needs a trace
-    of Workbench's own tracer.
+    Ops and calls become events, one track for each thread; spans inside each other stay, as self
+    time is counted without them. Other kinds of events, and those with a fault, are counted in
+    `meta.left_out` and logged once. No import has edges, so that a critical path needs a trace of
+    Workbench's own tracer.
 
     - RunMetadata or StepStats, in a binary or a text file: a step each.
     - XSpace of `tf.profiler` (`logdir/plugins/profile/<time>/<host>.xplane.pb`): steps are what
@@ -55,8 +48,8 @@ def import_trace(source: Any, *, title: str = "") -> Trace:
       title: name of the trace; the file's name where it is empty.
 
     Raises:
-      TraceError: there is no such file, it is of no known kind or damaged, or an event lacks a
-        field; the message names them.
+      TraceError: there is no such file, it is of no known kind, damaged, or unpacks to far more
+        than a trace can have; or no event of it has all its fields. The message names them.
     """
     if isinstance(source, str | os.PathLike):
         trace = _of_file(Path(os.fspath(source)), title)
@@ -64,19 +57,24 @@ def import_trace(source: Any, *, title: str = "") -> Trace:
         trace = _of_messages(source, title)
     if trace.meta.left_out:
         found = ", ".join(f"{count} {what}" for what, count in trace.meta.left_out.items())
-        _LOG.warning("%s: the trace has no place for %s", trace.meta.title or "import", found)
+        _LOG.warning("%s: the trace leaves out %s", trace.meta.title or "import", found)
     return trace
 
 
 def _of_file(path: Path, title: str) -> Trace:
-    data = _unpacked(path)
-    try:
-        if _is_json(data):
-            trace = chrome_trace(data, title or path.name)
-            return trace if not title else _titled(trace, title)
-        return _of_message(_message_in(data), title or path.name)
-    except TraceError as error:
-        raise TraceError(f"`{path}` is no trace: {error}") from error
+    # A name may have bytes that are no text, which nothing can write.
+    name = title or one_line(path.name)
+    with opened(path) as file:
+        try:
+            if _is_json(file.head):
+                trace = chrome_trace(file.read, name, lambda: file.cut)
+                return trace if not title else _titled(trace, title)
+            return _of_message(_message_in(file), name)
+        except TraceError as error:
+            said = str(error)
+            if said.startswith(f"`{path}`"):
+                raise
+            raise TraceError(f"`{path}` is no trace: {said}") from error
 
 
 def _titled(trace: Trace, title: str) -> Trace:
@@ -87,11 +85,9 @@ def _of_messages(source: Any, title: str) -> Trace:
     if not isinstance(source, list | tuple):
         return _of_message(source, title)
     if not source:
-        raise TraceError(f"an empty list holds no step; {_EXPECTED}")
+        raise TraceError(f"an empty list holds no step; {EXPECTED}")
     messages = [
-        _message_in(_unpacked(Path(os.fspath(each))))
-        if isinstance(each, str | os.PathLike)
-        else each
+        _message_at(Path(os.fspath(each))) if isinstance(each, str | os.PathLike) else each
         for each in source
     ]
     for number, message in enumerate(messages):
@@ -109,7 +105,7 @@ def _of_message(message: Any, title: str) -> Trace:
         return run_metadata_trace([message], title)
     if kind == _XSPACE:
         return xspace_trace(message, title)
-    raise TraceError(f"{_described(message)} is no trace; {_EXPECTED}")
+    raise TraceError(f"{_described(message)} is no trace; {EXPECTED}")
 
 
 def _kind_of(message: Any) -> str:
@@ -121,35 +117,19 @@ def _described(message: Any) -> str:
     return _kind_of(message) or f"a {type(message).__name__}"
 
 
-def _message_in(data: bytes) -> Any:
+def _message_at(path: Path) -> Any:
+    with opened(path) as file:
+        return _message_in(file)
+
+
+def _message_in(file: TraceFile) -> Any:
+    data = file.whole()
     # The messages are TensorFlow's own; Chrome JSON is read without it.
     from workbench.core.importing.messages import message_in
 
     return message_in(data)
 
 
-def _unpacked(path: Path) -> bytes:
-    """The bytes of a file, which may be gzip."""
-    if path.is_dir():
-        found = sorted(path.rglob("*.xplane.pb"))
-        there = f"; the last profile in it is `{found[-1]}`" if found else ""
-        raise TraceError(f"`{path}` is a directory{there}; {_EXPECTED}")
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise TraceError(f"`{path}` cannot be read: {error.strerror}; {_EXPECTED}") from error
-    if data.startswith(_GZIP):
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise TraceError(
-                f"`{path}` is damaged: {first_line(error)}; write or copy it again"
-            ) from error
-    if not data.strip():
-        raise TraceError(f"`{path}` is empty; {_EXPECTED}")
-    return data
-
-
-def _is_json(data: bytes) -> bool:
-    text = data.removeprefix(_BOM)
-    return not _BINARY.search(text[:_HEAD]) and text.lstrip()[:1] in (b"{", b"[")
+def _is_json(head: bytes) -> bool:
+    text = head.removeprefix(_BOM)
+    return not _BINARY.search(text) and text.lstrip()[:1] in (b"{", b"[")

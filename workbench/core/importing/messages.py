@@ -28,13 +28,9 @@ def message_in(data: bytes) -> Any:
     Raises:
       TraceError: it is none of the three, or damaged.
     """
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        text = ""
     for kind, fields in _TEXTS.items():
-        if re.match(rf"(\s|#.*\n)*({fields})\s*[:{{<]", text):
-            return _of_text(text, kind)
+        if re.match(rf"(\s|#.*\n)*({fields})\s*[:{{<]".encode(), data):
+            return _of_text(data.decode(errors="replace"), kind)
     faults = []
     for kind in _TEXTS:
         try:

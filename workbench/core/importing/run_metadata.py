@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from workbench.core.capture.step_stats import BOOKKEEPING, stats_columns
+from workbench.core.importing.faults import Faults
 from workbench.core.trace.builder import StepRecord, build_trace
 from workbench.core.trace.intervals import sub_rows
 from workbench.core.trace.meta import STEP_STATS, TraceMeta
@@ -31,7 +32,7 @@ _TIMES = {
 
 @dataclasses.dataclass(frozen=True)
 class _Run:
-    """What a RunMetadata is here, where only its StepStats were kept."""
+    """What a RunMetadata is here."""
 
     step_stats: Any
 
@@ -42,14 +43,17 @@ def run_metadata_trace(messages: Sequence[Any], title: str) -> Trace:
     A step goes from its first op to its last. Steps that overlap are of several clients.
 
     Raises:
-      TraceError: a step has no ops, or an op lacks a field.
+      TraceError: a step has no ops, or all of them lack a field.
     """
-    runs = [message if hasattr(message, "step_stats") else _Run(message) for message in messages]
-    for number, run in enumerate(runs):
-        _check(run.step_stats, f"step {number + 1}")
+    faults = Faults()
+    runs = [
+        _Run(_whole(getattr(message, "step_stats", message), f"step {number}", faults))
+        for number, message in enumerate(messages, start=1)
+    ]
     ops = stats_columns(runs)
     steps = list(_steps(ops, len(runs)))
-    return build_trace(steps, [], {}, TraceMeta(title=title, source=STEP_STATS), ops)
+    meta = TraceMeta(title=title, source=STEP_STATS, left_out=faults.left_out())
+    return build_trace(steps, [], {}, meta, ops)
 
 
 def _steps(ops: OpColumns, runs: int) -> Iterator[StepRecord]:
@@ -64,29 +68,49 @@ def _steps(ops: OpColumns, runs: int) -> Iterator[StepRecord]:
         yield StepRecord(number=run + 1, client=own, start_ns=start, end_ns=end)
 
 
-def _check(step_stats: Any, step: str) -> None:
-    """Checks every field that an op's times and names come from."""
-    ops = 0
+def _whole(step_stats: Any, step: str, faults: Faults) -> Any:
+    """The stats without ops that lack what their times and names come from.
+
+    Raises:
+      TraceError: no op is left.
+    """
+    before, odd, ops = faults.count, [], 0
     for place, device in enumerate(step_stats.dev_stats):
-        if not device.device:
-            raise TraceError(f"{step}: dev_stats {place} has no `device`; expected its name")
         for number, node in enumerate(device.node_stats):
-            where = f"{step}: node_stats {number} of device `{device.device}`"
-            if not node.node_name:
-                raise TraceError(f"{where} has no `node_name`; an op needs a name and a start")
-            _check_times(node, f"{where} (`{node.node_name}`)")
-            ops += node.node_name not in BOOKKEEPING
+            fault = _fault(device, place, number, node)
+            if fault:
+                odd.append((place, number))
+                faults.add(f"{step}: {fault}")
+            else:
+                ops += node.node_name not in BOOKKEEPING
+    if not ops and faults.count > before:
+        faults.raise_first()
     if not ops:
         raise TraceError(
             f"{step} has no `node_stats`: it was run without a trace; run it with "
             "options=RunOptions(trace_level=RunOptions.SOFTWARE_TRACE)"
         )
+    if not odd:
+        return step_stats
+    whole = type(step_stats)()
+    whole.CopyFrom(step_stats)
+    for place, number in reversed(odd):
+        del whole.dev_stats[place].node_stats[number]
+    return whole
 
 
-def _check_times(node: Any, where: str) -> None:
+def _fault(device: Any, place: int, number: int, node: Any) -> str:
+    """What an op lacks; empty for a whole one."""
+    if not device.device:
+        return f"dev_stats {place} has no `device`; expected its name"
+    where = f"node_stats {number} of device `{device.device}`"
+    if not node.node_name:
+        return f"{where} has no `node_name`; an op needs a name and a start"
+    where = f"{where} (`{node.node_name}`)"
     for field, nanoseconds in _TIMES.items():
         value = getattr(node, field)
         if not 0 <= value < _MOST // nanoseconds:
-            raise TraceError(f"{where}: `{field}` is {value}; expected a time of 0 or more")
+            return f"{where}: `{field}` is {value}; expected a time of 0 or more"
     if not any(getattr(node, field) for field in _STARTS):
-        raise TraceError(f"{where} has no `{'` or `'.join(_STARTS)}`; an op needs a start")
+        return f"{where} has no `{'` or `'.join(_STARTS)}`; an op needs a start"
+    return ""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.core.importing.faults import Faults
 from workbench.core.importing.spans import (
     NO_GROUP,
     SUMMARIES,
@@ -21,7 +22,6 @@ from workbench.core.importing.spans import (
 )
 from workbench.core.trace.meta import PROFILER, TraceMeta
 from workbench.core.trace.trace import Trace
-from workbench.errors import TraceError
 
 _LOG = logging.getLogger("workbench")
 _ENVIRONMENT, _BEGUN = "Task Environment", "profile_start_time"
@@ -51,25 +51,29 @@ class _Columns:
       nodes: row of each node.
       names: of threads.
       left_out: events that are no spans, by what they are.
+      faults: events that lack something.
     """
 
     rows: list[tuple[int, ...]] = dataclasses.field(default_factory=list)
     nodes: dict[tuple[str, str, str], int] = dataclasses.field(default_factory=dict)
     names: list[str] = dataclasses.field(default_factory=list)
     left_out: Counter[str] = dataclasses.field(default_factory=Counter)
+    faults: Faults = dataclasses.field(default_factory=Faults)
 
 
 def xspace_trace(space: Any, title: str) -> Trace:
     """The Trace of a profile: one track for each line of its planes.
 
     Raises:
-      TraceError: it holds no events, or an event lacks a field; names plane, line and event.
+      TraceError: it holds no events, or all of them lack a field; names plane, line and event.
     """
     begun_ns = _begun_ns(space)
     columns = _Columns()
     filled = [plane for plane in space.planes if any(line.events for line in plane.lines)]
     for plane in filled:
         _add_plane(columns, plane, begun_ns, f"{plane.name}: " if len(filled) > 1 else "")
+    if not columns.rows:
+        columns.faults.raise_first()
     table = np.array(columns.rows, np.int64).reshape(-1, 6)
     start, end, node, thread, group, step = table.T
     if space.errors:
@@ -84,7 +88,8 @@ def xspace_trace(space: Any, title: str) -> Trace:
         nodes=list(columns.nodes),
         threads=columns.names,
     )
-    return trace_of(spans, TraceMeta(title=title, source=PROFILER, left_out=columns.left_out))
+    left_out = {**columns.left_out, **columns.faults.left_out()}
+    return trace_of(spans, TraceMeta(title=title, source=PROFILER, left_out=left_out))
 
 
 def _begun_ns(space: Any) -> int:
@@ -101,7 +106,7 @@ def _begun_ns(space: Any) -> int:
 def _add_plane(columns: _Columns, plane: Any, begun_ns: int, prefix: str) -> None:
     stats = {number: held.name for number, held in plane.stat_metadata.items()}
     kinds = {
-        number: _kind(held, _stats(held.stats, stats), f"plane `{plane.name}`, event type {number}")
+        number: _kind(held, _stats(held.stats, stats))
         for number, held in plane.event_metadata.items()
     }
     threads: dict[int, int] = {}
@@ -129,50 +134,57 @@ def _events(
     columns: _Columns,
     line: Any,
     line_ps: int,
-    kinds: Mapping[int, _Kind],
+    kinds: Mapping[int, _Kind | None],
     stats: Mapping[int, str],
     where: str,
 ) -> Iterator[tuple[int, int, _Kind, Mapping[str, Any]]]:
     """The spans of a line: start and end in ns, kind, stats; counts what is no span."""
     for number, event in enumerate(line.events):
         times = _times(columns, event, line_ps, where, number)
-        if times is not None:
-            kind = kinds.get(event.metadata_id)
-            if kind is None:
-                raise TraceError(
-                    f"{where}{number}: `metadata_id` {event.metadata_id} is not in the plane's "
-                    "`event_metadata`, which name events"
-                )
+        if times is None:
+            continue
+        kind = kinds.get(event.metadata_id)
+        if kind is not None:
             yield *times, kind, _stats(event.stats, stats)
+        elif event.metadata_id in kinds:
+            columns.faults.add(f"{where}{number}: event type {event.metadata_id} has no `name`")
+        else:
+            columns.faults.add(
+                f"{where}{number}: `metadata_id` {event.metadata_id} is not in the plane's "
+                "`event_metadata`, which name events"
+            )
 
 
 def _times(
     columns: _Columns, event: Any, line_ps: int, where: str, number: int
 ) -> tuple[int, int] | None:
-    """Start and end in ns; None for an event that is no span, which is counted."""
+    """Start and end in ns; None for an event that is no span or has a fault: it is counted."""
     held = event.WhichOneof("data")
     if held == "num_occurrences":
         columns.left_out["sums of events"] += 1
         return None
     if held is None:
-        raise TraceError(f"{where}{number} has no `offset_ps`: an event needs a start")
+        columns.faults.add(f"{where}{number} has no `offset_ps`: an event needs a start")
+        return None
     start_ps, length_ps = line_ps + event.offset_ps, event.duration_ps
     if length_ps == 0:
         columns.left_out["instants"] += 1
         return None
     for field, value in (("offset_ps", start_ps), ("duration_ps", length_ps)):
         if not 0 <= value < _MOST_NS * _PS:
-            raise TraceError(
+            columns.faults.add(
                 f"{where}{number}: `{field}` is {getattr(event, field)}; expected a time of 0 or "
                 "more, counted from the line's `timestamp_ns`"
             )
+            return None
     return start_ps // _PS, (start_ps + length_ps) // _PS
 
 
-def _kind(held: Any, stats: Mapping[str, Any], where: str) -> _Kind:
+def _kind(held: Any, stats: Mapping[str, Any]) -> _Kind | None:
+    """What events of this type are; None where it has no name."""
     name = held.name or held.display_name
     if not name:
-        raise TraceError(f"{where} has no `name`; an event needs one")
+        return None
     node, op = name_and_op(name)
     if node == name:
         # A call of the runtime: "EagerExecute: MatMul", or a stage of tf.data that is shown short.

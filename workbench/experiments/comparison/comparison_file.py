@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.atomic_file import make_directory, writing
+from workbench.atomic_file import make_directory, put_in_place, writing
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import load_trace
@@ -45,7 +45,7 @@ def write(fields: Mapping[str, Any], directory: str | os.PathLike[str]) -> Path:
         (new / _FILE).write_text(json.dumps(document, indent=1) + "\n")
         # The index last: it names files that are complete.
         for file in (*traces.values(), *boundaries.values(), _FILE):
-            os.replace(new / file, directory / file)
+            put_in_place(new / file, directory / file)
     return directory
 
 

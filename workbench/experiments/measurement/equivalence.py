@@ -73,7 +73,7 @@ def bit_equal_losses(label: str, baseline: np.ndarray, losses: np.ndarray) -> Eq
     else:
         at = int(np.flatnonzero(baseline != losses)[:1].sum())
         passed = False
-        detail = f"differ from step {at + 1} on: {losses[at]!r}, the baseline has {baseline[at]!r}"
+        detail = f"differ from step {at + 1} on: {losses[at]!s}, the baseline has {baseline[at]!s}"
     return Equivalence(
         label=label, kind="bit-equal losses", passed=passed, steps=steps, detail=detail
     )
@@ -116,8 +116,8 @@ def equal_losses(
     if len(beyond):
         at = int(beyond[0])
         detail = (
-            f"more than {allowed[at]:.0e} apart from step {at + 1} on: {losses[at]!r}, the "
-            f"baseline has {baseline[at]!r}"
+            f"more than {allowed[at]:.0e} apart from step {at + 1} on: {losses[at]!s}, the "
+            f"baseline has {baseline[at]!s}"
         )
     return dataclasses.replace(exact, kind="equal losses", passed=not len(beyond), detail=detail)
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from workbench.errors import DataError
+from workbench.models.data.log_file import open_log
+from workbench.models.data.record_file import HEADER_BYTES, begins_like_records
 from workbench.models.data.table_format import CheckedTable, Container, TableFormat
 from workbench.models.data.text_table import check_table, text_blocks
 
 _PARQUET = b"PAR1"
-# A record begins with its length and a masked checksum (CRC-32C) of that.
-_LENGTH_BYTES, _HEADER_BYTES = 8, 12
-_CRC32C = 0x82F63B78
-_CRC_MASK = 0xA282EAD8
 
 
 def check_file(
@@ -30,7 +29,7 @@ def check_file(
     Raises:
       DataError: see `check_table`, `check_tfrecord` and `check_parquet`.
     """
-    container = container_of(path)
+    container, compression = container_of(path)
     if container == "parquet":
         from workbench.models.data.parquet import check_parquet
 
@@ -38,36 +37,27 @@ def check_file(
     if container == "tfrecord":
         from workbench.models.data.tfrecord import check_tfrecord
 
-        return check_tfrecord(path, layout, rows=rows)
+        return check_tfrecord(path, layout, rows=rows, compression=compression)
     return check_table(path, layout, rows=rows)
 
 
-def container_of(path: str | os.PathLike[str]) -> Container:
-    """What a file begins like; text, if like nothing else or if it cannot be read."""
+def container_of(path: str | os.PathLike[str]) -> tuple[Container, str]:
+    """What a file begins like, and how it is compressed.
+
+    It is text if it is like nothing else or cannot be read.
+    """
     # Opening a pipe would wait until somebody writes to it.
     if not os.path.isfile(path):
-        return "text"
+        return "text", ""
     try:
         with open(path, "rb") as file:
-            head = file.read(_HEADER_BYTES)
-    except OSError:
-        return "text"
-    if head.startswith(_PARQUET):
-        return "parquet"
-    checksum = int.from_bytes(head[_LENGTH_BYTES:], "little")
-    if len(head) == _HEADER_BYTES and checksum == _masked_crc(head[:_LENGTH_BYTES]):
-        return "tfrecord"
-    return "text"
-
-
-def _masked_crc(data: bytes) -> int:
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (_CRC32C if crc & 1 else 0)
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + _CRC_MASK) & 0xFFFFFFFF
+            if file.read(len(_PARQUET)) == _PARQUET:
+                return "parquet", ""
+        with open_log(Path(path)) as log:
+            records = begins_like_records(log.read(HEADER_BYTES))
+            return "tfrecord" if records else "text", log.compression
+    except (OSError, DataError):
+        return "text", ""
 
 
 def line_blocks(table: CheckedTable) -> Iterator[bytes]:

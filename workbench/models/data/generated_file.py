@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from workbench.atomic_file import make_directory, replacing
+from workbench.atomic_file import make_directory, replacing, writing
 from workbench.errors import DataError
 
 
@@ -24,8 +24,10 @@ def write_generated(
       OutputError: the file cannot be written.
     """
     path = Path(path)
-    stamp = path.with_name(f"{path.name}.recipe.json")
-    if path.exists():
+    stamp = path.parent / f"{path.name}.recipe.json"
+    with writing(path):
+        is_there = path.exists()
+    if is_there:
         made = _read_stamp(stamp)
         if made is None:
             raise DataError(

@@ -14,21 +14,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from workbench.errors import DataError
+from workbench.file_kinds import HEAD_BYTES, UNPACK, FileKind, compression_of, kind_of
 
-_HEAD_BYTES = 8
-_COMPRESSIONS = {
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bz2",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-}
-# Read by nothing here: an archive holds files, and no reader of LZ4 frames is installed everywhere.
-_ARCHIVES = {
-    b"PK\x03\x04": "zip",
-    b"7z\xbc\xaf\x27\x1c": "7z",
-    b"\x04\x22\x4d\x18": "lz4",
-    b"PAR1": "Parquet",
-}
+_PIECE = 1 << 16
 _KINDS = (
     (stat.S_ISDIR, "a directory; give the path of one file inside it"),
     (stat.S_ISFIFO, "a pipe; a log is read several times, so write it to a file first"),
@@ -42,7 +30,7 @@ class LogFile:
 
     Attributes:
       path: the file.
-      compression: "gzip", "bz2", "xz" or "zstd"; "" for plain text.
+      compression: "gzip", "zlib", "bz2", "xz" or "zstd"; "" for a plain file.
       size: bytes on disk.
     """
 
@@ -52,16 +40,23 @@ class LogFile:
         Raises:
           DataError: the file is of a kind that nothing here reads.
         """
-        head = raw.read(_HEAD_BYTES)
+        head = raw.read(HEAD_BYTES)
         raw.seek(0)
-        for magic, kind in _ARCHIVES.items():
-            if head.startswith(magic):
-                raise DataError(f"{path}: is a {kind} file; unpack it to plain text first")
+        self.compression = _compression(head)
+        kind = None if self.compression else kind_of(head)
+        if kind is not None:
+            raise DataError(f"{path}: is {_to_text(kind)}")
         self.path = path
         self.size = os.fstat(raw.fileno()).st_size
-        self.compression = next((c for m, c in _COMPRESSIONS.items() if head.startswith(m)), "")
         self._raw = raw
         self._text = _decompressed(raw, self.compression)
+        self._head = self._read(HEAD_BYTES) if self.compression else b""
+        kind = kind_of(self._head)
+        if kind is not None:
+            raise DataError(
+                f"{path}: is compressed by {self.compression}, and what it holds is "
+                f"{_to_text(kind)}"
+            )
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes of text; none at the end.
@@ -69,6 +64,10 @@ class LogFile:
         Raises:
           DataError: the compressed file is damaged or cut off.
         """
+        head, self._head = self._head[:size], self._head[size:]
+        return head or self._read(size)
+
+    def _read(self, size: int) -> bytes:
         try:
             found: bytes = self._text.read(size)
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
@@ -105,9 +104,51 @@ def open_log(path: Path) -> Iterator[LogFile]:
         yield LogFile(path, raw)
 
 
+def _compression(head: bytes) -> str:
+    found = compression_of(head)
+    if not found and _begins_like_zlib(head):
+        return "zlib"
+    return found if found != "lz4" else ""
+
+
+def _begins_like_zlib(head: bytes) -> bool:
+    """Whether the first bytes unpack: zlib has no mark that no text could have."""
+    if head[:1] != b"\x78":
+        return False
+    try:
+        return bool(zlib.decompressobj().decompress(head))
+    except zlib.error:
+        return False
+
+
+class _ZlibFile:
+    """The bytes of a file that is compressed by zlib."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._unpack = zlib.decompressobj()
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes; none at the end."""
+        while not self._unpack.eof:
+            packed = self._unpack.unconsumed_tail or self._raw.read(_PIECE)
+            found = self._unpack.decompress(packed, size)
+            if found:
+                return found
+            if not packed:
+                raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+        return b""
+
+
+def _to_text(kind: FileKind) -> str:
+    return f"{kind.name}; unpack it to plain text first" if kind.remedy == UNPACK else str(kind)
+
+
 def _decompressed(raw: BinaryIO, compression: str) -> Any:
     if compression == "gzip":
         return gzip.GzipFile(fileobj=raw)
+    if compression == "zlib":
+        return _ZlibFile(raw)
     if compression == "bz2":
         return bz2.BZ2File(raw)
     if compression == "xz":

@@ -59,7 +59,8 @@ class CheckedTable:
       more: whether the file goes on after them.
       layout: the columns that every row has; None if nothing is known but the lines.
       container: how the rows lie in the file.
-      compression: of a text file, how it is compressed; "" for plain text.
+      compression: how a file of text or TFRecord is compressed; "" for a plain one.
+      integers: of a TFRecord file, names of the columns whose features are integers.
       generated: whether its rows and a seed make it again.
       shard: which of its rows are read: of every so many, the one at the index: (index, count).
     """
@@ -70,6 +71,7 @@ class CheckedTable:
     layout: TableFormat | None = None
     container: Container = "text"
     compression: str = ""
+    integers: frozenset[str] = frozenset()
     generated: bool = False
     shard: tuple[int, int] = (0, 1)
 

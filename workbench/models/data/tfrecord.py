@@ -1,21 +1,26 @@
 """Click logs as TFRecord files of tf.train.Example: checking one, parsing its rows.
 
-Labels and numbers are float features, categories and lists are bytes features; an empty field is a
-feature that is absent. Other features are left alone.
+Labels and numbers are float features, categories and lists are bytes features, and each of them
+may be integers instead, in all rows; an empty field is a feature that is absent. Other features are
+left alone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 from tqdm import tqdm
 
-from workbench.errors import DataError, first_line
+from workbench.errors import DataError
+from workbench.experiments.worker.wire.failure import cause_of
+from workbench.models.data.record_file import record_blocks
 from workbench.models.data.table_format import CheckedTable, Column, TableFormat
 from workbench.models.data.text_table import check_lines
 
@@ -26,36 +31,44 @@ _CHECKED_ROWS = 1024
 _SHOW_PROGRESS_AFTER_S = 2.0
 
 
-def parse_examples(rows: tf.Tensor, layout: TableFormat) -> dict[str, tf.Tensor]:
+def parse_examples(
+    rows: tf.Tensor, layout: TableFormat, integers: frozenset[str] = frozenset()
+) -> dict[str, tf.Tensor]:
     """The columns of serialized examples, string [batch], by name, each [batch].
 
     Labels and numbers are float32, 0 where they are absent; all else is string, values of a list
-    joined as in a line of text.
+    joined as in a line of text. Those named in `integers` have integers in the examples.
     """
-    features = {column.name: _feature(column) for column in layout.columns}
+    features = {column.name: _feature(column, column.name in integers) for column in layout.columns}
     found = tf.io.parse_example(rows, features)
-    return {
-        column.name: tf.strings.reduce_join(
-            found[column.name], axis=1, separator=column.joined_by.decode()
-        )
-        if column.kind == "list"
-        else found[column.name]
-        for column in layout.columns
-    }
+    return {column.name: _column(column, found[column.name]) for column in layout.columns}
 
 
-def _feature(column: Column) -> Any:
-    if column.kind == "list":
-        return tf.io.RaggedFeature(tf.string)
+def _feature(column: Column, integer: bool) -> Any:
+    if column.kind == "list" or (column.kind == "category" and integer):
+        return tf.io.RaggedFeature(tf.int64 if integer else tf.string)
     if column.kind == "category":
         return tf.io.FixedLenFeature([], tf.string, "")
-    if column.kind == "number":
-        return tf.io.FixedLenFeature([], tf.float32, 0.0)
-    return tf.io.FixedLenFeature([], tf.float32)
+    kind = tf.int64 if integer else tf.float32
+    return tf.io.FixedLenFeature([], kind, 0 if column.kind == "number" else None)
+
+
+def _column(column: Column, found: Any) -> tf.Tensor:
+    if column.kind in ("label", "number"):
+        return tf.cast(found, tf.float32)
+    if found.dtype != tf.string:
+        found = tf.strings.as_string(found)
+    if isinstance(found, tf.RaggedTensor):
+        return tf.strings.reduce_join(found, axis=1, separator=column.joined_by.decode())
+    return found
 
 
 def check_tfrecord(
-    path: str | os.PathLike[str], layout: TableFormat, *, rows: int | None = None
+    path: str | os.PathLike[str],
+    layout: TableFormat,
+    *,
+    rows: int | None = None,
+    compression: str = "",
 ) -> CheckedTable:
     """Checks the first `rows` rows (all rows when None) of a TFRecord file by their text.
 
@@ -66,15 +79,22 @@ def check_tfrecord(
     path = Path(path)
     if rows is not None and rows < 1:
         raise DataError(f"{path}: asked to read {rows} rows; expected at least 1")
-    checked = 0
-    for columns in _columns(path, layout, rows):
+    checked, parser = 0, _Parser(path, layout)
+    for columns in _columns(parser, compression, rows):
         for column in layout.columns:
             _require_plain(path, layout, column, columns[column.name], checked + 1)
         checked += check_lines(path, layout, _lines(layout, columns), checked + 1)
     if not checked:
         raise DataError(f"{path}: is empty; expected examples of {layout.summary}")
-    more = rows is not None and checked == rows and _holds(path, rows + 1)
-    return CheckedTable(path=path, rows=checked, more=more, layout=layout, container="tfrecord")
+    return CheckedTable(
+        path=path,
+        rows=checked,
+        more=rows is not None and checked == rows and _holds(path, compression, rows + 1),
+        layout=layout,
+        container="tfrecord",
+        compression=compression,
+        integers=parser.integers,
+    )
 
 
 def tfrecord_blocks(table: CheckedTable, layout: TableFormat) -> Iterator[bytes]:
@@ -82,34 +102,44 @@ def tfrecord_blocks(table: CheckedTable, layout: TableFormat) -> Iterator[bytes]
 
     A number that is absent is an empty field, as it was.
     """
-    for columns in _columns(table.path, layout, table.rows):
+    parser = _Parser(table.path, layout, table.integers)
+    for columns in _columns(parser, table.compression, table.rows):
         yield _lines(layout, columns)
 
 
-def _columns(path: Path, layout: TableFormat, rows: int | None) -> Iterator[dict[str, np.ndarray]]:
+def _columns(
+    parser: _Parser, compression: str, rows: int | None
+) -> Iterator[dict[str, np.ndarray]]:
     """The columns of the first rows as bytes, some rows at a time; absent numbers are empty."""
-    with tf.Graph().as_default(), v1.Session(config=_CPU) as run:
+    path, done = parser.path, 0
+    read = record_blocks(path, rows, _CHECKED_ROWS) if compression else _batches(path, rows)
+    # Neither is the default of its thread: the caller may have its own meanwhile.
+    with contextlib.closing(parser.session), contextlib.closing(read), tqdm(
+        unit=" rows", unit_scale=True, desc=f"Checking {path.name}",
+        delay=_SHOW_PROGRESS_AFTER_S, leave=False,
+    ) as bar:  # fmt: skip
+        for records in read:
+            yield parser.columns(records, done)
+            done += len(records)
+            bar.update(len(records))
+
+
+def _batches(path: Path, rows: int | None) -> Generator[list[bytes]]:
+    """The first records of a file, some at a time, as TensorFlow reads them."""
+    done, graph = 0, tf.Graph()
+    with graph.as_default():
         batch = _records(path, rows).batch(_CHECKED_ROWS)
         following = v1.data.make_one_shot_iterator(batch).get_next()
-        given = v1.placeholder(tf.string, [None])
-        texts = _texts(given, layout)
-        done = 0
-        with tqdm(unit=" rows", unit_scale=True, desc=f"Checking {path.name}",
-                  delay=_SHOW_PROGRESS_AFTER_S, leave=False) as bar:  # fmt: skip
-            while True:
-                try:
-                    records = run.run(following)
-                except tf.errors.OutOfRangeError:
-                    return
-                except tf.errors.OpError as error:
-                    _refuse_damage(path, error, done)
-                try:
-                    found = run.run(texts, {given: records})
-                except tf.errors.InvalidArgumentError:
-                    _refuse_record(path, lambda one: run.run(texts, {given: [one]}), records, done)
-                yield found
-                done += len(records)
-                bar.update(len(records))
+    with contextlib.closing(v1.Session(graph=graph, config=_CPU)) as run:
+        while True:
+            try:
+                records = run.run(following)
+            except tf.errors.OutOfRangeError:
+                return
+            except tf.errors.OpError as error:
+                _refuse_damage(path, error, done)
+            yield records.tolist()
+            done += len(records)
 
 
 def _records(path: Path, rows: int | None) -> Any:
@@ -117,16 +147,114 @@ def _records(path: Path, rows: int | None) -> Any:
     return dataset if rows is None else dataset.take(rows)
 
 
-def _texts(records: tf.Tensor, layout: TableFormat) -> dict[str, tf.Tensor]:
+class _Parser:
+    """Parses examples, and learns which of their features are integers.
+
+    Attributes:
+      path: the file.
+      session: of TensorFlow; its end is the caller's.
+      integers: names of the columns whose features are integers, as far as a row had them.
+    """
+
+    def __init__(
+        self, path: Path, layout: TableFormat, integers: frozenset[str] = frozenset()
+    ) -> None:
+        self.path, self.integers = path, integers
+        self._layout = layout
+        self._seen: set[str] = set(integers)
+        self.session = v1.Session(graph=tf.Graph(), config=_CPU)
+        self._build()
+
+    def columns(self, records: Sequence[bytes], behind: int) -> dict[str, np.ndarray]:
+        """The columns of these records as bytes, of which `behind` were parsed before.
+
+        Raises:
+          DataError: names the row that is no example with these features.
+        """
+        try:
+            found = self._parse(records)
+        except tf.errors.InvalidArgumentError:
+            if self._learn(records):
+                return self.columns(records, behind)
+            self._refuse(records, behind)
+        for name in found.keys() - self._seen:
+            if found[name].any():
+                self._seen.add(name)
+        return found
+
+    def _build(self) -> None:
+        with self.session.graph.as_default():
+            self._given = v1.placeholder(tf.string, [None])
+            self._parsed = parse_examples(self._given, self._layout, self.integers)
+            self._texts = _texts(self._given, self._parsed, self._layout, self.integers)
+
+    def _parse(self, records: Sequence[bytes]) -> dict[str, np.ndarray]:
+        found: dict[str, np.ndarray] = self.session.run(self._texts, {self._given: records})
+        return found
+
+    def _learn(self, records: Sequence[bytes]) -> bool:
+        """Takes the types of columns that no row had before from the first row that has them.
+
+        Returns:
+          Whether other columns than before are integers.
+        """
+        unknown = {column.name for column in self._layout.columns} - self._seen
+        integers = set(self.integers) - unknown
+        for record in records:
+            try:
+                features = tf.train.Example.FromString(record).features.feature
+            except DecodeError:
+                break
+            for name in [name for name in unknown if name in features]:
+                kind = features[name].WhichOneof("kind")
+                if kind is not None:
+                    unknown.discard(name)
+                    integers |= {name} if kind == "int64_list" else set()
+            if not unknown:
+                break
+        if integers == self.integers:
+            return False
+        self.integers = frozenset(integers)
+        self._build()
+        return True
+
+    def _refuse(self, records: Sequence[bytes], behind: int) -> NoReturn:
+        for row, record in enumerate(records, start=behind + 1):
+            try:
+                # Of two ops that fail the first one would say why.
+                self.session.run(self._parsed, {self._given: [record]})
+                self._parse([record])
+            except tf.errors.InvalidArgumentError as error:
+                raise DataError(
+                    f"{self.path}, row {row}: is no such example: {_cause(error)}; expected floats "
+                    "or integers for labels and numbers, bytes or integers for all else, and one "
+                    "type in all rows"
+                ) from None
+        raise AssertionError("examples can be parsed one by one, but not together")
+
+
+def _texts(
+    records: tf.Tensor,
+    parsed: dict[str, tf.Tensor],
+    layout: TableFormat,
+    integers: frozenset[str],
+) -> dict[str, tf.Tensor]:
     """Columns as text, string [batch]; lists joined, empty where a feature is absent."""
-    texts = parse_examples(records, layout)
-    numbers = [column.name for column in layout.columns if column.kind in ("label", "number")]
-    several = {name: tf.io.RaggedFeature(tf.float32) for name in numbers}
-    found = tf.io.parse_example(records, several)
-    for name, values in found.items():
+    texts = dict(parsed)
+    again: dict[str, Any] = {}
+    for column in layout.columns:
+        if column.kind in ("label", "number"):
+            kind = tf.int64 if column.name in integers else tf.float32
+            again[column.name] = tf.io.RaggedFeature(kind)
+        elif column.kind == "category" and column.name in integers:
+            # Its text would be that of all values joined: there may be one.
+            again[column.name] = tf.io.FixedLenFeature([], tf.int64, 0)
+    for name, values in tf.io.parse_example(records, again).items():
+        if not isinstance(values, tf.RaggedTensor):
+            continue
         # Nine digits tell any two float32 apart, and whole numbers keep theirs.
-        shown = tf.strings.as_string(values, shortest=True, precision=9)
-        texts[name] = tf.strings.reduce_join(shown, axis=1)
+        digits = {"shortest": True, "precision": 9} if values.dtype == tf.float32 else {}
+        texts[name] = tf.strings.reduce_join(tf.strings.as_string(values, **digits), axis=1)
     return texts
 
 
@@ -169,28 +297,18 @@ def _refuse_damage(path: Path, error: Exception, behind: int) -> NoReturn:
     ) from None
 
 
-def _refuse_record(
-    path: Path, parse: Callable[[bytes], Any], records: np.ndarray, behind: int
-) -> NoReturn:
-    for row, record in enumerate(records.tolist(), start=behind + 1):
-        try:
-            parse(record)
-        except tf.errors.InvalidArgumentError as error:
-            raise DataError(
-                f"{path}, row {row}: is no such example: {_cause(error)}; expected floats for "
-                "labels and numbers, bytes for all else"
-            ) from None
-    raise AssertionError("a batch of examples can be parsed one by one, but not together")
-
-
 def _cause(error: Exception) -> str:
-    message = error.message if isinstance(error, tf.errors.OpError) else error
     # In brackets follows the op that failed.
-    return first_line(message).partition("[[")[0].strip()
+    return cause_of(error).partition("[[")[0].strip().rstrip(".")
 
 
-def _holds(path: Path, rows: int) -> bool:
+def _holds(path: Path, compression: str, rows: int) -> bool:
     """Whether a file has at least this many rows."""
+    if compression:
+        try:
+            return sum(map(len, record_blocks(path, rows, _CHECKED_ROWS))) == rows
+        except DataError:
+            return True
     with tf.Graph().as_default(), v1.Session(config=_CPU) as run:
         one = v1.data.make_one_shot_iterator(_records(path, None).skip(rows - 1)).get_next()
         try:

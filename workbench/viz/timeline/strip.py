@@ -18,7 +18,10 @@ def strip_columns(data: TimelineData, extent: tuple[int, int]) -> dict[str, np.n
       data: what is shown. extent: first and last moment that is drawn.
     """
     trace, origin = data.trace, extent[0]
-    edges = origin + np.arange(STRIP_BINS + 1) * (extent[1] - origin) // STRIP_BINS
+    # Edge k lies at k * length // bins, of which the product may leave 64 bits.
+    whole, rest = divmod(extent[1] - origin, STRIP_BINS)
+    count = np.arange(STRIP_BINS + 1)
+    edges = origin + count * whole + count * rest // STRIP_BINS
     width = np.maximum(1, np.diff(edges))
     events = trace.events
     kept = (trace.tracks["kind"] == "inter_op").to_numpy(bool)[events["track"].to_numpy()]
@@ -44,14 +47,14 @@ def busy_in_bins(
     Args:
       start, end, family: of each span. edges: of equal bins that hold all spans, rounded down.
     """
-    families, bins, whole = len(colors.FAMILIES), len(edges) - 1, edges[-1] - edges[0]
+    families = len(colors.FAMILIES)
     # one bin more holds what begins or ends at the last edge
     until = np.append(edges[1:], edges[-1])
     opened = np.zeros((len(until), families), np.int64)
     busy = np.zeros((len(until), families))
     for sign, moment in ((1, start), (-1, end)):
-        # the last edge that is no later: edge k lies at k * whole // bins
-        place = np.minimum(((moment - edges[0] + 1) * bins - 1) // whole, bins)
+        # the last edge that is no later
+        place = np.searchsorted(edges, moment, side="right") - 1
         of = place * families + family
         opened += sign * np.bincount(of, minlength=opened.size).reshape(opened.shape)
         rest = np.bincount(of, until[place] - moment, minlength=opened.size)

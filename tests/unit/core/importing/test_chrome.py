@@ -5,11 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import re
+import tracemalloc
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from workbench.core.importing import json_text
 from workbench.core.importing.import_trace import import_trace
 from workbench.core.trace.trace import Trace
 from workbench.errors import TraceError
@@ -279,9 +282,7 @@ def test_other_events_are_counted_and_said_once(read, caplog):
         "ends without a begin": 1,
     }
     assert len(caplog.messages) == 1
-    assert caplog.messages[0].startswith(
-        "x.json: the trace has no place for 2 counters, 1 instants"
-    )
+    assert caplog.messages[0].startswith("x.json: the trace leaves out 2 counters, 1 instants")
 
 
 def test_nothing_is_said_where_nothing_is_left_out(read, caplog):
@@ -289,54 +290,176 @@ def test_nothing_is_said_where_nothing_is_left_out(read, caplog):
     assert caplog.messages == []
 
 
-# --- refusals -----------------------------------------------------------------------------------
+# --- events with a fault ------------------------------------------------------------------------
 
 
 def without(event, field):
     return {name: value for name, value in event.items() if name != field}
 
 
-X_NEEDS = r": a complete event \(ph X\) needs name, ts, dur, pid and tid"
+FAULTS = [
+    (without(slice_("b", 0, 1), "name"), " has no `name`: a complete event (ph X) needs name, ts"),
+    (without(slice_("b", 0, 1), "ts"), " has no `ts`: a complete event (ph X) needs name, ts and"),
+    (without(slice_("b", 0, 1), "dur"), " has no `dur`: a complete event (ph X) needs name, ts"),
+    (without(half("B", "b", 1), "ts"), " has no `ts`: a begin (ph B) needs name and ts"),
+    (without(half("E", "b", 1), "ts"), " has no `ts`: an end (ph E) needs ts"),
+    (slice_(None, 0, 1), ": `name` is None; expected text"),
+    (slice_("b", "0", 1), ": `ts` is '0'; expected a number of microseconds, 0 or more"),
+    (slice_("b", float("nan"), 1), ": `ts` is None; expected a number of microseconds"),
+    (slice_("b", 0, True), ": `dur` is True; expected a number of microseconds"),
+    (slice_("b", -1.5, 1), ": `ts` is -1.5; expected a number of microseconds"),
+    (slice_("b", 1, -3), ": `dur` is -3; expected a number of microseconds"),
+    (slice_("b", 1e300, 3), ": `ts` is 1E+300; expected a number of microseconds"),
+    (slice_("b", 0, 1, tid=[]), ": `tid` is []; expected a number or a name"),
+    (slice_("b", 0, 1, pid={}), ": `pid` is {}; expected a number or a name"),
+    (slice_("b", 0, 1, args=[1]), ": `args` is [1]; expected an object"),
+    ({"name": "b", "x": 1}, " has no `ph`, the phase, but `name`, `x`; expected Chrome trace"),
+    ({"ph": 5}, ": `ph` is 5; expected a letter"),
+    ({"ph": []}, ": `ph` is []; expected a letter"),
+    ("step", " is 'step'; expected an object with a `ph`"),
+]
 
 
-@pytest.mark.parametrize("field", ["name", "ts", "dur", "pid", "tid"])
-def test_a_missing_field_is_named_with_its_event(read, field):
-    with pytest.raises(TraceError, match=f"event 1 has no `{field}`{X_NEEDS}"):
-        read([slice_("a", 0, 1), without(slice_("b", 0, 1), field)])
+@pytest.mark.parametrize(("event", "fault"), FAULTS)
+def test_an_event_with_a_fault_is_left_out_counted_and_said(read, caplog, event, fault):
+    trace = read([slice_("a", 0, 1), event, slice_("c", 2, 1), event])
+    assert rows(trace, "name") == [("a",), ("c",)]
+    ((what, count),) = trace.meta.left_out.items()
+    assert count == 2
+    assert what.startswith(f"events with a fault, the first of them: event 1{fault}")
+    assert f"2 {what}" in caplog.messages[0]
 
 
+@pytest.mark.parametrize(("event", "fault"), FAULTS)
+def test_a_file_of_nothing_else_is_refused_with_the_first_fault(read, event, fault):
+    with pytest.raises(TraceError, match=f"x.json` is no trace: event 1{re.escape(fault)}"):
+        read([{"ph": "C"}, event, 5])
+
+
+def test_an_end_ends_the_slice_that_it_names(read):
+    trace = read(
+        [
+            half("B", "outer", 1),
+            half("B", "never ended", 2),
+            half("E", "never begun", 3),
+            half("E", "outer", 5),
+        ]
+    )
+    assert rows(trace, "name", "start_ns", "dur_ns") == [("outer", 1000, 4000)]
+    assert trace.meta.left_out == {"ends without a begin": 1, "begins without an end": 1}
+
+
+def test_events_of_a_process_without_threads_are_one_row(read):
+    """As Horovod writes them: each tensor a process, and a first name that is none."""
+    start = {"ph": "M", "name": "process_name", "pid": 0, "args": {"start_time": 1}}
+    outer, inner = half("B", "NEGOTIATE", 1, pid=7), half("B", "ALLREDUCE", 2, pid=7)
+    ends = [{"ph": "E", "ts": time, "pid": 7} for time in (4, 9)]
+    events = [start, named("process_name", "grads/w", pid=7), outer, inner, *ends]
+    events += [slice_("x", 3, 1, pid=8), {"ph": "X", "name": "y", "ts": 3, "dur": 1}]
+    trace = read([without(event, "tid") for event in events])
+    assert rows(trace, "name", "track", "dur_ns") == [
+        ("NEGOTIATE", "grads/w", 8000),
+        ("ALLREDUCE", "grads/w", 2000),
+        ("x", "process 8", 1000),
+        ("y", "process 0", 1000),
+    ]
+    assert trace.meta.left_out == {"names of processes or threads that say none": 1}
+
+
+# --- damaged text -------------------------------------------------------------------------------
+
+BODY = ",\n".join(json.dumps(slice_(f"op{i}", 10 * i, 5)) for i in range(5))
+CUT = {"end of a file that is cut off": 1}
+
+
+def of_text(path, text) -> Trace:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    trace = import_trace(path)
+    trace.self_check()
+    return trace
+
+
+@pytest.mark.parametrize("end", ["]", "", ",\n", "  \n\n", ",\n]", "\n,,]", ",{}]"])
+def test_a_list_may_lack_its_end(tmp_path, end):
+    trace = of_text(tmp_path / "x", f"[\n{BODY}{end}")
+    assert len(trace.events) == 5 and trace.meta.left_out == {}
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 @pytest.mark.parametrize(
-    ("event", "message"),
+    ("text", "count"),
     [
-        (without(half("B", "b", 1), "ts"), r"no `ts`: a begin \(ph B\) needs name, ts"),
-        (without(half("E", "b", 1), "tid"), r"no `tid`: an end \(ph E\) needs ts, pid"),
-        (slice_(None, 0, 1), "event 1: `name` is None; expected text"),
-        (slice_("b", "0", 1), "event 1: `ts` is '0'; expected a number of microseconds, 0 or"),
-        (slice_("b", 0, True), "event 1: `dur` is True; expected a number of microseconds"),
-        (slice_("b", -1.5, 1), r"event 1: `ts` is -1\.5; expected a number of microseconds"),
-        (slice_("b", 1, -3), r"event 1: `dur` is -3; expected a number of microseconds"),
-        (slice_("b", 1e300, 3), r"event 1: `ts` is 1E\+300; expected a number of microseconds"),
-        (slice_("b", 0, 1, tid=[]), r"event 1: `tid` is \[\]; expected a number or a name"),
-        (slice_("b", 0, 1, args=[1]), r"event 1: `args` is \[1\]; expected an object"),
-        ({"name": "b", "x": 1}, "event 1 has no `ph`, the phase, but `name`, `x`; expected"),
-        ({"ph": 5}, "event 1: `ph` is 5; expected a letter"),
-        ("step", "event 1 is 'step'; expected an object with a `ph`"),
-        (
-            {"ph": "M", "name": "thread_name"},
-            r"event 1 has no `args\.name`: a thread_name",
-        ),
-        (without(named("thread_name", "a"), "tid"), "event 1 has no `tid`: a thread_name"),
-        (without(named("process_name", "a"), "pid"), "event 1 has no `pid`: a process_name"),
+        (f'{{"traceEvents": [\n{BODY}\n', 5),
+        (f'{{"traceEvents": [\n{BODY}]', 5),
+        (f'{{"traceEvents": [\n{BODY}], "other": [{{', 5),
+        (f'{{"traceEvents": [\n{BODY[:-20]}', 4),
+        (f"[{BODY[:-1]}", 4),
+        (f'[{BODY},{{"ph": "X", "name": "cut in a te', 5),
+        (f'[{BODY},{{"ph": "X", "args": {{"a": [1, tru', 5),
     ],
 )
-def test_each_refusal_names_the_event_and_what_was_found(read, event, message):
-    with pytest.raises(TraceError, match=message):
-        read([slice_("a", 0, 1), event])
+def test_of_a_file_that_is_cut_off_whole_events_are_read(tmp_path, pack, text, count):
+    trace = of_text(tmp_path / "x", pack(text.encode()))
+    assert len(trace.events) == count and trace.meta.left_out == CUT
 
 
-def test_an_end_of_another_slice_is_refused(read):
-    with pytest.raises(TraceError, match="event 1 ends 'b', but on its thread 'a' of event 0"):
-        read([half("B", "a", 1), half("E", "b", 2)])
+def test_of_a_packed_file_that_is_cut_off_too(tmp_path):
+    text = "[" + ",\n".join(json.dumps(slice_(f"op{i}", i, 1)) for i in range(20_000)) + "]"
+    packed = gzip.compress(text.encode())
+    trace = of_text(tmp_path / "x.json.gz", packed[: len(packed) // 2])
+    assert 1000 < len(trace.events) < 20_000 and trace.meta.left_out == CUT
+
+
+BAD = [
+    '{"ph": "X", "name": "C:\\Users", "ts": 1, "dur": 1}',
+    '{"ph": "X", "name": "a"b", "ts": 1, "dur": 1}',
+    '{"ph": "X", "name": "a, "ts": 1, "dur": 1}',
+    '{"ph": "X", "name": a, "ts": 1, "dur": 1}',
+    '{"ph": "X", "name": "a", "ts": 01, "dur": 1}',
+    '{"ph": "X", "name": "a", "ts": 1 "dur": 1}',
+    '{"ph": "X", "name": "a", "ts": ' + "1" * 5000 + ', "dur": 1}',
+    '{"ph": "X", "args": ' + "[" * 5000 + "]" * 5000 + "}",
+    "undefined",
+]
+
+
+@pytest.mark.parametrize("bad", BAD, ids=range(len(BAD)))
+@pytest.mark.parametrize("between", [",\n", ",", ", "])
+def test_an_event_that_is_no_json_is_left_out(tmp_path, bad, between):
+    events = [json.dumps(slice_(f"op{i}", i, 1)) for i in range(50)]
+    events.insert(30, bad)
+    trace = of_text(tmp_path / "x", f"[{between.join(events)}]")
+    assert [name for (name,) in rows(trace, "name")] == [f"op{i}" for i in range(50)]
+    ((what, count),) = trace.meta.left_out.items()
+    assert count == 1 and what.startswith("events with a fault, the first of them: ")
+
+
+def test_events_may_stand_on_lines_without_commas(tmp_path):
+    text = BODY.replace(",\n", "\n")
+    assert len(of_text(tmp_path / "x", f"[{text}]").events) == 5
+
+
+def test_halves_of_characters_and_bytes_that_are_no_text_are_replaced(tmp_path):
+    text = '[{"ph":"X","name":"a\\ud800","ts":1,"dur":1,"args":{"op":"\\uDFFF","name":"caf\xe9"}},'
+    text += '{"ph":"X","name":"\\ud83d\\ude00","ts":2,"dur":1}]'
+    trace = of_text(tmp_path / "x", text.encode("latin-1"))
+    assert rows(trace, "name", "op") == [("caf\ufffd", "\ufffd"), ("\U0001f600", "\U0001f600")]
+    trace.save(tmp_path / "x.parquet")
+    trace.to_chrome(tmp_path / "again.json")
+    assert len(import_trace(tmp_path / "again.json").events) == 2
+
+
+def test_any_piece_of_the_file_may_end_anywhere(tmp_path, monkeypatch):
+    args = {"args": {"a": [{"b": "}, {"}, {}], "op": "Add", "x": "\u00e9\ud83d"}}
+    events = [slice_(f"op{i} \U0001f600", i + 0.25, 1e-3, **args) for i in range(40)]
+    document = {"a": {"b": [1.5, None, "}]"]}, "traceEvents": events, "baseTimeNanoseconds": 123}
+    whole = of_text(tmp_path / "x", json.dumps(document, indent=1)).to_pandas()
+    for piece in (1, 2, 3, 7, 64, 500):
+        monkeypatch.setattr(json_text, "_PIECE", piece)
+        assert import_trace(tmp_path / "x").to_pandas().equals(whole)
+
+
+# --- refusals -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -364,19 +487,60 @@ def test_a_document_without_slices_is_refused(read, document, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            '[{"ph":"X"},',
-            "it is not whole JSON: .*; write or copy the file again, or close a",
-        ),
-        ('[{"ph":"X","ts":NaN}]', "it is not whole JSON: NaN is no number of JSON"),
-        ("[" * 100_000, "it is nested too deep for a trace|it is not whole JSON"),
-        ("[" + "1" * 5000 + "]", "it is not whole JSON: Exceeds the limit"),
+        ('[{"ph":"X","na', "it is cut off before its first event is whole; write or copy it again"),
+        ('{"displayTimeUnit": "n', "it is cut off before its first event; write or copy it again"),
+        ('[{"ph":"X","name":"\\q"}]', r"it is no JSON at character 19: Invalid .*escape.*; write"),
+        ('{"traceEvents" [1]}', "it has 'traceEvents' where a name and a colon were expected"),
+        ('{"a": 1; "traceEvents": []}', "it has ';' where a comma was expected; expected Chrome"),
+        ("[" * 100_000, "it is nested too deep for a trace"),
+        ("[" + "1" * 5000 + "]", "it has a number of too many digits, at character 1"),
+        ("[" + '{"ph":"X","name":"\\q"},' * 5000 + "]", "it is no JSON at character 19"),
     ],
 )
 def test_what_is_no_json_is_refused(tmp_path, text, message):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(TraceError, match=f"x.json` is no trace: {message}"):
         import_trace(tmp_path / "x.json")
+
+
+# --- bounds -------------------------------------------------------------------------------------
+
+ONE = json.dumps(slice_("a", 0, 1))
+MANY = "{}," * 300_000 + "{}"
+LONG = {
+    "empty events": f"[{MANY},{ONE}]",
+    "values beside the events": f'{{"x": [{MANY}], "traceEvents": [{ONE}]}}',
+    "args of an event": f'[{{"ph": "X", "args": {{"x": [{MANY}]}}}},{ONE}]',
+    "text of an event": f'[{{"ph": "X", "name": "{"a" * 900_000}"}},{ONE}]',
+    "white space": "[" + " " * 900_000 + f"{ONE}]",
+}
+
+
+@pytest.mark.parametrize("what", LONG)
+def test_a_long_file_is_not_held(tmp_path, monkeypatch, what):
+    monkeypatch.setattr(json_text, "_PIECE", 1 << 16)
+    monkeypatch.setattr(json_text, "_LONGEST", 1 << 17)
+    (tmp_path / "x").write_text(LONG[what])
+    tracemalloc.start()
+    try:
+        assert len(import_trace(tmp_path / "x").events) == 1
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("first", "fill"), [(b"[", b" "), (b"\n", b"\0")], ids=["JSON", "protobuf"]
+)
+def test_a_file_that_unpacks_to_far_more_is_refused_before_it_is_held(tmp_path, first, fill):
+    (tmp_path / "x.gz").write_bytes(gzip.compress(first) + gzip.compress(fill * (1 << 22)) * 20)
+    tracemalloc.start()
+    try:
+        with pytest.raises(TraceError, match="x.gz` unpacks to more than 64 MB, 100 times its si"):
+            import_trace(tmp_path / "x.gz")
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_gzip_and_a_byte_order_mark_are_read(tmp_path):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import os
 import subprocess
 import sys
+import threading
 
 import pytest
 from google.protobuf import text_format
@@ -107,10 +109,17 @@ def test_what_is_no_trace_is_named(source, message):
     [
         (b"", "x` is empty; expected a file of RunMetadata"),
         (b" \n", "x` is empty"),
-        (
-            b"PAR1",
-            r"x` is no trace: no message of TensorFlow that holds events \(RunMetadata: ",
-        ),
+        (b"PAR1", r"x` is no trace: it is a Parquet file; `wb\.load_trace` reads one that `Tr"),
+        (b"PK\3\4..", "x` is no trace: it is a zip archive; unpack it first"),
+        (b"\x28\xb5\x2f\xfd..", "x` is no trace: it is compressed by zstd; unpack it first"),
+        (b"BZh91AY", "x` is no trace: it is compressed by bz2; unpack it first"),
+        (gzip.compress(gzip.compress(b"[]")), "it is compressed by gzip; unpack it first"),
+        (b"a/b" + bytes(254) + b"ustar\0" + b"00" * 200, "it is a tar archive; unpack it first"),
+        (b"\n <!DOCTYPE html><html>", "x` is no trace: it is a web page; expected a file of Run"),
+        ("[1]".encode("utf-16"), "x` is no trace: it is text in UTF-16; save it as UTF-8"),
+        ("[1]".encode("utf-16-be"), "it is text in UTF-16; save it as UTF-8"),
+        (b"version https://git-lfs.github.com/spec/v1\noid", "with `git lfs pull`"),
+        (b"SQLite format 3\0", "x` is no trace: it is an SQLite database; expected a file of R"),
         (b"label\tI1\n", "x` is no trace: no message of TensorFlow"),
         (b'step_stats { dev_stats { device: "a" ', "no whole RunMetadata in text form: .*; write"),
         (b"planes { colour: 3 }", r"no whole XSpace in text form: 1:10 : .*colour"),
@@ -141,6 +150,31 @@ def test_a_directory_names_the_last_profile_in_it(tmp_path):
         import_trace(tmp_path)
 
 
+def test_a_name_that_no_file_can_have_is_a_refusal():
+    for name in ("a\0b", "n" * 300):
+        with pytest.raises(TraceError, match="cannot be read: .*; expected a file of RunMetadata"):
+            import_trace(name)
+
+
+def test_a_device_is_refused_and_a_pipe_is_read(tmp_path):
+    with pytest.raises(TraceError, match="/dev/zero` is a device or a socket; expected a file of"):
+        import_trace("/dev/zero")
+    os.mkfifo(tmp_path / "pipe")
+    for data in FILES.values():
+        writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(data,))
+        writer.start()
+        assert len(import_trace(tmp_path / "pipe").events) == 2
+        writer.join()
+
+
+def test_a_file_name_may_be_no_text(tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9.json")
+    path.write_bytes(FILES["JSON"])
+    trace = import_trace(path)
+    assert trace.meta.title == "caf\\xe9.json"
+    trace.save(tmp_path / "x.parquet")
+
+
 def test_a_fault_of_an_event_names_the_file(tmp_path):
     (tmp_path / "x").write_bytes(b'[{"ph": "X"}]')
     with pytest.raises(TraceError, match=r"x` is no trace: event 0 has no `name`: a complete"):
@@ -167,6 +201,10 @@ def test_a_cut_file_is_no_half_trace(tmp_path_factory, name, at):
     # A text or a profile may be cut between two planes, which is as whole as before.
     if "XSpace" in name:
         trace_or_refusal(path)
+    elif name == "JSON":
+        # Whole events are read, and the rest is said.
+        with contextlib.suppress(TraceError):
+            assert "end of a file that is cut off" in import_trace(path).meta.left_out
     elif data[: at % len(data)].strip() != data.strip():
         with pytest.raises(TraceError):
             import_trace(path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tensorflow.core.protobuf.config_pb2 import RunMetadata
 
@@ -95,26 +97,54 @@ def broken(**fields):
 WHERE = f"step 1: node_stats 1 of device `{CPU}`"
 
 
+FAULTS = [
+    ({"node_name": ""}, f"{WHERE} has no `node_name`; an op needs a name and a start"),
+    (
+        {"all_start_nanos": 0, "all_start_micros": 0},
+        f"{WHERE} (`y`) has no `all_start_nanos` or `all_start_micros`; an op needs a start",
+    ),
+    (
+        {"all_end_rel_nanos": -4},
+        f"{WHERE} (`y`): `all_end_rel_nanos` is -4; expected a time of 0 or more",
+    ),
+    (
+        {"all_start_nanos": 1 << 62},
+        f"{WHERE} (`y`): `all_start_nanos` is {1 << 62}; expected a time of 0 or more",
+    ),
+    (
+        {"op_end_rel_micros": 1 << 60},
+        f"{WHERE} (`y`): `op_end_rel_micros` is {1 << 60}; expected a time of 0 or more",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "fault"), FAULTS)
+def test_an_op_with_a_fault_is_left_out_and_counted(fields, fault):
+    message = broken(**fields)
+    kept = message.SerializeToString()
+    trace = import_trace(message)
+    assert trace.to_pandas()["name"].tolist() == ["w"]
+    assert trace.meta.left_out == {f"events with a fault, the first of them: {fault}": 1}
+    assert message.SerializeToString() == kept
+
+
+@pytest.mark.parametrize(("fields", "fault"), FAULTS)
+def test_a_step_of_nothing_else_is_refused(fields, fault):
+    message = broken(**fields)
+    del message.step_stats.dev_stats[0].node_stats[0]
+    with pytest.raises(TraceError, match=re.escape(fault.replace("stats 1", "stats 0"))):
+        import_trace(message)
+
+
 @pytest.mark.parametrize(
     ("message", "found"),
     [
-        (broken(node_name=""), f"{WHERE} has no `node_name`; an op needs a name and a start"),
-        (
-            broken(all_start_nanos=0, all_start_micros=0),
-            rf"{WHERE} \(`y`\) has no `all_start_nanos` or `all_start_micros`; an op needs a start",
-        ),
-        (
-            broken(all_end_rel_nanos=-4),
-            rf"{WHERE} \(`y`\): `all_end_rel_nanos` is -4; expected a time of 0 or more",
-        ),
-        (broken(all_start_nanos=1 << 62), r"`all_start_nanos` is 4611686018427387904; expected a"),
-        (broken(op_end_rel_micros=1 << 60), r"`op_end_rel_micros` is \d+; expected a time of 0"),
         (run_metadata(OPS, device=""), "step 1: dev_stats 0 has no `device`; expected its name"),
         (run_metadata([("_SOURCE", "NoOp", START, 1)]), "step 1 has no `node_stats`: it was run"),
         (RunMetadata(), r"step 1 has no `node_stats`: .*RunOptions\.SOFTWARE_TRACE"),
         ([run_metadata(OPS), RunMetadata()], "step 2 has no `node_stats`: it was run without a t"),
     ],
 )
-def test_each_refusal_names_step_op_and_field(message, found):
+def test_each_refusal_names_the_step(message, found):
     with pytest.raises(TraceError, match=found):
         import_trace(message)

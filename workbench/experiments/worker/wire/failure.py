@@ -51,6 +51,12 @@ def failure_of(error: BaseException) -> Failure:
     return Failure(kind=kind, message=message, details="".join(traceback.format_exception(error)))
 
 
+def cause_of(error: BaseException) -> str:
+    """The line of an error's text that says what happened; TensorFlow writes others around it."""
+    text = str(getattr(error, "message", None) or error)
+    return next(_telling_lines(text), type(error).__name__)
+
+
 def _said(name: str, text: str) -> str:
     """The name of an exception and the line of its text that says what happened."""
     lines = list(_telling_lines(text))
