@@ -85,6 +85,10 @@ target_precompile_headers(workbench PRIVATE
   <tensorflow/core/framework/resource_mgr.h>
   <tensorflow/core/framework/shape_inference.h>
   <tensorflow/core/graph/graph.h>)
+# GCC makes the symbols of cloned functions (instructions/clones.h) visible all the same.
+set(symbols "${CMAKE_CURRENT_LIST_DIR}/symbols.map")
+target_link_options(workbench PRIVATE "LINKER:--version-script=${symbols}")
+set_target_properties(workbench PROPERTIES LINK_DEPENDS "${symbols}")
 target_link_libraries(workbench PRIVATE
   Threads::Threads "${TENSORFLOW_LIBRARY}")
 # TensorFlow is in the process before this library is loaded; no path of the build goes into it.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "combine/combine.h"
@@ -58,12 +59,16 @@ WORKBENCH_INLINE float Product(const A* a, const B* b, int64_t dim) {
   return sum;
 }
 
-// What a vector is multiplied with to be no longer than max_norm.
+// What a vector of this length is multiplied with to be no longer than max_norm. As in
+// tf.clip_by_norm it is NaN where the length is, and where both are 0.
+WORKBENCH_INLINE float Shortening(float length, float max_norm) {
+  return max_norm / (length <= max_norm ? max_norm : length);
+}
+
 template <typename T>
 WORKBENCH_INLINE float Shortened(const LookedUp<T>& in, const T* vector) {
   if (in.max_norm < 0) return 1.0f;
-  const float length = std::sqrt(SquaredLength(vector, in.dim));
-  return length > in.max_norm ? in.max_norm / length : 1.0f;
+  return Shortening(std::sqrt(SquaredLength(vector, in.dim)), in.max_norm);
 }
 
 template <typename Sum, typename T>
@@ -177,6 +182,7 @@ WORKBENCH_INLINE void Combine(const LookedUp<T>& in, int64_t begin, int64_t end,
 
 // The gradient of a vector v from the gradient g of scale · v, where scale holds the length at
 // max_norm: scale · (g − v (v·g) / |v|²). As tf.clip_by_norm has it, also where both are equal.
+// Where the length overflows, scale and gradient are 0; where a value is infinite, they are NaN.
 template <typename T, typename G>
 WORKBENCH_INLINE void WriteGradient(const LookedUp<T>& in, const T* vector, const G* grad,
                                     float factor, T* out) {
@@ -184,7 +190,10 @@ WORKBENCH_INLINE void WriteGradient(const LookedUp<T>& in, const T* vector, cons
   if (in.max_norm >= 0) {
     const float squared = SquaredLength(vector, in.dim);
     const float length = std::sqrt(squared);
-    if (length > 0 && length >= in.max_norm) {
+    scale = factor * Shortening(length, in.max_norm);
+    if (length == std::numeric_limits<float>::infinity()) {
+      for (int64_t c = 0; c < in.dim; ++c) along += 0.0f * static_cast<float>(vector[c]);
+    } else if (length > 0 && length >= in.max_norm) {
       scale = factor * in.max_norm / length;
       along = scale * Product(vector, grad, in.dim) / squared;
     }

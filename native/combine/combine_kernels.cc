@@ -10,6 +10,7 @@
 #include "combine/combine.h"
 #include "combine/combine_calls.h"
 #include "combine/row_ranges.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
@@ -226,16 +227,16 @@ class PostLookUpGradOp : public CombiningKernel<T, kUnique> {
 };
 
 #define WORKBENCH_REGISTER(T)                                                                    \
-  REGISTER_KERNEL_BUILDER(                                                                       \
+  REGISTER_GUARDED_KERNEL(                                                                       \
       Name("WorkbenchPostLookUp").Device(tensorflow::DEVICE_CPU).TypeConstraint<T>("T"),         \
       PostLookUpOp<T, false>);                                                                   \
-  REGISTER_KERNEL_BUILDER(                                                                       \
+  REGISTER_GUARDED_KERNEL(                                                                       \
       Name("WorkbenchPostLookUpV2").Device(tensorflow::DEVICE_CPU).TypeConstraint<T>("T"),       \
       PostLookUpOp<T, true>);                                                                    \
-  REGISTER_KERNEL_BUILDER(                                                                       \
+  REGISTER_GUARDED_KERNEL(                                                                       \
       Name("WorkbenchPostLookUpGrad").Device(tensorflow::DEVICE_CPU).TypeConstraint<T>("T"),     \
       PostLookUpGradOp<T, false>);                                                               \
-  REGISTER_KERNEL_BUILDER(                                                                       \
+  REGISTER_GUARDED_KERNEL(                                                                       \
       Name("WorkbenchPostLookUpV2Grad").Device(tensorflow::DEVICE_CPU).TypeConstraint<T>("T"),   \
       PostLookUpGradOp<T, true>)
 WORKBENCH_REGISTER(float);

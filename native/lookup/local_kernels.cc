@@ -10,6 +10,7 @@
 #include "combine/combine_calls.h"
 #include "combine/row_ranges.h"
 #include "lookup/unique/different_ids.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"
@@ -187,14 +188,14 @@ class LocalLookUpGradOp : public LocalKernel<T> {
 };
 
 #define WORKBENCH_REGISTER(T)                                                                   \
-  REGISTER_KERNEL_BUILDER(                                                                      \
+  REGISTER_GUARDED_KERNEL(                                                                      \
       Name("WorkbenchLocalLookUp").Device(tensorflow::DEVICE_CPU).TypeConstraint<T>("T"),       \
       LocalLookUpOp<T, false>);                                                                 \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchResourceLocalLookUp")                                  \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchResourceLocalLookUp")                                  \
                               .Device(tensorflow::DEVICE_CPU)                                   \
                               .TypeConstraint<T>("T"),                                          \
                           LocalLookUpOp<T, true>);                                              \
-  REGISTER_KERNEL_BUILDER(                                                                      \
+  REGISTER_GUARDED_KERNEL(                                                                      \
       Name("WorkbenchLocalLookUpGrad").Device(tensorflow::DEVICE_CPU).TypeConstraint<T>("T"),   \
       LocalLookUpGradOp<T>)
 WORKBENCH_REGISTER(float);

@@ -10,6 +10,7 @@
 #include "lookup/row_ids.h"
 #include "lookup/shards.h"
 #include "lookup/unique/different_ids.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
@@ -312,7 +313,7 @@ class UniqueWithCountsOp : public OpKernel {
 };
 
 #define WORKBENCH_REGISTER(Kernel, Id)                                            \
-  REGISTER_KERNEL_BUILDER(Name("Workbench" #Kernel)                               \
+  REGISTER_GUARDED_KERNEL(Name("Workbench" #Kernel)                               \
                               .Device(tensorflow::DEVICE_CPU)                     \
                               .TypeConstraint<Id>("Tid"),                         \
                           Kernel##Op<Id>)

@@ -19,6 +19,7 @@ library_sources(
   grouped/grouped_kernels.cc
   grouped/grouped_ops.cc
   grouped/grouped_weight_grad_kernels.cc
+  grouped/tables_in_huge_pages.cc
   local_kernels.cc
   local_ops.cc
   lookup_kernels.cc
@@ -27,4 +28,5 @@ library_sources(
 plain_tests(
   grouped_rows
   hostile_ids
+  huge_pages
   lookup_ids)

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "optimizer/row_updates.h"
 #include "optimizer/rule_inputs.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/util/work_sharder.h"
@@ -80,8 +81,8 @@ class RowUpdateOp : public OpKernel {
   bool use_locking_ = false;
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchRowsApply").Device(tensorflow::DEVICE_CPU), RowUpdateOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchResourceRowsApply").Device(tensorflow::DEVICE_CPU),
+REGISTER_GUARDED_KERNEL(Name("WorkbenchRowsApply").Device(tensorflow::DEVICE_CPU), RowUpdateOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchResourceRowsApply").Device(tensorflow::DEVICE_CPU),
                         RowUpdateOp);
 
 }  // namespace

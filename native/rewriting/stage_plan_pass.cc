@@ -2,6 +2,7 @@
 // begin again with their input. It decides nothing.
 
 #include "absl/strings/str_cat.h"
+#include "registration/guarded_pass.h"
 #include "rewriting/stages/apply_stage_plan.h"
 #include "rewriting/plan/stage_plan.h"
 #include "rewriting/restart/restart_stages.h"
@@ -67,7 +68,7 @@ class StagePlanPass : public tensorflow::GraphOptimizationPass {
   }
 };
 
-REGISTER_OPTIMIZATION(OptimizationPassRegistry::PRE_PLACEMENT, kPhase, StagePlanPass);
+REGISTER_OPTIMIZATION(OptimizationPassRegistry::PRE_PLACEMENT, kPhase, GuardedPass<StagePlanPass>);
 
 }  // namespace
 }  // namespace workbench

@@ -19,6 +19,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "registration/guarded_pass.h"
 #include "rewriting/plan/stage_plan_rules.h"
 #include "tensorflow/core/common_runtime/device.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
@@ -215,7 +216,8 @@ class StageStreamPass : public tensorflow::GraphOptimizationPass {
   }
 };
 
-REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_PLACEMENT, kPhase, StageStreamPass);
+REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_PLACEMENT, kPhase,
+                      GuardedPass<StageStreamPass>);
 
 }  // namespace
 }  // namespace workbench

@@ -35,7 +35,7 @@ class OwnerKernel : public tensorflow::AsyncOpKernel {
   explicit OwnerKernel(tensorflow::OpKernelConstruction* context)
       : AsyncOpKernel(context), address_(context) {}
 
-  void ComputeAsync(tensorflow::OpKernelContext* context, DoneCallback done) final {
+  void ComputeAsync(tensorflow::OpKernelContext* context, DoneCallback done) override {
     Owner owner;
     OP_REQUIRES_OK_ASYNC(context, ReadOwner(context, &owner), done);
     tensorflow::core::RefCountPtr<BufferResource> resource;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "registration/guarded_kernel.h"
 #include "staging/buffer_resource.h"
 #include "staging/input/step_reads.h"
 #include "staging/owner_kernel.h"
@@ -254,15 +255,15 @@ class BufferDrainOp : public OpKernel {
   const BufferAddress address_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferPut").Device(DEVICE_CPU), BufferPutOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferFlush").Device(DEVICE_CPU), BufferFlushOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferTake").Device(DEVICE_CPU), BufferTakeOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferResume").Device(DEVICE_CPU), BufferResumeOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferRest").Device(DEVICE_CPU), BufferRestOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferCancel").Device(DEVICE_CPU), BufferCancelOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferClose").Device(DEVICE_CPU), BufferCloseOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferSize").Device(DEVICE_CPU), BufferSizeOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferDrain").Device(DEVICE_CPU), BufferDrainOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferPut").Device(DEVICE_CPU), BufferPutOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferFlush").Device(DEVICE_CPU), BufferFlushOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferTake").Device(DEVICE_CPU), BufferTakeOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferResume").Device(DEVICE_CPU), BufferResumeOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferRest").Device(DEVICE_CPU), BufferRestOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferCancel").Device(DEVICE_CPU), BufferCancelOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferClose").Device(DEVICE_CPU), BufferCloseOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferSize").Device(DEVICE_CPU), BufferSizeOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferDrain").Device(DEVICE_CPU), BufferDrainOp);
 
 // The same on a GPU, so that a whole buffer is on one device; only `record` is in its memory.
 // Nothing is enqueued there and no stream waited for, as in TensorFlow's own Stage and Unstage:
@@ -277,30 +278,30 @@ REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferDrain").Device(DEVICE_CPU), BufferD
 //   allocator, gets no such memory.
 // Tensors are handed on, never copied. An output is in the memory that its list says because it was
 // put in by that list (CheckDtypes); strings are on the host in either list.
-REGISTER_KERNEL_BUILDER(
+REGISTER_GUARDED_KERNEL(
     Name("WorkbenchBufferPut").Device(DEVICE_GPU).HostMemory("owner").HostMemory("host_record"),
     BufferPutOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferFlush").Device(DEVICE_GPU).HostMemory("owner"),
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferFlush").Device(DEVICE_GPU).HostMemory("owner"),
                         BufferFlushOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferTake").Device(DEVICE_GPU).HostMemory("host_record"),
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferTake").Device(DEVICE_GPU).HostMemory("host_record"),
                         BufferTakeOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferResume").Device(DEVICE_GPU).HostMemory("owner"),
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferResume").Device(DEVICE_GPU).HostMemory("owner"),
                         BufferResumeOp);
-REGISTER_KERNEL_BUILDER(
+REGISTER_GUARDED_KERNEL(
     Name("WorkbenchBufferRest").Device(DEVICE_GPU).HostMemory("owner").HostMemory("reason")
         .HostMemory("message"),
     BufferRestOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferCancel")
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferCancel")
                             .Device(DEVICE_GPU)
                             .HostMemory("owner")
                             .HostMemory("code")
                             .HostMemory("message"),
                         BufferCancelOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferClose").Device(DEVICE_GPU).HostMemory("owner"),
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferClose").Device(DEVICE_GPU).HostMemory("owner"),
                         BufferCloseOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferSize").Device(DEVICE_GPU).HostMemory("size"),
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferSize").Device(DEVICE_GPU).HostMemory("size"),
                         BufferSizeOp);
-REGISTER_KERNEL_BUILDER(
+REGISTER_GUARDED_KERNEL(
     Name("WorkbenchBufferDrain").Device(DEVICE_GPU).HostMemory("enable").HostMemory("events"),
     BufferDrainOp);
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "registration/guarded_kernel.h"
 #include "staging/buffer_resource.h"
 #include "staging/owner_kernel.h"
 #include "staging/step/step_call.h"
@@ -93,10 +94,10 @@ class BufferSettleOp : public AsyncOpKernel {
 };
 
 // Distant variables are read by way of the host; the buffer of their rows is there.
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferBegin").Device(DEVICE_CPU), BufferBeginOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferAwait").Device(DEVICE_CPU), BufferAwaitOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferReturn").Device(DEVICE_CPU), BufferReturnOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferSettle").Device(DEVICE_CPU), BufferSettleOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferBegin").Device(DEVICE_CPU), BufferBeginOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferAwait").Device(DEVICE_CPU), BufferAwaitOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferReturn").Device(DEVICE_CPU), BufferReturnOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferSettle").Device(DEVICE_CPU), BufferSettleOp);
 
 }  // namespace
 }  // namespace workbench

@@ -16,6 +16,7 @@
 
 #include "instructions/prefetch.h"
 #include "threading/allowed_cores.h"
+#include "threading/started_thread.h"
 
 namespace workbench {
 namespace {
@@ -51,7 +52,8 @@ class Hand {
   bool Call(std::function<void()>* task) {
     if (at_work[core_].threads.load(std::memory_order_relaxed) > 0) return false;
     if (called_.exchange(true, std::memory_order_acquire)) return false;
-    std::call_once(started_, [this] { Start(); });
+    // Where no thread is to be had this one counts as busy from now on: asking again takes time.
+    if (!started_ && !(started_ = Start())) return false;
     {
       const std::lock_guard<std::mutex> hold(mu_);
       task_ = std::move(*task);
@@ -61,8 +63,9 @@ class Hand {
   }
 
  private:
-  void Start() {
-    std::thread thread([this] { Run(); });
+  bool Start() {
+    std::thread thread = StartedThread([this] { Run(); });
+    if (!thread.joinable()) return false;
     pthread_setname_np(thread.native_handle(), ("wb_core_" + std::to_string(core_)).c_str());
     cpu_set_t cores;
     CPU_ZERO(&cores);
@@ -72,6 +75,7 @@ class Hand {
     sched_param none{};
     pthread_setschedparam(thread.native_handle(), SCHED_BATCH, &none);
     thread.detach();
+    return true;
   }
 
   void Run() {
@@ -90,7 +94,7 @@ class Hand {
 
   const int core_;
   std::atomic<bool> called_{false};
-  std::once_flag started_;
+  bool started_ = false;  // Of the thread that has set called_.
   std::mutex mu_;
   std::condition_variable changed_;
   std::function<void()> task_;

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 #include "instructions/prefetch.h"
+#include "threading/float_state.h"
 
 namespace workbench {
 namespace {
@@ -36,6 +38,7 @@ class SharedWork : public std::enable_shared_from_this<SharedWork> {
       }
       Await(p);
     }
+    if (thrown_ != nullptr) std::rethrow_exception(thrown_);
   }
 
  private:
@@ -48,13 +51,20 @@ class SharedWork : public std::enable_shared_from_this<SharedWork> {
   void CallOne() {
     if (called_ >= helpers_) return;
     ++called_;
-    if (!call_([work = shared_from_this()] { work->Help(); })) --called_;
+    bool comes = false;
+    try {
+      comes = call_([work = shared_from_this()] { work->Help(); });
+    } catch (const std::exception&) {
+      // Those that came before are at work: this thread must not leave them. It goes on alone.
+    }
+    if (!comes) --called_;
   }
 
   // Goes away where another thread is at work on its core: what one is at while it does not run is
   // what the others wait for.
   void Help() {
     const AtWork at_work;
+    const TensorFlowFloatState float_state;
     size_t p = 0;
     while (p < phases_.size() && !AtWork::IsCrowded()) {
       if (DoPart(p)) continue;
@@ -69,13 +79,25 @@ class SharedWork : public std::enable_shared_from_this<SharedWork> {
     const int64_t begin = progress_[p].begun.fetch_add(phase.size, std::memory_order_relaxed);
     if (begin >= phase.count) return false;
     const int64_t end = std::min(begin + phase.size, phase.count);
-    phase.part(begin, end);
+    DoRange(phase, begin, end);
     const int64_t before = progress_[p].done.fetch_add(end - begin, std::memory_order_acq_rel);
     if (before + end - begin == phase.count) {
       const std::lock_guard<std::mutex> hold(mu_);
       changed_.notify_all();
     }
     return true;
+  }
+
+  // What a part throws is kept until all threads have left; nothing more is done then.
+  void DoRange(const Phase& phase, int64_t begin, int64_t end) {
+    if (failed_.load(std::memory_order_relaxed)) return;
+    try {
+      phase.part(begin, end);
+    } catch (...) {
+      const std::lock_guard<std::mutex> hold(mu_);
+      if (thrown_ == nullptr) thrown_ = std::current_exception();
+      failed_.store(true, std::memory_order_relaxed);
+    }
   }
 
   bool IsLeft(size_t p) const {
@@ -101,13 +123,16 @@ class SharedWork : public std::enable_shared_from_this<SharedWork> {
   const int64_t helpers_;
   const CallHelper& call_;
   std::atomic<int64_t> called_{0};
+  std::atomic<bool> failed_{false};
   std::mutex mu_;
   std::condition_variable changed_;
+  std::exception_ptr thrown_;  // Set with mu_ held; read when all parts are done.
 };
 
 }  // namespace
 
 void RunShared(std::vector<Phase> phases, int64_t helpers, const CallHelper& call) {
+  const TensorFlowFloatState float_state;
   if (helpers <= 0) {
     for (const Phase& phase : phases) {
       if (phase.count > 0) phase.part(0, phase.count);

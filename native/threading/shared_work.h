@@ -30,6 +30,8 @@ using CallHelper = std::function<bool(std::function<void()>)>;
 //
 //   helpers: most threads that are called to help. One that comes late finds nothing left, even
 //     after this has returned.
+//
+// Throws what the first part that failed has thrown, once no thread is at a part any more.
 void RunShared(std::vector<Phase> phases, int64_t helpers, const CallHelper& call = CallCrew);
 
 }  // namespace workbench

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "registration/guarded_pass.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/public/session_options.h"
 #include "transfers/pack_transfers.h"
@@ -55,7 +56,7 @@ class PackTransfersPass : public tensorflow::GraphOptimizationPass {
 };
 
 REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kPhase,
-                      PackTransfersPass);
+                      GuardedPass<PackTransfersPass>);
 
 }  // namespace
 }  // namespace workbench

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
@@ -93,8 +94,8 @@ class UnpackOp : public OpKernel {
   std::vector<DataType> types_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchPackTensors").Device(tensorflow::DEVICE_CPU), PackOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchUnpackTensors").Device(tensorflow::DEVICE_CPU), UnpackOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchPackTensors").Device(tensorflow::DEVICE_CPU), PackOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchUnpackTensors").Device(tensorflow::DEVICE_CPU), UnpackOp);
 
 }  // namespace
 }  // namespace workbench

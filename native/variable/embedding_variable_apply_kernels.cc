@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "registration/guarded_kernel.h"
 #include "variable/embedding_variable_resource.h"
 #include "variable/variable_rules.h"
 
@@ -68,7 +69,7 @@ class EmbeddingApplyOp : public OpKernel {
 };
 
 #define WORKBENCH_APPLY_KERNEL(op, rule, slots)                                                   \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchEmbeddingApply" op).Device(DEVICE_CPU),                  \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchEmbeddingApply" op).Device(DEVICE_CPU),                  \
                           EmbeddingApplyOp<rule, slots>)
 WORKBENCH_APPLY_KERNEL("GradientDescent", GradientDescentRule, 0);
 WORKBENCH_APPLY_KERNEL("Adagrad", AdagradRule, 1);

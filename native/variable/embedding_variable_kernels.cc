@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/platform/mem.h"
 #include "variable/embedding_variable_resource.h"
 
@@ -199,10 +200,10 @@ class EmbeddingClearOp : public OpKernel {
   }
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchEmbeddingVariable").Device(DEVICE_CPU), EmbeddingVariableOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchEmbeddingGather").Device(DEVICE_CPU), EmbeddingGatherOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchEmbeddingSizes").Device(DEVICE_CPU), EmbeddingSizesOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchEmbeddingClear").Device(DEVICE_CPU), EmbeddingClearOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchEmbeddingVariable").Device(DEVICE_CPU), EmbeddingVariableOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchEmbeddingGather").Device(DEVICE_CPU), EmbeddingGatherOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchEmbeddingSizes").Device(DEVICE_CPU), EmbeddingSizesOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchEmbeddingClear").Device(DEVICE_CPU), EmbeddingClearOp);
 
 }  // namespace
 }  // namespace workbench

@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "registration/guarded_kernel.h"
 #include "variable/embedding_variable_resource.h"
 
 namespace workbench {
@@ -189,8 +190,8 @@ class EmbeddingImportOp : public OpKernel {
   KeyPart part_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchEmbeddingExport").Device(DEVICE_CPU), EmbeddingExportOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchEmbeddingImport").Device(DEVICE_CPU), EmbeddingImportOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchEmbeddingExport").Device(DEVICE_CPU), EmbeddingExportOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchEmbeddingImport").Device(DEVICE_CPU), EmbeddingImportOp);
 
 }  // namespace
 }  // namespace workbench

@@ -13,6 +13,7 @@
 #include "cuda/ops/device_tables.h"
 #include "cuda/ops/grouped_call.h"
 #include "optimizer/rule_inputs.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
@@ -169,14 +170,14 @@ class RowsApplyOp : public OpKernel {
 };
 
 #define WORKBENCH_REGISTER(Id)                                                \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchGroupedApply")                       \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchGroupedApply")                       \
                               .Device(tensorflow::DEVICE_GPU)                 \
                               .HostMemory("dense_shapes")                     \
                               .HostMemory("scalars")                          \
                               .TypeConstraint<float>("T")                     \
                               .TypeConstraint<Id>("Tid"),                     \
                           GroupedApplyOp);                                    \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchResourceGroupedApply")               \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchResourceGroupedApply")               \
                               .Device(tensorflow::DEVICE_GPU)                 \
                               .HostMemory("tables")                           \
                               .HostMemory("slots")                            \
@@ -189,9 +190,9 @@ WORKBENCH_REGISTER(int32_t);
 WORKBENCH_REGISTER(int64_t);
 #undef WORKBENCH_REGISTER
 
-REGISTER_KERNEL_BUILDER(
+REGISTER_GUARDED_KERNEL(
     Name("WorkbenchRowsApply").Device(tensorflow::DEVICE_GPU).HostMemory("scalars"), RowsApplyOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchResourceRowsApply")
+REGISTER_GUARDED_KERNEL(Name("WorkbenchResourceRowsApply")
                             .Device(tensorflow::DEVICE_GPU)
                             .HostMemory("table")
                             .HostMemory("slots")

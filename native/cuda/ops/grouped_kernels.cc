@@ -8,6 +8,7 @@
 #include "cuda/ops/device_context.h"
 #include "cuda/ops/device_tables.h"
 #include "cuda/ops/grouped_call.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
@@ -139,32 +140,32 @@ class GroupedLookUpGradOp : public AsyncOpKernel {
 };
 
 #define WORKBENCH_REGISTER(T, Id)                                             \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchGroupedLookUp")                      \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchGroupedLookUp")                      \
                               .Device(tensorflow::DEVICE_GPU)                 \
                               .HostMemory("dense_shapes")                     \
                               .TypeConstraint<T>("T")                         \
                               .TypeConstraint<Id>("Tid"),                     \
                           GroupedLookUpOp);                                   \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchResourceGroupedLookUp")              \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchResourceGroupedLookUp")              \
                               .Device(tensorflow::DEVICE_GPU)                 \
                               .HostMemory("tables")                           \
                               .HostMemory("dense_shapes")                     \
                               .TypeConstraint<T>("T")                         \
                               .TypeConstraint<Id>("Tid"),                     \
                           GroupedLookUpOp);                                   \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchGroupedLookUpGrad")                  \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchGroupedLookUpGrad")                  \
                               .Device(tensorflow::DEVICE_GPU)                 \
                               .HostMemory("dense_shapes")                     \
                               .TypeConstraint<T>("T")                         \
                               .TypeConstraint<Id>("Tid"),                     \
                           GroupedLookUpGradOp);                               \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchGroupedLookUpWeightGrad")            \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchGroupedLookUpWeightGrad")            \
                               .Device(tensorflow::DEVICE_GPU)                 \
                               .HostMemory("dense_shapes")                     \
                               .TypeConstraint<T>("T")                         \
                               .TypeConstraint<Id>("Tid"),                     \
                           GroupedWeightGradOp);                               \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchResourceGroupedLookUpWeightGrad")    \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchResourceGroupedLookUpWeightGrad")    \
                               .Device(tensorflow::DEVICE_GPU)                 \
                               .HostMemory("tables")                           \
                               .HostMemory("dense_shapes")                     \

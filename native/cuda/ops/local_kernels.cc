@@ -11,6 +11,7 @@
 #include "cuda/calls.h"
 #include "cuda/ops/device_context.h"
 #include "cuda/ops/device_tables.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
@@ -186,18 +187,18 @@ class LocalLookUpGradOp : public AsyncOpKernel {
 };
 
 #define WORKBENCH_REGISTER(T)                                                 \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchLocalLookUp")                        \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchLocalLookUp")                        \
                               .Device(tensorflow::DEVICE_GPU)                 \
                               .HostMemory("dense_shape")                      \
                               .TypeConstraint<T>("T"),                        \
                           LocalLookUpOp);                                     \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchResourceLocalLookUp")                \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchResourceLocalLookUp")                \
                               .Device(tensorflow::DEVICE_GPU)                 \
                               .HostMemory("table")                            \
                               .HostMemory("dense_shape")                      \
                               .TypeConstraint<T>("T"),                        \
                           LocalLookUpOp);                                     \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchLocalLookUpGrad")                    \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchLocalLookUpGrad")                    \
                               .Device(tensorflow::DEVICE_GPU)                 \
                               .TypeConstraint<T>("T"),                        \
                           LocalLookUpGradOp)

@@ -8,6 +8,7 @@
 #include "dense/adam/adam.h"
 #include "optimizer/rule_inputs.h"
 #include "optimizer/rule_steps.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/kernels/training_op_helpers.h"
@@ -96,8 +97,8 @@ class AdamOp : public OpKernel {
   bool use_locking_ = false, nesterov_ = false;
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchApplyAdam").Device(tensorflow::DEVICE_CPU), AdamOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchResourceApplyAdam").Device(tensorflow::DEVICE_CPU), AdamOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchApplyAdam").Device(tensorflow::DEVICE_CPU), AdamOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchResourceApplyAdam").Device(tensorflow::DEVICE_CPU), AdamOp);
 
 }  // namespace
 }  // namespace workbench

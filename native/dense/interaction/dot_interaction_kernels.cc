@@ -6,6 +6,7 @@
 
 #include "combine/combine_calls.h"
 #include "dense/interaction/dot_interaction.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "threading/intra_op_threads.h"
@@ -91,8 +92,8 @@ class DotInteractionGradOp : public DotInteractionKernel {
   }
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchDotInteraction").Device(tensorflow::DEVICE_CPU), DotInteractionOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchDotInteractionGrad").Device(tensorflow::DEVICE_CPU),
+REGISTER_GUARDED_KERNEL(Name("WorkbenchDotInteraction").Device(tensorflow::DEVICE_CPU), DotInteractionOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchDotInteractionGrad").Device(tensorflow::DEVICE_CPU),
                         DotInteractionGradOp);
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "combine/combine_calls.h"
 #include "dense/interaction/fm_interaction.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "threading/intra_op_threads.h"
@@ -72,8 +73,8 @@ class FmInteractionGradOp : public OpKernel {
   }
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchFmInteraction").Device(tensorflow::DEVICE_CPU), FmInteractionOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchFmInteractionGrad").Device(tensorflow::DEVICE_CPU),
+REGISTER_GUARDED_KERNEL(Name("WorkbenchFmInteraction").Device(tensorflow::DEVICE_CPU), FmInteractionOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchFmInteractionGrad").Device(tensorflow::DEVICE_CPU),
                         FmInteractionGradOp);
 
 }  // namespace

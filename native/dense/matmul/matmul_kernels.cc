@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "dense/matmul/matmul.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "threading/intra_op_threads.h"
@@ -90,7 +91,7 @@ class MatMulOp : public OpKernel {
   int biases_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchMatMul").Device(tensorflow::DEVICE_CPU), MatMulOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchMatMul").Device(tensorflow::DEVICE_CPU), MatMulOp);
 
 }  // namespace
 }  // namespace workbench

@@ -4,6 +4,7 @@
 
 #include "combine/combine_calls.h"
 #include "dense/norm/batch_norm.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "threading/intra_op_threads.h"
@@ -122,8 +123,8 @@ class BatchNormGradOp : public BatchNormKernel {
   bool of_relu_ = false;
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBatchNorm").Device(tensorflow::DEVICE_CPU), BatchNormOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBatchNormGrad").Device(tensorflow::DEVICE_CPU), BatchNormGradOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBatchNorm").Device(tensorflow::DEVICE_CPU), BatchNormOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBatchNormGrad").Device(tensorflow::DEVICE_CPU), BatchNormGradOp);
 
 }  // namespace
 }  // namespace workbench

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
@@ -169,7 +170,7 @@ class DecodeCsvOp : public OpKernel {
   std::string na_value_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchDecodeCsv").Device(tensorflow::DEVICE_CPU), DecodeCsvOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchDecodeCsv").Device(tensorflow::DEVICE_CPU), DecodeCsvOp);
 
 }  // namespace
 }  // namespace workbench

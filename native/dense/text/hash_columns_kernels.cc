@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "hashing/fingerprint.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
@@ -105,7 +106,7 @@ class HashColumnsOp : public OpKernel {
   std::vector<bool> zero_last_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchHashColumns").Device(tensorflow::DEVICE_CPU),
+REGISTER_GUARDED_KERNEL(Name("WorkbenchHashColumns").Device(tensorflow::DEVICE_CPU),
                         HashColumnsOp);
 
 }  // namespace

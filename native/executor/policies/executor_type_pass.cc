@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "executor/policies/executor.h"
+#include "registration/guarded_pass.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/public/session_options.h"
 
@@ -31,7 +32,7 @@ class ExecutorTypePass : public tensorflow::GraphOptimizationPass {
   }
 };
 
-REGISTER_OPTIMIZATION(OptimizationPassRegistry::PRE_PLACEMENT, 0, ExecutorTypePass);
+REGISTER_OPTIMIZATION(OptimizationPassRegistry::PRE_PLACEMENT, 0, GuardedPass<ExecutorTypePass>);
 
 }  // namespace
 }  // namespace workbench

@@ -1,5 +1,7 @@
 #include "executor/step/async_kernel.h"
 
+#include "threading/float_state.h"
+
 namespace workbench {
 
 using tensorflow::NodeItem;
@@ -35,7 +37,10 @@ void AsyncKernel::Start() {
     frame_.device()->ComputeAsync(item_.kernel->AsAsync(), &context_, [this] { CalledBack(); });
   } else {
     frame_.args().runner([this] {
-      frame_.device()->Compute(item_.kernel, &context_);
+      {
+        const TensorFlowFloatState float_state;
+        frame_.device()->Compute(item_.kernel, &context_);
+      }
       CalledBack();
     });
   }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <mutex>
 
+#include "absl/strings/str_cat.h"
 #include "lookup/grouped/grouped_gradients.h"
 #include "tensorflow/core/framework/types.h"
 #include "threading/intra_op_threads.h"
@@ -54,6 +55,30 @@ bool AddFeature(const Attributes& attributes, const Ids<Id>& ids, int f, const F
   return true;
 }
 
+// The ids that the features of a table ask for at most, and the examples that they are of.
+struct Most {
+  int64_t ids = 0, examples = 0;
+};
+
+// int32 counts what one feature has, which was checked; and what all those of a table have together.
+template <typename Id>
+absl::Status CountTable(const Attributes& attributes, const Ids<Id>& ids,
+                        const std::vector<int>& features, Most* most) {
+  for (int f : features) {
+    const int64_t count = MostIds(ids[f]);
+    most->ids += count;
+    most->examples += ids[f].weights == nullptr ? ids[f].examples : count;
+  }
+  if (std::max(most->ids, most->examples) < std::numeric_limits<int32_t>::max()) {
+    return absl::OkStatus();
+  }
+  return Wrong(attributes.features()[features.front()],
+               absl::StrCat("its table is asked for ", most->ids, " ids in ", most->examples,
+                            " rows, by ", features.size(),
+                            " features together; expected as many as int32 counts. Use smaller "
+                            "batches"));
+}
+
 }  // namespace
 
 template <typename T, typename Id>
@@ -84,6 +109,10 @@ absl::Status ReadAsked(OpKernelContext* c, const Attributes& attributes,
     features[attributes.features()[f].table].push_back(f);
     count += ids[f].count;
   }
+  std::vector<Most> most(tables);
+  for (int64_t t = 0; t < tables; ++t) {
+    TF_RETURN_IF_ERROR(CountTable(attributes, ids, features[t], &most[t]));
+  }
   out->resize(tables);
   // Few words for each table; an error ends the step, so that order does not matter.
   FirstError error;
@@ -92,15 +121,10 @@ absl::Status ReadAsked(OpKernelContext* c, const Attributes& attributes,
     BlockRows rows;
     for (int64_t t = begin; t < end; ++t) {
       AskedTable<T>& asked = (*out)[t];
-      int64_t most = 0, examples = 0;
-      for (int f : features[t]) {
-        most += MostIds(ids[f]);
-        examples += ids[f].weights == nullptr ? ids[f].examples : MostIds(ids[f]);
-      }
       asked.dim = attributes.dims()[t];
-      asked.rows = TableRows(most);
-      asked.gradients = Unset<const T*>(examples);
-      asked.factors = Unset<float>(examples);
+      asked.rows = TableRows(most[t].ids);
+      asked.gradients = Unset<const T*>(most[t].examples);
+      asked.factors = Unset<float>(most[t].examples);
       for (int f : features[t]) {
         if (AddFeature(attributes, ids, f, found, gradients, &rows, &asked)) continue;
         // Once more, in order; the temporary memory is the context's.

@@ -14,12 +14,31 @@ namespace {
 // rows does not get to guess that.
 constexpr int64_t kIdsAhead = 128;
 
-// Where the first example begins at or behind an id.
+// Where the first example begins at or behind an id; anywhere behind it where ids are unordered.
+// Examples are short, mostly; of a long one every block looks for the end, so that it must not be
+// walked through.
 template <typename Id>
 int64_t NextExample(const FeatureIds<Id>& in, int64_t at) {
   if (at <= 0) return 0;
-  while (at < in.count && in.indices[2 * at] == in.indices[2 * (at - 1)]) ++at;
-  return std::min(at, in.count);
+  if (at >= in.count) return in.count;
+  const int64_t example = in.indices[2 * (at - 1)];
+  const auto belongs = [&](int64_t id) { return in.indices[2 * id] == example; };
+  int64_t step = 1;
+  while (at < in.count && belongs(at)) {
+    at += step;
+    step *= 2;
+  }
+  // What was jumped over last, where the end is.
+  int64_t first = at - step / 2 + 1, last = std::min(at, in.count);
+  while (first < last) {
+    const int64_t middle = first + (last - first) / 2;
+    if (belongs(middle)) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return last;
 }
 
 template <typename Id>
@@ -109,6 +128,7 @@ BlockState ReadIndexed(const FeatureIds<Id>& in, int64_t block, const FetchedTab
   const int64_t to = NextExample(in, (block + 1) * in.block_ids);
   // Where the next block will look for its end.
   Prefetch<3>(in.indices + 2 * (block + 2) * in.block_ids, 1);
+  if (from > to) return BlockState::kUnordered;
   out->first = from;
   out->begin = block == 0 ? 0 : from == in.count ? in.examples : in.indices[2 * from];
   out->end = to == in.count ? in.examples : in.indices[2 * to];

@@ -10,7 +10,7 @@
 #include "combine/combine.h"
 #include "lookup/grouped/asked_tables.h"
 #include "lookup/grouped/grouped_inputs.h"
-#include "lookup/grouped/huge_pages.h"
+#include "lookup/grouped/tables_in_huge_pages.h"
 #include "optimizer/row_updates.h"
 #include "optimizer/rule_inputs.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -45,7 +45,7 @@ class ApplyOp : public OpKernel {
     OP_REQUIRES_OK(c, held.Hold(c, *kind_, Tables(), use_locking_));
     for (int t = 0; t < Tables(); ++t) {
       OP_REQUIRES_OK(c, Check(asked[t], held[t]));
-      AskForHugePages(held[t].table(), held[t].rows());
+      MoveSlots(held[t].table(), held[t].rows());
     }
     if (kind_->all_rows) {
       ApplyToAll(c, asked, static_cast<const AllRowsRule&>(*rule), held);
@@ -74,10 +74,10 @@ class ApplyOp : public OpKernel {
     return absl::OkStatus();
   }
 
-  // For the slots: for the table itself the lookup asks.
-  static void AskForHugePages(const DenseTable& table, int64_t rows) {
+  // Into huge pages, as the lookup moves the table itself.
+  static void MoveSlots(const DenseTable& table, int64_t rows) {
     for (int s = 0; s < table.slot_count; ++s) {
-      TablesInHugePages().Ask(table.slots[s], rows * table.slot_dims[s] * sizeof(float));
+      MoveIntoHugePages(table.slots[s], rows * table.slot_dims[s] * sizeof(float));
     }
   }
 

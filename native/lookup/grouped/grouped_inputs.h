@@ -10,6 +10,7 @@
 #include "combine/combine.h"
 #include "lookup/grouped/feature_rows.h"
 #include "lookup/row_ids.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
@@ -145,7 +146,7 @@ inline int64_t CostOfId(int64_t row_bytes) { return 3 + row_bytes / 16; }
 }  // namespace workbench::grouped
 
 #define WORKBENCH_GROUPED_KERNEL(op, T, Id, ...)              \
-  REGISTER_KERNEL_BUILDER(Name(op)                            \
+  REGISTER_GUARDED_KERNEL(Name(op)                            \
                               .Device(tensorflow::DEVICE_CPU) \
                               .TypeConstraint<T>("T")         \
                               .TypeConstraint<Id>("Tid"),     \

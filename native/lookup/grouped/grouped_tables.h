@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "lookup/grouped/huge_pages.h"
+#include "lookup/grouped/tables_in_huge_pages.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"
@@ -40,7 +40,7 @@ class Tables {
                                                        "; expected [rows, ", dims[t], "]"));
       }
       const auto bytes = tensors_[t]->tensor_data();
-      TablesInHugePages().Ask(bytes.data(), bytes.size());
+      MoveIntoHugePages(bytes.data(), bytes.size());
     }
     return absl::OkStatus();
   }

@@ -1,6 +1,7 @@
 // Kernels of the ops of choices. TensorFlow asks for kernels when it places a graph; none of them runs.
 
 #include "absl/strings/str_cat.h"
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace workbench {
@@ -21,14 +22,14 @@ class NeverRunOp : public OpKernel {
   }
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchChoice").Device(tensorflow::DEVICE_CPU), NeverRunOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchChoice").Device(tensorflow::DEVICE_GPU), NeverRunOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBranch").Device(tensorflow::DEVICE_CPU), NeverRunOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBranch").Device(tensorflow::DEVICE_GPU), NeverRunOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchChoiceRef").Device(tensorflow::DEVICE_CPU), NeverRunOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchChoiceRef").Device(tensorflow::DEVICE_GPU), NeverRunOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchChoiceWait").Device(tensorflow::DEVICE_CPU), NeverRunOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchChoiceWait").Device(tensorflow::DEVICE_GPU), NeverRunOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchChoice").Device(tensorflow::DEVICE_CPU), NeverRunOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchChoice").Device(tensorflow::DEVICE_GPU), NeverRunOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBranch").Device(tensorflow::DEVICE_CPU), NeverRunOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBranch").Device(tensorflow::DEVICE_GPU), NeverRunOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchChoiceRef").Device(tensorflow::DEVICE_CPU), NeverRunOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchChoiceRef").Device(tensorflow::DEVICE_GPU), NeverRunOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchChoiceWait").Device(tensorflow::DEVICE_CPU), NeverRunOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchChoiceWait").Device(tensorflow::DEVICE_GPU), NeverRunOp);
 
 }  // namespace
 }  // namespace workbench

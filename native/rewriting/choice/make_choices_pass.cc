@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "registration/guarded_pass.h"
 #include "rewriting/choice/make_choices.h"
 #include "rewriting/choice/run_ends.h"
 #include "rewriting/plan/stage_plan.h"
@@ -36,7 +37,8 @@ class MakeChoicesPass : public tensorflow::GraphOptimizationPass {
   }
 };
 
-REGISTER_OPTIMIZATION(OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kPhase, MakeChoicesPass);
+REGISTER_OPTIMIZATION(OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kPhase,
+                      GuardedPass<MakeChoicesPass>);
 
 }  // namespace
 }  // namespace workbench

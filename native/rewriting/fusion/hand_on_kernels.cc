@@ -1,3 +1,4 @@
+#include "registration/guarded_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/register_types.h"
 
@@ -15,16 +16,21 @@ class HandOnOp : public tensorflow::OpKernel {
   bool IsExpensive() override { return false; }
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchHandOn").Device(tensorflow::DEVICE_CPU), HandOnOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchHandOn").Device(tensorflow::DEVICE_CPU), HandOnOp);
 
 // What TensorFlow's Identity has on the host.
-#define REGISTER_ON_HOST(type)                                               \
-  REGISTER_KERNEL_BUILDER(Name("WorkbenchHandOn").Device(tensorflow::DEVICE_GPU) \
-                              .HostMemory("input").HostMemory("output")      \
-                              .TypeConstraint<type>("T"), HandOnOp)
-#define REGISTER_ON_GPU(type)                                                \
-  REGISTER_KERNEL_BUILDER(                                                   \
-      Name("WorkbenchHandOn").Device(tensorflow::DEVICE_GPU).TypeConstraint<type>("T"), HandOnOp)
+#define REGISTER_ON_HOST(type)                                    \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchHandOn")                 \
+                              .Device(tensorflow::DEVICE_GPU)     \
+                              .HostMemory("input")                \
+                              .HostMemory("output")               \
+                              .TypeConstraint<type>("T"),         \
+                          HandOnOp)
+#define REGISTER_ON_GPU(type)                                     \
+  REGISTER_GUARDED_KERNEL(Name("WorkbenchHandOn")                 \
+                              .Device(tensorflow::DEVICE_GPU)     \
+                              .TypeConstraint<type>("T"),         \
+                          HandOnOp)
 
 REGISTER_ON_HOST(tensorflow::int32);
 REGISTER_ON_HOST(tensorflow::tstring);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "threading/guarded_by.h"
+#include "threading/started_thread.h"
 
 namespace workbench {
 
@@ -69,7 +70,7 @@ DeadlineThread::Id DeadlineThread::Schedule(Clock::time_point when, std::functio
     state.queue.emplace(State::Key(when, id), std::move(fire));
     state.when_of.emplace(id, when);
     if (!state.thread.joinable()) {
-      state.thread = std::thread([shared = state_] { Run(shared); });
+      state.thread = StartedThread([shared = state_] { Run(shared); });
     } else {
       wake = when < state.sleeping_until;
     }

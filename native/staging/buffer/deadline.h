@@ -30,7 +30,8 @@ class DeadlineThread {
   DeadlineThread(const DeadlineThread&) = delete;
   DeadlineThread& operator=(const DeadlineThread&) = delete;
 
-  // Calls `fire` once, at `when` or shortly after. Never returns kNone.
+  // Calls `fire` once, at `when` or shortly after. Never returns kNone. Where the system has no
+  // thread to give, deadlines pass unnoticed until one is scheduled when it has.
   Id Schedule(Clock::time_point when, std::function<void()> fire);
 
   // Forgets a deadline. Doesn't wait: the function may be running, or about to run.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "registration/guarded_kernel.h"
 #include "staging/buffer_resource.h"
 #include "staging/input/input_watches.h"
 #include "staging/step/step_call.h"
@@ -124,18 +125,18 @@ class InputRestartOp : public AsyncOpKernel {
 };
 
 // Iterators prefer a CPU where a device is not asked for; what reads their handles goes with them.
-REGISTER_KERNEL_BUILDER(Name("WorkbenchInputName").Device(DEVICE_CPU).Priority(2), InputNameOp);
-REGISTER_KERNEL_BUILDER(
+REGISTER_GUARDED_KERNEL(Name("WorkbenchInputName").Device(DEVICE_CPU).Priority(2), InputNameOp);
+REGISTER_GUARDED_KERNEL(
     Name("WorkbenchInputName").Device(DEVICE_GPU).HostMemory("handle").HostMemory("name").Priority(
         1),
     InputNameOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchInputRestart").Device(DEVICE_CPU).Priority(2),
+REGISTER_GUARDED_KERNEL(Name("WorkbenchInputRestart").Device(DEVICE_CPU).Priority(2),
                         InputRestartOp);
-REGISTER_KERNEL_BUILDER(
+REGISTER_GUARDED_KERNEL(
     Name("WorkbenchInputRestart").Device(DEVICE_GPU).HostMemory("handle").Priority(1),
     InputRestartOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferWatch").Device(DEVICE_CPU), BufferWatchOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferWatch").Device(DEVICE_GPU).HostMemory("inputs"),
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferWatch").Device(DEVICE_CPU), BufferWatchOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferWatch").Device(DEVICE_GPU).HostMemory("inputs"),
                         BufferWatchOp);
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "registration/guarded_kernel.h"
 #include "staging/buffer_resource.h"
 #include "staging/input/held_items.h"
 #include "staging/input/input_watches.h"
@@ -287,20 +288,20 @@ class SourceReadOp : public OpKernel {
   std::string source_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("WorkbenchInputSave").Device(DEVICE_CPU).Priority(2), InputSaveOp);
-REGISTER_KERNEL_BUILDER(
+REGISTER_GUARDED_KERNEL(Name("WorkbenchInputSave").Device(DEVICE_CPU).Priority(2), InputSaveOp);
+REGISTER_GUARDED_KERNEL(
     Name("WorkbenchInputSave").Device(DEVICE_GPU).HostMemory("handle").Priority(1), InputSaveOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferHold").Device(DEVICE_CPU), BufferHoldOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferHold").Device(DEVICE_GPU), BufferHoldOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferHeld").Device(DEVICE_CPU), BufferHeldOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferHeld").Device(DEVICE_GPU).HostMemory("held"),
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferHold").Device(DEVICE_CPU), BufferHoldOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferHold").Device(DEVICE_GPU), BufferHoldOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferHeld").Device(DEVICE_CPU), BufferHeldOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferHeld").Device(DEVICE_GPU).HostMemory("held"),
                         BufferHeldOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferPreload").Device(DEVICE_CPU), BufferPreloadOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchBufferPreload").Device(DEVICE_GPU).HostMemory("state"),
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferPreload").Device(DEVICE_CPU), BufferPreloadOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchBufferPreload").Device(DEVICE_GPU).HostMemory("state"),
                         BufferPreloadOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchInputState").Device(DEVICE_CPU), InputStateOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchInputStateOnly").Device(DEVICE_CPU), InputStateOnlyOp);
-REGISTER_KERNEL_BUILDER(Name("WorkbenchSourceRead").Device(DEVICE_CPU), SourceReadOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchInputState").Device(DEVICE_CPU), InputStateOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchInputStateOnly").Device(DEVICE_CPU), InputStateOnlyOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchSourceRead").Device(DEVICE_CPU), SourceReadOp);
 
 }  // namespace
 }  // namespace workbench

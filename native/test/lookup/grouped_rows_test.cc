@@ -1,11 +1,11 @@
 #include <algorithm>
+#include <ctime>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lookup/grouped/feature_rows.h"
-#include "lookup/grouped/huge_pages.h"
 #include "lookup/grouped/table_rows.h"
 #include "lookup/row_ids.h"
 #include "test/support/check.h"
@@ -77,6 +77,56 @@ struct Whole {
     CHECK_EQ(next, in.examples);
   }
 };
+
+// Ids of an example before others, one of so many, and one behind it.
+Batch WithALongExample(int64_t length, std::mt19937* random) {
+  Batch batch;
+  for (int64_t each : {int64_t{3}, length, int64_t{2}}) batch.Add(each, random, 50);
+  return batch;
+}
+
+TEST(AnExampleOfAnyLengthEndsWhereItEndsTest) {
+  std::mt19937 random(3);
+  for (int64_t length = 0; length < 5 * kBlockIds; length += 1 + length / 9) {
+    const Batch batch = WithALongExample(length, &random);
+    FeatureIds<int64_t> in = batch.Read(false);
+    in.table_rows = 50;
+    in.prune = true;
+    const Whole found(in), expected([&] {
+      FeatureIds<int64_t> split = batch.Read(true);
+      split.table_rows = 50;
+      split.prune = true;
+      return split;
+    }());
+    CHECK(found.state == BlockState::kRead);
+    CHECK(found.rows == expected.rows);
+    CHECK(found.splits == expected.splits);
+  }
+}
+
+// Seconds of this processor, the least of some times.
+double SecondsToRead(int64_t length) {
+  std::mt19937 random(3);
+  const Batch batch = WithALongExample(length, &random);
+  FeatureIds<int64_t> in = batch.Read(false);
+  in.table_rows = 50;
+  in.prune = true;
+  double least = 1e9;
+  for (int time = 0; time < 3; ++time) {
+    BlockRows block;
+    const std::clock_t start = std::clock();
+    for (int64_t b = 0; b < CountBlocks(in); ++b) {
+      CHECK(ReadBlock(in, b, &block) == BlockState::kRead);
+    }
+    least = std::min(least, double(std::clock() - start) / CLOCKS_PER_SEC);
+  }
+  return least;
+}
+
+TEST(ALongExampleTakesTimeByItsLengthTest) {
+  // With its square it would be 64 times.
+  CHECK(SecondsToRead(1 << 20) < 30 * SecondsToRead(1 << 17));
+}
 
 TEST(BlocksTogetherKeepWhatTheOpsBeforeKeepTest) {
   std::mt19937 random(7);
@@ -243,15 +293,6 @@ TEST(RowsOfATableComeOnceInOrderTest) {
     }
     CHECK_EQ(at, ids);
   }
-}
-
-TEST(HugePagesHoldWhatWasThereTest) {
-  std::vector<int64_t> table(5 << 17);
-  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int64_t>(i);
-  HugePages pages;
-  for (int round = 0; round < 2; ++round) pages.Ask(table.data(), 8 * table.size());
-  pages.Ask(table.data(), 100);
-  for (size_t i = 0; i < table.size(); ++i) CHECK_EQ(table[i], static_cast<int64_t>(i));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "test/support/check.h"
+#include "test/support/no_threads.h"
 #include "threading/allowed_cores.h"
 
 namespace workbench {
@@ -65,6 +66,14 @@ class Tasks {
 
 // Runs on a thread of its own, which may be bound to a core.
 void Apart(const std::function<void()>& run) { std::thread(run).join(); }
+
+// First: no thread was made yet.
+TEST(WhereNoThreadIsToBeHadNoneIsCalled) {
+  test::WithoutThreads([] {
+    Tasks tasks;
+    for (int time = 0; time < 3; ++time) CHECK(!CallCrew(tasks.Task()));
+  });
+}
 
 TEST(EachCoreButOneAtWorkIsCalledOnce) {
   const std::vector<int> cores = AllowedHere();

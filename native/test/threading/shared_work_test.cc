@@ -2,6 +2,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
+#include <limits>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -115,6 +118,78 @@ TEST(TheCrewHelps) {
     RunShared({{1000, 3, part}, {1000, 10, part}}, 7);
     for (const auto& each : done) CHECK_EQ(each, 2);
   }
+}
+
+// Half of the smallest number that is not denormal.
+float HalfOfTheLeast() {
+  volatile float least = std::numeric_limits<float>::min();
+  return least * 0.5f;
+}
+
+TEST(AllThreadsFlushDenormalsAsTensorFlowsDo) {
+  const float here = HalfOfTheLeast();
+  CHECK(here > 0);
+  for (int64_t helpers : {0, 1}) {
+    std::atomic<int> kept{0};
+    std::atomic<bool> helped{helpers == 0}, called{false};
+    std::promise<std::function<void()>> given;
+    // A thread computes as the one that started it.
+    std::thread helper([&] {
+      given.get_future().get()();
+      CHECK(HalfOfTheLeast() > 0);
+      helped = true;
+    });
+    const auto caller = std::this_thread::get_id();
+    const auto part = [&](int64_t, int64_t) {
+      kept += HalfOfTheLeast() != 0;
+      if (std::this_thread::get_id() != caller) helped = true;
+      while (!helped) std::this_thread::yield();
+    };
+    RunShared({{2, 1, part}}, helpers, [&](std::function<void()> task) {
+      if (called.exchange(true)) return false;
+      given.set_value(std::move(task));
+      return true;
+    });
+    CHECK_EQ(kept, 0);
+    if (helpers == 0) given.set_value([] {});
+    helper.join();
+  }
+  CHECK_EQ(HalfOfTheLeast(), here);
+}
+
+TEST(WhatAPartThrowsIsThrownOnceNoThreadIsAtAPart) {
+  for (int64_t helpers : {0, 3}) {
+    std::atomic<int> inside{0};
+    std::vector<std::thread> pool;
+    const auto part = [&](int64_t begin, int64_t) {
+      ++inside;
+      if (begin % 7 == 0) {
+        --inside;
+        throw std::bad_alloc();
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      --inside;
+    };
+    bool thrown = false;
+    try {
+      RunShared({{100, 1, part}, {100, 1, part}}, helpers, [&](std::function<void()> task) {
+        pool.emplace_back(std::move(task));
+        return true;
+      });
+    } catch (const std::bad_alloc&) {
+      thrown = true;
+      CHECK_EQ(inside, 0);
+    }
+    CHECK(thrown);
+    for (auto& each : pool) each.join();
+  }
+}
+
+TEST(AHelperThatCannotBeCalledIsDoneWithout) {
+  int64_t done = 0;
+  const auto part = [&](int64_t begin, int64_t end) { done += end - begin; };
+  RunShared({{100, 7, part}}, 2, [](std::function<void()>) -> bool { throw std::bad_alloc(); });
+  CHECK_EQ(done, 100);
 }
 
 TEST(NoPhasesAreDone) {

@@ -316,6 +316,16 @@ def of_other_rows(ids: tf.SparseTensor, table: Any) -> Any:
     return tf.sparse.segment_sum(vectors, places, ids.indices[:, 1])
 
 
+def of_a_table_without_rows(ids: tf.SparseTensor, table: Any) -> Any:
+    empty = v1.get_variable("empty", [0, 4], use_resource=True)
+    return v1.nn.safe_embedding_lookup_sparse(empty, ids, combiner="sum")
+
+
+def of_a_reference_without_rows(ids: tf.SparseTensor, table: Any) -> Any:
+    empty = v1.get_variable("empty", [0, 4], use_resource=False)
+    return v1.nn.safe_embedding_lookup_sparse(empty, ids, combiner="sum")
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("build", "reason"),
@@ -327,6 +337,8 @@ class TestRefusals:
             (of_a_computed_default, "the id that empty rows get is computed by the graph"),
             (of_a_cube, "its ids are not known to be a matrix"),
             (of_other_rows, "its rows are not the first column of indices"),
+            (of_a_table_without_rows, "its table has no rows"),
+            (of_a_reference_without_rows, "its table has no rows"),
         ],
     )
     def test_says_why_a_lookup_stays(self, build: Any, reason: str) -> None:

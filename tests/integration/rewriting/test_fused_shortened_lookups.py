@@ -58,6 +58,41 @@ def test_sessions_look_up_as_stock_ones_do(
         np.testing.assert_allclose(one, other, rtol=3e-6, atol=3e-6)
 
 
+INFINITE, NAN = float("inf"), float("nan")
+# Of lengths that are no numbers, that overflow, and that are 0 or round to it.
+EXTREME = [
+    [NAN, 1, 2, 3],
+    [INFINITE, 1, 2, 3],
+    [-INFINITE, NAN, 0, 0],
+    [INFINITE] * 4,
+    [1e30, 1e30, 0, 0],
+    [0, 0, 0, 0],
+    [1e-30, 0, 0, 0],
+    [3, 4, 0, 0],
+    [0.1] * 4,
+]
+
+
+@pytest.mark.parametrize("width", [4, 20])
+def test_rows_without_a_length_are_shortened_as_in_stock(width: int) -> None:
+    rows = np.pad(np.array(EXTREME, np.float32), ((0, 0), (0, width - 4)))
+    with tf.Graph().as_default() as graph:
+        table = v1.get_variable("table", initializer=tf.constant(rows), use_resource=True)
+        ids = fed(tf.sparse.from_dense(np.arange(1, len(rows) + 1)[:, None]))
+        ids = ids.with_values(ids.values - 1)
+        found = tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum", max_norm=1.0)
+        loss = tf.reduce_sum(found * tf.range(1.0, width + 1))
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+        tf.group(v1.global_variables_initializer(), name="begin")
+    plan = wb.plan_fusion(graph)
+    assert [each.gradients for each in plan.of("lookup")] == [1]
+    ours = trained(graph, found, train_op, wb.apply(plan), steps=1)
+    stock = trained(graph, found, train_op, None, steps=1)
+    for one, other in zip(tf.nest.flatten(ours), tf.nest.flatten(stock), strict=True):
+        assert np.isnan(other).any() and np.isfinite(other).any()
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
+
+
 def looking_up(build: Callable[[tf.SparseTensor, Any], Any]) -> tuple[tf.Graph, Any]:
     with tf.Graph().as_default() as graph:
         (table,) = made_tables("resource", (4,), tf.float32, 1)

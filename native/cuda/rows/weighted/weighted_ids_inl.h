@@ -77,10 +77,11 @@ inline WeightedIds<Id> WeightedIdsOf(const FeatureCall& call, int feature, int64
   return {IdsOf<Id>(call, feature, table_rows), call.weights, call.prune_weights != 0};
 }
 
-// What a row of this length squared is multiplied with to be no longer than max_norm, if it is to.
+// What a row of this length squared is multiplied with to be no longer than max_norm, if it is to;
+// NaN where the length is, and where both are 0.
 WORKBENCH_DEVICE float Shortened(float squared, float max_norm) {
   const float length = std::sqrt(squared);
-  return length > max_norm ? max_norm / length : 1.0f;
+  return max_norm / (length <= max_norm ? max_norm : length);
 }
 
 }  // namespace workbench::cuda

@@ -5,6 +5,7 @@
 #include "executor/policies/ordered/ordered_values.h"
 #include "executor/step/async_kernel.h"
 #include "executor/step/node_io.h"
+#include "threading/float_state.h"
 
 namespace workbench {
 namespace {
@@ -197,6 +198,7 @@ void OrderedSteps::Step::RunAll() {
 }
 
 void OrderedSteps::Step::RunReady() {
+  const TensorFlowFloatState float_state;
   if (plan_.has_async) {
     const bool has_caller = !own_args_.has_value();
     workers_ = std::make_shared<Workers<AsyncCall*>>(1, has_caller);
@@ -327,6 +329,7 @@ bool OrderedSteps::Step::RunTraced(const Call& call) {
 }
 
 void OrderedSteps::Step::RunByReadiness() {
+  const TensorFlowFloatState float_state;
   const bool observed = frame_->observers().any();
   while (!frame_->failed()) {
     int32_t position;

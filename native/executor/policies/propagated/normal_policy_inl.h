@@ -5,6 +5,7 @@
 // ready and with one expensive node; the other expensive nodes go to the pool.
 
 #include "executor/policies/propagated/step.h"
+#include "threading/float_state.h"
 
 namespace workbench {
 
@@ -40,6 +41,7 @@ void PropagatedStep<Propagator>::ScheduleNormally(const TaggedNodeSeq& ready, Th
 template <class Propagator>
 void PropagatedStep<Propagator>::Dispatch(const TaggedNode& node, uint64_t scheduled) {
   args_.runner([this, item = Item{node, scheduled}] {
+    const TensorFlowFloatState float_state;
     Thread thread(params_);
     thread.Push(item, 0);
     while (!thread.empty()) {

@@ -7,6 +7,7 @@
 
 #include "executor/policies/propagated/step.h"
 #include "threading/crew.h"
+#include "threading/float_state.h"
 
 namespace workbench {
 
@@ -33,6 +34,7 @@ void PropagatedStep<Propagator>::Send(int workers) {
 
 template <class Propagator>
 void PropagatedStep<Propagator>::Work(bool as_caller) {
+  const TensorFlowFloatState float_state;
   const std::shared_ptr<Queue> queue = queue_;
   Thread thread(params_);
   while (true) {

@@ -6,6 +6,7 @@
 
 #include "test/support/check.h"
 #include "test/support/latch.h"
+#include "test/support/no_threads.h"
 
 namespace workbench {
 namespace {
@@ -72,6 +73,16 @@ TEST(AFunctionMaySchedule) {
     d->Schedule(In(0), [&] { latch.CountDown(); });
   });
   latch.Wait();
+}
+
+TEST(DeadlinesPassUnnoticedWhereNoThreadIsToBeHad) {
+  test::WithoutThreads([] {
+    DeadlineThread deadlines;
+    const auto id = deadlines.Schedule(DeadlineThread::Clock::now(), [] {});
+    deadlines.Schedule(DeadlineThread::Clock::now(), [] {});
+    deadlines.Cancel(id);
+    CHECK_EQ(deadlines.pending(), size_t{1});
+  });
 }
 
 TEST(OneThreadForAllWhileHeld) {

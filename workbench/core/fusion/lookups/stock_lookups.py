@@ -104,6 +104,9 @@ def _found(graph: Definition, node: Any, read: _Read, rows: str, **asked: Any) -
     shape = graph.shape(rows)
     if shape is None or len(shape) != 2 or shape[1] < 1:
         raise RefusedError("the number of columns of its table is not known")
+    if _rows_of_table(graph, read) == 0:
+        # TensorFlow looks for row 0 there where a row of ids is empty, and ends with an error.
+        raise RefusedError("its table has no rows")
     if read.max_norm is not None and node.attr["T"].type != _FLOAT:
         raise RefusedError("its table is not float32, and its rows are shortened to max_norm")
     return StockLookup(
@@ -119,6 +122,16 @@ def _found(graph: Definition, node: Any, read: _Read, rows: str, **asked: Any) -
         max_norm=read.max_norm,
         **asked,
     )
+
+
+def _rows_of_table(graph: Definition, read: _Read) -> int:
+    """How many rows a table has; -1 where that is not known."""
+    if not read.is_resource:
+        shape = graph.shape(read.table)
+        return shape[0] if shape else -1
+    variable = graph.made_by(read.table, "VarHandleOp")
+    sizes = variable.attr["shape"].shape.dim if variable is not None else ()
+    return sizes[0].size if sizes else -1
 
 
 def _plain_ids(graph: Definition, node: Any, ids: str, indices: str) -> dict[str, Any]:
