@@ -48,6 +48,19 @@ def test_a_task_on_localhost_is_reached_from_its_own_machine_alone():
     del server
 
 
+def test_a_task_listens_at_the_loopback_address_that_others_know():
+    local = local_tasks(1, 1)[0]
+    addresses = {
+        job: tuple(each.replace("localhost", "127.0.0.2") for each in held)
+        for job, held in local.cluster.items()
+    }
+    task = Task(job=PS, index=0, cluster=addresses)
+    server = _server(task, Optimizations())
+    assert is_reached("127.0.0.2", port_of(task))
+    assert not is_reached(outer_address(), port_of(task))
+    del server
+
+
 def test_a_task_of_several_hosts_is_reached_and_says_by_whom():
     local = local_tasks(1, 1)[0]
     # TensorFlow looks at its own address's port alone.

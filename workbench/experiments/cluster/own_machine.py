@@ -20,12 +20,10 @@ from workbench.experiments.cluster.linked_calls import SlotsUnknownError, callin
 
 _LIBRARY = "libtensorflow"
 _FAMILY = struct.Struct("=H")
-# By family: where the address begins in a sockaddr, every address, and the one in its place. A
-# socket of version 6 also serves version 4, as TensorFlow's does, and listens for that alone then.
-_PLACES = {
-    socket.AF_INET: (4, bytes(4), socket.inet_pton(socket.AF_INET, "127.0.0.1")),
-    socket.AF_INET6: (8, bytes(16), socket.inet_pton(socket.AF_INET6, "::ffff:127.0.0.1")),
-}
+# By family: where the address begins in a sockaddr, and every address.
+_EVERYWHERE = {socket.AF_INET: (4, bytes(4)), socket.AF_INET6: (8, bytes(16))}
+# Before the bytes of an address of version 4, in a socket of version 6 that serves both.
+_MAPPED = bytes(10) + b"\xff\xff"
 _ARGUMENTS = (ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32)
 _BIND = ctypes.CFUNCTYPE(ctypes.c_int, *_ARGUMENTS, use_errno=True)
 
@@ -36,14 +34,18 @@ def is_own_machine(addresses: Iterable[str]) -> bool:
 
 
 @contextlib.contextmanager
-def on_loopback() -> Iterator[None]:
-    """Servers of TensorFlow that start inside listen on 127.0.0.1 in place of every address.
+def on_loopback(host: str = "localhost") -> Iterator[None]:
+    """Servers of TensorFlow that start inside listen on one address in place of every one.
 
     Where the system does not allow that, they listen everywhere; see `reached_by_others`.
+
+    Args:
+      host: a loopback one, as others name it; of "localhost" 127.0.0.1 is meant.
     """
+    address = _address(host)
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(SlotsUnknownError):
-            stack.enter_context(calling("bind", _in_place_of_bind(), within=_LIBRARY))
+            stack.enter_context(calling("bind", _in_place_of_bind(address), within=_LIBRARY))
         yield
 
 
@@ -53,24 +55,33 @@ def reached_by_others(port: int) -> bool:
 
 
 def _is_loopback(host: str) -> bool:
-    if host.lower() in ("localhost", "ip6-localhost"):
-        return True
-    with contextlib.suppress(ValueError):
-        address = ipaddress.ip_address(host.strip("[]"))
-        return (getattr(address, "ipv4_mapped", None) or address).is_loopback
-    return False
+    try:
+        return _address(host).is_loopback
+    except ValueError:
+        return False
 
 
-def _in_place_of_bind() -> Any:
-    """The system's `bind` with a loopback address in place of every address."""
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """The address that a host names by itself; a ValueError for a name that must be looked up."""
+    if host.lower() == "localhost":
+        host = "127.0.0.1"
+    address = ipaddress.ip_address(host.strip("[]"))
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _in_place_of_bind(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Any:
+    """The system's `bind` with one address in place of every one."""
     libc = ctypes.CDLL(None, use_errno=True)
+    packed = address.packed
+    instead = {len(packed): packed, 16: packed if len(packed) == 16 else _MAPPED + packed}
 
-    def bind(descriptor: int, address: int, length: int) -> int:
-        given = bytearray(ctypes.string_at(address, length))
+    def bind(descriptor: int, place: int, length: int) -> int:
+        given = bytearray(ctypes.string_at(place, length))
         (family,) = _FAMILY.unpack_from(given)
-        at, everywhere, loopback = _PLACES.get(family, (0, b"", b""))
-        if at and given[at : at + len(everywhere)] == everywhere:
-            given[at : at + len(everywhere)] = loopback
+        at, everywhere = _EVERYWHERE.get(family, (0, b""))
+        end = at + len(everywhere)
+        if everywhere and given[at:end] == everywhere:
+            given[at:end] = instead.get(len(everywhere), everywhere)
         return int(libc.bind(descriptor, (ctypes.c_char * length).from_buffer(given), length))
 
     return _BIND(bind)
@@ -79,8 +90,15 @@ def _in_place_of_bind() -> Any:
 def _listening(port: int) -> Iterator[str]:
     """The addresses at which sockets of this process listen at a port."""
     for entry in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(entry))) as held:
-            if held.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                name = held.getsockname()
-                if isinstance(name, tuple) and name[1] == port:
-                    yield name[0]
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/self/fd/{entry}").startswith("socket:"):
+                with socket.socket(fileno=os.dup(int(entry))) as held:
+                    yield from _place_of(held, port)
+
+
+def _place_of(held: socket.socket, port: int) -> Iterator[str]:
+    """The address of a socket, if it listens at the port."""
+    name = held.getsockname()
+    listens = held.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+    if listens and isinstance(name, tuple) and name[1] == port:
+        yield name[0]

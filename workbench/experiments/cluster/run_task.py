@@ -124,7 +124,8 @@ def _server(task: Task, wishes: Optimizations) -> Any:
     # A session on a server runs on the server's threads, whatever its own config says.
     config = tf.compat.v1.ConfigProto()
     ask_for_threads(config, wishes)
-    with on_loopback() if is_own_machine(task.addresses) else contextlib.nullcontext():
+    host = task.address.rpartition(":")[0]
+    with on_loopback(host) if is_own_machine(task.addresses) else contextlib.nullcontext():
         return tf.distribute.Server(
             tf.train.ClusterSpec({job: list(each) for job, each in task.cluster.items()}),
             job_name=task.job,
