@@ -47,7 +47,10 @@ class Columns:
         """
         try:
             require_room(self._needed(names), os.path.getsize(self.path))
-            return self._file.read(columns=list(names)).to_pandas()
+            table = self._file.read(columns=list(names))
+            # Texts of bytes that are none, and places in them that lie outside.
+            table.validate(full=True)
+            return table.to_pandas()
         except DataError:
             raise
         except _DAMAGE as error:

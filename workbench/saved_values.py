@@ -11,6 +11,7 @@ import enum
 import functools
 import json
 import os
+import re
 import types
 import typing
 import zlib
@@ -29,6 +30,10 @@ _OF_A_LIST, _OF_A_TEXT, _OF_A_NUMBER = 72, 60, 40
 _MOST = 2**63
 _DEEPEST = 32
 _SHOWN = 60
+# A half of a character that JSON writes as two escapes; no file and no page can hold it.
+_HALVES = re.compile(
+    rb"""\\\\|\\u[dD][89aAbB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..)""", re.DOTALL
+)
 _WORDS = {str: "text", int: "an integer", float: "a number", bool: "true or false"}
 # What JSON gives of a type: a whole number is a number as well.
 _GIVEN: dict[type, frozenset[type]] = {
@@ -136,17 +141,24 @@ def json_of(content: bytes | str, stored: int | None = None) -> Any:
     Raises:
       DataError: it is not JSON, or would take far more memory than it has.
     """
-    text = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    try:
+        text = content.encode() if isinstance(content, str) else content
+    except UnicodeEncodeError as error:
+        raise DataError(f"it is not UTF-8: {error.reason}") from None
     lists, texts = text.count(b"[") + text.count(b"{"), text.count(b'"') // 2
     needed = lists * _OF_A_LIST + texts * _OF_A_TEXT + text.count(b",") * _OF_A_NUMBER
     times = TIMES if stored is None else TIMES * TIMES
     require_room(needed + len(text), len(text) if stored is None else stored, times)
     try:
-        return json.loads(content)
+        return json.loads(_HALVES.sub(_whole, text).decode("utf-8-sig"))
     except RecursionError:
         raise DataError("its lists stand too deep inside each other") from None
     except ValueError as error:
         raise DataError(str(error)) from None
+
+
+def _whole(found: re.Match[bytes]) -> bytes:
+    return b"\\ufffd" if found["half"] else found[0]
 
 
 def value_of(kind: Any, held: Any, where: str, **given: Any) -> Any:

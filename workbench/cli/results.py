@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.atomic_file import make_directory, require_writable_directory, require_writable_file
-from workbench.errors import one_line
+from workbench.errors import one_line, visible
 
 if TYPE_CHECKING:
     from workbench.experiments.comparison.results import Comparison
@@ -65,4 +65,4 @@ def print_wrote(path: Path) -> None:
 
 
 def print_line(text: str) -> None:
-    print(text, flush=True)
+    print(visible(text), flush=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ from workbench.core.planning.trailing_updates import TrailingUpdates
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.prediction import Prediction
 from workbench.display import Displayed
-from workbench.errors import DataError, PlanError
+from workbench.errors import DataError, PlanError, visible
 from workbench.number_words import counted, steps_stale
 from workbench.saved_values import json_of, shown, value_of
 
@@ -157,7 +158,7 @@ class StagePlan(Displayed):
         lines += _predicted(self.predictions)
         if any(stage.stale_lookups for stage in self.stages):
             lines.append("what stale lookups give is not predicted: compare(…) measures it")
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
     def explain(self, node: str) -> str:
         """What happens to one node and why.
@@ -278,11 +279,15 @@ def _predicted(predictions: tuple[Prediction, ...]) -> list[str]:
 
 
 def _checked(plan: StagePlan) -> StagePlan:
-    """Requires that what a plan says of the nodes of a stage is of all of them.
+    """Requires that a plan says of all nodes of a stage what it says of one, and finite times.
 
     Raises:
       DataError: it is not.
     """
+    for each in plan.predictions:
+        for ms in (each.step_ms, each.bound_ms):
+            if not 0 <= ms < math.inf:
+                raise DataError(f"the prediction of {shown(each.label)} is {ms} ms")
     for stage in plan.stages:
         _require_all(stage.name, "moved", stage.moved, stage.moved_ops)
         _require_all(stage.name, "carried", stage.carried, stage.dtypes, stage.shapes)

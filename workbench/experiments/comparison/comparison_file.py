@@ -24,6 +24,13 @@ Made = TypeVar("Made")
 _FORMAT_VERSION = 3
 _FILE = "comparison.json"
 _LARGEST = 1e15
+# What is read of the settings, where it is there; the rest is only shown.
+_SETTINGS: dict[str, Any] = {
+    "steps_per_block": dict[str, int],
+    "groups": int,
+    "bootstrap_seed": int,
+    "configuration": dict[str, Any],
+}
 # Leads into no other directory.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -108,7 +115,7 @@ class FileError(DataError):
 
 def _wrong_version(version: Any, content: Any) -> str:
     """Why a comparison of another format version is not read, and what to do."""
-    text = f"was saved in format {version!r}, and this Workbench reads {_FORMAT_VERSION}"
+    text = f"was saved in format {shown(version)}, and this Workbench reads {_FORMAT_VERSION}"
     if not isinstance(version, int):
         return f"is not a saved comparison: it {text}"
     if version > _FORMAT_VERSION:
@@ -170,6 +177,9 @@ def _checked(comparison: Any) -> Any:
             f"its variants are {shown(labels)}; expected the baseline "
             f"{shown(comparison.baseline)} first, and no label twice"
         )
+    for name, kind in _SETTINGS.items():
+        if name in comparison.settings:
+            value_of(kind, comparison.settings[name], f"settings.{name}")
     for each in (*comparison.ratios, *comparison.equivalence):
         if each.label not in labels:
             raise DataError(f"there is no variant {shown(each.label)}")

@@ -157,7 +157,7 @@ def _content(path: Path) -> bytes:
 
 
 def _wrong_version(version: Any) -> str:
-    text = f"was saved in format {version!r}, and this Workbench reads {_FORMAT_VERSION}"
+    text = f"was saved in format {shown(version)}, and this Workbench reads {_FORMAT_VERSION}"
     if type(version) is not int:
         return f"is not a saved session: it {text}"
     if version > _FORMAT_VERSION:
