@@ -23,8 +23,6 @@ from workbench.errors import DataError
 # What a file may take of memory, in bytes: so much, and so many times what it has on disk.
 ROOM = 64 << 20
 TIMES = 10
-# Packed text is larger; what Workbench packs itself becomes 9 times as long.
-_PACKED_ROOM, _PACKED_TIMES = 4 << 20, 20
 # Bytes that Python takes for a list or dict, a text and a number, at least.
 _OF_A_LIST, _OF_A_TEXT, _OF_A_NUMBER = 72, 60, 40
 _MOST = 2**63
@@ -108,7 +106,7 @@ def unpacked(content: bytes) -> bytes:
     Raises:
       DataError: it is not gzipped, damaged or cut off, or unpacks into far more than it has.
     """
-    most = _PACKED_ROOM + _PACKED_TIMES * len(content)
+    most = ROOM + TIMES * len(content)
     parts, length, rest = [], 0, content
     if not content:
         raise DataError("it is empty")

@@ -11,6 +11,7 @@ import json
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,9 +21,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.builders.damaged_files import damaged, damaged_bytes, in_one_sentence, size
+from tests.builders.examples import few
 from tests.builders.plans import towers
 from tests.builders.sessions import OFF, PROGRAM, SMART, STAGE, learned, measured, with_trace
 from tests.builders.traces import staged_trace
+from tests.conftest import EXAMPLES
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
 from workbench.core.executor.learned_costs import LearnedCosts, load_learned_costs
 from workbench.core.planning.planner import plan_stages
@@ -38,7 +41,9 @@ from workbench.experiments.session.session import Session
 from workbench.viz.panel.report import session_report_html
 from workbench.viz.report import write_report
 
-FUZZED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+ONE_FOLDER: Any = {"suppress_health_check": [HealthCheck.function_scoped_fixture]}
+FUZZED = settings(**ONE_FOLDER)
+COSTLY = few(8, many=EXAMPLES, **ONE_FOLDER)
 CHANCES = given(seed=st.integers(0, 2**32))
 
 
@@ -184,7 +189,7 @@ def with_notes(path, notes):
         out.add_key_value_metadata({"format_version": version, "workbench_trace": held})
 
 
-@FUZZED
+@COSTLY
 @CHANCES
 def test_a_traces_notes(whole, tmp_path, seed):
     path = tmp_path / "trace.parquet"
@@ -195,7 +200,7 @@ def test_a_traces_notes(whole, tmp_path, seed):
         show(load_trace(path))
 
 
-@FUZZED
+@COSTLY
 @CHANCES
 def test_a_comparison(whole, tmp_path, seed):
     home = tmp_path / "comparison"
@@ -217,7 +222,7 @@ def test_learned_costs(whole, tmp_path, seed):
         read.per_step_ns()
 
 
-@FUZZED
+@COSTLY
 @CHANCES
 def test_a_session(whole, tmp_path, seed):
     home, chance = tmp_path / "session", random.Random(seed)

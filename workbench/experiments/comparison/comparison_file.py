@@ -131,13 +131,14 @@ def _variant(held: Mapping[str, Any], where: str, directory: Path) -> MeasuredVa
         if name not in held:
             raise DataError(f"{where} has no {name}")
     trace, plan = held["trace"], held["plan"]
-    return value_of(  # type: ignore[no-any-return]
+    found: MeasuredVariant = value_of(
         MeasuredVariant,
         {name: value for name, value in held.items() if name not in names},
         where,
         trace=None if trace is None else load_trace(_own_file(directory, trace)),
         plan=None if plan is None else _plan_from(plan, held["boundary"], directory),
     )
+    return found
 
 
 def _plan_from(document: Any, file: Any, directory: Path) -> StagePlan:
