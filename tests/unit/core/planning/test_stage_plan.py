@@ -152,6 +152,21 @@ def test_where_nothing_but_the_input_moves_the_input_alone_is_staged():
             ["fill"],
             "stage nothing: 'next' reads 'q', which 'fill' (QueueEnqueueV2) touches in the step",
         ),
+        (
+            "handle = Placeholder string\nit = IteratorFromStringHandleV2(handle)\n"
+            "next = IteratorGetNext(it)\ny = Neg(next)",
+            ["y"],
+            "stage nothing: 'next' reads the iterator whose handle 'handle' each run feeds, so "
+            "that no run can read ahead for another one; stage its batch with wb.staged(…, "
+            "feed_dict={handle: …}), or read one iterator",
+        ),
+        (
+            "size = Placeholder int64\nit = MakeIteratorOf(size)\nnext = IteratorGetNext(it)\n"
+            "y = Neg(next)",
+            ["y"],
+            "stage nothing: 'next' stays: 'size' is fed (Placeholder); the way there: next ← it ← "
+            "size. To free it: read 'size' from the input pipeline instead of feeding it",
+        ),
     ],
 )
 def test_what_cannot_be_staged_is_said_in_the_plan(text, targets, said):
