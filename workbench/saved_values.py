@@ -28,9 +28,11 @@ _OF_A_LIST, _OF_A_TEXT, _OF_A_NUMBER = 72, 60, 40
 _MOST = 2**63
 _DEEPEST = 32
 _SHOWN = 60
-# A half of a character that JSON writes as two escapes; no file and no page can hold it.
+# A half of a character that JSON writes as two escapes; no file and no page can hold it. Those from
+# dc80 to dcff stay: they are bytes of a file name that is no text, as Python has them.
 _HALVES = re.compile(
-    rb"""\\\\|\\u[dD][89aAbB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..)""", re.DOTALL
+    rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD](?:[cC][0-7].|[89abdefABDEF]..))",
+    re.DOTALL,
 )
 _WORDS = {str: "text", int: "an integer", float: "a number", bool: "true or false"}
 # What JSON gives of a type: a whole number is a number as well.

@@ -168,7 +168,7 @@ def _seen(text: str) -> str:
 
 def image_html(svg: str, alt: str) -> str:
     """An SVG picture as an `<img>` that holds it, no wider than the page."""
-    data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
+    data = base64.b64encode(visible(svg).encode("utf-8")).decode("ascii")
     return (
         f'<img src="data:image/svg+xml;base64,{data}" alt="{html.escape(alt)}" '
         'style="display:block;max-width:100%;height:auto;border:1px solid #e0e0e0">'
