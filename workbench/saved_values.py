@@ -23,6 +23,9 @@ from workbench.errors import DataError
 # What a file may take of memory, in bytes: so much, and so many times what it has on disk.
 ROOM = 64 << 20
 TIMES = 10
+# Unpacked text is copied on its way to values.
+_UNPACKED_ROOM, _PIECE, _GZIP = 16 << 20, 1 << 20, 31
+_COPIES = 3
 # Bytes that Python takes for a list or dict, a text and a number, at least.
 _OF_A_LIST, _OF_A_TEXT, _OF_A_NUMBER = 72, 60, 40
 _MOST = 2**63
@@ -108,16 +111,16 @@ def unpacked(content: bytes) -> bytes:
     Raises:
       DataError: it is not gzipped, damaged or cut off, or unpacks into far more than it has.
     """
-    most = ROOM + TIMES * len(content)
-    parts, length, rest = [], 0, content
+    most = _UNPACKED_ROOM + TIMES * len(content)
     if not content:
         raise DataError("it is empty")
-    while rest:
-        one = zlib.decompressobj(wbits=31)
+    parts: list[bytes] = []
+    length, rest, ended, one = 0, content, False, zlib.decompressobj(wbits=_GZIP)
+    while rest or one.unconsumed_tail:
         try:
-            parts.append(one.decompress(rest, most - length + 1))
+            parts.append(one.decompress(one.unconsumed_tail or rest, _PIECE))
         except zlib.error as error:
-            words = "not a gzipped file" if not parts else str(error)
+            words = str(error) if parts else "not a gzipped file"
             raise DataError(f"it cannot be unpacked: {words}") from None
         length += len(parts[-1])
         if length > most:
@@ -125,9 +128,12 @@ def unpacked(content: bytes) -> bytes:
                 f"it has {len(content)} bytes and unpacks into more than {most}; "
                 "what Workbench saves does not"
             )
-        if not one.eof:
-            raise DataError("it cannot be unpacked: it was cut off")
-        rest = one.unused_data.lstrip(b"\0")
+        rest, ended = b"", one.eof
+        if ended:
+            # A file may have several members, and zeros behind the last one.
+            rest, one = one.unused_data.lstrip(b"\0"), zlib.decompressobj(wbits=_GZIP)
+    if not ended:
+        raise DataError("it cannot be unpacked: it was cut off")
     return b"".join(parts)
 
 
@@ -148,7 +154,7 @@ def json_of(content: bytes | str, stored: int | None = None) -> Any:
     lists, texts = text.count(b"[") + text.count(b"{"), text.count(b'"') // 2
     needed = lists * _OF_A_LIST + texts * _OF_A_TEXT + text.count(b",") * _OF_A_NUMBER
     times = TIMES if stored is None else TIMES * TIMES
-    require_room(needed + len(text), len(text) if stored is None else stored, times)
+    require_room(needed + _COPIES * len(text), len(text) if stored is None else stored, times)
     try:
         return json.loads(_HALVES.sub(_whole, text).decode("utf-8-sig"))
     except RecursionError:
