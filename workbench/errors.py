@@ -5,6 +5,7 @@ Each message says what was found, what was expected and what to do.
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 import unicodedata
@@ -13,6 +14,14 @@ from workbench.own_code import own_lines
 
 _THE_REST = "%tb shows the whole traceback."
 _BREAKING = ("Cc", "Cf", "Zl", "Zp")
+# Characters that move a cursor, start a line, turn the direction of writing or are none at all;
+# line breaks, tabs and letters' own joiners stay.
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
+    "\ud800-\udfff]"
+)
+# Characters of a message that may quote a file, and of any other one.
+_LONGEST_LINE, _LONGEST = 1000, 20_000
 
 
 def one_line(text: str) -> str:
@@ -30,6 +39,25 @@ def one_line(text: str) -> str:
     return "".join(repr(c)[1:-1] if unicodedata.category(c) in _BREAKING else c for c in whole)
 
 
+def visible(text: str) -> str:
+    """`text` with the characters that a reader cannot see as escapes, such as "\\x1b"."""
+    return UNSEEN.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def cut(text: str, most: int = _LONGEST) -> str:
+    """A text without its middle where it is longer than anybody reads.
+
+    Args:
+      text: what was said.
+      most: characters of it to keep.
+    """
+    if len(text) <= most:
+        return text
+    gone = f" … ({len(text) - most} more characters) … "
+    last = most // 4
+    return text[: most - last - len(gone)] + gone + text[-last:]
+
+
 def first_line(error: object) -> str:
     """The first line of another library's message, to stand inside a sentence."""
     return str(error).strip().partition("\n")[0].rstrip(".")
@@ -37,13 +65,16 @@ def first_line(error: object) -> str:
 
 def _init_with_one_line(error: BaseException, message: str = "") -> None:
     """The constructor of errors whose message holds a file's name or content."""
-    BaseException.__init__(error, one_line(message))
+    BaseException.__init__(error, cut(one_line(cut(str(message))), _LONGEST_LINE))
 
 
 class WorkbenchError(Exception):
     """Base of every error that Workbench raises on purpose."""
 
     _told = False
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(cut(str(message)))
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: the message and the user's own lines; the whole once shown again.
@@ -82,6 +113,8 @@ class OutputError(WorkbenchError, OSError):
 
 class PlanError(WorkbenchError, ValueError):
     """A graph cannot be cut as asked, or a plan does not fit the graph it meets."""
+
+    __init__ = _init_with_one_line
 
 
 class NoInputError(PlanError):

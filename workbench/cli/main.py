@@ -33,6 +33,7 @@ from workbench.errors import (
     UnsupportedError,
     WorkbenchError,
     one_line,
+    visible,
 )
 
 _EXAMPLES = """examples:
@@ -72,12 +73,12 @@ def _exit_code(chosen: argparse.Namespace) -> int:
         print(f"\n{str(stop) or CANCELLED}", file=sys.stderr)
         return 143 if isinstance(stop, Terminated) else 130
     except (DataError, OptionError, OutputError, UnsupportedError) as error:
-        print(f"workbench: error: {error}", file=sys.stderr)
+        print(f"workbench: error: {visible(str(error))}", file=sys.stderr)
         return 2
     except WorkbenchError as error:
-        print(f"workbench: error: {error}", file=sys.stderr)
+        print(f"workbench: error: {visible(str(error))}", file=sys.stderr)
         if chosen.traceback:
-            print(*getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+            print(*map(visible, getattr(error, "__notes__", ())), sep="\n", file=sys.stderr)
         return 2 if _has_a_verdict(chosen) else 1
     except BrokenPipeError:
         # The reader of a pipe is gone; there is nobody left to tell.

@@ -12,7 +12,7 @@ from workbench.atomic_file import (
     require_writable_directory,
     require_writable_file,
 )
-from workbench.errors import one_line
+from workbench.errors import one_line, visible
 
 if TYPE_CHECKING:
     from workbench.experiments.comparison.results import Comparison
@@ -72,4 +72,4 @@ def print_wrote(path: Path) -> None:
 
 
 def print_line(text: str) -> None:
-    print(text, flush=True)
+    print(visible(text), flush=True)

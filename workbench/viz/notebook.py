@@ -23,6 +23,7 @@ from workbench.core.trace.trace import Trace
 from workbench.core.what_if.calibration import Calibration
 from workbench.core.what_if.ceilings import Ceilings
 from workbench.core.what_if.predictions import Predictions
+from workbench.errors import visible
 from workbench.experiments.comparison.findings import ComparedFindings
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.search.best import Best
@@ -76,7 +77,8 @@ def bundle(value: Any) -> Bundle:
       TypeError: any other type.
     """
     forms = _forms(value)
-    return {"text/plain": forms.text(value), "text/html": forms.html(value)}, {}
+    shown = {"text/plain": forms.text(value), "text/html": forms.html(value)}
+    return {kind: visible(content) for kind, content in shown.items()}, {}
 
 
 def text(value: Any) -> str:
@@ -85,7 +87,7 @@ def text(value: Any) -> str:
     Raises:
       TypeError: any other type.
     """
-    return _forms(value).text(value)
+    return visible(_forms(value).text(value))
 
 
 def _forms(value: Any) -> _Forms:

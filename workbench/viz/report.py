@@ -10,7 +10,7 @@ from pathlib import Path
 
 from workbench.atomic_file import replacing
 from workbench.core.trace.trace import Trace
-from workbench.errors import OptionError
+from workbench.errors import OptionError, visible
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.regression.earlier import ELEMENT_ID, report_document
 from workbench.experiments.session.session import Session
@@ -100,7 +100,7 @@ def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
     environment = dict(views[0].environment)
     cores = environment.get("Cores")
     machine = [f"{cores} cores" if cores else "", f"TensorFlow {environment.get('TensorFlow', '')}"]
-    return (
+    return visible(
         assets.templates()
         .get_template("report/report.html.j2")
         .render(

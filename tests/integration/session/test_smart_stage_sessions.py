@@ -242,3 +242,22 @@ def test_the_staged_side_runs_on_its_own_device_and_its_put_moves_what_crosses()
     assert ahead["smart_stage/features"].device.endswith("CPU:0")
     assert ahead["smart_stage_buffer/put"].device.endswith("CPU:1")
     assert [n for n in ahead.values() if n.op in ("_Recv", "_HostRecv")]
+
+
+def sparse_losses(smart):
+    """Of a model whose only input is an iterator of SparseTensors."""
+    with tf.Graph().as_default() as graph:
+        rows = tf.data.Dataset.range(12).map(lambda i: tf.sparse.from_dense(tf.reshape(i, [1])))
+        batch = v1.data.make_one_shot_iterator(rows.batch(2)).get_next()
+        table = v1.get_variable("table", [12, 2], initializer=v1.ones_initializer())
+        found = tf.nn.safe_embedding_lookup_sparse(table, batch)
+        loss = tf.reduce_mean(tf.square(found - 3.0))
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+        config = smart_stage.prepare_config(graph, targets=[train])[0] if smart else None
+        hooks = [make_prefetch_hook()]
+        with v1.train.MonitoredTrainingSession(config=config, hooks=hooks) as session:
+            return [float(session.run([train, loss])[1]) for _ in range(6)]
+
+
+def test_an_input_of_sparse_tensors_is_left_in_the_step():
+    assert sparse_losses(smart=True) == sparse_losses(smart=False)

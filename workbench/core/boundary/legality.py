@@ -105,8 +105,8 @@ def _legal(
 
     Legal is a node that (1) depends on the start, by data or control edges; (2) is no blocker and
     depends on none; (3) depends on no second start; (4) gives plain tensors wherever the compute
-    side reads it; (5) is not on a parameter server whose ops alone read it. What it depends on
-    besides, constants and handles, stays where it is and runs on both sides.
+    side reads it, and as a start anyway; (5) is not on a parameter server whose ops alone read it.
+    What it depends on besides, constants and handles, stays where it is and runs on both sides.
     """
     begins = [view.mask(start.nodes) for start in starts]
     stays = view.reached(mask_of(view, blockers))
@@ -125,21 +125,30 @@ def _legal(
         stays = view.reached(mask_of(view, blockers))
         # (1), (2)
         legal = [view.reached(begin, within=~stays) for begin in begins]
-        stuck = _cannot_travel(view, np.any(legal, axis=0), step)
+        stuck = {
+            *_cannot_travel(view, np.any(legal, axis=0), step).tolist(),
+            *_starts_that_stay(view, starts, legal),
+        }
         # (5)
         far = [server_nodes(view, *each, step) for each in zip(starts, legal, strict=True)]
         for node in np.concatenate(far).tolist():
             blockers[node] = _only_its_server(view, node)
         # (4) as the node stays, those that it depends on may become cut edges in turn.
-        if not len(stuck) and not sum(map(len, far)):
+        if not stuck and not sum(map(len, far)):
             return legal
-        for node in stuck.tolist():
-            kinds = "/".join(sorted(set(view.outputs[node])))
-            blockers[node] = Blocker(
-                node=view.names[node],
-                reason=Reason.OUTPUT,
-                detail=f"gives the compute side {kinds}, which cannot go through a buffer",
-            )
+        for node in sorted(stuck):
+            blockers[node] = _stuck(view, node, any(node in start.nodes for start in starts))
+
+
+def _stuck(view: GraphView, node: int, delivers: bool) -> Blocker:
+    kinds = "/".join(sorted(set(view.outputs[node])))
+    detail = f"gives the compute side {kinds}, which cannot go through a buffer"
+    if delivers and "variant" in view.outputs[node]:
+        detail = (
+            f"delivers {kinds}, and a variant, as SparseTensors of a dataset come, cannot go "
+            "through a buffer; stage its SparseTensors with wb.staged, which takes them apart"
+        )
+    return Blocker(node=view.names[node], reason=Reason.OUTPUT, detail=detail)
 
 
 def _only_its_server(view: GraphView, node: int) -> Blocker:
@@ -159,6 +168,24 @@ def _cannot_travel(view: GraphView, legal: Bools, step: Bools) -> Ints:
     return np.asarray(
         [n for n in ends.tolist() if any(map(op_types.cannot_travel, view.outputs[n]))], int
     )
+
+
+def _starts_that_stay(
+    view: GraphView, starts: Sequence[Start], legal: Sequence[Bools]
+) -> list[int]:
+    """Legal nodes that deliver a batch which cannot go through a buffer, whoever reads it.
+
+    What delivers a batch always travels: in the step it would deliver another one. The arguments
+    of a function deliver nothing by themselves.
+    """
+    return [
+        node
+        for start, mine in zip(starts, legal, strict=True)
+        for node in start.nodes
+        if mine[node]
+        and view.ops[node] not in op_types.PLACEHOLDERS
+        and any(map(op_types.cannot_travel, view.outputs[node]))
+    ]
 
 
 def _needed(view: GraphView, start: Start, legal: Bools, step: Bools, also: Bools) -> Bools:

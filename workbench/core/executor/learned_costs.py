@@ -9,6 +9,7 @@ import csv
 import dataclasses
 import io
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from workbench import _native
 from workbench.atomic_file import replacing
 from workbench.display import Displayed
 from workbench.errors import DataError, OptionError
+from workbench.saved_columns import NoParquetError, opened
+from workbench.saved_values import is_file
 
 _FORMAT_VERSION = 1
 _VERSION, _KIND = b"format_version", b"workbench_learned_costs"
@@ -135,16 +138,24 @@ def load_learned_costs(path: str | os.PathLike[str]) -> LearnedCosts:
       DataError: there is no such file, it holds no learned costs, or is of another format.
     """
     name = os.fspath(path)
-    if not os.path.isfile(path):
+    if not is_file(path):
         raise DataError(f"there is no file {name!r}; expected one that `LearnedCosts.save` wrote")
     try:
-        table = pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
+        with opened(path) as file:
+            _require_version(name, file.notes)
+            return LearnedCosts(file.read([each for each in file.names if each in _COLUMNS]))
+    except NoParquetError as error:
         raise DataError(
             f"{name!r} holds no learned costs: it is no Parquet file, or damaged "
-            f"({str(error).splitlines()[0]}); expected one that `LearnedCosts.save` wrote"
+            f"({error}); expected one that `LearnedCosts.save` wrote"
         ) from error
-    notes = table.schema.metadata or {}
+    except DataError as error:
+        if name in str(error):
+            raise
+        raise DataError(f"{name!r} is damaged: {error}; save or copy it again") from error
+
+
+def _require_version(name: str, notes: Mapping[bytes, bytes]) -> None:
     if _KIND not in notes:
         raise DataError(
             f"{name!r} holds no learned costs; expected a file that `LearnedCosts.save` wrote"
@@ -154,7 +165,6 @@ def load_learned_costs(path: str | os.PathLike[str]) -> LearnedCosts:
         raise DataError(
             f"{name!r}: Format {version}; this Workbench reads {_FORMAT_VERSION}. Update it."
         )
-    return LearnedCosts(table.to_pandas())
 
 
 def preload_costs(costs: LearnedCosts | None) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.core.graph.op_types import STAGE_PUT, STAGE_TAKE
 from workbench.core.options import StageOptions
-from workbench.errors import PlanError
+from workbench.errors import PlanError, cut
 
 Bools = np.ndarray
 Ints = np.ndarray
@@ -95,7 +95,8 @@ class GraphView:
         found = self.index.get(node_name(name))
         if found is None:
             raise PlanError(
-                f"the graph has no node {node_name(name)!r}; expected one of its {len(self)} nodes"
+                f"the graph has no node {cut(node_name(name), 200)!r}; expected one of its "
+                f"{len(self)} nodes"
             )
         return found
 

@@ -62,6 +62,8 @@ LOOKUPS = frozenset(
 EMBEDDING_VARIABLE = "WorkbenchEmbeddingVariable"
 # Give on what a variable holds, whole.
 READS_WHOLE = frozenset({"Identity", "ReadVariableOp"})
+# Make an iterator out of a handle that a run may feed.
+FED_HANDLES = frozenset({"IteratorFromStringHandle", "IteratorFromStringHandleV2"})
 # A run that needs one of them has to feed it.
 FED_ALWAYS = frozenset({"Placeholder", "PlaceholderV2"})
 PLACEHOLDERS = FED_ALWAYS | {"PlaceholderWithDefault"}

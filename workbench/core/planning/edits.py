@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from workbench.core.boundary.blockers import Reason
 from workbench.core.boundary.boundary import Boundary, Side
 from workbench.core.boundary.candidates import CHOSEN, OWN_STAGE, UNSTAGED, Candidate
+from workbench.core.graph import op_types
 from workbench.core.planning.stage_plan import Edit, PlannedStage
 
 STALE, NOT_STALE = "new stage for stale lookups", "no stale lookups"
@@ -102,13 +104,33 @@ def _exact_edits(
     return edits
 
 
+def _why_start_stays(boundary: Boundary, side: Side) -> str:
+    """Why what delivers the batch cannot run ahead, in words; "" where it can."""
+    view = boundary.view
+    for node in side.start.nodes:
+        if node in boundary.blockers:
+            return boundary.blockers[node].detail
+        refusal = boundary.refusal(view.names[node])
+        if refusal is None:
+            continue
+        fed, way = refusal.blocker.node, {view.ops[view.number(name)] for name in refusal.path}
+        if refusal.reason is Reason.PLACEHOLDER and way & op_types.FED_HANDLES:
+            return (
+                f"reads the iterator whose handle {fed!r} each run feeds, so that no run can read "
+                "ahead for another one; stage its batch with wb.staged(…, feed_dict={handle: …}), "
+                "or read one iterator"
+            )
+        return f"stays: {refusal.detail}. To free it: {refusal.change}"
+    return ""
+
+
 def _nothing(boundary: Boundary, side: Side, candidate: Candidate | None, start: str) -> Edit:
     if candidate is not None and candidate.label in (OWN_STAGE, UNSTAGED):
         what = "leave your stage" if candidate.label == OWN_STAGE else "stage nothing"
         return Edit(name=what, reason="nothing else is predicted to be faster by 2 % or more")
-    refused = [boundary.blockers[node] for node in side.start.nodes if node in boundary.blockers]
+    refused = _why_start_stays(boundary, side)
     if refused:
-        return Edit(name="stage nothing", reason=f"{start} {refused[0].detail}")
+        return Edit(name="stage nothing", reason=f"{start} {refused}")
     if not side.widest.any():
         if np.flatnonzero(side.legal).size and not boundary.targets:
             reason = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,11 +20,18 @@ from workbench.core.planning.trailing_updates import TrailingUpdates
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.prediction import Prediction
 from workbench.display import Displayed
-from workbench.errors import OptionError, PlanError
+from workbench.errors import DataError, PlanError, visible
 from workbench.number_words import counted, steps_stale
+from workbench.saved_values import json_of, shown, value_of
 
 _FORMAT_VERSION = 2
 _NOT_SAVED = ("boundary", "costs", "wishes", "compute_device")
+_NOT_READ: Mapping[str, Any] = {
+    "boundary": None,
+    "costs": None,
+    "wishes": None,
+    "compute_device": ON_CPU,
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -150,7 +158,7 @@ class StagePlan(Displayed):
         lines += _predicted(self.predictions)
         if any(stage.stale_lookups for stage in self.stages):
             lines.append("what stale lookups give is not predicted: compare(…) measures it")
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
     def explain(self, node: str) -> str:
         """What happens to one node and why.
@@ -208,20 +216,31 @@ class StagePlan(Displayed):
           PlanError: not JSON, not a plan, or of another format version.
         """
         try:
-            document = json.loads(text)
-        except json.JSONDecodeError as error:
+            document = json_of(text)
+        except DataError as error:
             raise PlanError(
                 f"this is no JSON: {error}; expected what StagePlan.to_json wrote"
             ) from error
-        version = document.get("format_version") if isinstance(document, dict) else None
+        return StagePlan.from_document(document)
+
+    @staticmethod
+    def from_document(document: Any) -> StagePlan:
+        """The plan whose JSON a document is.
+
+        Raises:
+          PlanError: not a plan, or of another format version.
+        """
+        version = document.get("format_version") if isinstance(document, Mapping) else None
         if version != _FORMAT_VERSION:
             raise PlanError(
-                f"the plan has format version {version!r}; this workbench reads {_FORMAT_VERSION}"
+                f"the plan has format version {shown(version)}; this workbench reads "
+                f"{_FORMAT_VERSION}"
             )
+        given = {name: value for name, value in document.items() if name != "format_version"}
         try:
-            return _plan_from(document)
-        except (KeyError, TypeError, OptionError) as error:
-            raise PlanError(f"the plan is damaged: {type(error).__name__}: {error}") from error
+            return _checked(value_of(StagePlan, given, "the plan", **_NOT_READ))
+        except DataError as error:
+            raise PlanError(f"the plan is damaged: {error}") from error
 
     def require_graph(self, fingerprint: str) -> None:
         """Requires that a graph is the one that the plan was made for.
@@ -259,67 +278,36 @@ def _predicted(predictions: tuple[Prediction, ...]) -> list[str]:
     ]
 
 
-def _plan_from(document: Mapping[str, Any]) -> StagePlan:
-    return StagePlan(
-        stages=tuple(_stage_from(stage) for stage in document["stages"]),
-        targets=tuple(document["targets"]),
-        roots=tuple(document["roots"]),
-        fingerprint=document["fingerprint"],
-        edits=tuple(Edit(name=e["name"], reason=e["reason"]) for e in document["edits"]),
-        predictions=tuple(_prediction_from(each) for each in document["predictions"]),
-    )
+def _checked(plan: StagePlan) -> StagePlan:
+    """Requires that a plan says of all nodes of a stage what it says of one, and finite times.
+
+    Raises:
+      DataError: it is not.
+    """
+    for each in plan.predictions:
+        for ms in (each.step_ms, each.bound_ms):
+            if not 0 <= ms < math.inf:
+                raise DataError(f"the prediction of {shown(each.label)} is {ms} ms")
+    for stage in plan.stages:
+        _require_all(stage.name, "moved", stage.moved, stage.moved_ops)
+        _require_all(stage.name, "carried", stage.carried, stage.dtypes, stage.shapes)
+        pairs = zip(stage.dtypes, stage.shapes, strict=True)
+        if any(len(dtypes) != len(shapes) for dtypes, shapes in pairs):
+            raise DataError(f"stage {shown(stage.name)} has other numbers of dtypes and shapes")
+        for name in ("closed_exception_types", "ignored_exception_types"):
+            codes = getattr(stage.options, name) or ()
+            if not all(type(code) is int for code in codes):
+                raise DataError(f"{name} is {shown(codes)}; expected integer codes")
+        if stage.trailing is not None:
+            trailing = stage.trailing
+            _require_all(stage.name, "moved", trailing.moved, trailing.moved_ops)
+            _require_all(
+                stage.name, "returned", trailing.returned, trailing.dtypes, trailing.shapes
+            )
+    return plan
 
 
-def _stage_from(stage: Mapping[str, Any]) -> PlannedStage:
-    given = stage["options"]
-    names = {field.name for field in dataclasses.fields(StageOptions)}
-    if set(given) != names:
-        raise PlanError(
-            f"the plan is damaged: its stage options are {sorted(given)}; expected {sorted(names)}"
-        )
-    lists = ("closed_exception_types", "ignored_exception_types")
-    options: dict[str, Any] = {
-        k: tuple(v) if k in lists and v is not None else v for k, v in given.items()
-    }
-    return PlannedStage(
-        name=stage["name"],
-        start=tuple(stage["start"]),
-        moved=tuple(stage["moved"]),
-        moved_ops=tuple(stage["moved_ops"]),
-        carried=tuple(stage["carried"]),
-        dtypes=tuple(tuple(kinds) for kinds in stage["dtypes"]),
-        shapes=tuple(
-            tuple(None if shape is None else tuple(shape) for shape in shapes)
-            for shapes in stage["shapes"]
-        ),
-        options=StageOptions(**options),
-        widens=tuple(
-            WidenedPut(put=each["put"], owner=each["owner"], record=tuple(each["record"]))
-            for each in stage["widens"]
-        ),
-        own_name=stage["own_name"],
-        own_buffer=stage["own_buffer"],
-        device=stage["device"],
-        buffer_device=stage["buffer_device"],
-        host=tuple(stage["host"]),
-        # Absent from plans of before lookups could be stale.
-        stale_lookups=stage.get("stale_lookups", 0),
-        trailing=_trailing_from(stage["trailing"]) if stage.get("trailing") else None,
-    )
-
-
-def _trailing_from(trailing: Mapping[str, Any]) -> TrailingUpdates:
-    names = {field.name for field in dataclasses.fields(TrailingUpdates)}
-    fields = {name: tuple(trailing[name]) for name in names - {"shapes"}}
-    shapes = tuple(None if shape is None else tuple(shape) for shape in trailing["shapes"])
-    return TrailingUpdates(shapes=shapes, **fields)
-
-
-def _prediction_from(each: Mapping[str, Any]) -> Prediction:
-    return Prediction(
-        label=each["label"],
-        step_ms=each["step_ms"],
-        bound_ms=each["bound_ms"],
-        limited_by=each["limited_by"],
-        chosen=each["chosen"],
-    )
+def _require_all(stage: str, name: str, *told: tuple[object, ...]) -> None:
+    if len({len(each) for each in told}) > 1:
+        counts = " and ".join(str(len(each)) for each in told)
+        raise DataError(f"stage {shown(stage)} says of {name} {counts} things; expected as many")

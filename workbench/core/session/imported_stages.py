@@ -17,7 +17,8 @@ from workbench.core.graph.op_types import STAGE_PUT, STAGE_TAKE
 from workbench.core.options import StageOptions
 from workbench.core.session.prefetch_runner import PrefetchRunner
 from workbench.core.staging.error_codes import closed_codes, error_codes, with_codes
-from workbench.errors import UnsupportedError
+from workbench.errors import UnsupportedError, first_line
+from workbench.saved_values import json_of, value_of
 
 # On each put: what else its runner has, as JSON, and the name that the put was built with.
 # The name is in native/rewriting/restart/graph_stages.cc too.
@@ -31,6 +32,17 @@ _OPS = {
     "WorkbenchBufferCancel": ("cancel", ("owner", "cancel_code", "message")),
 }
 _Address = tuple[str, str]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Saved:
+    """What a put says of its stage, and its own number there."""
+
+    format: int
+    stage: str
+    number: int
+    feeds: tuple[tuple[str, str], ...]
+    options: StageOptions
 
 
 def describe_put(put: Any, runner: PrefetchRunner, number: int) -> None:
@@ -92,19 +104,15 @@ def takes_without_a_put(graph: Any) -> list[str]:
 def _runner(graph: Any, owner: str, puts: list[Any]) -> PrefetchRunner:
     """The runner of the puts that read one owner."""
     saved = [_saved(put) for put in puts]
-    puts = [put for _, put in sorted(zip(saved, puts, strict=True), key=lambda e: e[0]["number"])]
+    puts = [put for _, put in sorted(zip(saved, puts, strict=True), key=lambda e: e[0].number)]
     scope = puts[0].name.removesuffix(puts[0].get_attr(_BUILT).decode())
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in saved[0]["options"].items()
-    }
-    options = StageOptions(**values)
+    options = saved[0].options
     names = [put.name for put in puts]
     fields: dict[str, Any] = _fields(graph, owner, puts[0])
     return PrefetchRunner(
-        stage=scope + saved[0]["stage"],
+        stage=scope + saved[0].stage,
         puts=tuple(names * options.num_threads if len(names) == 1 else names),
-        feeds=tuple((scope + target, scope + value) for target, value in saved[0]["feeds"]),
+        feeds=tuple((scope + target, scope + value) for target, value in saved[0].feeds),
         closed_codes=closed_codes(options),
         ignored_codes=error_codes(options.ignored_exception_types),
         options=options,
@@ -112,18 +120,19 @@ def _runner(graph: Any, owner: str, puts: list[Any]) -> PrefetchRunner:
     )
 
 
-def _saved(put: Any) -> dict[str, Any]:
+def _saved(put: Any) -> _Saved:
     try:
-        text = put.get_attr(_STAGE).decode()
-    except ValueError:
-        text = "{}"
-    saved: dict[str, Any] = json.loads(text)
-    if saved.get("format") != _FORMAT:
-        raise UnsupportedError(
-            f"the stage of {put.name!r} was exported by another version of Workbench, and cannot "
-            "run in an imported graph; build the graph by its program and restore the variables"
-        )
-    return saved
+        saved: _Saved = value_of(_Saved, json_of(put.get_attr(_STAGE)), "its stage")
+        if saved.format == _FORMAT:
+            return saved
+        why = f"format {saved.format}"
+    except ValueError as error:
+        why = first_line(error)
+    raise UnsupportedError(
+        f"the stage of {put.name!r} was exported by another version of Workbench, and cannot "
+        "run in an imported graph; build the graph by its program and restore the variables "
+        f"({why})"
+    )
 
 
 def _fields(graph: Any, owner: str, put: Any) -> dict[str, str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import typing
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.errors import TraceError
+from workbench.errors import DataError, TraceError
+from workbench.saved_values import value_of
 
 # Values of `TraceMeta.source`: the executor's own recording, TensorFlow's step stats; of traces
 # that were imported, TensorFlow's profiler, and Chrome JSON of any other tool.
@@ -125,41 +127,15 @@ class TraceMeta:
         return cls(**known)
 
 
-_OPTIONAL = " | None"
-# What a field of each annotation accepts, and what a message calls it.
-_ACCEPTED: dict[str, tuple[tuple[type, ...], str]] = {
-    "str": ((str,), "text"),
-    "int": ((int,), "an integer"),
-    "float": ((int, float), "a number"),
-    "bool": ((bool,), "true or false"),
-    "UntracedSteps": ((UntracedSteps,), "UntracedSteps"),
-}
-
-
 def _check(value: Any, where: str) -> None:
     """Checks every field against its annotation, and keeps copies of mappings."""
+    hints = typing.get_type_hints(type(value))
     for field in dataclasses.fields(value):
-        held, kind = getattr(value, field.name), str(field.type)
-        name = f"{where}.{field.name}"
-        if kind.startswith("Mapping"):
-            object.__setattr__(value, field.name, _mapping(held, kind, name))
-        elif held is not None or not kind.endswith(_OPTIONAL):
-            _check_one(held, kind.removesuffix(_OPTIONAL), name)
-
-
-def _mapping(held: Any, kind: str, name: str) -> dict[str, Any]:
-    if not isinstance(held, Mapping):
-        raise TraceError(f"{name} is {held!r}; expected values by name")
-    for key, each in held.items():
-        _check_one(key, "str", f"a name in {name}")
-        _check_one(each, kind.rpartition(", ")[2].rstrip("]"), f"{name}[{key!r}]")
-    return dict(held)
-
-
-def _check_one(held: Any, kind: str, name: str) -> None:
-    accepted, words = _ACCEPTED[kind]
-    if not isinstance(held, accepted) or (isinstance(held, bool) and kind != "bool"):
-        raise TraceError(f"{name} is {held!r}; expected {words}")
+        try:
+            held = value_of(hints[field.name], getattr(value, field.name), f"{where}.{field.name}")
+        except DataError as error:
+            raise TraceError(str(error)) from None
+        object.__setattr__(value, field.name, held)
 
 
 def _known(value: Any) -> dict[str, Any]:

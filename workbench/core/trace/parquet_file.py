@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 
 from workbench.atomic_file import replacing
 from workbench.core.trace.tables import OPTIONAL_TABLES, TABLES, column_names
-from workbench.errors import TraceError, first_line
+from workbench.errors import DataError, TraceError, first_line
+from workbench.saved_columns import NoParquetError, opened
+from workbench.saved_values import is_file, json_of, shown, value_of
 
 # Format 1 has no edges, and its nodes no source; format 2 has no bytes; format 3 no transfers, and
 # its tracks no task.
@@ -56,40 +58,51 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, pd.DataFrame], dict[st
       TraceError: there is no such file, it is not a trace, or is of a newer format.
     """
     name = os.fspath(path)
-    if not os.path.isfile(path):
+    if not is_file(path):
         raise TraceError(f"there is no file `{name}`; expected a trace that `Trace.save` wrote")
     try:
-        file = pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError) as error:
+        with opened(path) as file:
+            notes = _notes(name, file.names, file.notes)
+            held = set(file.names)
+            columns = [column.name for column in TABLES["events"] if column.name in held]
+            tables = {"events": file.read(columns)}
+            for table, wanted in TABLES.items():
+                if table != "events":
+                    tables[table] = _small_table(table, notes["tables"])
+                    for column in wanted:
+                        if column.name not in tables[table] and not column.optional:
+                            raise TraceError(
+                                f"`{name}` has no column `{column.name}` in `{table}`."
+                            )
+    except NoParquetError as error:
         raise TraceError(
             f"`{name}` is not a trace: not a Parquet file ({first_line(error)}); "
             "expected a file that `Trace.save` wrote"
         ) from error
-    with file:
-        notes = _notes(name, file.schema_arrow.names, file.metadata.metadata or {})
-        held = set(file.schema_arrow.names)
-        columns = [column.name for column in TABLES["events"] if column.name in held]
-        try:
-            events = file.read(columns=columns).to_pandas()
-        except (pa.ArrowInvalid, OSError) as error:
-            raise TraceError(
-                f"`{name}` is damaged: {first_line(error)}; save or copy it again"
-            ) from error
-    tables = {"events": events}
-    for table, wanted in TABLES.items():
-        if table != "events":
-            tables[table] = _small_table(table, notes)
-            for column in wanted:
-                if column.name not in tables[table] and not column.optional:
-                    raise TraceError(f"`{name}` has no column `{column.name}` in `{table}`.")
+    except DataError as error:
+        raise TraceError(
+            f"`{name}` is damaged: {first_line(error)}; save or copy it again"
+        ) from error
     return tables, notes["meta"]
 
 
-def _small_table(table: str, notes: Mapping[str, Any]) -> pd.DataFrame:
-    held = notes["tables"].get(table)
+def _small_table(table: str, tables: Mapping[str, Any]) -> pd.DataFrame:
+    held = tables.get(table)
     if held is None and table in OPTIONAL_TABLES:
         return pd.DataFrame(columns=column_names(table), dtype="int64")
-    return pd.DataFrame(held or {})
+    kinds = {
+        column.name: tuple[str, ...] if column.kind == "text" else tuple[int, ...]
+        for column in TABLES[table]
+    }
+    columns = {
+        # A column that is unknown is named by the trace itself.
+        name: value_of(kinds.get(name, tuple[Any, ...]), values, f"`{table}`.`{name}`")
+        for name, values in value_of(dict[str, Any], held or {}, f"table `{table}`").items()
+    }
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"the columns of table `{table}` have {shown(lengths)} rows")
+    return pd.DataFrame({name: list(values) for name, values in columns.items()})
 
 
 def _notes(name: str, columns: list[str], metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
@@ -102,14 +115,13 @@ def _notes(name: str, columns: list[str], metadata: Mapping[bytes, bytes]) -> di
     for column in TABLES["events"]:
         if column.name not in columns and not column.optional:
             raise TraceError(f"`{name}` has no column `{column.name}`.")
-    try:
-        notes = json.loads(metadata[_NOTES.encode()])
-        known = range(_FIRST_VERSION, FORMAT_VERSION + 1)
-        if version not in map(str, known) or not {"tables", "meta"} <= notes.keys():
-            raise ValueError(f"format_version is {version!r}")
-    except (KeyError, ValueError, AttributeError) as error:
+    known = map(str, range(_FIRST_VERSION, FORMAT_VERSION + 1))
+    notes: Any = None
+    if _NOTES.encode() in metadata and version in known:
+        notes = json_of(metadata[_NOTES.encode()])
+    if not isinstance(notes, dict) or not {"tables", "meta"} <= notes.keys():
         raise TraceError(
             f"`{name}` is not a trace: its Parquet metadata lack Workbench's notes; "
             "expected a file that `Trace.save` wrote"
-        ) from error
-    return dict(notes)
+        )
+    return {each: value_of(dict[str, Any], notes[each], each) for each in ("tables", "meta")}

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.errors import TraceError
+from workbench.saved_values import shown
 
 KINDS = ("step", "prefetch", "inter_op")
 _TIME = np.dtype(np.int64)
@@ -142,13 +143,16 @@ def _integers(table: str, column: str, values: pd.Series) -> np.ndarray:
     if len(wrong) or numbers.dtype.kind == "b":
         row = int(wrong[0]) if len(wrong) else 0
         raise TraceError(
-            f"table `{table}`, row {row}: `{column}` is {numbers[row]!r}; expected an integer"
+            f"table `{table}`, row {row}: `{column}` is {shown(numbers[row])}; expected an integer"
         )
     return whole
 
 
 def _first_non_integer(values: np.ndarray) -> int:
-    return next(i for i, v in enumerate(values) if not isinstance(v, (int, np.integer)))
+    """The first value that is none, or needs more than 64 bits."""
+    most = np.iinfo(np.int64)
+    whole = (isinstance(v, (int, np.integer)) and most.min <= v <= most.max for v in values)
+    return next((i for i, fits in enumerate(whole) if not fits), 0)
 
 
 def _narrowest(values: np.ndarray) -> np.dtype[Any]:
@@ -165,11 +169,11 @@ def check(tables: Mapping[str, pd.DataFrame]) -> None:
     Raises:
       TraceError: with the table, the row, what stands there and the rule it breaks.
     """
-    for table, broken, rule, shown in _rules(tables):
+    for table, broken, rule, columns in _rules(tables):
         rows = np.flatnonzero(np.asarray(broken))
         if len(rows):
             frame, row = tables[table], int(rows[0])
-            found = ", ".join(f"{name} {_plain(frame[name].iloc[row])!r}" for name in shown)
+            found = ", ".join(f"{name} {_plain(frame[name].iloc[row])!r}" for name in columns)
             raise TraceError(f"table `{table}`, row {row}: {rule}; found {found}")
 
 

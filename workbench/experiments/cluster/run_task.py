@@ -3,12 +3,18 @@ trains a program."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.options import Optimizations
 from workbench.errors import UnsupportedError
+from workbench.experiments.cluster.own_machine import (
+    is_own_machine,
+    on_loopback,
+    reached_by_others,
+)
 from workbench.experiments.cluster.task import PS, Task
 from workbench.experiments.program.program import Program
 from workbench.experiments.worker.steps.threads import ask_for_threads, set_threads
@@ -75,11 +81,14 @@ def run_task(
     if task.job == PS:
         from workbench.experiments.cluster.endings import serve_until_left
 
-        say(f"{task.name} serves at {task.cluster[PS][task.index]}, process {os.getpid()}")
+        say(f"{task.name} serves at {task.address}, process {os.getpid()}; {_reached(task)}")
         serve_until_left(tf, server, task)
         return None
     others = "parameter servers" if task.is_chief else "parameter servers and the chief"
-    say(f"{task.name} starts, process {os.getpid()}, and waits for {others}")
+    say(
+        f"{task.name} starts, process {os.getpid()}, and waits for {others}; it serves at "
+        f"{task.address}; {_reached(task)}"
+    )
     from workbench.experiments.cluster.worker_training import Training, train
 
     asked = Training(
@@ -115,9 +124,22 @@ def _server(task: Task, wishes: Optimizations) -> Any:
     # A session on a server runs on the server's threads, whatever its own config says.
     config = tf.compat.v1.ConfigProto()
     ask_for_threads(config, wishes)
-    return tf.distribute.Server(
-        tf.train.ClusterSpec({job: list(each) for job, each in task.cluster.items()}),
-        job_name=task.job,
-        task_index=task.index,
-        config=config,
+    host = task.address.rpartition(":")[0]
+    with on_loopback(host) if is_own_machine(task.addresses) else contextlib.nullcontext():
+        return tf.distribute.Server(
+            tf.train.ClusterSpec({job: list(each) for job, each in task.cluster.items()}),
+            job_name=task.job,
+            task_index=task.index,
+            config=config,
+        )
+
+
+def _reached(task: Task) -> str:
+    """Who can reach the task's server, in words: it has no password, and runs what it is sent."""
+    port = int(task.address.rpartition(":")[2])
+    if not reached_by_others(port):
+        return "only this machine reaches it"
+    return (
+        f"any machine that reaches port {port} can run code in it and use its files: "
+        "TensorFlow's servers have no password"
     )

@@ -37,6 +37,16 @@ class Task:
         return f"{self.job} {self.index}"
 
     @property
+    def address(self) -> str:
+        """Its own "host:port"."""
+        return self.cluster[self.job][self.index]
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Of all tasks."""
+        return tuple(each for addresses in self.cluster.values() for each in addresses)
+
+    @property
     def is_chief(self) -> bool:
         """Whether it initializes variables and writes checkpoints."""
         return self.job == WORKER and self.index == 0

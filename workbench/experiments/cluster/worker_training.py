@@ -23,6 +23,7 @@ from workbench.experiments.cluster.cluster_session import (
     filters,
 )
 from workbench.experiments.cluster.endings import Endings
+from workbench.experiments.cluster.kept_checkpoints import restoring_saver
 from workbench.experiments.cluster.synchronous import synchronizing
 from workbench.experiments.cluster.task import WORKER, Task
 from workbench.experiments.cluster.trace_files import trace_path
@@ -87,7 +88,9 @@ def train(
             hooks = [*built.hooks, *(training.hooks(program.name) if training else ())]
         config = _config(graph, built, wishes, asked)
         config.device_filters.extend(filters(task))
-        scaffold = tf.compat.v1.train.Scaffold()
+        restores = task.is_chief and asked.checkpoint is not None
+        saver = restoring_saver(asked.say) if restores else None
+        scaffold = tf.compat.v1.train.Scaffold(saver=saver)
         raw, endings = RawRuns(), Endings(tf, task)
         lines = SessionLines(task, program.name, asked.say)
         end = training.add_end() if training else None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,13 +17,20 @@ from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import load_trace
 from workbench.errors import DataError, PlanError
-from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
-from workbench.experiments.measurement.bounds import Bound
-from workbench.experiments.measurement.equivalence import Equivalence
+from workbench.experiments.comparison.measured import MeasuredVariant
+from workbench.saved_values import is_file, json_of, read_file, shown, value_of
 
 Made = TypeVar("Made")
 _FORMAT_VERSION = 3
 _FILE = "comparison.json"
+_LARGEST = 1e15
+# What is read of the settings, where it is there; the rest is only shown.
+_SETTINGS: dict[str, Any] = {
+    "steps_per_block": dict[str, int],
+    "groups": int,
+    "bootstrap_seed": int,
+    "configuration": dict[str, Any],
+}
 # Leads into no other directory.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -74,29 +82,40 @@ def _to_json(
     return {"format_version": _FORMAT_VERSION, **content}
 
 
-def read(directory: str | os.PathLike[str], make: Callable[..., Made]) -> Made:
-    """Reads what `write` wrote, and makes a comparison of its fields; see `load_comparison`."""
+def read(directory: str | os.PathLike[str], kind: type[Made]) -> Made:
+    """Reads what `write` wrote into a comparison, which is `kind`; see `load_comparison`."""
     path = Path(directory) / _FILE
-    try:
-        content = json.loads(path.read_text())
-    except (FileNotFoundError, NotADirectoryError):
+    if not is_file(path):
         raise DataError(
             f"{directory}: holds no {_FILE}; give a directory that `workbench compare` wrote"
-        ) from None
-    except ValueError as error:
+        )
+    try:
+        content = json_of(read_file(path))
+    except DataError as error:
         raise DataError(f"{path}: is not a saved comparison: {error}") from None
     version = content.pop("format_version", None) if isinstance(content, dict) else None
-    if version != _FORMAT_VERSION:
+    if version != _FORMAT_VERSION or isinstance(version, bool):
         raise DataError(f"{path}: {_wrong_version(version, content)}")
     try:
-        return make(**_fields(content, path.parent))
-    except (KeyError, TypeError, AttributeError, PlanError) as error:
+        variants = value_of(tuple[dict[str, Any], ...], content.pop("variants", None), "variants")
+        rows = tuple(
+            _variant(variant, f"variants[{number}]", path.parent)
+            for number, variant in enumerate(variants)
+        )
+        return _checked(value_of(kind, content, "the comparison", variants=rows))
+    except FileError as error:
+        raise DataError(str(error)) from None
+    except (DataError, PlanError) as error:
         raise DataError(f"{path}: is not a saved comparison: {error}") from None
+
+
+class FileError(DataError):
+    """A file beside the index is damaged, or the index names one that cannot be; says which."""
 
 
 def _wrong_version(version: Any, content: Any) -> str:
     """Why a comparison of another format version is not read, and what to do."""
-    text = f"was saved in format {version!r}, and this Workbench reads {_FORMAT_VERSION}"
+    text = f"was saved in format {shown(version)}, and this Workbench reads {_FORMAT_VERSION}"
     if not isinstance(version, int):
         return f"is not a saved comparison: it {text}"
     if version > _FORMAT_VERSION:
@@ -105,58 +124,86 @@ def _wrong_version(version: Any, content: Any) -> str:
     return f"{text}; measure again{f' with: {command}' if command else ''}"
 
 
-def _fields(content: dict[str, Any], directory: Path) -> dict[str, Any]:
-    """What a comparison is made of, with the traces and boundaries of its files."""
-    variants = []
-    for variant in content.pop("variants"):
-        file = variant.pop("trace")
-        plan = _plan_from(variant.pop("plan"), variant.pop("boundary"), directory)
-        variants.append(
-            MeasuredVariant(
-                **{
-                    **variant,
-                    "block_steps_per_s": tuple(variant["block_steps_per_s"]),
-                    "notes": tuple(variant["notes"]),
-                },
-                trace=load_trace(_own_file(directory, file)) if file else None,
-                plan=plan,
-            )
-        )
-    return {
-        "variants": tuple(variants),
-        "ratios": tuple(Ratio(**ratio) for ratio in content.pop("ratios")),
-        "equivalence": tuple(map(_check_from, content.pop("equivalence"))),
-        "bounds": tuple(Bound(**bound) for bound in content.pop("bounds")),
-        **content,
-    }
+def _variant(held: Mapping[str, Any], where: str, directory: Path) -> MeasuredVariant:
+    """One variant, with its trace and its plan, which stand in files of their own."""
+    names = ("trace", "plan", "boundary")
+    for name in names:
+        if name not in held:
+            raise DataError(f"{where} has no {name}")
+    trace, plan = held["trace"], held["plan"]
+    found: MeasuredVariant = value_of(
+        MeasuredVariant,
+        {name: value for name, value in held.items() if name not in names},
+        where,
+        trace=None if trace is None else load_trace(_own_file(directory, trace)),
+        plan=None if plan is None else _plan_from(plan, held["boundary"], directory),
+    )
+    return found
 
 
-def _check_from(check: dict[str, Any]) -> Equivalence:
-    lists = {name: tuple(check.pop(name, ())) for name in ("losses", "baseline_losses")}
-    return Equivalence(**{**check, **lists})
-
-
-def _plan_from(
-    document: dict[str, Any] | None, file: str | None, directory: Path
-) -> StagePlan | None:
+def _plan_from(document: Any, file: Any, directory: Path) -> StagePlan:
     """A variant's plan with its boundary, which stands in a file of its own."""
-    if document is None:
-        return None
-    plan = StagePlan.from_json(json.dumps(document))
+    plan = StagePlan.from_document(document)
     if file is None:
         return plan
     path = _own_file(directory, file)
     try:
-        return dataclasses.replace(plan, boundary=boundary_from_bytes(path.read_bytes()))
-    except (OSError, DataError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise DataError(f"{path}: {reason}") from None
+        boundary = boundary_from_bytes(read_file(path))
+        for stage in plan.stages:
+            for name in (*stage.start, *stage.moved, *stage.carried):
+                boundary.view.number(name)
+    except (DataError, PlanError) as error:
+        raise FileError(f"{path}: {error}") from None
+    return dataclasses.replace(plan, boundary=boundary)
 
 
 def _own_file(directory: Path, name: Any) -> Path:
     """A file of the comparison's own directory, which a name in its index must not lead out of."""
     if not isinstance(name, str) or not _PLAIN.fullmatch(name):
-        raise DataError(
-            f"{directory / _FILE}: names the file {name!r}; expected one of its own directory"
+        raise FileError(
+            f"{directory / _FILE}: names the file {shown(name)}; expected one of its own directory"
         )
     return directory / name
+
+
+def _checked(comparison: Any) -> Any:
+    """Requires what every view of a comparison takes for granted.
+
+    Raises:
+      DataError: a label that no variant has or two have, or a number out of range.
+    """
+    labels = [variant.label for variant in comparison.variants]
+    if not labels or len(set(labels)) < len(labels) or labels[0] != comparison.baseline:
+        raise DataError(
+            f"its variants are {shown(labels)}; expected the baseline "
+            f"{shown(comparison.baseline)} first, and no label twice"
+        )
+    for name, kind in _SETTINGS.items():
+        if name in comparison.settings:
+            value_of(kind, comparison.settings[name], f"settings.{name}")
+    for each in (*comparison.ratios, *comparison.equivalence):
+        if each.label not in labels:
+            raise DataError(f"there is no variant {shown(each.label)}")
+    for variant in comparison.variants:
+        where = f"variant {shown(variant.label)}"
+        _require_numbers(where, variant, "steps_per_s", "low", "high", "step_ms_median")
+        for rate in variant.block_steps_per_s:
+            _require_number(f"{where}.block_steps_per_s", rate)
+    for ratio in comparison.ratios:
+        _require_numbers(f"the ratio of {shown(ratio.label)}", ratio, "ratio", "low", "high")
+        if ratio.predicted is not None:
+            _require_number("what was predicted", ratio.predicted)
+    for bound in comparison.bounds:
+        _require_numbers(f"bound {shown(bound.name)}", bound, "steps_per_s")
+    return comparison
+
+
+def _require_numbers(where: str, held: Any, *names: str) -> None:
+    for name in names:
+        _require_number(f"{where}.{name}", getattr(held, name))
+
+
+def _require_number(where: str, number: float) -> None:
+    """A rate, a ratio or a time; too few blocks leave an interval without an end."""
+    if not (0 <= number <= _LARGEST or (number == math.inf and where.endswith("high"))):
+        raise DataError(f"{where} is {number}; expected 0 to {_LARGEST:g}")

@@ -37,6 +37,11 @@ _SEEDS = (
     "weights or data begin differently; TensorFlow, NumPy and random are seeded before a program "
     "is built, so look for a generator of its own without a seed, such as np.random.default_rng()"
 )
+_OTHERWISE = (
+    "the baseline begins with this loss again in a second session, so neither weights nor data are "
+    "the cause: the variant computes the step otherwise. Report it; plan.verify(…) and the plan's "
+    "describe() say what was rewritten"
+)
 _END = (
     "steps alone are compared: over data of unknown length plain fit counts one more step in "
     "optimizer.iterations at each epoch's end, a staged one does not, so a learning rate that "
@@ -93,7 +98,12 @@ def compare_losses(
             equal_losses(check.label, losses[0], own, rounded) if _is_apart(check) else check
             for check, own in zip(checks, losses[1:], strict=True)
         ]
-    advised = map(_with_advice, checks, [losses[0]] * len(checks), losses[1:])
+    apart = [_begins_apart(*each, losses[0]) for each in zip(checks, losses[1:], strict=True)]
+    advice = _advice(variants[0], workers[0], losses[0]) if any(apart) else ""
+    advised = [
+        dataclasses.replace(check, detail=f"{check.detail}; {advice}") if needs else check
+        for check, needs in zip(checks, apart, strict=True)
+    ]
     return [
         _with_end(check) if opened.end_counts and variant.optimizations.smart_stage else check
         for variant, check in zip(variants[1:], advised, strict=True)
@@ -123,13 +133,21 @@ def _rounded_losses(baseline: Variant, worker: Worker, steps: int, rounding: int
     return losses
 
 
-def _with_advice(check: Equivalence, baseline: np.ndarray, losses: np.ndarray) -> Equivalence:
-    """The check with what to do where not even the first step is the same."""
+def _begins_apart(check: Equivalence, losses: np.ndarray, baseline: np.ndarray) -> bool:
+    """Whether a check failed because not even the first step is the same."""
     if check.passed or len(baseline) != len(losses) or not len(losses):
-        return check
-    if np.isclose(losses[0], baseline[0], rtol=TOLERANCE, atol=0, equal_nan=True):
-        return check
-    return dataclasses.replace(check, detail=f"{check.detail}; {_SEEDS}")
+        return False
+    return not _is_same(losses[0], baseline[0])
+
+
+def _is_same(loss: float, other: float) -> bool:
+    return bool(np.isclose(loss, other, rtol=TOLERANCE, atol=0, equal_nan=True))
+
+
+def _advice(baseline: Variant, worker: Worker, losses: np.ndarray) -> str:
+    """What to do where a variant begins otherwise, by whether the baseline repeats itself."""
+    again = _rounded_losses(baseline, worker, 1, 0)
+    return _OTHERWISE if len(again) and _is_same(again[0], losses[0]) else _SEEDS
 
 
 def _with_end(check: Equivalence) -> Equivalence:

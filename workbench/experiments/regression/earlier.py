@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from workbench.errors import DataError
 from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.statistics import Verdict
 from workbench.experiments.program.configuration import Configuration, configuration_from
+from workbench.saved_values import json_of, read_file, shown, value_of
 
 # Of the element of a report that holds them.
 ELEMENT_ID = "wb-configuration"
@@ -48,12 +48,9 @@ def earlier_results(path: Path) -> list[Earlier]:
       DataError: it cannot be read, is damaged, of a newer version, or has no configuration.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST_BYTES + 1)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}; give a report") from None
-    if len(content) > _LARGEST_BYTES:
-        raise DataError(f"{path}: is larger than any report")
+        content = read_file(path, _LARGEST_BYTES)
+    except DataError as error:
+        raise DataError(f"{path}: cannot be read: {error}; give a report") from None
     found = _ELEMENT.search(content.decode("utf-8", "replace"))
     if found is None:
         raise DataError(
@@ -63,10 +60,13 @@ def earlier_results(path: Path) -> list[Earlier]:
     if not found["end"]:
         raise DataError(f"{path}: ends in the middle of its configuration; copy it again")
     try:
-        return _from_document(json.loads(found["text"]))
-    except (ValueError, RecursionError) as error:
-        words = str(error) if isinstance(error, DataError) else "its configuration is damaged"
-        raise DataError(f"{path}: {words}") from None
+        document = json_of(found["text"])
+    except DataError as error:
+        raise DataError(f"{path}: its configuration is damaged: {error}") from None
+    try:
+        return _from_document(document)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
 
 
 def earlier_of(comparison: Comparison) -> Earlier:
@@ -126,7 +126,7 @@ def _from_document(document: Any) -> list[Earlier]:
     version = document.get("format_version")
     if version != _FORMAT or isinstance(version, bool):
         raise DataError(
-            f"its configuration has the format {version!r:.40}, this Workbench reads {_FORMAT}; "
+            f"its configuration has the format {shown(version)}, this Workbench reads {_FORMAT}; "
             "update it (pip install --upgrade recsys-workbench), or measure again with the command "
             "at the end of the page"
         )
@@ -151,15 +151,26 @@ def _earlier(document: Any) -> Earlier:
     )
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _RatioDocument:
+    """A ratio as `_ratio_document` writes it; an edge that is not known is null."""
+
+    label: str
+    ratio: float
+    low: float | None
+    high: float | None
+    verdict: Verdict
+
+
 def _ratio(document: Any) -> Ratio:
-    match document:
-        case {"label": str(label), "ratio": ratio, "low": low, "high": high, "verdict": verdict}:
-            low, high = 0.0 if low is None else low, math.inf if high is None else high
-            if verdict in get_args(Verdict) and _in_order(low, ratio, high):
-                return Ratio(label=label, ratio=ratio, low=low, high=high, verdict=verdict)
-    raise DataError("its configuration is damaged: a ratio is none")
-
-
-def _in_order(low: Any, ratio: Any, high: Any) -> bool:
-    numbers = (isinstance(each, int | float) for each in (low, ratio, high))
-    return all(numbers) and 0 <= low <= ratio <= high and 0 < ratio < math.inf
+    try:
+        read = value_of(_RatioDocument, document, "a ratio")
+    except DataError as error:
+        raise DataError(f"its configuration is damaged: a ratio is none: {error}") from None
+    low = 0.0 if read.low is None else read.low
+    high = math.inf if read.high is None else read.high
+    if not (0 <= low <= read.ratio <= high and 0 < read.ratio < math.inf):
+        raise DataError(
+            "its configuration is damaged: a ratio is none: its interval is not in order"
+        )
+    return Ratio(label=read.label, ratio=read.ratio, low=low, high=high, verdict=read.verdict)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from workbench.core.trace.trace import Trace
-from workbench.errors import OptionError
+from workbench.errors import OptionError, visible
 from workbench.experiments.regression.earlier import ELEMENT_ID, report_document
 from workbench.experiments.session.run import Run, comparisons_of
 from workbench.experiments.session.session import Session
@@ -62,7 +62,7 @@ def session_report_html(session: Session, contents: Contents | None = None) -> s
         _TIMELINES,
     )
     comparison = best.comparison
-    return (
+    return visible(
         assets.templates()
         .get_template("panel/report.html.j2")
         .render(

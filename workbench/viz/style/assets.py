@@ -18,6 +18,7 @@ from typing import Any
 
 import jinja2
 
+from workbench.errors import UNSEEN, visible
 from workbench.viz.style import colors
 from workbench.viz.style.script_parts import (
     BOUNDARY_PARTS,
@@ -50,7 +51,7 @@ _PANEL_FRAME_END = "showFrame([mountPanels]);\n"
 _EXPORT = re.compile(r"^export (?=(async )?(function|const) )", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
 _ROOT = re.compile(r"\.wb(?![\w-])")
-_NOT_IN_A_SCRIPT = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+_NOT_IN_A_SCRIPT = re.compile(f"[<>&]|{UNSEEN.pattern}")
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _DARK = """\
 --wb-bg:var(--jp-layout-color0,#111);--wb-up:var(--jp-layout-color1,#212121);
@@ -139,24 +140,35 @@ def require_id(element_id: str) -> None:
         )
 
 
-def json_script(value: Any) -> str:
+def json_script(value: Any, *, drawn: bool = False) -> str:
     """A value as JSON that may stand inside a `<script>` element: nothing in it can end it.
 
     Bytes of a file name that are no text stand in Python as lone surrogates; UTF-8 has none.
+
+    Args:
+      value: the value.
+      drawn: whether its texts are drawn, rather than read by a program: then none of them turns
+        the words around it.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = _seen(text) if drawn else text
     return _NOT_IN_A_SCRIPT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def deflated_json(value: Any) -> bytes:
     """A value as deflated JSON, as pages and widgets carry what is large."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return zlib.compress(text.encode("utf-8"), 9)
+    return zlib.compress(_seen(text).encode("utf-8"), 9)
+
+
+def _seen(text: str) -> str:
+    """JSON whose texts show what `visible` shows of them."""
+    return UNSEEN.sub(lambda found: json.dumps(visible(found[0]))[1:-1], text)
 
 
 def image_html(svg: str, alt: str) -> str:
     """An SVG picture as an `<img>` that holds it, no wider than the page."""
-    data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
+    data = base64.b64encode(visible(svg).encode("utf-8")).decode("ascii")
     return (
         f'<img src="data:image/svg+xml;base64,{data}" alt="{html.escape(alt)}" '
         'style="display:block;max-width:100%;height:auto;border:1px solid #e0e0e0">'

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
+
+from workbench.errors import visible
+
+_BREAK = re.compile("[\t\n\r]")
 
 
 def aligned(rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
@@ -20,8 +25,8 @@ def aligned(rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """No control characters: a name must not move the cursor or start a line."""
-    return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
+    """One line without control characters: a name must not move the cursor or start a line."""
+    return _BREAK.sub(lambda found: repr(found[0])[1:-1], visible(text))
 
 
 def _width(text: str) -> int:

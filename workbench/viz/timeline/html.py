@@ -39,7 +39,7 @@ def timeline_html(view: TimelineView, element_id: str) -> str:
         f'<div id="{element_id}" class="wb wb-timeline" data-wb-timeline="{element_id}">'
         f"{_still(view, element_id)}</div>\n"
         f'<script type="application/json" id="{element_id}-header">'
-        f"{assets.json_script(view.to_json_header())}</script>\n"
+        f"{assets.json_script(view.to_json_header(), drawn=True)}</script>\n"
         f'<script type="text/plain" id="{element_id}-data">{packed}</script>\n'
     )
 

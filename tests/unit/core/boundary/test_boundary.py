@@ -15,6 +15,7 @@ from workbench.core.graph.graph_view import (
     CAPTURED_VALUE,
     CAPTURED_VARIABLE,
 )
+from workbench.core.planning.planner import plan_stages
 from workbench.errors import NoInputError, PlanError
 
 MODEL = """
@@ -355,6 +356,35 @@ def test_an_output_that_cannot_travel_stays_with_its_reader():
     assert refusal.detail == "it gives the compute side variant, which cannot go through a buffer"
     assert refusal.change == "let 'list' give plain tensors"
     assert "hash" in carried(boundary)
+
+
+SPARSE = """
+it = IteratorV2
+next = IteratorGetNext(it) variant
+parts = DeserializeSparse(next) int64 int64 int64
+w = VarHandleOp
+read = ReadVariableOp(w)
+loss = Mul(parts:1, read)
+"""
+
+
+def test_an_input_that_cannot_travel_stays_whoever_reads_it():
+    boundary = boundary_of(graph(SPARSE))
+    assert moved(boundary) == set()
+    refusal = boundary.refusal("next")
+    assert refusal is not None and refusal.reason is Reason.OUTPUT
+    assert refusal.detail == (
+        "it delivers variant, and a variant, as SparseTensors of a dataset come, cannot go through "
+        "a buffer; stage its SparseTensors with wb.staged, which takes them apart"
+    )
+    said = plan_stages(boundary).describe().splitlines()[0]
+    assert said.startswith("stage nothing: 'next' delivers variant, and a variant, as SparseTens")
+
+
+def test_the_argument_of_a_function_may_be_of_any_type():
+    text = SPARSE.replace("it = IteratorV2\n", "").replace("IteratorGetNext(it)", "Placeholder")
+    boundary = boundary_of(graph(text), starts=["next"])
+    assert "parts" in moved(boundary)
 
 
 PURE = graph("x = _Arg\ny = Neg(x)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import numpy as np
 
@@ -90,10 +91,18 @@ def test_the_plan_says_where_there_is_no_lookup_to_move():
     assert not any(stage.stale_lookups for stage in plan.stages)
 
 
+def without(field, plan):
+    """The JSON of a plan as it was before its stages had a field."""
+    document = json.loads(plan.to_json())
+    for stage in document["stages"]:
+        del stage[field]
+    return json.dumps(document)
+
+
 def test_it_goes_through_json_and_older_plans_are_exact():
     plan = plan_stages(boundary(), WISH)
     assert StagePlan.from_json(plan.to_json()) == plan
-    older = StagePlan.from_json(plan.to_json().replace('"stale_lookups"', '"of_another_name"'))
+    older = StagePlan.from_json(without("stale_lookups", plan))
     assert [stage.stale_lookups for stage in older.stages] == [0, 0, 0]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.builders.graphs import graph
@@ -78,7 +80,10 @@ def test_the_plan_says_so_and_goes_through_json():
     )
     assert plan.explain("dense").startswith("'dense' (AssignVariableOp) stays")
     assert StagePlan.from_json(plan.to_json()) == plan
-    older = StagePlan.from_json(plan.to_json().replace('"trailing"', '"of_another_name"'))
+    document = json.loads(plan.to_json())
+    for stage in document["stages"]:
+        del stage["trailing"]
+    older = StagePlan.from_json(json.dumps(document))
     assert older.stages[-1].trailing is None
 
 

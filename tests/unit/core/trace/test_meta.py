@@ -89,7 +89,7 @@ def test_notes_of_an_earlier_file_are_read():
         ({"packs_when_idle": 1}, "meta.packs_when_idle is 1; expected true or false"),
         ({"capacity": 3}, "meta.capacity is 3; expected values by name"),
         ({"capacity": {"a": "b"}}, "meta.capacity['a'] is 'b'; expected an integer"),
-        ({"untraced": 5}, "meta.untraced is 5; expected UntracedSteps"),
+        ({"untraced": 5}, "meta.untraced is 5; expected values by name"),
         ({"untraced": {"step_ns": 1.5}}, "meta.untraced.step_ns is 1.5; expected an integer"),
     ],
 )

@@ -172,7 +172,7 @@ class TestWords:
         )
 
     def test_lines_and_cards(self):
-        assert in_lines("a & b\nc", 4) == "a &amp;<br>b\ufffdc"
+        assert in_lines("a & b\nc", 4) == "a &amp;<br>b\\nc"
         assert hover("a", "", "b") == "<b>a</b><br>b"
 
 

@@ -12,11 +12,13 @@ from workbench.core.options import Optimizations
 from workbench.core.what_if.scenario import GraphKey
 from workbench.core.what_if.what_if import KnownGraph
 from workbench.errors import DataError
+from workbench.experiments.comparison.comparison_file import FileError
 from workbench.experiments.session.learned_graphs import LearnedGraphs
 from workbench.experiments.session.saved.options import (
     optimizations_from_json,
     optimizations_to_json,
 )
+from workbench.saved_values import read_file, value_of
 
 
 def learned_to_json(learned: LearnedGraphs) -> dict[str, Any]:
@@ -38,25 +40,47 @@ def write_boundaries(learned: LearnedGraphs, folder: Path) -> None:
             _file(folder, number).write_bytes(boundary_to_bytes(known.boundary))
 
 
-def learned_from_json(document: Mapping[str, Any], folder: Path) -> LearnedGraphs:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _GraphDocument:
+    """One graph; only its problem where it has no boundary."""
+
+    staged: bool
+    fused: str | None
+    problem: str
+    nodes: int | None
+    added_ns: tuple[tuple[int, float], ...] = ()
+    # Absent from sessions of before there were any.
+    likened: tuple[tuple[int, str, float], ...] = ()
+    shared_names: tuple[tuple[int, str], ...] = ()
+    functions: tuple[tuple[int, tuple[str, ...]], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Document:
+    """What `learned_to_json` gives."""
+
+    problem: str
+    smart_stage: dict[str, Any]
+    graphs: tuple[_GraphDocument, ...]
+
+
+def learned_from_json(held: Mapping[str, Any], folder: Path) -> LearnedGraphs:
     """What `learned_to_json` gave, with the boundaries that `write_boundaries` wrote.
 
     Raises:
-      DataError: a boundary is missing or damaged.
-      KeyError, TypeError, ValueError: the document is damaged.
+      DataError: the document is damaged, or a boundary is missing or damaged.
     """
-    smart_stage = optimizations_from_json(document["smart_stage"]).smart_stage
+    document = value_of(_Document, held, "what was learned")
+    smart_stage = optimizations_from_json(document.smart_stage).smart_stage
     if smart_stage is None:
-        raise ValueError("it does not say what decided what may run ahead")
+        raise DataError("it does not say what decided what may run ahead")
     return LearnedGraphs(
         graphs={
-            GraphKey(staged=bool(each["staged"]), fused=each["fused"]): _graph_from(
-                each, _file(folder, number)
-            )
-            for number, each in enumerate(document["graphs"])
+            GraphKey(staged=each.staged, fused=each.fused): _graph_from(each, _file(folder, number))
+            for number, each in enumerate(document.graphs)
         },
         smart_stage=smart_stage,
-        problem=str(document["problem"]),
+        problem=document.problem,
     )
 
 
@@ -74,32 +98,29 @@ def _of_nodes(known: KnownGraph) -> dict[str, Any]:
     }
 
 
-def _graph_from(document: Mapping[str, Any], path: Path) -> KnownGraph:
-    problem = str(document["problem"])
-    if document["nodes"] is None:
-        return KnownGraph(problem=problem)
+def _graph_from(document: _GraphDocument, path: Path) -> KnownGraph:
+    if document.nodes is None:
+        return KnownGraph(problem=document.problem)
     try:
-        boundary = boundary_from_bytes(path.read_bytes())
-    except (OSError, DataError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise DataError(f"{path}: {reason}") from None
-    added_ns = {int(node): float(ns) for node, ns in document["added_ns"]}
-    # Sessions of before there were any have none.
-    likened = {
-        int(node): (str(name), float(times)) for node, name, times in document.get("likened", ())
-    }
-    shared_names = {int(node): str(name) for node, name in document["shared_names"]}
-    functions = {int(node): tuple(map(str, names)) for node, names in document["functions"]}
-    wrong = [
-        node
-        for node in (*added_ns, *likened, *shared_names, *functions)
-        if not 0 <= node < len(boundary.view)
-    ]
-    if wrong or document["nodes"] != len(boundary.view):
-        raise ValueError(f"{path.name} has {len(boundary.view)} nodes, and others are named")
-    view = dataclasses.replace(boundary.view, shared_names=shared_names, functions=functions)
-    boundary = dataclasses.replace(boundary, view=view)
-    return KnownGraph(boundary=boundary, added_ns=added_ns, likened=likened, problem=problem)
+        boundary = boundary_from_bytes(read_file(path))
+    except DataError as error:
+        raise FileError(f"{path}: {error}") from None
+    of_nodes = (document.added_ns, document.likened, document.shared_names, document.functions)
+    named = [each[0] for held in of_nodes for each in held]
+    count = len(boundary.view)
+    if document.nodes != count or not all(0 <= node < count for node in named):
+        raise DataError(f"{path.name} has {count} nodes, and others are named")
+    view = dataclasses.replace(
+        boundary.view,
+        shared_names=dict(document.shared_names),
+        functions=dict(document.functions),
+    )
+    return KnownGraph(
+        boundary=dataclasses.replace(boundary, view=view),
+        added_ns=dict(document.added_ns),
+        likened={node: (name, times) for node, name, times in document.likened},
+        problem=document.problem,
+    )
 
 
 def _file(folder: Path, number: int) -> Path:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
-from workbench.errors import OptionError
+from workbench.errors import DataError, OptionError
+from workbench.experiments.program.settings_json import optimizations_from
+from workbench.saved_values import shown, value_of
 
 _STAGES = {"stage": StageOptions, "smart_stage": SmartStageOptions}
 # Of a stage's options, what may hold classes in place of integer codes.
@@ -37,20 +39,23 @@ def optimizations_from_json(document: Mapping[str, Any]) -> Optimizations:
     """The setting that `optimizations_to_json` gave.
 
     Raises:
-      OptionError, KeyError, TypeError: it is none.
+      DataError: it is none.
     """
-    given = dict(document)
+    _require_all(Optimizations, document)
     for name, kind in _STAGES.items():
-        if given[name] is not None:
-            given[name] = _stage_from(given[name], kind)
-    return Optimizations(**given)
+        held = document[name]
+        if held is not None:
+            _require_all(kind, value_of(dict[str, Any], held, name))
+            for field in _EXCEPTIONS:
+                codes = held[field]
+                if codes is not None and not (
+                    isinstance(codes, list) and all(type(code) is int for code in codes)
+                ):
+                    raise DataError(f"{field} is {shown(codes)}; expected integer codes")
+    return optimizations_from(document)
 
 
-def _stage_from(document: Mapping[str, Any], kind: type) -> Any:
-    """Options of a stage; JSON has lists where they have tuples."""
-    options = {key: tuple(v) if isinstance(v, list) else v for key, v in document.items()}
-    for field in _EXCEPTIONS:
-        codes = options[field]
-        if codes is not None and not all(type(code) is int for code in codes):
-            raise TypeError(f"{field} is {codes!r}; expected integer codes")
-    return kind(**options)
+def _require_all(kind: type, held: Mapping[str, Any]) -> None:
+    for field in dataclasses.fields(kind):
+        if field.name not in held:
+            raise DataError(f"{kind.__name__} has no value of {field.name}")

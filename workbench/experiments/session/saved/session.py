@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import re
 import shutil
 import uuid
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from workbench.atomic_file import make_directory, replacing, writing
 from workbench.core.options import Optimizations
-from workbench.errors import DataError, TraceError
+from workbench.errors import DataError, OptionError
+from workbench.experiments.comparison.comparison_file import FileError
 from workbench.experiments.comparison.results import Comparison, load_comparison
 from workbench.experiments.session.learned_graphs import LearnedGraphs
 from workbench.experiments.session.program_facts import ProgramFacts
@@ -32,6 +33,7 @@ from workbench.experiments.session.saved.options import (
     optimizations_from_json,
     optimizations_to_json,
 )
+from workbench.saved_values import json_of, read_file, shown, value_of
 
 _FORMAT_VERSION = 1
 _FILE = "session.json"
@@ -93,13 +95,16 @@ def read_session(directory: str | os.PathLike[str]) -> SavedSession:
     if version != _FORMAT_VERSION:
         raise DataError(f"{path}: {_wrong_version(version)}")
     try:
-        return _from_document(document, path.parent)
-    except (DataError, TraceError):
+        index = value_of(_Index, document, "the session")
+        return _from_index(index, path.parent)
+    except FileError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise DataError(
-            f"{path}: is damaged: {type(error).__name__}: {error}; save the session again"
-        ) from None
+    except (DataError, OptionError) as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    return DataError(f"{path}: is damaged: {error}; save the session again")
 
 
 def _document(saved: SavedSession, comparisons: list[Comparison], folder: str) -> dict[str, Any]:
@@ -128,15 +133,14 @@ def _document(saved: SavedSession, comparisons: list[Comparison], folder: str) -
 
 def _read(path: Path) -> dict[str, Any]:
     """The index as JSON."""
-    try:
-        document = json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
+    if not os.path.lexists(path):
         raise DataError(
             f"{path.parent}: holds no {_FILE}; give a directory that Session.save wrote"
-        ) from None
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+        )
+    content = _content(path)
+    try:
+        document = json_of(content)
+    except DataError as error:
         raise DataError(
             f"{path}: is not a saved session, or was cut off: {error}; save the session again"
         ) from None
@@ -145,8 +149,15 @@ def _read(path: Path) -> dict[str, Any]:
     return document
 
 
+def _content(path: Path) -> bytes:
+    try:
+        return read_file(path)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+
+
 def _wrong_version(version: Any) -> str:
-    text = f"was saved in format {version!r}, and this Workbench reads {_FORMAT_VERSION}"
+    text = f"was saved in format {shown(version)}, and this Workbench reads {_FORMAT_VERSION}"
     if type(version) is not int:
         return f"is not a saved session: it {text}"
     if version > _FORMAT_VERSION:
@@ -154,54 +165,87 @@ def _wrong_version(version: Any) -> str:
     return f"{text}; run the settings again"
 
 
-def _from_document(document: Mapping[str, Any], home: Path) -> SavedSession:
-    folder = home / _folder_named(document)
-    facts = ProgramFacts(**document["program"])
-    if not isinstance(facts.name, str) or not isinstance(facts.batch_size, int | None):
-        raise TypeError(f"the program is {document['program']!r}")
-    comparisons = [load_comparison(folder / _comparison(n)) for n in range(document["comparisons"])]
-    runs = tuple(_run_from(each, comparisons) for each in document["runs"])
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _RunDocument:
+    """One run; its setting is read by what knows settings."""
+
+    number: int
+    optimizations: dict[str, Any]
+    comparison: int
+    variant: str
+    started: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Index:
+    """What `session.json` holds, but for the version."""
+
+    folder: str
+    program: ProgramFacts
+    baseline: dict[str, Any]
+    budget_s: float
+    trace_steps: int
+    comparisons: int
+    runs: tuple[_RunDocument, ...]
+    learned: dict[str, Any] | None
+
+
+def _from_index(index: _Index, home: Path) -> SavedSession:
+    folder = home / _folder_named(index.folder)
+    if not 0 <= index.comparisons <= max(1, len(index.runs)):
+        raise DataError(f"it has {index.comparisons} comparisons of {len(index.runs)} runs")
+    comparisons = [_comparison_in(folder, number) for number in range(index.comparisons)]
+    runs = tuple(_run_from(each, comparisons) for each in index.runs)
     if [run.number for run in runs] != list(range(1, len(runs) + 1)):
-        raise ValueError("its runs are not numbered 1, 2, …")
-    learned, budget_s = document["learned"], float(document["budget_s"])
-    if not budget_s > 0:
-        raise ValueError(f"its budget is {budget_s!r} seconds")
+        raise DataError("its runs are not numbered 1, 2, …")
+    if not 0 < index.budget_s < math.inf:
+        raise DataError(f"its budget is {index.budget_s!r} seconds")
+    if index.trace_steps < 0:
+        raise DataError(f"it traces {index.trace_steps} steps")
     return SavedSession(
-        program=facts,
-        baseline=optimizations_from_json(document["baseline"]),
-        budget_s=budget_s,
-        trace_steps=int(document["trace_steps"]),
+        program=index.program,
+        baseline=optimizations_from_json(index.baseline),
+        budget_s=index.budget_s,
+        trace_steps=index.trace_steps,
         runs=runs,
-        learned=None if learned is None else learned_from_json(learned, folder),
+        learned=None if index.learned is None else learned_from_json(index.learned, folder),
     )
 
 
-def _run_from(document: Mapping[str, Any], comparisons: list[Comparison]) -> Run:
-    comparison = comparisons[range(len(comparisons)).index(document["comparison"])]
-    if document["variant"] not in [each.label for each in comparison.variants]:
-        raise ValueError(f"a comparison has no variant {document['variant']!r}")
+def _comparison_in(folder: Path, number: int) -> Comparison:
+    try:
+        return load_comparison(folder / _comparison(number))
+    except DataError as error:
+        raise FileError(str(error)) from None
+
+
+def _run_from(document: _RunDocument, comparisons: list[Comparison]) -> Run:
+    if not 0 <= document.comparison < len(comparisons):
+        raise DataError(f"run {document.number} is of comparison {document.comparison}")
+    comparison = comparisons[document.comparison]
+    if document.variant not in [each.label for each in comparison.variants]:
+        raise DataError(f"a comparison has no variant {shown(document.variant)}")
     return Run(
-        number=document["number"],
-        optimizations=optimizations_from_json(document["optimizations"]),
+        number=document.number,
+        optimizations=optimizations_from_json(document.optimizations),
         comparison=comparison,
-        variant=document["variant"],
-        started=str(document["started"]),
+        variant=document.variant,
+        started=document.started,
     )
 
 
-def _folder_named(document: Mapping[str, Any]) -> str:
-    """The folder of what the index names: a name of ours and no path that leads elsewhere."""
-    folder = document["folder"]
+def _folder_named(folder: Any) -> str:
+    """The folder that the index names: a name of ours and no path that leads elsewhere."""
     if not isinstance(folder, str) or not _FOLDER.fullmatch(folder):
-        raise ValueError(f"it names {folder!r} as its folder")
+        raise DataError(f"it names {shown(folder)} as its folder")
     return folder
 
 
 def _folder_of(home: Path) -> str | None:
     """The folder of the session that is saved there; None where there is none that can be told."""
     try:
-        return _folder_named(_read(home / _FILE))
-    except (DataError, KeyError, ValueError):
+        return _folder_named(_read(home / _FILE).get("folder"))
+    except DataError:
         return None
 
 

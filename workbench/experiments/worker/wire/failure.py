@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from workbench.errors import WorkbenchError
+from workbench.errors import WorkbenchError, cut
 from workbench.own_code import is_own
 
 # What TensorFlow and Keras write around the words of an error.
@@ -22,6 +22,8 @@ _PREFACE = re.compile(
     r"Graph execution error|Detected at node|Node: '|Traceback \(most recent call|\[\[\{\{|"
     r"in user code:|\d+ root error\(s\) found"
 )
+# Characters of an exception's own words, and of a whole traceback.
+_LONGEST, _LONGEST_DETAILS = 2_000, 200_000
 _KERAS_PREFACE = "Exception encountered when calling"
 
 
@@ -43,12 +45,14 @@ class Failure:
 def failure_of(error: BaseException) -> Failure:
     """What to tell the parent of an exception."""
     kind = type(error).__name__ if isinstance(error, WorkbenchError) else ""
-    text = str(getattr(error, "message", None) or error).strip()
+    text = cut(str(getattr(error, "message", None) or error).strip())
     if kind:
         message = text.splitlines()[0] if text else ""
     else:
-        message = _place(error, text) + _said(type(error).__name__, text)
-    return Failure(kind=kind, message=message, details="".join(traceback.format_exception(error)))
+        message = _place(error, text) + cut(_said(type(error).__name__, text), _LONGEST)
+    # An error may quote its causes, each as long as it is.
+    details = "".join(cut(each) for each in traceback.format_exception(error))
+    return Failure(kind=kind, message=message, details=cut(details, _LONGEST_DETAILS))
 
 
 def cause_of(error: BaseException) -> str:
