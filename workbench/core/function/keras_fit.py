@@ -88,16 +88,20 @@ class ModelStage:
 
     def remove(self) -> None:
         """Has the model train as it did before; twice does nothing more."""
-        present = self._model.__dict__.get("make_train_function")
+        model = self._model
+        present = model and model.__dict__.get("make_train_function")
         if getattr(present, "__self__", None) is self:
-            del self._model.make_train_function
+            del model.make_train_function
             self.reset()
+            self._model = None
 
     def reset(self) -> None:
         """Ends what runs ahead; the next `fit` makes its function anew."""
         if self._staged:
             self._staged.stop()
-        self._staged = self.plan = self._model.train_function = None
+        self._staged = self.plan = None
+        if self._model is not None:
+            self._model.train_function = None
 
     def __enter__(self) -> ModelStage:
         return self

@@ -109,11 +109,13 @@ class ModelFusion:
     def remove(self) -> None:
         """Has the model look up as it did before; twice does nothing more."""
         model = self._model
-        if getattr(getattr(model.__dict__.get("train_step"), "func", None), "__self__", 0) is self:
+        present = model and getattr(model.__dict__.get("train_step"), "func", None)
+        if getattr(present, "__self__", 0) is self:
             for name in _STEPS:
                 delattr(model, f"{name}_step")
             model.supports_jit = self._could_compile
             self._reset()
+            self._model = None
 
     def __enter__(self) -> ModelFusion:
         return self

@@ -209,7 +209,11 @@ class FunctionRun:
             self.stop()
             if ends is None:
                 raise
-            raise ends from None
+            try:
+                raise ends from None
+            finally:
+                # The error refers to this frame: both would wait for the garbage collector.
+                del ends
         except BaseException:
             self.stop()
             raise
@@ -231,6 +235,7 @@ class FunctionRun:
         if not is_of_this_process(self) or not self.end():
             return
         self._producers.join()
+        self._error = None
         # A new owner: the batches left go, and what a straggler still puts is refused.
         self._token = secrets.randbits(62) + 1
         _on_buffer(self._buffer.resume, [self._token, -1])
@@ -266,7 +271,8 @@ class FunctionRun:
         self._cancel(tf.errors.INTERNAL, self._failed)
 
     def leave(self) -> None:
-        """Closes the epoch, where all producers came to the end of the input."""
+        """Releases the input, and closes the epoch where all producers came to its end."""
+        self._puts, self._arguments = [], []
         if self._ended and self._error is None and not self._producers.stops:
             _on_buffer(self._buffer.close, [self._token, -1])
 
