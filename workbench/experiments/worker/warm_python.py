@@ -20,6 +20,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 
+from workbench.errors import RunError
 from workbench.experiments.worker.generated_code import make_folder, remove_folder
 
 # Characters of each number that a pipe tells: a process id, an exit code, kB.
@@ -118,6 +119,8 @@ class WarmPython:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(_path())},
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
+                stdout=_own(1, subprocess.DEVNULL),
+                stderr=_own(2, subprocess.DEVNULL),
                 # Ctrl-C in a terminal reaches the parent alone, which then ends its children.
                 start_new_session=True,
             )
@@ -140,8 +143,8 @@ class WarmPython:
         pass_fds: Sequence[int] = (),
         env: dict[str, str] | None = None,
         cwd: str | None = None,
-        stdout: int = 1,
-        stderr: int = 2,
+        stdout: int | None = None,
+        stderr: int | None = None,
     ) -> ForkedProcess:
         """Asks for a child that calls a function, with this process's module path; does not wait.
 
@@ -152,23 +155,25 @@ class WarmPython:
             `arguments`.
           env: its variables; None for those of this process.
           cwd: its folder; None for that of this process.
-          stdout, stderr: where it writes.
+          stdout, stderr: file descriptors that it writes to; None for those of this process.
         """
         told = {
             "function": function,
             "arguments": list(arguments),
             "env": dict(os.environ) if env is None else env,
-            "cwd": cwd or os.getcwd(),
+            "cwd": cwd or _folder(),
             "path": _path(),
         }
         status, theirs = os.pipe()
         child = ForkedProcess(status, self._note_end)
         # A file, since the environment may be larger than a message can be.
-        with tempfile.TemporaryFile() as request:
+        with tempfile.TemporaryFile() as request, open(os.devnull, "wb") as null:
             request.write(json.dumps(told).encode())
             request.seek(0)
             try:
-                fds = [request.fileno(), stdout, stderr, theirs, *pass_fds]
+                out = _own(1, null.fileno()) if stdout is None else stdout
+                err = _own(2, null.fileno()) if stderr is None else stderr
+                fds = [request.fileno(), out, err, theirs, *pass_fds]
                 # Where the process is gone, the pipe says so.
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                     if self._finish.alive:
@@ -236,7 +241,30 @@ def _inherited() -> tuple[object, ...]:
 
 
 def _path() -> list[str]:
-    return [os.getcwd() if path == "" else path for path in sys.path]
+    return [_folder() if path == "" else path for path in sys.path]
+
+
+def _own(stream: int, null: int) -> int:
+    """1 or 2 where that is an output of this process, or what to take in its place.
+
+    Where Python found it closed, another file may have its number.
+    """
+    return null if (sys.__stdout__, sys.__stderr__)[stream - 1] is None else stream
+
+
+def _folder() -> str:
+    """The working folder, in which the child runs.
+
+    Raises:
+      RunError: it was removed.
+    """
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise RunError(
+            "The working folder of this process was removed, so a child process has none to run "
+            "in. Call os.chdir with a folder that exists."
+        ) from None
 
 
 def _finish(ours: socket.socket, server: subprocess.Popen[bytes], owner: int, folder: str) -> None:
