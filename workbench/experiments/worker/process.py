@@ -133,9 +133,8 @@ class Worker:
         self.begin_kill()
         # One that is not forked yet finds its connection closed.
         self._connection.close()
-        if self._process.pid:
-            self._process.wait()
-        else:
+        if not (self._process.pid and self._has_ended(_STOP_LIMIT_S)):
+            # Or the process that forks is stopped, and tells nothing.
             self._process.forget()
 
     def _has_ended(self, within_s: float) -> bool:

@@ -22,9 +22,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from workbench.errors import RunError
 from workbench.experiments.worker.generated_code import make_folder, remove_folder
+from workbench.experiments.worker.process_ends import end_session
 
 # Characters of each number that a pipe tells: a process id, an exit code, kB.
 NUMBER_WIDTH = 12
+# Until the process that forks has ended its children.
+_END_S = 2.0
 # How names of environment variables begin that are read while a process starts or imports.
 _READ_AT_START = (
     *("TF_", "XLA_", "KERAS_", "CUDA_", "NVIDIA_", "ONEDNN_", "DNNL_", "MKL_", "OMP_", "OPENBLAS_"),
@@ -78,16 +81,21 @@ class ForkedProcess:
             os.kill(self.pid, signal.SIGKILL)
 
     def forget(self) -> None:
-        """Does not wait for a child that was asked for and has not begun."""
+        """Does not wait for a child that was killed, or has not begun."""
+        if self.pid:
+            end_session(self.pid)
         self.returncode = -signal.SIGKILL
         self._close()
+        self._on_end(self)
 
     def _read(self) -> None:
         told = os.read(self._status, NUMBER_WIDTH)
         if told and not self.pid:
             self.pid = int(told)
             return
-        # Without a word it went with the process that forks.
+        if not told and self.pid:
+            # It went with the process that forks, which would have ended what it started.
+            end_session(self.pid)
         self.returncode = int(told or -signal.SIGKILL)
         self.peak_bytes = 1024 * int(os.read(self._status, NUMBER_WIDTH) or 0)
         self._close()
@@ -124,8 +132,9 @@ class WarmPython:
                 # Ctrl-C in a terminal reaches the parent alone, which then ends its children.
                 start_new_session=True,
             )
+        self._live: weakref.WeakSet[ForkedProcess] = weakref.WeakSet()
         self._finish = weakref.finalize(
-            self, _finish, self._socket, self._server, self._owner, folder
+            self, _finish, self._socket, self._server, self._owner, folder, self._live
         )
 
     @property
@@ -166,6 +175,7 @@ class WarmPython:
         }
         status, theirs = os.pipe()
         child = ForkedProcess(status, self._note_end)
+        self._live.add(child)
         # A file, since the environment may be larger than a message can be.
         with tempfile.TemporaryFile() as request, open(os.devnull, "wb") as null:
             request.write(json.dumps(told).encode())
@@ -183,6 +193,7 @@ class WarmPython:
         return child
 
     def _note_end(self, child: ForkedProcess) -> None:
+        self._live.discard(child)
         self.largest_child_bytes = max(self.largest_child_bytes, child.peak_bytes)
 
     def close(self) -> None:
@@ -267,9 +278,22 @@ def _folder() -> str:
         ) from None
 
 
-def _finish(ours: socket.socket, server: subprocess.Popen[bytes], owner: int, folder: str) -> None:
+def _finish(
+    ours: socket.socket,
+    server: subprocess.Popen[bytes],
+    owner: int,
+    folder: str,
+    live: weakref.WeakSet[ForkedProcess],
+) -> None:
     ours.close()
-    if owner == os.getpid():
-        server.kill()
-        server.wait()
-        remove_folder(folder)
+    if owner != os.getpid():
+        return
+    if live:
+        # It ends them, with all that they have started, unless it is stopped itself.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(_END_S)
+    server.kill()
+    server.wait()
+    for child in list(live):
+        child.poll()
+    remove_folder(folder)
