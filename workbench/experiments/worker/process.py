@@ -87,6 +87,9 @@ class Worker:
             require_not_cancelled()
             while not self._connection.poll(_POLL_S):
                 require_not_cancelled()
+                # What the child has started may hold its end of the connection.
+                if self._process.poll() is not None and not self._connection.poll():
+                    raise self._death()
                 if time.monotonic() > limit:
                     self.kill()
                     raise RunError(
