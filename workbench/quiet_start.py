@@ -24,16 +24,27 @@ def quiet_start() -> Iterator[None]:
     It logs that it finds no CUDA before it reads `TF_CPP_MIN_LOG_LEVEL`. Errors, and whatever else
     reaches this process's stderr meanwhile, are shown at the end.
     """
-    sys.stderr.flush()
+    if sys.__stderr__ is None:
+        # Closed when Python began: whatever has its number is another file.
+        yield
+        return
+    _flush()
     with tempfile.TemporaryFile() as kept:
         stderr = os.dup(2)
         os.dup2(kept.fileno(), 2)
         try:
             yield
         finally:
-            sys.stderr.flush()
+            _flush()
             os.dup2(stderr, 2)
             os.close(stderr)
             kept.seek(0)
             lines = kept.read().decode("utf-8", "replace").splitlines(keepends=True)
-            sys.stderr.write("".join(line for line in lines if not _STARTS.match(line)))
+            if sys.stderr is not None:
+                sys.stderr.write("".join(line for line in lines if not _STARTS.match(line)))
+
+
+def _flush() -> None:
+    # A process without a console has None.
+    if sys.stderr is not None:
+        sys.stderr.flush()

@@ -27,10 +27,8 @@ class LabServer:
         self._token = token
 
     def folder(self) -> Path:
-        """A new folder for notebooks, beside an empty folder "data"."""
-        home = Path(tempfile.mkdtemp(dir=self.root))
-        (home / "data").mkdir()
-        folder = home / "notebooks"
+        """A new folder for notebooks, in a folder of its own."""
+        folder = Path(tempfile.mkdtemp(dir=self.root)) / "notebooks"
         folder.mkdir()
         return folder
 

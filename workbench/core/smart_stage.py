@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
+from workbench.core.function.keras_trainer import is_model
 from workbench.core.fusion.fusion_plan import FusionPlan, fused_definition
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.buffer_placement import ON_CPU, ComputeDevice
@@ -167,7 +168,7 @@ def smart_stage(step: Any, dataset: Any = None, options: SmartStageOptions | Non
       OptionError: neither a function with a dataset nor a model.
       UnsupportedError: what cannot be staged; the message names it.
     """
-    if isinstance(step, tf.keras.Model):
+    if is_model(step):
         if dataset is not None:
             raise OptionError(
                 "smart_stage was given a model and a dataset; give the data to model.fit instead"

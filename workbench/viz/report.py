@@ -69,7 +69,7 @@ def write_report(
       The path.
 
     Raises:
-      OptionError: an empty list, or a session without a run.
+      OptionError: an empty list, something else than a comparison, or a session without a run.
       OutputError: the file cannot be written.
     """
     if isinstance(comparison, Workbench):
@@ -87,11 +87,17 @@ def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
     """The page of `write_report` as text.
 
     Raises:
-      OptionError: an empty list.
+      OptionError: an empty list, or something else than a comparison.
     """
     comparisons = list(comparison) if isinstance(comparison, Sequence) else [comparison]
     if not comparisons:
         raise OptionError("there is no comparison to report; expected one or more")
+    for each in comparisons:
+        if not isinstance(each, Comparison):
+            raise OptionError(
+                f"a report was asked of a value of type {type(each).__name__}; expected what "
+                "wb.compare returned, a list of such values, a session or a panel"
+            )
     views = [compare_view(each) for each in comparisons]
     apart = differing([view.settings for view in views])
     reruns = ["configuration" in each.settings for each in comparisons]

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 import tensorflow as tf
 
@@ -119,6 +120,38 @@ def test_one_that_takes_too_long_is_ended() -> None:
         run_local_cluster(
             [sys.executable, "-c", "import time; time.sleep(60)"], workers=1, timeout_s=1.0
         )
+
+
+def require_ended(pids: list[int]) -> None:
+    deadline = time.monotonic() + 20
+    while any(map(psutil.pid_exists, pids)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not [pid for pid in pids if psutil.pid_exists(pid)]
+
+
+def test_tasks_end_with_the_process_that_started_them_though_it_is_killed() -> None:
+    task = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    script = (
+        "import sys\n"
+        "from workbench.experiments.cluster.local_cluster import run_local_cluster\n"
+        f"run_local_cluster([sys.executable, '-c', {task!r}], say=lambda x: print(x, flush=True))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as cluster:
+        pids = [int(cluster.stdout.readline().split()[-1]) for _ in range(3)]
+        assert all(map(psutil.pid_exists, pids))
+        cluster.kill()
+    require_ended(pids)
+
+
+def test_what_a_task_has_started_ends_with_it() -> None:
+    # It holds the task's output, too.
+    script = (
+        "import subprocess, sys\n"
+        "left = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "print(left.pid, flush=True)\n"
+    )
+    lines = run_local_cluster([sys.executable, "-c", script], timeout_s=30, say=lambda line: None)
+    require_ended([int(line) for each in lines.values() for line in each])
 
 
 def test_a_task_without_tf_config_says_what_to_set() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -177,3 +178,76 @@ def test_it_is_kept_from_block_to_block_and_gone_after_ctrl_c():
     assert not first.usable and child.wait(10) == -signal.SIGKILL
     with warm_python() as new:
         assert new is not first and new.usable
+
+
+def is_running(pid: int) -> bool:
+    """Whether it runs; a zombie waits for a parent that is stopped."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+class TestLeftProcesses:
+    """What a child leaves behind, such as the processes of a loader, ends with it."""
+
+    def started(self, warm: WarmPython, then: str, told: Path) -> tuple[ForkedProcess, list[int]]:
+        child = warm.fork("tests.builders.left_processes:starts_loaders", [str(told), then])
+        deadline = time.monotonic() + 60
+        while not told.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        pids = [int(line) for line in told.read_text().splitlines()]
+        assert len(pids) == 3
+        return child, pids
+
+    def require_ended(self, pids: list[int]) -> None:
+        deadline = time.monotonic() + 20
+        while any(map(is_running, pids)) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not [pid for pid in pids if is_running(pid)]
+
+    def test_with_one_that_ends_well(self, warm, tmp_path):
+        child, pids = self.started(warm, "ends", tmp_path / "pids")
+        assert child.wait(60) == 0
+        assert not [pid for pid in pids if psutil.pid_exists(pid)]
+
+    def test_with_one_that_is_killed_and_nothing_of_another_one(self, warm, tmp_path):
+        first, own = self.started(warm, "stays", tmp_path / "first")
+        second, others = self.started(warm, "stays", tmp_path / "second")
+        first.kill()
+        assert first.wait(60) == -signal.SIGKILL
+        self.require_ended(own[:2])
+        assert all(map(is_running, others))
+        second.kill()
+        assert second.wait(60) == -signal.SIGKILL
+        self.require_ended([*own, *others])
+
+    def test_with_the_process_that_forks(self, tmp_path):
+        warm = WarmPython()
+        child, pids = self.started(warm, "stays", tmp_path / "pids")
+        warm.close()
+        assert child.wait(10) == -signal.SIGKILL
+        self.require_ended([child.pid, *pids])
+
+    @pytest.mark.slow
+    def test_of_a_session_where_the_process_that_forks_is_killed(self, tmp_path):
+        warm = WarmPython()
+        child, pids = self.started(warm, "stays", tmp_path / "pids")
+        warm._server.kill()
+        assert child.wait(10) == -signal.SIGKILL
+        self.require_ended([child.pid, *pids[:2]])
+        os.kill(pids[2], signal.SIGKILL)
+
+    @pytest.mark.slow
+    def test_with_a_child_of_a_stopped_process_that_forks(self, tmp_path):
+        warm = WarmPython()
+        child, pids = self.started(warm, "stays", tmp_path / "pids")
+        assert runs(child)
+        warm._server.send_signal(signal.SIGSTOP)
+        child.kill()
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(0.1)
+        child.forget()
+        self.require_ended(pids[:2])
+        warm.close()
+        self.require_ended([child.pid])
+        os.kill(pids[2], signal.SIGKILL)

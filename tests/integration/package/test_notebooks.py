@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.builders.notebooks import NOTEBOOKS, small_notebook, whole_notebook
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PLOTLY = "application/vnd.plotly.v1+json"
+CHECKOUT = Path(__file__).resolve().parents[3]
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -35,31 +37,39 @@ def kernel() -> Iterator[KernelManager]:
     manager.shutdown_kernel(now=True)
 
 
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A clone of this checkout, of which no notebook has run: it has what is committed alone."""
+    home = tmp_path / "workbench"
+    git = ["git", "clone", "--quiet", "--shared", str(CHECKOUT), str(home)]
+    subprocess.run(git, check=True, timeout=120)
+    return home
+
+
 @pytest.mark.slow
+@pytest.mark.skipif(not (CHECKOUT / ".git").exists(), reason="not a checkout")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_runs_with_little_data(path, tmp_path, kernel):
+def test_it_runs_with_little_data_in_a_fresh_clone(path, clone, kernel):
     notebook = small_notebook(path)
-    executed(notebook, tmp_path, kernel)
+    executed(notebook, clone / "notebooks", kernel)
     assert_worth_saving(notebook)
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not (CHECKOUT / ".git").exists(), reason="not a checkout")
 @pytest.mark.timeout(900)
 @each_notebook
-def test_it_runs_as_it_stands(path, tmp_path):
+def test_it_runs_as_it_stands_in_a_fresh_clone(path, clone):
     notebook = whole_notebook(path)
-    executed(notebook, tmp_path)
+    executed(notebook, clone / "notebooks")
     assert_worth_saving(notebook)
 
 
 def executed(
-    notebook: nbformat.NotebookNode, home: Path, kernel: KernelManager | None = None
+    notebook: nbformat.NotebookNode, folder: Path, kernel: KernelManager | None = None
 ) -> None:
-    """Runs a notebook in an empty folder, in a kernel of its own where none is given."""
-    folder = home / "notebooks"
-    folder.mkdir()
-    (home / "data").mkdir()
+    """Runs a notebook in a folder, in a kernel of its own where none is given."""
     if kernel is None:
         at = {"metadata": {"path": str(folder)}}
         nbclient.NotebookClient(notebook, timeout=600, resources=at).execute()

@@ -252,6 +252,13 @@ def test_an_empty_list_is_refused():
         report_html([])
 
 
+@pytest.mark.parametrize("given", [staged_trace(), [staged_trace()], [comparison(), 3], "results"])
+def test_what_is_no_comparison_is_refused(given, tmp_path):
+    with pytest.raises(OptionError, match=r"of type \w+; expected what wb\.compare returned"):
+        write_report(given, tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     "value",
     [

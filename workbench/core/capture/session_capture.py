@@ -8,7 +8,8 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -53,7 +54,8 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
     def __init__(self, title: str = "") -> None:
         self.clock = StepClock()
         self._title = title
-        self._session: Any = None
+        # A hook may outlive its session, and must not hold what that holds.
+        self._session: Callable[[], Any] = lambda: None
         self._recorder: SessionRecorder | None = None
         self._local = threading.local()
         self._lock = threading.Lock()
@@ -73,16 +75,15 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         Raises:
           TraceError: the hook is not in a session yet, or is on already.
         """
-        if self._session is None:
+        session = self._session()
+        if session is None:
             raise TraceError(
                 "the capture has no session; hand the hook to MonitoredTrainingSession(hooks=[…]) "
                 "and start it inside the session"
             )
         if self._recorder is not None:
             raise TraceError("the capture is on already; stop it before starting it again")
-        recorder = SessionRecorder(
-            self._session, self._title, self._untraced(), step_stats, sample_cpu
-        )
+        recorder = SessionRecorder(session, self._title, self._untraced(), step_stats, sample_cpu)
         recorder.start()
         self._recorder = recorder
 
@@ -118,7 +119,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             recorder.abandon()
-        self._session = session
+        self._session = weakref.ref(session)
         self._global_step = v1.train.get_global_step(session.graph) if server_of(session) else None
         self._last = -1
         self.clock = StepClock()
@@ -141,7 +142,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
     def _untraced(self) -> UntracedSteps | None:
         """The time of the untraced steps; the CPU time of a server is not known here."""
         steps = self.clock.untraced()
-        if steps and server_of(self._session):
+        if steps and server_of(self._session()):
             return dataclasses.replace(steps, cpu_ns=None)
         return steps
 

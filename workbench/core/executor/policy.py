@@ -21,6 +21,7 @@ from workbench.core.options import CostModelOptions
 from workbench.core.options import ExecutorPolicy as ExecutorPolicy
 from workbench.core.session.session_facts import OWN_EXECUTORS, STOCK_EXECUTOR
 from workbench.errors import OptionError
+from workbench.ignored import warn_ignored
 
 _LOG = logging.getLogger("workbench")
 _warned: set[str] = set()
@@ -98,6 +99,12 @@ def executor(
     learning = CostModelOptions(
         start_step=start_step, stop_step=stop_step, batch_ns=batch_ns, batch_ops=batch_ops
     )
+    if tf.config.functions_run_eagerly():
+        warn_ignored(
+            "executor(policy)",
+            str(policy),
+            "after tf.config.run_functions_eagerly(True) ops run one by one, and no function does",
+        )
     with context.function_executor_type(executor_type(policy, learning)):
         yield
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 from tensorflow.python.eager.lift_to_graph import UnliftableError, lift_to_graph
 
 from workbench.errors import UnsupportedError
+from workbench.ignored import warn_ignored
 
 
 def trace(step: Any, *arguments: Any) -> Any:
@@ -21,11 +22,23 @@ def trace(step: Any, *arguments: Any) -> Any:
     Raises:
       UnsupportedError: the step makes a variable whose initial value depends on its arguments.
     """
+    warn_of_eager_functions()
     try:
         return step.get_concrete_function(*arguments)
     except UnliftableError:
         _initialize(step)
         return step.get_concrete_function(*arguments)
+
+
+def warn_of_eager_functions() -> None:
+    """Says, the first time, that a step runs as a graph although functions are to run eagerly."""
+    if tf.config.functions_run_eagerly():
+        warn_ignored(
+            "tf.config.run_functions_eagerly",
+            True,
+            "a step that is staged, fused or measured runs as a graph; to debug it line by line, "
+            "run it without Workbench",
+        )
 
 
 def _initialize(step: Any) -> None:

@@ -9,6 +9,7 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 from tensorflow.python.eager import record
 
+from workbench.core.function.first_trace import warn_of_eager_functions
 from workbench.core.fusion.fusion_plan import FusionPlan, fused_definition
 from workbench.core.fusion.pattern.definition import tensor_name
 from workbench.core.fusion.plan import plan_fusion
@@ -48,6 +49,7 @@ def fuse_function(function: Any, plan: FusionPlan | None = None, *, verify: Any 
     if not plan.count:
         return function
     require_fusible(function)
+    warn_of_eager_functions()
     if verify is not None:
         plan.verify(function, verify).require()
 

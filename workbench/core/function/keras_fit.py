@@ -7,6 +7,8 @@ What `fit` reads, counts, logs and calls back stays Keras's.
 
 from __future__ import annotations
 
+import math
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +36,8 @@ def smart_stage_model(model: Any, options: SmartStageOptions | None = None) -> M
 
     `model.fit` is called as always and trains the same weights, bit for bit with one producer.
     `evaluate`, `predict` and `train_on_batch` are as before. Batches are read ahead: with
-    steps_per_epoch those are used in the next epoch, and dropped after the last one.
+    steps_per_epoch those are used in the next epoch, and dropped after the last one. A PyDataset,
+    which hears of each epoch's end, is not read beyond it.
 
     Where the length of the data is not known, plain Keras finds its end with a step that has no
     batch but counts in `optimizer.iterations` (33 after 3 epochs of 10 batches) and in the seeds of
@@ -88,16 +91,20 @@ class ModelStage:
 
     def remove(self) -> None:
         """Has the model train as it did before; twice does nothing more."""
-        present = self._model.__dict__.get("make_train_function")
+        model = self._model
+        present = model and model.__dict__.get("make_train_function")
         if getattr(present, "__self__", None) is self:
-            del self._model.make_train_function
+            del model.make_train_function
             self.reset()
+            self._model = None
 
     def reset(self) -> None:
         """Ends what runs ahead; the next `fit` makes its function anew."""
         if self._staged:
             self._staged.stop()
-        self._staged = self.plan = self._model.train_function = None
+        self._staged = self.plan = None
+        if self._model is not None:
+            self._model.train_function = None
 
     def __enter__(self) -> ModelStage:
         return self
@@ -114,13 +121,35 @@ class ModelStage:
             type(model).make_train_function(model, force=True)
             self._staged = _StagedFit(self, model, model.train_function)
             model.train_function = self._staged
+        # `fit` has made what goes through its epochs; no argument or attribute tells of it.
+        epochs = sys._getframe(1).f_locals.get("epoch_iterator")
+        if epochs is not None and self._staged is not None:
+            self._staged.epoch_steps = _epoch_steps(epochs)
         return model.train_function
 
 
+def _epoch_steps(epochs: Any) -> int | None:
+    """The batches of an epoch whose end the data is told of, while its iterator goes on; or None.
+
+    Such data, as a PyDataset with workers, must not be read beyond that end.
+    """
+    adapter = epochs.data_adapter
+    told = next(c for c in type(adapter).__mro__ if "on_epoch_end" in vars(c))
+    if not epochs.steps_per_epoch or told.__name__ == "DataAdapter":
+        return None
+    calls = math.ceil(epochs.steps_per_epoch / epochs.steps_per_execution)
+    return int(calls * epochs.steps_per_execution)
+
+
 class _StagedFit:
-    """The train function of a staged model: takes an epoch's iterator, runs the next step."""
+    """The train function of a staged model: takes an epoch's iterator, runs the next step.
+
+    Attributes:
+      epoch_steps: of the `fit` that runs, as of `FunctionRunners.start`.
+    """
 
     def __init__(self, stage: ModelStage, model: Any, plain: Callable[[Any], Any]) -> None:
+        self.epoch_steps: int | None = None
         self._stage = stage
         self._model = model
         self._plain = plain
@@ -153,7 +182,7 @@ class _StagedFit:
         if runners is None:
             runners = FunctionRunners(lambda: self._build(spec))
             self._runners.append((spec, runners))
-        run = runners.start(iterator)
+        run = runners.start(iterator, self.epoch_steps)
         self._runs[iterator] = run
         weakref.finalize(iterator, run.stop).atexit = False
         return run

@@ -22,6 +22,7 @@ from workbench.core.fusion.plan import plan_fusion
 from workbench.core.fusion.verify.verification import Verification
 from workbench.core.tf_graph.concrete_function import arguments_of
 from workbench.errors import UnsupportedError
+from workbench.ignored import warn_ignored
 
 _STEPS = ("train", "test", "predict")
 _WANTS = Wants(
@@ -109,11 +110,13 @@ class ModelFusion:
     def remove(self) -> None:
         """Has the model look up as it did before; twice does nothing more."""
         model = self._model
-        if getattr(getattr(model.__dict__.get("train_step"), "func", None), "__self__", 0) is self:
+        present = model and getattr(model.__dict__.get("train_step"), "func", None)
+        if getattr(present, "__self__", 0) is self:
             for name in _STEPS:
                 delattr(model, f"{name}_step")
             model.supports_jit = self._could_compile
             self._reset()
+            self._model = None
 
     def __enter__(self) -> ModelFusion:
         return self
@@ -135,6 +138,12 @@ class ModelFusion:
         """Stands in for one of the model's steps."""
         if self._model.run_eagerly:
             require_graph(self._model, _WANTS)
+        if tf.config.functions_run_eagerly():
+            warn_ignored(
+                "fuse_model(model)",
+                self._model.name,
+                "after tf.config.run_functions_eagerly(True) the model's own steps run op by op",
+            )
         # Called by hand; or under a tape, which could not differentiate what is fused already.
         if tf.executing_eagerly() or record.could_possibly_record():
             return own(data)

@@ -35,9 +35,19 @@ class Wants:
     undo: str
 
 
+def is_model(value: Any) -> bool:
+    """Whether a value is a model of some Keras, told without an import of one."""
+    return bool(_makers(value))
+
+
+def _makers(value: Any) -> list[type]:
+    """The classes that make a train function, the one whose method is called first."""
+    return [c for c in type(value).__mro__ if "make_train_function" in vars(c)]
+
+
 def require_known(model: Any, wants: Wants) -> None:
     """Requires a model whose trainer is Keras 3's for TensorFlow, and looks as expected."""
-    makers = [c for c in type(model).__mro__ if "make_train_function" in vars(c)]
+    makers = _makers(model)
     if not makers:
         raise OptionError(
             f"model is of type {type(model).__name__}; expected a keras.Model, or pass a "

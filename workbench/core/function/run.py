@@ -16,10 +16,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from workbench.core.function.allowance import Allowance
 from workbench.core.function.call import Cancellation, FunctionCall
 from workbench.core.function.rewrite import Halves
 from workbench.core.options import StageOptions
-from workbench.core.staging.buffer import CLOSED, ENDED, Buffer
+from workbench.core.staging.buffer import CLOSED, ENDED, Buffer, is_parked
 from workbench.core.staging.buffer_names import give_back_with, lend_name
 from workbench.core.staging.end_at_exit import end_at_exit, is_of_this_process
 from workbench.core.staging.error_codes import closed_codes, error_codes
@@ -62,14 +63,20 @@ class FunctionRunners:
         self._build = build
         self._idle: list[FunctionRunner] = []
 
-    def start(self, iterator: Any) -> FunctionRun:
+    def start(self, iterator: Any, epoch_steps: int | None = None) -> FunctionRun:
         """Starts the producing threads on a `tf.data.Iterator`, which they then use up.
 
         They hold the iterator's data, not the Python object.
+
+        Args:
+          iterator: of one epoch, or of several.
+          epoch_steps: the steps of an epoch beyond whose end nothing may be read before the next
+            one has begun; None lets the threads run ahead as far as there is room.
         """
         runner = self._idle.pop() if self._idle else self._build()
         tensors = tf.nest.flatten(iterator, expand_composites=True)
-        return FunctionRun(runner, tensors, lambda: self._idle.append(runner))
+        allowance = Allowance(epoch_steps) if epoch_steps else None
+        return FunctionRun(runner, tensors, lambda: self._idle.append(runner), allowance)
 
 
 def build_runner(
@@ -144,9 +151,14 @@ class FunctionRun:
     """The producers of one epoch with the ProducerOps that they call, and the steps that take."""
 
     def __init__(
-        self, runner: FunctionRunner, iterator: Sequence[tf.Tensor], on_stop: Callable[[], None]
+        self,
+        runner: FunctionRunner,
+        iterator: Sequence[tf.Tensor],
+        on_stop: Callable[[], None],
+        allowance: Allowance | None = None,
     ) -> None:
         self._on_stop = on_stop
+        self._allowance = allowance
         self._stage = runner.halves.stage.name
         self._buffer = runner.buffer
         self._options = options = runner.options
@@ -200,6 +212,8 @@ class FunctionRun:
         """
         if self._producers.stops:
             raise StopIteration
+        if self._allowance:
+            self._allowance.step()
         try:
             return self._consume()
         except tf.errors.OpError as error:
@@ -209,7 +223,11 @@ class FunctionRun:
             self.stop()
             if ends is None:
                 raise
-            raise ends from None
+            try:
+                raise ends from None
+            finally:
+                # The error refers to this frame: both would wait for the garbage collector.
+                del ends
         except BaseException:
             self.stop()
             raise
@@ -220,6 +238,8 @@ class FunctionRun:
         if first:
             for cancellation in self._cancellations:
                 cancellation.cancel()
+            if self._allowance:
+                self._allowance.give(self._options.num_threads)
             self._cancel(tf.errors.CANCELLED, f"stage {self._stage!r} was stopped")
         return first
 
@@ -231,6 +251,7 @@ class FunctionRun:
         if not is_of_this_process(self) or not self.end():
             return
         self._producers.join()
+        self._error = None
         # A new owner: the batches left go, and what a straggler still puts is refused.
         self._token = secrets.randbits(62) + 1
         _on_buffer(self._buffer.resume, [self._token, -1])
@@ -238,8 +259,18 @@ class FunctionRun:
         self._on_stop()
 
     def put(self, thread: int) -> None:
-        """Reads a batch, runs the staged half and puts its item."""
-        self._puts[thread](self._arguments[thread])
+        """Reads a batch, once it may, runs the staged half and puts its item."""
+        if self._allowance:
+            self._allowance.take()
+            if self._producers.stops:
+                return
+        try:
+            self._puts[thread](self._arguments[thread])
+        except tf.errors.OpError as error:
+            # What has no room yet is a batch that was read; another one is read in its place else.
+            if self._allowance and not is_parked(error):
+                self._allowance.give()
+            raise
 
     def flush(self, thread: int) -> None:
         """Waits until the buffer has the item that a timed-out put left in line."""
@@ -266,7 +297,8 @@ class FunctionRun:
         self._cancel(tf.errors.INTERNAL, self._failed)
 
     def leave(self) -> None:
-        """Closes the epoch, where all producers came to the end of the input."""
+        """Releases the input, and closes the epoch where all producers came to its end."""
+        self._puts, self._arguments = [], []
         if self._ended and self._error is None and not self._producers.stops:
             _on_buffer(self._buffer.close, [self._token, -1])
 

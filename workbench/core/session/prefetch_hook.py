@@ -59,7 +59,8 @@ class PrefetchHook(tf.compat.v1.train.SessionRunHook):
     def end(self, session: Any) -> None:
         """Ends the stages while the session can still tell their buffers."""
         del session
-        _stop(self._runs)
+        ended, self._runs = self._runs, []
+        _stop(ended)
 
 
 @contextlib.contextmanager

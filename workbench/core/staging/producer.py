@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import traceback
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -54,7 +55,7 @@ class ProducerOps(Protocol):
         """Hands on the error that ends a producer."""
 
     def leave(self) -> None:
-        """Follows the end of the last producer."""
+        """Follows the end of the last producer, and releases what only producers use."""
 
 
 class Producers:
@@ -86,15 +87,15 @@ class Producers:
         """
         self.ignored = 0
         self._stage = stage
-        self._ops = ops
         self._closed_codes = closed_codes
         self._ignored_codes = ignored_codes
         self._lock = threading.Lock()
         self._expects_stop = self._stops = False
         self._live = count
         self._behind = [tuple(behind[i::count]) for i in range(count)]
+        # The threads alone refer to `ops`: what these hold is free when the last thread ends.
         self.threads = [
-            threading.Thread(target=self._produce, args=(i,), name=f"{stage}-{i}", daemon=True)
+            threading.Thread(target=self._produce, args=(ops, i), name=f"{stage}-{i}", daemon=True)
             for i in range(count)
         ]
 
@@ -130,23 +131,28 @@ class Producers:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _produce(self, thread: int) -> None:
+    def _produce(self, ops: ProducerOps, thread: int) -> None:
         first, goes_on = True, True
         try:
             self._wait_for(self._behind[thread])
             while goes_on and not self._stops:
                 try:
-                    self._ops.put(thread)
+                    ops.put(thread)
                 except tf.errors.OpError as error:
-                    goes_on = self._goes_on_after(error, thread, first)
+                    answer = self._goes_on_after(error, ops, thread, first)
+                    if answer is None:
+                        raise
+                    goes_on = answer
                 first = False
         except BaseException as error:  # the thread's last word: nothing may vanish silently
+            # The frames that failed hold the batch and its input as long as the error lives.
+            traceback.clear_frames(error.__traceback__)
             if self._expects_stop:
                 self._warn_of(error)
             elif not buffer.is_superseded(error):
-                self._ops.fail(thread, error)
+                ops.fail(thread, error)
         finally:
-            self._leave()
+            self._leave(ops)
 
     def _warn_of(self, error: BaseException) -> None:
         """Says of a batch that failed when the stage had stopped, unless that is what failed it."""
@@ -163,42 +169,44 @@ class Producers:
             while thread.is_alive() and not self._stops:
                 thread.join(_POLL_SECONDS)
 
-    def _goes_on_after(self, error: tf.errors.OpError, thread: int, first: bool) -> bool:
-        """Whether the producer is to try again, once it is; raises `error` where it is lost."""
+    def _goes_on_after(
+        self, error: tf.errors.OpError, ops: ProducerOps, thread: int, first: bool
+    ) -> bool | None:
+        """Whether the producer is to try again, once it is; None where it is lost."""
         code = error.error_code
         if buffer.is_parked(error):
-            return self._wait_for_room(thread, error)
+            return self._wait_for_room(error.message, ops, thread)
         if buffer.is_restarted(error):
-            return self._ops.rest(thread, buffer.READY, "")
+            return ops.rest(thread, buffer.READY, "")
         if buffer.is_not_trained(error):
             return True
         if buffer.is_cut_short(error):
-            return self._ops.rest(thread, buffer.CUT_SHORT, "")
+            return ops.rest(thread, buffer.CUT_SHORT, "")
         if code != tf.errors.CANCELLED and code in self._closed_codes:
             asked_again = code == tf.errors.OUT_OF_RANGE
-            return self._ops.rest(thread, buffer.ENDED if asked_again else buffer.CLOSED, "")
+            return ops.rest(thread, buffer.ENDED if asked_again else buffer.CLOSED, "")
         if code != tf.errors.CANCELLED and code in self._ignored_codes:
             self._skip(error)
             return True
         # The loop may yet initialize the input, before its first step.
         waits = first and code == tf.errors.FAILED_PRECONDITION
-        if waits and self._ops.rest(thread, buffer.NOT_READY, error.message):
+        if waits and ops.rest(thread, buffer.NOT_READY, error.message):
             return True
-        raise error
+        return None
 
-    def _wait_for_room(self, thread: int, error: tf.errors.OpError) -> bool:
+    def _wait_for_room(self, message: str, ops: ProducerOps, thread: int) -> bool:
         """The batch of a timed-out put stays in line: waits until the buffer has taken it."""
         while not self._stops:
-            _LOG.warning("%s", error.message)
+            _LOG.warning("%s", message)
             try:
-                self._ops.flush(thread)
+                ops.flush(thread)
                 return True
             except tf.errors.DeadlineExceededError as again:
-                error = again
+                message = again.message
             except tf.errors.CancelledError as ended:
                 if not buffer.is_restarted(ended):
                     raise
-                return self._ops.rest(thread, buffer.READY, "")
+                return ops.rest(thread, buffer.READY, "")
         return False
 
     def _skip(self, error: tf.errors.OpError) -> None:
@@ -207,9 +215,9 @@ class Producers:
             count = self.ignored
         _LOG.warning("stage %r skipped a batch (%d so far): %s", self._stage, count, error.message)
 
-    def _leave(self) -> None:
+    def _leave(self, ops: ProducerOps) -> None:
         with self._lock:
             self._live -= 1
             last = self._live == 0
         if last:
-            self._ops.leave()
+            ops.leave()

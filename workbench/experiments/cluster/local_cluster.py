@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from workbench.errors import RunError
 from workbench.experiments.cluster.task import PS, WORKER, Task
+from workbench.experiments.worker.process_ends import bound, end_session
 
 # Lines of a task that failed, which its error shows.
 _LAST_LINES = 15
@@ -52,6 +53,7 @@ def run_local_cluster(
         left = _watch(running, timeout_s, restarts, say)
         _end_left(left, say)
         for each in running:
+            each.end()
             each.join()
         return {each.name: each.lines for each in running}
 
@@ -68,6 +70,7 @@ def _watch(
         for each in ended:
             if each.process.returncode < 0 and restarts:
                 say(f"[{each.name}] killed by signal {-each.process.returncode}: starts again")
+                each.end()
                 each.start()
                 waiting.append(each)
                 restarts -= 1
@@ -111,12 +114,14 @@ class _Running:
     def start(self) -> None:
         """Starts the process, again if it has ended."""
         self.process = subprocess.Popen(
-            self._command,
+            bound(self._command),
             env={"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ, "TF_CONFIG": self._config},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            # Ctrl-C in a terminal reaches the parent alone, which then ends its tasks.
+            start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True)
         self._reader.start()
@@ -131,10 +136,11 @@ class _Running:
         self._reader.join()
 
     def end(self) -> None:
-        """Ends the process, if it still runs."""
+        """Ends the process, if it still runs, and what it has started."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        end_session(self.process.pid)
 
 
 @contextlib.contextmanager
@@ -171,6 +177,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def _failure(task: _Running) -> str:
+    task.end()
     task.join()
     said = "\n".join(task.lines[-_LAST_LINES:])
     return f"{task.name} ended with exit status {task.process.returncode}:\n{said}"

@@ -24,7 +24,8 @@ class Progress:
     def __init__(self, show: bool | Callable[[str], None]) -> None:
         self._show = show
         self._output = _notebook_output() if show is True else None
-        self._rewrites = show is True and self._output is None and sys.stderr.isatty()
+        on_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._rewrites = show is True and self._output is None and on_terminal
         self._shown_s = -math.inf
 
     def phase(self, text: str) -> None:
@@ -64,8 +65,10 @@ class Progress:
 
 
 def _stderr(text: str) -> None:
-    sys.stderr.write(text)
-    sys.stderr.flush()
+    # A process without a console has none.
+    if sys.stderr is not None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def _notebook_output() -> Callable[[str], None] | None:

@@ -3,13 +3,13 @@
 A request is a message with file descriptors: a file with a JSON text, the streams, the pipe that is
 told how the child goes, and what the child's function is called with. Each child has variables,
 folder and module path of whoever asked, and dies with this process, which dies with the one that
-started it.
+started it. Each leads a session; what it leaves in there, such as the processes of a loader, is
+ended with it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
@@ -23,10 +23,15 @@ import tempfile
 from typing import Any, NoReturn
 
 from workbench.experiments.worker.generated_code import remove_folder
+from workbench.experiments.worker.process_ends import (
+    adopt_orphans,
+    end_children,
+    end_session,
+    end_with_parent,
+)
 from workbench.experiments.worker.tensorflow_import import import_tensorflow
 from workbench.experiments.worker.warm_python import NUMBER_WIDTH
 
-_PR_SET_PDEATHSIG = 1
 _MOST_FDS = 16
 # Until the death of the parent is noticed where another process holds its end of the socket.
 _LOOK_S = 2.0
@@ -78,18 +83,34 @@ class _Server:
             return json.load(request), fds[1:]
 
     def _end(self, code: int) -> NoReturn:
+        for pid in self._statuses:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in self._statuses:
+            end_session(pid)
+        end_children()
         remove_folder(self._folder)
         os._exit(code)
 
     def _reap(self) -> None:
+        """Tells of the children that have ended, when what they left behind has ended too."""
+        ended = []
         with contextlib.suppress(ChildProcessError):
             while True:
                 pid, status, used = os.wait4(-1, os.WNOHANG)
                 if pid == 0:
-                    return
-                pipe = self._statuses.pop(pid)
-                self._tell(pipe, os.waitstatus_to_exitcode(status), used.ru_maxrss)
-                os.close(pipe)
+                    break
+                if pid not in self._statuses:  # adopted
+                    continue
+                numbers = (os.waitstatus_to_exitcode(status), used.ru_maxrss)
+                ended.append((self._statuses.pop(pid), numbers))
+                end_session(pid)
+                if not self._statuses:
+                    # What made a session of its own is nobody's any more.
+                    end_children()
+        for pipe, numbers in ended:
+            self._tell(pipe, *numbers)
+            os.close(pipe)
 
     @staticmethod
     def _tell(pipe: int, *numbers: int) -> None:
@@ -102,7 +123,7 @@ class _Server:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        _end_with_parent(server)
+        end_with_parent(server)
         self._requests.close()
         for pipe in (*self._statuses.values(), fds[2]):
             os.close(pipe)
@@ -119,14 +140,6 @@ class _Server:
         random.seed()
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed()
-
-
-def _end_with_parent(parent: int) -> None:
-    """Has the kernel end this process when the thread that started it ends."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _import_all() -> None:
@@ -147,6 +160,7 @@ def main() -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests = socket.socket(fileno=int(sys.argv[1]))
+    adopt_orphans()
     _import_all()
     # What is there now stays in pages that parent and children share.
     gc.collect()

@@ -87,6 +87,9 @@ class Worker:
             require_not_cancelled()
             while not self._connection.poll(_POLL_S):
                 require_not_cancelled()
+                # What the child has started may hold its end of the connection.
+                if self._process.poll() is not None and not self._connection.poll():
+                    raise self._death()
                 if time.monotonic() > limit:
                     self.kill()
                     raise RunError(
@@ -133,9 +136,8 @@ class Worker:
         self.begin_kill()
         # One that is not forked yet finds its connection closed.
         self._connection.close()
-        if self._process.pid:
-            self._process.wait()
-        else:
+        if not (self._process.pid and self._has_ended(_STOP_LIMIT_S)):
+            # Or the process that forks is stopped, and tells nothing.
             self._process.forget()
 
     def _has_ended(self, within_s: float) -> bool:

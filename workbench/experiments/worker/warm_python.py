@@ -20,10 +20,14 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 
+from workbench.errors import RunError
 from workbench.experiments.worker.generated_code import make_folder, remove_folder
+from workbench.experiments.worker.process_ends import end_session
 
 # Characters of each number that a pipe tells: a process id, an exit code, kB.
 NUMBER_WIDTH = 12
+# Until the process that forks has ended its children.
+_END_S = 2.0
 # How names of environment variables begin that are read while a process starts or imports.
 _READ_AT_START = (
     *("TF_", "XLA_", "KERAS_", "CUDA_", "NVIDIA_", "ONEDNN_", "DNNL_", "MKL_", "OMP_", "OPENBLAS_"),
@@ -77,16 +81,21 @@ class ForkedProcess:
             os.kill(self.pid, signal.SIGKILL)
 
     def forget(self) -> None:
-        """Does not wait for a child that was asked for and has not begun."""
+        """Does not wait for a child that was killed, or has not begun."""
+        if self.pid:
+            end_session(self.pid)
         self.returncode = -signal.SIGKILL
         self._close()
+        self._on_end(self)
 
     def _read(self) -> None:
         told = os.read(self._status, NUMBER_WIDTH)
         if told and not self.pid:
             self.pid = int(told)
             return
-        # Without a word it went with the process that forks.
+        if not told and self.pid:
+            # It went with the process that forks, which would have ended what it started.
+            end_session(self.pid)
         self.returncode = int(told or -signal.SIGKILL)
         self.peak_bytes = 1024 * int(os.read(self._status, NUMBER_WIDTH) or 0)
         self._close()
@@ -118,11 +127,14 @@ class WarmPython:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(_path())},
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
+                stdout=_own(1, subprocess.DEVNULL),
+                stderr=_own(2, subprocess.DEVNULL),
                 # Ctrl-C in a terminal reaches the parent alone, which then ends its children.
                 start_new_session=True,
             )
+        self._live: weakref.WeakSet[ForkedProcess] = weakref.WeakSet()
         self._finish = weakref.finalize(
-            self, _finish, self._socket, self._server, self._owner, folder
+            self, _finish, self._socket, self._server, self._owner, folder, self._live
         )
 
     @property
@@ -140,8 +152,8 @@ class WarmPython:
         pass_fds: Sequence[int] = (),
         env: dict[str, str] | None = None,
         cwd: str | None = None,
-        stdout: int = 1,
-        stderr: int = 2,
+        stdout: int | None = None,
+        stderr: int | None = None,
     ) -> ForkedProcess:
         """Asks for a child that calls a function, with this process's module path; does not wait.
 
@@ -152,23 +164,26 @@ class WarmPython:
             `arguments`.
           env: its variables; None for those of this process.
           cwd: its folder; None for that of this process.
-          stdout, stderr: where it writes.
+          stdout, stderr: file descriptors that it writes to; None for those of this process.
         """
         told = {
             "function": function,
             "arguments": list(arguments),
             "env": dict(os.environ) if env is None else env,
-            "cwd": cwd or os.getcwd(),
+            "cwd": cwd or _folder(),
             "path": _path(),
         }
         status, theirs = os.pipe()
         child = ForkedProcess(status, self._note_end)
+        self._live.add(child)
         # A file, since the environment may be larger than a message can be.
-        with tempfile.TemporaryFile() as request:
+        with tempfile.TemporaryFile() as request, open(os.devnull, "wb") as null:
             request.write(json.dumps(told).encode())
             request.seek(0)
             try:
-                fds = [request.fileno(), stdout, stderr, theirs, *pass_fds]
+                out = _own(1, null.fileno()) if stdout is None else stdout
+                err = _own(2, null.fileno()) if stderr is None else stderr
+                fds = [request.fileno(), out, err, theirs, *pass_fds]
                 # Where the process is gone, the pipe says so.
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                     if self._finish.alive:
@@ -178,6 +193,7 @@ class WarmPython:
         return child
 
     def _note_end(self, child: ForkedProcess) -> None:
+        self._live.discard(child)
         self.largest_child_bytes = max(self.largest_child_bytes, child.peak_bytes)
 
     def close(self) -> None:
@@ -236,12 +252,48 @@ def _inherited() -> tuple[object, ...]:
 
 
 def _path() -> list[str]:
-    return [os.getcwd() if path == "" else path for path in sys.path]
+    return [_folder() if path == "" else path for path in sys.path]
 
 
-def _finish(ours: socket.socket, server: subprocess.Popen[bytes], owner: int, folder: str) -> None:
+def _own(stream: int, null: int) -> int:
+    """1 or 2 where that is an output of this process, or what to take in its place.
+
+    Where Python found it closed, another file may have its number.
+    """
+    return null if (sys.__stdout__, sys.__stderr__)[stream - 1] is None else stream
+
+
+def _folder() -> str:
+    """The working folder, in which the child runs.
+
+    Raises:
+      RunError: it was removed.
+    """
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise RunError(
+            "The working folder of this process was removed, so a child process has none to run "
+            "in. Call os.chdir with a folder that exists."
+        ) from None
+
+
+def _finish(
+    ours: socket.socket,
+    server: subprocess.Popen[bytes],
+    owner: int,
+    folder: str,
+    live: weakref.WeakSet[ForkedProcess],
+) -> None:
     ours.close()
-    if owner == os.getpid():
-        server.kill()
-        server.wait()
-        remove_folder(folder)
+    if owner != os.getpid():
+        return
+    if live:
+        # It ends them, with all that they have started, unless it is stopped itself.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(_END_S)
+    server.kill()
+    server.wait()
+    for child in list(live):
+        child.poll()
+    remove_folder(folder)

@@ -8,11 +8,15 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.errors import OptionError
+from workbench.keras_in_use import keras_in_use
 from workbench.ops.lookup.grouped import grouped_embedding_lookup
 
+keras = keras_in_use()
+_Layer: Any = keras.layers.Layer
 
-@tf.keras.utils.register_keras_serializable("workbench")
-class GroupedEmbedding(tf.keras.layers.Layer):
+
+@keras.utils.register_keras_serializable("workbench")
+class GroupedEmbedding(_Layer):
     """Tables of embeddings, and a lookup of all features at once.
 
     Each example's ids of a feature are combined; one without ids gets zeros, or the embedding
@@ -57,8 +61,8 @@ class GroupedEmbedding(tf.keras.layers.Layer):
         self.combiners = _given(combiners)
         self.default_id = _given(default_id)
         self.concatenate = concatenate
-        self.embeddings_initializer = tf.keras.initializers.get(embeddings_initializer)
-        self.embeddings_regularizer = tf.keras.regularizers.get(embeddings_regularizer)
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.embeddings_regularizer = keras.regularizers.get(embeddings_regularizer)
         self.supports_jit = False
         self._check()
 
@@ -105,8 +109,8 @@ class GroupedEmbedding(tf.keras.layers.Layer):
             "combiners": _given(self.combiners),
             "default_id": _given(self.default_id),
             "concatenate": self.concatenate,
-            "embeddings_initializer": tf.keras.initializers.serialize(self.embeddings_initializer),
-            "embeddings_regularizer": tf.keras.regularizers.serialize(self.embeddings_regularizer),
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "embeddings_regularizer": keras.regularizers.serialize(self.embeddings_regularizer),
         }
 
     def _check(self) -> None:

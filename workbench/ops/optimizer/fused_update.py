@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.errors import UnsupportedError
+from workbench.keras_in_use import keras_in_use
 from workbench.ops.optimizer import keras_rules, v1_rules
 from workbench.ops.optimizer.row_updates import RowUpdate, can_update
 
@@ -71,11 +72,12 @@ def _v1_rules() -> dict[type, _V1Rule]:
 
 
 def _keras_rules() -> dict[type, _KerasRule]:
+    keras = keras_in_use()
     return {
-        tf.keras.optimizers.SGD: keras_rules.sgd,
-        tf.keras.optimizers.Adagrad: keras_rules.adagrad,
-        tf.keras.optimizers.Adam: keras_rules.adam,
-        tf.keras.optimizers.Ftrl: keras_rules.ftrl,
+        keras.optimizers.SGD: keras_rules.sgd,
+        keras.optimizers.Adagrad: keras_rules.adagrad,
+        keras.optimizers.Adam: keras_rules.adam,
+        keras.optimizers.Ftrl: keras_rules.ftrl,
     }
 
 

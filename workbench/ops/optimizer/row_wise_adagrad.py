@@ -12,13 +12,16 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.errors import OptionError
+from workbench.keras_in_use import keras_in_use
 from workbench.ops.optimizer import keras_rules, v1_rules
 from workbench.ops.optimizer.row_updates import can_update
 
 v1 = tf.compat.v1
+keras = keras_in_use()
+_Optimizer: Any = keras.optimizers.Optimizer
 
 
-class RowWiseAdagrad(tf.keras.optimizers.Optimizer):
+class RowWiseAdagrad(_Optimizer):
     """Adagrad of Keras with one accumulator for each row of a variable.
 
     Rows are those of the first dimension; a vector's values are its rows. A batch's gradients of a
@@ -52,7 +55,7 @@ class RowWiseAdagrad(tf.keras.optimizers.Optimizer):
         if self.built:
             return
         super().build(variables)
-        start = tf.keras.initializers.Constant(self.initial_accumulator_value)
+        start = keras.initializers.Constant(self.initial_accumulator_value)
         self._accumulators = [
             self.add_variable(
                 shape=tuple(variable.shape)[:1],

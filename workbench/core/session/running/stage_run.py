@@ -93,8 +93,9 @@ class StageRun:
         self.reads_several = reads_several(session.graph, runner.stage)
         self.sink: Callable[[StageRunRecord], None] | None = None
         self.step_stats = False
-        self._session = session
-        self._on_error = on_error
+        # The producers' calls hold it, so that it is free to go when the last of them has ended.
+        self._session: Callable[[], Any] = weakref.ref(session)
+        self._on_error: Callable[[BaseException], None] | None = on_error
         earlier = _LAST.get(session, {}).get(runner.stage)
         self._token = _token_after(earlier)
         self._lock = threading.Lock()
@@ -172,7 +173,9 @@ class StageRun:
 
     def close(self) -> None:
         """Closes the session, which ends what the producers wait for upstream of the buffer."""
-        self._session.close()
+        session = self._session()
+        if session is not None:
+            session.close()
 
     def join(self, seconds: float = 5.0) -> None:
         """Waits, for a few seconds, until the producers have ended; not in a forked process."""
@@ -189,7 +192,7 @@ class StageRun:
         runner = self.runner
         options = v1.RunOptions(timeout_in_ms=self._timeout_ms)
         drain = buffer.prepared(
-            self._session, feeds=[runner.drain_enable], fetches=[runner.drain], options=options
+            self._session(), feeds=[runner.drain_enable], fetches=[runner.drain], options=options
         )
         return drain(enable)[0]
 
@@ -243,23 +246,26 @@ class StageRun:
 
     def fail(self, thread: int, error: BaseException) -> None:
         """Hands the error of a producer on, to the session's owner and to the consumers."""
-        if getattr(self._session, "_closed", False):
+        if getattr(self._session(), "_closed", False):
             return
         code = getattr(error, "error_code", None)
         text = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
         # As an OUT_OF_RANGE of take, an error would pass for the clean end of an epoch.
         passed_on = tf.errors.INTERNAL if code in (None, tf.errors.OUT_OF_RANGE) else code
-        self._on_error(error)
+        if self._on_error is not None:
+            self._on_error(error)
         self._cancel(
             passed_on, f"stage {self.runner.stage!r}, thread {thread}, failed to produce: {text}"
         )
 
     def leave(self) -> None:
-        """Notes that the stage no longer runs in this session, and gives its threads up."""
-        self._intra_op = None
-        runs = _LIVE.get(self._session, [])
+        """Notes that the stage no longer runs in this session; gives it and its threads up."""
+        # Its puts hold the session, until here.
+        runs = _LIVE.get(self._session(), [])
         if self in runs:
             runs.remove(self)
+        self._intra_op = self._on_error = None
+        self._puts = []
 
     def _cancel(self, code: int, message: str) -> None:
         """Has the buffer end the stage; a dead session needs no telling."""
@@ -271,16 +277,17 @@ class StageRun:
         }
         try:
             # The session's own pool may all be held by the very producers that are to end.
-            self._run(runner.cancel, feeds, 0 if server_of(self._session) else _CALLING_THREAD)
+            self._run(runner.cancel, feeds, 0 if server_of(self._session()) else _CALLING_THREAD)
         except (tf.errors.OpError, RuntimeError) as error:
             _LOG.debug("stage %r: %s on a dead session: %s", runner.stage, runner.cancel, error)
 
     def _run(self, op: str, feeds: dict[str, Any], pool: int = 0) -> None:
         """Runs an op of the buffer, which the Python graph need not know."""
+        session = self._session()
+        if session is None:
+            return
         options = v1.RunOptions(inter_op_thread_pool=pool, timeout_in_ms=self._timeout_ms)
-        buffer.prepared(self._session, feeds=list(feeds), targets=[op], options=options)(
-            *feeds.values()
-        )
+        buffer.prepared(session, feeds=list(feeds), targets=[op], options=options)(*feeds.values())
 
 
 def _token_after(earlier: _Earlier | None) -> int:

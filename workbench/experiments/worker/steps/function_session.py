@@ -34,6 +34,7 @@ from workbench.experiments.worker.steps.graph_session import (
 from workbench.experiments.worker.steps.traced_steps import settling_steps
 from workbench.experiments.worker.tensorflow_import import gpu_names
 from workbench.experiments.worker.wire.messages import Opened, Planned, Steps, Verified
+from workbench.keras_in_use import keras_in_use
 from workbench.ops.lookup.fusion import fused_embeddings
 
 # Of weights, shuffles and dropout: every variant begins alike.
@@ -63,7 +64,7 @@ class FunctionSession:
         self._name = program.name
         self._policy = optimizations.executor or (ExecutorPolicy.NORMAL if recorded else None)
         self._plan: StagePlan | None = None
-        tf.keras.utils.set_random_seed(_SEED)
+        keras_in_use().utils.set_random_seed(_SEED)
         with fused_embeddings(optimizations.built_fusion):
             training = training_step(program, optimizations.batch_size)
             # Traced for any element, and outside of an executor's context: what runs is the same
