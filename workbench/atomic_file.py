@@ -262,7 +262,7 @@ def _deliver(part: Path, place: _Place) -> None:
     if place.way == "replace":
         _keep_mode_and_owner(part, place.path)
         try:
-            os.replace(part, place.path)
+            part.replace(place.path)
             return
         except OSError as error:
             # A file that is mounted there, as containers do, can only be overwritten.
