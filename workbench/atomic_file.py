@@ -136,8 +136,8 @@ def require_writable_file(path: str | os.PathLike[str]) -> None:
         here = place.way in ("overwrite", "send") and place.descriptor is None
         if here and not os.access(place.path, os.W_OK):
             raise OSError(errno.EACCES, os.strerror(errno.EACCES))
-    if place.way in ("replace", "append"):
-        require_writable_directory(place.path.parent)
+        if place.way in ("replace", "append"):
+            require_writable_directory(place.path.parent)
 
 
 def is_stdout(path: str | os.PathLike[str]) -> bool:
@@ -201,7 +201,7 @@ def _place(path: str | os.PathLike[str]) -> _Place:
     real = Path(os.path.realpath(named))
     try:
         found = named.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return _Place(real, "append" if _is_step_summary(real) else "replace")
     for is_kind, what in _REFUSED:
         if is_kind(found.st_mode):
@@ -262,7 +262,7 @@ def _deliver(part: Path, place: _Place) -> None:
     if place.way == "replace":
         _keep_mode_and_owner(part, place.path)
         try:
-            os.replace(part, place.path)
+            part.replace(place.path)
             return
         except OSError as error:
             # A file that is mounted there, as containers do, can only be overwritten.
