@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -66,7 +68,7 @@ def test_control_flow_runs_so_too(policy: str) -> None:
 
 
 @pytest.mark.parametrize("build", [trained_by_adam, looked_up])
-def test_fused_ops_give_the_same_bits_on_all_threads(build) -> None:
+def test_fused_ops_give_the_same_bits_on_all_threads(build: Callable[[], list[tf.Tensor]]) -> None:
     fetches = build()
     graph, begin = v1.get_default_graph(), v1.global_variables_initializer()
     plan = wb.plan_fusion(graph)
