@@ -84,7 +84,7 @@ class WorkbenchError(Exception):
         if self._told:
             return _whole_traceback(self)
         self._told = True
-        return [f"{type(self).__name__}: {self}", *own_lines(self), _THE_REST]
+        return [f"{type(self).__name__}: {visible(str(self))}", *own_lines(self), _THE_REST]
 
 
 class OptionError(WorkbenchError, ValueError):

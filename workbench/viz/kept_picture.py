@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Sequence
 
 from workbench.core.trace.trace import Trace
+from workbench.errors import visible
 from workbench.viz.boundary.html import boundary_html, boundary_static_html
 from workbench.viz.boundary.view import BoundaryView
 from workbench.viz.style import assets, format
@@ -84,7 +85,7 @@ def kept_view(trace: Trace, title: str | None = None, most_bytes: int = DATA_BYT
 def frame_page(body: str, style: str, script: str) -> str:
     """The page of a frame. Its content is packed: script and style repeat in every output."""
     content = f'<style>{style}</style>{body}<script type="module">{script}</script>'
-    packed = base64.b64encode(zlib.compress(content.encode("utf-8"), 9)).decode("ascii")
+    packed = base64.b64encode(zlib.compress(visible(content).encode("utf-8"), 9)).decode("ascii")
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_CSP}"></head>'

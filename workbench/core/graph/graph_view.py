@@ -235,7 +235,7 @@ class GraphView:
         for target, names in before.items():
             rows[target].extend(sorted(names))
         lines = sorted("\t".join(row) for row in rows.values())
-        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
+        return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 @dataclasses.dataclass(frozen=True)

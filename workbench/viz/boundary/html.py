@@ -111,7 +111,7 @@ def _picture(view: BoundaryView) -> markupsafe.Markup:
     whole = re.match(r'<svg [^>]*width="(\d+)" height="(\d+)"[^>]*>', svg)
     assert whole is not None
     width, height = int(whole[1]), int(whole[2])
-    name = f"wbb-{zlib.crc32(svg.encode()):08x}"
+    name = f"wbb-{zlib.crc32(svg.encode('utf-8', 'surrogatepass')):08x}"
     count = -(-width // _PAPER_WIDTH)
     part = -(-width // count)
     parts = "".join(
