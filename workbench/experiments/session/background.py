@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
@@ -44,10 +45,12 @@ class Job(Generic[Result]):
         self.result: Result | None = None
         self.error: BaseException | None = None
         self.progress = ""
-        self._work, self._release = work, release
-        self._on_progress, self._on_end = on_progress, on_end
         self._cancelled, self._over = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name="workbench-job", daemon=True)
+        # The thread alone refers to the functions: what they hold is free when it has ended.
+        given = (work, release, on_progress, on_end)
+        self._thread = threading.Thread(
+            target=self._run, args=given, name="workbench-job", daemon=True
+        )
         self._thread.start()
 
     def __repr__(self) -> str:
@@ -87,22 +90,30 @@ class Job(Generic[Result]):
             return not self._thread.is_alive()
         return not self.running
 
-    def _run(self) -> None:
+    def _run(
+        self,
+        work: Callable[[Callable[[str], None]], Result],
+        release: Callable[[], None],
+        on_progress: Callable[[str], None] | None,
+        on_end: Callable[[Job[Result]], None] | None,
+    ) -> None:
+        def say(text: str) -> None:
+            self.progress = text
+            if on_progress:
+                on_progress(text)
+
         try:
             with cancellable(self._cancelled):
-                self.result = self._work(self._say)
+                self.result = work(say)
         except BaseException as error:
+            # The frames that failed hold what they worked on as long as the error lives.
+            traceback.clear_frames(error.__traceback__)
             self.error = error
         finally:
-            self._release()
+            release()
             self._over.set()
-        if self._on_end:
-            self._on_end(self)
-
-    def _say(self, text: str) -> None:
-        self.progress = text
-        if self._on_progress:
-            self._on_progress(text)
+        if on_end:
+            on_end(self)
 
 
 class Turn:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -387,6 +389,31 @@ def test_a_job_says_how_it_stands():
     go_on.set()
     job.wait()
     assert repr(job) == "Job(over, 7)"
+
+
+def test_a_job_that_is_over_holds_nothing_that_it_worked_on():
+    class Model:
+        """What a user drops."""
+
+    def started() -> tuple[Job[int], weakref.ref[Model]]:
+        model = Model()
+
+        def work(_):
+            return len([model])
+
+        return Job(work, release=lambda: None, on_progress=lambda _: model), weakref.ref(model)
+
+    gc.collect()
+    gc.disable()
+    try:
+        job, model = started()
+        assert job.wait(20)
+        assert job.result == 1 and model() is None
+        known = weakref.ref(job)
+        del job
+        assert known() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(
