@@ -19,8 +19,8 @@ from workbench.core.session.runner_registry import register_runner
 from workbench.core.session.stage_feeds import stage_feeds
 from workbench.core.session.stage_sources import note_sources
 from workbench.core.staging.buffer import Buffer
-from workbench.core.tf_graph.kept_apart import kept_apart
 from workbench.errors import OptionError, UnsupportedError
+from workbench.kept_apart import kept_apart
 
 v1 = tf.compat.v1
 _VARIABLES = frozenset({"Variable", "VariableV2", "TemporaryVariable"})

@@ -20,8 +20,8 @@ import tensorflow as tf
 from tensorflow.python.ops import resource_variable_ops
 
 from workbench import _native
-from workbench.core.tf_graph.kept_apart import kept_apart
 from workbench.errors import OptionError
+from workbench.kept_apart import kept_apart
 from workbench.ops.lookup import gradients  # noqa: F401 (registers them)
 from workbench.ops.lookup.fused import fused_safe_embedding_lookup_sparse, look_up_together
 from workbench.ops.lookup.grouped_keys import fits_keys, look_up_keys
