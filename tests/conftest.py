@@ -22,8 +22,10 @@ settings.load_profile("workbench")
 @pytest.fixture
 def without_executors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A native library that was built for a TensorFlow for which there are no executors."""
-    stamp = {"format_version": 2, "tensorflow": "2.18.1", "cxx11_abi": 1, "executors": 0}
-    (tmp_path / "_workbench.json").write_text(json.dumps({**stamp, "workbench": "0.1.0"}))
+    stamp = {"format_version": 3, "tensorflow": "2.18.1", "cxx11_abi": 1, "executors": 0}
+    (tmp_path / "_workbench.json").write_text(
+        json.dumps({**stamp, "dense": 1, "workbench": "0.1.0"})
+    )
     monkeypatch.setattr(_native, "library_path", lambda: tmp_path / "_workbench.so")
 
 

@@ -29,7 +29,7 @@ class Worker:
     def _meet(self) -> None:
         self.met += 1
 
-    def session(self, steps: int, *, ends: bool = False) -> None:
+    def session(self, steps: int, *, ends: bool = False) -> v1.Session:
         """Runs a session for `steps`; it ends as asked for, or because its server has."""
         with tf.Graph().as_default() as graph, v1.Session(self._target) as session:
             number = v1.get_variable("number", initializer=0.0)
@@ -47,6 +47,7 @@ class Worker:
             if ends:
                 self.hook.end(session)
             assert graph is session.graph
+        return session
 
 
 @pytest.fixture
@@ -68,8 +69,9 @@ def test_the_steps_until_a_sessions_end_are_kept_and_the_others_named(worker: Wo
 def test_a_session_that_ended_in_the_first_traced_step_is_traced_in_the_next(
     worker: Worker,
 ) -> None:
-    worker.session(2)
-    worker.hook.before_run(v1.train.SessionRunContext(v1.train.SessionRunArgs(None), None))
+    # The hook holds no session.
+    ended = worker.session(2)
+    worker.hook.before_run(v1.train.SessionRunContext(v1.train.SessionRunArgs(None), ended))
     worker.session(4)
     assert len(wb.load_trace(worker.path).steps()) == 4
     assert wb.load_trace(worker.path).meta.left_out == {} and worker.met == 1

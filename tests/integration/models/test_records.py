@@ -168,7 +168,7 @@ class TestTfrecord:
             values = value if isinstance(value, list) else [value]
             if value is None:
                 continue
-            if all(isinstance(one, bytes) for one in values):
+            if values and all(isinstance(one, bytes) for one in values):
                 made[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
             elif all(isinstance(one, int) for one in values):
                 made[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=values))
@@ -246,7 +246,7 @@ class TestTfrecord:
     @pytest.mark.parametrize(
         ("features", "cause"),
         [
-            ({"label": None}, "Key: label.  Can't parse serialized Example"),
+            ({"label": None}, "Feature: label (data type: float) is required but could not be"),
             (
                 {"label": b"1"},
                 "Key: label, Index: 0.  Data types don't match. Data type: string but",

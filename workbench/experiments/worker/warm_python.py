@@ -56,6 +56,8 @@ class ForkedProcess:
         self.returncode: int | None = None
         self._status = status
         self._close = weakref.finalize(self, os.close, status)
+        # At the end of this process `_finish` still reads it.
+        self._close.atexit = False
 
     def poll(self) -> int | None:
         """The exit code, without waiting; None while the child runs."""
