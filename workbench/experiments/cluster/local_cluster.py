@@ -41,7 +41,7 @@ def run_local_cluster(
       ps, workers: how many of each.
       timeout_s: after which all are ended.
       restarts: how often, of all together, a task that was killed is started again.
-      say: gets each line that a task prints, with the task's name before it.
+      say: gets each line that a task prints, with the task's name before it, one after another.
 
     Returns:
       The lines of each task, by its name.
@@ -49,9 +49,16 @@ def run_local_cluster(
     Raises:
       RunError: a task failed, or the time was up; all others have been ended then.
     """
-    with _started(command, local_tasks(ps, workers), say) as running:
-        left = _watch(running, timeout_s, restarts, say)
-        _end_left(left, say)
+    turn = threading.Lock()
+
+    def say_in_turn(line: str) -> None:
+        # Each task is read by a thread of its own, and `print` writes a line's end by itself.
+        with turn:
+            say(line)
+
+    with _started(command, local_tasks(ps, workers), say_in_turn) as running:
+        left = _watch(running, timeout_s, restarts, say_in_turn)
+        _end_left(left, say_in_turn)
         for each in running:
             each.end()
             each.join()
