@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _BUDGET_S = 40.0
 _PARTS = ("1-from-disk", "2-waiting-for-input")
 _ALL_ON = "smart_stage+auto_fused"
-_TOGGLES = (SMART_STAGE, AUTO_FUSED, _ALL_ON)
+_TOGGLES = (AUTO_FUSED, SMART_STAGE, _ALL_ON)
 # An input that waits is no matter of fused ops alone.
 _TOGGLES_WAITING = (SMART_STAGE, _ALL_ON)
 
