@@ -63,6 +63,7 @@ def test_all_measures_what_a_program_has():
 
 
 @pytest.mark.executors
+@pytest.mark.slow
 def test_what_does_not_fit_into_memory_is_measured_in_groups(tmp_path, monkeypatch):
     full = tmp_path / "meminfo"
     full.write_text("MemAvailable: 1 kB\n")

@@ -166,6 +166,7 @@ def test_random_kills_with_updates_that_trail(tmp_path: Path) -> None:
     require_loadable(tmp_path / "kept")
 
 
+@pytest.mark.slow
 def test_updates_that_trail_go_on_when_a_server_and_a_worker_were_killed(tmp_path: Path) -> None:
     generate_criteo(tmp_path / "clicks.tsv", rows=6000)
     given = {"steps": 100_000, "checkpoint": str(tmp_path / "kept"), "stale_lookups": 1}
@@ -181,6 +182,7 @@ def test_updates_that_trail_go_on_when_a_server_and_a_worker_were_killed(tmp_pat
 
 
 @pytest.mark.parametrize("killed", [WORKERS[1], pytest.param(WORKERS[0], marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_worker_goes_on_after_a_kill_with_packed_transfers(tmp_path: Path, killed: str) -> None:
     generate_criteo(tmp_path / "clicks.tsv", rows=6000)
     given = {"steps": 100_000, "checkpoint": str(tmp_path / "kept")}

@@ -58,6 +58,7 @@ def build_own(optimizations):
         return build(optimizations)
 
 
+@pytest.mark.slow
 def test_fused_lookups_train_the_same_alone_and_behind_a_smart_stage():
     found = compare(
         Program(name="looked up", build=build),

@@ -57,6 +57,7 @@ def test_a_moved_boundary_is_a_run_that_trains_the_same(tmp_path):
     assert panel.cut == "-wanted"
 
 
+@pytest.mark.slow
 def test_the_line_of_the_panel_is_run_where_it_was_left(monkeypatch):
     monkeypatch.setattr(wb.Workbench, "send", lambda *_: None)
     panel = wb.Workbench(PROGRAM, moved(), budget_s=0.5, trace_steps=5)

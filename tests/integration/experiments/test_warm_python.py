@@ -221,6 +221,7 @@ class TestLeftProcesses:
         assert second.wait(60) == -signal.SIGKILL
         self.require_ended([*own, *others])
 
+    @pytest.mark.slow
     def test_with_the_process_that_forks(self, tmp_path):
         warm = WarmPython()
         child, pids = self.started(warm, "stays", tmp_path / "pids")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders.buffers import OWNER, Stage
+from workbench import _native
 from workbench.core.staging import buffer
 
 v1 = tf.compat.v1
@@ -112,6 +113,7 @@ def test_a_graph_from_before_host_tensors_runs():
              attr { key: "dtypes" value { list { type: DT_INT32 } } }
              attr { key: "shapes" value { list { shape {} } } } }
     """
+    _native.library()
     v1.import_graph_def(text_format.Parse(old, v1.GraphDef()), name="")
     with v1.Session() as session:
         session.run("resume", {"owner:0": OWNER})
