@@ -8,7 +8,6 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from workbench.core.fusion.checks.contract import needed
 from workbench.core.fusion.checks.effects import has_effect, variables_used
-from workbench.core.fusion.checks.feeds import asking_for_more
 from workbench.core.fusion.checks.rewritten import RewrittenGraph
 from workbench.core.fusion.fusion_plan import FusionPlan, Group
 from workbench.core.fusion.node_defs import kept_apart
@@ -45,7 +44,7 @@ def planned(
     region = {*inside, *names}
     effects = {node.name for node in edit.added if has_effect(node.op)}
     together = {op: dict.fromkeys(edit.groups[op]) for op in edit.groups if op in effects}
-    for asking in asking_for_more(rewritten) if ends is None else ():
+    for asking in rewritten.asking_for_more if ends is None else ():
         members = (region.node for region in asking.regions)
         together.setdefault(asking.node, {}).update(dict.fromkeys(members))
     sources = {node_name(text) for each in regions for text in each.reads} - region

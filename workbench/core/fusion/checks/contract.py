@@ -22,7 +22,6 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
 from workbench.core.fusion.checks.effects import has_effect, variables_used
-from workbench.core.fusion.checks.feeds import asking_for_more
 from workbench.core.fusion.checks.order import Order, cyclic
 from workbench.core.fusion.checks.rewritten import Region, RewrittenGraph
 from workbench.core.fusion.rule import Part
@@ -151,7 +150,7 @@ def _gained(rewritten: RewrittenGraph, stock: Order, now: Order) -> Iterator[tup
 
 
 def _unknown(rewritten: RewrittenGraph) -> Iterator[tuple[Part, str]]:
-    for asking in asking_for_more(rewritten):
+    for asking in rewritten.asking_for_more:
         if asking.unknown:
             for part in dict.fromkeys(part for region in asking.regions for part in region.parts):
                 yield part, f"an op in its place would ask for {asking.unknown[0]!r} to be fed"

@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from workbench.core.fusion.checks.order import Order
-from workbench.core.fusion.checks.rewritten import Region, RewrittenGraph
 from workbench.core.graph.op_types import FED_ALWAYS
+
+if TYPE_CHECKING:
+    from workbench.core.fusion.checks.rewritten import Region, RewrittenGraph
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from workbench.core.fusion.checks.feeds import Asking, asking_for_more
 from workbench.core.fusion.checks.order import inputs_of
 from workbench.core.fusion.pattern.definition import Definition, tensor_name
 from workbench.core.fusion.rule import Edit, Part, Replaced
@@ -84,6 +85,11 @@ class RewrittenGraph:
             for name in region.nodes:
                 found.setdefault(name, []).append(region)
         return {name: tuple(regions) for name, regions in found.items()}
+
+    @functools.cached_property
+    def asking_for_more(self) -> tuple[Asking, ...]:
+        """New nodes that ask for placeholders which a part of what they stand for does not need."""
+        return tuple(asking_for_more(self))
 
     def _region(self, replaced: Replaced) -> Region:
         entries = self._entries_of(replaced.node)
