@@ -53,7 +53,7 @@ def damaged(document: Any, chance: random.Random) -> Any:
 def _changed(document: Any, chance: random.Random) -> Any:
     held, key = _place(document, chance)
     if held is None:
-        return chance.choice(ODD)
+        return _odd(chance)
     fault = chance.randrange(5)
     if fault == 0:
         del held[key]
@@ -64,8 +64,13 @@ def _changed(document: Any, chance: random.Random) -> Any:
     elif fault == 3 and isinstance(held[key], int | float) and held[key] == held[key]:
         held[key] = chance.choice((held[key] + 1, -held[key], held[key] * 1e300, held[key] * 10**9))
     else:
-        held[key] = chance.choice(ODD)
+        held[key] = _odd(chance)
     return document
+
+
+def _odd(chance: random.Random) -> Any:
+    # A copy: the next fault may change it.
+    return copy.deepcopy(chance.choice(ODD))
 
 
 def _place(document: Any, chance: random.Random) -> tuple[Any, Any]:

@@ -54,10 +54,10 @@ class ForkedProcess:
         self._on_end = on_end
         self.pid, self.peak_bytes = 0, 0
         self.returncode: int | None = None
-        self._status = status
-        self._close = weakref.finalize(self, os.close, status)
-        # At the end of this process `_finish` still reads it.
-        self._close.atexit = False
+        self._status, self._reading = status, threading.Lock()
+        # Not closed sooner: another thread may wait for it, and at the end of this process `_finish`
+        # still reads it.
+        weakref.finalize(self, os.close, status).atexit = False
 
     def poll(self) -> int | None:
         """The exit code, without waiting; None while the child runs."""
@@ -72,9 +72,11 @@ class ForkedProcess:
           subprocess.TimeoutExpired: it runs on after so many seconds.
         """
         while self.returncode is None:
-            if not select.select([self._status], [], [], timeout)[0]:
+            if not self._is_told(timeout):
                 raise subprocess.TimeoutExpired("a forked child", timeout or 0.0)
-            self._read()
+            with self._reading:
+                if self.returncode is None and self._is_told(0.0):
+                    self._read()
         return self.returncode
 
     def kill(self) -> None:
@@ -87,8 +89,10 @@ class ForkedProcess:
         if self.pid:
             end_session(self.pid)
         self.returncode = -signal.SIGKILL
-        self._close()
         self._on_end(self)
+
+    def _is_told(self, timeout: float | None) -> bool:
+        return bool(select.select([self._status], [], [], timeout)[0])
 
     def _read(self) -> None:
         told = os.read(self._status, NUMBER_WIDTH)
@@ -98,9 +102,8 @@ class ForkedProcess:
         if not told and self.pid:
             # It went with the process that forks, which would have ended what it started.
             end_session(self.pid)
-        self.returncode = int(told or -signal.SIGKILL)
         self.peak_bytes = 1024 * int(os.read(self._status, NUMBER_WIDTH) or 0)
-        self._close()
+        self.returncode = int(told or -signal.SIGKILL)
         self._on_end(self)
 
 
