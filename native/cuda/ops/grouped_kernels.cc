@@ -1,8 +1,10 @@
 // Kernels for a GPU of grouped lookups, see lookup/grouped/grouped_ops.cc.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "cuda/calls.h"
 #include "cuda/ops/device_context.h"
@@ -80,6 +82,10 @@ class GroupedLookUpGradOp : public AsyncOpKernel {
  public:
   explicit GroupedLookUpGradOp(OpKernelConstruction* c) : AsyncOpKernel(c) {
     OP_REQUIRES_OK(c, attributes_.Read(c));
+    std::vector<int64_t> zero_ids;
+    OP_REQUIRES_OK(c, c->GetAttr("zero_ids", &zero_ids));
+    OP_REQUIRES(c, std::all_of(zero_ids.begin(), zero_ids.end(), [](int64_t id) { return id < 0; }),
+                absl::UnimplementedError("zero_ids; a GPU has no kernel for it"));
   }
 
   void ComputeAsync(OpKernelContext* c, DoneCallback done) override {

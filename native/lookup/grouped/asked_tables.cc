@@ -21,7 +21,9 @@ bool AddFeature(const Attributes& attributes, const Ids<Id>& ids, int f, const F
   const bool weighted = ids[f].weights != nullptr;
   const int64_t blocks = CountBlocks(ids[f]);
   std::vector<float> factors;
+  const int64_t zero_id = attributes.features()[f].zero_id;
   int64_t at = to->rows.ids, example = to->examples;
+  bool lacking = false;
   for (int64_t b = 0; b < blocks; ++b) {
     if (ReadBlock(ids[f], b, rows) != BlockState::kRead) return false;
     const int64_t* table_rows =
@@ -39,6 +41,7 @@ bool AddFeature(const Attributes& attributes, const Ids<Id>& ids, int f, const F
         to->factors[example] = factors[e];
         to->gradients[example] = gradient;
       }
+      lacking = lacking || rows->splits[e] == rows->splits[e + 1];
       for (int32_t i = rows->splits[e]; i < rows->splits[e + 1]; ++i, ++at) {
         to->rows.rows[at] = table_rows[i];
         to->rows.examples[at] = static_cast<int32_t>(example);
@@ -49,6 +52,13 @@ bool AddFeature(const Attributes& attributes, const Ids<Id>& ids, int f, const F
       }
       if (!weighted) ++example;
     }
+  }
+  if (lacking && zero_id >= 0) {
+    to->zeros.resize(to->dim);
+    to->rows.rows[at] = zero_id;
+    to->rows.examples[at++] = static_cast<int32_t>(example);
+    to->factors[example] = 0.0f;
+    to->gradients[example++] = to->zeros.data();
   }
   to->rows.ids = at;
   to->examples = example;
@@ -66,8 +76,9 @@ absl::Status CountTable(const Attributes& attributes, const Ids<Id>& ids,
                         const std::vector<int>& features, Most* most) {
   for (int f : features) {
     const int64_t count = MostIds(ids[f]);
-    most->ids += count;
-    most->examples += ids[f].weights == nullptr ? ids[f].examples : count;
+    const int64_t zero = attributes.features()[f].zero_id >= 0;
+    most->ids += count + zero;
+    most->examples += (ids[f].weights == nullptr ? ids[f].examples : count) + zero;
   }
   if (std::max(most->ids, most->examples) < std::numeric_limits<int32_t>::max()) {
     return absl::OkStatus();

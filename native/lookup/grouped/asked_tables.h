@@ -26,6 +26,7 @@ struct AskedTable {
   int64_t examples = 0;
   std::unique_ptr<const T*[]> gradients;  // [examples]
   std::unique_ptr<float[]> factors;
+  std::vector<T> zeros;  // [dim], the gradient of a row that only stands in for missing ids
 
   AskedRows<T> ToSum() const {
     return {dim, rows.firsts.get(), rows.examples.get(), gradients.get(), factors.get()};

@@ -15,7 +15,7 @@ using tensorflow::TensorShape;
 
 absl::Status Attributes::Read(OpKernelConstruction* c) {
   std::vector<std::string> names, combiners;
-  std::vector<int64_t> tables, default_ids;
+  std::vector<int64_t> tables, default_ids, zero_ids;
   std::vector<bool> prunes, fills, ends;
   std::vector<float> norms;
   int count = 0;
@@ -28,6 +28,7 @@ absl::Status Attributes::Read(OpKernelConstruction* c) {
   TF_RETURN_IF_ERROR(c->GetAttr("fill_empty_rows", &fills));
   TF_RETURN_IF_ERROR(c->GetAttr("ends_with_ids", &ends));
   TF_RETURN_IF_ERROR(c->GetAttr("max_norms", &norms));
+  if (c->HasAttr("zero_ids")) TF_RETURN_IF_ERROR(c->GetAttr("zero_ids", &zero_ids));
   TF_RETURN_IF_ERROR(c->GetAttr("concatenated", &concatenated_));
   int number_of_tables = 0;
   TF_RETURN_IF_ERROR(c->GetAttr("N", &number_of_tables));
@@ -52,6 +53,10 @@ absl::Status Attributes::Read(OpKernelConstruction* c) {
     return absl::InvalidArgumentError(absl::StrCat("max_norms has ", norms.size(),
                                                    " values; expected none or ", expected));
   }
+  if (!zero_ids.empty() && zero_ids.size() != expected) {
+    return absl::InvalidArgumentError(absl::StrCat("zero_ids has ", zero_ids.size(),
+                                                   " values; expected none or ", expected));
+  }
   for (int64_t dim : dims_) {
     if (dim < 1) return absl::InvalidArgumentError("dims has one below 1; expected columns");
   }
@@ -67,6 +72,7 @@ absl::Status Attributes::Read(OpKernelConstruction* c) {
     each.rules.fill_id = default_ids[f];
     each.ends_with_ids = !ends.empty() && ends[f];
     if (!norms.empty()) each.max_norm = norms[f];
+    if (!zero_ids.empty()) each.zero_id = zero_ids[f];
     if (tables[f] < 0 || tables[f] >= number_of_tables) {
       return Wrong(each, absl::StrCat("table_of is ", tables[f], ", not one of ",
                                       number_of_tables, " tables"));

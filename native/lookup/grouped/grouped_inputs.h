@@ -25,6 +25,7 @@ struct Feature {
   Combiner combiner = Combiner::kSum;
   KeepRules rules;
   int weights = -1;  // which of inputs "weights" is the feature's; below 0 none
+  int64_t zero_id = -1;  // has a gradient of 0 where an example has no id; below 0 none
   float max_norm = -1;  // longer embeddings are shortened to it; below 0 none
   bool ends_with_ids = false;  // its last example is the last one that has an id
 };

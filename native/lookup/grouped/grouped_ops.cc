@@ -171,6 +171,7 @@ tables: handles of variables, each [table rows, dim].
 )doc");
 
 WORKBENCH_GROUPED_IDS(REGISTER_OP("WorkbenchGroupedLookUpGrad").Input("gradients: M * T"))
+    .Attr("zero_ids: list(int) = []")
     .Output("table_rows: N * int64")
     .Output("row_gradients: N * T")
     .SetShapeFn(GroupedGradShape)
@@ -179,6 +180,8 @@ The gradient of a grouped lookup: of each row of each table that was read, once.
 
 gradients: of its outputs.
 ids, rows, dense_shapes, weights: as its inputs.
+zero_ids: of a feature the row of its table that also has a gradient of 0 where an example has no
+  id, or none left; below 0 none. An empty list: of no feature.
 table_rows: of each table [m], the rows in ascending order.
 row_gradients: of each table [m, dim].
 )doc");

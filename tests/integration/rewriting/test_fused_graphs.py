@@ -42,11 +42,8 @@ def looked_up(drawn: Sequence[Feature], tables: Sequence[Any]) -> list[tf.Tensor
     ]
 
 
-def is_fused(feature: Feature, optimizer: str) -> bool:
-    moves_by_zeros = optimizer in ("ftrl", "shrinking", "momentum")
-    by_zeros = feature.default_id is None and moves_by_zeros
-    is_short = feature.max_norm is not None
-    return not (by_zeros if feature.weighted != is_short else feature.weighted)
+def is_fused(feature: Feature) -> bool:
+    return not feature.weighted or feature.max_norm is None
 
 
 class TestSessions:
@@ -72,7 +69,7 @@ class TestSessions:
             tf.group(v1.global_variables_initializer(), name="begin")
         before = graph.as_graph_def().SerializeToString(deterministic=True)
         plan = wb.plan_fusion(graph)
-        assert len(plan.of("lookup")) == sum(is_fused(each, optimizer) for each in drawn)
+        assert len(plan.of("lookup")) == sum(is_fused(each) for each in drawn)
         assert len(plan.refusals) == len(drawn) - len(plan.of("lookup"))
         fetches = [loss, *embeddings]
         expected, variables = trained(graph, fetches, train_op, None)
@@ -122,12 +119,39 @@ class TestSessions:
             train_op = OPTIMIZERS[optimizer]().minimize(loss, global_step=step)
             tf.group(v1.global_variables_initializer(), name="begin")
         plan = wb.plan_fusion(graph)
-        assert [each.gradients for each in plan.of("lookup")] == [0]
+        assert [each.gradients for each in plan.of("lookup")] == [1]
         updates = {"momentum": "SparseApplyMomentum", "shrinking": "SparseApplyFtrlV2"}
         assert plan.of("lookup")[0].note.removeprefix("Resource") == updates[optimizer]
         found, ours = trained(graph, loss, train_op, wb.apply(plan))
         expected, variables = trained(graph, loss, train_op, None)
         np.testing.assert_allclose(found, expected, rtol=1e-5)
+        for one, other in zip(ours, variables, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("kind", ["ref", "resource"])
+    def test_what_reads_a_gradient_finds_the_rows_of_rows_without_ids(
+        self, kind: str, weighted: bool
+    ) -> None:
+        """Such as an optimizer of the user's own, whose momentum fades in each row that it has."""
+        with tf.Graph().as_default() as graph:
+            (table,) = made_tables(kind, (4,), tf.float32, 1)
+            ids = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], tf.constant([3, 5, 3], tf.int64), [4, 2])
+            weights = tf.SparseTensor(ids.indices, tf.constant([1.0, 0.5, 2.0]), [4, 2])
+            found = v1.nn.safe_embedding_lookup_sparse(table, ids, weights if weighted else None)
+            gradient = tf.gradients(loss_of([found]), [table])[0]
+            momentum = v1.get_variable("momentum", initializer=np.ones((ROWS, 4), np.float32))
+            rows, at = tf.unique(gradient.indices)
+            of_rows = tf.math.unsorted_segment_sum(gradient.values, at, tf.size(rows))
+            fades = tf.gather(momentum, rows) * 0.5 + of_rows
+            train_op = v1.scatter_update(momentum, rows, fades)
+            mean = tf.reduce_mean(gradient.values)
+            tf.group(v1.global_variables_initializer(), name="begin")
+        plan = wb.plan_fusion(graph)
+        assert [each.gradients for each in plan.of("lookup")] == [1], plan.describe()
+        found_here, ours = trained(graph, mean, train_op, wb.apply(plan))
+        expected, variables = trained(graph, mean, train_op, None)
+        np.testing.assert_allclose(found_here, expected, rtol=1e-5)
         for one, other in zip(ours, variables, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 

@@ -69,7 +69,7 @@ def test_are_updated_by_one_op(kind: str, optimizer: str, dense: int) -> None:
 
 @pytest.mark.parametrize("kind", ["ref", "resource"])
 def test_of_dense_ids_are_updated_by_one_op(kind: str) -> None:
-    """With Ftrl a safe lookup's gradient stays: id 0 is moved by that of rows without ids."""
+    """With Ftrl a safe lookup's update stays: id 0 is moved by the gradient of rows without ids."""
     require_one_update(shared(kind, "ftrl", dense=3), of=3)
 
 

@@ -62,11 +62,6 @@ def by_a_weight_for_each_column(ids: tf.SparseTensor, weights: tf.SparseTensor, 
     return tf.math.segment_sum(rows * each, ids.indices[:, 0])
 
 
-def moved_by_zeros(ids: tf.SparseTensor, weights: tf.SparseTensor, table: Any) -> Any:
-    found = v1.nn.safe_embedding_lookup_sparse(table, ids, weights)
-    return OPTIMIZERS["momentum"]().minimize(loss_of([found]))
-
-
 def twice_learned(ids: tf.SparseTensor, weights: tf.SparseTensor, table: Any) -> Any:
     factor = v1.placeholder_with_default(1.0, [])
     weights = weights.with_values(factor * weights.values)
@@ -101,7 +96,6 @@ def of_roots_of_zeros(ids: tf.SparseTensor, weights: tf.SparseTensor, table: Any
         (filled_with_twos, "a row without ids does not get one of weight 1"),
         (weights_of_others, "its weights are dropped in a way that is not TensorFlow's own"),
         (by_a_weight_for_each_column, "its weights are not known to be one for each id"),
-        (moved_by_zeros, "its optimizer moves id 0 by the gradients of 0 that weighted rows"),
         (twice_learned, "its weights have a gradient, and it has several"),
         (read_as_slices, "the gradient of its weights is not the one that TensorFlow makes of a"),
         (with_rows_that_decay, "its weights have a gradient, and other gradients change its table"),

@@ -72,9 +72,6 @@ def with_gradients(
 ) -> tuple[StockLookup, list[LookupGradient]]:
     """A lookup with the gradient of its weights, if any, and the gradients of its table.
 
-    None are made of one whose rows without ids are 0 where the table's optimizer moves rows by
-    gradients of 0, too: TensorFlow looks such rows up at id 0, and then gives that a gradient of 0.
-
     Raises:
       RefusedError: there is one that a grouped op cannot make.
     """
@@ -87,10 +84,6 @@ def with_gradients(
         for node in graph.readers(rows)
         if node is not combines and node.op.startswith("SparseSegment")
     ]
-    if lookup.selects and not _passes_over_zeros(graph, lookup):
-        if made:
-            _require_no_norm(lookup)
-        return lookup, []
     gradients = [_gradient(graph, lookup, node, ids, rows) for node in made]
     if gradients and lookup.max_norm is not None:
         # Rows are read once more, which is not to be behind a change of them.
@@ -116,10 +109,6 @@ def _weighted(graph: Definition, lookup: StockLookup) -> tuple[StockLookup, list
         _require_no_norm(lookup)
     if found is None or of_table is None:
         raise RefusedError(_UNKNOWN)
-    if of_table and lookup.selects and not _passes_over_zeros(graph, lookup):
-        raise RefusedError(
-            "its optimizer moves id 0 by the gradients of 0 that weighted rows without ids get"
-        )
     gradients = [_made_of(graph, lookup, each.summed, each.given) for each in of_table]
     own = weight_gradient_of(
         graph, lookup, found, {g.values: t.given for g, t in zip(gradients, of_table, strict=True)}
@@ -133,6 +122,9 @@ def _weighted(graph: Definition, lookup: StockLookup) -> tuple[StockLookup, list
 
 
 def _passes_over_zeros(graph: Definition, lookup: StockLookup) -> bool:
+    """Whether an update of the table alone need not know that rows without ids had a gradient of 0."""
+    if lookup.zero_id is None:
+        return True
     ops = [node.op for node in graph.readers(variable_of(graph, lookup.table))]
     return all(_PASSES_OVER_ZEROS.match(op) for op in ops if _UPDATES_ROWS.match(op))
 
@@ -159,8 +151,8 @@ def _made_of(graph: Definition, lookup: StockLookup, node: Any, combined: str) -
         raise RefusedError(_UNKNOWN)
     values, rows = made
     update, names = update_of(graph, lookup, values, rows, row_once=True)
-    if lookup.max_norm is not None:
-        # The gradient of rows is only known once they were read again.
+    if lookup.max_norm is not None or not _passes_over_zeros(graph, lookup):
+        # The gradient of shortened rows is only known once they were read again.
         update = None
     return LookupGradient(values=values, rows=rows, given=given, update=update, **names)
 

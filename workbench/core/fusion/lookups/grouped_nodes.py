@@ -72,6 +72,8 @@ def gradient_node(
     node.input.extend(f"^{each}" for each in before)
     own = range(len(lookups))
     _describe(node, lookups, table_of=own, dims=[each.dim for each in lookups])
+    zeros = [-1 if each.zero_id is None else each.zero_id for each in lookups]
+    set_attribute(node, "zero_ids", zeros if max(zeros) >= 0 else [])
     return node
 
 

@@ -47,6 +47,8 @@ class StockLookup:
       prune: whether ids below 0 are dropped, and of weighted ids that are not summed those with a
         weight that is not above 0.
       default_id: the id of rows without ids; None makes them 0.
+      zero_id: the row that then has a gradient of 0 where there are rows without ids, because
+        TensorFlow looks these up there; None for no row.
       read: the node that reads the variable's value for this lookup alone, which reads the variable
         itself; "" where there is none.
       result: the node whose output is the embeddings.
@@ -78,6 +80,7 @@ class StockLookup:
     result: str
     read: str = ""
     selects: str = ""
+    zero_id: int | None = None
     shapes: str = ""
     device: str = ""
     place: str = ""

@@ -26,7 +26,8 @@ def placed(
 ) -> tuple[StockLookup, list[LookupGradient]]:
     """A lookup with its place, and its gradients as they can be made where it may run.
 
-    An update that a GPU has no kernel for stays TensorFlow's.
+    An update that a GPU has no kernel for stays TensorFlow's, and so does a gradient that has
+    rows of zeros.
 
     Raises:
       RefusedError: it may run on a GPU, which cannot do it.
@@ -45,7 +46,9 @@ def placed(
     if lacking:
         raise RefusedError(f"it may run on a GPU, and {lacking}")
     known = [each if _is_known(each) else without_update(lookup, each) for each in gradients]
-    return lookup, [each for each in known if each is not None]
+    return lookup, [
+        each for each in known if each is not None and (each.update or lookup.zero_id is None)
+    ]
 
 
 def _lacking(graph: Definition, lookup: StockLookup) -> str:

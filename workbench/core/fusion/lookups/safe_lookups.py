@@ -55,6 +55,7 @@ def safe_ids(
         "dense_shape": dense_shape,
         "prune": given.prune,
         "default_id": None if selects is not None else int(default),
+        "zero_id": None if selects is None else int(default),
         "result": result.name,
         "selects": "" if selects is None else selects.name,
         "shapes": "" if shapes is None else shapes.name,
