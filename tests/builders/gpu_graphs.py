@@ -43,7 +43,7 @@ def weighted_by_variables(table: Any, ids: tf.SparseTensor) -> tf.Tensor:
 
 
 def shortened(table: Any, ids: tf.SparseTensor) -> tf.Tensor:
-    return safe(table, ids, max_norm=2.5)
+    return safe(table, ids, max_norm=2.5, default_id=3)
 
 
 def trained_on(

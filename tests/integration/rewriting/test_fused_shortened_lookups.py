@@ -110,11 +110,6 @@ def trained_twice(ids: tf.SparseTensor, table: Any) -> Any:
     return [tf.gradients(each, table) for each in (found, tf.square(found))]
 
 
-def moved_by_zeros(ids: tf.SparseTensor, table: Any) -> Any:
-    found = v1.nn.safe_embedding_lookup_sparse(table, ids, combiner="sum", max_norm=0.5)
-    return OPTIMIZERS["momentum"]().minimize(tf.reduce_sum(found))
-
-
 def of_halves(ids: tf.SparseTensor, table: Any) -> Any:
     return with_norm(ids, v1.get_variable("half", [12, 4], tf.float16, use_resource=True))
 
@@ -181,7 +176,6 @@ def test_nothing_of_stock_is_left() -> None:
     ("build", "reason"),
     [
         (trained_twice, "its rows are shortened to max_norm, and have several gradients"),
-        (moved_by_zeros, "its rows are shortened to max_norm, and their gradient stays"),
         (of_halves, "its table is not float32, and its rows are shortened to max_norm"),
         (with_a_norm_of_zero, "or a max_norm that is not TensorFlow's own"),
         (divided_by_another_length, "or a max_norm that is not TensorFlow's own"),

@@ -25,8 +25,6 @@ from tests.builders.lookup_features import ROWS, made_tables
 from tests.builders.weighted_lookups import FULL, Weighted, looked_up, weighted
 
 v1 = tf.compat.v1
-# Those of which a lookup whose rows without ids are 0 stays stock's.
-MOVED_BY_ZEROS = ("ftrl", "momentum", "shrinking")
 STOCK = ("SegmentSum", "DivNoNan", "SparseFillEmptyRows", "Unique", "Where", "ResourceGather")
 
 
@@ -37,11 +35,9 @@ def trained_by(optimizer: str, loss: tf.Tensor, tables: Any, factors: Any) -> tu
     return OPTIMIZERS[optimizer]().apply_gradients(pairs), gradients[len(tables) :]
 
 
-def stays(lookup: Weighted, optimizer: str) -> bool:
+def stays(lookup: Weighted) -> bool:
     """Whether a lookup is stock's still."""
-    if lookup.is_safe:
-        return lookup.default_id is None and optimizer in MOVED_BY_ZEROS
-    return lookup.is_learned and lookup.combiner == "sqrtn"
+    return not lookup.is_safe and lookup.is_learned and lookup.combiner == "sqrtn"
 
 
 def assert_trains_alike(graph: tf.Graph, fetches: Any, train_op: Any, plan: Any) -> None:
@@ -70,7 +66,7 @@ def test_sessions_train_as_stock_ones_do(
         train_op, gradients = trained_by(optimizer, loss, tables, factors)
         tf.group(v1.global_variables_initializer(), name="begin")
     plan = wb.plan_fusion(graph)
-    stay = sum(stays(each, optimizer) for each in drawn)
+    stay = sum(stays(each) for each in drawn)
     assert len(plan.refusals) == stay
     assert len(plan.of("lookup")) == len(drawn) - stay
     assert_trains_alike(graph, [loss, *embeddings, *gradients], train_op, plan)

@@ -10,7 +10,6 @@ import pytest
 import tensorflow as tf
 
 import workbench as wb
-from tests.builders.fused_graphs import OPTIMIZERS, loss_of
 from tests.builders.lookup_features import ROWS, made_tables
 from tests.builders.weighted_lookups import FULL
 

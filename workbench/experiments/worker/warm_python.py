@@ -55,8 +55,8 @@ class ForkedProcess:
         self.pid, self.peak_bytes = 0, 0
         self.returncode: int | None = None
         self._status, self._reading = status, threading.Lock()
-        # Not closed sooner: another thread may wait for it, and at the end of this process `_finish`
-        # still reads it.
+        # Not closed sooner: another thread may wait for it, and `_finish` reads it at the end of
+        # this process.
         weakref.finalize(self, os.close, status).atexit = False
 
     def poll(self) -> int | None:

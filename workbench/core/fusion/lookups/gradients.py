@@ -122,7 +122,7 @@ def _weighted(graph: Definition, lookup: StockLookup) -> tuple[StockLookup, list
 
 
 def _passes_over_zeros(graph: Definition, lookup: StockLookup) -> bool:
-    """Whether an update of the table alone need not know that rows without ids had a gradient of 0."""
+    """Whether an update of the table need not know that rows without ids had a gradient of 0."""
     if lookup.zero_id is None:
         return True
     ops = [node.op for node in graph.readers(variable_of(graph, lookup.table))]

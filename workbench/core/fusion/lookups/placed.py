@@ -46,9 +46,15 @@ def placed(
     if lacking:
         raise RefusedError(f"it may run on a GPU, and {lacking}")
     known = [each if _is_known(each) else without_update(lookup, each) for each in gradients]
-    return lookup, [
-        each for each in known if each is not None and (each.update or lookup.zero_id is None)
-    ]
+    made = [each for each in known if each is not None]
+    if lookup.zero_id is None or all(each.update for each in made):
+        return lookup, made
+    if lookup.max_norm is not None or lookup.weights:
+        raise RefusedError(
+            "it may run on a GPU, where its gradient, which has one of 0 for rows without ids, "
+            "stays TensorFlow's"
+        )
+    return lookup, [each for each in made if each.update]
 
 
 def _lacking(graph: Definition, lookup: StockLookup) -> str:
