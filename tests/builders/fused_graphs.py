@@ -13,7 +13,7 @@ import workbench as wb
 from tests.builders.examples import few
 
 v1 = tf.compat.v1
-EXAMPLES = few(10)
+EXAMPLES = few(6)
 
 
 class HalvedOptimizer(v1.train.AdagradOptimizer):

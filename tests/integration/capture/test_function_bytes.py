@@ -23,6 +23,7 @@ def make():
     return step, tf.data.Dataset.from_tensors(tf.ones([ROWS, ROWS])).repeat()
 
 
+@pytest.mark.slow
 @pytest.mark.executors
 def test_a_function_knows_the_size_of_its_tensors():
     program = wb.FunctionProgram(name="bytes", make=make)

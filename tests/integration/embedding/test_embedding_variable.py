@@ -273,6 +273,7 @@ def trained_by_many_keys():
         return [contents["keys"], contents["values"], *contents["slots"]]
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_changes_no_bit():
     require_same_bits(trained_by_many_keys)
 

@@ -81,7 +81,7 @@ def cases(draw: Any) -> Case:
 
 
 class TestEqualsStock:
-    @few(15)
+    @few(8)
     @given(case=cases(), version=st.sampled_from(VERSIONS), seed=st.integers(0, 99))
     def test_in_values_and_gradients(self, case: Case, version: str, seed: int) -> None:
         random = np.random.default_rng(seed)

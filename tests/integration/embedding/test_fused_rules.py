@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from tests.builders.grids import rest_slow
 from tests.builders.intra_op_threads import require_same_bits
 from tests.builders.sparse_ids import GOLDEN_TABLE, VERSIONS, golden, run, sparse
 from workbench.errors import OptionError, UnsupportedError
@@ -51,7 +52,7 @@ class TestRules:
         assert run(gradient.indices).size == 0
 
     @pytest.mark.parametrize("version", VERSIONS)
-    @pytest.mark.parametrize("partitions", [1, 2])
+    @pytest.mark.parametrize("partitions", rest_slow([1, 2], 2))
     def test_threads_change_no_bit(self, version: str, partitions: int) -> None:
         require_same_bits(functools.partial(found_and_gradient, version, partitions))
 

@@ -25,7 +25,7 @@ v1 = tf.compat.v1
 
 
 class TestEqualsStock:
-    @few(15)
+    @few(8)
     @given(
         drawn=st.lists(features(), min_size=1, max_size=5),
         kind=st.sampled_from(("tensor", "ref", "resource")),

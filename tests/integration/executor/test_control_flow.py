@@ -432,6 +432,7 @@ def test_eager_functions_with_python_data_and_files(policy, tmp_path):
     same_calls(policy, made)
 
 
+@pytest.mark.slow
 @each_policy
 def test_eager_functions_across_two_devices(policy, tmp_path):
     """In a process of its own, as eager devices are made once."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pathlib
 import subprocess
 
+import pytest
+
 from tests.builders.executors import POLICIES, each_policy
 from tests.builders.scripts import run_script
 
@@ -71,6 +73,7 @@ def test_an_order_that_depends_on_the_graph_alone(policy, tmp_path):
     assert turns <= 2  # All but one that its thread keeps run by their number, up or down.
 
 
+@pytest.mark.slow
 def test_a_devices_own_way_to_run_a_kernel_is_kept(tmp_path):
     """TensorFlow's CPU device logs inputs and outputs of the ops that it is told to."""
     variables = {"TF_CPU_DEBUG_OPS_TO_LOG": "Square", "TF_CPP_MIN_LOG_LEVEL": "0"}

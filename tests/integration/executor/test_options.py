@@ -234,6 +234,7 @@ def test_an_executor_of_given_settings_is_registered_once():
     assert len(names) == 1
 
 
+@pytest.mark.slow
 def test_a_policy_needs_no_import_of_anything_else():
     code = """
         import workbench as wb

@@ -288,6 +288,7 @@ def clicks(tmp_path_factory):
     return check_criteo(generate_criteo(tmp_path_factory.mktemp("log") / "clicks.tsv", rows=2000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "lookups"),
     [

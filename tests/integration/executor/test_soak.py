@@ -219,6 +219,7 @@ def close_while_they_run(graph: Graph, config: v1.ConfigProto) -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 @each_policy
 @pytest.mark.timeout(SECONDS + 200)
 def test_clients_cancel_and_fail_and_nothing_is_left(policy):

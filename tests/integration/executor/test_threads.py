@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
+import pytest
+
 from tests.builders.thread_count import run_counted
 
 _WAITS = """
@@ -46,6 +48,7 @@ _WAITS = """
 """
 
 
+@pytest.mark.slow
 def test_takes_that_wait_make_no_threads(tmp_path):
     script = tmp_path / "waits.py"
     script.write_text(textwrap.dedent(_WAITS))

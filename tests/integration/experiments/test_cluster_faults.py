@@ -198,6 +198,7 @@ def test_a_worker_goes_on_after_a_kill_with_packed_transfers(tmp_path: Path, kil
     assert len(set(begins)) == 2
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_done_does_not_train_again(tmp_path: Path) -> None:
     examples, enough = 100_000, tmp_path / "enough"
     given = {"examples": examples, "steps": 20, "until": str(enough)}

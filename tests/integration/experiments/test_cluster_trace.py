@@ -75,6 +75,7 @@ def traced_cluster(
         assert main(["cluster-demo", "dlrm", *given, "--timeout", "240s", *arguments]) == 0
 
 
+@pytest.mark.slow
 def test_a_skewed_clock_is_recovered_and_every_send_has_its_recv(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

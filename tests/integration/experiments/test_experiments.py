@@ -443,6 +443,7 @@ def test_ctrl_c_leaves_no_process_and_says_so(script):
     assert psutil.wait_procs(workers, timeout=10)[1] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", rest_slow([signal.SIGKILL, signal.SIGTERM], signal.SIGKILL))
 def test_children_end_with_their_parent(script, number):
     running, workers = script

@@ -146,6 +146,7 @@ def test_the_code_is_the_setting(found):
     assert asked == [[best.optimizations]]
 
 
+@pytest.mark.slow
 def test_what_does_not_train_the_same_is_not_chosen():
     def wrong(optimizations):
         return build(optimizations, rate_of_staged=0.2)

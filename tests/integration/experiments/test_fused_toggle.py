@@ -85,6 +85,7 @@ def test_fused_lookups_train_the_same_alone_and_behind_a_smart_stage():
     assert both
 
 
+@pytest.mark.slow
 def test_a_program_without_lookups_through_workbench_has_nothing_to_fuse():
     with pytest.raises(OptionError, match="builds no embedding lookup through Workbench, so there"):
         compare(Program(name="stock", build=build_stock), "fused_v1", budget_s=0.5, progress=False)
@@ -145,6 +146,7 @@ def make():
     return train_step, data
 
 
+@pytest.mark.slow
 @pytest.mark.executors
 def test_those_of_a_function_are_fused_too_and_behind_a_smart_stage():
     found = compare(

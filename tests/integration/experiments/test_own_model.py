@@ -140,6 +140,7 @@ def test_its_traces_show_input_ops_and_the_stage(comparison):
     assert (smart.items["put_run"] > 0).any()
 
 
+@pytest.mark.slow
 def test_fused_lookups_of_a_function():
     found = wb.compare(
         wb.FunctionProgram(name="fused", make=make_sparse),
@@ -174,6 +175,7 @@ def make_keras_of_unknown_length():
     return model, dataset.filter(lambda x, y: True)
 
 
+@pytest.mark.slow
 @pytest.mark.executors
 def test_the_receipt_says_that_fit_counts_the_end_of_data_of_unknown_length():
     found = wb.compare(

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import workbench as wb
+from tests.builders.grids import every_value
 from tests.builders.pool_threads import pools_are
 from workbench.experiments.worker.steps.graph_session import ProgramSession
 
@@ -40,10 +41,12 @@ def inter_op_pools(session):
 
 
 @pytest.mark.executors
-@pytest.mark.parametrize("executor", [None, *wb.ExecutorPolicy])
-@pytest.mark.parametrize("stage", [{"stage": OWN}, {"smart_stage": SMART}])
-@pytest.mark.parametrize("recorded", [False, True])
-def test_a_stage_has_threads_of_its_own_under_every_executor(stage, executor, recorded):
+@every_value(
+    executor=[None, *wb.ExecutorPolicy],
+    stage=[{"stage": OWN}, {"smart_stage": SMART}],
+    recorded=[False, True],
+)
+def test_a_stage_has_threads_of_its_own_under_every_executor(executor, stage, recorded):
     session = session_of(wb.Optimizations(**stage, executor=executor), recorded=recorded)
     try:
         assert session.run(4, "loss").values.tolist() == [1.0, 2.0, 3.0, 4.0]

@@ -127,6 +127,7 @@ class TestTraining:
         _, fusion = require_alike(lambda: dense_model(keras.optimizers.SGD(schedule)), dense_data())
         assert len({each.op for each in fusion.plan.of("lookup") if each.updates}) == 1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "optimizer", rest_slow(["rmsprop", "adamax", "nadam", "ftrl", "lion"], "ftrl")
     )
@@ -137,6 +138,7 @@ class TestTraining:
         assert "updates 3 tables as before" in fusion.describe()
         assert "workbench.ops.fused_update(optimizer)" in fusion.describe()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("optimizer", rest_slow(["SGD", "Adagrad", "Adam"], "Adam"))
     def test_an_optimizer_that_updates_natively(self, optimizer: str) -> None:
         def build() -> keras.Model:
@@ -176,6 +178,7 @@ class TestTraining:
         assert all(each.updates for each in fusion.plan.of("lookup"))
         assert ops_of(model).count(op) == 1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "optimizer",
         rest_slow([keras.optimizers.Adagrad, keras.optimizers.Adam], keras.optimizers.Adagrad),
@@ -225,6 +228,7 @@ class TestTraining:
             keras.config.set_dtype_policy(before)
         assert len(fusion.plan.of("lookup")) == 3
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("steps", rest_slow([2, 4], 4))
     def test_several_steps_an_execution(self, steps: int) -> None:
         model, _ = require_alike(lambda: dense_model(steps_per_execution=steps), dense_data())

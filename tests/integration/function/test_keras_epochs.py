@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.builders.functions import producers
+from tests.builders.grids import rest_slow
 from workbench.core.function.keras_fit import smart_stage_model
 from workbench.core.options import SmartStageOptions
 
@@ -49,7 +50,7 @@ def trained(data: Data, options: SmartStageOptions | None, calls_of: int, **fit)
     [(None, 3, 1), (None, 3, 2), (20, 4, 1), (6, None, 1)],
     ids=["endless", "two steps a call", "part of it an epoch", "all of it an epoch"],
 )
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", rest_slow([1, 2], 2))
 def test_a_py_dataset_trains_as_plain(count, steps, calls_of, workers):
     def fit(options):
         data = Data(count, workers=workers, use_multiprocessing=False)

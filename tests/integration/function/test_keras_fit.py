@@ -28,6 +28,7 @@ from workbench.core.options import SmartStageOptions
 
 
 class TestFit:
+    @pytest.mark.slow
     def test_with_strings_in_the_model_and_validation(self):
         def fit(model):
             return model.fit(batches(), epochs=3, verbose=0, validation_data=batches())
@@ -36,6 +37,7 @@ class TestFit:
         assert {"LookupTableFindV2", "StringToHashBucketFast"} <= moved(stage)
         assert not {"ReadVariableOp", "StatelessRandomUniformV2"} & moved(stage)
 
+    @pytest.mark.slow
     def test_from_numpy_with_class_weights_and_a_part_for_validation(self):
         def fit(model):
             given = {**numeric(), "class_weight": {0: 1.0, 1: 3.0}, "validation_split": 0.2}
@@ -49,12 +51,14 @@ class TestFit:
 
         require_same(number_model, fit)
 
+    @pytest.mark.slow
     def test_with_steps_per_epoch_reads_on_in_the_next_epoch(self):
         def fit(model):
             return model.fit(batches().repeat(), steps_per_epoch=5, epochs=3, verbose=0)
 
         require_same(word_model, fit)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "steps", [*(pytest.param(other, marks=pytest.mark.slow) for other in (2, 100)), 4]
     )
@@ -85,6 +89,7 @@ class TestFit:
 
         require_same(word_model, fit)
 
+    @pytest.mark.slow
     def test_of_data_of_unknown_length_counts_no_step_at_its_end(self):
         counted = []
         for staged in (False, True):
@@ -132,6 +137,7 @@ class TestFit:
         stage = require_same(build, lambda m: m.fit(**numeric(), epochs=2, verbose=0))
         assert "StringToNumber" in moved(stage)
 
+    @pytest.mark.slow
     def test_of_a_model_that_xla_compiles_is_not_cut(self):
         stage = require_same(
             lambda: number_model(jit_compile=True),

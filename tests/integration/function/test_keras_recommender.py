@@ -5,6 +5,7 @@ from __future__ import annotations
 import keras
 import keras_rs
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from tests.builders.functions import wait_for
@@ -70,6 +71,7 @@ class TestRecommender:
             together = tf.concat([self.dots(vectors), crossed], axis=1)
             return self.top(together, training=training)
 
+    @pytest.mark.slow
     def test_trains_the_same(self):
         def build():
             return compiled_as(

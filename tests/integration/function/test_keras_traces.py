@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from tests.builders.grids import rest_slow
 from tests.builders.keras_lookups import dense_data, dense_model
 
 
@@ -40,8 +41,8 @@ def model_of(*, has_tables: bool, steps: int) -> tuple[keras.Model, Any]:
     return model, data
 
 
-@pytest.mark.parametrize("steps", [1, 3])
-@pytest.mark.parametrize("has_tables", [True, False])
+@pytest.mark.parametrize("steps", rest_slow([1, 3], 3))
+@pytest.mark.parametrize("has_tables", rest_slow([True, False], True))
 def test_a_step_is_traced_as_often_as_keras_does(has_tables: bool, steps: int) -> None:
     (plain, data), (fused, _) = (model_of(has_tables=has_tables, steps=steps) for _ in "ab")
     fused.set_weights(plain.get_weights())

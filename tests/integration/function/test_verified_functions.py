@@ -61,6 +61,7 @@ class TestFunctions:
 
 
 class TestModels:
+    @pytest.mark.slow
     def test_a_right_one_trains_as_it_would_have(self) -> None:
         results = []
         for verifies in (False, True):

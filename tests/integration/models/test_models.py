@@ -59,6 +59,7 @@ def test_it_learns(data):
     assert losses[-10:].mean() < 0.9 * losses[:3].mean()
 
 
+@pytest.mark.slow
 def test_variables_are_initialised_unlike_each_other(data):
     with tf.Graph().as_default():
         dlrm.build(DlrmOptions(data=data), OFF)

@@ -49,10 +49,8 @@ FORMATS = {
 }
 
 
-# Each kind of column of the second stands in the other two as well.
-@pytest.fixture(
-    scope="module", params=["criteo", pytest.param("dssm", marks=pytest.mark.slow), "sequences"]
-)
+# Each kind of column of the second stands in the other two; numbers are in `TestTfrecord` too.
+@pytest.fixture(scope="module", params=rest_slow(list(FORMATS), "sequences"))
 def tables(request, tmp_path_factory) -> dict[str, CheckedTable]:
     """The same rows in each container."""
     generate, check = FORMATS[request.param]

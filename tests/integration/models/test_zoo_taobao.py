@@ -313,6 +313,7 @@ def test_rows_without_tags_and_values_train(tmp_path):
             assert np.isfinite(values(case.model.build, options, steps=3)).all()
 
 
+@pytest.mark.slow
 def test_no_tag_is_unlike_a_tag_and_their_order_does_not_count(tmp_path):
     case = CASES["dssm"]
     rows = [{"tag_brand_list": tags} for tags in ("", "7|8", "8|7", "7")]

@@ -29,6 +29,7 @@ def run(situation: str, *, stderr: bool = True) -> tuple[str, str]:
     return done.stdout.strip().splitlines()[-1], done.stderr
 
 
+@pytest.mark.slow
 def test_without_tf_keras_what_needs_no_keras_is_staged_and_keras_3_too():
     assert run("legacy_keras")[0] == "(16, True, True)"
 

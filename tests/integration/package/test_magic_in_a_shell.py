@@ -57,6 +57,7 @@ train_op = tf.matmul(tf.zeros([2, 3]), tf.zeros([5, 5]))
 )
 
 
+@pytest.mark.slow
 @pytest.mark.executors
 def test_cells_build_steps():
     script = SHELL.format(cells=CELLS)

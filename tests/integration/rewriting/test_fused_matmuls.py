@@ -228,6 +228,7 @@ class TestPlan:
             made.op._set_attr("_kernel", v1.AttrValue(s=b"eigen"))
         assert not names_of(wb.plan_fusion(graph), "matrix product")
 
+    @pytest.mark.slow
     def test_runs_beside_onednn_which_does_products_by_itself(self) -> None:
         """A plan made elsewhere; oneDNN is a matter of the whole process."""
         done = subprocess.run(

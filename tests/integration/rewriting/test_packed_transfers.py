@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
+from tests.builders.examples import few
 from tests.builders.grids import every_value
 from tests.builders.servers import Received, Servers, received
 from workbench.core.options import SMALL_TRANSFER_BYTES
@@ -287,6 +288,7 @@ class TestWhatStays:
 DTYPES = (tf.int32, tf.int64, tf.float32, tf.float16, tf.bfloat16, tf.bool, tf.uint8, tf.complex64)
 
 
+@few(12)
 @given(data=st.data())
 def test_drawn_graphs(servers: Servers, data: Any) -> None:
     """Tensors of all kinds go to and fro between three tasks, some of them empty."""

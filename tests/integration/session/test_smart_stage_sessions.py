@@ -173,6 +173,7 @@ def server_elsewhere(library: str) -> Iterator[str]:
             process.stdin.close()
 
 
+@pytest.mark.slow
 def test_a_server_in_another_process_has_to_load_the_library():
     data = tf.data.Dataset.range(20).batch(2)
     batch = v1.data.make_one_shot_iterator(data).get_next()

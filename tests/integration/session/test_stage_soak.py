@@ -45,6 +45,7 @@ def native_threads() -> int:
     return psutil.Process().num_threads()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_cycles_leave_no_thread_and_no_memory(graph):
     dataset = tf.data.Dataset.range(1 << 40).map(lambda x: tf.fill([1000], x))
