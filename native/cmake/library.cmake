@@ -60,7 +60,8 @@ target_compile_definitions(workbench PRIVATE EIGEN_USE_THREADS)
 foreach(target workbench workbench_plain)
   target_compile_definitions(${target} PRIVATE _GLIBCXX_USE_CXX11_ABI=${TENSORFLOW_CXX11_ABI})
 endforeach()
-target_compile_options(workbench PRIVATE -Wall -Wno-sign-compare)
+# Of a unit of several files every type counts as one of a header.
+target_compile_options(workbench PRIVATE -Wall -Wno-sign-compare -Wno-subobject-linkage)
 # Python calls the functions of capi/ alone; TensorFlow finds ops, passes and executors by their
 # registration when the library is loaded.
 set_target_properties(workbench workbench_plain PROPERTIES

@@ -7,7 +7,7 @@
 namespace workbench {
 namespace {
 
-constexpr int64_t kAhead = 6;
+constexpr int64_t kRowsAhead = 6;
 
 template <int kCache>
 WORKBENCH_INLINE void PrefetchRow(const DenseTable& table, int64_t row) {
@@ -28,7 +28,7 @@ void UpdateRows(const UpdateRule& rule, const DenseTable& table, const int64_t* 
                 const float* grads, int64_t begin, int64_t end) {
   const int64_t dim = table.dim, grad_dim = rule.TakesSquares() ? 2 * dim : dim;
   for (int64_t i = begin; i < end; ++i) {
-    if (i + kAhead < end) PrefetchRow<3>(table, rows[i + kAhead]);
+    if (i + kRowsAhead < end) PrefetchRow<3>(table, rows[i + kRowsAhead]);
     float* slots[kMostRowSlots] = {};
     for (int s = 0; s < table.slot_count; ++s) slots[s] = table.slots[s] + rows[i] * table.slot_dims[s];
     rule.Update(dim, grads + i * grad_dim, table.values + rows[i] * dim, slots);

@@ -19,7 +19,7 @@ using tensorflow::OptimizationPassRegistry;
 using Optimizer = tensorflow::RewriterConfig::CustomGraphOptimizer;
 
 // TensorFlow lowers cond and while_loop to other nodes in phase 10; a plan names the user's.
-constexpr int kPhase = 5;
+constexpr int kPlanPhase = 5;
 
 // The session's plan; null when it has none.
 absl::Status FindPlan(const GraphOptions& options, const Optimizer** plan) {
@@ -68,7 +68,7 @@ class StagePlanPass : public tensorflow::GraphOptimizationPass {
   }
 };
 
-REGISTER_OPTIMIZATION(OptimizationPassRegistry::PRE_PLACEMENT, kPhase, GuardedPass<StagePlanPass>);
+REGISTER_OPTIMIZATION(OptimizationPassRegistry::PRE_PLACEMENT, kPlanPhase, GuardedPass<StagePlanPass>);
 
 }  // namespace
 }  // namespace workbench

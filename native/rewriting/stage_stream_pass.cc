@@ -41,7 +41,7 @@ using Nodes = absl::flat_hash_set<Node*>;
 using ParsedName = DeviceNameUtils::ParsedName;
 
 // After TensorFlow's own passes of placed graphs.
-constexpr int kPhase = 100;
+constexpr int kStreamPhase = 100;
 
 // The stages of one stream.
 struct Stream {
@@ -216,7 +216,7 @@ class StageStreamPass : public tensorflow::GraphOptimizationPass {
   }
 };
 
-REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_PLACEMENT, kPhase,
+REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_PLACEMENT, kStreamPhase,
                       GuardedPass<StageStreamPass>);
 
 }  // namespace

@@ -20,7 +20,7 @@ using Optimizer = tensorflow::RewriterConfig::CustomGraphOptimizer;
 constexpr char kName[] = "WorkbenchPackTransfers";
 constexpr int64_t kFormat = 1;
 // After TensorFlow's own passes.
-constexpr int kPhase = 100;
+constexpr int kPackPhase = 100;
 
 absl::Status LargestBytes(const Optimizer& asked, int64_t* bytes) {
   const auto& parameters = asked.parameter_map();
@@ -55,7 +55,7 @@ class PackTransfersPass : public tensorflow::GraphOptimizationPass {
   }
 };
 
-REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kPhase,
+REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kPackPhase,
                       GuardedPass<PackTransfersPass>);
 
 }  // namespace

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.results import print_line
+from workbench.cli.answers import say
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.errors import OptionError, one_line
 from workbench.experiments.measurement.amounts import bytes_of, seconds_of
@@ -183,7 +183,7 @@ def chosen_program(
     from workbench.experiments.worker.found_program import found_program
 
     _require_fitting(chosen)
-    print_line(f"Reading {one_line(chosen.model)}")
+    say(f"Reading {one_line(chosen.model)}")
     return found_program(chosen.model)
 
 
@@ -214,7 +214,7 @@ def model_options(
     latency_ms = chosen.input_latency or 0.0
     if latency_ms == AUTO:
         latency_ms = round(step_time_ms(model.program(options), "build_compute"), 1)
-        print_line(f"A step computes {latency_ms} ms; each batch waits as long")
+        say(f"A step computes {latency_ms} ms; each batch waits as long")
     return dataclasses.replace(options, input_latency_ms=latency_ms)
 
 
@@ -225,7 +225,7 @@ def _data(chosen: argparse.Namespace, model: Model, home: Path) -> CheckedTable:
     else:
         data = model.check(chosen.data, rows=chosen.rows or _MOST_ROWS)
     more = "; it has more, which --rows would add" if data.more else ""
-    print_line(f"{model.log.capitalize()}: {one_line(str(data.path))}, {data.rows} rows{more}")
+    say(f"{model.log.capitalize()}: {one_line(str(data.path))}, {data.rows} rows{more}")
     return data
 
 

@@ -1,4 +1,4 @@
-"""What commands write and print: tables, reports, traces."""
+"""What commands read and write: saved results, reports, traces."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.atomic_file import (
-    is_stdout,
     make_directory,
     require_writable_directory,
     require_writable_file,
 )
-from workbench.errors import one_line, visible
+from workbench.cli.answers import say_wrote
 
 if TYPE_CHECKING:
     from workbench.experiments.comparison.results import Comparison
@@ -26,7 +25,7 @@ def write_results(comparisons: Sequence[Comparison], out: Path) -> None:
     make_directory(out)
     if traces:
         traces[-1].save(out / _TRACE)
-        print_wrote(out / _TRACE)
+        say_wrote(out / _TRACE)
     write_report(comparisons, out / REPORT)
 
 
@@ -56,20 +55,4 @@ def write_report(comparisons: Sequence[Comparison], path: Path) -> None:
     from workbench.viz.report import write_report
 
     write_report(list(comparisons), path)
-    print_wrote(path)
-
-
-def print_table(comparison: Comparison) -> None:
-    from workbench.viz.comparison.text import comparison_table
-
-    print(comparison_table(comparison), flush=True)
-
-
-def print_wrote(path: Path) -> None:
-    # A file on standard output is no place for words.
-    if not is_stdout(path):
-        print_line(f"Wrote {one_line(str(path))}")
-
-
-def print_line(text: str) -> None:
-    print(visible(text), flush=True)
+    say_wrote(path)

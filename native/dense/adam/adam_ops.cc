@@ -9,11 +9,11 @@ namespace {
 using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
 
-constexpr int kScalars = 6, kFirstScalar = 3, kGradient = kFirstScalar + kScalars;
+constexpr int kAdamScalars = 6, kFirstScalar = 3, kGradient = kFirstScalar + kAdamScalars;
 
 absl::Status RequireScalars(InferenceContext* c) {
   ShapeHandle scalar;
-  for (int i = 0; i < kScalars; ++i) {
+  for (int i = 0; i < kAdamScalars; ++i) {
     TF_RETURN_IF_ERROR(c->WithRank(c->input(kFirstScalar + i), 0, &scalar));
   }
   return absl::OkStatus();

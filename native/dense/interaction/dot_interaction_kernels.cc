@@ -20,7 +20,7 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
 // Multiplications that are worth another thread.
-constexpr int64_t kWorthAThread = 1 << 20;
+constexpr int64_t kDotWorthAThread = 1 << 20;
 
 // What both directions have in common.
 class DotInteractionKernel : public OpKernel {
@@ -49,7 +49,7 @@ class DotInteractionKernel : public OpKernel {
 
   // Runs `part` over ranges of examples.
   void ByExamples(OpKernelContext* c, const Tensor& x, const Part& part) const {
-    ByCost(c, x.dim_size(0), x.NumElements() * pairs_->vectors(), part, kWorthAThread);
+    ByCost(c, x.dim_size(0), x.NumElements() * pairs_->vectors(), part, kDotWorthAThread);
   }
 
  private:

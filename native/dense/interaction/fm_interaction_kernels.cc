@@ -19,14 +19,14 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
 // Numbers read that are worth another thread.
-constexpr int64_t kWorthAThread = 1 << 17;
+constexpr int64_t kFmWorthAThread = 1 << 17;
 
 absl::Status RequireVectors(const Tensor& x) {
   return x.dims() == 3 ? absl::OkStatus() : WrongShape("x", x, "[examples, vectors, dim]");
 }
 
 void ByExamples(OpKernelContext* c, const Tensor& x, const Part& part) {
-  ByCost(c, x.dim_size(0), x.NumElements(), part, kWorthAThread);
+  ByCost(c, x.dim_size(0), x.NumElements(), part, kFmWorthAThread);
 }
 
 class FmInteractionOp : public OpKernel {

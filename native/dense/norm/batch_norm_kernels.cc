@@ -21,7 +21,7 @@ using tensorflow::Tensor;
 constexpr int64_t kLine = 16;
 constexpr int64_t kWide = 64;
 // Numbers that are worth another thread.
-constexpr int64_t kWorthAThread = 1 << 15;
+constexpr int64_t kNormWorthAThread = 1 << 15;
 
 absl::Status RequireMatrix(const char* name, const Tensor& found) {
   if (found.dims() == 2) return absl::OkStatus();
@@ -35,7 +35,7 @@ absl::Status RequireShape(const char* name, const Tensor& found, const tensorflo
 
 // Runs `part` over ranges of columns; each a few wide, so that all threads have some.
 void ByColumnRanges(OpKernelContext* c, int64_t rows, int64_t columns, const Part& part) {
-  const int64_t threads = WorthThreads(c, rows * columns, kWorthAThread);
+  const int64_t threads = WorthThreads(c, rows * columns, kNormWorthAThread);
   const int64_t each = RangeSize(columns, threads);
   const int64_t whole = each >= kWide ? kWide : kLine;
   ByRanges(threads, columns, (each + whole - 1) / whole * whole, part);

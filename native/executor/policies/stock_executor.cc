@@ -32,7 +32,7 @@ class StockExecutor : public Executor {
   const std::unique_ptr<Executor> stock_;
 };
 
-class Factory : public tensorflow::ExecutorFactory {
+class StockFactory : public tensorflow::ExecutorFactory {
  public:
   absl::Status NewExecutor(const tensorflow::LocalExecutorParams& params,
                            const tensorflow::Graph& graph,
@@ -44,9 +44,9 @@ class Factory : public tensorflow::ExecutorFactory {
   }
 };
 
-const bool kRegistered = [] {
+const bool kStockRegistered = [] {
   // TensorFlow keeps factories for ever.
-  tensorflow::ExecutorFactory::Register(kStockExecutor, new Factory());
+  tensorflow::ExecutorFactory::Register(kStockExecutor, new StockFactory());
   return true;
 }();
 

@@ -17,7 +17,7 @@ namespace {
 using tensorflow::OptimizationPassRegistry;
 
 // Before all others: none knows a choice.
-constexpr int kPhase = 0;
+constexpr int kChoicePhase = 0;
 
 class MakeChoicesPass : public tensorflow::GraphOptimizationPass {
  public:
@@ -37,7 +37,7 @@ class MakeChoicesPass : public tensorflow::GraphOptimizationPass {
   }
 };
 
-REGISTER_OPTIMIZATION(OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kPhase,
+REGISTER_OPTIMIZATION(OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kChoicePhase,
                       GuardedPass<MakeChoicesPass>);
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 using tensorflow::AttrValue;
 using tensorflow::NodeDef;
 using tensorflow::PartialTensorShape;
-using Names = absl::flat_hash_set<absl::string_view>;  // Of strings of the plan.
+using NameViews = absl::flat_hash_set<absl::string_view>;  // Of strings of the plan.
 
 bool IsNodeName(const std::string& name) {
   NodeDef def;
@@ -35,7 +35,7 @@ int Puts(const PlannedStage& stage) {
 class StageRules {
  public:
   // `others` are the own nodes of the stages before.
-  StageRules(const PlannedStage& stage, Names* others)
+  StageRules(const PlannedStage& stage, NameViews* others)
       : stage_(stage), others_(*others), moved_(stage.moved.begin(), stage.moved.end()) {}
 
   absl::Status Check() {
@@ -50,7 +50,7 @@ class StageRules {
 
  private:
   absl::Status CheckMoved() const {
-    Names seen;
+    NameViews seen;
     for (const std::string& name : stage_.moved) {
       if (!seen.insert(name).second) return Error(absl::StrCat("'", name, "' is moved twice"));
     }
@@ -58,7 +58,7 @@ class StageRules {
   }
 
   absl::Status CheckCarried() const {
-    Names seen;
+    NameViews seen;
     for (const std::string& name : stage_.carried) {
       if (!seen.insert(name).second) return Error(absl::StrCat("'", name, "' is carried twice"));
       if (!moved_.contains(name)) {
@@ -75,7 +75,7 @@ class StageRules {
     std::vector<const CopySet*> copies;
     for (const CopySet& copy : stage_.copies) copies.push_back(&copy);
     if (stage_.trail.has_value()) copies.push_back(&stage_.trail->copy);
-    Names prefixes;
+    NameViews prefixes;
     for (const CopySet* copy : copies) {
       const std::string owner = absl::StrCat("copy '", copy->prefix, "'");
       if (!IsNodeName(copy->prefix)) {
@@ -124,7 +124,7 @@ class StageRules {
   absl::Status CheckTrail() const {
     if (!stage_.trail.has_value()) return absl::OkStatus();
     const PlannedTrail& trail = *stage_.trail;
-    const Names moved(trail.moved.begin(), trail.moved.end());
+    const NameViews moved(trail.moved.begin(), trail.moved.end());
     for (const std::string& name : trail.moved) {
       if (moved_.contains(name)) {
         return Error(absl::StrCat("trailing node '", name, "' is moved ahead too"));
@@ -158,8 +158,8 @@ class StageRules {
   }
 
   const PlannedStage& stage_;
-  Names& others_;
-  const Names moved_;
+  NameViews& others_;
+  const NameViews moved_;
 };
 
 }  // namespace
@@ -171,8 +171,8 @@ absl::Status MalformedPlan(const std::string& owner, const std::string& text) {
 }
 
 absl::Status CheckStagePlan(const StagePlan& plan) {
-  Names stages;
-  Names own_nodes;
+  NameViews stages;
+  NameViews own_nodes;
   for (const PlannedStage& stage : plan.stages) {
     if (!stages.insert(stage.name).second) {
       return MalformedPlan(absl::StrCat("stage '", stage.name, "'"),

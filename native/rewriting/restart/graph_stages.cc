@@ -17,7 +17,6 @@ using tensorflow::Node;
 using tensorflow::NodeDef;
 using tensorflow::OutputTensor;
 
-constexpr char kPutOp[] = "WorkbenchBufferPut";
 constexpr char kResumeOp[] = "WorkbenchBufferResume";
 constexpr char kWatchOp[] = "WorkbenchBufferWatch";
 constexpr char kNameOp[] = "WorkbenchInputName";

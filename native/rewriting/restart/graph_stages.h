@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "rewriting/graph/named_graph.h"
+#include "rewriting/plan/stage_plan_rules.h"
 #include "tensorflow/core/common_runtime/device_set.h"
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/platform/status.h"
 
 namespace workbench {
-
-constexpr char kTakeOp[] = "WorkbenchBufferTake";
 
 // Ids of nodes.
 using Ids = std::set<int>;

@@ -29,9 +29,9 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::Variant;
 using ResourcePtr = tensorflow::core::RefCountPtr<BufferResource>;
-using Names = std::vector<std::string>;
+using NameList = std::vector<std::string>;
 
-bool Has(const Names& names, const std::string& name) {
+bool Has(const NameList& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -57,7 +57,7 @@ class InputSaveOp : public OpKernel {
   }
 
  private:
-  Names stages_;
+  NameList stages_;
   std::string saves_;
 };
 
@@ -263,7 +263,7 @@ class InputStateOnlyOp : public OpKernel {
   }
 
  private:
-  Names stages_;
+  NameList stages_;
 };
 
 class SourceReadOp : public OpKernel {

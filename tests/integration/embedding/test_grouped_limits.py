@@ -62,6 +62,7 @@ _LITTLE_MEMORY = """
 """
 
 
+@pytest.mark.slow
 def test_an_op_without_memory_ends_with_an_error() -> None:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(_LITTLE_MEMORY)],

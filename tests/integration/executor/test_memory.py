@@ -56,6 +56,7 @@ def child(policy: str, code: str) -> list[float]:
     return [float(number) for number in done.stdout.split()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [pytest.param("inline", marks=pytest.mark.slow), "cost_model"])
 def test_the_last_session_gives_its_memory_back(policy):
     # Blocks of over 32 MiB: each is mapped by itself. Of smaller ones the C library keeps the last

@@ -312,6 +312,7 @@ def reports_learning(optimizations):
 PLACE: list[str] = []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", ["compare", "trace"])
 def test_learning_is_over_before_anything_is_measured_or_traced(ask, tmp_path):
     PLACE[:] = [str(tmp_path / "said")]

@@ -32,6 +32,7 @@ def build(optimizations):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.executors
 def test_all_measures_what_a_program_has():
     said: list[str] = []

@@ -157,6 +157,7 @@ def test_what_cannot_be_measured_is_refused():
         wb.measured_ceilings(function)
 
 
+@pytest.mark.slow
 def test_each_kind_is_measured_and_a_hook_that_needs_one_is_said():
     program = wb.Program(name="tiny", build=functools.partial(build, hooks=[Fetches]))
     said: list[str] = []

@@ -84,6 +84,7 @@ def test_a_checkpoint_is_where_the_next_cluster_goes_on(
     assert np.isfinite(reader.get_tensor(sorted(reader.get_variable_to_shape_map())[0])).all()
 
 
+@pytest.mark.slow
 def test_a_server_has_the_threads_of_the_toggle(tmp_path: Path) -> None:
     found = []
     for count in (2, 42):

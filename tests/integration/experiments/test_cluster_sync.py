@@ -40,6 +40,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> list[list[float]]:
     return losses(tmp_path_factory.mktemp("plain") / "run", None, sync=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "toggle", [EACH[-1], *(pytest.param(each, marks=pytest.mark.slow) for each in EACH[:-1])]
 )

@@ -434,6 +434,7 @@ def script(tmp_path):
     running.communicate()
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_no_process_and_says_so(script):
     running, workers = script
     assert len(workers) == 3  # two, and what they are forks of

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 import workbench as wb
 from tests.builders.finished_graphs import finished, without_collections
 from workbench.core.options import Optimizations
 
 
+@pytest.mark.slow
 def test_a_graph_def_is_compared_and_trains_the_same():
     graph = without_collections(finished(table=True))
     program = wb.graph_program(graph, loss="loss", fingerprint="which")

@@ -97,6 +97,7 @@ def comparison():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.executors
 def test_a_function_is_compared_as_a_graph_is(comparison):
     assert [variant.label for variant in comparison.variants] == [

@@ -114,6 +114,7 @@ def test_plans_are_saved_with_their_boundaries(comparison, tmp_path):
         assert [area.kind for area in boundary_view(after.plan).areas][-1] == "compute"
 
 
+@pytest.mark.slow
 def test_a_traced_baseline_lets_the_plan_predict():
     found = compare(
         PROGRAM, "smart_stage", budget_s=0.3, trace_steps=8, equivalence_steps=10, progress=False

@@ -85,6 +85,7 @@ class TestEnds:
         assert not producers()
         assert time.monotonic() - began < 4
 
+    @pytest.mark.slow
     def test_the_interpreter_ends_although_producers_run(self):
         program = (
             "import tensorflow as tf\n"

@@ -76,6 +76,7 @@ class TestTraining:
         )
         assert all(each.updates for each in fusion.plan.of("lookup"))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "optimizer",
         [
@@ -353,6 +354,7 @@ class TestHandle:
         assert fusion.plan is None
         assert fusion.describe() == "no step has run yet: call fit, evaluate or predict"
 
+    @pytest.mark.slow
     def test_a_model_without_tables_stays(self) -> None:
         results = []
         for fused in (False, True):

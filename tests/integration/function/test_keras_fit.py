@@ -75,6 +75,7 @@ class TestFit:
         half = len(seen) // 2
         assert seen[:half] == seen[half:] and len(seen) >= 4
 
+    @pytest.mark.slow
     def test_of_data_of_unknown_length_is_as_of_known(self):
         odd = examples().filter(lambda x, y: x["numbers"][0] > 0.3).batch(8)
         assert int(odd.cardinality()) == tf.data.UNKNOWN_CARDINALITY
@@ -166,6 +167,7 @@ class TestFit:
 
         require_same(word_model, fit)
 
+    @pytest.mark.slow
     def test_several_times_and_compiled_again(self):
         def fit(model):
             model.fit(batches(), verbose=0)

@@ -90,6 +90,7 @@ class TestRecommender:
         assert expected <= moved(stage)
         assert "data" not in stage.plan.stages[0].carried
 
+    @pytest.mark.slow
     def test_reads_on_while_fit_is_busy_with_a_step(self):
         read = []
 

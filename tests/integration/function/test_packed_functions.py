@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.builders.scripts import run_script
 
 # Twelve tables on two parameter servers; the step sends ids, and rows and gradients come and go.
@@ -48,6 +50,7 @@ def ran(script: str, folder: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_coordinators_own_step_sends_few_messages(tmp_path: Path) -> None:
     said = ran(
         f"""{STEPS}

@@ -35,6 +35,7 @@ def values(build, options, optimizations, *, steps=None, fetch="loss") -> np.nda
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lookups", rest_slow([3, len(CATEGORIES)], 3))
 def test_two_runs_have_bit_equal_losses_and_a_stage_changes_none(data, lookups, monkeypatch):
     monkeypatch.setattr(dlrm, "CATEGORIES", CATEGORIES[:lookups])

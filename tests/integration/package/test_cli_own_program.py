@@ -59,6 +59,7 @@ def compared(folder):
     return done
 
 
+@pytest.mark.slow
 def test_a_build_function_is_compared(folder, compared):
     assert compared.stdout.startswith("Reading my_model.py:build\nmy_model: ")
     found = load_comparison(folder / "results/comparison")

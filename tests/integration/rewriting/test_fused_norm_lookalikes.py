@@ -59,6 +59,7 @@ def require_right(graph: tf.Graph, norms: int, reason: str = "") -> Any:
 
 
 class TestFetches:
+    @pytest.mark.slow
     @settings(max_examples=max(8, EXAMPLES.max_examples // 4), deadline=None)
     @given(
         wanted=st.lists(st.sampled_from(INNER), max_size=3),

@@ -47,6 +47,7 @@ def relus(graph: tf.Graph) -> list[int]:
 
 
 class TestSessions:
+    @pytest.mark.slow
     @few(8, 150)
     @given(
         rows=st.integers(1, 300),

@@ -42,6 +42,7 @@ def run_monitored(built, config, steps, directory, hooks=(), **kwargs):
     return losses, weights
 
 
+@pytest.mark.slow
 def test_checkpoints_are_interchangeable_with_the_plain_run(tmp_path):
     def go(smart, steps, directory):
         with tf.Graph().as_default():

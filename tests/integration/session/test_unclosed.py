@@ -17,6 +17,7 @@ RUNS = int(os.environ.get("WORKBENCH_SOAK_EXITS", len(unclosed.SCRIPTS)))
 UNLIKE = [name for name in unclosed.SCRIPTS if name not in unclosed.ALIKE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names", [UNLIKE, pytest.param(list(unclosed.ALIKE), marks=pytest.mark.slow)], ids=len
 )

@@ -46,6 +46,7 @@ def test_it_searches_all_combinations_within_two_minutes(asked, capsys, tmp_path
         "stage": StageOptions(num_threads=2, capacity=2),
         "smart_stage": SmartStageOptions(reorder=True),
         "seed": 1,
+        "progress": True,
     }
     shown = capsys.readouterr().out.replace("\u00a0", " ")
     assert "Best: smart stage + fused V1, 1.31× as fast as all off" in shown

@@ -24,7 +24,7 @@ def asked(tmp_path, monkeypatch):
     seen = SimpleNamespace(steps=None, options=None)
     monkeypatch.chdir(tmp_path)
 
-    def trace(program, *, steps):
+    def trace(program, *, steps, progress):
         seen.steps = steps
         return TAKEN
 
@@ -52,6 +52,7 @@ def test_it_traces_the_model_and_prints_what_is_predicted(asked, capsys, tmp_pat
         "cores": None,
         "inter_op_threads": None,
         "batch_ratio": 1.0,
+        "progress": True,
     }
     shown = capsys.readouterr().out.replace("\u00a0", " ")
     assert "Best: smart stage, predicted 1.25× as fast as all off" in shown
@@ -70,6 +71,7 @@ def test_settings_are_those_of_the_arguments(asked):
         "cores": 8,
         "inter_op_threads": 4,
         "batch_ratio": 2.0,
+        "progress": True,
     }
 
 

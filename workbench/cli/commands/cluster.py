@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.cli.answers import say, show
 from workbench.cli.arguments import (
     AUTO,
     add_model,
@@ -18,7 +19,6 @@ from workbench.cli.arguments import (
     stage_options,
 )
 from workbench.cli.commands.cluster_trace import require_new_traces, show_cluster_traces
-from workbench.cli.results import print_line
 from workbench.cli.signals import loaded
 from workbench.errors import OptionError
 
@@ -150,11 +150,22 @@ def _cluster(chosen: argparse.Namespace) -> int:
         checkpoint=None if chosen.checkpoint is None else str(chosen.checkpoint),
         trace=None if chosen.trace is None else str(chosen.trace),
         packs=chosen.pack_transfers,
-        say=print_line,
+        say=say,
     )
     if found is not None:
-        print_line(_sentence(found))
+        show(_document(found), _sentence(found))
     return 0
+
+
+def _document(found: TaskResult) -> dict[str, Any]:
+    return {
+        "kind": "task",
+        "task": found.task,
+        "steps": found.steps,
+        "steps_per_s": found.steps_per_s,
+        "losses": list(found.losses),
+        "data_ended": found.ended,
+    }
 
 
 def _sentence(found: TaskResult) -> str:
@@ -179,7 +190,7 @@ def _demo(chosen: argparse.Namespace) -> int:
         workers=chosen.workers,
         timeout_s=chosen.timeout,
         restarts=chosen.restarts,
-        say=print_line,
+        say=say,
     )
     if chosen.trace is not None:
         show_cluster_traces(chosen.trace)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from workbench.atomic_file import require_writable_directory, require_writable_file
-from workbench.cli.results import print_line, print_wrote
+from workbench.cli.answers import say_wrote, show
 from workbench.cli.signals import loaded
 from workbench.errors import DataError, one_line
 
@@ -61,7 +61,6 @@ def show_cluster_traces(directory: Path) -> None:
     from workbench.core.cluster.merge import merge_traces
     from workbench.core.trace.trace import load_trace
     from workbench.experiments.cluster.trace_files import worker_traces
-    from workbench.viz.cluster.text import cluster_text
 
     files = worker_traces(directory)
     if not files:
@@ -73,7 +72,7 @@ def show_cluster_traces(directory: Path) -> None:
         require_writable_file(directory / name)
     merged = merge_traces([load_trace(file) for file in files], title="Cluster")
     merged.save(directory / _MERGED)
-    print_wrote(directory / _MERGED)
+    say_wrote(directory / _MERGED)
     merged.to_chrome(directory / _CHROME)
-    print_wrote(directory / _CHROME)
-    print_line(f"\n{cluster_text(cluster_report(merged))}")
+    say_wrote(directory / _CHROME)
+    show(cluster_report(merged))

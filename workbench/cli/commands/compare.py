@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from workbench.cli.answers import show
 from workbench.cli.arguments import (
     add_model,
     add_step_stats,
@@ -14,7 +15,7 @@ from workbench.cli.arguments import (
     stage_options,
 )
 from workbench.cli.commands.gate import add_gate_options, gate_code, require_gate, words_aside
-from workbench.cli.results import print_table, require_writable_results, write_results
+from workbench.cli.results import require_writable_results, write_results
 from workbench.cli.signals import loaded
 
 _BUDGET_S = 90.0
@@ -123,10 +124,11 @@ def _compare(chosen: argparse.Namespace) -> int:
             budget_s=chosen.budget,
             step_stats=chosen.step_stats,
             verify=chosen.verify,
+            progress=not chosen.quiet,
             seed=chosen.seed,
             command=chosen.command_line,
         )
-        print_table(comparison)
+        show(comparison)
         comparison.save(chosen.out / _COMPARISON)
         write_results([comparison], chosen.out)
         if chosen.fail_if_slower is None:

@@ -7,6 +7,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.cli.answers import say, show
 from workbench.cli.arguments import (
     GENERATED_ROWS,
     add_step_stats,
@@ -15,7 +16,7 @@ from workbench.cli.arguments import (
     seconds,
     smart_stage_options,
 )
-from workbench.cli.results import print_line, print_table, require_writable_results, write_results
+from workbench.cli.results import require_writable_results, write_results
 from workbench.cli.signals import loaded
 from workbench.core.options import StageOptions
 from workbench.errors import one_line
@@ -77,14 +78,14 @@ def _demo(chosen: argparse.Namespace) -> int:
     loaded()
     require_writable_results(chosen.out, _PARTS)
     path = generate_criteo(chosen.out / "clicks.tsv", rows=chosen.rows)
-    print_line(f"Click log: {one_line(str(path))}, {chosen.rows} rows")
+    say(f"Click log: {one_line(str(path))}, {chosen.rows} rows")
     data = dataclasses.replace(check_criteo(path), generated=True)
     stage = StageOptions(num_threads=2, capacity=2)
     comparisons: list[Comparison] = []
     latency_ms = 0.0
     for number, title in enumerate(_PARTS):
         waits = f"each batch waits {latency_ms:.1f} ms" if number else "input from disk"
-        print_line(f"\nDLRM with all off and with optimizations, {waits}")
+        say(f"\nDLRM with all off and with optimizations, {waits}")
         options = DlrmOptions(data=data, input_latency_ms=latency_ms)
         comparison = compare(
             dlrm_program(options),
@@ -94,8 +95,9 @@ def _demo(chosen: argparse.Namespace) -> int:
             budget_s=chosen.budget,
             step_stats=chosen.step_stats,
             command=chosen.command_line,
+            progress=not chosen.quiet,
         )
-        print_table(comparison)
+        show(comparison)
         comparison.save(chosen.out / title)
         comparisons.append(comparison)
         # The second input waits as long as the step computes, the hardest case to hide.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from workbench.cli.answers import show
 from workbench.cli.arguments import (
     add_model,
     model_options,
@@ -13,7 +14,7 @@ from workbench.cli.arguments import (
     smart_stage_options,
     stage_options,
 )
-from workbench.cli.results import print_line, require_writable_results, write_results
+from workbench.cli.results import require_writable_results, write_results
 from workbench.cli.signals import loaded
 from workbench.models import MODELS
 
@@ -70,7 +71,6 @@ def add_find_best(commands: argparse._SubParsersAction[argparse.ArgumentParser])
 
 def _find_best(chosen: argparse.Namespace) -> int:
     from workbench.experiments.search.find_best import find_best
-    from workbench.viz.search.text import search_text
 
     loaded()
     model = MODELS[chosen.model]()
@@ -84,8 +84,9 @@ def _find_best(chosen: argparse.Namespace) -> int:
         smart_stage=smart_stage_options(chosen.threads, chosen.stale_lookups),
         seed=chosen.seed,
         command=chosen.command_line,
+        progress=not chosen.quiet,
     )
-    print_line(search_text(found))
+    show(found)
     found.comparison.save(chosen.out / _COMPARISON)
     write_results([found.comparison], chosen.out)
     return 0

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from workbench.atomic_file import is_stdout, make_directory, replacing, require_writable_file
-from workbench.cli.results import print_line, print_wrote, saved_comparisons
+from workbench.cli.answers import say_wrote, show
+from workbench.cli.results import saved_comparisons
 from workbench.cli.signals import loaded
 from workbench.errors import OptionError, one_line
 
@@ -125,7 +126,7 @@ def gate_code(
     else:
         any_machine = chosen.any_machine
         found = gate_against(comparison, before, limit, strict=strict, any_machine=any_machine)
-    print_line(gate_text(found))
+    show(found, gate_text(found))
     if chosen.markdown:
         longer = regressions(found, comparison, before)
         _write(chosen.markdown, gate_markdown(found, comparison, longer), out)
@@ -167,4 +168,4 @@ def _write(path: Path, text: str, out: TextIO) -> None:
     make_directory(path.parent)
     with replacing(path) as part:
         part.write_text(text, "utf-8")
-    print_wrote(path)
+    say_wrote(path)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.atomic_file import home_of, make_directory, replacing, require_writable_file
+from workbench.cli.answers import say_wrote, show
 from workbench.cli.arguments import (
     add_model,
     chosen_program,
@@ -15,7 +16,6 @@ from workbench.cli.arguments import (
     smart_stage_options,
     stage_options,
 )
-from workbench.cli.results import print_line, print_wrote
 from workbench.cli.signals import loaded
 from workbench.errors import DataError, TraceError, one_line
 
@@ -89,7 +89,6 @@ def _ratio(text: str) -> float:
 def _predict(chosen: argparse.Namespace) -> int:
     from workbench.experiments.what_if.predict import predict
     from workbench.viz.predictions.html import predictions_page
-    from workbench.viz.predictions.text import predictions_text
 
     loaded()
     if chosen.out:
@@ -98,7 +97,7 @@ def _predict(chosen: argparse.Namespace) -> int:
     home = home_of(chosen.out) if chosen.out else Path()
     program = chosen_program(chosen, home)
     found = predict(
-        saved or _taken(program, chosen.steps),
+        saved or _taken(program, chosen),
         program,
         chosen.toggle,
         stage=stage_options(chosen),
@@ -106,13 +105,14 @@ def _predict(chosen: argparse.Namespace) -> int:
         cores=chosen.cores,
         inter_op_threads=chosen.inter_op_threads,
         batch_ratio=chosen.batch_ratio,
+        progress=not chosen.quiet,
     )
-    print_line(predictions_text(found))
+    show(found)
     if chosen.out:
         make_directory(chosen.out.parent)
         with replacing(chosen.out) as part:
             part.write_text(predictions_page(found), "utf-8")
-        print_wrote(chosen.out)
+        say_wrote(chosen.out)
     return 0
 
 
@@ -136,7 +136,7 @@ def _saved(path: Path) -> Trace:
     return found
 
 
-def _taken(program: AnyProgram, steps: int) -> Trace:
+def _taken(program: AnyProgram, chosen: argparse.Namespace) -> Trace:
     from workbench.experiments.comparison.trace import trace
 
-    return trace(program, steps=steps)
+    return trace(program, steps=chosen.steps, progress=not chosen.quiet)

@@ -6,14 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.cli.answers import say, show
 from workbench.cli.arguments import seconds
-from workbench.cli.results import (
-    print_line,
-    print_table,
-    require_writable_results,
-    saved_comparisons,
-    write_results,
-)
+from workbench.cli.results import require_writable_results, saved_comparisons, write_results
 from workbench.cli.signals import loaded
 from workbench.errors import OptionError, one_line
 from workbench.experiments.program.own.program_place import is_place
@@ -76,6 +71,7 @@ def add_rerun(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _rerun(chosen: argparse.Namespace) -> int:
     from workbench.experiments.regression.rerun import measured_again
     from workbench.viz.comparison.rerun_text import rerun_text
+    from workbench.viz.documents import document
 
     loaded()
     earlier = _earlier(chosen.report)
@@ -89,8 +85,9 @@ def _rerun(chosen: argparse.Namespace) -> int:
         found.append(now)
         again = measured_again(then.ratios, now.ratios)
         standings |= {each.standing for each in again}
-        print_table(now)
-        print_line(f"\n{rerun_text(again, then.environment, now.environment)}\n")
+        show(now)
+        words = rerun_text(again, then.environment, now.environment)
+        show({"kind": "rerun", "variants": list(map(document, again))}, f"\n{words}\n")
         now.save(chosen.out / name)
     write_results(found, chosen.out)
     return 1 if "no longer" in standings else 0
@@ -138,7 +135,7 @@ def _measured(
 
     baseline, *others = configuration.settings
     labels = ", ".join(each.label() for each in configuration.settings)
-    print_line(f"Measuring {one_line(program.name)} again: {labels}")
+    say(f"Measuring {one_line(program.name)} again: {labels}")
     return compare(
         program,
         others,
@@ -148,6 +145,7 @@ def _measured(
         step_stats=configuration.step_stats,
         equivalence_steps=configuration.equivalence_steps,
         verify=configuration.verify,
+        progress=not chosen.quiet,
         seed=configuration.seed,
         command=chosen.command_line,
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from workbench.atomic_file import home_of, make_directory, require_writable_file
+from workbench.cli.answers import say_wrote, show
 from workbench.cli.arguments import (
     add_model,
     add_step_stats,
@@ -15,8 +17,9 @@ from workbench.cli.arguments import (
     smart_stage_options,
     stage_options,
 )
-from workbench.cli.results import print_wrote
 from workbench.cli.signals import loaded
+from workbench.errors import one_line
+from workbench.number_words import counted
 
 
 def add_trace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -58,12 +61,16 @@ def _trace(chosen: argparse.Namespace) -> int:
         optimizations,
         steps=chosen.steps,
         step_stats=chosen.step_stats,
+        progress=not chosen.quiet,
     )
     make_directory(chosen.out.parent)
     found.save(chosen.out)
-    print_wrote(chosen.out)
+    say_wrote(chosen.out)
     if chosen.chrome:
         make_directory(chosen.chrome.parent)
         found.to_chrome(chosen.chrome)
-        print_wrote(chosen.chrome)
+        say_wrote(chosen.chrome)
+    steps = counted(len(found.steps()), "step")
+    place = one_line(shlex.quote(str(chosen.out)))
+    show(found, f"{steps} of {found.meta.title}. Next: workbench findings {place}")
     return 0
