@@ -85,14 +85,14 @@ def answering(chosen: argparse.Namespace) -> Iterator[Answer]:
     answer = Answer(quiet=chosen.quiet, json=chosen.json)
     token = _CURRENT.set(answer)
     try:
-        with _stdout_free() if chosen.json else contextlib.nullcontext():
+        with stdout_free() if chosen.json else contextlib.nullcontext():
             yield answer
     finally:
         _CURRENT.reset(token)
 
 
 @contextlib.contextmanager
-def _stdout_free() -> Iterator[None]:
+def stdout_free() -> Iterator[None]:
     """Sends to stderr what is printed, by child processes and libraries too."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.redirect_stdout(sys.stderr))

@@ -25,6 +25,7 @@ from workbench.cli.commands.demo import add_demo
 from workbench.cli.commands.find_best import add_find_best
 from workbench.cli.commands.findings import add_findings
 from workbench.cli.commands.gate import add_gate
+from workbench.cli.commands.mcp import add_mcp
 from workbench.cli.commands.predict import add_predict
 from workbench.cli.commands.report import add_report
 from workbench.cli.commands.rerun import add_rerun
@@ -138,6 +139,7 @@ def _parser(as_json: bool = False) -> argparse.ArgumentParser:
     add_cluster(commands)
     add_cluster_demo(commands)
     add_cluster_trace(commands)
+    add_mcp(commands)
     for command in commands.choices.values():
         add_answer_options(command)
     return parser
