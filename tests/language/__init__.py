@@ -1,0 +1,1 @@
+"""Plain technical English: how long the sentences of docs are."""
