@@ -213,3 +213,19 @@ def test_a_pack_of_one_lookup_twice_has_its_rows_and_no_others() -> None:
     fused = wb.fuse_function(look_up.get_concrete_function(tf.TensorSpec([8, 2], tf.int64)))
     for rows, each in zip(fused(tf.ones([8, 2], tf.int64)), (1.0, 2.0), strict=True):
         np.testing.assert_array_equal(rows, np.full((8, 2, 4), each))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_captured_table_without_rows_stays(dense: bool) -> None:
+    """Its ids are rows of none; only the captured handle says so."""
+    table = tf.Variable(tf.zeros([0, 4]))
+
+    def look_up(ids: tf.SparseTensor) -> tf.Tensor:
+        if dense:
+            return tf.nn.embedding_lookup(table, ids.values)
+        return tf.nn.safe_embedding_lookup_sparse(table, ids)
+
+    spec = tf.SparseTensorSpec([None, None], tf.int64)
+    plan = wb.plan_fusion(tf.function(look_up).get_concrete_function(spec))
+    assert not plan.of("lookup")
+    assert [each.reason for each in plan.refusals] == ["its table has no rows"]

@@ -13,6 +13,8 @@ COMBINERS = {"SparseSegmentSum": "sum", "SparseSegmentMean": "mean", "SparseSegm
 # TensorFlow's numbers of float32, half and bfloat16, and of int32 and int64.
 FLOATS = (1, 19, 14)
 _ID_DTYPES = (3, 9)
+# TensorFlow looks for row 0 there where a row of ids is empty, and ends with an error.
+NO_ROWS = "its table has no rows"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

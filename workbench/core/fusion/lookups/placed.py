@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from workbench.core.fusion.lookups.gradients import LookupGradient
-from workbench.core.fusion.lookups.lookup import StockLookup
+from workbench.core.fusion.lookups.lookup import NO_ROWS, StockLookup
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.pattern.placement import Placement
 from workbench.core.fusion.rule import RefusedError
@@ -30,11 +30,13 @@ def placed(
     rows of zeros.
 
     Raises:
-      RefusedError: it may run on a GPU, which cannot do it.
+      RefusedError: it may run on a GPU, which cannot do it; or its table has no rows.
     """
     if lookup.is_resource:
-        place = placement.captured.get(node_name(graph.same(lookup.table)), "")
-        lookup = dataclasses.replace(lookup, place=place)
+        variable = node_name(graph.same(lookup.table))
+        if variable in placement.empty:
+            raise RefusedError(NO_ROWS)
+        lookup = dataclasses.replace(lookup, place=placement.captured.get(variable, ""))
     if not placement.may_be_on_gpu(lookup.device, lookup.place):
         return lookup, list(gradients)
     if not placement.kernels:

@@ -19,7 +19,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.core.fusion.lookups.lookup import COMBINERS, StockLookup, gathers_rows, require_plain
+from workbench.core.fusion.lookups.lookup import (
+    COMBINERS,
+    NO_ROWS,
+    StockLookup,
+    gathers_rows,
+    require_plain,
+)
 from workbench.core.fusion.lookups.safe_lookups import safe_ids
 from workbench.core.fusion.lookups.shortened_rows import shortened_rows
 from workbench.core.fusion.lookups.weighted.lookups import (
@@ -105,8 +111,7 @@ def _found(graph: Definition, node: Any, read: _Read, rows: str, **asked: Any) -
     if shape is None or len(shape) != 2 or shape[1] < 1:
         raise RefusedError("the number of columns of its table is not known")
     if _rows_of_table(graph, read) == 0:
-        # TensorFlow looks for row 0 there where a row of ids is empty, and ends with an error.
-        raise RefusedError("its table has no rows")
+        raise RefusedError(NO_ROWS)
     if read.max_norm is not None and node.attr["T"].type != _FLOAT:
         raise RefusedError("its table is not float32, and its rows are shortened to max_norm")
     return StockLookup(

@@ -22,11 +22,13 @@ class Placement:
       kernels: whether the kernels of lookups for GPUs are loaded.
       captured: the devices of what placeholders of a function stand for, by the placeholders'
         names. TensorFlow runs what reads a variable where that is.
+      empty: of these placeholders the ones of variables without rows.
     """
 
     gpu: bool = False
     kernels: bool = False
     captured: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    empty: frozenset[str] = frozenset()
 
     def may_be_on_gpu(self, *devices: str) -> bool:
         """Whether a node may run on a GPU, of which these devices are known; the first one counts.
@@ -63,4 +65,12 @@ def placement_of(graph: Any) -> Placement:
         gpu=bool(tf.config.list_physical_devices("GPU")),
         kernels=_native.has_gpu_kernels(),
         captured={inside.op.name: outside.device or "" for outside, inside in captures},
+        empty=frozenset(inside.op.name for outside, inside in captures if _has_no_rows(outside)),
     )
+
+
+def _has_no_rows(captured: Any) -> bool:
+    """Whether a function captures a variable whose first dimension is 0."""
+    known = getattr(captured, "_handle_data", None)
+    shapes = known.shape_and_type if known is not None and known.is_set else ()
+    return any(each.shape.dim and each.shape.dim[0].size == 0 for each in shapes)
