@@ -150,7 +150,7 @@ check: lint types contracts ## Lint, types and import contracts
 
 NATIVE_BUILD = PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S native -B build/$@ -G Ninja -DWORKBENCH_BUILD_TESTS=ON
 NATIVE_RUN = PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@ && \
-	$(BIN)/ctest --test-dir build/$@ --output-on-failure --timeout 300
+	$(BIN)/ctest --test-dir build/$@ --output-on-failure --timeout 300 --parallel $(shell nproc 2>/dev/null || echo 2)
 
 native-test: $(NATIVE) ## The native library's own tests
 	@$(NATIVE_BUILD) >/dev/null && $(NATIVE_RUN)
@@ -259,6 +259,9 @@ test-graphs: $(NATIVE) ## Thousands of generated graphs: rewritten sessions give
 fuzz: $(NATIVE) ## Random programs, stock beside rewritten; SEEDS=2000 KIND=fused|smart|function|keras FIRST=0 JOBS=2
 	@$(BIN)/python -W ignore -m tests.fuzz --seeds $(or $(SEEDS),100) --first $(or $(FIRST),0) \
 		$(if $(KIND),--kind $(KIND)) --jobs $(or $(JOBS),$(shell nproc 2>/dev/null || echo 2))
+
+bench-findings: $(NATIVE) ## Twenty programs with one known fault each: what the first finding says
+	@$(BIN)/python -m tests.bench.planted_faults $(ARGS)
 
 bench-trace: $(NATIVE) ## Traced over untraced steps of six models; tracers; a trace of a million events
 	@$(BIN)/python -m tests.bench.bench_trace
