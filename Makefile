@@ -334,7 +334,7 @@ test-version-%: $(VERSIONS)/%/.packages $(VERSIONS)/%/.wheel
 	@$(VERSIONS)/$*/bin/pip install --quiet $(call constrained,$*) dist/recsys_workbench-$(VERSION)+tf$*-*.whl
 	@$(VERSIONS)/$*/bin/pip install --quiet --no-deps --force-reinstall dist/recsys_workbench-$(VERSION)+tf$*-*.whl
 	@rm -rf $(VERSIONS)/$*/home && mkdir $(VERSIONS)/$*/home
-	@tar -c --exclude=node_modules tests docs notebooks README.md Makefile pyproject.toml | tar -x -C $(VERSIONS)/$*/home
+	@tar -c --exclude=node_modules tests docs notebooks README*.md Makefile pyproject.toml | tar -x -C $(VERSIONS)/$*/home
 	@cd $(VERSIONS)/$*/home && ../bin/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" $(TESTS)
 	@cd $(VERSIONS)/$*/home && WORKBENCH_WHEEL="$$(ls $(CURDIR)/dist/recsys_workbench-$(VERSION)+tf$*-*.whl)" \
 		WORKBENCH_CONSTRAINTS="$(abspath $(call locked,$*))" ../bin/python -m pytest -q $(WHEEL_TESTS)
