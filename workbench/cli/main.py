@@ -139,7 +139,8 @@ def _parser(as_json: bool = False) -> argparse.ArgumentParser:
     add_cluster(commands)
     add_cluster_demo(commands)
     add_cluster_trace(commands)
-    add_mcp(commands)
     for command in commands.choices.values():
         add_answer_options(command)
+    # Which answers in JSON of its own.
+    add_mcp(commands)
     return parser

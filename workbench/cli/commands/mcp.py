@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from workbench.cli.signals import loaded
-from workbench.errors import DataError, OptionError, one_line
+from workbench.errors import DataError, one_line
 
 _EXAMPLES = """examples:
   workbench mcp --folder results
@@ -37,7 +37,7 @@ def add_mcp(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     parser.add_argument(
         "--allow-run", action="store_true", help="let the client run programs below the folder"
     )
-    parser.set_defaults(run=_mcp, traceback=False)
+    parser.set_defaults(run=_mcp, traceback=False, json=False, quiet=False)
 
 
 def _mcp(chosen: argparse.Namespace) -> int:
@@ -45,8 +45,6 @@ def _mcp(chosen: argparse.Namespace) -> int:
     from workbench.cli.mcp.protocol import Server
     from workbench.cli.mcp.tools import WorkbenchTools
 
-    if chosen.json:
-        raise OptionError("mcp answers in JSON of its own; leave out --json")
     if not chosen.folder.is_dir():
         raise DataError(f"{one_line(str(chosen.folder))!r} is no directory")
     loaded()
