@@ -146,7 +146,10 @@ types: $(NATIVE) ## Static types
 contracts: $(NATIVE) ## Who may import whom
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/lint-imports
 
-check: lint types contracts ## Lint, types and import contracts
+language: ## How long the sentences of docs are
+	@$(PYTHON) -m tests.language
+
+check: lint types contracts language ## Lint, types, import contracts and the language of docs
 
 NATIVE_BUILD = PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S native -B build/$@ -G Ninja -DWORKBENCH_BUILD_TESTS=ON
 NATIVE_RUN = PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@ && \

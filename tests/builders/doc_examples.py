@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parents[2]
-PAGES = (HOME / "README.md", *sorted((HOME / "docs").glob("*.md")))
+PAGES = (HOME / "README.md", HOME / "README.zh-CN.md", *sorted((HOME / "docs").glob("*.md")))
 _BLOCK = re.compile(
     r"(?:<!-- example: (?P<context>.*?) -->\n)?```(?P<kind>\w*)\n(?P<code>.*?)^```", re.M | re.S
 )
