@@ -18,7 +18,7 @@ from workbench.experiments.program.own.cell_program import program_of_cell
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 # Pages with an example that names an executor policy, or reads a trace that only executors record.
 EXECUTORS = {
-    *("README", "critical-path", "deeprec", "deeprec.zh-CN"),
+    *("README", "README.zh-CN", "critical-path", "deeprec", "deeprec.zh-CN"),
     *("executors", "findings", "sessions", "tracing"),
 }
 TARGETS = set(re.findall(r"^([a-z-]+):", (HOME / "Makefile").read_text(), re.M))

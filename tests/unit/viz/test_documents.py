@@ -69,9 +69,8 @@ def test_each_is_json_with_the_fields_on_the_page(kind):
 
 
 def test_a_finding_has_the_fields_on_the_page():
-    (sentence,) = re.findall(r"A finding has (.*?)\.", PAGE, re.S)
     for each in document(wb.findings(three_steps()))["findings"]:
-        assert set(each) == set(re.findall(r"`(\w+)`", sentence))
+        assert set(each) == fields_on_page("finding")
 
 
 def test_numbers_are_those_of_the_result():
