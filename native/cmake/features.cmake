@@ -1,6 +1,7 @@
 # How a feature's sources.cmake names its files, one a line, relative to itself.
 
 set(WORKBENCH_TESTS "${CMAKE_CURRENT_SOURCE_DIR}/test")
+set(WORKBENCH_THREADED executor matmul staging table threading tracing)
 
 # Algorithms without a TensorFlow header.
 function(plain_sources)
@@ -25,6 +26,10 @@ function(plain_tests)
     return()
   endif()
   cmake_path(GET CMAKE_CURRENT_LIST_DIR FILENAME feature)
+  # The others' tests run on one thread.
+  if(WORKBENCH_SANITIZE STREQUAL "thread" AND NOT feature IN_LIST WORKBENCH_THREADED)
+    return()
+  endif()
   foreach(test ${ARGN})
     cmake_path(GET test FILENAME name)
     add_executable(${name}_test
