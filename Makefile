@@ -27,6 +27,9 @@ COMPILED := awk 'match($$0, /\[[0-9]+\/[0-9]+\]/) { split(substr($$0, RSTART + 1
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' Makefile
+	@echo "Benches, make bench NAME=…:"
+	@for file in tests/bench/bench_*.py; do name="$${file##*/bench_}"; name="$${name%.py}"; \
+		printf '  %-16s %s\n' "$${name//_/-}" "$$(sed -n '1{s/^"""//; s/"""$$//; p}' "$$file")"; done
 
 demo: $(NATIVE) ## Train DLRM with all off, staged, fused and both, on generated clicks; writes demo/report.html
 	@$(BIN)/workbench demo --out demo
@@ -179,32 +182,15 @@ native-fuzz: $(NATIVE) ## Ops, plans, stages and executors, with damaged tensors
 native-tsan: $(NATIVE) ## The same under ThreadSanitizer
 	@$(NATIVE_BUILD) -DWORKBENCH_SANITIZE=thread >/dev/null && $(NATIVE_RUN)
 
-bench: $(NATIVE) ## Six models with every stage, fusion and executor: tables, under 30 minutes
-	@$(BIN)/python -m tests.bench.bench_models
+# A bench is a module tests/bench/bench_NAME.py, whose first line says what it measures.
+bench: ## A bench: NAME=models (the default) or another of the list below; ARGS= for its options
+	@$(MAKE) --no-print-directory bench-$(or $(NAME),models)
 
-bench-quick: $(NATIVE) ## The same of two models in small, under 5 minutes
+bench-%: $(NATIVE)
+	@$(BIN)/python -m tests.bench.bench_$(subst -,_,$*) $(ARGS)
+
+bench-quick: $(NATIVE)
 	@$(BIN)/python -m tests.bench.bench_models --quick
-
-bench-stage: $(NATIVE) ## Stage beside StagingArea and tf.data.prefetch, against the bound
-	@$(BIN)/python -m tests.bench.bench_stage
-
-bench-pools: $(NATIVE) ## A heavy stage on intra-op threads of its own, and on the step's
-	@$(BIN)/python -m tests.bench.bench_pools $(ARGS)
-
-bench-stale: $(NATIVE) ## Stale lookups beside exact ones, the parameter server 2 ms away; both loss curves
-	@$(BIN)/python -m tests.bench.bench_stale_lookups $(ARGS)
-
-bench-cluster: $(NATIVE) ## Smart stage on a worker, the parameter server 2 ms away, against its bound; who had the cores
-	@$(BIN)/python -m tests.bench.bench_cluster $(ARGS)
-
-bench-smartstage: $(NATIVE) ## Smart stage beside un-staged and hand-staged, and its own prediction
-	@$(BIN)/python -m tests.bench.bench_smart_stage
-
-bench-boundary: $(NATIVE) ## How fast the prediction of a moved boundary follows; with ARGS=--measure, whether it is right
-	@$(BIN)/python -m tests.bench.bench_boundary $(ARGS)
-
-bench-plan: $(NATIVE) ## What the graph pass costs that applies a plan to 10,000 nodes
-	@$(BIN)/python -m tests.bench.bench_plan_pass
 
 # torch does not load beside TensorFlow everywhere, and neither is needed for anything else.
 PEERS := build/peers
@@ -213,47 +199,14 @@ $(PEERS)/.installed:
 	@$(PYTHON) -m venv $(PEERS) && $(PEERS)/bin/pip install --quiet numpy torch==2.13.0 fbgemm-gpu-cpu==1.8.0 && touch $@ \
 		|| echo "they cannot be installed: the bench goes without them"
 
-bench-embedding: $(NATIVE) $(PEERS)/.installed ## Fused lookups beside stock TensorFlow, torch and FBGEMM, forward and with training
+bench-embedding: $(NATIVE) $(PEERS)/.installed
 	@$(BIN)/python -m tests.bench.bench_embedding $(if $(wildcard $(PEERS)/.installed),--peers $(PEERS)/bin/python) $(ARGS)
 
-bench-auto-fused: $(NATIVE) ## auto_fused alone on a model of stock TensorFlow, with Adagrad and with Adam
-	@$(BIN)/python -m tests.bench.bench_auto_fused $(ARGS)
+bench-cuda: $(INSTALLED)
+	@$(if $(wildcard $(PEERS)/.installed),$(PEERS)/bin/python,$(BIN)/python) -m tests.bench.bench_cuda $(ARGS)
 
-bench-keras: $(NATIVE) ## wb.fuse_model on a Keras model, beside Keras's own steps and XLA's
-	@$(BIN)/python -m tests.bench.bench_keras $(ARGS)
-
-bench-batch-norm: $(NATIVE) ## A batch normalization and its gradients in an op each, beside the stock ones
-	@$(BIN)/python -m tests.bench.bench_batch_norm $(ARGS)
-
-bench-matmul: $(NATIVE) ## The gradients of a dense layer by Workbench's kernel of products, beside TensorFlow's
-	@$(BIN)/python -m tests.bench.bench_matmul $(ARGS)
-
-bench-text: $(NATIVE) ## Lines of text into numbers and hashed ids by two ops, beside the stock ones
-	@$(BIN)/python -m tests.bench.bench_text $(ARGS)
-
-bench-dot-interaction: $(NATIVE) ## A dot interaction and its gradient in an op each, beside the stock ones
-	@$(BIN)/python -m tests.bench.bench_dot_interaction $(ARGS)
-
-bench-fm-interaction: $(NATIVE) ## The interaction of a factorization machine and its gradient, likewise
-	@$(BIN)/python -m tests.bench.bench_fm_interaction $(ARGS)
-
-bench-keys: $(NATIVE) ## Grouped lookups in EmbeddingVariables beside V1, forward and with training
-	@$(BIN)/python -m tests.bench.bench_embedding_keys $(ARGS)
-
-bench-cuda: $(INSTALLED) ## Kernels of lookups on this machine's GPU beside torch, and a copy's bandwidth
-	@$(if $(wildcard $(PEERS)/.installed),$(PEERS)/bin/python,$(BIN)/python) -m tests.bench.bench_cuda_lookup $(ARGS)
-
-bench-gpu: cuda ## Steps of models on this machine's GPU: smart-staged, lookups fused there, both
-	@$(BIN)/python -m tests.bench.bench_gpu_step $(ARGS)
-
-bench-predict: $(NATIVE) ## Predictions of all toggles beside what is measured: errors, signs, the best
-	@$(BIN)/python -m tests.bench.bench_predict
-
-bench-search: $(NATIVE) ## find_best beside measuring every setting of six models (hours; ARGS="--quick --model dlrm")
-	@$(BIN)/python -m tests.bench.bench_search $(ARGS)
-
-bench-executor: $(NATIVE) ## Executors beside stock's: an op, a call, clients, schedules, tracing
-	@$(BIN)/python -m tests.bench.bench_executor
+bench-gpu: cuda
+	@$(BIN)/python -m tests.bench.bench_gpu $(ARGS)
 
 test-graphs: $(NATIVE) ## Thousands of generated graphs: rewritten sessions give what plain ones give
 	@WORKBENCH_RANDOM_GRAPHS=5000 $(BIN)/python -m pytest -q -s tests/integration/session/test_smart_stage_random.py
@@ -262,21 +215,6 @@ test-graphs: $(NATIVE) ## Thousands of generated graphs: rewritten sessions give
 fuzz: $(NATIVE) ## Random programs, stock beside rewritten; SEEDS=2000 KIND=fused|smart|function|keras FIRST=0 JOBS=2
 	@$(BIN)/python -W ignore -m tests.fuzz --seeds $(or $(SEEDS),100) --first $(or $(FIRST),0) \
 		$(if $(KIND),--kind $(KIND)) --jobs $(or $(JOBS),$(shell nproc 2>/dev/null || echo 2))
-
-bench-findings: $(NATIVE) ## Twenty programs with one known fault each: what the first finding says
-	@$(BIN)/python -m tests.bench.planted_faults $(ARGS)
-
-bench-trace: $(NATIVE) ## Traced over untraced steps of six models; tracers; a trace of a million events
-	@$(BIN)/python -m tests.bench.bench_trace
-
-bench-timeline: $(NATIVE) ## Open and zoom a million events in headless Chromium
-	@$(BIN)/python -m tests.bench.bench_timeline
-
-bench-memory: $(NATIVE) ## Steps with memory as glibc keeps it, and with wb.keep_freed_memory(); page faults
-	@$(BIN)/python -m tests.bench.bench_freed_memory
-
-bench-panel: $(NATIVE) ## Open a panel over a million events and zoom in headless Chromium
-	@$(BIN)/python -m tests.bench.bench_panel
 
 soak-executor: $(NATIVE) ## 32 clients for 30 minutes, with cancellations and errors: no deadlock, no leak
 	@WORKBENCH_SOAK_EXECUTOR_SECONDS=600 $(BIN)/python -m pytest -q -s --timeout 2400 tests/integration/executor/test_soak.py

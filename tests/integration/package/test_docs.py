@@ -21,7 +21,9 @@ EXECUTORS = {
     *("README", "README.zh-CN", "critical-path", "deeprec", "deeprec.zh-CN"),
     *("executors", "findings", "sessions", "tracing"),
 }
-TARGETS = set(re.findall(r"^([a-z-]+):", (HOME / "Makefile").read_text(), re.M))
+TARGETS = set(re.findall(r"^([a-z-]+):", (HOME / "Makefile").read_text(), re.M)) | {
+    file.stem.replace("_", "-") for file in (HOME / "tests/bench").glob("bench_*.py")
+}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Twenty programs that are each slow for one known reason, and what their first finding says.
 
-`make bench-findings`; python -m tests.bench.planted_faults NAME … runs some of them.
+`make bench-findings`; python -m tests.bench.bench_findings NAME … runs some of them.
 """
 
 from __future__ import annotations

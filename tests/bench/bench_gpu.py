@@ -4,7 +4,7 @@ All settings of a model run the same batches in interleaved blocks, in processes
 the kernels. Prints, as Markdown, a row for each setting: steps/s, their ratio to the unchanged
 model with its interval, and whether losses are equal within rounding.
 
-    python -m tests.bench.bench_gpu_step [--model dlrm] [--batch-size 512] [--budget 60]
+    python -m tests.bench.bench_gpu [--model dlrm] [--batch-size 512] [--budget 60]
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ the process's own threads, which is less disturbed by what else runs on a machin
 Prints for each cell V1's time of a step, and how many times as fast the others are, with 95 %
 intervals. The goal is that grouped is faster in training and not slower forward.
 
-    python -m tests.bench.bench_embedding_keys [--cell 1e5x16xm1x512] [--way Adagrad] [--clock cpu]
+    python -m tests.bench.bench_keys [--cell 1e5x16xm1x512] [--way Adagrad] [--clock cpu]
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def in_child(cell: str, way: str, chosen: argparse.Namespace) -> dict[str, list[float]]:
     """Measures a cell in a process of its own, so that no memory of another one is left."""
-    command = [sys.executable, "-m", "tests.bench.bench_embedding_keys", "--child", cell]
+    command = [sys.executable, "-m", "tests.bench.bench_keys", "--child", cell]
     command += ["--way", way, "--seconds", str(chosen.seconds)]
     command += ["--threads", str(chosen.threads), "--clock", chosen.clock]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **KEPT_MEMORY}

@@ -10,7 +10,7 @@ proxy had, and the losses of a fresh run of each. A batch is small, lookups are 
 normalizations and the dot interaction fused and transfers packed, lest the cores be busy all of the
 exact step: nothing can be hidden then.
 
-    python -m tests.bench.bench_stale_lookups [--workers 1] [--batch-size 32] [--delay-ms 2]
+    python -m tests.bench.bench_stale [--workers 1] [--batch-size 32] [--delay-ms 2]
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ GOAL = 1.3
 # DeepRec, docs/docs_en/Async-Embedding-Stage.md: steps/s with 8 parameter servers and 30 workers.
 PUBLISHED = (1008.6968, 1197.932)
 _WARM = 20
-_MODULE = "tests.bench.bench_stale_lookups"
+_MODULE = "tests.bench.bench_stale"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,6 +1,6 @@
 """Prints what the graph pass costs that applies a plan: 10,000 nodes, half of them moved.
 
-python -m tests.bench.bench_plan_pass
+python -m tests.bench.bench_plan
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ it for each feature. Of the bytes that a lookup cannot but move, rows, ids and v
 how long a copy on the device takes that moves as many, and the share of a large copy's bandwidth
 that the lookup reaches.
 
-    python -m tests.bench.bench_cuda_lookup
+    python -m tests.bench.bench_cuda
 """
 
 from __future__ import annotations

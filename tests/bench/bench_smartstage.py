@@ -6,7 +6,7 @@ producers as `--threads` allows. Prints the table with 95 % intervals, and wheth
 goals: 97 % of its own predicted bound, 0.98 of the better of un-staged and hand-staged, a predicted
 ratio within 10 % of the measured one. Beside it what DeepRec publishes for its own SmartStage.
 
-    python -m tests.bench.bench_smart_stage [--budget 150] [--rows 100000] [--threads 2] [--gpu]
+    python -m tests.bench.bench_smartstage [--budget 150] [--rows 100000] [--threads 2] [--gpu]
 """
 
 from __future__ import annotations

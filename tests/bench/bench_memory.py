@@ -6,7 +6,7 @@ step, lowest and highest of the processes, and the ratio of the kinds with its i
 With a toggle, the kind that keeps its memory has that too: TensorFlow as it comes, beside all that
 Workbench does.
 
-    python -m tests.bench.bench_freed_memory [--model din] [--processes 3] [--budget 40]
+    python -m tests.bench.bench_memory [--model din] [--processes 3] [--budget 40]
         [--toggle auto_fused+smart_stage] [--batch-size 512]
 """
 
