@@ -11,8 +11,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 # What every worker and child process of the tests imports is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
-# One more than cores: while a test waits for a process or a clock, another one runs.
-WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
+# Two more than cores: while tests wait for a process or a clock, others run.
+WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 2 )))
 
 # What fails in front of a pipe fails.
 SHELL := bash

@@ -137,8 +137,11 @@ def test_a_batch_of_an_epoch_before_does_not_come_late():
             assert goes_on.wait(60)
         return number
 
+    # Else a thread of the dataset's own may read it, on which initializing the iterator waits.
+    options = tf.data.Options()
+    options.experimental_optimization.inject_prefetch = False
     data = tf.data.Dataset.range(4).map(lambda i: tf.numpy_function(slow, [i], tf.int64))
-    iterator = v1.data.make_initializable_iterator(data)
+    iterator = v1.data.make_initializable_iterator(data.with_options(options))
     batch = wb.staged(iterator.get_next(), StageOptions(capacity=3))
     with v1.Session() as session:
         session.run(iterator.initializer)

@@ -28,6 +28,8 @@ from workbench.experiments.worker.process_ends import end_session
 NUMBER_WIDTH = 12
 # Until the process that forks has ended its children.
 _END_S = 2.0
+# And how long the peak of a child may come behind its exit code.
+_PEAK_S = 1.0
 # How names of environment variables begin that are read while a process starts or imports.
 _READ_AT_START = (
     *("TF_", "XLA_", "KERAS_", "CUDA_", "NVIDIA_", "ONEDNN_", "DNNL_", "MKL_", "OMP_", "OPENBLAS_"),
@@ -74,9 +76,13 @@ class ForkedProcess:
         while self.returncode is None:
             if not self._is_told(timeout):
                 raise subprocess.TimeoutExpired("a forked child", timeout or 0.0)
-            with self._reading:
-                if self.returncode is None and self._is_told(0.0):
-                    self._read()
+            # One thread reads; it is done within `_PEAK_S`.
+            if self._reading.acquire(timeout=_PEAK_S):
+                try:
+                    if self.returncode is None and self._is_told(0.0):
+                        self._read()
+                finally:
+                    self._reading.release()
         return self.returncode
 
     def kill(self) -> None:
@@ -102,7 +108,9 @@ class ForkedProcess:
         if not told and self.pid:
             # It went with the process that forks, which would have ended what it started.
             end_session(self.pid)
-        self.peak_bytes = 1024 * int(os.read(self._status, NUMBER_WIDTH) or 0)
+        # It comes right behind the exit code, unless the process that forks was killed in between.
+        if told and self._is_told(_PEAK_S):
+            self.peak_bytes = 1024 * int(os.read(self._status, NUMBER_WIDTH) or 0)
         self.returncode = int(told or -signal.SIGKILL)
         self._on_end(self)
 
