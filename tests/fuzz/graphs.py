@@ -20,6 +20,8 @@ v1 = tf.compat.v1
 # About two of float32's last digits.
 _NUDGE = 2e-7
 _TIME_LIMIT_MS = 60_000
+# By which TensorFlow refuses a program.
+_NOT_BUILT = (TypeError, ValueError, LookupError, tf.errors.OpError)
 
 
 def check(program: Program, smart: bool = False) -> Result:
@@ -31,7 +33,7 @@ def check(program: Program, smart: bool = False) -> Result:
     """
     try:
         built = build(program)
-    except (TypeError, ValueError, LookupError, tf.errors.OpError) as error:
+    except _NOT_BUILT as error:
         return Result(program=program, skipped=f"{type(error).__name__}: {error}"[:200])
     stock_config = config_of(program)
     chooser = Chooser(built, stock_config)
@@ -153,7 +155,11 @@ def _names_the_feed(step: Step, outcome: Outcome) -> bool:
 def _try_edit(result: Result, old: Built, plan: Any) -> None:
     """Runs the edited program with the plan of the old one."""
     program: Program = old.program.edited()
-    edit, new = old.program.edit, build(program)
+    edit = old.program.edit
+    try:
+        new = build(program)
+    except _NOT_BUILT:
+        return
     if _definition(old) == _definition(new):
         return
     result.edits = 1
