@@ -3,11 +3,22 @@
 set(WORKBENCH_TESTS "${CMAKE_CURRENT_SOURCE_DIR}/test")
 set(WORKBENCH_THREADED executor matmul staging table threading tracing)
 
+# The unit of a file is its folder, whatever else a build has: two files that define a name alike meet
+# in every build, or in none.
+function(add_sources target)
+  foreach(source ${ARGN})
+    set(file "${CMAKE_CURRENT_LIST_DIR}/${source}")
+    target_sources(${target} PRIVATE "${file}")
+    cmake_path(GET file PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+    string(REPLACE "/" "_" folder "${folder}")
+    set_source_files_properties("${file}" PROPERTIES UNITY_GROUP "${folder}")
+  endforeach()
+endfunction()
+
 # Algorithms without a TensorFlow header.
 function(plain_sources)
-  foreach(source ${ARGN})
-    target_sources(workbench_plain PRIVATE "${CMAKE_CURRENT_LIST_DIR}/${source}")
-  endforeach()
+  add_sources(workbench_plain ${ARGN})
 endfunction()
 
 # Ops, kernels and all else that needs TensorFlow; the build of the tests leaves it out.
@@ -15,9 +26,7 @@ function(library_sources)
   if(NOT TARGET workbench)
     return()
   endif()
-  foreach(source ${ARGN})
-    target_sources(workbench PRIVATE "${CMAKE_CURRENT_LIST_DIR}/${source}")
-  endforeach()
+  add_sources(workbench ${ARGN})
 endfunction()
 
 # Programs of test/<feature>/: "folder/name" is folder/name_test.cc, and the test `name`.
