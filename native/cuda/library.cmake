@@ -47,6 +47,7 @@ add_library(workbench_cuda MODULE
   ${CMAKE_CURRENT_LIST_DIR}/ops/local_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/rows/look_up/look_up.cu)
 set_target_properties(workbench_cuda PROPERTIES
+  UNITY_BUILD OFF
   PREFIX "" OUTPUT_NAME _workbench_cuda SUFFIX ".so"
   CUDA_RUNTIME_LIBRARY Static
   CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
