@@ -58,6 +58,11 @@ _LATER_RULES = tuple(
 )
 
 
+def stock_op(op: str) -> str:
+    """The op of the graph that was built: a CPU library puts its own in the place of some."""
+    return _REPLACED.sub("", op)
+
+
 def family_of(op: str, name: str = "") -> int:
     """The family of one op, from its type and the name of its node.
 
@@ -65,7 +70,7 @@ def family_of(op: str, name: str = "") -> int:
     Updates and transfers are known by their type wherever they stand; then everything in a
     gradient scope is a gradient; then the type decides again. What no rule knows is "other".
     """
-    op = _REPLACED.sub("", op)
+    op = stock_op(op)
     own = WORKBENCH_OPS.get(op)
     if own is not None and own.family == FAMILY_NAMES[UPDATE]:
         return UPDATE

@@ -10,7 +10,7 @@ import pandas as pd
 
 from workbench.core.analysis.critical_path import CriticalPath, critical_path
 from workbench.core.analysis.path.walk import NOT_TRACED, OP, SEGMENT_KINDS, THREAD_WAIT
-from workbench.core.graph.op_families import families_of
+from workbench.core.graph.op_families import families_of, stock_op
 from workbench.core.graph.op_types import INPUTS, VARIABLES
 from workbench.core.trace import intervals
 from workbench.core.trace.trace import Trace
@@ -78,8 +78,8 @@ class StepAccount:
 
     @functools.cached_property
     def op(self) -> np.ndarray:
-        """Type of each node, text."""
-        return self.trace.nodes["op"].to_numpy(object)
+        """Type of each node as it was built, text."""
+        return np.array([stock_op(op) for op in self.trace.nodes["op"].tolist()], object)
 
     @functools.cached_property
     def name(self) -> np.ndarray:

@@ -9,11 +9,11 @@ from tests.builders.step_traces import US, chain, step_trace
 from workbench.core.trace.trace import Trace
 
 
-def dot_trace(other: str = "x", flat: str = "Reshape") -> Trace:
+def dot_trace(other: str = "x", flat: str = "Reshape", product: str = "BatchMatMulV2") -> Trace:
     """Products of vectors with others, picked, and their gradients; each op takes 10 µs."""
     kinds = {
         "x": "Pack",
-        "net/MatMul": "BatchMatMulV2",
+        "net/MatMul": product,
         "net/flat": flat,
         "net/GatherV2": "GatherV2",
         "gradients/net/GatherV2_grad/UnsortedSegmentSum": "UnsortedSegmentSum",
@@ -49,6 +49,11 @@ def traced(kinds: dict[str, str], edges: list[tuple[str, str]]) -> Trace:
     ]
     also = [("y", "VariableV2")]
     return step_trace(laid, list(dict.fromkeys(edges)), step_us=10 * len(laid), also=also)
+
+
+def test_one_whose_product_onednn_makes_is_one_too():
+    found = of(dot_trace(product="_MklBatchMatMulV2"), "many_op_interactions")
+    assert found.title == "5 ops do 1 dot interaction"
 
 
 def test_one_of_many_ops():
