@@ -17,6 +17,8 @@ ROOM = 64 << 20
 # Makes Python several times as slow.
 MEASURES = "WORKBENCH_FUZZ_EXAMPLES" in os.environ
 LONGEST_MESSAGE = 1000
+# A whole number above it is none of a float.
+_LARGE = 1e300
 ODD: tuple[Any, ...] = (
     None,
     True,
@@ -61,7 +63,7 @@ def _changed(document: Any, chance: random.Random) -> Any:
         held.insert(key, copy.deepcopy(held[key]))
     elif fault == 2 and isinstance(held, dict):
         held[chance.choice(("", "x", key + "_"))] = held.pop(key)
-    elif fault == 3 and isinstance(held[key], int | float) and held[key] == held[key]:
+    elif fault == 3 and isinstance(held[key], int | float) and abs(held[key]) < _LARGE:
         held[key] = chance.choice((held[key] + 1, -held[key], held[key] * 1e300, held[key] * 10**9))
     else:
         held[key] = _odd(chance)
