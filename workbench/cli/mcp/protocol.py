@@ -55,10 +55,12 @@ class Server:
     """Answers requests one after another; those about the server itself at once."""
 
     def __init__(self, tools: Tools, write: BinaryIO, grace_s: float = 10.0) -> None:
-        """Args:
-        tools: what it offers.
-        write: where its messages go.
-        grace_s: how long calls go on when the client has closed its end.
+        """A server that reads nothing yet.
+
+        Args:
+          tools: what it offers.
+          write: where its messages go.
+          grace_s: how long calls go on when the client has closed its end.
         """
         self._tools, self._write, self._grace_s = tools, write, grace_s
         self._writing = threading.Lock()

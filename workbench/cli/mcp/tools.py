@@ -80,9 +80,11 @@ class WorkbenchTools:
     instructions = " ".join(_INSTRUCTIONS.split())
 
     def __init__(self, folder: Path, allow_run: bool) -> None:
-        """Args:
-        folder: below which files may be opened.
-        allow_run: whether programs may be run.
+        """Tools of one folder.
+
+        Args:
+          folder: below which files may be opened.
+          allow_run: whether programs may be run.
         """
         self._folder, self._allow_run = folder.resolve(), allow_run
         self._results = Results()
