@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.results import saved_comparisons
 from workbench.errors import DataError, OptionError, TraceError, one_line
+from workbench.file_kinds import HEAD_BYTES, PARQUET, kind_of
 
 if TYPE_CHECKING:
     from workbench.core.trace.trace import Trace
     from workbench.experiments.comparison.results import Comparison
 
 WHAT = "a trace, a directory of saved results or of a session, or a report beside such"
-_PARQUET, _SESSION = b"PAR1", "session.json"
-_PAGES = (".html", ".htm")
+_SESSION = "session.json"
+PAGES = (".html", ".htm")
 
 
 def saved_results(path: Path) -> list[Comparison] | None:
@@ -30,7 +31,7 @@ def saved_results(path: Path) -> list[Comparison] | None:
         return list(found.values())
     if path.is_dir():
         return saved_comparisons(path)
-    if path.suffix.lower() not in _PAGES:
+    if path.suffix.lower() not in PAGES:
         return None
     try:
         return saved_comparisons(path.parent)
@@ -81,8 +82,8 @@ def trace_in(path: Path) -> Trace:
 
     try:
         with path.open("rb") as file:
-            own = file.read(len(_PARQUET)) == _PARQUET
-        return load_trace(path) if own else import_trace(path)
+            kind = kind_of(file.read(HEAD_BYTES))
+        return load_trace(path) if kind is PARQUET else import_trace(path)
     except OSError as error:
         raise DataError(f"{one_line(str(path))!r} cannot be read: {error.strerror}") from error
     except TraceError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.builders.comparisons import every_toggle_comparison
 from tests.builders.critical_paths import three_steps
-from workbench.cli.mcp.protocol import MOST_BYTES, VERSIONS, Server
+from workbench.cli.mcp.protocol import MOST_BYTES, VERSIONS, NoToolError, Server
 from workbench.cli.mcp.short import MOST_BYTES as MOST_OF_ANSWER
 from workbench.cli.mcp.short import Results, short
 from workbench.cli.mcp.tools import WorkbenchTools
@@ -172,9 +173,48 @@ def test_no_line_ends_the_server(line):
             return []
 
         def call(self, name: str, arguments: Any) -> str:
-            raise LookupError(f"there is no tool {name!r}")
+            raise NoToolError(f"there is no tool {name!r}")
 
     assert answers(Nothing(), line, request("end", "ping"))[-1]["id"] == "end"
+
+
+@pytest.mark.parametrize("identity", [[1], {}, None, 1.5, "no", 10**30])
+def test_a_cancellation_of_nothing_is_passed_over(folder, identity):
+    params = {"requestId": identity}
+    odd = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+    assert answers(WorkbenchTools(folder, False), odd, request(1, "ping"))[0]["result"] == {}
+
+
+@pytest.mark.parametrize("link", ["comparison", "comparison.json", "trace-0.parquet"])
+def test_results_are_not_read_through_a_link_that_leads_elsewhere(folder, link):
+    outside = folder.parent / "elsewhere"
+    (folder / "results/comparison").rename(outside)
+    inside = folder / "results/comparison"
+    if link == "comparison":
+        inside.symlink_to(outside)
+    else:
+        shutil.copytree(outside, inside)
+        (inside / link).unlink()
+        (inside / link).symlink_to(outside / link)
+    (folder / "results/report.html").write_text("<!doctype html>")
+    for source in ("results", "results/report.html"):
+        said, failed = called(folder, "findings", source=source)
+        assert failed and "is not below the server's folder" in said
+
+
+@pytest.mark.parametrize("error", [KeyError(), KeyError("of a tool"), IndexError("of a tool")])
+def test_an_error_of_looking_something_up_is_one_of_the_tool(error):
+    class Broken:
+        instructions = ""
+
+        def described(self) -> list[dict[str, Any]]:
+            return []
+
+        def call(self, name: str, arguments: Any) -> str:
+            raise error
+
+    first, second = answers(Broken(), *(request(i, "tools/call", name="x") for i in (1, 2)))
+    assert first["result"]["isError"] and second["result"]["isError"]
 
 
 def test_a_call_that_fails_in_an_unforeseen_way_is_an_error_of_the_tool():
@@ -236,6 +276,10 @@ class TestShort:
         )
     )
     def test_every_document_fits(self, document):
+        assert len(short(document).encode()) <= MOST_OF_ANSWER
+
+    def test_one_of_many_long_names_fits(self):
+        document = {f"{number}{chr(0x10348) * 200}": None for number in range(300)}
         assert len(short(document).encode()) <= MOST_OF_ANSWER
 
     def test_more_gives_every_item_of_a_list_once(self):

@@ -38,9 +38,13 @@ class Tools(Protocol):
         """What a tool answers.
 
         Raises:
-          LookupError: there is no such tool.
+          NoToolError: there is no such tool.
           WorkbenchError: it cannot do it; the message says why.
         """
+
+
+class NoToolError(Exception):
+    """There is no tool of that name; the text says so."""
 
 
 class RequestError(Exception):
@@ -104,7 +108,8 @@ class Server:
         method, params = message["method"], message.get("params") or {}
         if "id" not in message:
             if method == "notifications/cancelled":
-                event = self._open.get(params.get("requestId"))
+                asked = params.get("requestId")
+                event = self._open.get(asked) if isinstance(asked, str | int) else None
                 if event is not None:
                     event.set()
             return _NO_ANSWER
@@ -157,8 +162,8 @@ class Server:
     def _call(self, identity: Any, params: Mapping[str, Any]) -> None:
         try:
             text, failed = self._tools.call(params["name"], params.get("arguments") or {}), False
-        except LookupError as error:
-            raise RequestError(INVALID_PARAMS, str(error.args[0])) from None
+        except NoToolError as error:
+            raise RequestError(INVALID_PARAMS, str(error)) from None
         except WorkbenchError as error:
             text, failed = visible(cut(str(error))), True
         except Exception as error:

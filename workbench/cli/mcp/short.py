@@ -72,7 +72,8 @@ def short(document: dict[str, Any]) -> str:
         text = _json({**kept, "left_out": left_out} if left_out else kept)
         if len(text.encode()) <= MOST_BYTES:
             return text
-    return cut(text, MOST_BYTES // 2)
+    # A character has four bytes at most.
+    return cut(text, MOST_BYTES // 4)
 
 
 def _page(items: Sequence[Any], start: int) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.cli.mcp.protocol import NoToolError
 from workbench.cli.mcp.short import Results
-from workbench.cli.sources import saved_results, trace_of
+from workbench.cli.sources import PAGES, saved_results, trace_of
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import DataError, OptionError, cut, one_line
 from workbench.experiments.measurement.amounts import seconds_of
@@ -118,7 +120,7 @@ class WorkbenchTools:
         """What a tool answers; as of `protocol.Tools`."""
         tool = self._tools.get(name)
         if tool is None:
-            raise LookupError(f"there is no tool {cut(name, 80)!r}")
+            raise NoToolError(f"there is no tool {cut(name, 80)!r}")
         for each in arguments:
             if each not in tool.arguments:
                 known = ", ".join(tool.arguments)
@@ -281,10 +283,10 @@ class WorkbenchTools:
         budget_s = seconds_of(budget)
         if budget_s > _MOST_BUDGET_S:
             raise OptionError(f"the budget is {cut(budget, 20)}; expected at most 30min")
-        home = self._inside(out)
+        home = self._inside(f"{out}/comparison")
         of = self._program(program)
         found = compare(of, tuple(toggles or usual_toggles(of)), budget_s=budget_s, progress=False)
-        found.save(home / "comparison")
+        found.save(home)
         return self._answer(found)
 
     def _program(self, text: str) -> AnyProgram:
@@ -311,16 +313,18 @@ class WorkbenchTools:
         return found_program(f"{self._inside(file)}:{name}")
 
     def _inside(self, text: str) -> Path:
-        """A path below the folder, through links.
+        """A path below the folder, through links, with all that it holds.
 
         Raises:
-          OptionError: it is elsewhere.
+          OptionError: it, or something in it, is elsewhere.
         """
         if "\0" in text:
             raise OptionError("a path with a NUL is none")
         path = (self._folder / text).resolve()
-        if not path.is_relative_to(self._folder):
-            raise OptionError(f"{cut(one_line(text), 120)!r} is not below the server's folder")
+        # The path first: nothing outside of the folder is looked through.
+        for each in itertools.chain((path,), _links_to_results(path)):
+            if not each.resolve().is_relative_to(self._folder):
+                raise OptionError(f"{cut(one_line(text), 120)!r} is not below the server's folder")
         return path
 
     def _answer(self, *values: Any) -> str:
@@ -331,6 +335,21 @@ class WorkbenchTools:
 
 
 _ROWS = 50_000
+_OF_RESULTS = (".json", ".parquet")
+
+
+def _links_to_results(path: Path) -> Iterator[Path]:
+    """The links by which saved results of a directory, or beside a report, may lie elsewhere.
+
+    A saved session has its traces three folders deep, which is the deepest.
+    """
+    if not path.is_dir() and path.suffix.lower() not in PAGES:
+        return
+    home = path if path.is_dir() else path.parent
+    for pattern in ("*", "*/*", "*/*/*"):
+        for each in home.glob(pattern):
+            if each.is_symlink() and (each.is_dir() or each.suffix in _OF_RESULTS):
+                yield each
 
 
 def _require_kind(name: str, value: Any, kind: str) -> None:
