@@ -11,8 +11,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 # What every worker and child process of the tests imports is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
+CORES := $(shell nproc 2>/dev/null || echo 2)
 # Two more than cores: while tests wait for a process or a clock, others run.
-WORKERS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 2 )))
+WORKERS ?= $(shell echo $$(( $(CORES) + 2 )))
 
 # What fails in front of a pipe fails.
 SHELL := bash
@@ -156,7 +157,7 @@ check: lint types contracts language ## Lint, types, import contracts and the la
 
 NATIVE_BUILD = PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S native -B build/$@ -G Ninja -DWORKBENCH_BUILD_TESTS=ON
 NATIVE_RUN = PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@ && \
-	$(BIN)/ctest --test-dir build/$@ --output-on-failure --timeout 300 --parallel $(shell nproc 2>/dev/null || echo 2)
+	$(BIN)/ctest --test-dir build/$@ --output-on-failure --timeout 300 --parallel $(CORES)
 
 native-test: $(NATIVE) ## The native library's own tests
 	@$(NATIVE_BUILD) >/dev/null && $(NATIVE_RUN)
@@ -214,7 +215,7 @@ test-graphs: $(NATIVE) ## Thousands of generated graphs: rewritten sessions give
 # Prints the programs that differ, each kind of difference with the smallest one.
 fuzz: $(NATIVE) ## Random programs, stock beside rewritten; SEEDS=2000 KIND=fused|smart|function|keras FIRST=0 JOBS=2
 	@$(BIN)/python -W ignore -m tests.fuzz --seeds $(or $(SEEDS),100) --first $(or $(FIRST),0) \
-		$(if $(KIND),--kind $(KIND)) --jobs $(or $(JOBS),$(shell nproc 2>/dev/null || echo 2))
+		$(if $(KIND),--kind $(KIND)) --jobs $(or $(JOBS),$(CORES))
 
 soak-executor: $(NATIVE) ## 32 clients for 30 minutes, with cancellations and errors: no deadlock, no leak
 	@WORKBENCH_SOAK_EXECUTOR_SECONDS=600 $(BIN)/python -m pytest -q -s --timeout 2400 tests/integration/executor/test_soak.py

@@ -22,13 +22,13 @@ namespace workbench {
 namespace {
 
 // A process on a machine with more gets no help beyond these.
-constexpr int kMostThreads = CPU_SETSIZE;
+constexpr int kCoresOfSet = CPU_SETSIZE;
 
 // Threads at work on each core.
 struct alignas(kCacheLine) Count {
   std::atomic<int> threads{0};
 };
-Count at_work[kMostThreads];
+Count at_work[kCoresOfSet];
 
 struct Here {
   bool counted = false;
@@ -38,7 +38,7 @@ thread_local Here here;
 
 int CoreHere() {
   const int core = sched_getcpu();
-  return core >= 0 && core < kMostThreads ? core : 0;
+  return core >= 0 && core < kCoresOfSet ? core : 0;
 }
 
 // The thread of a core.
@@ -108,7 +108,7 @@ const std::vector<std::unique_ptr<Hand>>& Hands() {
     for (const int core : AllowedCoreNumbers([](size_t bytes, cpu_set_t* cores) {
            return sched_getaffinity(getpid(), bytes, cores);
          })) {
-      if (core < kMostThreads) made.push_back(std::make_unique<Hand>(core));
+      if (core < kCoresOfSet) made.push_back(std::make_unique<Hand>(core));
     }
     return made;
   }());

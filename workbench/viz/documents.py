@@ -96,15 +96,14 @@ def _comparison(comparison: Comparison) -> Document:
 
 
 def _variant(comparison: Comparison, variant: MeasuredVariant) -> Document:
-    ratio, checks = comparison.ratio_of(variant.label), comparison.checks_of(variant.label)
-    peaks = variant.step_peak_bytes
+    ratio = comparison.ratio_of(variant.label)
     return {
         "label": variant.label,
         "steps_per_s": _interval(variant.steps_per_s, variant.low, variant.high),
         "step_ms_median": variant.step_ms_median,
         "ratio": _ratio(ratio) if ratio else None,
-        "same_training": all(each.passed for each in checks) if checks else None,
-        "peak_tensor_bytes": max(peaks) if peaks else None,
+        "same_training": comparison.trains_the_same(variant.label),
+        "peak_tensor_bytes": variant.peak_tensor_bytes,
         "has_trace": variant.trace is not None,
         "notes": variant.notes,
     }

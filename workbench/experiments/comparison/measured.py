@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import statistics
 
 from workbench.core.analysis.memory.memory import memory
 from workbench.core.planning.stage_plan import StagePlan
@@ -46,6 +47,11 @@ class MeasuredVariant:
         if not len(self.trace.edges) or not len(self.trace.steps()):
             return ()
         return tuple(memory(self.trace).step_peaks.tolist())
+
+    @property
+    def peak_tensor_bytes(self) -> float | None:
+        """The mean of these over the traced steps; None where there are none."""
+        return statistics.fmean(self.step_peak_bytes) if self.step_peak_bytes else None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +58,11 @@ class Comparison(Displayed):
         """Whether a variant trains the same; empty where that was not compared."""
         return tuple(check for check in self.equivalence if check.label == label)
 
+    def trains_the_same(self, label: str) -> bool | None:
+        """Whether all checks of a variant passed; None where there was none."""
+        checks = self.checks_of(label)
+        return all(check.passed for check in checks) if checks else None
+
     def ratio_of(self, label: str) -> Ratio | None:
         """A variant's ratio to the baseline; None of the baseline itself."""
         return next((ratio for ratio in self.ratios if ratio.label == label), None)
@@ -70,8 +74,7 @@ class Comparison(Displayed):
         """
         rows = []
         for variant in self.variants:
-            ratio, checks = self.ratio_of(variant.label), self.checks_of(variant.label)
-            peaks = variant.step_peak_bytes
+            ratio = self.ratio_of(variant.label)
             rows.append(
                 {
                     "variant": variant.label,
@@ -84,8 +87,8 @@ class Comparison(Displayed):
                     "ratio_high": ratio.high if ratio else None,
                     "ratio_predicted": ratio.predicted if ratio else None,
                     "verdict": ratio.verdict if ratio else "baseline",
-                    "same_training": all(c.passed for c in checks) if checks else None,
-                    "peak_tensor_bytes": statistics.fmean(peaks) if peaks else None,
+                    "same_training": self.trains_the_same(variant.label),
+                    "peak_tensor_bytes": variant.peak_tensor_bytes,
                 }
             )
         return pd.DataFrame(rows).set_index("variant")

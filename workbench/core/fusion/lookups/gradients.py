@@ -93,20 +93,14 @@ def with_gradients(
     return lookup, gradients
 
 
-def _require_no_norm(lookup: StockLookup) -> None:
-    """Raises RefusedError where the gradient of a table goes through the shortening of its rows."""
-    if lookup.max_norm is not None:
-        raise RefusedError(
-            "its rows are shortened to max_norm, and their gradient stays TensorFlow's"
-        )
-
-
 def _weighted(graph: Definition, lookup: StockLookup) -> tuple[StockLookup, list[LookupGradient]]:
     """Those of a lookup with weights; TensorFlow's own would do the whole lookup again."""
     found = weighted_sum(graph, graph.nodes[lookup.combines])
     of_table = None if found is None else table_gradients(graph, found)
-    if of_table is None or of_table:
-        _require_no_norm(lookup)
+    if (of_table is None or of_table) and lookup.max_norm is not None:
+        raise RefusedError(
+            "its rows are shortened to max_norm, and their gradient stays TensorFlow's"
+        )
     if found is None or of_table is None:
         raise RefusedError(_UNKNOWN)
     gradients = [_made_of(graph, lookup, each.summed, each.given) for each in of_table]
