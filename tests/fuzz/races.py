@@ -41,6 +41,10 @@ class Order:
                 waiting += op.control_inputs
         return found
 
+    def reads_input(self, fetches: Iterable[str]) -> bool:
+        """Whether a run takes a batch from an iterator."""
+        return any(op.type == "IteratorGetNext" for op in self.executed(fetches, ()))
+
     def racing(self, fetches: Sequence[str], feeds: Sequence[str] = ()) -> list[str]:
         """Names of variables that one op changes while another one touches them."""
         executed = self.executed(fetches, feeds)
