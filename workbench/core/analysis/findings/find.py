@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 
 import numpy as np
 
@@ -65,6 +65,10 @@ _WORTH = 0.02
 _CAUSE = 0.8
 # Where the step waits for less than this part of its time, there is no wait to find a cause of.
 _WAITS = 0.05
+# The cause of the wait comes first where it costs this part of what the costliest finding does.
+_CAUSE_FIRST = 0.5
+# A step has a fault of its own where one costs this part of it.
+_OWN_FAULT = 0.1
 # An unstaged step whose batch takes more of it than all else is bound by its input.
 _MOSTLY = 0.5
 _MOST_NODES, _MOST_SOURCES = 20, 3
@@ -89,14 +93,14 @@ def find(trace: Trace) -> Findings:
     claims = [claim for kind in kinds if (claim := kind(account)) is not None]
     worth = [c for c in claims if account.per_step(c.share) >= _WORTH * account.step_ns]
     wait_ns = account.per_step(account.waits)
-    found = [_weighed(account, claim, wait_ns) for claim in worth]
-    found.sort(key=lambda each: (not each.is_cause, -each.cost_ns, each.key))
+    weighed = [_weighed(account, claim, wait_ns) for claim in worth]
+    others = frozenset(claim.key for claim in worth if claim.of_machine)
     return Findings(
         trace=trace,
         steps=account.steps,
         step_ns=account.step_ns,
         verdict=buffer_verdict(trace) or _unstaged_verdict(account),
-        found=tuple(found),
+        found=tuple(_ranked(weighed, others, account.step_ns)),
         wait_ns=wait_ns,
         not_explained_ns=_not_explained(account, worth),
         fill=fill_over_time(trace),
@@ -122,6 +126,25 @@ def _weighed(account: StepAccount, claim: Claim, wait_ns: float) -> Finding:
         nodes=tuple(account.name[node] for node in first),
         sources=tuple(lines)[:_MOST_SOURCES],
     )
+
+
+def _ranked(findings: list[Finding], others: Set[str], step_ns: float) -> list[Finding]:
+    """The findings by their cost; the cause of the wait first, where it costs as much as any.
+
+    Args:
+      findings: in any order.
+      others: the keys of those that other programs cause. A program is to know its own faults
+        first, on a busy machine as well.
+      step_ns: the time of a step.
+    """
+    most = max((f.cost_ns for f in findings if f.key not in others), default=0.0)
+
+    def rank(finding: Finding) -> tuple[bool, bool, float, str]:
+        is_first = finding.is_cause and finding.cost_ns >= _CAUSE_FIRST * most
+        comes_later = finding.key in others and most >= _OWN_FAULT * step_ns
+        return comes_later, not is_first, -finding.cost_ns, finding.key
+
+    return sorted(findings, key=rank)
 
 
 def _not_explained(account: StepAccount, claims: Iterable[Claim]) -> float:

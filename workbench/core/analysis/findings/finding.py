@@ -21,6 +21,7 @@ class Claim:
       share: float64 [pieces of the step account], which part of each piece it explains, 0 to 1.
       at_most_ns: more than this in a step cannot be gained; None where the trace cannot tell.
       nodes: rows of nodes, the most costly first.
+      of_machine: whether other programs cause it, and not the step.
     """
 
     key: str
@@ -31,6 +32,7 @@ class Claim:
     at_most_ns: float | None
     toggle: str | None = None
     nodes: tuple[int, ...] = ()
+    of_machine: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ import pytest
 from tests.builders.step_traces import US, chain, step_trace, waiting_steps
 from tests.builders.traces import unstaged_trace
 from workbench.core.analysis.findings.find import find
+from workbench.core.trace.meta import UntracedSteps
 from workbench.errors import TraceError
 
 
@@ -51,6 +52,27 @@ def test_a_little_wait_has_no_cause():
     fed = [("a", "b"), ("weight", "b")]
     findings = find(step_trace(ops, fed, step_us=100, also=[("weight", "VarHandleOp")]))
     assert [(each.wait_share, each.is_cause) for each in findings] == [(1.0, False)]
+
+
+LONE = (("mean", "SparseSegmentMean", 0, 0, 0, 80), ("dense", "MatMul", 0, 80, 80, 100))
+
+
+def test_the_cause_of_a_small_wait_comes_behind_what_costs_more():
+    trace = step_trace(LONE, chain("mean", "dense"), step_us=100, steps=3, pause_us=30)
+    first, second = find(trace)
+    assert (first.key, second.key) == ("lone_op", "client_time") and second.is_cause
+
+
+@pytest.mark.parametrize(("lone_us", "first"), [(80, "lone_op"), (9, "too_few_cores")])
+def test_other_programs_come_behind_a_fault_of_the_step(lone_us: int, first: str):
+    ops = (
+        ("mean", "SparseSegmentMean", 0, 0, 0, lone_us),
+        ("dense", "MatMul", 0, lone_us, lone_us, 100),
+    )
+    slow = UntracedSteps(steps=10, step_ns=100 * US, cpu_ns=10 * US, run_ns=100 * US)
+    findings = find(step_trace(ops, chain("mean", "dense"), step_us=100, untraced=slow))
+    assert {finding.key for finding in findings} == {"lone_op", "too_few_cores"}
+    assert next(iter(findings)).key == first
 
 
 def test_lines_of_the_users_code_belong_to_its_nodes():

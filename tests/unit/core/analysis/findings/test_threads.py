@@ -128,6 +128,13 @@ class TestCores:
         waits = (*ops[:2], ("n2", "IteratorGetNext", 2, 0, 0, 100))
         assert "oversubscribed" not in keys(step_trace(waits, [("n0", "n0")], step_us=100))
 
+    def test_a_steps_own_threads_are_no_other_program(self):
+        ops = tuple((f"n{lane}", "MatMul", lane, 0, 0, 100) for lane in range(3))
+        trace = step_trace(ops, [("n0", "n0")], step_us=100, cores=2, untraced=untraced(200))
+        assert keys(trace) == ["oversubscribed"]
+        trace = step_trace(ops, [("n0", "n0")], step_us=100, cores=2, untraced=untraced(150))
+        assert "too_few_cores" in keys(trace)
+
     def test_ops_that_wait_for_a_gpu_are_not_too_many_for_the_cores(self):
         ops = tuple((f"n{lane}", "MatMul", lane, 0, 0, 100) for lane in range(3))
         trace = step_trace(ops, [("n0", "n0")], step_us=100, cores=2)

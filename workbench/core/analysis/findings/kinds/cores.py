@@ -31,7 +31,8 @@ def too_few_cores(account: StepAccount) -> Claim | None:
     untraced = account.trace.meta.untraced
     if untraced is None or not untraced.cpu_ns:
         return None
-    work, cpu = account.work_ns, untraced.cpu_ns
+    # Ops that share cores with one another last longer for that; see `oversubscribed`.
+    work, cpu = account.work_ns - _shared_ns(account), untraced.cpu_ns
     if work < _WITHOUT_CORE * cpu:
         return None
     missing = 1 - cpu / work
@@ -59,7 +60,15 @@ def too_few_cores(account: StepAccount) -> Claim | None:
         mend="Free the machine of other programs, or give this one its cores; then measure again",
         share=weights,
         at_most_ns=None,
+        of_machine=True,
     )
+
+
+def _shared_ns(account: StepAccount) -> float:
+    """Op time in a step of ops beyond the number of cores, which run in other ops' time."""
+    time, running = account.running
+    beyond = np.maximum(running - (account.trace.meta.cores or np.inf), 0)
+    return float((np.diff(time) * beyond[:-1]).sum()) / account.steps
 
 
 def oversubscribed(account: StepAccount) -> Claim | None:
