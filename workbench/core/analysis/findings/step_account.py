@@ -33,7 +33,7 @@ class StepAccount:
         start_ns, dur_ns, node, event and side. An op of the path is charged to its node. Where the
         path's op was ready and its thread ran other ops, "behind", the time is charged to these;
         where its thread ran none, "handover", to the op that was ready. Durations sum to the time
-        of all steps.
+        of all steps. Column starts: how many ops the thread started in a handover; 1 of the rest.
     """
 
     path: CriticalPath
@@ -67,6 +67,11 @@ class StepAccount:
     def of_kind(self, *kinds: str) -> np.ndarray:
         """Which pieces are of these kinds, bool."""
         return self.pieces["kind"].isin(kinds).to_numpy(bool)
+
+    @property
+    def start_ns(self) -> np.ndarray:
+        """How long an op of each piece took to be started: its length by its starts, float64."""
+        return np.asarray(self.dur_ns / self.pieces["starts"].to_numpy(float))
 
     def of_nodes(self, nodes: np.ndarray) -> np.ndarray:
         """Which pieces are charged to nodes of a mask, bool."""
@@ -220,9 +225,11 @@ def step_account(trace: Trace) -> StepAccount:
     ready = (segments["kind"] == _WAIT).to_numpy(bool)
     behind = _behind(trace, segments[ready])
     rest = segments[ready].assign(kind=HANDOVER)
-    stood = behind.groupby("wait")["dur_ns"].sum().reindex(range(len(rest)), fill_value=0)
-    rest["dur_ns"] -= stood.to_numpy(np.int64)
-    parts = [segments[~ready], rest[rest["dur_ns"] > 0], behind.drop(columns="wait")]
+    others = behind.groupby("wait")["dur_ns"]
+    rest["dur_ns"] -= others.sum().reindex(range(len(rest)), fill_value=0).to_numpy(np.int64)
+    rest["starts"] = 1 + others.size().reindex(range(len(rest)), fill_value=0).to_numpy(np.int64)
+    behind = behind.drop(columns="wait").assign(starts=1)
+    parts = [segments[~ready].assign(starts=1), rest[rest["dur_ns"] > 0], behind]
     pieces = pd.concat([part for part in parts if len(part)], ignore_index=True)
     return StepAccount(path=path, pieces=pieces)
 

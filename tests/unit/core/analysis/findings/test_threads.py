@@ -36,7 +36,7 @@ class TestScheduling:
         assert found.cost_ns == found.gain_ns == 50 * US and found.toggle == "inline_executor"
         assert plain(found.evidence) == (
             "10 ops of the 11 ops on the critical path run under 10 µs: 20 µs a step. Starting "
-            "them takes 50 µs."
+            "ops takes 50 µs."
         )
 
     def test_ops_that_run_for_longer_are_no_small_ops(self):
@@ -44,6 +44,13 @@ class TestScheduling:
 
     def test_what_lasts_longer_than_waking_a_thread_is_another_matter(self):
         assert "small_ops" not in keys(small_trace(2, 500))
+
+    def test_starting_what_runs_before_a_small_op_counts(self):
+        # "late" is ready at 0; its thread starts twenty others first, 8 µs each.
+        ops = [(f"n{i}", "Mul", 0, 10 * i, 10 * i + 8, 10 * i + 10) for i in range(20)]
+        ops.append(("late", "Mul", 0, 0, 208, 210))
+        found = of(step_trace(ops, [("n0", "n1"), ("late", "late")], step_us=210), "small_ops")
+        assert found.cost_ns == 168 * US
 
     def test_the_path_waits_behind_ops_with_slack(self):
         found = of(step_trace(ORDER, chain("first", "late"), step_us=100), "order_of_ops")

@@ -21,7 +21,7 @@ def small_ops(account: StepAccount) -> Claim | None:
     """Ops of the critical path that take longer to be started than to run."""
     pieces = account.pieces
     event = pieces["event"].to_numpy(np.int64)
-    starting = account.of_kind("dispatch", HANDOVER) & (account.dur_ns < WAKE_NS)
+    starting = account.of_kind("dispatch", HANDOVER) & (account.start_ns < WAKE_NS)
     starting &= pieces["side"].to_numpy(object) == "step"
     ran = account.of_kind("op")
     run_ns = account.trace.events["dur_ns"].to_numpy(np.int64)
@@ -36,7 +36,7 @@ def small_ops(account: StepAccount) -> Claim | None:
         title="Small ops cost more to start than to run",
         evidence=(
             f"{counted(count, 'op')} of the {counted(of, 'op')} on the critical path run under "
-            f"{duration(SMALL_NS)}: {duration(to_run)} a step. Starting them takes "
+            f"{duration(SMALL_NS)}: {duration(to_run)} a step. Starting ops takes "
             f"{duration(to_start)}."
         ),
         mend="Run the step on one thread in a fixed order (inline), or fuse the small ops",
