@@ -50,7 +50,7 @@ std::string Misfit(const Sizes& sizes, int64_t rows, const int32_t* splits, cons
   return "";
 }
 
-std::string Shared(const Sizes& sizes, const int32_t* permutation) {
+std::string SharedVector(const Sizes& sizes, const int32_t* permutation) {
   std::vector<int64_t> starts(sizes.shards + 1, 0);
   for (int s = 0; s < sizes.shards; ++s) starts[s + 1] = starts[s] + sizes.vectors[s];
   std::vector<bool> taken(starts.back(), false);
@@ -75,7 +75,7 @@ WORKBENCH_CLONES void combine::CombineLong(const LookedUp<float>& in, int64_t ro
 
 WORKBENCH_COMBINE_FOR(float)
 
-WORKBENCH_CLONES void SumGradientsAndSquares(const AskedRows<float>& in, int64_t begin, int64_t end,
+WORKBENCH_CLONES void SumGradientsAndSquares(const TouchedRows<float>& in, int64_t begin, int64_t end,
                                              float* out) {
   combine::SumGradients<true>(in, begin, end, out);
 }

@@ -53,7 +53,7 @@ std::string Misfit(const Sizes& sizes, int64_t rows, const int32_t* splits, cons
 
 // Says which vector two ids have, so that the gradient of another would be written by nobody; empty
 // if the permutation, which fits, gives each its own.
-std::string Shared(const Sizes& sizes, const int32_t* permutation);
+std::string SharedVector(const Sizes& sizes, const int32_t* permutation);
 
 // out: [rows, dim], rows `stride` apart; a row without ids, or whose weights cancel out, is 0. Sets
 // rows [begin, end).
@@ -88,7 +88,7 @@ void RowFactors(const LookedUp<float>& in, int64_t begin, int64_t end, float* ou
 
 // Who asked for which row of a table, in order of the rows.
 template <typename T>
-struct AskedRows {
+struct TouchedRows {
   int64_t dim = 0;
   const int32_t* firsts = nullptr;      // [rows + 1], of each row its part of `examples`
   const int32_t* examples = nullptr;    // [ids], who asked
@@ -100,12 +100,12 @@ struct AskedRows {
 //
 //   out: [end - begin, dim].
 template <typename T>
-void SumGradients(const AskedRows<T>& in, int64_t begin, int64_t end, T* out);
+void SumGradients(const TouchedRows<T>& in, int64_t begin, int64_t end, T* out);
 
 // The same, and behind them the sums of the squares of all that is summed.
 //
 //   out: [end - begin, 2, dim].
-void SumGradientsAndSquares(const AskedRows<float>& in, int64_t begin, int64_t end, float* out);
+void SumGradientsAndSquares(const TouchedRows<float>& in, int64_t begin, int64_t end, float* out);
 
 }  // namespace workbench
 

@@ -276,7 +276,7 @@ WORKBENCH_INLINE void WeightGradient(const LookedUp<T>& in, const T* grad, int64
 // Columns [from, from + count) of one row's gradient; count is a constant or at most kBlock. With
 // kSquares the sums of squares are in.dim behind them.
 template <bool kSquares, typename T>
-WORKBENCH_INLINE void SumAsked(const AskedRows<T>& in, int64_t row, int64_t from, int count, T* out) {
+WORKBENCH_INLINE void SumTouched(const TouchedRows<T>& in, int64_t row, int64_t from, int count, T* out) {
   float sums[kBlock] = {0}, squares[kBlock] = {0};
   for (int32_t at = in.firsts[row]; at < in.firsts[row + 1]; ++at) {
     const int32_t example = in.examples[at];
@@ -295,7 +295,7 @@ WORKBENCH_INLINE void SumAsked(const AskedRows<T>& in, int64_t row, int64_t from
 }
 
 template <bool kSquares = false, typename T>
-WORKBENCH_INLINE void SumGradients(const AskedRows<T>& in, int64_t begin, int64_t end, T* out) {
+WORKBENCH_INLINE void SumGradients(const TouchedRows<T>& in, int64_t begin, int64_t end, T* out) {
   const int32_t last = in.firsts[end];
   const int64_t bytes = in.dim * static_cast<int64_t>(sizeof(T));
   for (int64_t row = begin; row < end; ++row, out += (kSquares ? 2 : 1) * in.dim) {
@@ -303,9 +303,9 @@ WORKBENCH_INLINE void SumGradients(const AskedRows<T>& in, int64_t begin, int64_
       Prefetch<3>(in.gradients[in.examples[at]], bytes);
     }
     int64_t c = 0;
-    for (; c + kBlock <= in.dim; c += kBlock) SumAsked<kSquares>(in, row, c, kBlock, out);
-    for (; c + kNarrow <= in.dim; c += kNarrow) SumAsked<kSquares>(in, row, c, kNarrow, out);
-    if (c < in.dim) SumAsked<kSquares>(in, row, c, static_cast<int>(in.dim - c), out);
+    for (; c + kBlock <= in.dim; c += kBlock) SumTouched<kSquares>(in, row, c, kBlock, out);
+    for (; c + kNarrow <= in.dim; c += kNarrow) SumTouched<kSquares>(in, row, c, kNarrow, out);
+    if (c < in.dim) SumTouched<kSquares>(in, row, c, static_cast<int>(in.dim - c), out);
   }
 }
 
@@ -333,7 +333,7 @@ WORKBENCH_INLINE void SumGradients(const AskedRows<T>& in, int64_t begin, int64_
     combine::WeightGradient(in, grad, begin, end, out);                                          \
   }                                                                                              \
   template <>                                                                                    \
-  WORKBENCH_CLONES void SumGradients<T>(const AskedRows<T>& in, int64_t begin, int64_t end,      \
+  WORKBENCH_CLONES void SumGradients<T>(const TouchedRows<T>& in, int64_t begin, int64_t end,      \
                                         T* out) {                                                \
     combine::SumGradients(in, begin, end, out);                                                  \
   }

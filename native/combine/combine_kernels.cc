@@ -169,7 +169,7 @@ class PostLookUpGradOp : public CombiningKernel<T, kUnique> {
                         const std::vector<int64_t>& vectors) const {
     if (work.in.permutation == nullptr) return absl::OkStatus();
     const Sizes sizes{work.ids, work.unique, this->partitions_, vectors.data()};
-    const std::string shared = Shared(sizes, work.in.permutation);
+    const std::string shared = SharedVector(sizes, work.in.permutation);
     return shared.empty() ? absl::OkStatus() : absl::InvalidArgumentError(shared);
   }
 

@@ -12,7 +12,7 @@ library_sources(
   row_ranges.cc)
 
 plain_tests(
-  asked_rows
+  touched_rows
   combine)
 
 # A multiplication fused into an addition rounds once: sums would differ between processors.

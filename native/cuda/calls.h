@@ -68,7 +68,7 @@ struct GroupCall {
 };
 
 // Who asked for which row, in order of the rows; parts of a workspace.
-struct Asked {
+struct Touched {
   int64_t entries = 0;   // most rows that can be asked for
   int64_t examples = 0;  // of all features; of a call with weights each entry is one
   int32_t row_bits = 0;  // a key is the table above, the row below
@@ -77,15 +77,15 @@ struct Asked {
   int32_t* who = nullptr;           // [entries] the example of each
   const void** gradients = nullptr;  // [examples]
   float* factors = nullptr;         // [examples]
-  int32_t* numbers = nullptr;       // [entries] rows up to and with each, of kAsked
+  int32_t* numbers = nullptr;       // [entries] rows up to and with each, of kTouched
   int32_t* firsts = nullptr;        // of each row that has a number its first entry, and the end
-  int32_t* table_firsts = nullptr;  // [tables + 1] of each table its first number, of kAsked
+  int32_t* table_firsts = nullptr;  // [tables + 1] of each table its first number, of kTouched
 };
 
 // Which rows have numbers, by which workbench_cuda_sum names them.
 enum class Numbering : int32_t {
   kNone,
-  kAsked,  // those that were asked for, in ascending order
+  kTouched,  // those that were asked for, in ascending order
   kEvery   // all of the only table
 };
 
@@ -117,20 +117,20 @@ int64_t workbench_cuda_rows_workspace(const RowsCall* call);
 
 // Orders what the features ask for by row, the same every time; fills `asked`, the host's.
 int workbench_cuda_ask(void* stream, const GroupCall* call, Numbering numbering, void* workspace,
-                       Asked* asked);
+                       Touched* touched);
 
 // Sums the gradients of the rows with numbers [begin, begin + count), which are of one table; of
 // rows as they are combined, so that max_norm has no part in them.
 //
 //   rows: [count] which they are, or null. sums: [count, dim].
-int workbench_cuda_sum(void* stream, const GroupCall* call, const Asked* asked, int32_t table,
+int workbench_cuda_sum(void* stream, const GroupCall* call, const Touched* touched, int32_t table,
                        int64_t begin, int64_t count, int64_t* rows, void* sums);
 
 // Makes the gradients of weights, of features that have a place for them.
 int workbench_cuda_weight_gradients(void* stream, const GroupCall* call);
 
 // Changes the rows that were asked for, of float32 tables, by the sums of their gradients.
-int workbench_cuda_apply(void* stream, const GroupCall* call, const Asked* asked,
+int workbench_cuda_apply(void* stream, const GroupCall* call, const Touched* touched,
                          const RuleCall* rule);
 
 // Changes rows of one table; one that is named twice is changed twice, in the order of its names.

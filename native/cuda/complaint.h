@@ -11,7 +11,7 @@
 
 namespace workbench::cuda {
 
-enum class Wrong : uint32_t {
+enum class IdFault : uint32_t {
   kNone,
   kNoSuchRow,  // an id is not in its table
   kUnordered,  // ids do not come in order of their examples, or lie outside of them
@@ -19,7 +19,7 @@ enum class Wrong : uint32_t {
 };
 
 struct Complaint {
-  Wrong what = Wrong::kNone;
+  IdFault what = IdFault::kNone;
   int64_t feature = 0;
   int64_t example = 0;
 };
@@ -27,7 +27,7 @@ struct Complaint {
 constexpr int kExampleBits = 32;
 constexpr int kFeatureBits = 28;
 
-WORKBENCH_DEVICE void Complain(Wrong what, int64_t feature, int64_t example, uint64_t* word) {
+WORKBENCH_DEVICE void Complain(IdFault what, int64_t feature, int64_t example, uint64_t* word) {
   if (word == nullptr) return;
   const uint64_t bits = static_cast<uint64_t>(what) << (kExampleBits + kFeatureBits) |
                         static_cast<uint64_t>(feature) << kExampleBits |
@@ -39,7 +39,7 @@ WORKBENCH_DEVICE void Complain(Wrong what, int64_t feature, int64_t example, uin
 
 inline Complaint ReadComplaint(uint64_t word) {
   Complaint found;
-  found.what = static_cast<Wrong>(word >> (kExampleBits + kFeatureBits));
+  found.what = static_cast<IdFault>(word >> (kExampleBits + kFeatureBits));
   found.feature = static_cast<int64_t>(word >> kExampleBits & ((uint64_t{1} << kFeatureBits) - 1));
   found.example = static_cast<int64_t>(word & ((uint64_t{1} << kExampleBits) - 1));
   return found;
@@ -49,14 +49,14 @@ inline Complaint ReadComplaint(uint64_t word) {
 inline std::string Text(const Complaint& complaint) {
   const std::string row = "row " + std::to_string(complaint.example) + " of an earlier step ";
   switch (complaint.what) {
-    case Wrong::kNoSuchRow:
+    case IdFault::kNoSuchRow:
       return row + "asked for an id that its embedding table does not have, and went without it";
-    case Wrong::kUnordered:
+    case IdFault::kUnordered:
       return row + "had ids that were not in order of their rows, or outside dense_shape, which a "
                    "lookup on a GPU does not take; order them with tf.sparse.reorder";
-    case Wrong::kSplits:
+    case IdFault::kSplits:
       return row + "had row_splits that fall or do not end at the number of ids";
-    case Wrong::kNone: break;
+    case IdFault::kNone: break;
   }
   return "";
 }

@@ -33,7 +33,7 @@ add_library(workbench_cuda MODULE
   ${CMAKE_CURRENT_SOURCE_DIR}/lookup/grouped/grouped_inputs.cc
   ${CMAKE_CURRENT_SOURCE_DIR}/lookup/id_checks.cc
   ${CMAKE_CURRENT_SOURCE_DIR}/lookup/row_ids.cc
-  ${CMAKE_CURRENT_SOURCE_DIR}/optimizer/asked_updates.cc
+  ${CMAKE_CURRENT_SOURCE_DIR}/optimizer/touched_updates.cc
   ${CMAKE_CURRENT_SOURCE_DIR}/optimizer/rule_inputs.cc
   ${CMAKE_CURRENT_SOURCE_DIR}/optimizer/update_rules.cc
   ${CMAKE_CURRENT_LIST_DIR}/rows/apply.cu

@@ -26,7 +26,7 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::TensorShapeUtils;
 
-absl::Status Wrong(const std::string& feature, const std::string& what) {
+absl::Status FeatureError(const std::string& feature, const std::string& what) {
   return absl::InvalidArgumentError(
       feature.empty() ? what : absl::StrCat("feature '", feature, "': ", what));
 }
@@ -34,7 +34,7 @@ absl::Status Wrong(const std::string& feature, const std::string& what) {
 // Says that a table has no such id. `row` below 0 is left out.
 absl::Status OutOfRange(const std::string& feature, int64_t id, int64_t row, int64_t table_rows) {
   const std::string where = row < 0 ? "" : absl::StrCat("row ", row, ": ");
-  return Wrong(feature, absl::StrCat(where, "id ", id, " is not in [0, ", table_rows,
+  return FeatureError(feature, absl::StrCat(where, "id ", id, " is not in [0, ", table_rows,
                                      "), the rows of the embedding table"));
 }
 
@@ -50,7 +50,7 @@ class SparseIdsKernel : public OpKernel {
     OP_REQUIRES_OK(c, c->GetAttr("default_id", &rules_.fill_id));
     OP_REQUIRES_OK(c, c->GetAttr("feature", &feature_));
     OP_REQUIRES(c, static_cast<Id>(rules_.fill_id) == rules_.fill_id,
-                Wrong(feature_, absl::StrCat("default_id is ", rules_.fill_id,
+                FeatureError(feature_, absl::StrCat("default_id is ", rules_.fill_id,
                                              ", beyond what ids of this type count")));
   }
 
@@ -68,14 +68,14 @@ class SparseIdsKernel : public OpKernel {
     TF_RETURN_IF_ERROR(Read(c, &in));
     kept->rows = RowCount(in.dense_shape, in.rank);
     if (kept->rows < 0) {
-      return Wrong(feature_, absl::StrCat("dense_shape is ", c->input(2).SummarizeValue(8),
+      return FeatureError(feature_, absl::StrCat("dense_shape is ", c->input(2).SummarizeValue(8),
                                           "; expected no negative size, and rows that int32 counts"));
     }
     TF_RETURN_IF_ERROR(
         c->allocate_output(first, TensorShape({kept->rows + 1}), &kept->splits));
     int32_t* splits = kept->splits->template flat<int32_t>().data();
     const std::string problem = SplitRows(in, rules_, kept->rows, splits);
-    if (!problem.empty()) return Wrong(feature_, problem);
+    if (!problem.empty()) return FeatureError(feature_, problem);
     kept->count = splits[kept->rows];
     Tensor cursors, *weights = nullptr, *sources = nullptr;
     const TensorShape ids({kept->count}), weighted({use_weights_ ? kept->count : 0});
@@ -106,14 +106,14 @@ class SparseIdsKernel : public OpKernel {
         !TensorShapeUtils::IsVector(dense_shape.shape()) ||
         indices.dim_size(0) != ids.dim_size(0) ||
         indices.dim_size(1) != dense_shape.dim_size(0) || dense_shape.dim_size(0) < 2) {
-      return Wrong(feature_, absl::StrCat("ids ", ids.shape().DebugString(), ", indices ",
+      return FeatureError(feature_, absl::StrCat("ids ", ids.shape().DebugString(), ", indices ",
                                           indices.shape().DebugString(), ", dense_shape ",
                                           dense_shape.shape().DebugString(),
                                           "; expected [n], [n, rank] and [rank], rank at least 2"));
     }
     if (!TensorShapeUtils::IsVector(weights.shape()) ||
         (use_weights_ && weights.dim_size(0) != ids.dim_size(0))) {
-      return Wrong(feature_, absl::StrCat("weights ", weights.shape().DebugString(),
+      return FeatureError(feature_, absl::StrCat("weights ", weights.shape().DebugString(),
                                           "; expected one for each of ", ids.dim_size(0), " ids"));
     }
     in->ids = ids.flat<Id>().data();
@@ -139,7 +139,7 @@ class PruneInvalidAndFillEmptyRowsOp : public SparseIdsKernel<Id> {
 
   void Compute(OpKernelContext* c) override {
     OP_REQUIRES(c, TensorShapeUtils::IsScalar(c->input(4).shape()),
-                Wrong(this->feature_, absl::StrCat("table_rows ", c->input(4).shape().DebugString(),
+                FeatureError(this->feature_, absl::StrCat("table_rows ", c->input(4).shape().DebugString(),
                                                    "; expected a scalar")));
     const int64_t table_rows = c->input(4).scalar<int64_t>()();
     typename SparseIdsKernel<Id>::Kept kept;
@@ -272,7 +272,7 @@ class PartitionWithPermutationOp : public OpKernel {
   void Compute(OpKernelContext* c) override {
     const Tensor& values = c->input(0);
     OP_REQUIRES(c, TensorShapeUtils::IsVector(values.shape()),
-                Wrong(feature_, absl::StrCat("values ", values.shape().DebugString(),
+                FeatureError(feature_, absl::StrCat("values ", values.shape().DebugString(),
                                              "; expected a vector of ids")));
     std::vector<int64_t> rows;
     OP_REQUIRES_OK(c, ShardsOf(c->input(1), count_, strategy_, &rows));

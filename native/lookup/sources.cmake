@@ -11,7 +11,7 @@ plain_sources(
   unique/unique_ids.cc)
 
 library_sources(
-  grouped/asked_tables.cc
+  grouped/touched_tables.cc
   grouped/grouped_apply_kernels.cc
   grouped/grouped_grad_kernels.cc
   grouped/grouped_gradients.cc

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "optimizer/asked_updates_inl.h"
+#include "optimizer/touched_updates_inl.h"
 
 namespace workbench {
 namespace {
@@ -38,13 +38,13 @@ struct StockAdagradRule : UpdateRule {
     }
   }
 
-  // Of whole packets; a function each, as in asked_updates.cc.
+  // Of whole packets; a function each, as in touched_updates.cc.
   template <int64_t kDim>
-  void UpdateWidth(const AskedRows<float>& in, const DenseTable& table, const int64_t* rows,
+  void UpdateWidth(const TouchedRows<float>& in, const DenseTable& table, const int64_t* rows,
                    int64_t count, int64_t begin, int64_t end) const {
     static_assert(kDim % kStockPacket == 0);
     const float rate = learning_rate;
-    UpdateAskedOfWidth<ShortVector, kDim, 1>(
+    UpdateTouchedOfWidth<ShortVector, kDim, 1>(
         in, table, rows, count, begin, end,
         [&](const float* grad, float* row, float* slot) WORKBENCH_INLINED {
           using Values = Eigen::Array<float, kDim, 1>;
@@ -55,7 +55,7 @@ struct StockAdagradRule : UpdateRule {
         });
   }
 
-  bool UpdateAsked(const AskedRows<float>& in, const DenseTable& table, const int64_t* rows,
+  bool UpdateTouched(const TouchedRows<float>& in, const DenseTable& table, const int64_t* rows,
                    int64_t count, int64_t begin, int64_t end) const override {
     return AtUsualWidth(table.dim, [&](auto width) {
       UpdateWidth<decltype(width)::value>(in, table, rows, count, begin, end);
@@ -132,14 +132,14 @@ std::unique_ptr<UpdateRule> MadeRule(const std::string& name, const std::vector<
   return rule;
 }
 
-const char* Called(int i) { return i == 0 ? "the table" : "a slot of the table"; }
+const char* TensorName(int i) { return i == 0 ? "the table" : "a slot of the table"; }
 
 absl::Status CheckHeld(const RuleKind& kind, const std::vector<Tensor>& held) {
   const TensorShape& shape = held[0].shape();
   for (size_t i = 0; i < held.size(); ++i) {
     if (!held[i].IsInitialized()) {
       return absl::FailedPreconditionError(
-          absl::StrCat(Called(i), " is not initialized; run its initializer first"));
+          absl::StrCat(TensorName(i), " is not initialized; run its initializer first"));
     }
     const bool by_row = i > 0 && kind.slots_by_row;
     if (held[i].dtype() != tensorflow::DT_FLOAT || shape.dims() < 1 ||
@@ -201,7 +201,7 @@ absl::Status RequireFloats(OpKernelContext* c, const std::vector<int>& inputs, i
     for (const auto& held : HandleFromInput(c, input).dtypes_and_shapes()) {
       if (held.dtype == tensorflow::DT_FLOAT) continue;
       return absl::InvalidArgumentError(absl::StrCat(
-          Called(input < tables ? 0 : 1), " is of type ", tensorflow::DataTypeString(held.dtype),
+          TensorName(input < tables ? 0 : 1), " is of type ", tensorflow::DataTypeString(held.dtype),
           "; expected float32 of all"));
     }
   }

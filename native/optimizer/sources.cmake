@@ -1,7 +1,7 @@
 # Updates of rows of variables by sparse gradients.
 
 plain_sources(
-  asked_updates.cc
+  touched_updates.cc
   row_updates.cc
   update_rules.cc)
 
@@ -16,6 +16,6 @@ plain_tests(
 # The compiler vectorizes a loop with a square root only where errno is not wanted. Products are
 # rounded before they are added, as by the ops of a graph.
 set_source_files_properties(
-  ${CMAKE_CURRENT_LIST_DIR}/asked_updates.cc
+  ${CMAKE_CURRENT_LIST_DIR}/touched_updates.cc
   ${CMAKE_CURRENT_LIST_DIR}/update_rules.cc
   PROPERTIES COMPILE_OPTIONS "-fno-math-errno;-ffp-contract=off")

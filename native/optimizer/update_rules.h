@@ -8,7 +8,7 @@
 namespace workbench {
 
 template <typename T>
-struct AskedRows;
+struct TouchedRows;
 struct DenseTable;
 
 class UpdateRule {
@@ -17,7 +17,7 @@ class UpdateRule {
 
   // Changes table row rows[i] by the sum of its gradients, for i in [begin, end) of `count`; false, and
   // nothing is changed, where the rule has no loop of its own for rows of this width.
-  virtual bool UpdateAsked(const AskedRows<float>& in, const DenseTable& table, const int64_t* rows,
+  virtual bool UpdateTouched(const TouchedRows<float>& in, const DenseTable& table, const int64_t* rows,
                            int64_t count, int64_t begin, int64_t end) const {
     return false;
   }
@@ -34,7 +34,7 @@ class UpdateRule {
 struct GradientDescentRule : UpdateRule {
   float learning_rate = 0;
   void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
-  bool UpdateAsked(const AskedRows<float>& in, const DenseTable& table, const int64_t* rows,
+  bool UpdateTouched(const TouchedRows<float>& in, const DenseTable& table, const int64_t* rows,
                    int64_t count, int64_t begin, int64_t end) const override;
 };
 
@@ -43,7 +43,7 @@ struct AdagradRule : UpdateRule {
   float learning_rate = 0;
   float epsilon = 0;  // beneath the root
   void Update(int64_t dim, const float* grad, float* row, float* const* slots) const override;
-  bool UpdateAsked(const AskedRows<float>& in, const DenseTable& table, const int64_t* rows,
+  bool UpdateTouched(const TouchedRows<float>& in, const DenseTable& table, const int64_t* rows,
                    int64_t count, int64_t begin, int64_t end) const override;
 };
 

@@ -69,12 +69,12 @@ class UnpackOp : public OpKernel {
     Unpacking unpacking(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     for (size_t i = 0; i < types_.size(); ++i) {
       TensorShape shape;
-      OP_REQUIRES(c, Read(types_[i], &unpacking, &shape), Wrong(i));
+      OP_REQUIRES(c, Read(types_[i], &unpacking, &shape), CorruptTensor(i));
       Tensor* out = nullptr;
       OP_REQUIRES_OK(c, c->allocate_output(i, shape, &out));
       unpacking.ReadElements(shape.num_elements(), out->data());
     }
-    OP_REQUIRES(c, unpacking.done(), Wrong(types_.size()));
+    OP_REQUIRES(c, unpacking.done(), CorruptTensor(types_.size()));
   }
 
  private:
@@ -85,7 +85,7 @@ class UnpackOp : public OpKernel {
            unpacking->Holds(shape->num_elements());
   }
 
-  absl::Status Wrong(size_t tensor) const {
+  absl::Status CorruptTensor(size_t tensor) const {
     return absl::InvalidArgumentError(
         absl::StrCat("packed is not what WorkbenchPackTensors makes of ", types_.size(),
                      " tensors of these types: it is wrong from tensor ", tensor, " on"));

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "combine/combine.h"
-#include "lookup/grouped/asked_tables.h"
+#include "lookup/grouped/touched_tables.h"
 #include "lookup/grouped/grouped_inputs.h"
 #include "optimizer/rule_inputs.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -82,12 +82,12 @@ class GroupedApplyOp : public OpKernel {
     FoundRows found;
     std::vector<std::vector<int64_t>> memory;
     OP_REQUIRES_OK(c, ReadFound(c, tables, &ids, &found, &memory));
-    std::vector<AskedTable<float>> asked;
-    OP_REQUIRES_OK(c, (ReadAsked<float, Id>(c, attributes_, &columns_, &found, &ids, &asked)));
-    ByRowsOfTables(c, asked, (kind_->slots + 1) * kFarRow,
+    std::vector<TouchedTable<float>> touched;
+    OP_REQUIRES_OK(c, (ReadTouched<float, Id>(c, attributes_, &columns_, &found, &ids, &touched)));
+    ByRowsOfTables(c, touched, (kind_->slots + 1) * kFarRow,
                    [&](size_t t, int64_t begin, int64_t end) {
                      const EmbeddingRows& rows = tables.rows(static_cast<int>(t));
-                     rows.Changing([&] { Apply(asked[t], *rule, rows, slots[t], begin, end); });
+                     rows.Changing([&] { Apply(touched[t], *rule, rows, slots[t], begin, end); });
                    });
   }
 
@@ -140,7 +140,7 @@ class GroupedApplyOp : public OpKernel {
       const Feature& feature = attributes_.features()[f];
       const Tensor& generation = generations[feature.table];
       if (generation.dims() != 0 || rows[f].NumElements() != MostIds((*ids)[f])) {
-        return Wrong(feature, absl::StrCat("found_rows ", rows[f].shape().DebugString(),
+        return FeatureError(feature, absl::StrCat("found_rows ", rows[f].shape().DebugString(),
                                            " of generation ", generation.shape().DebugString(),
                                            "; expected [", MostIds((*ids)[f]), "] and []"));
       }
@@ -178,20 +178,20 @@ class GroupedApplyOp : public OpKernel {
   }
 
   // Changes the rows [begin, end) of those that were asked for.
-  static void Apply(const AskedTable<float>& asked, const UpdateRule& rule,
+  static void Apply(const TouchedTable<float>& touched, const UpdateRule& rule,
                     const EmbeddingRows& rows, const std::vector<int>& slots, int64_t begin,
                     int64_t end) {
-    const int64_t at_once = SummedAtOnce(asked.dim);
-    const AskedRows<float> in = asked.ToSum();
-    const std::unique_ptr<float[]> sums = Unset<float>(at_once * asked.dim);
+    const int64_t at_once = SummedAtOnce(touched.dim);
+    const TouchedRows<float> in = touched.ToSum();
+    const std::unique_ptr<float[]> sums = Unset<float>(at_once * touched.dim);
     RowPlace places[kMostSummed];
     for (int64_t first = begin; first < end; first += at_once) {
       const int64_t count = std::min(at_once, end - first);
-      rows.Places(asked.rows.rows.get() + first, count, slots, places);
+      rows.Places(touched.rows.rows.get() + first, count, slots, places);
       SumGradients(in, first, first + count, sums.get());
       for (int64_t i = 0; i < count; ++i) {
         if (places[i].values == nullptr) continue;
-        rule.Update(asked.dim, sums.get() + i * asked.dim, places[i].values, places[i].slots);
+        rule.Update(touched.dim, sums.get() + i * touched.dim, places[i].values, places[i].slots);
       }
     }
   }

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "combine/combine.h"
-#include "lookup/grouped/asked_tables.h"
+#include "lookup/grouped/touched_tables.h"
 #include "lookup/grouped/grouped_inputs.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -50,7 +50,7 @@ class GroupedLookUpOp : public OpKernel {
     OP_REQUIRES_OK(c, c->GetAttr("read_only", &read_only_));
     for (const Feature& each : attributes_.features()) {
       OP_REQUIRES(c, each.weights < 0 && each.max_norm < 0,
-                  Wrong(each, "weights or max_norm; expected none in an EmbeddingVariable"));
+                  FeatureError(each, "weights or max_norm; expected none in an EmbeddingVariable"));
     }
   }
 

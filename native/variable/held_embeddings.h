@@ -15,7 +15,7 @@
 namespace workbench::grouped {
 
 inline absl::Status BelowZero(const Feature& feature) {
-  return Wrong(feature, "a key, or the default id, is below 0");
+  return FeatureError(feature, "a key, or the default id, is below 0");
 }
 
 class HeldEmbeddings {

@@ -22,7 +22,7 @@ class RowRing {
   }
 
   // Asks for a pack of a row; where that is below 0 zeros come, and nothing is read.
-  WORKBENCH_DEVICE void Ask(int, int32_t step, const T* from, int32_t row) {
+  WORKBENCH_DEVICE void FindTouched(int, int32_t step, const T* from, int32_t row) {
 #if __CUDA_ARCH__ >= 800
     if constexpr (kBytes == kPackBytes) {
       asm volatile(
@@ -79,7 +79,7 @@ class RowRing {
 template <typename T, int kPack, int kSlots>
 class RowRing {
  public:
-  void Ask(int lane, int32_t step, const T* from, int32_t row) {
+  void FindTouched(int lane, int32_t step, const T* from, int32_t row) {
     slots_[step % kSlots][lane] = row >= 0 ? Load<T, kPack>(from) : Pack<T, kPack>{};
   }
   void EndStep() {}

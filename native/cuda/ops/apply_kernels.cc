@@ -106,11 +106,11 @@ class GroupedApplyOp : public OpKernel {
     Tensor memory;
     OP_REQUIRES_OK(
         c, AllocateBytes(c, workbench_cuda_workspace(call.get(), Numbering::kNone), &memory));
-    Asked asked;
+    Touched touched;
     OP_REQUIRES_OK(c, CudaStatus(workbench_cuda_ask(StreamOf(c), call.get(), Numbering::kNone,
-                                                    memory.data(), &asked),
+                                                    memory.data(), &touched),
                                  "ordering ids"));
-    OP_REQUIRES_OK(c, CudaStatus(workbench_cuda_apply(StreamOf(c), call.get(), &asked, &rule),
+    OP_REQUIRES_OK(c, CudaStatus(workbench_cuda_apply(StreamOf(c), call.get(), &touched, &rule),
                                  "an update"));
   }
 

@@ -64,8 +64,8 @@ Complaints::~Complaints() {
 
 absl::Status Complaints::Take(const std::vector<std::string>& names) {
   const std::lock_guard<std::mutex> hold(mu_);
-  if (!asked_) {
-    asked_ = true;
+  if (!touched_) {
+    touched_ = true;
     word_ = workbench_cuda_new_word();
   }
   if (word_ == nullptr) return absl::OkStatus();

@@ -51,7 +51,7 @@ class Complaints {
 
  private:
   std::mutex mu_;
-  bool asked_ = false;
+  bool touched_ = false;
   uint64_t* word_ = nullptr;
 };
 

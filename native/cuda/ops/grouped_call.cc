@@ -106,7 +106,7 @@ absl::Status GroupedCall::ReadFeature(const Feature& feature, const Tensor& ids,
   }
   if (rows.dims() > 1) return ReadIndices(feature, ids, rows, dense_shape, call, examples);
   if (ids.dims() != 1 || rows.NumElements() < 1) {
-    return grouped::Wrong(feature, absl::StrCat("ids ", ids.shape().DebugString(),
+    return grouped::FeatureError(feature, absl::StrCat("ids ", ids.shape().DebugString(),
                                                 ", row_splits ", rows.shape().DebugString(),
                                                 "; expected [n] and [examples + 1]"));
   }
@@ -121,7 +121,7 @@ absl::Status GroupedCall::ReadIndices(const Feature& feature, const Tensor& ids,
   const int64_t rank = dense_shape.NumElements();
   if (ids.dims() != 1 || dense_shape.dims() != 1 || rank < 2 || rank > kMostRank ||
       indices.dims() != 2 || indices.dim_size(1) != rank || indices.dim_size(0) != call->count) {
-    return grouped::Wrong(
+    return grouped::FeatureError(
         feature, absl::StrCat("ids ", ids.shape().DebugString(), ", rows ",
                               indices.shape().DebugString(), ", dense_shape ",
                               dense_shape.shape().DebugString(),
@@ -134,7 +134,7 @@ absl::Status GroupedCall::ReadIndices(const Feature& feature, const Tensor& ids,
   call->rank = static_cast<int32_t>(rank);
   call->examples = RowCount(sizes.data(), static_cast<int>(rank));
   if (call->examples < 0) {
-    return grouped::Wrong(feature, absl::StrCat("dense_shape is ", dense_shape.SummarizeValue(8),
+    return grouped::FeatureError(feature, absl::StrCat("dense_shape is ", dense_shape.SummarizeValue(8),
                                                 "; expected no negative size, and rows that int32 "
                                                 "counts"));
   }
@@ -148,7 +148,7 @@ absl::Status GroupedCall::ReadIndices(const Feature& feature, const Tensor& ids,
 absl::Status GroupedCall::ReadWeights(const Feature& feature, const Tensor& weights,
                                       FeatureCall* call) const {
   if (weights.NumElements() != call->count) {
-    return grouped::Wrong(feature, absl::StrCat(weights.NumElements(), " weights for ",
+    return grouped::FeatureError(feature, absl::StrCat(weights.NumElements(), " weights for ",
                                                 call->count, " ids; expected one each"));
   }
   call->weights = weights.flat<float>().data();
@@ -173,12 +173,12 @@ absl::Status GroupedCall::AllocateWeightGradients(OpKernelContext* c,
 }
 
 // Checks that features which are one tensor have as many examples; says how wide it is.
-absl::Status GroupedCall::Together(const GroupedAttributes& attributes, int64_t* width) const {
+absl::Status GroupedCall::SameRows(const GroupedAttributes& attributes, int64_t* width) const {
   *width = 0;
   for (int f = 0; f < attributes.all().count(); ++f) {
     *width += attributes.dim(f);
     if (features_[f].examples == features_[0].examples) continue;
-    return grouped::Wrong(
+    return grouped::FeatureError(
         attributes.all().features()[f],
         absl::StrCat(features_[f].examples, " rows, feature '", attributes.names()[0], "' has ",
                      features_[0].examples, "; expected as many to be one output"));
@@ -194,7 +194,7 @@ absl::Status GroupedCall::AllocateVectors(OpKernelContext* c,
   Tensor* all = nullptr;
   int64_t width = 0, column = 0;
   if (attributes.all().concatenated()) {
-    TF_RETURN_IF_ERROR(Together(attributes, &width));
+    TF_RETURN_IF_ERROR(SameRows(attributes, &width));
     TF_RETURN_IF_ERROR(outputs.allocate(0, TensorShape({features_[0].examples, width}), &all));
   }
   for (int f = 0; f < attributes.all().count(); ++f) {
@@ -224,7 +224,7 @@ absl::Status GroupedCall::ReadGradients(OpKernelContext* c, const GroupedAttribu
   const int count = attributes.all().count();
   const int64_t bytes = attributes.type() == Scalar::kFloat ? 4 : 2;
   int64_t width = 0, column = 0;
-  if (together) TF_RETURN_IF_ERROR(Together(attributes, &width));
+  if (together) TF_RETURN_IF_ERROR(SameRows(attributes, &width));
   if (inputs.size() != (together ? 1 : count)) {
     return absl::InvalidArgumentError(
         absl::StrCat(inputs.size(), " gradients; expected ", together ? 1 : count));
@@ -238,7 +238,7 @@ absl::Status GroupedCall::ReadGradients(OpKernelContext* c, const GroupedAttribu
     const bool wide = together && columns != nullptr ? last >= dim && begin <= last - dim
                                                      : last == (together ? width : dim);
     if (begin < 0 || !wide || from.NumElements() != feature.examples * last) {
-      return grouped::Wrong(
+      return grouped::FeatureError(
           attributes.all().features()[f],
           absl::StrCat("gradient ", from.shape().DebugString(), "; expected ", feature.examples,
                        " rows with ", dim, " columns from ", begin));

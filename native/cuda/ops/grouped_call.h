@@ -72,7 +72,7 @@ class GroupedCall {
                            tensorflow::TensorShape* examples) const;
   absl::Status ReadWeights(const grouped::Feature& feature, const tensorflow::Tensor& weights,
                            FeatureCall* call) const;
-  absl::Status Together(const GroupedAttributes& attributes, int64_t* width) const;
+  absl::Status SameRows(const GroupedAttributes& attributes, int64_t* width) const;
 
   std::vector<FeatureCall> features_;
   std::vector<TableCall> tables_;

@@ -91,7 +91,7 @@ class GroupedLookUpGradOp : public AsyncOpKernel {
   void ComputeAsync(OpKernelContext* c, DoneCallback done) override {
     OP_REQUIRES_OK_ASYNC(c, complaints_.Take(attributes_.names()), done);
     auto work = std::make_shared<Work>();
-    OP_REQUIRES_OK_ASYNC(c, Ask(c, work.get()), done);
+    OP_REQUIRES_OK_ASYNC(c, FindTouched(c, work.get()), done);
     WhenDone(c, [this, c, done = std::move(done), work] {
       OP_REQUIRES_OK_ASYNC(c, Sum(c, *work), done);
       done();
@@ -101,23 +101,23 @@ class GroupedLookUpGradOp : public AsyncOpKernel {
  private:
   struct Work {
     GroupedCall call;
-    Asked asked;
+    Touched touched;
     Tensor memory;
     Tensor firsts;  // of each table the number of its first row, and the end; on the host
   };
 
-  absl::Status Ask(OpKernelContext* c, Work* work) {
+  absl::Status FindTouched(OpKernelContext* c, Work* work) {
     TF_RETURN_IF_ERROR(work->call.Read(c, attributes_, complaints_.word()));
     TF_RETURN_IF_ERROR(work->call.ReadGradients(c, attributes_, nullptr));
     const GroupCall* call = work->call.get();
     TF_RETURN_IF_ERROR(
-        AllocateBytes(c, workbench_cuda_workspace(call, Numbering::kAsked), &work->memory));
-    TF_RETURN_IF_ERROR(CudaStatus(workbench_cuda_ask(StreamOf(c), call, Numbering::kAsked,
-                                                     work->memory.data(), &work->asked),
+        AllocateBytes(c, workbench_cuda_workspace(call, Numbering::kTouched), &work->memory));
+    TF_RETURN_IF_ERROR(CudaStatus(workbench_cuda_ask(StreamOf(c), call, Numbering::kTouched,
+                                                     work->memory.data(), &work->touched),
                                   "ordering ids"));
     const int64_t numbers = attributes_.tables() + 1;
     TF_RETURN_IF_ERROR(AllocateOnHost(c, numbers, &work->firsts));
-    return CudaStatus(workbench_cuda_copy(StreamOf(c), work->asked.table_firsts,
+    return CudaStatus(workbench_cuda_copy(StreamOf(c), work->touched.table_firsts,
                                           numbers * sizeof(int32_t), work->firsts.data()),
                       "counting rows");
   }
@@ -134,7 +134,7 @@ class GroupedLookUpGradOp : public AsyncOpKernel {
       TF_RETURN_IF_ERROR(
           gradients.allocate(t, TensorShape({count, attributes_.all().dims()[t]}), &to));
       TF_RETURN_IF_ERROR(CudaStatus(
-          workbench_cuda_sum(StreamOf(c), work.call.get(), &work.asked, t, begin, count,
+          workbench_cuda_sum(StreamOf(c), work.call.get(), &work.touched, t, begin, count,
                              at->flat<int64_t>().data(), to->data()),
           "a gradient"));
     }

@@ -126,7 +126,7 @@ class LocalLookUpGradOp : public AsyncOpKernel {
   void ComputeAsync(OpKernelContext* c, DoneCallback done) override {
     OP_REQUIRES_OK_ASYNC(c, complaints_.Take({}), done);
     auto work = std::make_shared<Work>();
-    OP_REQUIRES_OK_ASYNC(c, Ask(c, work.get()), done);
+    OP_REQUIRES_OK_ASYNC(c, FindTouched(c, work.get()), done);
     if (ids_.use_index) {
       c->set_output(0, c->input(1));
       OP_REQUIRES_OK_ASYNC(c, Sum(c, *work, work->call.table.rows, nullptr), done);
@@ -145,12 +145,12 @@ class LocalLookUpGradOp : public AsyncOpKernel {
  private:
   struct Work {
     LocalCall call;
-    Asked asked;
+    Touched touched;
     Tensor memory;
     Tensor ends;  // 0, and the number of rows; on the host
   };
 
-  absl::Status Ask(OpKernelContext* c, Work* work) {
+  absl::Status FindTouched(OpKernelContext* c, Work* work) {
     LocalCall& call = work->call;
     TF_RETURN_IF_ERROR(ids_.Read(c, /*through_values=*/false, &call.feature));
     const Tensor& gradient = c->input(0);
@@ -160,15 +160,15 @@ class LocalLookUpGradOp : public AsyncOpKernel {
     // Which rows there are the lookup has checked.
     call.table.rows = ids_.use_index ? call.feature.unique : std::numeric_limits<int64_t>::max();
     call.Finish(ids_, complaints_.word());
-    const Numbering numbering = ids_.use_index ? Numbering::kEvery : Numbering::kAsked;
+    const Numbering numbering = ids_.use_index ? Numbering::kEvery : Numbering::kTouched;
     TF_RETURN_IF_ERROR(
         AllocateBytes(c, workbench_cuda_workspace(&call.group, numbering), &work->memory));
     TF_RETURN_IF_ERROR(CudaStatus(workbench_cuda_ask(StreamOf(c), &call.group, numbering,
-                                                     work->memory.data(), &work->asked),
+                                                     work->memory.data(), &work->touched),
                                   "ordering ids"));
     if (ids_.use_index) return absl::OkStatus();
     TF_RETURN_IF_ERROR(AllocateOnHost(c, 2, &work->ends));
-    return CudaStatus(workbench_cuda_copy(StreamOf(c), work->asked.table_firsts,
+    return CudaStatus(workbench_cuda_copy(StreamOf(c), work->touched.table_firsts,
                                           2 * sizeof(int32_t), work->ends.data()),
                       "counting rows");
   }
@@ -177,7 +177,7 @@ class LocalLookUpGradOp : public AsyncOpKernel {
     Tensor* sums = nullptr;
     TF_RETURN_IF_ERROR(
         c->allocate_output(1, TensorShape({count, work.call.table.dim}), &sums));
-    return CudaStatus(workbench_cuda_sum(StreamOf(c), &work.call.group, &work.asked, 0, 0, count,
+    return CudaStatus(workbench_cuda_sum(StreamOf(c), &work.call.group, &work.touched, 0, 0, count,
                                          rows, sums->data()),
                       "a gradient");
   }

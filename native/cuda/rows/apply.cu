@@ -8,10 +8,10 @@
 
 namespace workbench::cuda {
 
-WORKBENCH_EXPORT int workbench_cuda_apply(void* stream, const GroupCall* call, const Asked* asked,
+WORKBENCH_EXPORT int workbench_cuda_apply(void* stream, const GroupCall* call, const Touched* touched,
                                           const RuleCall* rule) {
   CudaDevice device(stream);
-  Apply(*call, *asked, *rule, &device);
+  Apply(*call, *touched, *rule, &device);
   return device.error();
 }
 

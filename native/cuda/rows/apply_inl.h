@@ -11,7 +11,7 @@
 
 #include "cuda/calls.h"
 #include "cuda/device/portable.h"
-#include "cuda/rows/asked_inl.h"
+#include "cuda/rows/touched_inl.h"
 #include "cuda/rows/gradients_inl.h"
 #include "cuda/rows/row_change_inl.h"
 #include "cuda/rows/rules_inl.h"
@@ -42,7 +42,7 @@ struct ApplyBody {
   static constexpr int kTables = 64;
   TableCall tables[kTables];
   int64_t first_table, end_table;
-  AskedGradients<float> in;
+  TouchedGradients<float> in;
   const uint64_t* keys;
   int64_t entries;
   int32_t row_bits;
@@ -64,12 +64,12 @@ struct ApplyBody {
 
 // Of those tables that can, or cannot, be read in packs.
 template <int kPack, typename TheRule, typename Device>
-void ApplyAlike(const GroupCall& call, const Asked& asked, const TheRule& rule, Device* device) {
+void ApplyAlike(const GroupCall& call, const Touched& touched, const TheRule& rule, Device* device) {
   using Body = ApplyBody<TheRule, kPack>;
   for (int from = 0; from < call.table_count; from += Body::kTables) {
     const int end = std::min(call.table_count, from + Body::kTables);
-    Body body = {{},         from,          end,           {asked.who, asked.gradients, asked.factors},
-                 asked.keys, asked.entries, asked.row_bits, 0, rule};
+    Body body = {{},         from,          end,           {touched.who, touched.gradients, touched.factors},
+                 touched.keys, touched.entries, touched.row_bits, 0, rule};
     int64_t dim = 0;
     for (int t = from; t < end; ++t) {
       body.tables[t - from] = call.tables[t];
@@ -81,15 +81,15 @@ void ApplyAlike(const GroupCall& call, const Asked& asked, const TheRule& rule, 
         body.skipped |= uint64_t{1} << (t - from);
       }
     }
-    if (dim > 0) device->Run(asked.entries, LanesFor(dim, kPack), body);
+    if (dim > 0) device->Run(touched.entries, LanesFor(dim, kPack), body);
   }
 }
 
 template <typename Device>
-void Apply(const GroupCall& call, const Asked& asked, const RuleCall& how, Device* device) {
+void Apply(const GroupCall& call, const Touched& touched, const RuleCall& how, Device* device) {
   WithRule(how, [&](const auto& rule) {
-    ApplyAlike<kWide<float>>(call, asked, rule, device);
-    ApplyAlike<1>(call, asked, rule, device);
+    ApplyAlike<kWide<float>>(call, touched, rule, device);
+    ApplyAlike<1>(call, touched, rule, device);
   });
 }
 
@@ -105,7 +105,7 @@ struct NamesBody {
     group.Each([&](int) {
       const int64_t row = rows[number];
       const bool there = row >= 0 && row < table_rows;
-      if (!there) Complain(Wrong::kNoSuchRow, 0, number, complaint);
+      if (!there) Complain(IdFault::kNoSuchRow, 0, number, complaint);
       keys[number] = there ? static_cast<uint64_t>(row) : kNothing;
       who[number] = static_cast<int32_t>(number);
     });

@@ -109,7 +109,7 @@ struct ExampleIds {
       *first = FirstOf(example);
       *last = FirstOf(example + 1);
       if (*first <= *last) return true;
-      Complain(Wrong::kUnordered, feature, example, complaint);
+      Complain(IdFault::kUnordered, feature, example, complaint);
       *last = *first;
       return false;
     }
@@ -117,7 +117,7 @@ struct ExampleIds {
     *last = Split(example + 1);
     const bool ends = (example > 0 || *first == 0) && (example + 1 < examples || *last == count);
     if (ends && *first >= 0 && *first <= *last && *last <= count) return true;
-    Complain(Wrong::kSplits, feature, example, complaint);
+    Complain(IdFault::kSplits, feature, example, complaint);
     *first = *last = 0;
     return false;
   }
@@ -129,7 +129,7 @@ struct ExampleIds {
     if (kind != RowsKind::kIndices) return;
     group.Each([&](int lane) {
       for (int64_t i = first + lane; i < last; i += group.lanes()) {
-        if (ExampleOf(i) != example) Complain(Wrong::kUnordered, feature, example, complaint);
+        if (ExampleOf(i) != example) Complain(IdFault::kUnordered, feature, example, complaint);
       }
     });
   }
@@ -145,7 +145,7 @@ struct ExampleIds {
   // The same with a complaint; what is wrong is below 0 too.
   WORKBENCH_DEVICE int64_t RowOf(int64_t i, int64_t example, uint64_t* complaint) const {
     const int64_t row = RowOf(i);
-    if (row == kWrongRow) Complain(Wrong::kNoSuchRow, feature, example, complaint);
+    if (row == kWrongRow) Complain(IdFault::kNoSuchRow, feature, example, complaint);
     return row;
   }
 
@@ -153,7 +153,7 @@ struct ExampleIds {
   WORKBENCH_DEVICE int64_t FillRow(int64_t example, uint64_t* complaint) const {
     if (!fills) return -1;
     if (fill_id >= 0 && fill_id < table_rows) return fill_id;
-    Complain(Wrong::kNoSuchRow, feature, example, complaint);
+    Complain(IdFault::kNoSuchRow, feature, example, complaint);
     return -1;
   }
 };

@@ -4,33 +4,33 @@
 #include "cuda/calls.h"
 #include "cuda/device/cuda_device.h"
 #include "cuda/device/types_inl.h"
-#include "cuda/rows/asked_inl.h"
+#include "cuda/rows/touched_inl.h"
 #include "cuda/rows/gradients_inl.h"
 #include "cuda/rows/weighted/weight_gradients_inl.h"
 
 namespace workbench::cuda {
 
 WORKBENCH_EXPORT int64_t workbench_cuda_workspace(const GroupCall* call, Numbering numbering) {
-  Asked asked;
+  Touched touched;
   Unordered unordered;
-  return TakeParts<CudaDevice>(*call, numbering, nullptr, &asked, &unordered);
+  return TakeParts<CudaDevice>(*call, numbering, nullptr, &touched, &unordered);
 }
 
 WORKBENCH_EXPORT int workbench_cuda_ask(void* stream, const GroupCall* call, Numbering numbering,
-                                        void* workspace, Asked* asked) {
+                                        void* workspace, Touched* touched) {
   CudaDevice device(stream);
   WithTypes(*call, [&](auto scalar, auto id) {
-    Ask<decltype(scalar), decltype(id)>(*call, numbering, workspace, asked, &device);
+    FindTouched<decltype(scalar), decltype(id)>(*call, numbering, workspace, touched, &device);
   });
   return device.error();
 }
 
-WORKBENCH_EXPORT int workbench_cuda_sum(void* stream, const GroupCall* call, const Asked* asked,
+WORKBENCH_EXPORT int workbench_cuda_sum(void* stream, const GroupCall* call, const Touched* touched,
                                         int32_t table, int64_t begin, int64_t count, int64_t* rows,
                                         void* sums) {
   CudaDevice device(stream);
   WithScalar(call->type, [&](auto scalar) {
-    SumGradients<decltype(scalar)>(*call, *asked, table, begin, count, rows, sums, &device);
+    SumGradients<decltype(scalar)>(*call, *touched, table, begin, count, rows, sums, &device);
   });
   return device.error();
 }

@@ -8,14 +8,14 @@
 
 #include "cuda/calls.h"
 #include "cuda/device/portable.h"
-#include "cuda/rows/asked_inl.h"
+#include "cuda/rows/touched_inl.h"
 #include "cuda/rows/sums_inl.h"
 
 namespace workbench::cuda {
 
 // The gradients of the examples that asked for a row.
 template <typename T>
-struct AskedGradients {
+struct TouchedGradients {
   using Value = T;
   const int32_t* who;
   const void* const* gradients;
@@ -41,7 +41,7 @@ bool GradientsFitPacks(const GroupCall& call, int table) {
 
 template <typename T, int kPack>
 struct SumBody {
-  AskedGradients<T> in;
+  TouchedGradients<T> in;
   const uint64_t* keys;
   const int32_t* firsts;  // of the first row of these
   int64_t dim;
@@ -67,19 +67,19 @@ struct SumBody {
 };
 
 template <typename T, typename Device>
-void SumGradients(const GroupCall& call, const Asked& asked, int table, int64_t begin,
+void SumGradients(const GroupCall& call, const Touched& touched, int table, int64_t begin,
                   int64_t count, int64_t* rows, void* sums, Device* device) {
   const int64_t dim = call.tables[table].dim;
-  const AskedGradients<T> in = {asked.who, asked.gradients, asked.factors};
-  const uint64_t mask = (uint64_t{1} << asked.row_bits) - 1;
-  const int32_t* firsts = asked.firsts + begin;
+  const TouchedGradients<T> in = {touched.who, touched.gradients, touched.factors};
+  const uint64_t mask = (uint64_t{1} << touched.row_bits) - 1;
+  const int32_t* firsts = touched.firsts + begin;
   if (GradientsFitPacks<T>(call, table) && FitsPacks<T>(sums, dim)) {
     device->Run(count, LanesFor(dim, kWide<T>),
-                SumBody<T, kWide<T>>{in, asked.keys, firsts, dim, mask, rows,
+                SumBody<T, kWide<T>>{in, touched.keys, firsts, dim, mask, rows,
                                      static_cast<T*>(sums)});
   } else {
     device->Run(count, LanesFor(dim, 1),
-                SumBody<T, 1>{in, asked.keys, firsts, dim, mask, rows, static_cast<T*>(sums)});
+                SumBody<T, 1>{in, touched.keys, firsts, dim, mask, rows, static_cast<T*>(sums)});
   }
 }
 

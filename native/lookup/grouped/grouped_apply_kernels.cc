@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "combine/combine.h"
-#include "lookup/grouped/asked_tables.h"
+#include "lookup/grouped/touched_tables.h"
 #include "lookup/grouped/grouped_inputs.h"
 #include "lookup/grouped/tables_in_huge_pages.h"
 #include "optimizer/row_updates.h"
@@ -39,37 +39,37 @@ class ApplyOp : public OpKernel {
   void Compute(OpKernelContext* c) override {
     std::unique_ptr<UpdateRule> rule;
     OP_REQUIRES_OK(c, ReadRule(c, *kind_, &rule));
-    std::vector<AskedTable<float>> asked;
-    OP_REQUIRES_OK(c, (ReadAsked<float, Id>(c, attributes_, &columns_, &asked)));
+    std::vector<TouchedTable<float>> touched;
+    OP_REQUIRES_OK(c, (ReadTouched<float, Id>(c, attributes_, &columns_, &touched)));
     HeldTables held;
     OP_REQUIRES_OK(c, held.Hold(c, *kind_, Tables(), use_locking_));
     for (int t = 0; t < Tables(); ++t) {
-      OP_REQUIRES_OK(c, Check(asked[t], held[t]));
+      OP_REQUIRES_OK(c, Check(touched[t], held[t]));
       MoveSlots(held[t].table(), held[t].rows());
     }
     if (kind_->all_rows) {
-      ApplyToAll(c, asked, static_cast<const AllRowsRule&>(*rule), held);
+      ApplyToAll(c, touched, static_cast<const AllRowsRule&>(*rule), held);
       return;
     }
     const int64_t row_ns = (kind_->slots + 1) * kFarRow;
-    ByRowsOfTables(c, asked, row_ns, [&](size_t t, int64_t begin, int64_t end) {
-      Apply(asked[t], *rule, held[static_cast<int>(t)].table(), begin, end);
+    ByRowsOfTables(c, touched, row_ns, [&](size_t t, int64_t begin, int64_t end) {
+      Apply(touched[t], *rule, held[static_cast<int>(t)].table(), begin, end);
     });
   }
 
  private:
   int Tables() const { return static_cast<int>(attributes_.dims().size()); }
 
-  static absl::Status Check(const AskedTable<float>& asked, const HeldTable& held) {
-    if (held.shape().dims() != 2 || held.shape().dim_size(1) != asked.dim) {
+  static absl::Status Check(const TouchedTable<float>& touched, const HeldTable& held) {
+    if (held.shape().dims() != 2 || held.shape().dim_size(1) != touched.dim) {
       return absl::InvalidArgumentError(absl::StrCat("a table has shape ",
                                                      held.shape().DebugString(),
-                                                     "; expected [rows, ", asked.dim, "]"));
+                                                     "; expected [rows, ", touched.dim, "]"));
     }
-    const int64_t count = asked.rows.unique;
-    if (count > 0 && asked.rows.rows[count - 1] >= held.rows()) {
+    const int64_t count = touched.rows.unique;
+    if (count > 0 && touched.rows.rows[count - 1] >= held.rows()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "row ", asked.rows.rows[count - 1], " is not in a table of ", held.rows(), " rows"));
+          "row ", touched.rows.rows[count - 1], " is not in a table of ", held.rows(), " rows"));
     }
     return absl::OkStatus();
   }
@@ -82,12 +82,12 @@ class ApplyOp : public OpKernel {
   }
 
   // Changes the rows [begin, end) of those that were asked for.
-  static void Apply(const AskedTable<float>& asked, const UpdateRule& rule,
+  static void Apply(const TouchedTable<float>& touched, const UpdateRule& rule,
                     const DenseTable& table, int64_t begin, int64_t end) {
     const int64_t at_once = SummedAtOnce(table.dim);
-    const AskedRows<float> in = asked.ToSum();
-    const int64_t* rows = asked.rows.rows.get();
-    if (rule.UpdateAsked(in, table, rows, asked.rows.unique, begin, end)) return;
+    const TouchedRows<float> in = touched.ToSum();
+    const int64_t* rows = touched.rows.rows.get();
+    if (rule.UpdateTouched(in, table, rows, touched.rows.unique, begin, end)) return;
     const bool squares = rule.TakesSquares();
     const std::unique_ptr<float[]> sums = Unset<float>(at_once * table.dim * (squares ? 2 : 1));
     for (int64_t first = begin; first < end; first += at_once) {
@@ -103,28 +103,28 @@ class ApplyOp : public OpKernel {
   }
 
   // Changes all rows of the tables, those that were not asked for too.
-  void ApplyToAll(OpKernelContext* c, const std::vector<AskedTable<float>>& asked,
+  void ApplyToAll(OpKernelContext* c, const std::vector<TouchedTable<float>>& touched,
                   const AllRowsRule& rule, const HeldTables& held) const {
     std::vector<int64_t> rows, step;
     int64_t values = 0;
     for (int t = 0; t < Tables(); ++t) {
       rows.push_back(held[t].rows());
-      step.push_back(std::max<int64_t>(1, kRangeValues / asked[t].dim));
-      values += rows[t] * asked[t].dim;
+      step.push_back(std::max<int64_t>(1, kRangeValues / touched[t].dim));
+      values += rows[t] * touched[t].dim;
     }
     ByRangesOfTables(c, rows, step, values, [&](size_t t, int64_t begin, int64_t end) {
-      ApplyToRange(asked[t], rule, held[static_cast<int>(t)].table(), begin, end);
+      ApplyToRange(touched[t], rule, held[static_cast<int>(t)].table(), begin, end);
     });
   }
 
   // Rows [begin, end) of the table.
-  static void ApplyToRange(const AskedTable<float>& asked, const AllRowsRule& rule,
+  static void ApplyToRange(const TouchedTable<float>& touched, const AllRowsRule& rule,
                            const DenseTable& table, int64_t begin, int64_t end) {
-    const int64_t* rows = asked.rows.rows.get();
-    const int64_t* behind = rows + asked.rows.unique;
+    const int64_t* rows = touched.rows.rows.get();
+    const int64_t* behind = rows + touched.rows.unique;
     const int64_t first = std::lower_bound(rows, behind, begin) - rows;
     const int64_t last = std::lower_bound(rows + first, behind, end) - rows;
-    Apply(asked, rule, table, first, last);
+    Apply(touched, rule, table, first, last);
     for (int64_t i = first; i < last; ++i) {
       UpdateOthers(rule, table, begin, rows[i]);
       begin = rows[i] + 1;

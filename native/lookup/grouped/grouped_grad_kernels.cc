@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "combine/combine.h"
-#include "lookup/grouped/asked_tables.h"
+#include "lookup/grouped/touched_tables.h"
 #include "lookup/grouped/grouped_inputs.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -28,27 +28,27 @@ class LookUpGradOp : public OpKernel {
   }
 
   void Compute(OpKernelContext* c) override {
-    std::vector<AskedTable<T>> asked;
-    OP_REQUIRES_OK(c, (ReadAsked<T, Id>(c, attributes_, nullptr, &asked)));
+    std::vector<TouchedTable<T>> touched;
+    OP_REQUIRES_OK(c, (ReadTouched<T, Id>(c, attributes_, nullptr, &touched)));
     std::vector<T*> out;
-    OP_REQUIRES_OK(c, Allocate(c, asked, &out));
-    ByRowsOfTables(c, asked, 0, [&](size_t t, int64_t begin, int64_t end) {
-      SumGradients(asked[t].ToSum(), begin, end, out[t] + begin * asked[t].dim);
+    OP_REQUIRES_OK(c, Allocate(c, touched, &out));
+    ByRowsOfTables(c, touched, 0, [&](size_t t, int64_t begin, int64_t end) {
+      SumGradients(touched[t].ToSum(), begin, end, out[t] + begin * touched[t].dim);
     });
   }
 
  private:
-  static absl::Status Allocate(OpKernelContext* c, const std::vector<AskedTable<T>>& asked,
+  static absl::Status Allocate(OpKernelContext* c, const std::vector<TouchedTable<T>>& touched,
                                std::vector<T*>* out) {
     OpOutputList rows, gradients;
     TF_RETURN_IF_ERROR(c->output_list("table_rows", &rows));
     TF_RETURN_IF_ERROR(c->output_list("row_gradients", &gradients));
-    for (size_t t = 0; t < asked.size(); ++t) {
-      const int64_t count = asked[t].rows.unique;
+    for (size_t t = 0; t < touched.size(); ++t) {
+      const int64_t count = touched[t].rows.unique;
       Tensor *at = nullptr, *to = nullptr;
       TF_RETURN_IF_ERROR(rows.allocate(t, TensorShape({count}), &at));
-      TF_RETURN_IF_ERROR(gradients.allocate(t, TensorShape({count, asked[t].dim}), &to));
-      std::copy_n(asked[t].rows.rows.get(), count, at->flat<int64_t>().data());
+      TF_RETURN_IF_ERROR(gradients.allocate(t, TensorShape({count, touched[t].dim}), &to));
+      std::copy_n(touched[t].rows.rows.get(), count, at->flat<int64_t>().data());
       out->push_back(to->flat<T>().data());
     }
     return absl::OkStatus();

@@ -17,7 +17,7 @@ absl::Status ReadConcatenated(const OpInputList& inputs, const Attributes& attri
                               const std::vector<int64_t>* columns, const Ids<Id>& ids,
                               Layout<const T>* out) {
   int64_t examples = 0, width = 0;
-  TF_RETURN_IF_ERROR(Together(attributes, ids, &examples));
+  TF_RETURN_IF_ERROR(SameRows(attributes, ids, &examples));
   std::vector<int64_t> begins;
   for (const Feature& feature : attributes.features()) {
     begins.push_back(width);
@@ -33,7 +33,7 @@ absl::Status ReadConcatenated(const OpInputList& inputs, const Attributes& attri
   for (int f = 0; f < attributes.count(); ++f) {
     const int64_t end = inputs[0].dim_size(1) - attributes.dims()[attributes.features()[f].table];
     if (begins[f] < 0 || begins[f] > end) {
-      return Wrong(attributes.features()[f],
+      return FeatureError(attributes.features()[f],
                    absl::StrCat("columns from ", begins[f], " are not in gradient ",
                                 inputs[0].shape().DebugString()));
     }
@@ -61,7 +61,7 @@ absl::Status ReadGradients(OpKernelContext* c, const Attributes& attributes,
     const Tensor& each = inputs[f];
     if (each.dims() < 2 || each.dim_size(each.dims() - 1) != dim ||
         each.NumElements() != ids[f].examples * dim) {
-      return Wrong(attributes.features()[f],
+      return FeatureError(attributes.features()[f],
                    absl::StrCat("gradient ", each.shape().DebugString(), "; expected […, ", dim,
                                 "] of ", ids[f].examples, " rows"));
     }

@@ -74,7 +74,7 @@ absl::Status Attributes::Read(OpKernelConstruction* c) {
     if (!norms.empty()) each.max_norm = norms[f];
     if (!zero_ids.empty()) each.zero_id = zero_ids[f];
     if (tables[f] < 0 || tables[f] >= number_of_tables) {
-      return Wrong(each, absl::StrCat("table_of is ", tables[f], ", not one of ",
+      return FeatureError(each, absl::StrCat("table_of is ", tables[f], ", not one of ",
                                       number_of_tables, " tables"));
     }
     features_.push_back(each);
@@ -106,7 +106,7 @@ absl::Status Attributes::ReadWeighted(OpKernelConstruction* c) {
   return absl::OkStatus();
 }
 
-absl::Status Wrong(const Feature& feature, const std::string& what) {
+absl::Status FeatureError(const Feature& feature, const std::string& what) {
   return absl::InvalidArgumentError(
       feature.name.empty() ? what : absl::StrCat("feature '", feature.name, "': ", what));
 }
@@ -134,7 +134,7 @@ absl::Status Ids<Id>::Read(OpKernelContext* c, const Attributes& attributes,
     if (feature.weights >= 0) {
       const Tensor& given = weights[feature.weights];
       if (given.NumElements() != ids[f].NumElements()) {
-        return Wrong(feature, absl::StrCat(given.NumElements(), " weights for ",
+        return FeatureError(feature, absl::StrCat(given.NumElements(), " weights for ",
                                            ids[f].NumElements(), " ids; expected one each"));
       }
       in.weights = given.flat<float>().data();
@@ -165,7 +165,7 @@ absl::Status Ids<Id>::ReadOne(const Feature& feature, const Tensor& ids, const T
     *flat = rows.dim_size(1) == 2;
   }
   if (in->count + in->examples >= std::numeric_limits<int32_t>::max()) {
-    return Wrong(feature, absl::StrCat(in->count, " ids of ", in->examples,
+    return FeatureError(feature, absl::StrCat(in->count, " ids of ", in->examples,
                                        " rows; expected no more than int32 counts together"));
   }
   return absl::OkStatus();
@@ -175,14 +175,14 @@ template <typename Id>
 absl::Status Ids<Id>::ReadSplits(const Feature& feature, const Tensor& ids, const Tensor& splits,
                                  FeatureIds<Id>* in) const {
   if (ids.dims() != 1 || splits.NumElements() < 1) {
-    return Wrong(feature, absl::StrCat("ids ", ids.shape().DebugString(), ", row_splits ",
+    return FeatureError(feature, absl::StrCat("ids ", ids.shape().DebugString(), ", row_splits ",
                                        splits.shape().DebugString(),
                                        "; expected [n] and [examples + 1]"));
   }
   in->splits = splits.flat<int64_t>().data();
   in->examples = splits.NumElements() - 1;
   if (in->splits[0] == 0 && in->splits[in->examples] == in->count) return absl::OkStatus();
-  return Wrong(feature, absl::StrCat("row_splits go from ", in->splits[0], " to ",
+  return FeatureError(feature, absl::StrCat("row_splits go from ", in->splits[0], " to ",
                                      in->splits[in->examples], "; expected 0 to ", in->count,
                                      ", the number of ids"));
 }
@@ -194,7 +194,7 @@ absl::Status Ids<Id>::ReadIndices(const Feature& feature, const Tensor& ids, con
   const int64_t rank = feature.ends_with_ids ? 2 : dense_shape.NumElements();
   if (ids.dims() != 1 || dense_shape.dims() != 1 || rank < 2 || indices.dims() != 2 ||
       indices.dim_size(1) != rank || indices.dim_size(0) != in->count) {
-    return Wrong(feature, absl::StrCat("ids ", ids.shape().DebugString(), ", rows ",
+    return FeatureError(feature, absl::StrCat("ids ", ids.shape().DebugString(), ", rows ",
                                        indices.shape().DebugString(), ", dense_shape ",
                                        dense_shape.shape().DebugString(),
                                        "; expected [n], row_splits [examples + 1] or indices "
@@ -204,7 +204,7 @@ absl::Status Ids<Id>::ReadIndices(const Feature& feature, const Tensor& ids, con
   if (feature.ends_with_ids) {
     const int64_t last = in->count == 0 ? -1 : in->indices[2 * (in->count - 1)];
     if (last < -1 || last >= std::numeric_limits<int32_t>::max()) {
-      return Wrong(feature, absl::StrCat("the last id is in row ", last,
+      return FeatureError(feature, absl::StrCat("the last id is in row ", last,
                                          "; expected a row that int32 counts"));
     }
     in->examples = last + 1;
@@ -213,7 +213,7 @@ absl::Status Ids<Id>::ReadIndices(const Feature& feature, const Tensor& ids, con
   const auto sizes = dense_shape.flat<int64_t>();
   in->examples = RowCount(sizes.data(), static_cast<int>(rank));
   if (in->examples < 0) {
-    return Wrong(feature, absl::StrCat("dense_shape is ", dense_shape.SummarizeValue(8),
+    return FeatureError(feature, absl::StrCat("dense_shape is ", dense_shape.SummarizeValue(8),
                                        "; expected no negative size, and rows that int32 counts"));
   }
   for (int64_t d = 0; d + 1 < rank; ++d) TF_RETURN_IF_ERROR(examples->AddDimWithStatus(sizes(d)));
@@ -224,14 +224,14 @@ template <typename Id>
 absl::Status Ids<Id>::Order(OpKernelContext* c, const Attributes& attributes, int feature) {
   FeatureIds<Id>& in = features_[feature];
   const Feature& of = attributes.features()[feature];
-  if (in.splits != nullptr) return Wrong(of, "row_splits fall; expected each at or above the last");
+  if (in.splits != nullptr) return FeatureError(of, "row_splits fall; expected each at or above the last");
   if (of.ends_with_ids) {
     for (int64_t i = 0; i < in.count; ++i) {
       if (in.indices[2 * i] >= 0) continue;
-      return Wrong(of, absl::StrCat("an id is in row ", in.indices[2 * i],
+      return FeatureError(of, absl::StrCat("an id is in row ", in.indices[2 * i],
                                     "; expected a row of 0 or more"));
     }
-    return Wrong(of, "ids do not come in order of their rows");
+    return FeatureError(of, "ids do not come in order of their rows");
   }
   OpInputList dense_shapes;
   TF_RETURN_IF_ERROR(c->input_list("dense_shapes", &dense_shapes));
@@ -250,7 +250,7 @@ absl::Status Ids<Id>::Order(OpKernelContext* c, const Attributes& attributes, in
   int32_t* splits = narrow.flat<int32_t>().data();
   // Nothing is pruned or filled here: ReadBlock does.
   const std::string problem = SplitRows(sparse, KeepRules{}, in.examples, splits);
-  if (!problem.empty()) return Wrong(of, problem);
+  if (!problem.empty()) return FeatureError(of, problem);
   TF_RETURN_IF_ERROR(c->allocate_temp(tensorflow::DataTypeToEnum<Id>::v(), TensorShape({in.count}),
                                       &values));
   TF_RETURN_IF_ERROR(
@@ -289,7 +289,7 @@ template <typename Id>
 absl::Status NoSuchRow(const Feature& feature, const FeatureIds<Id>& in, const BlockRows& block) {
   int64_t id = 0;
   const int64_t example = FirstOutside(in, block, &id);
-  return Wrong(feature, absl::StrCat("row ", example, ": id ", id, " is not in [0, ",
+  return FeatureError(feature, absl::StrCat("row ", example, ": id ", id, " is not in [0, ",
                                      in.table_rows, "), the rows of the embedding table"));
 }
 
@@ -302,11 +302,11 @@ absl::Status ReadColumns(OpKernelConstruction* c, const Attributes& attributes,
 }
 
 template <typename Id>
-absl::Status Together(const Attributes& attributes, const Ids<Id>& ids, int64_t* examples) {
+absl::Status SameRows(const Attributes& attributes, const Ids<Id>& ids, int64_t* examples) {
   *examples = ids[0].examples;
   for (int f = 1; f < attributes.count(); ++f) {
     if (ids[f].examples == *examples) continue;
-    return Wrong(attributes.features()[f],
+    return FeatureError(attributes.features()[f],
                  absl::StrCat(ids[f].examples, " rows, feature '", attributes.features()[0].name,
                               "' has ", *examples, "; expected as many to be one output"));
   }
@@ -315,7 +315,7 @@ absl::Status Together(const Attributes& attributes, const Ids<Id>& ids, int64_t*
 
 #define WORKBENCH_INSTANTIATE(Id)                                       \
   template class Ids<Id>;                                               \
-  template absl::Status Together(const Attributes&, const Ids<Id>&, int64_t*); \
+  template absl::Status SameRows(const Attributes&, const Ids<Id>&, int64_t*); \
   template std::vector<Block> AllBlocks(const Ids<Id>&, int);           \
   template absl::Status NoSuchRow(const Feature&, const FeatureIds<Id>&, const BlockRows&)
 WORKBENCH_INSTANTIATE(int32_t);

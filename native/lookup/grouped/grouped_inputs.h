@@ -49,7 +49,7 @@ class Attributes {
 };
 
 // The error of a feature.
-absl::Status Wrong(const Feature& feature, const std::string& what);
+absl::Status FeatureError(const Feature& feature, const std::string& what);
 
 // The ids of all features.
 template <typename Id>
@@ -104,7 +104,7 @@ struct Layout {
 
 // Checks that features which are to be one tensor have as many examples; says how many.
 template <typename Id>
-absl::Status Together(const Attributes& attributes, const Ids<Id>& ids, int64_t* examples);
+absl::Status SameRows(const Attributes& attributes, const Ids<Id>& ids, int64_t* examples);
 
 // Attribute `columns`: where in a concatenated gradient each feature begins.
 absl::Status ReadColumns(tensorflow::OpKernelConstruction* c, const Attributes& attributes,
@@ -128,7 +128,7 @@ absl::Status AllocateVectors(tensorflow::OpKernelContext* c, const Attributes& a
     return absl::OkStatus();
   }
   int64_t examples = 0, width = 0;
-  TF_RETURN_IF_ERROR(Together(attributes, ids, &examples));
+  TF_RETURN_IF_ERROR(SameRows(attributes, ids, &examples));
   std::vector<int64_t> begins;
   for (const Feature& each : attributes.features()) {
     begins.push_back(width);

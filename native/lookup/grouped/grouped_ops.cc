@@ -258,7 +258,7 @@ WORKBENCH_GROUPED_APPLY(REGISTER_OP("WorkbenchGroupedApplyAll")
                             .Input("slots: Ref(S * float)")
                             .Attr(WORKBENCH_ALL_ROWS_RULES))
     .Doc(R"doc(
-WorkbenchGroupedApply for a rule that changes rows that were not asked for too: the tables and their
+WorkbenchGroupedApply for a rule that changes rows that were not touched for too: the tables and their
 slots are gone through once.
 
 rule: the moments of all rows decay, and move their rows; slots first and second moment,

@@ -68,7 +68,7 @@ bool HugePages::Ask(const void* memory, size_t bytes) {
   const std::lock_guard<std::mutex> hold(mu_);
   if (parts_.size() >= kMostKnown) {
     parts_.clear();
-    asked_.clear();
+    touched_.clear();
   }
   Part& part = parts_[memory];
   const bool is_new = part.bytes != bytes;
@@ -83,7 +83,7 @@ bool HugePages::Ask(const void* memory, size_t bytes) {
   }
   part.until = std::min<uintptr_t>(part.until + kBytesOfCall, part.end);
   if (part.next == part.until || waits) return is_new;
-  asked_.push_back(memory);
+  touched_.push_back(memory);
   if (!thread_.joinable()) {
     thread_ = StartedThread([this] { Run(); });
     if (thread_.joinable()) GiveWay(&thread_);
@@ -105,12 +105,12 @@ void HugePages::Run() {
 
 void* HugePages::AwaitPiece() {
   std::unique_lock<std::mutex> hold(mu_);
-  changed_.wait(hold, [this] { return ends_ || !asked_.empty(); });
+  changed_.wait(hold, [this] { return ends_ || !touched_.empty(); });
   if (ends_) return nullptr;
-  Part& part = parts_[asked_.front()];
+  Part& part = parts_[touched_.front()];
   void* const piece = reinterpret_cast<void*>(part.next);
   part.next += kPiece;
-  if (part.next == part.until) asked_.pop_front();
+  if (part.next == part.until) touched_.pop_front();
   return piece;
 }
 

@@ -60,7 +60,7 @@ class HugePages {
   std::mutex mu_;
   std::condition_variable changed_;
   std::unordered_map<const void*, Part> parts_ WORKBENCH_GUARDED_BY(mu_);
-  std::deque<const void*> asked_ WORKBENCH_GUARDED_BY(mu_);  // Keys of what is left to move.
+  std::deque<const void*> touched_ WORKBENCH_GUARDED_BY(mu_);  // Keys of what is left to move.
   bool ends_ WORKBENCH_GUARDED_BY(mu_) = false;
   std::thread thread_ WORKBENCH_GUARDED_BY(mu_);
 };

@@ -30,7 +30,7 @@ struct TableRows {
 };
 
 // Orders what was asked for.
-void OrderRows(TableRows* asked);
+void OrderRows(TableRows* touched);
 
 }  // namespace workbench
 

@@ -327,8 +327,8 @@ TEST(NoTwoIdsShareAVector) {
   const int64_t vectors[] = {2, 1};
   const Sizes sizes{3, 3, 2, vectors};
   const int32_t good[] = {0, 1, 1, 0, 0, 0}, bad[] = {0, 1, 1, 0, 0, 1};
-  CHECK_EQ(Shared(sizes, good), "");
-  CHECK_EQ(Shared(sizes, bad),
+  CHECK_EQ(SharedVector(sizes, good), "");
+  CHECK_EQ(SharedVector(sizes, bad),
            "permutation[2] is [0, 1], which another id has; expected each vector once");
 }
 

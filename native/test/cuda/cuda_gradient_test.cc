@@ -8,7 +8,7 @@
 #include "combine/combine.h"
 #include "cuda/rows/weighted/weight_gradients_inl.h"
 #include "lookup/grouped/table_rows.h"
-#include "test/cuda/asked_rows.h"
+#include "test/cuda/touched_rows.h"
 #include "test/cuda/host_device.h"
 #include "test/cuda/random_batch.h"
 #include "test/support/check.h"
@@ -24,18 +24,18 @@ void CheckGradients(int seeds, bool weighted) {
     const bool fills = seed % 2 != 0;
     RandomBatch<Id> batch(random, fills, weighted);
     HostDevice device;
-    DeviceAsked asked(batch.call, Numbering::kAsked);
-    Ask<float, Id>(batch.call, Numbering::kAsked, asked.memory.data(), &asked.asked, &device);
+    DeviceTouched touched(batch.call, Numbering::kTouched);
+    FindTouched<float, Id>(batch.call, Numbering::kTouched, touched.memory.data(), &touched.touched, &device);
     CHECK_EQ(batch.complaint, 0u);
     for (int t = 0; t < batch.call.table_count; ++t) {
       const int64_t dim = batch.tables[t].dim;
-      const CpuAsked expected(batch, t);
-      const int64_t begin = asked.asked.table_firsts[t];
-      const int64_t count = asked.asked.table_firsts[t + 1] - begin;
+      const CpuTouched expected(batch, t);
+      const int64_t begin = touched.touched.table_firsts[t];
+      const int64_t count = touched.touched.table_firsts[t + 1] - begin;
       CHECK_EQ(count, expected.rows.unique);
       std::vector<int64_t> rows(count);
       std::vector<float> sums(count * dim), cpu(count * dim);
-      SumGradients<float>(batch.call, asked.asked, t, begin, count, rows.data(), sums.data(),
+      SumGradients<float>(batch.call, touched.touched, t, begin, count, rows.data(), sums.data(),
                           &device);
       workbench::SumGradients(expected.ToSum(dim), 0, count, cpu.data());
       for (int64_t r = 0; r < count; ++r) CHECK_EQ(rows[r], expected.rows.rows[r]);
@@ -136,10 +136,10 @@ TEST(GradientsOfUniqueIdsAreThoseOfTheCpu) {
     call.features = &feature;
     call.tables = &table;
     HostDevice device;
-    DeviceAsked asked(call, Numbering::kEvery);
-    Ask<float, int32_t>(call, Numbering::kEvery, asked.memory.data(), &asked.asked, &device);
+    DeviceTouched touched(call, Numbering::kEvery);
+    FindTouched<float, int32_t>(call, Numbering::kEvery, touched.memory.data(), &touched.touched, &device);
     std::vector<float> found(unique * dim, NAN), expected(unique * dim);
-    SumGradients<float>(call, asked.asked, 0, 0, unique, nullptr, found.data(), &device);
+    SumGradients<float>(call, touched.touched, 0, 0, unique, nullptr, found.data(), &device);
     LookedUp<float> in;
     in.dim = dim;
     in.rows = examples;
@@ -175,16 +175,16 @@ TEST(WhatTheLookUpLeavesOutHasNoGradient) {
   call.tables = &table;
   call.complaint = &complaint;
   HostDevice device;
-  DeviceAsked asked(call, Numbering::kAsked);
-  Ask<float, int64_t>(call, Numbering::kAsked, asked.memory.data(), &asked.asked, &device);
-  CHECK(ReadComplaint(complaint).what == Wrong::kNoSuchRow);
-  CHECK_EQ(asked.asked.table_firsts[1], 2);
-  CHECK_EQ(asked.asked.firsts[2], 2);
+  DeviceTouched touched(call, Numbering::kTouched);
+  FindTouched<float, int64_t>(call, Numbering::kTouched, touched.memory.data(), &touched.touched, &device);
+  CHECK(ReadComplaint(complaint).what == IdFault::kNoSuchRow);
+  CHECK_EQ(touched.touched.table_firsts[1], 2);
+  CHECK_EQ(touched.touched.firsts[2], 2);
   // Unordered ids are noted too.
   complaint = 0;
   feature.count = 4;
-  DeviceAsked more(call, Numbering::kAsked);
-  Ask<float, int64_t>(call, Numbering::kAsked, more.memory.data(), &more.asked, &device);
+  DeviceTouched more(call, Numbering::kTouched);
+  FindTouched<float, int64_t>(call, Numbering::kTouched, more.memory.data(), &more.touched, &device);
   CHECK(complaint != 0);
 }
 

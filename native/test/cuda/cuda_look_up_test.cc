@@ -107,7 +107,7 @@ TEST(IdsThatTheTableLacksAreLeftOutAndNoted) {
   for (int64_t id : {int64_t{5}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
     RandomBatch<int64_t> batch = OneFeature(RowsKind::kSplits64, {1, 2, id}, {0, 1, 3}, 2);
     const Complaint found = ComplaintOf(&batch);
-    CHECK(found.what == Wrong::kNoSuchRow);
+    CHECK(found.what == IdFault::kNoSuchRow);
     CHECK_EQ(found.feature, 0);
     CHECK_EQ(found.example, 1);
     const float* table = static_cast<const float*>(batch.tables[0].values);
@@ -126,7 +126,7 @@ TEST(RowsOfOneIdEachAreCopiedWhereTheyAre) {
     feature.fills = fill >= 0 ? 1 : 0;
     feature.fill_id = fill;
     const Complaint found = ComplaintOf(&batch);
-    CHECK(found.what == Wrong::kNoSuchRow);
+    CHECK(found.what == IdFault::kNoSuchRow);
     CHECK_EQ(found.example, 2);
     const float* table = static_cast<const float*>(batch.tables[0].values);
     const float* vectors = static_cast<const float*>(batch.calls[0].vectors);
@@ -143,7 +143,7 @@ TEST(RowsOfOneIdEachAreCopiedWhereTheyAre) {
 TEST(TablesOfMoreRowsThanALaneKeepsAreLookedUp) {
   RandomBatch<int64_t> batch = OneFeature(RowsKind::kSplits64, {4, 1, 2}, {0, 1, 3}, 2);
   batch.tables[0].rows = kMostStreamRows + 7;
-  CHECK(ComplaintOf(&batch).what == Wrong::kNone);
+  CHECK(ComplaintOf(&batch).what == IdFault::kNone);
   const float* table = static_cast<const float*>(batch.tables[0].values);
   const float* vectors = static_cast<const float*>(batch.calls[0].vectors);
   for (int c = 0; c < 4; ++c) {
@@ -158,10 +158,10 @@ TEST(AnIdThatItsWeightDropsNeedNotBeInTheTable) {
     const std::vector<float> weights = {0.5f, 3.0f, weight};
     batch.features[0].call.weights = weights.data();
     batch.features[0].call.combiner = Combiner::kMean;
-    CHECK(ComplaintOf(&batch).what == Wrong::kNoSuchRow);
+    CHECK(ComplaintOf(&batch).what == IdFault::kNoSuchRow);
     batch.complaint = 0;
     batch.features[0].call.prune = batch.features[0].call.prune_weights = 1;
-    CHECK(ComplaintOf(&batch).what == Wrong::kNone);
+    CHECK(ComplaintOf(&batch).what == IdFault::kNone);
     const float* table = static_cast<const float*>(batch.tables[0].values);
     const float* vectors = static_cast<const float*>(batch.calls[0].vectors);
     for (int c = 0; c < 4; ++c) CHECK(Near(vectors[4 + c], table[2 * 4 + c]));
@@ -173,7 +173,7 @@ TEST(AnIdThatFillsRowsMustBeInTheTable) {
   batch.features[0].call.fills = 1;
   batch.features[0].call.fill_id = 5;
   const Complaint found = ComplaintOf(&batch);
-  CHECK(found.what == Wrong::kNoSuchRow);
+  CHECK(found.what == IdFault::kNoSuchRow);
   CHECK_EQ(found.example, 1);
   CHECK_EQ(static_cast<const float*>(batch.calls[0].vectors)[4], 0.0f);
 }
@@ -187,7 +187,7 @@ TEST(IndicesOutOfOrderAreNoted) {
       {2, 0, 2, 0, 0, 0}};
   for (const auto& indices : wrong) {
     RandomBatch<int64_t> batch = OneFeature(RowsKind::kIndices, {1, 2, 3}, indices, 3);
-    CHECK(ComplaintOf(&batch).what == Wrong::kUnordered);
+    CHECK(ComplaintOf(&batch).what == IdFault::kUnordered);
   }
 }
 
@@ -204,7 +204,7 @@ TEST(EveryOrderOfIndicesIsNotedOrRight) {
       indices.insert(indices.end(), {row, 0});
     }
     RandomBatch<int64_t> batch = OneFeature(RowsKind::kIndices, ids, indices, examples);
-    CHECK_EQ(ComplaintOf(&batch).what == Wrong::kNone, ordered);
+    CHECK_EQ(ComplaintOf(&batch).what == IdFault::kNone, ordered);
   }
 }
 
@@ -213,7 +213,7 @@ TEST(SplitsThatDoNotFitAreNoted) {
       {0, 2, 1, 3}, {1, 1, 2, 3}, {0, 1, 2, 2}, {0, 9, 9, 3}, {0, -4, 2, 3}, {0, 1, 2, INT64_MAX}};
   for (const auto& splits : wrong) {
     RandomBatch<int64_t> batch = OneFeature(RowsKind::kSplits64, {1, 2, 3}, splits, 3);
-    CHECK(ComplaintOf(&batch).what == Wrong::kSplits);
+    CHECK(ComplaintOf(&batch).what == IdFault::kSplits);
   }
 }
 
@@ -223,7 +223,7 @@ TEST(IndexOfUniqueIdsMustBeAmongThem) {
   batch.features[0].call.values = values.data();
   batch.features[0].call.unique = 2;
   const Complaint found = ComplaintOf(&batch);
-  CHECK(found.what == Wrong::kNoSuchRow);
+  CHECK(found.what == IdFault::kNoSuchRow);
   CHECK_EQ(found.example, 1);
 }
 

@@ -7,7 +7,7 @@
 #include "combine/combine.h"
 #include "optimizer/row_updates.h"
 #include "optimizer/update_rules.h"
-#include "test/cuda/asked_rows.h"
+#include "test/cuda/touched_rows.h"
 #include "test/cuda/host_device.h"
 #include "test/cuda/random_batch.h"
 #include "test/support/check.h"
@@ -96,16 +96,16 @@ void CheckGrouped(const BothRules& rules, int seeds, bool weighted) {
     for (int t = 0; t < batch.call.table_count; ++t) {
       const TableCall& table = batch.tables[t];
       cpu.push_back(std::make_unique<CpuTable>(table, rules));
-      const CpuAsked asked(batch, t);
-      std::vector<float> sums(asked.rows.unique * table.dim);
-      workbench::SumGradients(asked.ToSum(table.dim), 0, asked.rows.unique, sums.data());
-      UpdateRows(*rules.cpu, cpu[t]->dense, asked.rows.rows.get(), sums.data(), 0,
-                 asked.rows.unique);
+      const CpuTouched touched(batch, t);
+      std::vector<float> sums(touched.rows.unique * table.dim);
+      workbench::SumGradients(touched.ToSum(table.dim), 0, touched.rows.unique, sums.data());
+      UpdateRows(*rules.cpu, cpu[t]->dense, touched.rows.rows.get(), sums.data(), 0,
+                 touched.rows.unique);
     }
     HostDevice device;
-    DeviceAsked asked(batch.call, Numbering::kNone);
-    Ask<float, Id>(batch.call, Numbering::kNone, asked.memory.data(), &asked.asked, &device);
-    Apply(batch.call, asked.asked, rules.call, &device);
+    DeviceTouched touched(batch.call, Numbering::kNone);
+    FindTouched<float, Id>(batch.call, Numbering::kNone, touched.memory.data(), &touched.touched, &device);
+    Apply(batch.call, touched.touched, rules.call, &device);
     CHECK_EQ(batch.complaint, 0u);
     for (int t = 0; t < batch.call.table_count; ++t) cpu[t]->CheckLike(batch.tables[t]);
   }
@@ -131,16 +131,16 @@ TEST(MoreTablesThanAKernelTakesAreAllUpdated) {
   for (int t = 0; t < 150; ++t) {
     const int64_t dim = batch.tables[t].dim;
     cpu.push_back(std::make_unique<CpuTable>(batch.tables[t], all[1]));
-    const CpuAsked asked(batch, t);
-    std::vector<float> sums(asked.rows.unique * dim);
-    workbench::SumGradients(asked.ToSum(dim), 0, asked.rows.unique, sums.data());
-    UpdateRows(*all[1].cpu, cpu[t]->dense, asked.rows.rows.get(), sums.data(), 0,
-               asked.rows.unique);
+    const CpuTouched touched(batch, t);
+    std::vector<float> sums(touched.rows.unique * dim);
+    workbench::SumGradients(touched.ToSum(dim), 0, touched.rows.unique, sums.data());
+    UpdateRows(*all[1].cpu, cpu[t]->dense, touched.rows.rows.get(), sums.data(), 0,
+               touched.rows.unique);
   }
   HostDevice device;
-  DeviceAsked asked(batch.call, Numbering::kNone);
-  Ask<float, int64_t>(batch.call, Numbering::kNone, asked.memory.data(), &asked.asked, &device);
-  Apply(batch.call, asked.asked, all[1].call, &device);
+  DeviceTouched touched(batch.call, Numbering::kNone);
+  FindTouched<float, int64_t>(batch.call, Numbering::kNone, touched.memory.data(), &touched.touched, &device);
+  Apply(batch.call, touched.touched, all[1].call, &device);
   for (int t = 0; t < 150; ++t) cpu[t]->CheckLike(batch.tables[t]);
 }
 
@@ -198,7 +198,7 @@ TEST(RowsOutsideTheTableStayAndAreNoted) {
   RowsApply(call, rule, workspace.data(), &device);
   CHECK_EQ(values[0], 1.0f);
   CHECK_EQ(values[1], -28.0f);
-  CHECK(ReadComplaint(complaint).what == Wrong::kNoSuchRow);
+  CHECK(ReadComplaint(complaint).what == IdFault::kNoSuchRow);
 }
 
 }  // namespace

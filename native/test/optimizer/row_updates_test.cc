@@ -60,7 +60,7 @@ TEST(RowsOfABatchChangeAndNoOthers) {
 
 // Of each width in two ranges: those with a loop of their own, and one without.
 template <typename Rule>
-void CheckAskedRows(const Rule& rule, bool slot) {
+void CheckTouchedRows(const Rule& rule, bool slot) {
   std::mt19937_64 random(4);
   std::normal_distribution<float> normal;
   for (const int64_t dim : {8, 16, 32, 64, 24}) {
@@ -81,21 +81,21 @@ void CheckAskedRows(const Rule& rule, bool slot) {
         for (uint64_t i = 0; i < times; ++i) who.push_back(random() % examples);
         firsts.push_back(static_cast<int32_t>(who.size()));
       }
-      const int64_t asked = static_cast<int64_t>(rows.size()), half = asked / 2;
-      const AskedRows<float> in = {dim, firsts.data(), who.data(), begins.data(), factors.data()};
-      std::vector<float> values(count * dim), sums(count * dim, 0.1f), grads(asked * dim);
+      const int64_t touched = static_cast<int64_t>(rows.size()), half = touched / 2;
+      const TouchedRows<float> in = {dim, firsts.data(), who.data(), begins.data(), factors.data()};
+      std::vector<float> values(count * dim), sums(count * dim, 0.1f), grads(touched * dim);
       for (float& value : values) value = normal(random);
       std::vector<float> expected = values, expected_sums = sums;
       const DenseTable table =
           slot ? TableOf(dim, values, {sums.data()}) : TableOf(dim, values, {});
       const DenseTable other = slot ? TableOf(dim, expected, {expected_sums.data()})
                                     : TableOf(dim, expected, {});
-      const bool found = rule.UpdateAsked(in, table, rows.data(), asked, half, asked);
+      const bool found = rule.UpdateTouched(in, table, rows.data(), touched, half, touched);
       CHECK_EQ(found, dim != 24);
       if (!found) continue;
-      CHECK(rule.UpdateAsked(in, table, rows.data(), asked, 0, half));
-      SumGradients(in, 0, asked, grads.data());
-      UpdateRows(rule, other, rows.data(), grads.data(), 0, asked);
+      CHECK(rule.UpdateTouched(in, table, rows.data(), touched, 0, half));
+      SumGradients(in, 0, touched, grads.data());
+      UpdateRows(rule, other, rows.data(), grads.data(), 0, touched);
       for (size_t i = 0; i < values.size(); ++i) {
         CHECK(std::abs(values[i] - expected[i]) <= 1e-5f * (1 + std::abs(expected[i])));
         CHECK(std::abs(sums[i] - expected_sums[i]) <= 1e-5f * expected_sums[i]);
@@ -107,11 +107,11 @@ void CheckAskedRows(const Rule& rule, bool slot) {
 TEST(RowsThatAreSummedAndChangedAtOnceAreThoseOfTwoSteps) {
   GradientDescentRule descent;
   descent.learning_rate = 0.5f;
-  CheckAskedRows(descent, false);
+  CheckTouchedRows(descent, false);
   AdagradRule adagrad;
   adagrad.learning_rate = 0.5f;
   adagrad.epsilon = 1e-3f;
-  CheckAskedRows(adagrad, true);
+  CheckTouchedRows(adagrad, true);
 }
 
 TEST(AdamDecaysRowsWithoutAGradient) {

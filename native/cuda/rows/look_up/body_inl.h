@@ -138,7 +138,7 @@ struct LookUpBody {
     PerLane<Sums> sums;
     const int32_t steps = group.MostOfAll(stream->ids);
     const auto ask = [&](int32_t step, int32_t row) {
-      group.Each([&](int lane) { ring.Ask(lane, step, stream->Row(lane, row), row); });
+      group.Each([&](int lane) { ring.FindTouched(lane, step, stream->Row(lane, row), row); });
     };
     const auto add = [&](int32_t step) {
       group.Each([&](int lane) {

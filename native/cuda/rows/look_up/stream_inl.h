@@ -111,7 +111,7 @@ struct RowStream {
       group.Each([&](int lane) {
         const int32_t i = first + step + lane;
         if (rows[lane] != kWrongRow || i < begin || i >= end) return;
-        Complain(Wrong::kNoSuchRow, feature.in.feature, examples.begin + e, complaint);
+        Complain(IdFault::kNoSuchRow, feature.in.feature, examples.begin + e, complaint);
       });
     }
   }

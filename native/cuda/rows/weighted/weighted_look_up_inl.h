@@ -56,7 +56,7 @@ struct WeightedLookUpBody {
   };
 
   // The ids of an example that stay, or the row that is there instead.
-  struct Asked {
+  struct Touched {
     int64_t example, first, last, fill;
     StayingIds staying;
   };
@@ -64,54 +64,54 @@ struct WeightedLookUpBody {
   WORKBENCH_DEVICE void operator()(const Group& group, int64_t number) const {
     const int f = ends.FeatureOf(number);
     const Feature& feature = features[f];
-    Asked asked;
-    asked.example = number - ends.Begin(f);
-    asked.first = asked.last = 0;
-    feature.ids.in.Find(asked.example, &asked.first, &asked.last, complaint);
-    feature.ids.in.Check(group, asked.example, asked.first, asked.last, complaint);
-    asked.staying = feature.ids.Staying(asked.first, asked.last, asked.example, complaint);
-    asked.fill =
-        asked.staying.count > 0 ? kNoRow : feature.ids.in.FillRow(asked.example, complaint);
+    Touched touched;
+    touched.example = number - ends.Begin(f);
+    touched.first = touched.last = 0;
+    feature.ids.in.Find(touched.example, &touched.first, &touched.last, complaint);
+    feature.ids.in.Check(group, touched.example, touched.first, touched.last, complaint);
+    touched.staying = feature.ids.Staying(touched.first, touched.last, touched.example, complaint);
+    touched.fill =
+        touched.staying.count > 0 ? kNoRow : feature.ids.in.FillRow(touched.example, complaint);
     for (int64_t begin = 0; begin < feature.dim; begin += group.lanes() * kPack) {
       PerLane<Sums> sums;
-      float divisor = asked.staying.divisor;
-      if (asked.fill >= 0) {
-        Add<1>(group, feature, asked, asked.first, begin, &sums);
+      float divisor = touched.staying.divisor;
+      if (touched.fill >= 0) {
+        Add<1>(group, feature, touched, touched.first, begin, &sums);
         divisor = 1.0f;
-      } else if (asked.staying.count > kLongRow) {
-        AddLong(group, feature, asked, begin, &sums);
+      } else if (touched.staying.count > kLongRow) {
+        AddLong(group, feature, touched, begin, &sums);
         divisor = 1.0f;
       } else if (feature.shortens) {
         // A length is a pass of its own: more rows would only take registers.
-        AddAll<1>(group, feature, asked, begin, &sums);
+        AddAll<1>(group, feature, touched, begin, &sums);
       } else {
-        AddAll<kInFlight>(group, feature, asked, begin, &sums);
+        AddAll<kInFlight>(group, feature, touched, begin, &sums);
       }
-      Write(group, feature, asked.example, begin, divisor, sums);
+      Write(group, feature, touched.example, begin, divisor, sums);
     }
   }
 
   // Columns from `begin` on, a pack for each lane, kAtOnce rows at a time.
   template <int kAtOnce>
-  WORKBENCH_DEVICE void AddAll(const Group& group, const Feature& feature, const Asked& asked,
+  WORKBENCH_DEVICE void AddAll(const Group& group, const Feature& feature, const Touched& touched,
                                int64_t begin, PerLane<Sums>* sums) const {
     WORKBENCH_NO_UNROLL
-    for (int64_t i = asked.first; i < asked.last; i += kAtOnce) {
-      Add<kAtOnce>(group, feature, asked, i, begin, sums);
+    for (int64_t i = touched.first; i < touched.last; i += kAtOnce) {
+      Add<kAtOnce>(group, feature, touched, i, begin, sums);
     }
   }
 
   // Adds the rows of kAtOnce ids, or of as many as are left: asks the memory for all, then adds
   // them in order. A row that is to be shortened comes alone, as does the one that fills.
   template <int kAtOnce>
-  WORKBENCH_DEVICE void Add(const Group& group, const Feature& feature, const Asked& asked,
+  WORKBENCH_DEVICE void Add(const Group& group, const Feature& feature, const Touched& touched,
                             int64_t i, int64_t begin, PerLane<Sums>* sums) const {
     int64_t row[kAtOnce];
     float weight[kAtOnce];
     WORKBENCH_UNROLL
     for (int k = 0; k < kAtOnce; ++k) {
-      const bool filled = asked.fill >= 0, there = !filled && i + k < asked.last;
-      row[k] = there ? feature.ids.RowOf(i + k, asked.example, nullptr) : asked.fill;
+      const bool filled = touched.fill >= 0, there = !filled && i + k < touched.last;
+      row[k] = there ? feature.ids.RowOf(i + k, touched.example, nullptr) : touched.fill;
       weight[k] = there ? feature.ids.WeightOf(i + k) : 1.0f;
     }
     PerLane<Rows<kAtOnce>> rows;
@@ -140,15 +140,15 @@ struct WeightedLookUpBody {
 
   // Sets sums that are divided already. There are few of these, and they may not take registers
   // from the others: a column at a time.
-  WORKBENCH_DEVICE void AddLong(const Group& group, const Feature& feature, const Asked& asked,
+  WORKBENCH_DEVICE void AddLong(const Group& group, const Feature& feature, const Touched& touched,
                                 int64_t begin, PerLane<Sums>* sums) const {
-    const float divisor = asked.staying.divisor;
+    const float divisor = touched.staying.divisor;
     WORKBENCH_NO_UNROLL
     for (int c = 0; c < kPack; ++c) {
       PerLane<double> sum;
       WORKBENCH_NO_UNROLL
-      for (int64_t i = asked.first; i < asked.last; ++i) {
-        const int64_t row = feature.ids.RowOf(i, asked.example, nullptr);
+      for (int64_t i = touched.first; i < touched.last; ++i) {
+        const int64_t row = feature.ids.RowOf(i, touched.example, nullptr);
         if (row < 0) continue;
         const float scale = ScaleOf(group, feature, row), weight = feature.ids.WeightOf(i);
         group.Each([&](int lane) {

@@ -25,7 +25,7 @@ constexpr int32_t kGradientsAhead = 16;
 //
 //   step: step(sum, row, slot) changes a row of kDim values; kSlots: 1 where it has a slot as wide.
 template <typename V, int64_t kDim, int kSlots, typename Step>
-WORKBENCH_INLINE void UpdateAskedOfWidth(const AskedRows<float>& in, const DenseTable& table,
+WORKBENCH_INLINE void UpdateTouchedOfWidth(const TouchedRows<float>& in, const DenseTable& table,
                                          const int64_t* rows, int64_t count, int64_t begin,
                                          int64_t end, const Step& step) {
   constexpr int64_t kBytes = kDim * sizeof(float), kAtOnce = sizeof(V) / sizeof(float);

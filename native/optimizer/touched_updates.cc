@@ -1,6 +1,6 @@
 // The loops of the usual rules for the usual widths. Products are rounded before they are added.
 
-#include "optimizer/asked_updates_inl.h"
+#include "optimizer/touched_updates_inl.h"
 #include "optimizer/rule_steps.h"
 #include "optimizer/update_rules.h"
 
@@ -10,22 +10,22 @@ namespace {
 // A function each: in one of them all, what its loops need does not stay in registers.
 #define WORKBENCH_UPDATE_WIDTH(dim)                                                               \
   WORKBENCH_CLONES void UpdateRange(Width<dim>, const GradientDescentRule& rule,                  \
-                                    const AskedRows<float>& in, const DenseTable& table,          \
+                                    const TouchedRows<float>& in, const DenseTable& table,          \
                                     const int64_t* rows, int64_t count, int64_t begin,            \
                                     int64_t end) {                                                \
     const float learning_rate = rule.learning_rate;                                               \
-    UpdateAskedOfWidth<Vector, dim, 0>(                                                           \
+    UpdateTouchedOfWidth<Vector, dim, 0>(                                                           \
         in, table, rows, count, begin, end,                                                       \
         [&](const float* grad, float* row, float*) WORKBENCH_INLINED {                            \
           for (int c = 0; c < dim; ++c) GradientDescentStep(learning_rate, grad[c], &row[c]);     \
         });                                                                                       \
   }                                                                                               \
   WORKBENCH_CLONES void UpdateRange(Width<dim>, const AdagradRule& rule,                          \
-                                    const AskedRows<float>& in, const DenseTable& table,          \
+                                    const TouchedRows<float>& in, const DenseTable& table,          \
                                     const int64_t* rows, int64_t count, int64_t begin,            \
                                     int64_t end) {                                                \
     const float learning_rate = rule.learning_rate, epsilon = rule.epsilon;                       \
-    UpdateAskedOfWidth<Vector, dim, 1>(                                                           \
+    UpdateTouchedOfWidth<Vector, dim, 1>(                                                           \
         in, table, rows, count, begin, end,                                                       \
         [&](const float* __restrict grad, float* __restrict row, float* __restrict accum)         \
             WORKBENCH_INLINED {                                                                   \
@@ -42,7 +42,7 @@ WORKBENCH_UPDATE_WIDTH(64)
 
 }  // namespace
 
-bool GradientDescentRule::UpdateAsked(const AskedRows<float>& in, const DenseTable& table,
+bool GradientDescentRule::UpdateTouched(const TouchedRows<float>& in, const DenseTable& table,
                                       const int64_t* rows, int64_t count, int64_t begin,
                                       int64_t end) const {
   return AtUsualWidth(table.dim, [&](auto width) {
@@ -50,7 +50,7 @@ bool GradientDescentRule::UpdateAsked(const AskedRows<float>& in, const DenseTab
   });
 }
 
-bool AdagradRule::UpdateAsked(const AskedRows<float>& in, const DenseTable& table,
+bool AdagradRule::UpdateTouched(const TouchedRows<float>& in, const DenseTable& table,
                               const int64_t* rows, int64_t count, int64_t begin,
                               int64_t end) const {
   return AtUsualWidth(table.dim, [&](auto width) {

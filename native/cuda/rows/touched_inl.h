@@ -1,5 +1,5 @@
-#ifndef WORKBENCH_CUDA_ROWS_ASKED_INL_H_
-#define WORKBENCH_CUDA_ROWS_ASKED_INL_H_
+#ifndef WORKBENCH_CUDA_ROWS_TOUCHED_INL_H_
+#define WORKBENCH_CUDA_ROWS_TOUCHED_INL_H_
 
 // What a gradient begins with: who asked for which row, in order of the rows. One sort does all
 // tables; it is stable, so that gradients of a row are summed in one order every time.
@@ -62,32 +62,32 @@ struct Unordered {
 };
 
 template <typename Device>
-int64_t TakeParts(const GroupCall& call, Numbering numbering, void* workspace, Asked* asked,
+int64_t TakeParts(const GroupCall& call, Numbering numbering, void* workspace, Touched* touched,
                   Unordered* unordered) {
-  *asked = Asked();
+  *touched = Touched();
   for (int f = 0; f < call.feature_count; ++f) {
-    asked->entries += EntriesOf(call.features[f]);
-    asked->examples += call.features[f].examples;
+    touched->entries += EntriesOf(call.features[f]);
+    touched->examples += call.features[f].examples;
   }
-  if (HasWeights(call)) asked->examples = asked->entries;
+  if (HasWeights(call)) touched->examples = touched->entries;
   int64_t most = 1;
   for (int t = 0; t < call.table_count; ++t) most = std::max(most, call.tables[t].rows);
-  asked->row_bits = std::min(BitsFor(static_cast<uint64_t>(most - 1)), kMostRowBits);
+  touched->row_bits = std::min(BitsFor(static_cast<uint64_t>(most - 1)), kMostRowBits);
   // So that no table has all bits set: that is kNothing.
-  asked->key_bits = asked->row_bits + BitsFor(static_cast<uint64_t>(call.table_count));
+  touched->key_bits = touched->row_bits + BitsFor(static_cast<uint64_t>(call.table_count));
   Parts parts(workspace);
-  asked->keys = parts.Take<uint64_t>(asked->entries);
-  asked->who = parts.Take<int32_t>(asked->entries);
-  asked->gradients = parts.Take<const void*>(asked->examples);
-  asked->factors = parts.Take<float>(asked->examples);
-  asked->numbers = parts.Take<int32_t>(asked->entries);
-  asked->firsts = parts.Take<int32_t>(
-      (numbering == Numbering::kEvery ? call.tables[0].rows : asked->entries) + 1);
-  asked->table_firsts = parts.Take<int32_t>(call.table_count + 1);
-  unordered->keys = parts.Take<uint64_t>(asked->entries);
-  unordered->who = parts.Take<int32_t>(asked->entries);
-  unordered->scratch_bytes = std::max(Device::SortBytes(asked->entries),
-                                      Device::SumBytes(asked->entries));
+  touched->keys = parts.Take<uint64_t>(touched->entries);
+  touched->who = parts.Take<int32_t>(touched->entries);
+  touched->gradients = parts.Take<const void*>(touched->examples);
+  touched->factors = parts.Take<float>(touched->examples);
+  touched->numbers = parts.Take<int32_t>(touched->entries);
+  touched->firsts = parts.Take<int32_t>(
+      (numbering == Numbering::kEvery ? call.tables[0].rows : touched->entries) + 1);
+  touched->table_firsts = parts.Take<int32_t>(call.table_count + 1);
+  unordered->keys = parts.Take<uint64_t>(touched->entries);
+  unordered->who = parts.Take<int32_t>(touched->entries);
+  unordered->scratch_bytes = std::max(Device::SortBytes(touched->entries),
+                                      Device::SumBytes(touched->entries));
   unordered->scratch = parts.Take<char>(unordered->scratch_bytes);
   return std::max<int64_t>(1, parts.bytes());
 }
@@ -220,27 +220,27 @@ struct FirstBody {
 };
 
 template <typename T, typename Body, typename Device>
-void WriteEntries(const GroupCall& call, const Asked& asked, const Unordered& unordered,
+void WriteEntries(const GroupCall& call, const Touched& touched, const Unordered& unordered,
                   Device* device) {
   int64_t entry = 0, example = 0;
   for (int from = 0; from < call.feature_count; from += kFeaturesAtOnce) {
     Body body = {};
     body.keys = unordered.keys;
     body.who = unordered.who;
-    body.gradients = asked.gradients;
-    body.factors = asked.factors;
+    body.gradients = touched.gradients;
+    body.factors = touched.factors;
     body.first_example = example;
     body.complaint = call.complaint;
     for (int f = from; f < std::min(call.feature_count, from + kFeaturesAtOnce); ++f) {
       const FeatureCall& feature = call.features[f];
       const int64_t rows =
-          std::min(call.tables[feature.table].rows, int64_t{1} << asked.row_bits);
+          std::min(call.tables[feature.table].rows, int64_t{1} << touched.row_bits);
       body.features[f - from] = {Body::Feature::Ids(feature, f, rows),
                                  static_cast<const T*>(feature.vectors),
                                  feature.stride,
                                  entry,
                                  example,
-                                 static_cast<uint64_t>(feature.table) << asked.row_bits};
+                                 static_cast<uint64_t>(feature.table) << touched.row_bits};
       entry += EntriesOf(feature);
       body.ends.End(f - from, example += feature.examples);
     }
@@ -249,39 +249,39 @@ void WriteEntries(const GroupCall& call, const Asked& asked, const Unordered& un
 }
 
 template <typename Device>
-void Number(const GroupCall& call, Numbering numbering, const Asked& asked,
+void Number(const GroupCall& call, Numbering numbering, const Touched& touched,
             const Unordered& unordered, Device* device) {
   if (numbering == Numbering::kNone) return;
   if (numbering == Numbering::kEvery) {
-    device->Run(call.tables[0].rows + 1, 1, FirstBody{asked.keys, asked.entries, asked.firsts});
+    device->Run(call.tables[0].rows + 1, 1, FirstBody{touched.keys, touched.entries, touched.firsts});
     return;
   }
   // In the memory of the keys, which are ordered by now.
   int32_t* marks = reinterpret_cast<int32_t*>(unordered.keys);
-  device->Run(asked.entries, 1, MarkBody{asked.keys, marks});
-  device->Sum(marks, asked.entries, unordered.scratch, unordered.scratch_bytes, asked.numbers);
-  device->Run(asked.entries + 1, 1,
-              FirstsBody{asked.keys, asked.numbers, asked.entries, asked.row_bits,
-                         call.table_count, asked.firsts, asked.table_firsts});
+  device->Run(touched.entries, 1, MarkBody{touched.keys, marks});
+  device->Sum(marks, touched.entries, unordered.scratch, unordered.scratch_bytes, touched.numbers);
+  device->Run(touched.entries + 1, 1,
+              FirstsBody{touched.keys, touched.numbers, touched.entries, touched.row_bits,
+                         call.table_count, touched.firsts, touched.table_firsts});
 }
 
 // Orders what the features ask for.
 template <typename T, typename Id, typename Device>
-void Ask(const GroupCall& call, Numbering numbering, void* workspace, Asked* asked,
+void FindTouched(const GroupCall& call, Numbering numbering, void* workspace, Touched* touched,
          Device* device) {
   Unordered unordered;
-  TakeParts<Device>(call, numbering, workspace, asked, &unordered);
-  device->Fill(0xff, asked->entries * sizeof(uint64_t), unordered.keys);
+  TakeParts<Device>(call, numbering, workspace, touched, &unordered);
+  device->Fill(0xff, touched->entries * sizeof(uint64_t), unordered.keys);
   if (HasWeights(call)) {
-    WriteEntries<T, WeightedEntriesBody<T, Id>>(call, *asked, unordered, device);
+    WriteEntries<T, WeightedEntriesBody<T, Id>>(call, *touched, unordered, device);
   } else {
-    WriteEntries<T, EntriesBody<T, Id>>(call, *asked, unordered, device);
+    WriteEntries<T, EntriesBody<T, Id>>(call, *touched, unordered, device);
   }
-  device->Sort(unordered.keys, unordered.who, asked->entries, asked->key_bits, unordered.scratch,
-               unordered.scratch_bytes, asked->keys, asked->who);
-  Number(call, numbering, *asked, unordered, device);
+  device->Sort(unordered.keys, unordered.who, touched->entries, touched->key_bits, unordered.scratch,
+               unordered.scratch_bytes, touched->keys, touched->who);
+  Number(call, numbering, *touched, unordered, device);
 }
 
 }  // namespace workbench::cuda
 
-#endif  // WORKBENCH_CUDA_ROWS_ASKED_INL_H_
+#endif  // WORKBENCH_CUDA_ROWS_TOUCHED_INL_H_

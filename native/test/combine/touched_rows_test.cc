@@ -13,14 +13,14 @@ namespace workbench {
 namespace {
 
 // Examples with a gradient each, and rows of a table that some of them asked for.
-struct Asked {
+struct Touched {
   std::vector<float> values, factors;
   std::vector<const float*> gradients;
   std::vector<int32_t> firsts{0}, examples;
-  AskedRows<float> in;
+  TouchedRows<float> in;
   int64_t rows;
 
-  Asked(std::mt19937_64& random, int64_t dim, int64_t rows) : rows(rows) {
+  Touched(std::mt19937_64& random, int64_t dim, int64_t rows) : rows(rows) {
     std::normal_distribution<float> normal;
     const int64_t count = 1 + random() % 30;
     values.resize(count * dim);
@@ -55,13 +55,13 @@ TEST(SumsAndSquaresAreThoseOfDoubles) {
   std::mt19937_64 random(1);
   for (const int64_t dim : kDims) {
     for (int round = 0; round < 10; ++round) {
-      const Asked asked(random, dim, 1 + random() % 20);
-      std::vector<float> out(asked.rows * 2 * dim, NAN);
-      SumGradientsAndSquares(asked.in, 0, asked.rows, out.data());
-      for (int64_t row = 0; row < asked.rows; ++row) {
+      const Touched touched(random, dim, 1 + random() % 20);
+      std::vector<float> out(touched.rows * 2 * dim, NAN);
+      SumGradientsAndSquares(touched.in, 0, touched.rows, out.data());
+      for (int64_t row = 0; row < touched.rows; ++row) {
         for (int64_t i = 0; i < 2 * dim; ++i) {
           double size;
-          const double expected = asked.Sum(row, i % dim, i < dim ? 1 : 2, &size);
+          const double expected = touched.Sum(row, i % dim, i < dim ? 1 : 2, &size);
           CHECK(std::abs(out[row * 2 * dim + i] - expected) <= 2e-6 * size);
         }
       }
@@ -72,11 +72,11 @@ TEST(SumsAndSquaresAreThoseOfDoubles) {
 TEST(SumsAreTheSameBitsWithSquaresAndWithout) {
   std::mt19937_64 random(2);
   for (const int64_t dim : kDims) {
-    const Asked asked(random, dim, 12);
-    std::vector<float> both(asked.rows * 2 * dim, NAN), sums(asked.rows * dim, NAN);
-    SumGradientsAndSquares(asked.in, 0, asked.rows, both.data());
-    SumGradients(asked.in, 0, asked.rows, sums.data());
-    for (int64_t row = 0; row < asked.rows; ++row) {
+    const Touched touched(random, dim, 12);
+    std::vector<float> both(touched.rows * 2 * dim, NAN), sums(touched.rows * dim, NAN);
+    SumGradientsAndSquares(touched.in, 0, touched.rows, both.data());
+    SumGradients(touched.in, 0, touched.rows, sums.data());
+    for (int64_t row = 0; row < touched.rows; ++row) {
       for (int64_t c = 0; c < dim; ++c) CHECK_EQ(both[row * 2 * dim + c], sums[row * dim + c]);
     }
   }
@@ -85,12 +85,12 @@ TEST(SumsAreTheSameBitsWithSquaresAndWithout) {
 TEST(AnySplitOfTheRowsGivesTheSameBits) {
   std::mt19937_64 random(3);
   for (const int64_t dim : kDims) {
-    const Asked asked(random, dim, 20);
-    std::vector<float> whole(asked.rows * 2 * dim, NAN), parts = whole;
-    SumGradientsAndSquares(asked.in, 0, asked.rows, whole.data());
-    for (int64_t end = asked.rows; end > 0;) {
+    const Touched touched(random, dim, 20);
+    std::vector<float> whole(touched.rows * 2 * dim, NAN), parts = whole;
+    SumGradientsAndSquares(touched.in, 0, touched.rows, whole.data());
+    for (int64_t end = touched.rows; end > 0;) {
       const int64_t begin = random() % end;
-      SumGradientsAndSquares(asked.in, begin, end, parts.data() + begin * 2 * dim);
+      SumGradientsAndSquares(touched.in, begin, end, parts.data() + begin * 2 * dim);
       end = begin;
     }
     CHECK(whole == parts);
@@ -99,11 +99,11 @@ TEST(AnySplitOfTheRowsGivesTheSameBits) {
 
 TEST(NothingBehindTheRangeIsWritten) {
   std::mt19937_64 random(4);
-  const Asked asked(random, 5, 8);
+  const Touched touched(random, 5, 8);
   std::vector<float> out(8 * 10, -7);
-  SumGradientsAndSquares(asked.in, 3, 6, out.data());
+  SumGradientsAndSquares(touched.in, 3, 6, out.data());
   for (size_t i = 3 * 10; i < out.size(); ++i) CHECK_EQ(out[i], -7.0f);
-  SumGradientsAndSquares(asked.in, 8, 8, out.data() + 30);
+  SumGradientsAndSquares(touched.in, 8, 8, out.data() + 30);
   CHECK_EQ(out[30], -7.0f);
 }
 

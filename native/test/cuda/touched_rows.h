@@ -10,7 +10,7 @@
 
 #include "combine/combine.h"
 #include "cuda/calls.h"
-#include "cuda/rows/asked_inl.h"
+#include "cuda/rows/touched_inl.h"
 #include "lookup/grouped/table_rows.h"
 #include "test/cuda/host_device.h"
 #include "test/cuda/random_batch.h"
@@ -18,24 +18,24 @@
 namespace workbench::cuda {
 
 // A workspace of just as many bytes as are asked for.
-struct DeviceAsked {
+struct DeviceTouched {
   std::vector<char> memory;
-  Asked asked;
+  Touched touched;
 
-  DeviceAsked(const GroupCall& call, Numbering numbering) {
+  DeviceTouched(const GroupCall& call, Numbering numbering) {
     Unordered unordered;
-    memory.resize(TakeParts<HostDevice>(call, numbering, nullptr, &asked, &unordered));
+    memory.resize(TakeParts<HostDevice>(call, numbering, nullptr, &touched, &unordered));
   }
 };
 
 // Of one table of a batch.
-struct CpuAsked {
+struct CpuTouched {
   TableRows rows;
   std::vector<const float*> gradients;
   std::vector<float> factors;
 
   template <typename Id>
-  CpuAsked(const RandomBatch<Id>& batch, int table) {
+  CpuTouched(const RandomBatch<Id>& batch, int table) {
     std::vector<int64_t> ids;
     std::vector<int32_t> who;
     for (const RandomFeature<Id>& feature : batch.features) {
@@ -86,7 +86,7 @@ struct CpuAsked {
     }
   }
 
-  AskedRows<float> ToSum(int64_t dim) const {
+  TouchedRows<float> ToSum(int64_t dim) const {
     return {dim, rows.firsts.get(), rows.examples.get(), gradients.data(), factors.data()};
   }
 };

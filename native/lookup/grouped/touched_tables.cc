@@ -1,4 +1,4 @@
-#include "lookup/grouped/asked_tables.h"
+#include "lookup/grouped/touched_tables.h"
 
 #include <algorithm>
 #include <limits>
@@ -17,7 +17,7 @@ using tensorflow::OpKernelContext;
 // Adds what a feature asked for; false, and nothing is added, where its ids are unordered.
 template <typename T, typename Id>
 bool AddFeature(const Attributes& attributes, const Ids<Id>& ids, int f, const FoundRows* found,
-                const Layout<const T>& gradients, BlockRows* rows, AskedTable<T>* to) {
+                const Layout<const T>& gradients, BlockRows* rows, TouchedTable<T>* to) {
   const bool weighted = ids[f].weights != nullptr;
   const int64_t blocks = CountBlocks(ids[f]);
   std::vector<float> factors;
@@ -83,7 +83,7 @@ absl::Status CountTable(const Attributes& attributes, const Ids<Id>& ids,
   if (std::max(most->ids, most->examples) < std::numeric_limits<int32_t>::max()) {
     return absl::OkStatus();
   }
-  return Wrong(attributes.features()[features.front()],
+  return FeatureError(attributes.features()[features.front()],
                absl::StrCat("its table is asked for ", most->ids, " ids in ", most->examples,
                             " rows, by ", features.size(),
                             " features together; expected as many as int32 counts. Use smaller "
@@ -93,11 +93,11 @@ absl::Status CountTable(const Attributes& attributes, const Ids<Id>& ids,
 }  // namespace
 
 template <typename T, typename Id>
-absl::Status ReadAsked(OpKernelContext* c, const Attributes& attributes,
-                       const std::vector<int64_t>* columns, std::vector<AskedTable<T>>* out) {
+absl::Status ReadTouched(OpKernelContext* c, const Attributes& attributes,
+                       const std::vector<int64_t>* columns, std::vector<TouchedTable<T>>* out) {
   Ids<Id> ids;
   TF_RETURN_IF_ERROR(ReadChecked(c, attributes, &ids));
-  return ReadAsked(c, attributes, columns, nullptr, &ids, out);
+  return ReadTouched(c, attributes, columns, nullptr, &ids, out);
 }
 
 template <typename Id>
@@ -107,9 +107,9 @@ absl::Status ReadChecked(OpKernelContext* c, const Attributes& attributes, Ids<I
 }
 
 template <typename T, typename Id>
-absl::Status ReadAsked(OpKernelContext* c, const Attributes& attributes,
+absl::Status ReadTouched(OpKernelContext* c, const Attributes& attributes,
                        const std::vector<int64_t>* columns, const FoundRows* found,
-                       Ids<Id>* all_ids, std::vector<AskedTable<T>>* out) {
+                       Ids<Id>* all_ids, std::vector<TouchedTable<T>>* out) {
   const int64_t tables = static_cast<int64_t>(attributes.dims().size());
   Ids<Id>& ids = *all_ids;
   Layout<const T> gradients;
@@ -131,22 +131,22 @@ absl::Status ReadAsked(OpKernelContext* c, const Attributes& attributes,
   const auto part = [&](int64_t begin, int64_t end) {
     BlockRows rows;
     for (int64_t t = begin; t < end; ++t) {
-      AskedTable<T>& asked = (*out)[t];
-      asked.dim = attributes.dims()[t];
-      asked.rows = TableRows(most[t].ids);
-      asked.gradients = Unset<const T*>(most[t].examples);
-      asked.factors = Unset<float>(most[t].examples);
+      TouchedTable<T>& touched = (*out)[t];
+      touched.dim = attributes.dims()[t];
+      touched.rows = TableRows(most[t].ids);
+      touched.gradients = Unset<const T*>(most[t].examples);
+      touched.factors = Unset<float>(most[t].examples);
       for (int f : features[t]) {
-        if (AddFeature(attributes, ids, f, found, gradients, &rows, &asked)) continue;
+        if (AddFeature(attributes, ids, f, found, gradients, &rows, &touched)) continue;
         // Once more, in order; the temporary memory is the context's.
         const std::lock_guard<std::mutex> hold(mu);
         absl::Status ordered = ids.Order(c, attributes, f);
-        if (ordered.ok() && !AddFeature(attributes, ids, f, found, gradients, &rows, &asked)) {
-          ordered = Wrong(attributes.features()[f], "an id, or the default id, is below 0");
+        if (ordered.ok() && !AddFeature(attributes, ids, f, found, gradients, &rows, &touched)) {
+          ordered = FeatureError(attributes.features()[f], "an id, or the default id, is below 0");
         }
         if (!ordered.ok()) return error.Found(f, ordered);
       }
-      OrderRows(&asked.rows);
+      OrderRows(&touched.rows);
     }
   };
   ByCost(c, tables, 12 * count, part);
@@ -172,13 +172,13 @@ void ByRangesOfTables(OpKernelContext* c, const std::vector<int64_t>& rows,
 }
 
 template <typename T>
-void ByRowsOfTables(OpKernelContext* c, const std::vector<AskedTable<T>>& asked, int64_t row_ns,
+void ByRowsOfTables(OpKernelContext* c, const std::vector<TouchedTable<T>>& touched, int64_t row_ns,
                     const std::function<void(size_t, int64_t, int64_t)>& part) {
   // Ranges small enough to be shared out evenly.
   constexpr int64_t kRows = 512;
   std::vector<int64_t> rows;
   int64_t cost = 0;
-  for (const AskedTable<T>& each : asked) {
+  for (const TouchedTable<T>& each : touched) {
     rows.push_back(each.rows.unique);
     cost += each.rows.ids * CostOfId(each.dim * sizeof(T)) + each.rows.unique * row_ns;
   }
@@ -186,16 +186,16 @@ void ByRowsOfTables(OpKernelContext* c, const std::vector<AskedTable<T>>& asked,
 }
 
 #define WORKBENCH_INSTANTIATE_IDS(T, Id)                                            \
-  template absl::Status ReadAsked<T, Id>(OpKernelContext*, const Attributes&,       \
+  template absl::Status ReadTouched<T, Id>(OpKernelContext*, const Attributes&,       \
                                          const std::vector<int64_t>*,               \
-                                         std::vector<AskedTable<T>>*);              \
-  template absl::Status ReadAsked<T, Id>(OpKernelContext*, const Attributes&,       \
+                                         std::vector<TouchedTable<T>>*);              \
+  template absl::Status ReadTouched<T, Id>(OpKernelContext*, const Attributes&,       \
                                          const std::vector<int64_t>*, const FoundRows*, Ids<Id>*, \
-                                         std::vector<AskedTable<T>>*)
+                                         std::vector<TouchedTable<T>>*)
 #define WORKBENCH_INSTANTIATE(T)                                                    \
   WORKBENCH_INSTANTIATE_IDS(T, int32_t);                                            \
   WORKBENCH_INSTANTIATE_IDS(T, int64_t);                                            \
-  template void ByRowsOfTables(OpKernelContext*, const std::vector<AskedTable<T>>&, int64_t, \
+  template void ByRowsOfTables(OpKernelContext*, const std::vector<TouchedTable<T>>&, int64_t, \
                                const std::function<void(size_t, int64_t, int64_t)>&)
 WORKBENCH_INSTANTIATE(float);
 WORKBENCH_INSTANTIATE(Eigen::half);

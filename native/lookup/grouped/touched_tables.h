@@ -19,7 +19,7 @@ namespace workbench::grouped {
 
 // Who asked for rows of one table.
 template <typename T>
-struct AskedTable {
+struct TouchedTable {
   TableRows rows;
   int64_t dim = 0;
   // Examples of all features of the table; of a weighted one each id is one.
@@ -28,7 +28,7 @@ struct AskedTable {
   std::unique_ptr<float[]> factors;
   std::vector<T> zeros;  // [dim], the gradient of a row that only stands in for missing ids
 
-  AskedRows<T> ToSum() const {
+  TouchedRows<T> ToSum() const {
     return {dim, rows.firsts.get(), rows.examples.get(), gradients.get(), factors.get()};
   }
 };
@@ -43,14 +43,14 @@ using FoundRows = std::vector<const int64_t*>;  // of each feature
 //     nothing else is there.
 //   found: null: ids are rows.
 template <typename T, typename Id>
-absl::Status ReadAsked(tensorflow::OpKernelContext* c, const Attributes& attributes,
+absl::Status ReadTouched(tensorflow::OpKernelContext* c, const Attributes& attributes,
                        const std::vector<int64_t>* columns, const FoundRows* found, Ids<Id>* ids,
-                       std::vector<AskedTable<T>>* out);
+                       std::vector<TouchedTable<T>>* out);
 
 // The same of ids that are rows, and that it reads.
 template <typename T, typename Id>
-absl::Status ReadAsked(tensorflow::OpKernelContext* c, const Attributes& attributes,
-                       const std::vector<int64_t>* columns, std::vector<AskedTable<T>>* out);
+absl::Status ReadTouched(tensorflow::OpKernelContext* c, const Attributes& attributes,
+                       const std::vector<int64_t>* columns, std::vector<TouchedTable<T>>* out);
 
 // The ids of features whose lookup has checked which rows there are.
 template <typename Id>
@@ -66,7 +66,7 @@ void ByRangesOfTables(tensorflow::OpKernelContext* c, const std::vector<int64_t>
 
 // The same of the rows that were asked for. A row takes `row_ns` besides summing its gradients.
 template <typename T>
-void ByRowsOfTables(tensorflow::OpKernelContext* c, const std::vector<AskedTable<T>>& asked,
+void ByRowsOfTables(tensorflow::OpKernelContext* c, const std::vector<TouchedTable<T>>& touched,
                     int64_t row_ns,
                     const std::function<void(size_t table, int64_t begin, int64_t end)>& part);
 
