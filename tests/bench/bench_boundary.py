@@ -37,7 +37,6 @@ from workbench.models.zoo.options import DienOptions, DlrmOptions
 from workbench.models.zoo.programs import dien_program, dlrm_program
 from workbench.viz.boundary.html import packed
 from workbench.viz.boundary.view import boundary_view_and_teller
-from workbench.viz.style import assets
 
 GOAL_MS, GOAL_OFF, TIMES = 50.0, 0.10, 9
 # towers of a features' nodes that may run ahead, each read by nodes that stay
@@ -92,7 +91,7 @@ def show_speed() -> None:
         teller.known("", leaves, 1.0)
         times.append(1000 * (time.perf_counter() - begin))
     told = statistics.median(times)
-    moved = evaluate(MOVE_JS, {"flow": shown.to_json()["flow"]}, assets.boundary_script())
+    moved = evaluate(MOVE_JS, {"flow": shown.to_json()["flow"]})
     print(f"prediction of a cut {told:.1f} ms (most {max(times):.1f}), script {moved:.2f} ms")
     print(f"goal {GOAL_MS:.0f} ms: {_said(told + moved <= GOAL_MS)}")
 

@@ -10,13 +10,13 @@ import {
   differences,
   lineAt,
   linePoints,
-  linkPath,
   pillsOf,
   shareAhead,
   takeEdit,
   withNeeds,
   withoutLeaves,
-} from "joined/boundary.js";
+} from "static/boundary/cut.js";
+import { linkPath } from "static/boundary/flow.js";
 import { describe, expect, test } from "vitest";
 import { anyFlow, flowOf, views } from "./models.js";
 

@@ -1,4 +1,5 @@
-import { decode, fromBase64, laneOf, pathOrder } from "joined/timeline.js";
+import { fromBase64 } from "static/shared/unpack.js";
+import { decode, laneOf, pathOrder } from "static/timeline/draw/decode.js";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { modelOf, packed, views } from "./models.js";
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { duration, fixed, integer } from "joined/timeline.js";
+import { duration, fixed, integer } from "static/shared/format.js";
 import { expect, test } from "vitest";
 import { views } from "./models.js";
 

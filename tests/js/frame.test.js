@@ -1,5 +1,5 @@
 // Whole frames as text: a line for each call on the canvas.
-import { drawFrame } from "joined/timeline.js";
+import { drawFrame } from "static/timeline/draw/draw_frame.js";
 import { beforeAll, expect, test } from "vitest";
 import { modelOf, stateOf } from "./models.js";
 import { RecordedPath, recordedContext } from "./recorded.js";

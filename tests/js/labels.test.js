@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { setFont, shorten, shortName, textWidth } from "joined/timeline.js";
+import { setFont, shortName, shorten, textWidth } from "static/timeline/draw/labels.js";
 import { expect, test } from "vitest";
 import { LETTER, recordedContext } from "./recorded.js";
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { LANES_TOP, layoutLanes, rowAt } from "joined/timeline.js";
+import { LANES_TOP, layoutLanes, rowAt } from "static/timeline/draw/layout.js";
 import { describe, expect, test } from "vitest";
 import { modelOf, views } from "./models.js";
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import { CLASSES, columnAt, mergeLane, newColumns, SINGLE_MIN } from "joined/timeline.js";
+import { CLASSES } from "static/timeline/draw/decode.js";
+import { SINGLE_MIN, columnAt, mergeLane, newColumns } from "static/timeline/draw/lod.js";
 import { describe, expect, test } from "vitest";
 import { laneAndWindow, laneModel } from "./models.js";
 

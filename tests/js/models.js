@@ -1,8 +1,10 @@
 // Models to draw: what Python packed, and random lanes of spans that do not overlap.
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
-import { BOX_H, BOX_W, COLUMN_GAP, FLOW_MARGIN, ROW_GAP } from "joined/boundary.js";
-import { CLASSES, decode, fromBase64, newState, resizeState } from "joined/timeline.js";
+import { BOX_H, BOX_W, COLUMN_GAP, FLOW_MARGIN, ROW_GAP } from "static/boundary/cut.js";
+import { fromBase64 } from "static/shared/unpack.js";
+import { newState, resizeState } from "static/timeline/control/state.js";
+import { CLASSES, decode } from "static/timeline/draw/decode.js";
 
 const file = new URL("../../build/vitest/views.json", import.meta.url);
 export const views = JSON.parse(readFileSync(file, "utf-8"));

@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import { hostOfModel, hostOfPage, settingKey, steppedNumber } from "joined/panel.js";
+import { hostOfModel, hostOfPage } from "static/panel/embed.js";
+import { settingKey, steppedNumber } from "static/panel/setting.js";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { views } from "./models.js";
 

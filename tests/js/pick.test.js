@@ -1,5 +1,7 @@
 import fc from "fast-check";
-import { GUTTER, mergeLane, newColumns, pickAt, stepAt } from "joined/timeline.js";
+import { pickAt, stepAt } from "static/timeline/control/pick.js";
+import { mergeLane, newColumns } from "static/timeline/draw/lod.js";
+import { GUTTER } from "static/timeline/draw/scales.js";
 import { describe, expect, test } from "vitest";
 import { laneAndWindow, laneModel, modelOf, stateOf } from "./models.js";
 

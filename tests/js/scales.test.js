@@ -1,5 +1,12 @@
 import fc from "fast-check";
-import { bisect, fitWindow, panWindow, placeWindow, rulerTicks, zoomWindow } from "joined/timeline.js";
+import {
+  bisect,
+  fitWindow,
+  panWindow,
+  placeWindow,
+  rulerTicks,
+  zoomWindow,
+} from "static/timeline/draw/scales.js";
 import { describe, expect, test } from "vitest";
 
 const total = fc.integer({ min: 10_000, max: 10 ** 12 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import { findMatches, matchTotals, matchWords, nextMatch, WAIT } from "joined/timeline.js";
+import { findMatches, matchTotals, matchWords, nextMatch } from "static/timeline/control/search.js";
+import { WAIT } from "static/timeline/draw/decode.js";
 import { expect, test } from "vitest";
 import { anyLane, modelOf } from "./models.js";
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import { GUTTER, windowOn, windowOnStep } from "joined/timeline.js";
+import { windowOn, windowOnStep } from "static/timeline/control/state.js";
+import { GUTTER } from "static/timeline/draw/scales.js";
 import { describe, expect, test } from "vitest";
 import { laneAndWindow, modelOf, stateOf } from "./models.js";
 

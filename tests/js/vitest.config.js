@@ -1,14 +1,14 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
-const joined = fileURLToPath(new URL("../../build/vitest", import.meta.url));
+const modules = fileURLToPath(new URL("../../workbench/viz/static", import.meta.url));
 
 export default defineConfig({
-  resolve: { alias: { joined } },
+  resolve: { alias: { static: modules } },
   test: {
     root: fileURLToPath(new URL(".", import.meta.url)),
     include: ["**/*.test.js"],
-    globalSetup: ["./join.js"],
+    globalSetup: ["./pack.js"],
     environment: "node",
   },
 });

@@ -16,7 +16,7 @@ from tests.ui.watched import Watched
 from workbench.core.planning.planner import plan_stages
 from workbench.viz.boundary.view import boundary_view
 from workbench.viz.report import write_report
-from workbench.viz.style import assets, script_parts
+from workbench.viz.style import assets, bundle
 from workbench.viz.timeline.view import timeline_view
 
 AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
@@ -51,8 +51,7 @@ def write(path: Path, body: str, script: str = "") -> str:
 
 def linked(path: Path) -> str:
     """Every view of a panel, with its buttons, one op marked."""
-    parts = [(assets.STATIC / part).read_text("utf-8") for part in script_parts.LINKING_PARTS]
-    script = "".join(parts).replace("export function", "function") + LINK
+    script = bundle.joined(["shared/linking.js"], LINK)
     views = "".join(
         f'<section aria-label="{name}">{make()}</section>' for name, make in FRAGMENTS.items()
     )

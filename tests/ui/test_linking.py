@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders.views import FRAGMENTS
 from tests.ui.watched import Watched
-from workbench.viz.style import assets, script_parts
+from workbench.viz.style import assets, bundle
 
 LINKED = ("critical path", "findings", "alignment", "embedding lens", "memory")
 # What a panel does with it: one selection for all panes; the one it came from stays where it is.
@@ -39,8 +39,7 @@ def page(watched: Watched, tmp_path: Path) -> Any:
         f'<section class="pane" aria-label="{name}">{FRAGMENTS[name]()}</section>'
         for name in LINKED
     )
-    parts = [(assets.STATIC / part).read_text("utf-8") for part in script_parts.LINKING_PARTS]
-    script = "".join(parts).replace("export function", "function") + LINK
+    script = bundle.joined(["shared/linking.js"], LINK)
     (tmp_path / "page.html").write_text(
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         f"<style>{assets.views_style()}</style>"

@@ -1,7 +1,6 @@
 """Script and style of every outlet, joined from `static/` without a bundler.
 
-A script is one ES module. Its files are plain parts that share one scope in the order in which
-they are listed; `export` is for the reader of a part and is taken out where the parts are joined.
+A script is one ES module. It is made of the modules that the entries of its outlets lead to.
 """
 
 from __future__ import annotations
@@ -13,23 +12,14 @@ import json
 import re
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import jinja2
 
 from workbench.errors import UNSEEN, visible
-from workbench.viz.style import colors
-from workbench.viz.style.script_parts import (
-    BOUNDARY_PARTS,
-    FRAME_PARTS,
-    OPENING_PARTS,
-    PANEL_PARTS,
-    REPORT_PARTS,
-    TIMELINE_PARTS,
-)
+from workbench.viz.style import bundle, colors
+from workbench.viz.style.bundle import STATIC
 
-STATIC = Path(__file__).resolve().parents[1] / "static"
 # The views that have rules of their own, beside the timeline and the boundary.
 VIEWS = (
     "critical_path",
@@ -40,19 +30,16 @@ VIEWS = (
     "predictions",
     "search",
 )
-_TIMELINE_END = "export { mount, mountAll };\nexport default { render: renderWidget };\n"
-_BOUNDARY_END = "export { mountBoundary };\nexport default { render: renderBoundary };\n"
-_PANEL_END = "export default { render: renderPanel };\n"
-_PANEL_PAGE_END = "mountPanels();\n"
-_REPORT_END = "mountAll();\nmountBoundaries();\n"
-_OPENING_END = "openFrame();\n"
-_FRAME_END = "showFrame([mountAll, mountBoundaries]);\n"
-_PANEL_FRAME_END = "showFrame([mountPanels]);\n"
-_EXPORT = re.compile(r"^export (?=(async )?(function|const) )", re.MULTILINE)
-_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
+# The modules that an outlet's script begins from: their imports lead to the others.
+ENTRIES = {
+    "timeline": ("timeline/control/mount.js", "timeline/control/embed.js"),
+    "boundary": ("boundary/mount.js", "boundary/embed.js"),
+    "panel": ("panel/embed.js",),
+    "frame": ("notebook/frame.js",),
+    "opening": ("notebook/frame_open.js",),
+}
 _ROOT = re.compile(r"\.wb(?![\w-])")
 _NOT_IN_A_SCRIPT = re.compile(f"[<>&]|{UNSEEN.pattern}")
-_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _DARK = """\
 --wb-bg:var(--jp-layout-color0,#111);--wb-up:var(--jp-layout-color1,#212121);
 --wb-well:var(--jp-cell-editor-background,#212121);
@@ -80,42 +67,50 @@ _FORCED = """\
 
 def script() -> str:
     """The timeline as one ES module: exports `mount`, `mountAll`, and anywidget's default."""
-    return _joined(_read(TIMELINE_PARTS), _TIMELINE_END)
+    return _script(
+        "timeline", end="export { mount, mountAll };\nexport default { render: renderWidget };\n"
+    )
 
 
 def boundary_script() -> str:
     """The boundary as one ES module: exports `mountBoundary`, and anywidget's default."""
-    return _joined(_read(BOUNDARY_PARTS), _BOUNDARY_END)
+    return _script(
+        "boundary", end="export { mountBoundary };\nexport default { render: renderBoundary };\n"
+    )
 
 
 def report_script() -> str:
     """Both as one module; its last lines mount every timeline and boundary of the page."""
-    return _joined(_read(REPORT_PARTS), _REPORT_END)
+    return _script("timeline", "boundary", end="mountAll();\nmountBoundaries();\n")
 
 
 def frame_script() -> str:
     """Both as one module for the page of a notebook's frame; its last line shows them there."""
-    return _joined(_read((*REPORT_PARTS, *FRAME_PARTS)), _FRAME_END)
+    return _script("timeline", "boundary", "frame", end="showFrame([mountAll, mountBoundaries]);\n")
 
 
 def panel_script() -> str:
     """The panel as one ES module: anywidget's default."""
-    return _joined(_read(PANEL_PARTS), _PANEL_END)
+    return _script("panel", end="export default { render: renderPanel };\n")
 
 
 def panel_page_script() -> str:
     """The panel as one module; its last line mounts every panel of the page."""
-    return _joined(_read(PANEL_PARTS), _PANEL_PAGE_END)
+    return _script("panel", end="mountPanels();\n")
 
 
 def panel_frame_script() -> str:
     """The panel as one module for the page of a notebook's frame."""
-    return _joined(_read((*PANEL_PARTS, *FRAME_PARTS)), _PANEL_FRAME_END)
+    return _script("panel", "frame", end="showFrame([mountPanels]);\n")
 
 
 def opening_script() -> str:
     """The small module that unpacks the page of a frame."""
-    return _joined(_read(OPENING_PARTS), _OPENING_END)
+    return _script("opening", end="openFrame();\n")
+
+
+def _script(*outlets: str, end: str) -> str:
+    return bundle.joined([entry for outlet in outlets for entry in ENTRIES[outlet]], end)
 
 
 def style() -> str:
@@ -177,12 +172,6 @@ def image_html(svg: str, alt: str) -> str:
 
 def _read(parts: Sequence[str]) -> tuple[str, ...]:
     return tuple((STATIC / part).read_text("utf-8") for part in parts)
-
-
-@functools.lru_cache(maxsize=8)
-def _joined(parts: tuple[str, ...], end: str) -> str:
-    text = _EXPORT.sub("", "\n".join(parts))
-    return _INDENT.sub("", _COMMENT.sub("", text)) + end
 
 
 @functools.lru_cache(maxsize=4)

@@ -26,7 +26,7 @@ from workbench.viz.boundary.drawing.known_cuts import closed, without
 from workbench.viz.boundary.drawing.placing import columns_of, placed, route
 from workbench.viz.boundary.view import boundary_view, boundary_view_and_teller
 from workbench.viz.boundary.widget import BoundaryWidget
-from workbench.viz.style import assets, format
+from workbench.viz.style import format
 
 TIED = """
 next = IteratorGetNext int64
@@ -205,7 +205,7 @@ def test_refusals_are_ranked_by_what_freeing_them_gives():
 
 
 def cut_in_js(view, expression, **value):
-    return evaluate(expression, {"flow": view.to_json()["flow"], **value}, assets.boundary_script())
+    return evaluate(expression, {"flow": view.to_json()["flow"], **value})
 
 
 @pytest.fixture(scope="module")

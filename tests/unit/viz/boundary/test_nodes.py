@@ -11,11 +11,10 @@ from tests.builders.plans import towers, two_branches_planned
 from workbench.core.planning.planner import plan_stages
 from workbench.viz.boundary import view as module
 from workbench.viz.boundary.view import BoundaryView, boundary_view
-from workbench.viz.style import assets
 
 
 def in_js(expression: str, view: BoundaryView, **more: Any) -> Any:
-    return evaluate(expression, {"view": view.to_json(), **more}, assets.boundary_script())
+    return evaluate(expression, {"view": view.to_json(), **more})
 
 
 def test_boxes_name_every_node_once() -> None:

@@ -26,7 +26,6 @@ from workbench.viz.boundary.html import (
 )
 from workbench.viz.boundary.view import boundary_view
 from workbench.viz.boundary.widget import BoundaryWidget
-from workbench.viz.style import assets
 
 NASTY = "<script>alert(1)</script>\"'&"
 
@@ -164,7 +163,7 @@ def test_the_widget_has_a_small_state(view):
 def matching(view, reasons, query):
     expression = "matchingRows(value.view, new Set(value.reasons), value.query)"
     value = {"view": view.to_json(), "reasons": reasons, "query": query}
-    return evaluate(expression, value, assets.boundary_script())
+    return evaluate(expression, value)
 
 
 def test_search_finds_every_node_that_is_alike(view):
@@ -186,16 +185,16 @@ def test_a_cause_narrows_the_rows_to_what_it_holds_back(view):
     expression = "matchingRows(value.view, new Set(), '', value.cause)"
     for cause in range(len(view.causes)):
         value = {"view": view.to_json(), "cause": cause}
-        found = evaluate(expression, value, assets.boundary_script())
+        found = evaluate(expression, value)
         assert found == [i for i, row in enumerate(view.rows) if row.cause == cause]
 
 
 def test_names_break_after_scopes_and_words_only():
-    script = "globalThis.document = {createElement: () => ({append() {}, setAttribute() {}})};"
+    page = "globalThis.document = {createElement: () => ({append() {}, setAttribute() {}})};"
     parts = evaluate(
         "breakable(value).filter((p) => typeof p === 'string')",
         "dlrm/C1…C26/embedding_lookup/SegmentMean",
-        script + assets.boundary_script(),
+        page,
     )
     assert parts == ["dlrm/", "C1…", "C26/", "embedding_", "lookup/", "Segment", "Mean"]
     # the still picture breaks them in the same places
@@ -206,5 +205,5 @@ def test_another_version_is_refused_in_words(view):
     expression = (
         "(() => { try { mountBoundary({}, value, {}); } catch (e) { return e.message; } })()"
     )
-    said = evaluate(expression, {**view.to_json(), "version": 9}, assets.boundary_script())
+    said = evaluate(expression, {**view.to_json(), "version": 9})
     assert said == "Boundary format 9; this page reads 4. Run the cell again."

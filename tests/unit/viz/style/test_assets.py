@@ -8,26 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.builders.javascript import evaluate
-from workbench.viz.style import assets, colors, script_parts
+from tests.builders.javascript import run
+from workbench.viz.style import assets, colors
 
 MOST_BYTES = 160_000
-
-
-def test_every_part_is_joined_once() -> None:
-    files = _files()
-    lists = (
-        script_parts.TIMELINE_PARTS,
-        script_parts.BOUNDARY_PARTS,
-        script_parts.PANEL_PARTS,
-        script_parts.LINKING_PARTS,
-        script_parts.PANEL_PARTS,
-        script_parts.OPENING_PARTS,
-        script_parts.FRAME_PARTS,
-    )
-    assert {part for parts in lists for part in parts} == files
-    for parts in lists:
-        assert len(set(parts)) == len(parts)
 
 
 @pytest.mark.parametrize(
@@ -62,26 +46,17 @@ def test_a_script_is_one_small_module_that_asks_for_nothing(
     assert not re.search(r"https?://|innerHTML|insertAdjacentHTML|document\.write|eval\(", text)
 
 
-def test_no_name_is_declared_twice() -> None:
-    names = re.findall(r"^(?:async )?(?:function|const|let) (\w+)", _parts(), re.MULTILINE)
-    assert len(names) == len(set(names))
-
-
-def _files() -> set[str]:
-    return {path.relative_to(assets.STATIC).as_posix() for path in assets.STATIC.rglob("*.js")}
-
-
-def _parts() -> str:
-    texts = [(assets.STATIC / part).read_text("utf-8") for part in sorted(_files())]
-    return re.sub(r"^export ", "", "\n".join(texts), flags=re.MULTILINE)
-
-
-def test_modules_load_without_a_page() -> None:
-    assert evaluate("[typeof mount, typeof mountAll, typeof renderWidget]") == ["function"] * 3
-    found = evaluate(
-        "[typeof mountBoundary, typeof renderBoundary]", None, assets.boundary_script()
-    )
-    assert found == ["function"] * 2
+@pytest.mark.parametrize(
+    ("script", "names"),
+    [
+        (assets.script, ["mount", "mountAll", "renderWidget"]),
+        (assets.boundary_script, ["mountBoundary", "renderBoundary"]),
+        (assets.panel_script, ["renderPanel", "mountPanels"]),
+    ],
+)
+def test_a_script_loads_without_a_page(script: Callable[[], str], names: list[str]) -> None:
+    kinds = ", ".join(f"typeof {name}" for name in names)
+    assert run([script()], f"[{kinds}]") == ["function"] * len(names)
 
 
 def test_joining_is_cached_by_content() -> None:

@@ -1,4 +1,6 @@
 // Words and marks of a box: its family, why it stays, the legend.
+import { element } from "../shared/dom.js";
+
 export function familyBar(family) {
   return `--wbb-family: var(--wb-f${family})`;
 }

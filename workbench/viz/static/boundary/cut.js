@@ -1,6 +1,11 @@
 // What a cut is made of, without a page: legality as reachability over leaves, what travels, where
 // the line runs. `crossing.py` does the same for the still picture.
-const BOX_W = 140, BOX_H = 60, COLUMN_GAP = 48, ROW_GAP = 14, FLOW_MARGIN = 34, PILL_GAP = 22;
+export const BOX_W = 140;
+export const BOX_H = 60;
+export const COLUMN_GAP = 48;
+export const ROW_GAP = 14;
+export const FLOW_MARGIN = 34;
+export const PILL_GAP = 22;
 const lineX = (column) => FLOW_MARGIN + column * (BOX_W + COLUMN_GAP) - COLUMN_GAP / 2;
 
 // these leaves and all that they need

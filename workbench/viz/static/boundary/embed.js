@@ -1,11 +1,12 @@
 // The two places a boundary stands in: a report's page and a notebook's widget.
+import { bytesOf } from "../shared/bytes.js";
+import { element, hideStill, keepForPaper } from "../shared/dom.js";
+import { unpacked } from "../shared/packed_json.js";
+import { fromBase64 } from "../shared/unpack.js";
+import { mountBoundary } from "./mount.js";
 
 // a kernel that says nothing for so long is gone, or busy for longer than one waits
 const KERNEL_MS = 5000;
-
-async function unpacked(bytes) {
-  return JSON.parse(new TextDecoder().decode(await inflate(bytes)));
-}
 
 // Mounts every boundary of a report. The page stays as it is where one cannot be drawn.
 export async function mountBoundaries(page = document) {
@@ -36,8 +37,7 @@ export async function renderBoundary({ model, el }) {
     model.save_changes();
     own = false;
   };
-  const packed = model.get("packed");
-  const bytes = new Uint8Array(packed.buffer || packed, packed.byteOffset || 0, packed.byteLength);
+  const packed = bytesOf(model.get("packed"));
   // one question at a time, then the newest: a drag asks faster than a kernel answers
   let waiting = null;
   let next = null;
@@ -54,7 +54,7 @@ export async function renderBoundary({ model, el }) {
     model.set("ahead", leaves);
     model.save_changes();
   };
-  const view = mountBoundary(root, await unpacked(bytes), { signal: life.signal, onSelect, onCut, ask });
+  const view = mountBoundary(root, await unpacked(packed), { signal: life.signal, onSelect, onCut, ask });
   hideStill(model.get("still"), life.signal);
   const onMessage = ({ told, final }) => {
     clearTimeout(patience);

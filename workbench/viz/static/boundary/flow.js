@@ -1,4 +1,9 @@
 // The picture: boxes in flow order, their links, the line. Boxes never move; the line does.
+import { element } from "../shared/dom.js";
+import { breakable, familyBar, reasonMark } from "./box.js";
+import { BOX_W, COLUMN_GAP, linePoints, pillsOf, shareAhead } from "./cut.js";
+import { BOX_KEY_WORDS } from "./key_words.js";
+
 // the name of a kind of element; nothing is asked for at it
 const SVG_NS = ["http:", "", "www.w3.org", "2000", "svg"].join("/");
 
@@ -9,7 +14,7 @@ function svgElement(tag, attributes, ...children) {
   return made;
 }
 
-function linkPath(flow, link) {
+export function linkPath(flow, link) {
   const source = flow.boxes[link.source];
   let x = source.x + BOX_W;
   let d = `M${x} ${link.at[0]}`;

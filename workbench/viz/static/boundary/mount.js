@@ -1,4 +1,16 @@
 // Puts one boundary into an element: builds the parts, wires them, undoes all when the signal aborts.
+import { element, keyHints, suppressShortcuts } from "../shared/dom.js";
+import { focusOn, moveTarget, rove } from "../shared/focus.js";
+import { prefersDark, watchTheme } from "../shared/theme.js";
+import { familyLegend } from "./box.js";
+import { areasElement, flowElement, sidesElement } from "./flow.js";
+import { nodeOfPick, placeOfNode } from "./holding.js";
+import { BOX_KEY_HINTS } from "./key_words.js";
+import { moveController, moveElement, watchLine } from "./move.js";
+import { causesElement, fillCauses, fillRefusals, refusalsElement } from "./refusals.js";
+import { candidatesElement, cutElement, editsElement } from "./tables.js";
+import { answerOf, placeAnswer } from "./why.js";
+
 const BOUNDARY_VERSION = 4;
 
 function titled(title, ...children) {

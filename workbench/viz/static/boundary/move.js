@@ -1,6 +1,14 @@
 // Moving the line: by its handle, by the tick of a box, by SmartStage's edits; what it is predicted
 // to give, and the cut as code. Predictions come from Python: from the page for the cuts that it
 // knows, from the kernel for others.
+import { element } from "../shared/dom.js";
+import { breakable } from "./box.js";
+import {
+  COLUMN_GAP, byteWords, crossing, cutCode, cutKey, differences, takeEdit, withNeeds, withoutLeaves,
+} from "./cut.js";
+import { drawCut } from "./flow.js";
+import { headRow, scrolled } from "./tables.js";
+
 const NO_TRACE = "Times and predictions need a trace: wb.plan(boundary, trace=trace).";
 const NO_KERNEL = "This page predicts the places of the line only; wb.widget(…) with its kernel predicts any cut.";
 

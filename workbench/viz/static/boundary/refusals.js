@@ -1,4 +1,9 @@
 // The table of refusals: filtered by reason, searched by name, a row picked for the panel.
+import { element } from "../shared/dom.js";
+import { rove } from "../shared/focus.js";
+import { breakable, reasonMark } from "./box.js";
+import { headRow, scrolled } from "./tables.js";
+
 const ROWS_SHOWN = 20;
 
 export function matchingRows(view, reasons, query, cause = -1) {

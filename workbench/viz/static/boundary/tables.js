@@ -1,5 +1,8 @@
 // The tables of a boundary: what travels, what the plan does, what was predicted.
-function headRow(heads) {
+import { element } from "../shared/dom.js";
+import { breakable } from "./box.js";
+
+export function headRow(heads) {
   const cells = heads.map(([words, right]) =>
     element("th", { scope: "col", class: right ? "wb-right" : null }, words),
   );
@@ -7,7 +10,7 @@ function headRow(heads) {
 }
 
 // what holds nothing to focus is a tab stop itself, with a label, so that keys can scroll it
-function scrolled(table, label = null) {
+export function scrolled(table, label = null) {
   const stop = label ? { tabindex: "0", role: "group", "aria-label": label } : {};
   return element("div", { class: "wbb-scroll", ...stop }, table);
 }

@@ -1,5 +1,8 @@
 // The answer to "why not staged?": it stands under the picture or under the row that was picked, and
 // is read aloud.
+import { element } from "../shared/dom.js";
+import { breakable, reasonMark } from "./box.js";
+
 const WHY_NOT = "Why not staged?";
 
 function pathElement(path) {
@@ -19,7 +22,7 @@ function namesElement(row) {
 }
 
 // one refusal in full: reason, path to the blocker, smallest change
-export function refusalElements(view, row) {
+function refusalElements(view, row) {
   const count = row.names.length > 1;
   const parts = [
     element("p", {}, reasonMark(view, row.reason)),

@@ -1,5 +1,7 @@
 // The page inside a notebook's frame. The frame has the theme of the notebook, is as tall as its
 // page, and takes the place of the still picture that stands before it.
+import { prefersDark, watchTheme } from "../shared/theme.js";
+
 const THEME_OF_BODY = ["data-jp-theme-light", "data-vscode-theme-kind"];
 
 function copyAttribute(name, from, to) {

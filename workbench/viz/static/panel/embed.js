@@ -1,4 +1,11 @@
 // The two hosts of a panel: a widget's model, whose kernel answers, and a page that holds it all.
+import { bytesOf } from "../shared/bytes.js";
+import { element, hideStill, keepForPaper } from "../shared/dom.js";
+import { unpacked } from "../shared/packed_json.js";
+import { fromBase64 } from "../shared/unpack.js";
+import { mountPanel } from "./mount.js";
+import { SETTING_FIELDS, settingKey } from "./setting.js";
+
 const ANSWER_LATE = 8000; // ms without an answer until that is said
 const ANSWERS_LATE = "The kernel has not answered yet: it is busy, or not connected.";
 const NOT_FETCHED = "This view was not opened while the kernel was connected; run the cell again.";
@@ -186,7 +193,7 @@ export function hostOfPage(stored) {
   return host;
 }
 
-function renderPanel({ model, el }) {
+export function renderPanel({ model, el }) {
   const life = new AbortController();
   const root = document.createElement("div");
   el.append(root);

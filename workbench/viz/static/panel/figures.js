@@ -1,4 +1,7 @@
 // Figures that plotly draws, once a button asks for one. Its script comes from the kernel, once a page.
+import { element } from "../shared/dom.js";
+import { prefersDark } from "../shared/theme.js";
+
 const PLOTLY = Symbol.for("workbench.plotly");
 
 async function moduleOf(bytes) {

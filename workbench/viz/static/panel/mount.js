@@ -1,4 +1,9 @@
 // Puts the panel into an element: header, toggles, tabs, footer; undoes all when the signal aborts.
+import { element, suppressShortcuts } from "../shared/dom.js";
+import { prefersDark, watchTheme } from "../shared/theme.js";
+import { panesElement, tabsElement } from "./panes.js";
+import { runWords, togglesColumn } from "./toggles.js";
+
 const PANEL_VERSION = 1;
 
 function headerElement(host, signal) {

@@ -1,8 +1,16 @@
 // Tabs and what they show: asked for once, then kept, as long as run and baseline are the same.
+import { mountBoundary } from "../boundary/mount.js";
+import { element } from "../shared/dom.js";
+import { linkPane, markNode, markTable } from "../shared/linking.js";
+import { unpacked } from "../shared/packed_json.js";
+import { inflate } from "../shared/unpack.js";
+import { mount } from "../timeline/control/mount.js";
+import { figuresElement } from "./figures.js";
+
 const WAIT_BEFORE_WORDS = 300; // ms until "loading" is said
 const UNMARKED = ["", ""]; // op and table
 
-function tabsElement(host, onTab, signal) {
+export function tabsElement(host, onTab, signal) {
   const bar = element("div", { class: "wbp-tabs", role: "tablist", "aria-label": "Views of a run" });
   const buttons = host.view.tabs.map(([key, title]) => {
     const id = `wbp-${host.id}-tab-${key}`;

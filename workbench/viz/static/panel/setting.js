@@ -1,5 +1,5 @@
 // The setting of the toggles: its fields in the order of Python's PanelSetting, and its key.
-const SETTING_FIELDS = [
+export const SETTING_FIELDS = [
   "stage", "capacity", "threads", "thread_pool", "stale_lookups", "fusion", "executor",
   "inter_op_threads", "intra_op_threads", "batch_size", "cut",
 ];

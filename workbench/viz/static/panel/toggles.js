@@ -1,4 +1,7 @@
 // The column of toggles: built once, then kept up to date in place, so that the focus stays.
+import { element } from "../shared/dom.js";
+import { steppedNumber } from "./setting.js";
+
 function chipElement({ kind, text, title }) {
   const mark = element("i", { class: `wbp-mark wbp-${kind}`, "aria-hidden": "true" });
   return element("span", { class: "wbp-chip", title: title || null }, mark, text);
@@ -178,7 +181,7 @@ function updateSummary(parts, host) {
   if (!said || parts.code.textContent !== said.code) parts.code.hidden = parts.copied.hidden = true;
 }
 
-function runWords(host) {
+export function runWords(host) {
   const said = host.said();
   if (host.job().running) return "Cancel";
   return said && said.ran ? "Run again" : "Run";

@@ -8,27 +8,6 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-export function swatch(theme, family) {
-  const canvas = element("canvas", { class: "wb-swatch", "aria-hidden": "true" });
-  canvas.dataset.family = family;
-  paintSwatch(canvas, theme, family);
-  return canvas;
-}
-
-export function repaintSwatches(root, theme) {
-  for (const canvas of root.querySelectorAll("canvas.wb-swatch")) {
-    paintSwatch(canvas, theme, Number(canvas.dataset.family));
-  }
-}
-
-export function legend(theme, families) {
-  const items = families.map(([name, code], f) =>
-    element("li", {}, swatch(theme, f), name, element("span", { class: "wb-quiet" }, ` ${code}`)),
-  );
-  items.push(element("li", {}, swatch(theme, WAIT), "wait"));
-  return element("ul", { class: "wb-legend", "aria-label": "Op families" }, ...items);
-}
-
 export function keyHints(keys) {
   const pairs = keys.map(([names, words]) =>
     element("span", {}, ...names.map((name) => element("kbd", {}, name)), words),

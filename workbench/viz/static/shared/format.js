@@ -1,5 +1,5 @@
 // Port of two functions of format.py: same integers, same thresholds; a test compares every string.
-const NBSP = "\u00a0";
+export const NBSP = "\u00a0";
 const THIN = "\u2009";
 const MINUS = "\u2212";
 const UNKNOWN = "–";

@@ -1,5 +1,7 @@
 // Views that stand beside each other show one selection: what stands for an op has data-node, what
 // stands for an embedding table data-table. Without this module both are plain words.
+import { focusOn, roveAmong, targetAmong } from "./focus.js";
+
 const LINKED = ["data-node", "data-table"];
 // a bar beside its name is a second place, for the pointer alone
 const LINK_BUTTONS = LINKED.map((kind) => `[${kind}]:not([aria-hidden] *)`).join();

@@ -13,7 +13,6 @@ from workbench.core.options import Optimizations, SmartStageOptions, StageOption
 from workbench.errors import OptionError
 from workbench.viz.panel.settings.names import inside_sentence, name_of
 from workbench.viz.panel.settings.setting import PanelSetting, setting_of
-from workbench.viz.style import assets
 
 
 @given(settings)
@@ -50,7 +49,7 @@ def test_the_browser_makes_the_same_keys():
     raw.append({**raw[0], "capacity": 5, "threads": 2, "thread_pool": True, "cut": "-hash"})
     # Nor do stale lookups of one that is not found.
     raw += [{**raw[0], "stale_lookups": 1}, {**raw[2], "stale_lookups": 1}]
-    keys = evaluate("value.map(settingKey)", raw, assets.panel_script())
+    keys = evaluate("value.map(settingKey)", raw)
     assert keys == [*(each.key for each in made), made[0].key, made[0].key, made[2].key]
 
 

@@ -1,4 +1,15 @@
 // What a timeline can do: the one place that changes its state and asks for a frame.
+import { laneOf, pathOrder, stepOf } from "../draw/decode.js";
+import { drawFrame, drawOverlay } from "../draw/draw_frame.js";
+import { layoutLanes } from "../draw/layout.js";
+import { GUTTER, bisect, fitWindow, panWindow, zoomWindow } from "../draw/scales.js";
+import { fillCard, placeCard } from "./hover.js";
+import { spanOfNode } from "./nodes.js";
+import { pickAt, stepAt } from "./pick.js";
+import { findMatches, matchWords, nextMatch } from "./search.js";
+import { rescale, windowOn, windowOnStep } from "./state.js";
+import { fillTable } from "./table.js";
+
 const TABLE_DELAY = 120; // ms without a change of the window before the Table is summed again
 
 export function newController(s, parts, signal, onSelect) {

@@ -1,9 +1,14 @@
 // The two places a timeline stands in: a notebook's widget and a report's page.
+import { bytesOf } from "../../shared/bytes.js";
+import { element, hideStill, keepForPaper } from "../../shared/dom.js";
+import { fromBase64, inflate } from "../../shared/unpack.js";
+import { mount } from "./mount.js";
+
 const ANSWER_AFTER = 4000; // ms
 
 // One widget view. The data comes with the model where it is small, else by message: on request,
 // or by itself soon after it was shown, in case the request waits behind running cells.
-function renderWidget({ model, el }) {
+export function renderWidget({ model, el }) {
   const life = new AbortController();
   const root = document.createElement("div");
   el.append(root);
@@ -48,10 +53,6 @@ function renderWidget({ model, el }) {
     model.off("change:selected", onSelected);
     root.remove();
   };
-}
-
-function bytesOf(view) {
-  return new Uint8Array(view.buffer || view, view.byteOffset || 0, view.byteLength);
 }
 
 async function fill(view, bytes, packed) {

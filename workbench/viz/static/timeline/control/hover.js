@@ -1,4 +1,9 @@
 // The card beside the pointer. It repeats what a click writes below the timeline.
+import { element } from "../../shared/dom.js";
+import { duration, integer } from "../../shared/format.js";
+import { factsOf, spanName } from "../draw/describe.js";
+import { swatch } from "../draw/swatches.js";
+
 const CARD_WIDTH = 248;
 const OFFSET = 14;
 

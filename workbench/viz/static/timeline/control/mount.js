@@ -1,5 +1,19 @@
 // Puts one timeline into an element: builds the parts, wires them, and undoes all of it when the
 // signal aborts.
+import { element, keyHints, suppressShortcuts } from "../../shared/dom.js";
+import { duration } from "../../shared/format.js";
+import { prefersDark, watchTheme } from "../../shared/theme.js";
+import { readTheme } from "../draw/colors.js";
+import { decode } from "../draw/decode.js";
+import { factsOf, spanName } from "../draw/describe.js";
+import { legend, repaintSwatches } from "../draw/swatches.js";
+import { newController } from "./controller.js";
+import { KEY_HINTS, KEY_WORDS, PATH_HINTS, PATH_WORDS, watchKeys } from "./keys.js";
+import { nodeOf } from "./nodes.js";
+import { watchPointer } from "./pointer.js";
+import { newState, resizeState } from "./state.js";
+import { rangeWords } from "./table.js";
+
 const BUTTON = "wb-btn";
 let mounted = 0;
 

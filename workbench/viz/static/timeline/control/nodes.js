@@ -1,4 +1,6 @@
 // Spans by the graph node that they are of. Waits, puts, runs and the critical path's lane are of none.
+import { laneOf } from "../draw/decode.js";
+
 export function nodeOf(model, i) {
   if (i < 0 || model.name[i] >= model.header.nodeNames) return "";
   return model.names[model.name[i]];

@@ -1,4 +1,8 @@
 // What lies under a point of the canvas.
+import { rowAt } from "../draw/layout.js";
+import { SINGLE_MIN, firstEnding } from "../draw/lod.js";
+import { GUTTER, bisect } from "../draw/scales.js";
+
 const REACH = 1.5; // px
 const LOOKED_AT = 20000;
 

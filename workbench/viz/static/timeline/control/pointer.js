@@ -1,4 +1,8 @@
 // Mouse, touchpad and wheel on the canvas. Every listener ends with the signal.
+import { stripGrip } from "../draw/draw_strip.js";
+import { STRIP_HEIGHT } from "../draw/layout.js";
+import { GUTTER, MIN_WINDOW, panWindow, placeWindow, zoomWindow } from "../draw/scales.js";
+
 const CLICK_REACH = 4; // px a click may slip
 
 export function watchPointer(canvas, view, signal) {
@@ -48,7 +52,7 @@ export function watchPointer(canvas, view, signal) {
   });
   on("pointerleave", () => view.hover(-1, -1));
   on("dblclick", (event) => {
-    const [x, y] = place(event);
+    const [, y] = place(event);
     if (y >= STRIP_HEIGHT) view.fit();
   });
   on("wheel", (event) => wheel(canvas, view, event, place(event)[0]), { passive: false });

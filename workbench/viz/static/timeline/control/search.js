@@ -1,4 +1,7 @@
 // Search by node name. Waits, runs and the critical path's lane have no node: they never match.
+import { duration, integer } from "../../shared/format.js";
+import { WAIT } from "../draw/decode.js";
+
 export function findMatches(model, query) {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return null;

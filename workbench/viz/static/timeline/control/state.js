@@ -1,4 +1,7 @@
 // The state of one timeline, and what changes it. Drawing happens at most once a frame.
+import { layoutLanes } from "../draw/layout.js";
+import { GUTTER, fitWindow, placeWindow } from "../draw/scales.js";
+
 const CONTEXT_STEPS = 1;
 
 function firstWindow(model) {

@@ -1,4 +1,9 @@
 // The Table: what is in view, by op type. The same sums as TimelineView.in_view.
+import { element } from "../../shared/dom.js";
+import { NBSP, duration, fixed, integer } from "../../shared/format.js";
+import { CLASSES, RUN, WAIT } from "../draw/decode.js";
+import { swatch } from "../draw/swatches.js";
+
 export function inView(model, [from, to]) {
   const groups = new Map();
   const { start, dur, family, name, nameOp } = model;

@@ -10,7 +10,7 @@ const ARRAYS = {
 const VIEW_VERSION = 3;
 export const WAIT = 8;
 export const RUN = 9;
-const CLASSES = 10; // eight families, waits, runs
+export const CLASSES = 10; // eight families, waits, runs
 
 function columnsOf(header, bytes) {
   const columns = {};

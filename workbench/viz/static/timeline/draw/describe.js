@@ -1,4 +1,6 @@
 // What is known of a span, in words: for the hover card and for the text below the timeline.
+import { duration } from "../../shared/format.js";
+import { RUN, WAIT, laneOf, stepOf } from "./decode.js";
 
 // [label, value, family or -1] per fact
 export function factsOf(model, i) {

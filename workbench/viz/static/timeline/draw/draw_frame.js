@@ -1,5 +1,15 @@
 // One frame: strip, ruler, step row, lanes; and above it, on its own canvas, what follows the
 // pointer: flows and the selection.
+import { duration, integer } from "../../shared/format.js";
+import { laneOf, stepOf } from "./decode.js";
+import { drawBuffer, drawPending, drawSpans } from "./draw_lanes.js";
+import { drawPathLinks, lightsPath } from "./draw_path.js";
+import { drawStrip } from "./draw_strip.js";
+import { setFont, shorten, textWidth } from "./labels.js";
+import { LANES_TOP, STEP_ROW, STRIP_HEIGHT } from "./layout.js";
+import { newColumns } from "./lod.js";
+import { GUTTER, bisect, rulerTicks } from "./scales.js";
+
 const STEP_LABEL_MIN = 42;
 const STEP_TIME_MIN = 110;
 const STEP_LINE_MIN = 4;
@@ -129,7 +139,7 @@ export function drawOverlay(ctx, s) {
 }
 
 // flows of the item that a span belongs to: of its stage run, or of its step
-export function flowsOf(model, i) {
+function flowsOf(model, i) {
   if (i < 0) return [];
   const lane = model.lanes[laneOf(model, i)];
   if (lane.kind !== "prefetch") return model.flowOfStep.get(model.step[i]) || [];

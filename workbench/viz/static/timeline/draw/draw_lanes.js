@@ -1,4 +1,12 @@
 // Spans, gaps, waits and buffers of the lanes.
+import { duration, integer } from "../../shared/format.js";
+import { familyFill, hatchFill } from "./colors.js";
+import { RUN, WAIT, stepOf } from "./decode.js";
+import { OFF_PATH, drawFoot, drawPathFeet, leavesPath, lightsPath } from "./draw_path.js";
+import { setFont, shortName, shorten, textWidth } from "./labels.js";
+import { columnAt, mergeLane } from "./lod.js";
+import { GUTTER, bisect } from "./scales.js";
+
 const PATTERN_MIN = 14;
 const CODE_MIN = 22;
 const NAME_MIN = 56;
@@ -152,7 +160,7 @@ export function drawSpans(ctx, s, row, into) {
 }
 
 // least and most items held in each pixel of the window
-export function bufferColumns(s, lane, pixels) {
+function bufferColumns(s, lane, pixels) {
   const { model } = s;
   const least = new Float64Array(pixels).fill(Infinity);
   const most = new Float64Array(pixels).fill(-Infinity);

@@ -1,6 +1,9 @@
 // The critical path on the lanes: its ops keep their color and have a foot of ink, others fade, and
 // links join one thread to the next.
-const OFF_PATH = 0.5;
+import { WAIT, laneOf, pathOrder } from "./decode.js";
+import { GUTTER, bisect } from "./scales.js";
+
+export const OFF_PATH = 0.5;
 const FOOT = 2;
 const LINK_PX_PER_MS = 28;
 

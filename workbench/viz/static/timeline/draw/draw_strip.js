@@ -1,5 +1,10 @@
 // The whole trace above the ruler: families stacked by the share of threads that is busy, waits
 // hatched over it, what is outside of the window faded.
+import { hatchFill } from "./colors.js";
+import { setFont } from "./labels.js";
+import { STRIP_HEIGHT } from "./layout.js";
+import { GUTTER } from "./scales.js";
+
 const STRIP_Y = 6;
 const STRIP_TALL = 26;
 const GRIP_REACH = 6;
@@ -36,7 +41,7 @@ function paintStrip(theme, model, width, ratio) {
   return canvas;
 }
 
-export function stripEdges(s) {
+function stripEdges(s) {
   const scale = (s.width - GUTTER) / s.model.duration;
   const left = Math.min(s.width - 6, Math.max(GUTTER, GUTTER + s.window[0] * scale));
   return [left, Math.max(left + 6, Math.min(s.width, GUTTER + s.window[1] * scale))];

@@ -1,4 +1,6 @@
 // Text on the canvas: measured once, cut with an ellipsis, never wider than its room.
+import { bisect } from "./scales.js";
+
 const WIDTHS_KEPT = 20000;
 
 export function setFont(ctx, theme, size, bold = false) {

@@ -1,5 +1,8 @@
 // Which spans of a lane are drawn by themselves, and what the pixel columns hold of the others.
-const SINGLE_MIN = 1.5; // px
+import { CLASSES } from "./decode.js";
+import { bisect } from "./scales.js";
+
+export const SINGLE_MIN = 1.5; // px
 
 // first span of the lane that ends at t or later; spans of a lane do not overlap
 export function firstEnding(model, lane, t) {

@@ -1,7 +1,9 @@
 // The window [from, to] in ns, and the ruler over it. Pure: no state, no drawing.
+import { fixed } from "../../shared/format.js";
+
 export const GUTTER = 104;
 const MARGIN = 0.02;
-const MIN_WINDOW = 1000;
+export const MIN_WINDOW = 1000;
 
 export function placeWindow(from, width, total) {
   const wide = Math.min(total * (1 + 2 * MARGIN), Math.max(MIN_WINDOW, width));

@@ -1,4 +1,4 @@
-"""Writes what the tests of the scripts read: shipped modules with all their names, and views."""
+"""Packs the views that the tests of the scripts draw."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import base64
 import dataclasses
 import itertools
 import json
-import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,9 @@ from workbench.core.planning.planner import plan_stages
 from workbench.core.trace.trace import Trace
 from workbench.viz.boundary.view import boundary_view
 from workbench.viz.panel.settings.setting import CHOICES, MOVED, PanelSetting
-from workbench.viz.style import assets, format, script_parts
+from workbench.viz.style import format
 from workbench.viz.timeline.view import timeline_view
 
-# What stands at the beginning of a line; several constants of one line have capitals.
-_NAMES = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
-_CAPITALS = re.compile(r"\b([A-Z][A-Z_]+) = ")
-_EXPORTED = re.compile(r"^export \{ ([^}]*) \};$", re.MULTILINE)
 _DURATIONS = [
     *(0, 1, 99, 100, 950, 9_949, 9_950, 99_499, 99_500, 994_999, 995_000, 99_949_999, 99_950_000),
     *(999_499_999, 999_500_000, 99_949_999_999, 99_950_000_000, 12_345_678_900_000, -1_500_000),
@@ -34,29 +29,9 @@ _INTEGERS = [0, 7, 999, 1000, 1_234_567, -45_000]
 
 
 def main(folder: Path) -> None:
-    """Writes timeline.js, boundary.js, panel.js and views.json into a folder."""
+    """Writes views.json into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, script, parts in (
-        ("timeline.js", assets.script(), script_parts.TIMELINE_PARTS),
-        ("boundary.js", assets.boundary_script(), script_parts.BOUNDARY_PARTS),
-        ("panel.js", assets.panel_script(), script_parts.PANEL_PARTS),
-    ):
-        (folder / name).write_text(_open(script, parts), "utf-8")
     (folder / "views.json").write_text(json.dumps(_views()), "utf-8")
-
-
-def _open(script: str, parts: Sequence[str]) -> str:
-    """A module that also exports the names which its parts share."""
-    names: set[str] = set()
-    for part in parts:
-        text = (assets.STATIC / part).read_text("utf-8")
-        names |= set(_NAMES.findall(text))
-        for line in text.splitlines():
-            if line.startswith("const "):
-                names |= set(_CAPITALS.findall(line))
-    for exported in _EXPORTED.findall(script):
-        names -= set(exported.split(", "))
-    return f"{script}export {{ {', '.join(sorted(names))} }};\n"
 
 
 def _views() -> dict[str, Any]:
