@@ -88,7 +88,7 @@ def _ratio(text: str) -> float:
 
 def _predict(chosen: argparse.Namespace) -> int:
     from workbench.experiments.what_if.predict import predict
-    from workbench.viz.predictions.html import predictions_page
+    from workbench.viz.outlets import predictions_page
 
     loaded()
     if chosen.out:
