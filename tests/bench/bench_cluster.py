@@ -241,10 +241,10 @@ def _report(session: Any, built: Any) -> str:
     """Where the time of traced steps goes, and what travels."""
     from workbench.core.analysis.cluster_report import cluster_report
     from workbench.core.capture.session_capture import capture_steps
-    from workbench.viz.cluster.text import cluster_text
+    from workbench.viz.outlets import text_of
 
     trace = capture_steps(session, built.train_op, 30, title=STAGED, step_stats=True)
-    return cluster_text(cluster_report(trace))
+    return text_of(cluster_report(trace))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from tests.builders.alignments import staged, unstaged
@@ -13,7 +12,7 @@ from tests.builders.memories import staged_trace
 from tests.builders.predictions import ceiling, ceilings, check, every_toggle
 from tests.builders.searches import search
 from tests.builders.step_traces import chain, step_trace
-from workbench.core.analysis.alignment import align
+from workbench.core.analysis.alignment import Alignment, align
 from workbench.core.analysis.critical_path import critical_path
 from workbench.core.analysis.embedding_lens.lens import make_lens
 from workbench.core.analysis.findings.find import find
@@ -21,23 +20,8 @@ from workbench.core.analysis.findings.finding import Findings
 from workbench.core.analysis.memory.memory import memory
 from workbench.core.what_if.calibration import Calibration
 from workbench.core.what_if.ceilings import Ceilings
-from workbench.viz.alignment.html import alignment_fragment, alignment_html
-from workbench.viz.alignment.view import AlignmentView, alignment_view
-from workbench.viz.comparison.html import summary_fragment, summary_html
-from workbench.viz.comparison.view import compare_view
-from workbench.viz.critical_path.html import critical_path_fragment, critical_path_html
-from workbench.viz.embedding_lens.html import lens_fragment, lens_html
-from workbench.viz.findings.html import findings_fragment, findings_html
-from workbench.viz.memory.html import memory_fragment, memory_html
-from workbench.viz.predictions.html import (
-    calibration_fragment,
-    calibration_html,
-    ceilings_fragment,
-    ceilings_html,
-    predictions_fragment,
-    predictions_html,
-)
-from workbench.viz.search.html import search_fragment, search_html
+from workbench.viz.outlets import fragment_of, html_of
+from workbench.viz.style.fragments import alone
 
 # The path's last op is ready at 20, waits until 60 behind another, then 20 for nothing.
 _LATE = (
@@ -52,8 +36,8 @@ def some_findings() -> Findings:
     return find(step_trace(_LATE, chain("tower/first", "tower/late"), step_us=120))
 
 
-def some_alignment() -> AlignmentView:
-    return alignment_view(align(unstaged(), staged()))
+def some_alignment() -> Alignment:
+    return align(unstaged(), staged())
 
 
 def some_calibration() -> Calibration:
@@ -66,28 +50,28 @@ def some_ceilings() -> Ceilings:
     return ceilings(*found, withheld=(("ids", "the step has no work of the kind 'ids'"),))
 
 
-_VALUES: dict[str, tuple[Callable[[], object], Callable[..., str], Callable[..., str]]] = {
-    "critical path": (
-        lambda: critical_path(three_steps()),
-        critical_path_fragment,
-        critical_path_html,
-    ),
-    "findings": (some_findings, findings_fragment, findings_html),
-    "alignment": (some_alignment, alignment_fragment, alignment_html),
-    "embedding lens": (lambda: make_lens(stock_trace(), fused_trace()), lens_fragment, lens_html),
-    "memory": (lambda: memory(staged_trace()), memory_fragment, memory_html),
-    "predictions": (every_toggle, predictions_fragment, predictions_html),
-    "calibration": (some_calibration, calibration_fragment, calibration_html),
-    "search": (lambda: search(), search_fragment, search_html),
-    "ceilings": (some_ceilings, ceilings_fragment, ceilings_html),
-    "comparison": (lambda: compare_view(planned_comparison()), summary_fragment, summary_html),
+_VALUES: dict[str, Callable[[], object]] = {
+    "critical path": lambda: critical_path(three_steps()),
+    "findings": some_findings,
+    "alignment": some_alignment,
+    "embedding lens": lambda: make_lens(stock_trace(), fused_trace()),
+    "memory": lambda: memory(staged_trace()),
+    "predictions": every_toggle,
+    "calibration": some_calibration,
+    "search": search,
+    "ceilings": some_ceilings,
 }
 
 
-def _made(name: str, which: int) -> str:
-    value, *forms = _VALUES[name]
-    return forms[which](value())
+def _comparison() -> str:
+    return fragment_of(planned_comparison())
 
 
-FRAGMENTS = {name: functools.partial(_made, name, 0) for name in _VALUES}
-OUTLETS = {name: functools.partial(_made, name, 1) for name in _VALUES}
+def _alone() -> str:
+    """Without the pictures, which live in a frame."""
+    return alone(_comparison())
+
+
+FRAGMENTS = {name: lambda make=make: fragment_of(make()) for name, make in _VALUES.items()}
+OUTLETS = {name: lambda make=make: html_of(make()) for name, make in _VALUES.items()}
+FRAGMENTS["comparison"], OUTLETS["comparison"] = _comparison, _alone

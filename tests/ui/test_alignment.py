@@ -11,8 +11,7 @@ from tests.builders.alignments import staged, unstaged
 from tests.ui.pages import each_width, rgb
 from tests.ui.watched import Watched
 from workbench.core.analysis.alignment import align
-from workbench.viz.alignment.html import alignment_html
-from workbench.viz.alignment.view import alignment_view
+from workbench.viz.outlets import html_of
 from workbench.viz.style import colors
 
 # Of the bar of a row: how far it reaches to either side of zero, in px, and its color.
@@ -28,7 +27,7 @@ SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clie
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: Any) -> str:
     page: Path = tmp_path_factory.mktemp("alignment") / "page.html"
-    shown = alignment_html(alignment_view(align(unstaged(), staged())))
+    shown = html_of(align(unstaged(), staged()))
     page.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><body>{shown}', "utf-8")
     return page.as_uri()
 

@@ -12,7 +12,7 @@ from tests.ui.pages import each_width, rgb
 from tests.ui.watched import Watched
 from workbench.core.analysis.embedding_lens.lens import make_lens
 from workbench.core.graph.op_families import GRADIENT, LOOKUP, UPDATE
-from workbench.viz.embedding_lens.html import lens_html
+from workbench.viz.outlets import html_of
 from workbench.viz.style import colors
 
 # Of each bar of the table: the pieces' widths in px, and their colors.
@@ -29,7 +29,7 @@ SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clie
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: Any) -> str:
     page: Path = tmp_path_factory.mktemp("lens") / "page.html"
-    shown = lens_html(make_lens(stock_trace(), fused_trace()))
+    shown = html_of(make_lens(stock_trace(), fused_trace()))
     page.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><body>{shown}', "utf-8")
     return page.as_uri()
 

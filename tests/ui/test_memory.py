@@ -12,7 +12,7 @@ from tests.ui.pages import each_width, rgb
 from tests.ui.watched import Watched
 from workbench.core.analysis.memory.memory import memory
 from workbench.core.graph.op_families import COPY
-from workbench.viz.memory.html import memory_html
+from workbench.viz.outlets import html_of
 from workbench.viz.style import colors
 
 # Where the line of the peak stands, as a fraction of the plot.
@@ -29,7 +29,7 @@ SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clie
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: Any) -> str:
     page: Path = tmp_path_factory.mktemp("memory") / "page.html"
-    shown = memory_html(memory(staged_trace()))
+    shown = html_of(memory(staged_trace()))
     page.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><body>{shown}', "utf-8")
     return page.as_uri()
 

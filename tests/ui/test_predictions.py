@@ -11,7 +11,7 @@ from tests.builders.predictions import check, every_toggle
 from tests.ui.pages import each_width
 from tests.ui.watched import Watched
 from workbench.core.what_if.calibration import Calibration
-from workbench.viz.predictions.html import calibration_html, predictions_page
+from workbench.viz.outlets import html_of, predictions_page
 
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 # Middle of a mark's svg, and of the line at 1×, in px.
@@ -30,7 +30,7 @@ def calibrated(tmp_path_factory: Any) -> str:
     page: Path = tmp_path_factory.mktemp("calibration") / "page.html"
     checks = [check(f"setting {n}", 0.9 + n / 30, 1.0 + n / 40) for n in range(20)]
     checks.append(check("stage", 1.4, 1.1, program="wdl"))
-    shown = calibration_html(Calibration(checks=tuple(checks)))
+    shown = html_of(Calibration(checks=tuple(checks)))
     page.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><body>{shown}', "utf-8")
     return page.as_uri()
 

@@ -10,7 +10,7 @@ import pytest
 from tests.builders.searches import search
 from tests.ui.pages import each_width
 from tests.ui.watched import Watched
-from workbench.viz.search.html import search_html
+from workbench.viz.outlets import html_of
 
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -18,7 +18,7 @@ SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clie
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: Any) -> str:
     page: Path = tmp_path_factory.mktemp("search") / "page.html"
-    shown = search_html(search())
+    shown = html_of(search())
     page.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><body>{shown}', "utf-8")
     return page.as_uri()
 

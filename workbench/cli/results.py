@@ -12,6 +12,7 @@ from workbench.atomic_file import (
     require_writable_file,
 )
 from workbench.cli.answers import say_wrote
+from workbench.experiments.comparison import COMPARISON_FILE
 
 if TYPE_CHECKING:
     from workbench.experiments.comparison.results import Comparison
@@ -39,7 +40,7 @@ def saved_comparisons(directory: Path) -> list[Comparison]:
 
     # compare saves one comparison below its directory, demo saves several.
     homes = [directory, *sorted(path for path in directory.glob("*") if path.is_dir())]
-    saved = [home for home in homes if (home / "comparison.json").is_file()]
+    saved = [home for home in homes if (home / COMPARISON_FILE).is_file()]
     return [load_comparison(home) for home in saved or [directory]]
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.results import saved_comparisons
 from workbench.errors import DataError, OptionError, TraceError, one_line
+from workbench.experiments.session.saved import SESSION_FILE
 from workbench.file_kinds import HEAD_BYTES, PARQUET, kind_of
 
 if TYPE_CHECKING:
@@ -14,7 +17,6 @@ if TYPE_CHECKING:
     from workbench.experiments.comparison.results import Comparison
 
 WHAT = "a trace, a directory of saved results or of a session, or a report beside such"
-_SESSION = "session.json"
 PAGES = (".html", ".htm")
 
 
@@ -24,7 +26,7 @@ def saved_results(path: Path) -> list[Comparison] | None:
     Raises:
       DataError: there is none.
     """
-    if (path / _SESSION).is_file():
+    if (path / SESSION_FILE).is_file():
         from workbench.experiments.session.load_session import load_session
 
         found = {id(run.comparison): run.comparison for run in load_session(path).runs}
@@ -54,21 +56,16 @@ def trace_of(path: Path, variant: str | None = None) -> Trace:
         if variant is not None:
             raise OptionError("--variant is of saved results; a trace has no variants")
         return trace_in(path)
-    traces = {
-        each.label: each.trace
-        for comparison in comparisons
-        for each in comparison.variants
-        if each.trace is not None and (variant is None or each.label == variant)
-    }
-    if not traces:
-        labels = [each.label for comparison in comparisons for each in comparison.variants]
-        raise OptionError(
-            f"no variant {variant!r} has a trace; there are {', '.join(dict.fromkeys(labels))}"
-            if variant is not None
-            else "no variant of the saved results has a trace"
-        )
-    baseline = comparisons[0].baseline
-    return traces.get(baseline) or next(iter(traces.values()))
+    from workbench.experiments.comparison.measured import trace_of_variant
+
+    variants = [each for comparison in comparisons for each in comparison.variants]
+    if variant is None:
+        traced = [each.label for each in variants if each.trace is not None]
+        if not traced:
+            raise OptionError("no variant of the saved results has a trace")
+        baseline = comparisons[0].baseline
+        variant = baseline if baseline in traced else traced[0]
+    return trace_of_variant(variants, variant)
 
 
 def trace_in(path: Path) -> Trace:
@@ -83,8 +80,20 @@ def trace_in(path: Path) -> Trace:
     try:
         with path.open("rb") as file:
             kind = kind_of(file.read(HEAD_BYTES))
-        return load_trace(path) if kind is PARQUET else import_trace(path)
+        with unusable_traces_are_data():
+            return load_trace(path) if kind is PARQUET else import_trace(path)
     except OSError as error:
         raise DataError(f"{one_line(str(path))!r} cannot be read: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def unusable_traces_are_data() -> Iterator[None]:
+    """A trace that the user gave and that cannot be used is an error of the data.
+
+    Raises:
+      DataError: in place of a `TraceError`.
+    """
+    try:
+        yield
     except TraceError as error:
         raise DataError(str(error)) from error

@@ -12,6 +12,14 @@ from workbench.models.registry import MODELS as MODELS
 from workbench.models.registry import Model as Model
 from workbench.models.registry import program_again as program_again
 from workbench.models.registry import program_of
+from workbench.models.zoo.options import (
+    DeepFmOptions,
+    DienOptions,
+    DinOptions,
+    DlrmOptions,
+    DssmOptions,
+    WdlOptions,
+)
 
 if TYPE_CHECKING:
     from workbench.experiments.program.program import Program
@@ -22,10 +30,10 @@ def dlrm(
     data: Data = None,
     *,
     rows: int | None = None,
-    batch_size: int = 512,
-    input_latency_ms: float = 0.0,
-    learning_rate: float = 0.01,
-    seed: int = 1,
+    batch_size: int = DlrmOptions.batch_size,
+    input_latency_ms: float = DlrmOptions.input_latency_ms,
+    learning_rate: float = DlrmOptions.learning_rate,
+    seed: int = DlrmOptions.seed,
 ) -> Program:
     """DLRM, ready to run; its learning rate is Adagrad's.
 
@@ -60,11 +68,11 @@ def deepfm(
     data: Data = None,
     *,
     rows: int | None = None,
-    batch_size: int = 512,
-    input_latency_ms: float = 0.0,
-    learning_rate: float = 0.001,
-    table_learning_rate: float = 0.05,
-    seed: int = 1,
+    batch_size: int = DeepFmOptions.batch_size,
+    input_latency_ms: float = DeepFmOptions.input_latency_ms,
+    learning_rate: float = DeepFmOptions.learning_rate,
+    table_learning_rate: float = DeepFmOptions.table_learning_rate,
+    seed: int = DeepFmOptions.seed,
 ) -> Program:
     """DeepFM, ready to run; see `dlrm`.
 
@@ -91,12 +99,12 @@ def wdl(
     data: Data = None,
     *,
     rows: int | None = None,
-    batch_size: int = 512,
-    input_latency_ms: float = 0.0,
-    learning_rate: float = 0.01,
-    wide_learning_rate: float = 0.2,
-    table_learning_rate: float = 0.05,
-    seed: int = 1,
+    batch_size: int = WdlOptions.batch_size,
+    input_latency_ms: float = WdlOptions.input_latency_ms,
+    learning_rate: float = WdlOptions.learning_rate,
+    wide_learning_rate: float = WdlOptions.wide_learning_rate,
+    table_learning_rate: float = WdlOptions.table_learning_rate,
+    seed: int = WdlOptions.seed,
 ) -> Program:
     """Wide & Deep, ready to run; see `dlrm`.
 
@@ -125,11 +133,11 @@ def dssm(
     data: Data = None,
     *,
     rows: int | None = None,
-    batch_size: int = 4096,
-    input_latency_ms: float = 0.0,
-    learning_rate: float = 0.001,
-    table_learning_rate: float = 0.1,
-    seed: int = 1,
+    batch_size: int = DssmOptions.batch_size,
+    input_latency_ms: float = DssmOptions.input_latency_ms,
+    learning_rate: float = DssmOptions.learning_rate,
+    table_learning_rate: float = DssmOptions.table_learning_rate,
+    seed: int = DssmOptions.seed,
 ) -> Program:
     """DSSM, ready to run; see `dlrm`.
 
@@ -157,11 +165,11 @@ def din(
     data: Data = None,
     *,
     rows: int | None = None,
-    batch_size: int = 512,
-    input_latency_ms: float = 0.0,
-    learning_rate: float = 0.001,
-    table_learning_rate: float = 0.1,
-    seed: int = 1,
+    batch_size: int = DinOptions.batch_size,
+    input_latency_ms: float = DinOptions.input_latency_ms,
+    learning_rate: float = DinOptions.learning_rate,
+    table_learning_rate: float = DinOptions.table_learning_rate,
+    seed: int = DinOptions.seed,
 ) -> Program:
     """DIN, ready to run; see `dlrm`.
 
@@ -189,11 +197,11 @@ def dien(
     data: Data = None,
     *,
     rows: int | None = None,
-    batch_size: int = 512,
-    input_latency_ms: float = 0.0,
-    learning_rate: float = 0.001,
-    table_learning_rate: float = 0.1,
-    seed: int = 1,
+    batch_size: int = DienOptions.batch_size,
+    input_latency_ms: float = DienOptions.input_latency_ms,
+    learning_rate: float = DienOptions.learning_rate,
+    table_learning_rate: float = DienOptions.table_learning_rate,
+    seed: int = DienOptions.seed,
 ) -> Program:
     """DIEN, ready to run; see `dlrm`.
 

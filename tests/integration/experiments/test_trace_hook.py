@@ -18,7 +18,7 @@ class Worker:
     """Runs steps of sessions with the hook, as a monitored session does."""
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(trace_hook, "_WARM_STEPS", 2)
+        monkeypatch.setattr(trace_hook, "WARM_UP_STEPS", 2)
         monkeypatch.setattr(trace_hook, "TRACED_STEPS", 4)
         self.said: list[str] = []
         self.met = 0

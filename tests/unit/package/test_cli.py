@@ -22,7 +22,7 @@ from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.worker import found_program
 from workbench.models.data.criteo import generate_criteo
-from workbench.viz.comparison.text import comparison_table
+from workbench.viz.outlets import text_of
 
 
 def run(*arguments: str) -> int:
@@ -163,7 +163,7 @@ def test_what_was_measured_is_printed_though_it_cannot_be_written(
     monkeypatch.setattr(Comparison, "save", no_space)
     assert run(*arguments, "--out", str(tmp_path / "out")) == 2
     shown = capsys.readouterr()
-    assert comparison_table(comparison()) in shown.out
+    assert text_of(comparison()) in shown.out
     assert shown.err == "workbench: error: out: cannot be written: No space left on device\n"
 
 

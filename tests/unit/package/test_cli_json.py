@@ -84,7 +84,7 @@ def test_words_go_to_stderr_and_quiet_leaves_them_out(saved, capsys):
             ["critical-path", "results", "--variant", "none"],
             2,
             "OptionError",
-            "no variant 'none' has a trace; there are off",
+            "there is no variant 'none'; expected one of off",
         ),
         (
             ["critical-path", "trace.parquet", "--variant", "off"],

@@ -10,8 +10,9 @@ from tests.builders.critical_paths import three_steps
 from tests.builders.embedding_lenses import stock_trace
 from tests.builders.views import FRAGMENTS, some_alignment, some_findings
 from workbench.core.analysis.critical_path import critical_path
-from workbench.viz.critical_path.html import critical_path_fragment
+from workbench.viz.alignment.view import alignment_view
 from workbench.viz.critical_path.view import critical_path_view
+from workbench.viz.outlets import fragment_of
 from workbench.viz.style.table import Table, table_html
 
 
@@ -28,7 +29,7 @@ def test_bars_and_rows_of_a_critical_path_name_nodes_of_the_trace() -> None:
     assert ("call of the step", "") in bars
     assert {row.node for row in view.nodes} - {""} <= nodes
     assert {row.name for row in view.nodes if not row.node}.isdisjoint(nodes)
-    assert named(critical_path_fragment(critical_path(trace)), "node") <= nodes
+    assert named(fragment_of(critical_path(trace)), "node") <= nodes
 
 
 def test_a_row_of_several_tables_names_none() -> None:
@@ -45,7 +46,7 @@ def test_findings_name_the_nodes_that_they_are_about() -> None:
 
 
 def test_a_group_of_nodes_is_no_node() -> None:
-    view = some_alignment()
+    view = alignment_view(some_alignment())
     assert len(view.nodes.nodes) == len(view.nodes.rows)
     assert any(view.nodes.nodes)
     for (shown, *_), node in zip(view.nodes.rows, view.nodes.nodes, strict=True):

@@ -11,13 +11,13 @@ from workbench.core.planning.planner import plan_stages
 from workbench.core.trace.metrics import step_metrics
 from workbench.viz.boundary.text import boundary_text
 from workbench.viz.boundary.view import boundary_view
-from workbench.viz.comparison.text import comparison_table, metrics_text
+from workbench.viz.outlets import text_of
 
 NBSP = "\u00a0"
 
 
 def test_the_answer_the_table_and_what_it_rests_on():
-    assert comparison_table(comparison()).replace(NBSP, " ") == (
+    assert text_of(comparison()).replace(NBSP, " ") == (
         "dlrm: Stage trains 1.83× as fast as all off (95 % interval 1.80–1.86), and the training "
         "is the same.\n"
         "Next: Train with wb.staged(…).\n"
@@ -38,7 +38,7 @@ def test_the_answer_the_table_and_what_it_rests_on():
 
 def test_names_of_any_script_stay_aligned():
     rows = (variant("ステージ", 40, 1), variant("e\u0301te", 70, 1))
-    lines = comparison_table(comparison(variants=rows, ratios=(), equivalence=(), bounds=()))
+    lines = text_of(comparison(variants=rows, ratios=(), equivalence=(), bounds=()))
     wide, narrow = lines.splitlines()[4:6]
     # four wide letters take eight columns; a combining accent takes none
     assert wide.startswith("ステージ  40.0")
@@ -46,20 +46,20 @@ def test_names_of_any_script_stay_aligned():
 
 
 def test_a_name_cannot_steer_the_terminal():
-    shown = comparison_table(comparison(program="evil\x1b[2J\u2028name\r\n"))
+    shown = text_of(comparison(program="evil\x1b[2J\u2028name\r\n"))
     assert shown.startswith("evil\\x1b[2J\\u2028name\\r\\n: ")
     assert "\x1b" not in shown
 
 
 def test_metrics_as_text():
-    lines = metrics_text(step_metrics(staged_trace())).splitlines()
+    lines = text_of(step_metrics(staged_trace())).splitlines()
     assert lines[0].split() == ["Per", "step", "or", "run", "Trace"]
     assert lines[1].split() == ["Steps", "traced", "4"]
     assert len({len(line) for line in lines}) == 1
 
 
 def test_a_prediction_is_a_column_of_its_own():
-    lines = comparison_table(planned_comparison()).replace(NBSP, " ").splitlines()
+    lines = text_of(planned_comparison()).replace(NBSP, " ").splitlines()
     assert lines[3].split()[-3:] == ["predicted", "verdict", "training"]
     assert lines[6].split()[:6] == ["Smart", "stage", "80.1", "±", "0.9", "12.5"]
     assert "1.98–2.05      1.95×  ▲ faster" in lines[6]

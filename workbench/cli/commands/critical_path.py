@@ -7,8 +7,7 @@ from pathlib import Path
 
 from workbench.cli.answers import show
 from workbench.cli.signals import loaded
-from workbench.cli.sources import WHAT, trace_of
-from workbench.errors import DataError, TraceError
+from workbench.cli.sources import WHAT, trace_of, unusable_traces_are_data
 
 _EXAMPLES = """examples:
   workbench critical-path trace.parquet
@@ -38,8 +37,6 @@ def _critical_path(chosen: argparse.Namespace) -> int:
     from workbench.core.analysis.critical_path import critical_path
 
     loaded()
-    try:
+    with unusable_traces_are_data():
         show(critical_path(trace_of(chosen.source, chosen.variant)))
-    except TraceError as error:
-        raise DataError(str(error)) from error
     return 0

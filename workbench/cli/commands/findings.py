@@ -7,8 +7,7 @@ from pathlib import Path
 
 from workbench.cli.answers import show
 from workbench.cli.signals import loaded
-from workbench.cli.sources import WHAT, saved_results, trace_in
-from workbench.errors import DataError, TraceError
+from workbench.cli.sources import WHAT, saved_results, trace_in, unusable_traces_are_data
 
 _EXAMPLES = """examples:
   workbench findings trace.parquet
@@ -37,11 +36,9 @@ def _findings(chosen: argparse.Namespace) -> int:
 
     loaded()
     comparisons = saved_results(chosen.source)
-    try:
+    with unusable_traces_are_data():
         if comparisons is None:
             show(findings(trace_in(chosen.source)))
         for comparison in comparisons or ():
             show(findings(comparison))
-    except TraceError as error:
-        raise DataError(str(error)) from error
     return 0

@@ -17,7 +17,8 @@ from workbench.cli.arguments import (
     stage_options,
 )
 from workbench.cli.signals import loaded
-from workbench.errors import DataError, TraceError, one_line
+from workbench.cli.sources import unusable_traces_are_data
+from workbench.errors import DataError, one_line
 
 if TYPE_CHECKING:
     from workbench.core.trace.trace import Trace
@@ -88,7 +89,7 @@ def _ratio(text: str) -> float:
 
 def _predict(chosen: argparse.Namespace) -> int:
     from workbench.experiments.what_if.predict import predict
-    from workbench.viz.predictions.html import predictions_page
+    from workbench.viz.outlets import predictions_page
 
     loaded()
     if chosen.out:
@@ -124,10 +125,8 @@ def _saved(path: Path) -> Trace:
     """
     from workbench.core.trace.trace import load_trace
 
-    try:
+    with unusable_traces_are_data():
         found = load_trace(path)
-    except TraceError as error:
-        raise DataError(str(error)) from error
     if (found.tracks["kind"] == "prefetch").any():
         raise DataError(
             f"{one_line(str(path))}: its steps have a stage; expected a trace of the model without "

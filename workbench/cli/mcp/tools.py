@@ -14,9 +14,11 @@ from workbench.cli.mcp.short import Results
 from workbench.cli.sources import PAGES, saved_results, trace_of
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import DataError, OptionError, cut, one_line
+from workbench.experiments.comparison import COMPARISON_FILE
 from workbench.experiments.measurement.amounts import seconds_of
 from workbench.experiments.program.own.program_place import is_place
 from workbench.experiments.program.toggles import TOGGLES, optimizations_of
+from workbench.experiments.session.saved import SESSION_FILE
 from workbench.models import MODELS
 
 if TYPE_CHECKING:
@@ -208,7 +210,7 @@ class WorkbenchTools:
         return tools
 
     def _list_files(self) -> str:
-        kinds = {"*.parquet": "trace", "comparison.json": "results", "session.json": "session"}
+        kinds = {"*.parquet": "trace", COMPARISON_FILE: "results", SESSION_FILE: "session"}
         found = [
             {"path": one_line(str((file if kind == "trace" else file.parent).relative_to(home)))}
             | {"what": kind}

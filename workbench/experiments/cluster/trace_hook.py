@@ -14,10 +14,10 @@ from workbench.atomic_file import make_directory
 from workbench.core.capture.session_capture import CaptureHook
 from workbench.core.trace.trace import Trace
 from workbench.experiments.cluster.task import PS, WORKER, Task
+from workbench.experiments.worker.steps.first_steps import WARM_UP_STEPS
 
 _LOG = logging.getLogger("workbench")
-# Steps before those that are traced, and these: more make a file larger, and clocks hardly better.
-_WARM_STEPS = 20
+# More make a file larger, and clocks hardly better.
 TRACED_STEPS = 30
 # Longer than this no worker waits for one that has not come so far.
 _MEET_MS = 60_000
@@ -57,7 +57,7 @@ class TraceHook(tf.compat.v1.train.SessionRunHook):
 
     def before_run(self, run_context: Any) -> Any:
         """Begins to trace after the first steps."""
-        if not (self._on or self._saved) and self._steps >= _WARM_STEPS:
+        if not (self._on or self._saved) and self._steps >= WARM_UP_STEPS:
             if not self._met:
                 self._meet()
                 self._met = True

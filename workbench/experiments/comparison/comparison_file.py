@@ -17,12 +17,12 @@ from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import load_trace
 from workbench.errors import DataError, PlanError
+from workbench.experiments.comparison import COMPARISON_FILE
 from workbench.experiments.comparison.measured import MeasuredVariant
 from workbench.saved_values import is_file, json_of, read_file, shown, value_of
 
 Made = TypeVar("Made")
 _FORMAT_VERSION = 3
-_FILE = "comparison.json"
 _LARGEST = 1e15
 # What is read of the settings, where it is there; the rest is only shown.
 _SETTINGS: dict[str, Any] = {
@@ -50,9 +50,9 @@ def write(fields: Mapping[str, Any], directory: str | os.PathLike[str]) -> Path:
                 content = boundary_to_bytes(variant.plan.boundary)
                 (new / boundaries[variant.label]).write_bytes(content)
         document = _to_json(fields, traces, boundaries)
-        (new / _FILE).write_text(json.dumps(document, indent=1) + "\n")
+        (new / COMPARISON_FILE).write_text(json.dumps(document, indent=1) + "\n")
         # The index last: it names files that are complete.
-        for file in (*traces.values(), *boundaries.values(), _FILE):
+        for file in (*traces.values(), *boundaries.values(), COMPARISON_FILE):
             put_in_place(new / file, directory / file)
     return directory
 
@@ -84,10 +84,11 @@ def _to_json(
 
 def read(directory: str | os.PathLike[str], kind: type[Made]) -> Made:
     """Reads what `write` wrote into a comparison, which is `kind`; see `load_comparison`."""
-    path = Path(directory) / _FILE
+    path = Path(directory) / COMPARISON_FILE
     if not is_file(path):
         raise DataError(
-            f"{directory}: holds no {_FILE}; give a directory that `workbench compare` wrote"
+            f"{directory}: holds no {COMPARISON_FILE}; "
+            "give a directory that `workbench compare` wrote"
         )
     try:
         content = json_of(read_file(path))
@@ -161,7 +162,8 @@ def _own_file(directory: Path, name: Any) -> Path:
     """A file of the comparison's own directory, which a name in its index must not lead out of."""
     if not isinstance(name, str) or not _PLAIN.fullmatch(name):
         raise FileError(
-            f"{directory / _FILE}: names the file {shown(name)}; expected one of its own directory"
+            f"{directory / COMPARISON_FILE}: names the file {shown(name)}; "
+            "expected one of its own directory"
         )
     return directory / name
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import statistics
+from collections.abc import Sequence
 
 from workbench.core.analysis.memory.memory import memory
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
+from workbench.errors import OptionError
 from workbench.experiments.measurement.statistics import Verdict
 
 
@@ -71,3 +73,23 @@ class Ratio:
     high: float
     verdict: Verdict
     predicted: float | None = None
+
+
+def trace_of_variant(variants: Sequence[MeasuredVariant], label: str) -> Trace:
+    """The trace of a variant; where several comparisons have it, the last one.
+
+    Args:
+      variants: of one comparison or of several.
+      label: of the variant.
+
+    Raises:
+      OptionError: there is no such variant, or it has no trace.
+    """
+    named = [variant for variant in variants if variant.label == label]
+    if not named:
+        labels = ", ".join(dict.fromkeys(variant.label for variant in variants))
+        raise OptionError(f"there is no variant {label!r}; expected one of {labels}")
+    traces = [variant.trace for variant in named if variant.trace is not None]
+    if not traces:
+        raise OptionError(f"variant {label!r} has no trace; compare with trace_steps above 0")
+    return traces[-1]

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from workbench.core.analysis.alignment import Alignment, align
-from workbench.core.trace.trace import Trace
 from workbench.display import Displayed, charts, text_of
-from workbench.errors import OptionError
 from workbench.experiments.comparison import comparison_file
-from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
+from workbench.experiments.comparison.measured import MeasuredVariant, Ratio, trace_of_variant
 from workbench.experiments.measurement.bounds import Bound
 from workbench.experiments.measurement.equivalence import Equivalence
 
@@ -122,17 +120,8 @@ class Comparison(Displayed):
         Raises:
           OptionError: there is no such variant, or it has no trace.
         """
-        return align(self._trace_of(a), self._trace_of(b), labels=(a, b))
-
-    def _trace_of(self, label: str) -> Trace:
-        traces = {variant.label: variant.trace for variant in self.variants}
-        if label not in traces:
-            labels = ", ".join(traces)
-            raise OptionError(f"there is no variant {label!r}; expected one of {labels}")
-        trace = traces[label]
-        if trace is None:
-            raise OptionError(f"variant {label!r} has no trace; compare with trace_steps above 0")
-        return trace
+        first, second = (trace_of_variant(self.variants, label) for label in (a, b))
+        return align(first, second, labels=(a, b))
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Writes the comparison, its traces and its boundaries into a directory.

@@ -14,11 +14,11 @@ import numpy as np
 
 from workbench.core.analysis.mean_interval import NORMAL_95, student_95
 from workbench.errors import OptionError
+from workbench.experiments.worker.steps.first_steps import SETTLING_STEPS
 
 Verdict = Literal["faster", "slower", "no clear difference"]
 
 _MOST_STEPS = 400
-_SETTLING_STEPS = 3
 _MOST_ROUNDS = 40
 # Fewest rounds, and steps that count in each block: the first that fit the budget, else the last.
 # Fewer make wider intervals, which say so.
@@ -85,7 +85,7 @@ def plan_blocks(
     if not budget_s > 0:
         raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
     step_s = [ns / 1e9 for ns in step_ns]
-    dropped = tuple(count + _SETTLING_STEPS for count in ahead)
+    dropped = tuple(count + SETTLING_STEPS for count in ahead)
     rest = sum(rest_s)
     for fewest_rounds, fewest_steps in _FEWEST:
         shortest = [(d + fewest_steps) * s for d, s in zip(dropped, step_s, strict=True)]

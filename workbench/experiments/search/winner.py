@@ -17,11 +17,11 @@ from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.search.racing.race import Race
 from workbench.experiments.search.racing.racer import Racer
+from workbench.experiments.worker.steps.first_steps import WARM_UP_STEPS
 from workbench.experiments.worker.wire.messages import Close, Open, RunBlock
 
 # Most steps whose losses and batches are compared.
 _STEPS = 100
-_WARM_UP_STEPS = 20
 
 
 def checked(
@@ -66,7 +66,7 @@ def traced_pair(
     """
     if steps:
         for racer in racers:
-            count = max(_WARM_UP_STEPS, racer.timed.learning_steps)
+            count = max(WARM_UP_STEPS, racer.timed.learning_steps)
             racer.worker.call(RunBlock(session="main", steps=count))
     return traced_variants(
         program,

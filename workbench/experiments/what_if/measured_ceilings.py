@@ -29,11 +29,12 @@ from workbench.experiments.program.function_program import (
 from workbench.experiments.program.program import Program
 from workbench.experiments.what_if.ceilings import ceilings
 from workbench.experiments.worker.process import Worker, started_workers
+from workbench.experiments.worker.steps.first_steps import WARM_UP_STEPS
 from workbench.experiments.worker.wire.messages import Close, Open, RunBlock, TraceSteps
 
 _AS_IT_IS = "as it is"
 # Steps whose executed ops are looked at, and of the trace that the simulation is made from.
-_CHECKED_STEPS, _TRACED_STEPS, _WARM_UP_STEPS = 2, 30, 20
+_CHECKED_STEPS, _TRACED_STEPS = 2, 30
 _PILOTS_SHARE, _LEAST_S = 0.2, 1.0
 # Other work of a step that may be missing without saying anything: TensorFlow fuses and merges
 # ops, and differently where a neighbor is gone.
@@ -190,7 +191,7 @@ def _executed(worker: Worker, session: str) -> dict[str, float]:
 def _own_trace(worker: Worker) -> Trace:
     """A trace of the step as it is, on an executor that records which op was ready when."""
     worker.call(Open(session="traced", optimizations=Optimizations(), recorded=True))
-    worker.call(RunBlock(session="traced", steps=_WARM_UP_STEPS))
+    worker.call(RunBlock(session="traced", steps=WARM_UP_STEPS))
     return worker.call(TraceSteps(session="traced", steps=_TRACED_STEPS, beside=_AS_IT_IS))
 
 

@@ -1,4 +1,7 @@
-"""Options of the six models; loads no TensorFlow."""
+"""Options of the six models, with the one source of their defaults.
+
+Importing this loads neither TensorFlow nor NumPy; the formats of data, which do, are read late.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import dataclasses
 
 from workbench.models.building.model_options import ModelOptions
 from workbench.models.data.table_format import require_columns
-from workbench.models.data.taobao import DSSM_TABLE, SEQUENCE_NEGATIVE_TABLE, SEQUENCE_TABLE
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,8 @@ class DssmOptions(ModelOptions):
     table_learning_rate: float = 0.1
 
     def __post_init__(self) -> None:
+        from workbench.models.data.taobao import DSSM_TABLE
+
         super().__post_init__()
         require_columns(self.data, DSSM_TABLE, "DSSM")
 
@@ -73,6 +77,8 @@ class DinOptions(ModelOptions):
     table_learning_rate: float = 0.1
 
     def __post_init__(self) -> None:
+        from workbench.models.data.taobao import SEQUENCE_TABLE
+
         super().__post_init__()
         require_columns(self.data, SEQUENCE_TABLE, "DIN")
 
@@ -91,5 +97,7 @@ class DienOptions(ModelOptions):
     table_learning_rate: float = 0.1
 
     def __post_init__(self) -> None:
+        from workbench.models.data.taobao import SEQUENCE_NEGATIVE_TABLE
+
         super().__post_init__()
         require_columns(self.data, SEQUENCE_NEGATIVE_TABLE, "DIEN")

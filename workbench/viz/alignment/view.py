@@ -6,6 +6,7 @@ Every number an outlet shows becomes a string here; bars come as fractions of th
 from __future__ import annotations
 
 import dataclasses
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +16,9 @@ from workbench.core.analysis.matched_nodes import MATCHED, STATUSES
 from workbench.core.graph.op_families import FAMILY_NAMES
 from workbench.viz.alignment.runs import runs_table
 from workbench.viz.style import format
+from workbench.viz.style.plain_text import aligned, plain
 from workbench.viz.style.short_names import without_folders
-from workbench.viz.style.table import Table
+from workbench.viz.style.table import Table, table_lines
 
 _MOST_BARS, _MOST_NODES = 12, 20
 _WORDS = ("op", "became", "source")
@@ -72,6 +74,22 @@ class AlignmentView:
     caption: str
     runs: Table
     nodes: Table
+
+    @property
+    def hatch(self) -> str:
+        """The name of its hatch in a page: one that stands in a hidden view fills nothing."""
+        drawn = repr((self.labels, self.sentence, self.bars))
+        return f"wba-hatch-{zlib.crc32(drawn.encode()):08x}"
+
+    def describe(self) -> str:
+        """The answer, notes, parts of the difference, nodes and runs."""
+        rows = [(bar.label, bar.about, bar.a, bar.b, bar.difference) for bar in self.bars]
+        lines = ["".join(text for text, _ in self.sentence), self.counts, *self.notes, ""]
+        lines += aligned([("", "", *self.labels, "difference"), *rows], left={0, 1})
+        lines += [self.caption, ""]
+        for table in (self.nodes, self.runs):
+            lines += [f"{table.caption}:", *table_lines(table), ""]
+        return "\n".join(plain(line) for line in lines).rstrip()
 
 
 def alignment_view(alignment: Alignment) -> AlignmentView:

@@ -12,8 +12,8 @@ from workbench.core.cluster.step_split import PARTS
 from workbench.core.cluster.traffic import GRADIENT, LOOKUP, OTHER, PACKED, VARIABLE
 from workbench.number_words import decimal
 from workbench.viz.style import format
-from workbench.viz.style.plain_text import plain
-from workbench.viz.style.table import Table
+from workbench.viz.style.plain_text import plain, wrapped
+from workbench.viz.style.table import Table, table_lines
 
 # What is less of a chain is one row.
 _LEAST_SHARE = 0.01
@@ -34,6 +34,12 @@ class ClusterView:
     title: str
     tables: tuple[Table, ...]
     sentences: tuple[str, ...]
+
+    def describe(self) -> str:
+        """Tables below each other, then sentences."""
+        blocks = ["\n".join([table.caption, *table_lines(table)]) for table in self.tables]
+        blocks += ["\n".join(wrapped(text)) for text in self.sentences]
+        return "\n\n".join([self.title, *blocks])
 
 
 def cluster_view(report: ClusterReport) -> ClusterView:

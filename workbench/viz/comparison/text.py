@@ -1,23 +1,14 @@
-"""Comparisons and step metrics as plain text."""
+"""A comparison as plain text."""
 
 from __future__ import annotations
 
-from workbench.core.trace.metrics import StepMetrics
-from workbench.experiments.comparison.results import Comparison
-from workbench.viz.comparison.tables import measures_table
-from workbench.viz.comparison.view import CompareView, compare_view
+from workbench.viz.comparison.view import CompareView
 from workbench.viz.style.format import UNKNOWN
 from workbench.viz.style.plain_text import aligned, plain
-from workbench.viz.style.table import table_lines
 
 
-def comparison_table(comparison: Comparison) -> str:
+def comparison_text(view: CompareView) -> str:
     """The answer in a sentence, the variants as a table, then what it rests on."""
-    return view_text(compare_view(comparison))
-
-
-def view_text(view: CompareView) -> str:
-    """A comparison's view as plain text."""
     sentence = "".join(text for text, _ in view.sentence)
     heads = ["Variant", "steps/s", "step, median", "ratio", "95\u00a0%"]
     heads += ["predicted"] if view.predicts else []
@@ -51,8 +42,3 @@ def view_text(view: CompareView) -> str:
         lines += ["", f"{curves.title}:", *aligned([heads, *curves.rows], left=set())]
     lines += list(view.notes)
     return "\n".join(plain(line) for line in lines)
-
-
-def metrics_text(metrics: StepMetrics) -> str:
-    """Step metrics as plain text."""
-    return "\n".join(table_lines(measures_table([("Trace", metrics)])))

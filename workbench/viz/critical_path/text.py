@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.core.analysis.critical_path import CriticalPath
-from workbench.viz.critical_path.view import CriticalPathView, critical_path_view
+from workbench.viz.critical_path.view import CriticalPathView
 from workbench.viz.style import colors
 from workbench.viz.style.plain_text import aligned, plain
 from workbench.viz.style.table import table_lines
@@ -12,13 +11,8 @@ from workbench.viz.style.table import table_lines
 _WIDTH = 48
 
 
-def critical_path_text(path: CriticalPath) -> str:
+def critical_path_text(view: CriticalPathView) -> str:
     """The answer, the waterfall of one step, shares and the largest nodes."""
-    return view_text(critical_path_view(path))
-
-
-def view_text(view: CriticalPathView) -> str:
-    """A critical path's view as plain text."""
     lines = [f"Critical path of {view.title}" if view.title else "Critical path"]
     lines += ["".join(text for text, _ in view.sentence), "", view.step.heading]
     lines += aligned(

@@ -9,7 +9,7 @@ from workbench.core.analysis.embedding_lens.lens import EmbeddingLens, LensTable
 from workbench.core.analysis.embedding_lens.lookup_times import PartTime, TableTimes
 from workbench.core.graph.op_families import GRADIENT, LOOKUP, UPDATE
 from workbench.viz.style import format
-from workbench.viz.style.plain_text import plain
+from workbench.viz.style.plain_text import aligned, plain
 
 _MOST_OPEN = 12
 _NOT_SAMPLED = "not sampled"
@@ -43,6 +43,10 @@ class Row:
     bars: tuple[tuple[str, tuple[Piece, ...], str], ...]
     times: tuple[tuple[str, ...], ...]
 
+    def cells(self) -> tuple[str, ...]:
+        """Name, sizes, ids and times, for a table of text."""
+        return (self.name, *self.size, *self.ids, *(cell for cells in self.times for cell in cells))
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LensView:
@@ -67,6 +71,17 @@ class LensView:
     rest: tuple[Row, ...]
     rest_title: str
     total: Row | None
+
+    def describe(self) -> str:
+        """Sentence, a line for each table, notes."""
+        lines = ["".join(self.sentence)]
+        if self.rows:
+            which = ("", "fused")[: len(self.rows[0].bars)]
+            times = (f"{head} {when}".strip() for head in self.time_heads for when in which)
+            heads = ("Table", *self.size_heads, *self.id_heads, *times)
+            rows = [*self.rows, *self.rest, *([self.total] if self.total else [])]
+            lines += ["", *aligned([heads, *(row.cells() for row in rows)], left={0}), ""]
+        return "\n".join([*lines, *self.notes])
 
 
 def lens_view(lens: EmbeddingLens) -> LensView:

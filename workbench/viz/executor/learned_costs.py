@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -31,18 +32,15 @@ def learned_costs_tables(costs: LearnedCosts) -> list[Table]:
     return tables
 
 
-def learned_costs_text(costs: LearnedCosts) -> str:
+def learned_costs_text(tables: Sequence[Table]) -> str:
     """Learned costs as plain text."""
-    blocks = []
-    for table in learned_costs_tables(costs):
-        blocks.append("\n".join([table.caption, *table_lines(table)]))
+    blocks = ["\n".join([table.caption, *table_lines(table)]) for table in tables]
     return "\n\n".join(blocks) or _NOTHING
 
 
-def learned_costs_html(costs: LearnedCosts) -> str:
+def learned_costs_html(tables: Sequence[Table]) -> str:
     """Learned costs as HTML that needs nothing else."""
-    tables = learned_costs_tables(costs)
-    return "\n".join(table_html(each) for each in tables) or f"<p>{html.escape(_NOTHING)}</p>"
+    return "\n".join(map(table_html, tables)) or f"<p>{html.escape(_NOTHING)}</p>"
 
 
 def _executors(executors: pd.DataFrame) -> Table:

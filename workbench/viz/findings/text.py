@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import textwrap
+from collections.abc import Sequence
 
-from workbench.core.analysis.findings.finding import Findings
-from workbench.experiments.comparison.findings import ComparedFindings
-from workbench.viz.findings.view import FindingsView, Row, compared_views, findings_view
+from workbench.viz.findings.view import FindingsView, Row
+from workbench.viz.style.plain_text import wrapped
 
-_WIDE = 100
 _INDENT = "    "
 
 
-def findings_text(findings: Findings) -> str:
-    """The findings of one trace, a block each."""
-    return _view_text(findings_view(findings))
-
-
-def compared_findings_text(compared: ComparedFindings) -> str:
+def compared_findings_text(views: Sequence[FindingsView]) -> str:
     """The findings of each variant, below its label."""
-    return "\n\n".join(f"{v.label}\n\n{_view_text(v)}" for v in compared_views(compared))
+    return "\n\n".join(f"{view.label}\n\n{findings_text(view)}" for view in views)
 
 
-def _view_text(view: FindingsView) -> str:
+def findings_text(view: FindingsView) -> str:
+    """The findings of one trace, a block each."""
     blocks = [_wrapped("".join(view.sentence), ""), _wrapped(view.summary, "")]
     blocks += [_row_text(row) for row in view.rows]
     if view.rest:
@@ -45,12 +39,4 @@ def _row_text(row: Row) -> str:
 
 
 def _wrapped(text: str, indent: str = _INDENT) -> str:
-    # Names are not broken, spaces that hold a number and its unit together neither.
-    return textwrap.fill(
-        text,
-        _WIDE,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return "\n".join(wrapped(text, indent))

@@ -82,11 +82,17 @@ def findings_view(findings: Findings, label: str = "", gone: tuple[Row, ...] = (
     )
 
 
-def compared_views(compared: ComparedFindings) -> list[FindingsView]:
-    """What the lists of all variants show; what the first alone has is gone in others."""
+def compared_views(compared: ComparedFindings, label: str | None = None) -> list[FindingsView]:
+    """What the lists of all variants show; what the first alone has is gone in others.
+
+    Args:
+      compared: the findings.
+      label: shows those of this variant alone.
+    """
     return [
-        findings_view(findings, label, tuple(_row(each, 0.0) for each in compared.gone(label)))
-        for label, findings in compared.variants
+        findings_view(findings, variant, tuple(_row(each, 0.0) for each in compared.gone(variant)))
+        for variant, findings in compared.variants
+        if label in (None, variant)
     ]
 
 

@@ -10,8 +10,8 @@ from workbench.core.analysis.memory.memory import BUFFER, Memory
 from workbench.core.graph.op_families import FAMILY_NAMES
 from workbench.viz.memory.curve import Curve, step_curve
 from workbench.viz.style import format
-from workbench.viz.style.plain_text import plain
-from workbench.viz.style.table import Table
+from workbench.viz.style.plain_text import aligned, plain
+from workbench.viz.style.table import Table, table_lines
 
 _MOST_SCOPES, _MOST_NODES = 10, 20
 
@@ -48,6 +48,14 @@ class MemoryView:
     scopes: Table
     nodes: Table
     facts: Table
+
+    def describe(self) -> str:
+        """Sentence, what lives at the peak, peaks beside buffers and variables, notes."""
+        lines = ["".join(self.sentence), "", f"{self.parts_caption}:"]
+        lines += aligned([(part.name, part.bytes, part.share) for part in self.parts], left={0})
+        for table in (self.facts, self.scopes, self.nodes):
+            lines += ["", f"{table.caption}:", *table_lines(table)]
+        return "\n".join([*lines, "", *self.notes])
 
 
 def memory_view(memory: Memory) -> MemoryView:

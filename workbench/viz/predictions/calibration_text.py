@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from workbench.core.what_if.calibration import Calibration
-from workbench.viz.predictions.calibration_view import CalibrationView, calibration_view
-from workbench.viz.predictions.text import reason_lines, wrapped
-from workbench.viz.style.plain_text import aligned, plain
+from workbench.viz.predictions.calibration_view import CalibrationView
+from workbench.viz.predictions.withheld import reason_lines
+from workbench.viz.style.plain_text import aligned, plain, wrapped
 from workbench.viz.style.table import table_lines
 
 
-def calibration_text(calibration: Calibration) -> str:
+def calibration_text(view: CalibrationView) -> str:
     """The answer, each program, every setting, and what was not predicted."""
-    view = calibration_view(calibration)
     lines = wrapped("".join(text for text, _ in view.sentence))
     lines += wrapped(view.note)
     if view.programs:

@@ -8,13 +8,13 @@ import statistics
 from workbench.core.what_if.ceilings import Ceiling, Ceilings, MeasuredStep
 from workbench.core.what_if.faster import DENSE_WORK, IDS_WORK, INPUT_WORK, LOOKUP_WORK
 from workbench.viz.predictions.ratio_axis import RatioAxis, ratio_axis
-from workbench.viz.predictions.withheld import Reason, reasons, sentence
+from workbench.viz.predictions.withheld import Reason, reason_lines, reasons, sentence
 from workbench.viz.style import format
-from workbench.viz.style.plain_text import plain
+from workbench.viz.style.plain_text import aligned, plain, wrapped
 
 Pieces = tuple[tuple[str, bool], ...]
 
-CAPTION = "Steps/s against the step with all its work on the same batch"
+_CAPTION = "Steps/s against the step with all its work on the same batch"
 _WORK = {
     INPUT_WORK: "its input",
     IDS_WORK: "the making of ids",
@@ -65,6 +65,7 @@ class CeilingsView:
       ticks: (fraction, words) of the axis. one: where 1× is on it.
       simulated: whether anything is.
       withheld: reasons, and the kinds of work that could not be left out.
+      caption: what the ratios are of.
     """
 
     title: str
@@ -75,6 +76,28 @@ class CeilingsView:
     one: float
     simulated: bool
     withheld: tuple[Reason, ...]
+    caption: str = _CAPTION
+
+    def describe(self) -> str:
+        """The answer, every step, and what could not be left out."""
+        lines = wrapped(f"{self.title}: " + "".join(text for text, _ in self.sentence))
+        lines += ["", *self._table(), f"{self.caption}."]
+        for note in self.notes:
+            lines += wrapped(note)
+        lines += reason_lines(self.withheld)
+        return "\n".join(plain(line) for line in lines)
+
+    def _table(self) -> list[str]:
+        interval = "95\u00a0%"
+        heads = ("Step", "measured", interval, "simulated", interval)
+        rows = [
+            (
+                *(row.label, row.ratio, row.interval, row.simulated, row.simulated_interval),
+                *(row.step, row.rate, row.ops),
+            )
+            for row in self.rows
+        ]
+        return aligned([(*heads, "step", "steps/s", "ops left out"), *rows], left={0})
 
 
 def ceilings_view(ceilings: Ceilings) -> CeilingsView:

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
-
-from workbench.core.what_if.predictions import Predictions
-from workbench.viz.predictions.view import PredictionsView, predictions_view
-from workbench.viz.predictions.withheld import Reason
-from workbench.viz.style.plain_text import aligned, plain
-
-_WIDE = 100
+from workbench.viz.predictions.view import PredictionsView
+from workbench.viz.predictions.withheld import reason_lines
+from workbench.viz.style.plain_text import aligned, plain, wrapped
 
 
-def predictions_text(predictions: Predictions) -> str:
+def predictions_text(view: PredictionsView) -> str:
     """The answer, whether the simulation holds, every setting, and what is withheld."""
-    return view_text(predictions_view(predictions))
-
-
-def view_text(view: PredictionsView) -> str:
-    """A view of predictions as plain text."""
     title = f"{view.title}: " if view.title else ""
     lines = wrapped(title + "".join(text for text, _ in view.sentence))
     lines += wrapped(view.replay)
@@ -38,23 +27,3 @@ def _table(view: PredictionsView) -> list[str]:
         heads = [*heads, "plan"]
         rows = [[*row, each.plan] for row, each in zip(rows, view.rows, strict=True)]
     return aligned([heads, *rows], left={0, 5, 6})
-
-
-def reason_lines(withheld: Sequence[Reason]) -> list[str]:
-    """What is withheld, and why."""
-    lines: list[str] = []
-    for reason in withheld:
-        lines += ["", *wrapped(f"Withheld: {reason.settings}"), *wrapped(reason.words, "    ")]
-    return lines
-
-
-def wrapped(text: str, indent: str = "") -> list[str]:
-    """A text in lines; no name is broken, nor what a no-break space holds together."""
-    return textwrap.wrap(
-        plain(text),
-        _WIDE,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

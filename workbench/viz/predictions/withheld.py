@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from workbench.viz.style import format
-from workbench.viz.style.plain_text import plain
+from workbench.viz.style.plain_text import plain, wrapped
 
 _MOST = 8
 
@@ -29,6 +29,14 @@ def reasons(withheld: Iterable[tuple[str, str]]) -> tuple[Reason, ...]:
     for setting, reason in withheld:
         by_reason.setdefault(reason, []).append(plain(setting))
     return tuple(Reason(sentence(why), _named(names)) for why, names in by_reason.items())
+
+
+def reason_lines(withheld: Sequence[Reason]) -> list[str]:
+    """What is withheld, and why, as lines of text."""
+    lines: list[str] = []
+    for reason in withheld:
+        lines += ["", *wrapped(f"Withheld: {reason.settings}"), *wrapped(reason.words, "    ")]
+    return lines
 
 
 def sentence(clause: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import textwrap
 from collections.abc import Sequence
 
 from workbench.core.options import Optimizations
@@ -14,7 +15,7 @@ from workbench.viz.comparison.receipt import receipt
 from workbench.viz.predictions.ratio_axis import RatioAxis, ratio_axis
 from workbench.viz.predictions.withheld import Reason, reasons
 from workbench.viz.style import format
-from workbench.viz.style.plain_text import plain
+from workbench.viz.style.plain_text import aligned, plain, wrapped
 
 Pieces = tuple[tuple[str, bool], ...]
 # A simpler setting that is at most this much slower is named beside the best.
@@ -90,6 +91,29 @@ class SearchView:
     not_measured: tuple[Reason, ...]
     code: str
     in_program: str
+
+    def describe(self) -> str:
+        """The answer, every setting that was measured, why others were not, and the code."""
+        lines = wrapped(f"{self.program}: " + "".join(text for text, _ in self.sentence))
+        lines += wrapped(" ".join(filter(None, [self.receipt, self.spent])))
+        lines += ["", *self._table(), f"{self.caption}."]
+        for note in self.notes:
+            lines += wrapped(note)
+        for reason in self.not_measured:
+            settings = wrapped(f"Not measured: {reason.settings}")
+            lines += ["", *settings, *wrapped(reason.words, "    ")]
+        lines = [plain(line) for line in lines]
+        cell, code = (textwrap.indent(text, "    ") for text in (self.code, self.in_program))
+        return "\n".join([*lines, "", "Measure it again:", cell, "", "In a program:", code])
+
+    def _table(self) -> list[str]:
+        heads = ["Setting", "ratio", "95\u00a0%", "rounds", "outcome"]
+        rows = [[row.label, row.ratio, row.interval, row.rounds, row.outcome] for row in self.rows]
+        if self.predicts:
+            heads.insert(3, "predicted")
+            for cells, row in zip(rows, self.rows, strict=True):
+                cells.insert(3, row.predicted)
+        return aligned([heads, *rows], left={0, len(heads) - 1})
 
 
 def search_view(found: Best) -> SearchView:

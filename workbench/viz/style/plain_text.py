@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import textwrap
 import unicodedata
 from collections.abc import Sequence
 
 from workbench.errors import visible
 
 _BREAK = re.compile("[\t\n\r]")
+_WIDE = 100
 
 
 def aligned(rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
@@ -27,6 +29,18 @@ def aligned(rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
 def plain(text: str) -> str:
     """One line without control characters: a name must not move the cursor or start a line."""
     return _BREAK.sub(lambda found: repr(found[0])[1:-1], visible(text))
+
+
+def wrapped(text: str, indent: str = "") -> list[str]:
+    """A text in lines; no name is broken, nor what a no-break space holds together."""
+    return textwrap.wrap(
+        plain(text),
+        _WIDE,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _width(text: str) -> int:

@@ -15,11 +15,8 @@ from workbench.core.executor.learned_costs import (
     relearn_costs,
 )
 from workbench.errors import DataError, OptionError
-from workbench.viz.executor.learned_costs import (
-    learned_costs_html,
-    learned_costs_tables,
-    learned_costs_text,
-)
+from workbench.viz.executor.learned_costs import learned_costs_tables
+from workbench.viz.outlets import html_of, text_of
 
 HEADER = LEARNT.splitlines(keepends=True)[0]
 
@@ -54,8 +51,8 @@ def test_without_an_executor_there_are_no_rows(native, text):
     found = learned_costs()
     assert len(found.nodes) == 0
     assert repr(found) == "LearnedCosts(0 executors, 0 of them have learned, 0 nodes)"
-    assert learned_costs_text(found).startswith("No cost-model executor is alive in this process")
-    assert "No cost-model executor" in learned_costs_html(found)
+    assert text_of(found).startswith("No cost-model executor is alive in this process")
+    assert "No cost-model executor" in html_of(found)
 
 
 def test_fractions_of_a_nanosecond_are_rounded(native):

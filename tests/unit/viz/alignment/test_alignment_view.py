@@ -12,9 +12,8 @@ from tests.builders.traces import MS, staged_trace, timed_trace, unstaged_trace
 from workbench.core.analysis.alignment import align
 from workbench.core.trace.meta import UntracedSteps
 from workbench.viz import notebook
-from workbench.viz.alignment.html import alignment_html
-from workbench.viz.alignment.text import alignment_text
 from workbench.viz.alignment.view import alignment_view
+from workbench.viz.outlets import html_of, text_of
 from workbench.viz.style import format
 
 NBSP = "\u00a0"
@@ -26,7 +25,7 @@ def sentence(alignment):
 
 def test_an_alignment_as_text():
     alignment = align(unstaged(title="dlrm"), staged(title="dlrm"), labels=("All off", "Stage"))
-    assert alignment_text(alignment_view(alignment)).replace(NBSP, " ") == (
+    assert text_of(alignment).replace(NBSP, " ") == (
         "A step of Stage takes 6.0 ms, 4.0 ms less than one of All off with 10.0 ms (95 % interval "
         "of the difference −4.0 ms to −4.0 ms, of traced steps). The largest part is Input, "
         "decode, moved to the stage, 1 node: −4.0 ms.\n"
@@ -143,14 +142,13 @@ def test_nodes_name_the_lines_that_made_them():
 def test_a_notebook_shows_it():
     alignment = align(unstaged(), staged())
     data, _ = notebook.bundle(alignment)
-    view = alignment_view(alignment)
-    assert data == {"text/plain": alignment_text(view), "text/html": alignment_html(view)}
+    assert data == {"text/plain": text_of(alignment), "text/html": html_of(alignment)}
 
 
 def test_html_holds_names_as_text():
     name = "<script>alert(1)</script>"
     a, b = (timed_trace([(name, "MatMul", ms)], title=f"{name}{ms}") for ms in (1, 2))
-    page = alignment_html(alignment_view(align(a, b)))
+    page = html_of(align(a, b))
     assert "<script" not in page and "&lt;script&gt;" in page
     assert page.count("<table") == 3 and "<strong>1.0\u00a0ms more</strong>" in page
 

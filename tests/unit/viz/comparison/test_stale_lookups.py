@@ -12,11 +12,10 @@ from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import load_comparison
 from workbench.experiments.measurement.equivalence import stale_losses
 from workbench.viz.comparison.answer import answer
-from workbench.viz.comparison.html import summary_html
 from workbench.viz.comparison.loss_curves import loss_curves
 from workbench.viz.comparison.receipt import receipt
-from workbench.viz.comparison.text import comparison_table
 from workbench.viz.comparison.view import compare_view
+from workbench.viz.outlets import fragment_of, text_of
 
 LABEL = "smart stage, 1 step stale"
 EXACT, STALE = np.linspace(0.7, 0.5, 200), np.linspace(0.7, 0.6, 200)
@@ -95,11 +94,11 @@ def test_the_answer_says_how_stale_and_what_to_look_at():
 def test_every_outlet_shows_it():
     view = compare_view(measured())
     assert view.rows[1].training == "1 step stale" and view.rows[1].differs
-    text = comparison_table(measured())
+    text = text_of(measured())
     for part in ("1 step stale", "Losses of the first 200 steps", "0.550251"):
         assert part in text
     assert "train the same" not in text and "trains the same:" not in text
-    page = summary_html(view)
+    page = fragment_of(measured())
     assert page.count("<polyline") == 2 and "Losses of the first 200 steps" in page
 
 

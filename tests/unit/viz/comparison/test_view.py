@@ -26,9 +26,8 @@ from workbench.viz.comparison.environment import (
     prefetch_note,
     setting_pairs,
 )
-from workbench.viz.comparison.html import summary_html
-from workbench.viz.comparison.text import view_text
 from workbench.viz.comparison.view import compare_view
+from workbench.viz.outlets import fragment_of, text_of
 
 NBSP = "\u00a0"
 
@@ -272,10 +271,10 @@ def test_tensors_at_the_peak_stand_in_a_column_where_traces_know_them():
     )
     view = compare_view(weighed)
     assert view.weighs and [plain(row.memory) for row in view.rows] == ["170 B", ""]
-    assert "tensors, peak" in view_text(view)
-    assert "Tensors, peak" in summary_html(view)
+    assert "tensors, peak" in text_of(weighed)
+    assert "Tensors, peak" in fragment_of(weighed)
     table = weighed.to_pandas()
     assert table["peak_tensor_bytes"]["off"] == 170
     assert table["peak_tensor_bytes"].isna()["stage"]
     assert not compare_view(comparison()).weighs
-    assert "Tensors, peak" not in summary_html(compare_view(comparison()))
+    assert "Tensors, peak" not in fragment_of(comparison())

@@ -7,10 +7,9 @@ import html.parser
 import re
 
 from tests.builders.critical_paths import three_steps
+from workbench import display
 from workbench.core.analysis.critical_path import critical_path
-from workbench.display import text_of
-from workbench.viz.critical_path.html import critical_path_html
-from workbench.viz.critical_path.text import critical_path_text
+from workbench.viz.outlets import html_of, text_of
 
 NBSP = "\u00a0"
 
@@ -35,7 +34,7 @@ def parsed(page: str) -> _Words:
 
 
 def test_the_html_needs_no_script_and_nothing_from_elsewhere():
-    page = critical_path_html(critical_path(three_steps()))
+    page = html_of(critical_path(three_steps()))
     found = parsed(page)
     assert not {"script", "link", "img", "iframe"} & set(found.tags)
     assert not re.search(r"url\(|https?:", page)
@@ -46,26 +45,26 @@ def test_the_html_needs_no_script_and_nothing_from_elsewhere():
 
 
 def test_another_step_can_be_shown():
-    assert "Step 3, 130" in critical_path_html(critical_path(three_steps()), step=3)
+    assert "Step 3, 130" in html_of(critical_path(three_steps()), step=3)
 
 
 def test_a_name_is_text():
     trace = three_steps()
     nodes = trace.nodes.assign(name=["<b>read</b>", *trace.nodes["name"][1:]])
     path = critical_path(dataclasses.replace(trace, nodes=nodes))
-    found = parsed(critical_path_html(path))
+    found = parsed(html_of(path))
     assert "b" not in found.tags and "<b>read</b>" in "".join(found.words)
 
 
 def test_a_notebook_shows_both_forms():
     path = critical_path(three_steps())
     shown, _ = path._repr_mimebundle_()
-    assert shown["text/plain"] == critical_path_text(path) == text_of(path)
-    assert shown["text/html"] == critical_path_html(path)
+    assert shown["text/plain"] == text_of(path) == display.text_of(path)
+    assert shown["text/html"] == html_of(path)
 
 
 def test_the_text_holds_the_answer_the_bars_and_the_tables():
-    lines = critical_path_text(critical_path(three_steps())).replace(NBSP, " ").splitlines()
+    lines = text_of(critical_path(three_steps())).replace(NBSP, " ").splitlines()
     assert lines[0] == "Critical path of By hand"
     assert lines[1].startswith("A step takes 110 ms, the mean of 3: 91.0 ms are ops")
     assert lines[3] == "Step 1, 100 ms"

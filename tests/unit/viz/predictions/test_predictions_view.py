@@ -20,8 +20,8 @@ from tests.builders.predictions import (
 from workbench.core.options import Optimizations
 from workbench.core.what_if.predictions import Predictions, Replay, Withheld
 from workbench.core.what_if.scenario import Scenario
+from workbench.viz import outlets
 from workbench.viz.notebook import bundle, text
-from workbench.viz.predictions.html import predictions_html, predictions_page
 from workbench.viz.predictions.view import PredictionsView, predictions_view
 
 NO_LOOKUP = "the program builds no embedding lookup through Workbench"
@@ -261,10 +261,11 @@ def test_the_page_needs_no_script_and_nothing_from_elsewhere():
 
 def test_a_page_of_its_own_holds_the_same_and_its_title_is_text():
     found = predictions(predicted(STAGE, 1.2), title="<b>dlrm")
-    page = predictions_page(found)
-    assert page.startswith("<!DOCTYPE html>") and predictions_html(found) in page
+    page = outlets.predictions_page(found)
+    assert page.startswith("<!DOCTYPE html>") and outlets.html_of(found) in page
     assert "<title>Workbench: predictions of &lt;b&gt;dlrm</title>" in page
-    assert "<title>Workbench: predictions</title>" in predictions_page(predictions(title=""))
+    untitled = outlets.predictions_page(predictions(title=""))
+    assert "<title>Workbench: predictions</title>" in untitled
 
 
 def test_names_cannot_become_markup_or_steer_a_terminal():

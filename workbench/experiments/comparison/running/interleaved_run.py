@@ -33,6 +33,7 @@ from workbench.experiments.measurement.time_budget import TimeBudget, steps_with
 from workbench.experiments.program.function_program import AnyProgram, untraced
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.worker.process import Worker, started_workers
+from workbench.experiments.worker.steps.first_steps import WARM_UP_STEPS
 from workbench.experiments.worker.wire.messages import Close, Open, Opened, RunBlock, TraceSteps
 
 # A part may prefetch a little to hide what a session run costs.
@@ -44,8 +45,6 @@ _LEAST_S = 1.0
 # Each trace goes with steps that are not kept: untraced ones before and after, and those under the
 # tracer that settle it and tell what the input uses. And seconds to open its session and build it.
 _RUNS_OF_A_TRACED_STEP, _TRACE_S = 4, 2.5
-# Of a session that is opened to be traced.
-_WARM_UP_STEPS = 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -191,7 +190,7 @@ def steps_to_trace(steps: int, steps_s: Sequence[float], seconds: float) -> tupl
     if not steps:
         return 0, 0.0
     all_s = sum(steps_s)
-    fixed_s = _WARM_UP_STEPS * all_s + _TRACE_S * len(steps_s)
+    fixed_s = WARM_UP_STEPS * all_s + _TRACE_S * len(steps_s)
     kept_s = _RUNS_OF_A_TRACED_STEP * all_s
     least = min(FEWEST_TRACED_STEPS, steps)
     count = steps_within(seconds - fixed_s, kept_s, least=least, most=steps)
@@ -230,7 +229,7 @@ def traced_variants(
                     recorded=True,
                 )
             )
-            worker.call(RunBlock(session="traced", steps=_WARM_UP_STEPS))
+            worker.call(RunBlock(session="traced", steps=WARM_UP_STEPS))
         traces[variant.label] = traced(
             worker, "traced" if again else "main", steps, step_stats=step_stats
         )

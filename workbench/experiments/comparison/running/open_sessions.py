@@ -22,6 +22,7 @@ from workbench.experiments.program.function_program import (
 )
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.worker.process import Worker
+from workbench.experiments.worker.steps.first_steps import WARM_UP_STEPS
 from workbench.experiments.worker.wire.messages import (
     Close,
     GetPlan,
@@ -32,7 +33,6 @@ from workbench.experiments.worker.wire.messages import (
 )
 
 _FIRST_STEPS = 5
-_WARM_UP_STEPS = 20
 # What a trace has at least, however slow a step is.
 FEWEST_TRACED_STEPS = 5
 
@@ -143,7 +143,7 @@ def sample_trace(worker: Worker, setting: Optimizations, steps: int, seconds: fl
     """
     worker.call(Open(session="sample", optimizations=setting, recorded=True))
     step_s = warm_step_s(worker.call(RunSteps(session="sample", steps=_FIRST_STEPS)))
-    warm_up = steps_within(seconds / 3, step_s, least=0, most=_WARM_UP_STEPS - _FIRST_STEPS)
+    warm_up = steps_within(seconds / 3, step_s, least=0, most=WARM_UP_STEPS - _FIRST_STEPS)
     worker.call(RunSteps(session="sample", steps=warm_up))
     kept = steps_within(seconds / 2, step_s, least=min(FEWEST_TRACED_STEPS, steps), most=steps)
     trace = worker.call(TraceSteps(session="sample", steps=kept))

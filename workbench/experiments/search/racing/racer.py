@@ -11,12 +11,13 @@ from workbench.experiments.measurement.blocks import TimedSession, run_pilots
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.worker.process import Worker
+from workbench.experiments.worker.steps.first_steps import SETTLING_STEPS
 from workbench.experiments.worker.wire.messages import Opened
 
 # Seconds for warming a session up and for its pilot, beside what its executor has to learn.
 PILOT_S = 1.5
-# Of a block: steps that do not count, and fewest and most that do.
-_SETTLING_STEPS, _COUNTED_STEPS = 3, (6, 400)
+# Of a block: fewest and most steps that count.
+_COUNTED_STEPS = (6, 400)
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -50,6 +51,6 @@ class Racer:
         """
         (pilot,) = run_pilots([self.timed], budget_s=2 * PILOT_S, progress=Progress(False))
         self.step_ns = pilot.step_ns
-        self.dropped = self.timed.ahead + _SETTLING_STEPS
+        self.dropped = self.timed.ahead + SETTLING_STEPS
         counted = math.ceil(block_s * 1e9 / pilot.step_ns) - self.dropped
         self.steps = self.dropped + int(np.clip(counted, *_COUNTED_STEPS))

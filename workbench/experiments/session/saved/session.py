@@ -24,6 +24,7 @@ from workbench.experiments.comparison.results import Comparison, load_comparison
 from workbench.experiments.session.learned_graphs import LearnedGraphs
 from workbench.experiments.session.program_facts import ProgramFacts
 from workbench.experiments.session.run import Run, comparisons_of
+from workbench.experiments.session.saved import SESSION_FILE
 from workbench.experiments.session.saved.graphs import (
     learned_from_json,
     learned_to_json,
@@ -36,7 +37,6 @@ from workbench.experiments.session.saved.options import (
 from workbench.saved_values import json_of, read_file, shown, value_of
 
 _FORMAT_VERSION = 1
-_FILE = "session.json"
 # Nothing else is ever read or removed in a session's directory.
 _FOLDER = re.compile(r"saved-[0-9a-f]{32}")
 
@@ -72,7 +72,7 @@ def write_session(saved: SavedSession, directory: str | os.PathLike[str]) -> Pat
                 comparison.save(home / folder / _comparison(number))
             if saved.learned is not None:
                 write_boundaries(saved.learned, home / folder)
-            with replacing(home / _FILE) as part:
+            with replacing(home / SESSION_FILE) as part:
                 part.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
         except BaseException:
             shutil.rmtree(home / folder, ignore_errors=True)
@@ -89,7 +89,7 @@ def read_session(directory: str | os.PathLike[str]) -> SavedSession:
       DataError: none is there, it is damaged, or this version cannot read it.
       TraceError: one of its traces is broken.
     """
-    path = Path(directory) / _FILE
+    path = Path(directory) / SESSION_FILE
     document = _read(path)
     version = document.pop("format_version", None)
     if version != _FORMAT_VERSION:
@@ -135,7 +135,7 @@ def _read(path: Path) -> dict[str, Any]:
     """The index as JSON."""
     if not os.path.lexists(path):
         raise DataError(
-            f"{path.parent}: holds no {_FILE}; give a directory that Session.save wrote"
+            f"{path.parent}: holds no {SESSION_FILE}; give a directory that Session.save wrote"
         )
     content = _content(path)
     try:
@@ -244,7 +244,7 @@ def _folder_named(folder: Any) -> str:
 def _folder_of(home: Path) -> str | None:
     """The folder of the session that is saved there; None where there is none that can be told."""
     try:
-        return _folder_named(_read(home / _FILE).get("folder"))
+        return _folder_named(_read(home / SESSION_FILE).get("folder"))
     except DataError:
         return None
 

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable
 from workbench.core.capture.cpu_time import StepClock
 from workbench.core.options import StageOptions
 from workbench.core.trace.trace import Trace
+from workbench.experiments.worker.steps.first_steps import SETTLING_STEPS
 
 # Steps of each of the two untraced blocks; a StepClock keeps as many as both have at most.
 _FEWEST, _MOST = 6, 30
-# After a change of session the first steps are not typical, and under the tracer they set it up.
-_SETTLING = 3
 
 
 def traced_between(
@@ -43,7 +42,7 @@ def traced_between(
 
 def settling_steps(stages: Iterable[StageOptions]) -> int:
     """Steps to leave out after a rest, in which these stages have filled their buffers."""
-    return _SETTLING + sum(stage.capacity + stage.num_threads for stage in stages)
+    return SETTLING_STEPS + sum(stage.capacity + stage.num_threads for stage in stages)
 
 
 def settle() -> None:

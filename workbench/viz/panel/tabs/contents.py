@@ -19,17 +19,11 @@ from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.findings import findings
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
-from workbench.viz.alignment.html import alignment_fragment
-from workbench.viz.alignment.view import alignment_view
 from workbench.viz.boundary.drawing.known_cuts import CutTeller
 from workbench.viz.boundary.view import BoundaryView, boundary_view_and_teller
-from workbench.viz.critical_path.html import critical_path_fragment
-from workbench.viz.embedding_lens.html import lens_fragment
-from workbench.viz.findings.html import compared_findings_fragment
-from workbench.viz.memory.html import memory_fragment
+from workbench.viz.outlets import fragment_of
 from workbench.viz.panel.tabs.runs import run_name, runs_view
 from workbench.viz.panel.words import sentence
-from workbench.viz.predictions.html import predictions_fragment
 from workbench.viz.style import assets
 from workbench.viz.timeline.view import TimelineView, timeline_view
 
@@ -159,7 +153,7 @@ def _boundary(shown: _Shown) -> Content:
 
 
 def _path(shown: _Shown) -> Content:
-    return shown.traced(lambda trace: Content(html=critical_path_fragment(critical_path(trace))))
+    return shown.traced(lambda trace: Content(html=fragment_of(critical_path(trace))))
 
 
 def _findings(shown: _Shown) -> Content:
@@ -167,7 +161,7 @@ def _findings(shown: _Shown) -> Content:
     labels = (comparison.baseline, run.variant)
     kept = tuple(each for each in comparison.variants if each.label in labels)
     compared = findings(dataclasses.replace(comparison, variants=kept))
-    return Content(html=compared_findings_fragment(compared, shown.run.variant))
+    return Content(html=fragment_of(compared, label=shown.run.variant))
 
 
 def _two_runs(shown: _Shown) -> Content:
@@ -179,21 +173,21 @@ def _two_runs(shown: _Shown) -> Content:
         return _untraced("This run", run)
     if before is None:
         return _untraced("The baseline", base)
-    view = alignment_view(align(before, after, labels=(run_name(base), run_name(run))))
-    return Content(html=alignment_fragment(view))
+    aligned = align(before, after, labels=(run_name(base), run_name(run)))
+    return Content(html=fragment_of(aligned))
 
 
 def _lens(shown: _Shown) -> Content:
-    return shown.traced(lambda trace: Content(html=lens_fragment(make_lens(trace))))
+    return shown.traced(lambda trace: Content(html=fragment_of(make_lens(trace))))
 
 
 def _memory(shown: _Shown) -> Content:
-    return shown.traced(lambda trace: Content(html=memory_fragment(memory(trace))))
+    return shown.traced(lambda trace: Content(html=fragment_of(memory(trace))))
 
 
 def _what_if(shown: _Shown) -> Content:
     named = (("Toggles", shown.session.predictions), ("Ceilings", shown.session.ceilings))
-    parts = [f"<h3>{title}</h3>{predictions_fragment(found)}" for title, found in named if found]
+    parts = [f"<h3>{title}</h3>{fragment_of(found)}" for title, found in named if found]
     return Content(html="".join(parts) or said(_NO_PREDICTION))
 
 
