@@ -1,12 +1,12 @@
 """The public names of workbench, each with the module that it comes from: the one list of them."""
 
+from workbench import cluster as cluster
+from workbench import costs as costs
 from workbench import models as models
 from workbench._native import load_gpu_kernels as load_gpu_kernels
 from workbench._native import load_library as load_library
 from workbench.core.analysis.alignment import Alignment as Alignment
 from workbench.core.analysis.alignment import align as align
-from workbench.core.analysis.cluster_report import ClusterReport as ClusterReport
-from workbench.core.analysis.cluster_report import cluster_report as cluster_report
 from workbench.core.analysis.critical_path import CriticalPath as CriticalPath
 from workbench.core.analysis.critical_path import critical_path as critical_path
 from workbench.core.analysis.embedding_lens.lens import EmbeddingLens as EmbeddingLens
@@ -15,12 +15,6 @@ from workbench.core.analysis.memory.memory import Memory as Memory
 from workbench.core.analysis.memory.memory import memory as memory
 from workbench.core.boundary.boundary import Boundary as Boundary
 from workbench.core.capture.session_capture import CaptureHook as CaptureHook
-from workbench.core.cluster.merge import merge_traces as merge_traces
-from workbench.core.executor.learned_costs import LearnedCosts as LearnedCosts
-from workbench.core.executor.learned_costs import learned_costs as learned_costs
-from workbench.core.executor.learned_costs import load_learned_costs as load_learned_costs
-from workbench.core.executor.learned_costs import preload_costs as preload_costs
-from workbench.core.executor.learned_costs import relearn_costs as relearn_costs
 from workbench.core.executor.policy import executor as executor
 from workbench.core.executor.policy import executor_options as executor_options
 from workbench.core.function.fused_function import fuse_function as fuse_function
@@ -36,13 +30,10 @@ from workbench.core.options import SmartStageOptions as SmartStageOptions
 from workbench.core.options import StageOptions as StageOptions
 from workbench.core.options import ThreadPoolOptions as ThreadPoolOptions
 from workbench.core.planning.stage_plan import StagePlan as StagePlan
-from workbench.core.session.pack_transfers import pack_function_transfers as pack_function_transfers
-from workbench.core.session.pack_transfers import pack_transfers as pack_transfers
 from workbench.core.session.prefetch_hook import make_prefetch_hook as make_prefetch_hook
 from workbench.core.session.prefetch_hook import prefetching as prefetching
 from workbench.core.session.rewrite import apply as apply
 from workbench.core.session.running.thread_pool import add_stage_pools as add_stage_pools
-from workbench.core.session.server_library import check_servers as check_servers
 from workbench.core.session.staged import prefetch_join as prefetch_join
 from workbench.core.session.staged import staged as staged
 from workbench.core.smart_stage import find_boundary as find_boundary
@@ -55,7 +46,6 @@ from workbench.core.what_if.calibration import Calibration as Calibration
 from workbench.core.what_if.ceilings import Ceilings as Ceilings
 from workbench.core.what_if.predictions import Predictions as Predictions
 from workbench.errors import WorkbenchError as WorkbenchError
-from workbench.experiments.cluster.synchronous import synchronous as synchronous
 from workbench.experiments.comparison.compare import compare as compare
 from workbench.experiments.comparison.embedding_lens import embedding_lens as embedding_lens
 from workbench.experiments.comparison.findings import findings as findings

@@ -173,7 +173,7 @@ def _keyed(home: Path, task: Task, given: Mapping[str, Any]) -> Any:
         rows = get_embedding_variable("keyed", 3).sparse_read(tf.constant([1, 2], tf.int64))
         step = tf.compat.v1.train.get_or_create_global_step()
         loss = tf.reduce_sum(rows)
-        optimizer = wb.synchronous(AdagradOptimizer(0.1))
+        optimizer = wb.cluster.synchronous(AdagradOptimizer(0.1))
         return wb.Built(train_op=optimizer.minimize(loss, global_step=step), loss=loss)
 
     return wb.Program(name="keyed", build=build)
@@ -237,7 +237,7 @@ def _count(home: Path, task: Task, given: Mapping[str, Any], wishes: Any) -> Any
         features["examples"] % 5, tf.float32
     )
     loss = tf.reduce_mean(tf.square(errors))
-    optimizer = wb.synchronous(v1.train.GradientDescentOptimizer(0.1))
+    optimizer = wb.cluster.synchronous(v1.train.GradientDescentOptimizer(0.1))
     step = v1.train.get_or_create_global_step()
     hooks = [_seen_hook(home / f"{task.name}.seen", features["examples"])]
     if given.get("stops_at"):

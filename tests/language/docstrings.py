@@ -20,17 +20,26 @@ def public_docstrings(package: Path) -> Iterator[tuple[str, str]]:
     Args:
       package: the folder of the package.
     """
-    listed = ast.parse((package / "__init__.pyi").read_text("utf-8"))
-    for statement in listed.body:
+    for module, names in _imports(package / "__init__.pyi"):
+        if module == package.name:
+            # A group of names is a module that imports them.
+            for group in names:
+                for inner, grouped in _imports(package / f"{group}.py"):
+                    yield from _of_module(package.parent, inner, grouped)
+        else:
+            yield from _of_module(package.parent, module, names)
+
+
+def _imports(file: Path) -> Iterator[tuple[str, set[str]]]:
+    """The modules that a file imports names from, with the names; nothing where it is not there."""
+    for statement in ast.parse(file.read_text("utf-8")).body if file.is_file() else ():
         if isinstance(statement, ast.ImportFrom) and statement.module:
-            file = package.parent / f"{statement.module.replace('.', '/')}.py"
-            if file.is_file():
-                names = {alias.name for alias in statement.names}
-                yield from _of_module(ast.parse(file.read_text("utf-8")), names)
+            yield statement.module, {alias.name for alias in statement.names}
 
 
-def _of_module(module: ast.Module, names: set[str]) -> Iterator[tuple[str, str]]:
-    for node in module.body:
+def _of_module(home: Path, module: str, names: set[str]) -> Iterator[tuple[str, str]]:
+    tree = ast.parse((home / f"{module.replace('.', '/')}.py").read_text("utf-8"))
+    for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in names:
             yield from _with_text(node, node.name)
         if isinstance(node, ast.ClassDef) and node.name in names:

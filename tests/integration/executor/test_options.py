@@ -155,7 +155,7 @@ def test_other_threads_keep_their_own_executor():
 
 def learned_of(name: str) -> LearnedCosts:
     """What was learned by executors that have a node of this name: others may be alive."""
-    found = wb.learned_costs()
+    found = wb.costs.learned_costs()
     with_it = found.nodes.loc[found.nodes["node"] == name, "executor"]
     return LearnedCosts(found.nodes[found.nodes["executor"].isin(with_it)])
 
@@ -179,19 +179,19 @@ def test_costs_are_learned_saved_given_and_learned_again(tmp_path):
         assert frame.loc["slow_one", "critical_path_ns"] >= frame.loc["total_one", "average_ns"]
         assert frame["slack_ns"].min() == 0
         assert costs.executors()["critical_path_ns"].iloc[0] <= frame["average_ns"].sum()
-        wb.relearn_costs()
+        wb.costs.relearn_costs()
         session.run(total)
         costs.save(tmp_path / "costs")
-    read = wb.load_learned_costs(tmp_path / "costs")
+    read = wb.costs.load_learned_costs(tmp_path / "costs")
     assert read.average_ns() == costs.average_ns()
     try:
-        wb.preload_costs(read)
+        wb.costs.preload_costs(read)
         with v1.Session(config=wb.executor_options("cost_model")) as session:
             session.run(total)
             given = learned_of("slow_one").nodes.set_index("node")
             assert given.loc["slow_one", "average_ns"] == frame.loc["slow_one", "average_ns"]
     finally:
-        wb.preload_costs(None)
+        wb.costs.preload_costs(None)
 
 
 def test_the_native_critical_path_is_that_of_python():
@@ -297,7 +297,7 @@ def reports_learning(optimizations):
 
     class Reporting(tf.compat.v1.train.SessionRunHook):
         def end(self, session):
-            costs = wb.learned_costs().nodes
+            costs = wb.costs.learned_costs().nodes
             learned = costs[(costs["node"] == "loss") & costs["learned"]]
             orders = [order for order in learned["order"] if order != "trying"]
             said = f"{len(learned)} {learned['steps'].max()} {len(orders)}"

@@ -115,7 +115,7 @@ def test_workers_of_a_server_that_needs_no_library_end(tmp_path: Path) -> None:
             {"ps": [cluster.address(PARAMETER_SERVER)], "asks": ["localhost:0"]}, job_name="asks"
         )
         with pytest.raises(NativeError, match=MISSING):
-            wb.check_servers(server.target)
+            wb.cluster.check_servers(server.target)
     assert result(tmp_path, 0)["steps"] == 4
 
 

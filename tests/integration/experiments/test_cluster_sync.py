@@ -147,7 +147,7 @@ def chief() -> Task:
 
 def test_outside_of_synchronous_training_an_optimizer_stays_what_it_is() -> None:
     optimizer = tf.compat.v1.train.AdamOptimizer()
-    assert wb.synchronous(optimizer) is optimizer
+    assert wb.cluster.synchronous(optimizer) is optimizer
 
 
 def test_a_program_that_wraps_nothing_is_told_the_line() -> None:
@@ -155,8 +155,8 @@ def test_a_program_that_wraps_nothing_is_told_the_line() -> None:
         synchronizing(chief()) as training,
         pytest.raises(
             OptionError,
-            match=r"program 'mine' trains without wb.synchronous, .*; write "
-            r"wb.synchronous\(optimizer\).minimize\(loss, global_step=step\) in it",
+            match=r"program 'mine' trains without wb.cluster.synchronous, .*; write "
+            r"wb.cluster.synchronous\(optimizer\).minimize\(loss, global_step=step\) in it",
         ),
     ):
         training.hooks("mine")
@@ -164,9 +164,9 @@ def test_a_program_that_wraps_nothing_is_told_the_line() -> None:
 
 def test_a_second_optimizer_is_refused() -> None:
     with synchronizing(chief()):
-        wb.synchronous(tf.compat.v1.train.AdamOptimizer())
+        wb.cluster.synchronous(tf.compat.v1.train.AdamOptimizer())
         with pytest.raises(OptionError, match="wraps a second optimizer of one program; expected"):
-            wb.synchronous(tf.compat.v1.train.AdamOptimizer())
+            wb.cluster.synchronous(tf.compat.v1.train.AdamOptimizer())
 
 
 def test_how_often_a_row_is_named_does_not_change_its_mean() -> None:
@@ -174,7 +174,7 @@ def test_how_often_a_row_is_named_does_not_change_its_mean() -> None:
     with tf.Graph().as_default(), synchronizing(chief()):
         table = tf.compat.v1.get_variable("table", [3, 1], initializer=tf.zeros_initializer())
         step = tf.compat.v1.train.create_global_step()
-        optimizer = wb.synchronous(tf.compat.v1.train.GradientDescentOptimizer(1.0))
+        optimizer = wb.cluster.synchronous(tf.compat.v1.train.GradientDescentOptimizer(1.0))
         rows = tf.compat.v1.placeholder(tf.int64, [None])
         values = tf.compat.v1.placeholder(tf.float32, [None, 1])
         gradient = tf.IndexedSlices(values, rows, tf.constant([3, 1], tf.int64))

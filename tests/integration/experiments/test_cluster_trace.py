@@ -97,7 +97,7 @@ def test_a_skewed_clock_is_recovered_and_every_send_has_its_recv(
     table = transfers_table(merged)
     assert (table["sent_ns"] >= 0).all() and (table["sent_ns"] <= table["end_ns"]).all()
     assert_sends_match(table)
-    report = wb.cluster_report(merged)
+    report = wb.cluster.cluster_report(merged)
     split = report.split
     assert (split[list(PARTS)].sum(axis=1) == split["dur_ns"]).all()
     assert (split["compute_ns"] > 0).all() and (split["ps_ns"] > 0).all()
@@ -131,7 +131,7 @@ def test_the_skew_is_recovered_within_a_fifth_of_a_millisecond(
 ) -> None:
     traced_cluster(tmp_path, monkeypatch, "--batch-size", "64", "--steps", "60", skewed=True)
     files = [tmp_path / "traces" / f"worker_{index}.parquet" for index in range(2)]
-    merged = wb.merge_traces([wb.load_trace(file) for file in files])
+    merged = wb.cluster.merge_traces([wb.load_trace(file) for file in files])
     for ahead in merged.meta.clock_offset_ns.values():
         assert abs(ahead + SKEW_NS) <= 200_000
 

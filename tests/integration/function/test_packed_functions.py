@@ -55,7 +55,7 @@ def test_a_coordinators_own_step_sends_few_messages(tmp_path: Path) -> None:
     said = ran(
         f"""{STEPS}
     plain, alone = trained(step), function_transfers(lambda: step(tf.constant([1])))
-    wb.pack_function_transfers()
+    wb.cluster.pack_function_transfers()
     packed, together = trained(step), function_transfers(lambda: step(tf.constant([1])))
     assert plain == packed
     print(len(alone), len(together), sum("packed/" in each.tensor for each in together))
@@ -84,7 +84,7 @@ def test_scheduled_steps_are_packed_on_their_worker(tmp_path: Path) -> None:
 
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
     plain, without = packs("plain")
-    wb.pack_function_transfers()
+    wb.cluster.pack_function_transfers()
     # Threads of the first coordinator go on as they did.
     strategy._cluster_coordinator = None
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)

@@ -65,7 +65,7 @@ def test_the_cost_model_learns_in_the_steps_that_the_variables_name(tmp_path):
         with tf.Session(config=config) as sess:
             for _ in range(9):
                 sess.run(x)
-            frame = workbench.learned_costs().nodes.set_index("node")
+            frame = workbench.costs.learned_costs().nodes.set_index("node")
             print(frame.loc["squared", "learned"], frame.loc["squared", "count"])
         """,
         tmp_path,

@@ -36,7 +36,7 @@ def one_ps() -> Servers:
 
 
 def session_of(servers: Servers, *, packed: bool, **options: Any) -> Any:
-    config = wb.pack_transfers(**options) if packed else v1.ConfigProto()
+    config = wb.cluster.pack_transfers(**options) if packed else v1.ConfigProto()
     return v1.Session(servers.target, config=config)
 
 
@@ -319,7 +319,7 @@ def test_drawn_graphs(servers: Servers, data: Any) -> None:
 
 class TestConfig:
     def test_is_asked_for_once(self) -> None:
-        config = wb.pack_transfers(wb.pack_transfers(), largest_bytes=7)
+        config = wb.cluster.pack_transfers(wb.cluster.pack_transfers(), largest_bytes=7)
         (entry,) = config.graph_options.rewrite_options.custom_optimizers
         assert entry.parameter_map["largest_bytes"].i == 7
 
@@ -331,7 +331,7 @@ class TestConfig:
             ahead = tf.strings.length(tf.strings.as_string(batch * 1000))
             loss = tf.add_n([tf.reduce_sum(each) for each in weights]) * tf.cast(ahead, tf.float32)
         graph = v1.get_default_graph()
-        config, plan = wb.prepare_config(graph, wb.pack_transfers(), targets=[loss])
+        config, plan = wb.prepare_config(graph, wb.cluster.pack_transfers(), targets=[loss])
         assert plan.stages
         hook = wb.make_prefetch_hook()
         init = v1.train.Scaffold(init_op=v1.global_variables_initializer())
@@ -352,11 +352,11 @@ class TestConfig:
     )
     def test_says_what_is_wrong(self, given: dict[str, Any], said: str) -> None:
         with pytest.raises(OptionError, match=said):
-            wb.pack_transfers(**given)
+            wb.cluster.pack_transfers(**given)
 
     @pytest.mark.parametrize("change", [{"format": 2}, {"largest_bytes": -5}])
     def test_of_another_version_is_refused(self, change: dict[str, int]) -> None:
-        config = wb.pack_transfers()
+        config = wb.cluster.pack_transfers()
         (entry,) = config.graph_options.rewrite_options.custom_optimizers
         for name, value in change.items():
             entry.parameter_map[name].i = value

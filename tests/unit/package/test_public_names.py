@@ -29,11 +29,19 @@ def test_a_name_is_defined_where_the_stub_says(module: str, alias: ast.alias):
     # "import X as X" is how a stub says that it offers X.
     assert alias.asname == alias.name
     if module == "workbench":
-        assert (FOLDER / alias.name / "__init__.py").is_file()
+        paths = (FOLDER / f"{alias.name}.py", FOLDER / alias.name / "__init__.py")
+        assert any(path.is_file() for path in paths)
         return
     file = FOLDER.joinpath(*module.split(".")[1:]).with_suffix(".py")
     tree = ast.parse(file.read_text(encoding="utf-8"))
     assert alias.name in [getattr(node, "name", None) for node in tree.body]
+
+
+@pytest.mark.parametrize("group", ["cluster", "costs"])
+def test_a_group_offers_what_it_imports(group: str):
+    module = getattr(workbench, group)
+    assert module.__all__ and all(callable(getattr(module, name)) for name in module.__all__)
+    assert not set(module.__all__) & set(workbench.__all__)
 
 
 def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch):

@@ -45,7 +45,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
 
     In a cluster the trace also holds what other tasks did for the steps, by the clock of this one,
     and what travelled between them; steps are numbered by the global step, as it is when each has
-    ended. `wb.merge_traces` makes one trace of all workers'.
+    ended. `wb.cluster.merge_traces` makes one trace of all workers'.
 
     Attributes:
       clock: notes the untraced steps; put another one in its place to count from there on.

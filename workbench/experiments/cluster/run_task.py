@@ -57,7 +57,7 @@ def run_task(
       trace: a directory where each worker saves a trace of some of its steps, which all take at
         the same time.
       packs: whether small tensors travel from task to task in few messages, as of
-        `wb.pack_transfers`; None lets them where lookups are grouped, or fused in the graph.
+        `wb.cluster.pack_transfers`; None lets them where lookups are grouped or fused.
       say: is told what is done.
 
     Returns:
@@ -66,7 +66,7 @@ def run_task(
     Raises:
       UnsupportedError: an executor policy, which sessions on servers do not obey.
       NativeError: a parameter server without the library runs an op of it.
-      OptionError: synchronous training of a program that does not use `wb.synchronous`.
+      OptionError: synchronous training of a program that does not use `wb.cluster.synchronous`.
       RunError: this process runs ops on another number of threads already.
     """
     wishes = optimizations or Optimizations()

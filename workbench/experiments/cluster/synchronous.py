@@ -56,8 +56,8 @@ class SynchronousTraining:
         """The program's optimizer, wrapped."""
         if self._optimizer is not None:
             raise OptionError(
-                "wb.synchronous wraps a second optimizer of one program; expected one that applies "
-                "all gradients: put several into one with an apply_gradients of its own"
+                "wb.cluster.synchronous wraps a second optimizer of one program; expected one "
+                "that applies all gradients: put several into one with an apply_gradients of its own"
             )
         self._optimizer = _Synchronous(optimizer, replicas_to_aggregate=self._workers)
         return self._optimizer
@@ -70,8 +70,9 @@ class SynchronousTraining:
         """
         if self._optimizer is None or self._optimizer._sync_token_queue is None:
             raise OptionError(
-                f"program {program!r} trains without wb.synchronous, which synchronous training "
-                "needs; write wb.synchronous(optimizer).minimize(loss, global_step=step) in it"
+                f"program {program!r} trains without wb.cluster.synchronous, which synchronous "
+                "training needs; write "
+                "wb.cluster.synchronous(optimizer).minimize(loss, global_step=step) in it"
             )
         chief = self._task.is_chief
         hooks = [self._optimizer.make_session_run_hook(chief, num_tokens=0)]

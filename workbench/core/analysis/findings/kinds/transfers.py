@@ -82,8 +82,8 @@ def _mend(small: pd.DataFrame, lookups: pd.DataFrame) -> str:
             "from one task to another travels in few messages with them"
         )
     return (
-        f"Let {_named(small)} travel together: `wb.pack_transfers(config)` for the session's "
-        "config, or `workbench cluster --pack-transfers`"
+        f"Let {_named(small)} travel together: `wb.cluster.pack_transfers(config)` for the "
+        "session's config, or `workbench cluster --pack-transfers`"
     )
 
 
