@@ -56,8 +56,8 @@ class SynchronousTraining:
         """The program's optimizer, wrapped."""
         if self._optimizer is not None:
             raise OptionError(
-                "wb.cluster.synchronous wraps a second optimizer of one program; expected one "
-                "that applies all gradients: put several into one with an apply_gradients of its own"
+                "wb.cluster.synchronous wraps a second optimizer of one program; expected one that "
+                "applies all gradients: put several into one with an apply_gradients of its own"
             )
         self._optimizer = _Synchronous(optimizer, replicas_to_aggregate=self._workers)
         return self._optimizer
