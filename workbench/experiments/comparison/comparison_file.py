@@ -20,7 +20,7 @@ from workbench.errors import DataError, PlanError
 from workbench.experiments.comparison.measured import MeasuredVariant
 from workbench.saved_values import is_file, json_of, read_file, shown, value_of
 
-Made = TypeVar("Made")
+Saved = TypeVar("Saved")
 _FORMAT_VERSION = 3
 _FILE = "comparison.json"
 _LARGEST = 1e15
@@ -82,7 +82,7 @@ def _to_json(
     return {"format_version": _FORMAT_VERSION, **content}
 
 
-def read(directory: str | os.PathLike[str], kind: type[Made]) -> Made:
+def read(directory: str | os.PathLike[str], kind: type[Saved]) -> Saved:
     """Reads what `write` wrote into a comparison, which is `kind`; see `load_comparison`."""
     path = Path(directory) / _FILE
     if not is_file(path):

@@ -122,8 +122,8 @@ def find_best(
             )
             base = racers.enter_baseline(first.label(in_full=True), first)
             _require_room(children, limit)
-            found = _seeded(program, settings, racers, base, options, clock, shown)
-            search = _search(first, found)
+            seeded = _seeded(program, settings, racers, base, options, clock, shown)
+            search = _search(first, seeded)
             run_search(
                 search,
                 racers,
@@ -144,7 +144,7 @@ def find_best(
         search,
         racers,
         winner,
-        notes=found.notes,
+        notes=seeded.notes,
         seed=seed,
         command=command,
         budget_s=budget_s,

@@ -200,7 +200,7 @@ class Session:
 
         def work(say: Callable[[str], None]) -> Best:
             started = _now()
-            found = find_best(
+            best = find_best(
                 program,
                 budget=budget,
                 memory=memory,
@@ -209,12 +209,12 @@ class Session:
                 progress=say,
             )
             require_not_cancelled()
-            known = {each.label: each.optimizations for each in (found.best, *found.runners_up)}
+            known = {raced.label: raced.optimizations for raced in (best.best, *best.runners_up)}
             known[self.baseline.label(in_full=True)] = self.baseline
-            settings = [known[variant.label] for variant in found.comparison.variants]
-            self.add(found.comparison, settings, started=started)
+            settings = [known[variant.label] for variant in best.comparison.variants]
+            self.add(best.comparison, settings, started=started)
             self._foresee(program, say)
-            return found
+            return best
 
         return self._turn.start(work, on_progress, on_end)
 
@@ -331,7 +331,7 @@ class Session:
     ) -> Run:
         started = _now()
         settings = list(dict.fromkeys([self.baseline, wish]))
-        found = compare(
+        comparison = compare(
             program,
             settings[1:],
             baseline=self.baseline,
@@ -340,7 +340,7 @@ class Session:
             progress=progress,
         )
         require_not_cancelled()
-        run = self.add(found, settings, started=started)[-1]
+        run = self.add(comparison, settings, started=started)[-1]
         self._foresee(program, progress)
         return run
 
