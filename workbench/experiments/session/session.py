@@ -47,8 +47,8 @@ _NO_PROGRAM = "the session was loaded, and the program's graph for it was not sa
 class Session:
     """One program: settings of it are run one after the other, each beside the baseline.
 
-    Every run is kept. Once the baseline is traced and the program's graphs are known, which the
-    first run brings about, what any other setting would give is predicted in milliseconds.
+    Every run is kept. The first run traces the baseline and makes the program's graphs known. From
+    then on, what any other setting would give is predicted in milliseconds.
 
     Methods may be called from any thread; two runs at the same time are refused, since they would
     slow each other.
@@ -252,7 +252,7 @@ class Session:
         """Builds the program's graphs in a child process, so that settings can be predicted.
 
         The first run does it, too. Where the program has lookups to fuse, what their ops cost on
-        this machine is measured once, in a minute, and kept in the user's cache directory.
+        this machine is measured once, in a minute. It is kept in the user's cache directory.
 
         Raises:
           OptionError: a run goes on, or a session without its program.

@@ -58,12 +58,12 @@ def measured_ceilings(
 ) -> Ceilings:
     """Measures a step without each kind of work: the most that any change there could give.
 
-    The kinds are those of `ceilings`. For each the program's graph is changed so that what the
-    rest of the step reads of that work lies ready in variables, with values of a real step, and
-    all other work goes on: without "lookups" the tables get neither gradients nor updates, without
-    "dense" they are updated with a gradient that lies ready. That nothing else is missing is
-    checked on the executed ops. All such steps work on one batch again and again, while the input
-    goes on delivering others; so does the step that they are compared with.
+    The kinds are those of `ceilings`. For each the program's graph is changed. What the rest of the
+    step reads of that work lies ready in variables, with values of a real step. All other work goes
+    on. Without "lookups" the tables get neither gradients nor updates. Without "dense" they are
+    updated with a gradient that lies ready. That nothing else is missing is checked on the executed
+    ops. All such steps work on one batch again and again, while the input goes on delivering
+    others. So does the step that they are compared with.
 
     Steps run in one child process, without optimizations, in interleaved blocks.
 
@@ -71,7 +71,7 @@ def measured_ceilings(
       program: what is run, a `Program`.
       trace: of the program, without optimizations, whose simulated ceilings are set beside; None
         takes one.
-      budget_s: seconds for the whole call; starting the process and building a graph for each kind
+      budget_s: seconds for the whole call. Starting the process and building a graph for each kind
         take what they take, so that a small budget is exceeded.
       seed: of the bootstrap.
       progress: as of `compare`.

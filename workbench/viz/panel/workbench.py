@@ -39,9 +39,9 @@ from workbench.viz.style.still import still_output
 class Workbench(PanelWidget):
     """Toggles, runs and every view of a run, over one program.
 
-    What a toggle would give is predicted as soon as one run has been traced; `run` measures the
-    setting beside the baseline, in child processes, while the kernel stays free. Everything that a
-    click does, code does too: the toggles are traits to set and observe.
+    What a toggle would give is predicted as soon as one run has been traced. The method `run`
+    measures the setting beside the baseline, in child processes, while the kernel stays free.
+    Everything that a click does, code does too: the toggles are traits to set and observe.
 
     Attributes:
       session: the runs, to be saved, and predictions by code; the others are `PanelWidget`'s.

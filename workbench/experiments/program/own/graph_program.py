@@ -40,7 +40,7 @@ def graph_program(
     Variables are initialized as the graph does it: by the collections of a `tf.Graph` or a
     MetaGraphDef, in a GraphDef by the "…/Assign" beside each variable. Random ops without a seed
     get one, so that every variant begins alike. A stage of your own and V1, V2 and grouped lookups
-    are put in while a graph is built, so a finished one has no such toggles; "auto" it has.
+    are put in while a graph is built. So a finished one has no such toggles; "auto" it has.
 
     Args:
       graph: a `tf.Graph`, a MetaGraphDef, as `tf.compat.v1.train.export_meta_graph` gives it, or a
