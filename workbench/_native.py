@@ -94,9 +94,9 @@ def load_library() -> None:
 def load_gpu_kernels() -> None:
     """Loads the kernels of fused lookups for NVIDIA GPUs, which `make cuda` builds.
 
-    From then on TensorFlow may put lookups, their gradients and updates of rows on a GPU, and does
-    so where nothing names another device; hence Workbench does not call this by itself. It works
-    on a machine without a GPU too, and changes nothing there.
+    From then on TensorFlow may put lookups, their gradients and updates of rows on a GPU. It does
+    so where nothing names another device. Hence Workbench does not call this by itself. It works on
+    a machine without a GPU too, and changes nothing there.
 
     Raises:
       NativeError: the kernels were not built; or as `library`.

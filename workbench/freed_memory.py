@@ -25,18 +25,18 @@ def has_own_settings() -> bool:
 def keep_freed_memory() -> bool:
     """Has the C library keep what this process frees, up to 1 GiB, for what it allocates next.
 
-    TensorFlow takes the tensors of a step on a CPU from malloc, and frees them in the same step.
-    glibc gives memory back to the kernel as soon as 128 KiB at the end of a heap are free, a limit
-    that grows while a process runs, and takes blocks beyond a second limit from the kernel one by
-    one. A step then touches thousands of new pages, each of which the kernel clears first; how many
+    TensorFlow takes the tensors of a step on a CPU from malloc, and frees them in the same step. As
+    soon as 128 KiB at the end of a heap are free, glibc gives memory back to the kernel. This limit
+    grows while a process runs. Blocks beyond a second limit come from the kernel one by one. A
+    step then touches thousands of new pages, each of which the kernel clears first. How many
     differs from process to process. Measured on a DIN, 2 cores: 185 to 10,000 page faults a step
-    and 47 to 68 ms, from one process to the next; with it 4 faults and 45 ms.
+    and 47 to 68 ms, from one process to the next. With it there are 4 faults and 45 ms.
 
     Call it once, anywhere; processes that `wb.compare` starts do. Where input comes from
-    `tf.data.Dataset.from_generator`, call it after the first step: the first such input of a
-    process has glibc take blocks from 128 KiB on from the kernel one by one, once its heaps are
-    full, against a leak of Python 3.11. With 26 such tensors a step those were 850 page faults.
-    A process that has `MALLOC_…` or `GLIBC_TUNABLES` in its environment is left as it is.
+    `tf.data.Dataset.from_generator`, call it after the first step. The first such input of a
+    process guards against a leak of Python 3.11. It has glibc take blocks from 128 KiB on from the
+    kernel one by one, once its heaps are full. With 26 such tensors a step those were 850 page
+    faults. A process that has `MALLOC_…` or `GLIBC_TUNABLES` in its environment is left as it is.
 
     Returns:
       Whether memory is kept from now on: not with a C library other than glibc, nor beside

@@ -52,7 +52,7 @@ class StageOptions:
       use_stage_subgraph_thread_pool: run the staged side on an independent thread pool.
       stage_subgraph_thread_pool_id: which one, counted from 0.
       stage_subgraph_stream_id: stream of the staged side on a GPU: the number of a logical device
-        of the first GPU, which has streams of its own; 0 shares the main stream.
+        of the first GPU. Such a device has streams of its own. 0 shares the main stream.
     """
 
     capacity: int = 1
@@ -87,19 +87,19 @@ class SmartStageOptions:
       keep: names of nodes that must stay on the compute side.
       move: names of stateful nodes that may run ahead, once for each batch.
       fed: names of tensors that are fed although they are no placeholders.
-      include: names of nodes that run ahead with what they depend on, and nothing else; none lets
-        the input alone run ahead, None leaves the boundary to the plan.
-      exclude: names of nodes that stay, with what depends on them; with these or `include` the
-        boundary is moved by hand, and the plan takes exactly that one, whatever is predicted.
+      include: names of nodes that run ahead with what they depend on, and nothing else. An empty
+        tuple lets the input alone run ahead. None leaves the boundary to the plan.
+      exclude: names of nodes that stay, with what depends on them. With these or `include` the
+        boundary is moved by hand. The plan then takes exactly that one, whatever is predicted.
       stale_lookups: let lookups of embedding tables run ahead too, on rows that lack the updates of
-        at most so many steps; such a training is another one than the exact, so that nothing but
+        at most so many steps. Such a training is another one than the exact, so that nothing but
         this option brings it about. Updates of tables on other tasks then trail the step. 0 keeps
         every read of a variable on the compute side.
       timeout_millis, closed_exception_types, ignored_exception_types,
         use_stage_subgraph_thread_pool, stage_subgraph_thread_pool_id, stage_subgraph_stream_id:
         of new stages, as in StageOptions; a widened stage keeps its own.
       on_cpu: move what crosses to the compute side's device ahead of the step, and put the staged
-        side on the CPU; with a stream of its own it stays where it is.
+        side on the CPU. With a stream of its own it stays where it is.
       name: name of new stages in messages and traces.
     """
 
@@ -187,7 +187,7 @@ class ExecutorPolicy(enum.StrEnum):
 
     NORMAL: as TensorFlow's own executor does.
     INLINE: every node on the thread that made it ready; most of a step runs on one thread.
-    COST_MODEL: the costs of nodes are learned from some steps; from then on the longest path to the
+    COST_MODEL: the costs of nodes are learned from some steps. From then on the longest path to the
       end of the step goes first, and cheap nodes are run together.
     """
 
@@ -264,9 +264,10 @@ class Optimizations:
       smart_stage: let a plan run ahead what may, with these options; None leaves the graph as the
         program builds it. Together with `stage` the plan starts from the user's own stage.
       fused_embeddings: "v1", "v2" or "grouped" fuses every embedding lookup that the program builds
-        through Workbench; "auto" finds stock lookups, batch normalizations and interactions of
-        vectors in the graph that it built, and fuses them there, hashes columns of text in
-        one op, and has other kernels multiply matrices and decode lines; None leaves stock ones.
+        through Workbench. With "auto" it finds stock lookups, batch normalizations and interactions
+        of vectors in the graph that the program built, and fuses them there. It also hashes columns
+        of text in one op, and has other kernels multiply matrices and decode lines. None leaves
+        stock ones.
       executor: the executor policy of the program's session, or its name; None takes TensorFlow's
         own executor.
       inter_op_threads, intra_op_threads: threads that run ops, and threads inside one op; None

@@ -86,8 +86,8 @@ def plan(
 ) -> StagePlan:
     """Decides which nodes run ahead, in which stages; see `planner.plan_stages`.
 
-    With `include`, names of nodes that run ahead with what they depend on, or `exclude`, names of
-    nodes that stay with what depends on them, the plan takes exactly that cut, and so it does with
+    `include` names nodes that run ahead with what they depend on. `exclude` names nodes that stay
+    with what depends on them. With either, the plan takes exactly that cut, and so it does with
     those of the options.
 
     Raises:

@@ -75,20 +75,20 @@ def _comparison(comparison: Comparison) -> Document:
         "answer": _text(view.sentence),
         "next": _plain(view.next_step),
         "baseline": comparison.baseline,
-        "variants": [_variant(comparison, each) for each in comparison.variants],
+        "variants": [_variant(comparison, variant) for variant in comparison.variants],
         "checks": [
             {
-                "label": each.label,
-                "check": each.kind,
-                "passed": each.passed,
-                "steps": each.steps,
-                "detail": _plain(each.detail),
+                "label": check.label,
+                "check": check.kind,
+                "passed": check.passed,
+                "steps": check.steps,
+                "detail": _plain(check.detail),
             }
-            for each in comparison.equivalence
+            for check in comparison.equivalence
         ],
         "bounds": [
-            {"name": each.name, "steps_per_s": each.steps_per_s, "detail": _plain(each.detail)}
-            for each in comparison.bounds
+            {"name": bound.name, "steps_per_s": bound.steps_per_s, "detail": _plain(bound.detail)}
+            for bound in comparison.bounds
         ],
         "environment": comparison.environment,
         "command": comparison.command,

@@ -92,10 +92,10 @@ def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
     comparisons = list(comparison) if isinstance(comparison, Sequence) else [comparison]
     if not comparisons:
         raise OptionError("there is no comparison to report; expected one or more")
-    for each in comparisons:
-        if not isinstance(each, Comparison):
+    for value in comparisons:
+        if not isinstance(value, Comparison):
             raise OptionError(
-                f"a report was asked of a value of type {type(each).__name__}; expected what "
+                f"a report was asked of a value of type {type(value).__name__}; expected what "
                 "wb.compare returned, a list of such values, a session or a panel"
             )
     views = [compare_view(each) for each in comparisons]

@@ -63,8 +63,8 @@ def test_the_line_of_the_panel_is_run_where_it_was_left(monkeypatch):
     panel = wb.Workbench(PROGRAM, moved(), budget_s=0.5, trace_steps=5)
     panel.run(wait=True)
     shown = {"run": panel.shown, "base": panel.base}
-    panel._asked(panel, {"kind": "content", "id": 1, "tab": "boundary", **shown}, [])
-    panel._asked(panel, {"kind": "moved", "leaves": [0], **shown}, [])
+    panel._on_message(panel, {"kind": "content", "id": 1, "tab": "boundary", **shown}, [])
+    panel._on_message(panel, {"kind": "moved", "leaves": [0], **shown}, [])
     (drawn,) = panel.plan.stages
     panel.stage = "moved"
     run = panel.run(wait=True).result

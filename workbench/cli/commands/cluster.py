@@ -136,7 +136,7 @@ def _cluster(chosen: argparse.Namespace) -> int:
             f"{chosen.model!r} is a step or a Keras model; expected a program that builds a graph, "
             "as parameter servers train it"
         )
-    found = run_task(
+    result = run_task(
         program,
         joined(
             chosen.toggle,
@@ -152,28 +152,28 @@ def _cluster(chosen: argparse.Namespace) -> int:
         packs=chosen.pack_transfers,
         say=say,
     )
-    if found is not None:
-        show(_document(found), _sentence(found))
+    if result is not None:
+        show(_document(result), _sentence(result))
     return 0
 
 
-def _document(found: TaskResult) -> dict[str, Any]:
+def _document(result: TaskResult) -> dict[str, Any]:
     return {
         "kind": "task",
-        "task": found.task,
-        "steps": found.steps,
-        "steps_per_s": found.steps_per_s,
-        "losses": list(found.losses),
-        "data_ended": found.ended,
+        "task": result.task,
+        "steps": result.steps,
+        "steps_per_s": result.steps_per_s,
+        "losses": list(result.losses),
+        "data_ended": result.ended,
     }
 
 
-def _sentence(found: TaskResult) -> str:
+def _sentence(result: TaskResult) -> str:
     losses = ""
-    if found.losses:
-        losses = f", loss {found.losses[0]:.4f} at first, {found.losses[-1]:.4f} at last"
-    ended = "; its data ended" if found.ended else ""
-    return f"{found.task}: {found.steps} steps, {found.steps_per_s:.1f} steps/s{losses}{ended}"
+    if result.losses:
+        losses = f", loss {result.losses[0]:.4f} at first, {result.losses[-1]:.4f} at last"
+    ended = "; its data ended" if result.ended else ""
+    return f"{result.task}: {result.steps} steps, {result.steps_per_s:.1f} steps/s{losses}{ended}"
 
 
 def _demo(chosen: argparse.Namespace) -> int:

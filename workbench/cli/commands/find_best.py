@@ -75,7 +75,7 @@ def _find_best(chosen: argparse.Namespace) -> int:
     loaded()
     model = MODELS[chosen.model]()
     require_writable_results(chosen.out, (_COMPARISON,))
-    found = find_best(
+    best = find_best(
         model.program(model_options(chosen, model, chosen.out)),
         budget=chosen.budget,
         memory=chosen.memory,
@@ -86,7 +86,7 @@ def _find_best(chosen: argparse.Namespace) -> int:
         command=chosen.command_line,
         progress=not chosen.quiet,
     )
-    show(found)
-    found.comparison.save(chosen.out / _COMPARISON)
-    write_results([found.comparison], chosen.out)
+    show(best)
+    best.comparison.save(chosen.out / _COMPARISON)
+    write_results([best.comparison], chosen.out)
     return 0

@@ -122,15 +122,15 @@ def gate_code(
 
     limit, strict = chosen.fail_if_slower, chosen.strict
     if before is None:
-        found = gate(comparison, limit, strict=strict)
+        verdict = gate(comparison, limit, strict=strict)
     else:
         any_machine = chosen.any_machine
-        found = gate_against(comparison, before, limit, strict=strict, any_machine=any_machine)
-    show(found, gate_text(found))
+        verdict = gate_against(comparison, before, limit, strict=strict, any_machine=any_machine)
+    show(verdict, gate_text(verdict))
     if chosen.markdown:
-        longer = regressions(found, comparison, before)
-        _write(chosen.markdown, gate_markdown(found, comparison, longer), out)
-    return 0 if found.passed else 1
+        longer = regressions(verdict, comparison, before)
+        _write(chosen.markdown, gate_markdown(verdict, comparison, longer), out)
+    return 0 if verdict.passed else 1
 
 
 @contextlib.contextmanager

@@ -97,7 +97,7 @@ def _predict(chosen: argparse.Namespace) -> int:
     saved = _saved(chosen.trace) if chosen.trace else None
     home = home_of(chosen.out) if chosen.out else Path()
     program = chosen_program(chosen, home)
-    found = predict(
+    predictions = predict(
         saved or _taken(program, chosen),
         program,
         chosen.toggle,
@@ -108,11 +108,11 @@ def _predict(chosen: argparse.Namespace) -> int:
         batch_ratio=chosen.batch_ratio,
         progress=not chosen.quiet,
     )
-    show(found)
+    show(predictions)
     if chosen.out:
         make_directory(chosen.out.parent)
         with replacing(chosen.out) as part:
-            part.write_text(predictions_page(found), "utf-8")
+            part.write_text(predictions_page(predictions), "utf-8")
         say_wrote(chosen.out)
     return 0
 
@@ -126,13 +126,13 @@ def _saved(path: Path) -> Trace:
     from workbench.core.trace.trace import load_trace
 
     with unusable_traces_are_data():
-        found = load_trace(path)
-    if (found.tracks["kind"] == "prefetch").any():
+        trace = load_trace(path)
+    if (trace.tracks["kind"] == "prefetch").any():
         raise DataError(
             f"{one_line(str(path))}: its steps have a stage; expected a trace of the model without "
             "toggles, such as `workbench trace` takes"
         )
-    return found
+    return trace
 
 
 def _taken(program: AnyProgram, chosen: argparse.Namespace) -> Trace:

@@ -79,17 +79,17 @@ def _rerun(chosen: argparse.Namespace) -> int:
     require_writable_results(chosen.out, names)
     # All of them before the first is measured.
     programs = [_program(each.configuration, chosen) for each in earlier]
-    found, standings = [], set()
+    comparisons, standings = [], set()
     for then, program, name in zip(earlier, programs, names, strict=True):
         now = _measured(then.configuration, program, chosen)
-        found.append(now)
+        comparisons.append(now)
         again = measured_again(then.ratios, now.ratios)
         standings |= {each.standing for each in again}
         show(now)
         words = rerun_text(again, then.environment, now.environment)
         show({"kind": "rerun", "variants": list(map(document, again))}, f"\n{words}\n")
         now.save(chosen.out / name)
-    write_results(found, chosen.out)
+    write_results(comparisons, chosen.out)
     return 1 if "no longer" in standings else 0
 
 

@@ -56,7 +56,7 @@ def _trace(chosen: argparse.Namespace) -> int:
         require_writable_file(file)
     smart_stage = smart_stage_options(chosen.threads, chosen.stale_lookups)
     optimizations = joined(chosen.toggle, stage_options(chosen), smart_stage)
-    found = trace(
+    captured = trace(
         chosen_program(chosen, home_of(chosen.out)),
         optimizations,
         steps=chosen.steps,
@@ -64,13 +64,13 @@ def _trace(chosen: argparse.Namespace) -> int:
         progress=not chosen.quiet,
     )
     make_directory(chosen.out.parent)
-    found.save(chosen.out)
+    captured.save(chosen.out)
     say_wrote(chosen.out)
     if chosen.chrome:
         make_directory(chosen.chrome.parent)
-        found.to_chrome(chosen.chrome)
+        captured.to_chrome(chosen.chrome)
         say_wrote(chosen.chrome)
-    steps = counted(len(found.steps()), "step")
+    steps = counted(len(captured.steps()), "step")
     place = one_line(shlex.quote(str(chosen.out)))
-    show(found, f"{steps} of {found.meta.title}. Next: workbench findings {place}")
+    show(captured, f"{steps} of {captured.meta.title}. Next: workbench findings {place}")
     return 0

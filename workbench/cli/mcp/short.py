@@ -96,16 +96,16 @@ def _cut(value: Any, size: tuple[int, int, int], path: str, left_out: dict[str, 
     outer, inner, most = size
     if isinstance(value, dict):
         return {
-            name: _cut(each, size, f"{path}.{name}" if path else name, left_out)
-            for name, each in value.items()
+            name: _cut(field, size, f"{path}.{name}" if path else name, left_out)
+            for name, field in value.items()
         }
     if isinstance(value, list):
         if len(value) > outer:
             left_out[path] = len(value) - outer
         within = (inner, min(inner, 1), most)
         return [
-            _cut(each, within, f"{path}.{number}", left_out)
-            for number, each in enumerate(value[:outer])
+            _cut(item, within, f"{path}.{number}", left_out)
+            for number, item in enumerate(value[:outer])
         ]
     if isinstance(value, str):
         return cut(one_line(value), most)

@@ -92,7 +92,7 @@ class WorkbenchTools:
         """
         self._folder, self._allow_run = folder.resolve(), allow_run
         self._results = Results()
-        self._tools = self._made()
+        self._tools = self._build_tools()
 
     def described(self) -> list[dict[str, Any]]:
         """Name, description and schema of the arguments of each tool."""
@@ -123,20 +123,20 @@ class WorkbenchTools:
         tool = self._tools.get(name)
         if tool is None:
             raise NoToolError(f"there is no tool {cut(name, 80)!r}")
-        for each in arguments:
-            if each not in tool.arguments:
+        for key in arguments:
+            if key not in tool.arguments:
                 known = ", ".join(tool.arguments)
-                raise OptionError(f"{name} takes no {cut(str(each), 80)!r}; expected {known}")
-        for each, argument in tool.arguments.items():
-            value = arguments.get(each)
+                raise OptionError(f"{name} takes no {cut(str(key), 80)!r}; expected {known}")
+        for key, argument in tool.arguments.items():
+            value = arguments.get(key)
             if value is None and argument.required:
-                raise OptionError(f"{name} needs {each}: {argument.help}")
+                raise OptionError(f"{name} needs {key}: {argument.help}")
             if value is not None:
-                _require_kind(each, value, argument.kind)
-        given = {each: value for each, value in arguments.items() if value is not None}
+                _require_kind(key, value, argument.kind)
+        given = {key: value for key, value in arguments.items() if value is not None}
         return tool.call(**given)
 
-    def _made(self) -> dict[str, _Tool]:
+    def _build_tools(self) -> dict[str, _Tool]:
         tools = {
             "list_files": _Tool(
                 help="Lists traces, saved results, sessions and reports below the folder.",

@@ -40,10 +40,13 @@ class Alignment(Displayed):
       basis: what the waterfall takes the time of a step apart by, CRITICAL_PATH, or OP_TIME where
         a trace does not know which op feeds which.
       notes: what a reader must know before comparing the two, a sentence each.
-      nodes: one row for each group of nodes that do the same work: name, op, family, status (one
-        of `matched_nodes.STATUSES`), nodes_a, nodes_b (how many), a_ns, b_ns (op time in a step,
-        of a stage's nodes in one of its runs), a_total_ns, b_total_ns (int64, what the waterfall
-        sums, over all steps), source (line of the user's code).
+      nodes: one row for each group of nodes that do the same work.
+        - name, op, family: of the group.
+        - status: one of `matched_nodes.STATUSES`.
+        - nodes_a, nodes_b: how many nodes it has in `a` and in `b`.
+        - a_ns, b_ns: op time in a step; of a stage's nodes, in one of its runs.
+        - a_total_ns, b_total_ns: int64, over all steps. The waterfall sums these.
+        - source: the line of the user's code.
       waits: the same of what is no op: kind, side, a_total_ns, b_total_ns.
     """
 
@@ -74,9 +77,13 @@ class Alignment(Displayed):
     def df(self) -> pd.DataFrame:
         """One row for each group of nodes that do the same work, the largest difference first.
 
-        Columns: name, op, family, status, nodes_a, nodes_b, a_ns, b_ns, difference_ns (op time in
-        a step: work, wherever it ran), path_a_ns, path_b_ns, path_difference_ns (of it, time in a
-        step that is on the critical path; nan where `basis` is OP_TIME), source.
+        Columns:
+
+        - name, op, family, status, nodes_a, nodes_b: as in `nodes`.
+        - a_ns, b_ns, difference_ns: op time in a step. It is work, wherever it ran.
+        - path_a_ns, path_b_ns, path_difference_ns: the part of that time which is on the critical
+          path. It is nan where `basis` is OP_TIME.
+        - source: as in `nodes`.
         """
         table = self.nodes.drop(columns=["a_total_ns", "b_total_ns"])
         table.insert(8, "difference_ns", table["b_ns"] - table["a_ns"])
@@ -91,10 +98,15 @@ class Alignment(Displayed):
     def waterfall(self) -> pd.DataFrame:
         """What the difference in step time consists of, the largest first.
 
-        Ops by family and by what became of them, waits by kind: kind ("op" or a kind of wait),
-        side (of a wait), family, status, nodes (of the run that has more), a_total_ns, b_total_ns
-        (int64, over all steps), a_ns, b_ns, difference_ns (in a step). The totals sum to the time
-        of all steps exactly; what is 0 in both has no row.
+        Ops by family and by what became of them, waits by kind. The totals sum to the time of all
+        steps exactly. What is 0 in both has no row. Columns:
+
+        - kind: "op" or a kind of wait.
+        - side: of a wait.
+        - family, status.
+        - nodes: of the run that has more.
+        - a_total_ns, b_total_ns: int64, over all steps.
+        - a_ns, b_ns, difference_ns: in a step.
         """
         return self._summed(["family", "status"])
 

@@ -36,9 +36,12 @@ class CriticalPath(Displayed):
       begin_ns, end_ns: the time that it explains: from the begin of the first step that ended to
         the end of the last.
       steps: how many steps ended in that time.
-      segments: the chain by time: start_ns, dur_ns, kind (one of SEGMENT_KINDS), event (row in
-        the trace's events, -1 for none), node (row in its nodes, -1; of a travel the tensor), side
-        ("step" or "stage"). Their durations sum to end_ns - begin_ns exactly.
+      segments: the chain by time. The durations sum to end_ns - begin_ns exactly.
+        - start_ns, dur_ns.
+        - kind: one of SEGMENT_KINDS.
+        - event: row in the trace's events, -1 for none.
+        - node: row in its nodes, -1 for none; of a travel the tensor.
+        - side: "step" or "stage".
       graph: the events of the trace, and what travels, by what each had to wait for.
       rows: of each event of that graph the row in the trace's events, int64, -1 of what travels.
     """
@@ -75,9 +78,14 @@ class CriticalPath(Displayed):
     def df(self) -> pd.DataFrame:
         """One row for each node or wait on the chain, the largest first.
 
-        Columns: name, op, family, kind, side, ns (in a step), share (of the step, 0 to 1), times
-        (how often it was on the chain, in a step), slack_ns (of the node in all steps, its
-        median), source (line of the user's code).
+        Columns:
+
+        - name, op, family, kind, side.
+        - ns: in a step.
+        - share: of the step, 0 to 1.
+        - times: how often it was on the chain, in a step.
+        - slack_ns: of the node in all steps, its median.
+        - source: the line of the user's code.
         """
         nodes, segments = self.trace.nodes, self.segments
         rows = segments.groupby(["node", "kind", "side"], sort=False, as_index=False).agg(
@@ -114,8 +122,8 @@ class CriticalPath(Displayed):
     def by_task(self) -> pd.DataFrame:
         """Time in a step of each kind of segment by where it is: kind, place, ns, share.
 
-        place is the task of an op, or of a thread that one waits for, "worker 0 → ps 0" of what
-        travels, and "" of the rest, and in a trace of one task.
+        place is the task of an op, or of a thread that one waits for. Of what travels it is "worker
+        0 → ps 0". It is "" of the rest, and in a trace of one task.
         """
         task = tasks_of(self.trace.nodes["device"])
         task[task == ""] = self.client
@@ -190,10 +198,13 @@ class CriticalPath(Displayed):
 def critical_path(trace: Trace, client: str | None = None) -> CriticalPath:
     """The chain of ops and waits that the steps of a trace took as long as.
 
-    It is walked back from the end of the last step: each op to the input that came last, through
-    what travels to the op on another task that made it, a take that waited to the put of its item,
-    a put that waited to the take that made room, the first op of a run to the run before of the
-    same thread.
+    It is walked back from the end of the last step:
+
+    - from an op to the input that came last. Through what travels this leads to the op on another
+      task that made it.
+    - from a take that waited to the put of its item.
+    - from a put that waited to the take that made room.
+    - from the first op of a run to the run before of the same thread.
 
     Args:
       trace: taken by Workbench's own tracer, see `CaptureHook`; or of a cluster.

@@ -44,8 +44,8 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
     ```
 
     In a cluster the trace also holds what other tasks did for the steps, by the clock of this one,
-    and what travelled between them; steps are numbered by the global step, as it is when each has
-    ended. `wb.cluster.merge_traces` makes one trace of all workers'.
+    and what travelled between them. Steps are numbered by the global step, as it is when each has
+    ended. Use `wb.cluster.merge_traces` to make one trace of all workers'.
 
     Attributes:
       clock: notes the untraced steps; put another one in its place to count from there on.
@@ -69,7 +69,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         Args:
           step_stats: trace with TensorFlow's step stats, whatever the session's executor. They
             lengthen every step and op; they are what other TensorFlow tools show.
-          sample_cpu: note how many cores the input uses, which `plan` wants to know of a trace; a
+          sample_cpu: note how many cores the input uses, which `plan` wants to know of a trace. A
             thread takes up to a twentieth of a core for it, less and less in a longer capture.
 
         Raises:

@@ -27,9 +27,9 @@ def merge_traces(traces: Sequence[Trace], *, title: str = "") -> Trace:
       title: name of the merged trace.
 
     Raises:
-      TraceError: there is none; one is of a single task, or two of the same; they have no
-        parameter server in common; or a clock is known less well than the shortest time between a
-        Send and its Recv.
+      TraceError: there is no trace, one is of a single task, or two are of the same. Or they have
+        no parameter server in common. Or a clock is known less well than the shortest time between
+        a Send and its Recv.
     """
     if not traces:
         raise TraceError("there is no trace to merge; hand over one of each worker")

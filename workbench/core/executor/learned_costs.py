@@ -48,16 +48,23 @@ class LearnedCosts(Displayed):
     """What the live cost-model executors of a process had learned at some moment.
 
     Attributes:
-      nodes: one row per node of each executor: executor (a number; one executor per session,
-        device and set of feeds and fetches), learned (whether it schedules by costs, its own or
-        given ones), steps (measured), node, op, device, count (runs of the node that were
-        measured), average_ns (of a run; an asynchronous kernel's waiting is not counted; 0 where
-        nothing is known), critical_path_ns (all of the node's runs in a step, and the longest path
-        from it to an end), slack_ns (how much longer it could take before the longest path does),
-        batch (which dispatched task, from 0, it ran in in the last step scheduled by costs; -1 is
-        unknown), order (by which its executor runs nodes once it has learned: "by cost"; "as
-        ready", as stock TensorFlow, where that was about as fast; "trying" while both take turns;
-        "" before).
+      nodes: one row per node of each executor.
+        - executor: a number. There is one executor per session, device and set of feeds and
+          fetches.
+        - learned: whether it schedules by costs, its own or given ones.
+        - steps: how many were measured.
+        - node, op, device.
+        - count: runs of the node that were measured.
+        - average_ns: of a run; 0 where nothing is known. The waiting of an asynchronous kernel is
+          not counted.
+        - critical_path_ns: all of the node's runs in a step, and the longest path from it to an
+          end.
+        - slack_ns: how much longer it could take before the longest path does.
+        - batch: the dispatched task, from 0, in which it ran in the last step scheduled by costs;
+          -1 is unknown.
+        - order: by which its executor runs nodes once it has learned; "" before. It is "by cost",
+          or "as ready", as stock TensorFlow, where that was about as fast. It is "trying" while
+          both take turns.
 
     Raises:
       DataError: a column is missing, or holds what it cannot hold.

@@ -86,8 +86,8 @@ def executor(
     """Runs the calls of tf.functions that this thread makes inside the `with` block on a policy.
 
     The functions that a called function calls go with it. TensorFlow writes the policy of such a
-    nested call down while it traces the outer function: one traced inside the block keeps the
-    policy for its nested calls, so call a function once outside before, if that matters.
+    nested call down while it traces the outer function. A function traced inside the block keeps
+    the policy for its nested calls. Call it once outside before, if that matters.
 
     Args:
       policy: the policy or its name: "normal", "inline" or "cost_model".

@@ -25,20 +25,20 @@ from workbench.errors import UnsupportedError
 def fuse_function(function: Any, plan: FusionPlan | None = None, *, verify: Any = None) -> Any:
     """A function that does what another one does, what `plan_fusion` finds fused.
 
-    Under a gradient tape that records, calling it calls the other one, for ops that few nodes
-    became have no gradients: fuse a function that makes its gradients itself, as a training step
-    does.
+    The ops that few nodes became have no gradients. Under a gradient tape that records, calling the
+    new function therefore calls the other one. Fuse a function that makes its gradients itself, as
+    a training step does.
 
     Args:
       function: a `tf.types.experimental.ConcreteFunction`; it is not changed, and what it captures
         is captured by the new one.
       plan: as made by `plan_fusion`, for this function; None makes it.
-      verify: a batch, the function's arguments in any structure, on which both functions are
-        compared before the new one is made, on copies of the variables; None compares nothing.
+      verify: a batch, the function's arguments in any structure. Both functions are compared on it
+        before the new one is made, on copies of the variables. None compares nothing.
 
     Returns:
-      A concrete function of the flat tensors of the other one's arguments, which returns what that
-      one does and has its variables; the function itself where nothing is to be fused.
+      A concrete function of the flat tensors of the other one's arguments. It returns what that one
+      does and has its variables. Where nothing is to be fused, it is the function itself.
 
     Raises:
       UnsupportedError: XLA compiles the function as one piece, or it captures anew at each call.

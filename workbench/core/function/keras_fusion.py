@@ -36,12 +36,16 @@ _WANTS = Wants(
 def fuse_model(model: Any, *, verify: Any = None) -> ModelFusion:
     """Has few ops do the stock embedding lookups of a Keras model, and other layers.
 
-    `fit`, `evaluate`, `predict` and the `…_on_batch` methods are called as always; lookups, their
-    gradients, and the updates of tables by optimizers whose updates `plan_fusion` knows are fused,
-    and so are batch normalizations where they train, and interactions of vectors, dots and those of
-    factorization machines; products of matrices in gradients are done by another kernel, where
-    `plan_fusion` says. Model, optimizer and what is saved stay what they are; results are those of
-    Keras, but for the order in which numbers are summed.
+    `fit`, `evaluate`, `predict` and the `…_on_batch` methods are called as always. Model, optimizer
+    and what is saved stay what they are. Results are those of Keras, but for the order in which
+    numbers are summed. These are fused:
+
+    - lookups, their gradients, and the updates of tables by optimizers whose updates `plan_fusion`
+      knows.
+    - batch normalizations where they train.
+    - interactions of vectors: dots, and those of factorization machines.
+
+    Another kernel does products of matrices in gradients, where `plan_fusion` says.
 
     XLA has no fused lookups: from now on the model is compiled without it, where Keras chose it
     (jit_compile="auto").

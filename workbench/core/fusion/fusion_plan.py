@@ -100,8 +100,8 @@ class FusionPlan:
 
         Args:
           subject: a `tf.compat.v1` session, or one of `tf.compat.v1.train`, whose graph the plan
-            was made for; or that graph, whose variables are then as their initializers make them;
-            or a concrete function.
+            was made for. Or that graph, whose variables are then as their initializers make them.
+            Or a concrete function.
           batch: for a session or graph feeds, as of `session.run`; what is not fed comes from
             iterators of the private sessions' own. For a function its arguments, in any structure.
 

@@ -33,25 +33,27 @@ _Found = Mapping[Rule, Sequence[Part]]
 def plan_fusion(graph: Any) -> FusionPlan:
     """Finds stock lookups, layers and columns of text in a graph, and plans ops in their place.
 
-    A grouped op does all lookups that do not depend on one another and are in the same runs, of one
-    dtype and on one device; where an optimizer alone reads a gradient whose update a grouped op can
-    do alike, the update of the table is part of it. Results are those of stock TensorFlow, but for
-    the order in which the rows of one example are summed.
+    A grouped op does all lookups of one dtype and one device that are in the same runs and do not
+    depend on one another. The update of a table is part of it where an optimizer alone reads the
+    gradient and a grouped op can do the update alike. Results are those of stock TensorFlow, but
+    for the order in which the rows of one example are summed.
 
-    One op does a batch normalization, by `tf.nn.moments` over the rows of a float32 matrix and
-    `tf.nn.batch_normalization` as Keras's BatchNormalization trains too, and one its gradients:
-    tens of nodes else. One op does a dot interaction, pairs of each example's vectors gathered from
-    `tf.matmul(x, x, transpose_b=True)` as DLRM does, or one of a factorization machine, the square
-    of the vectors' sum less the sum of their squares, and one its gradient. They differ from
-    TensorFlow's in the last digits, summed in another order.
+    One op does a batch normalization, and one its gradients: tens of nodes else. It replaces
+    `tf.nn.moments` over the rows of a float32 matrix and `tf.nn.batch_normalization`, as Keras's
+    BatchNormalization trains too.
 
-    Large products of two float32 matrices, with the bias and the ReLU behind them, are done by a
-    kernel of Workbench's on processors on which that is faster; docs/matmul.md says on which. They
-    too differ in the last digits.
+    One op does an interaction of vectors, and one its gradient. A dot interaction gathers pairs of
+    each example's vectors from `tf.matmul(x, x, transpose_b=True)`, as DLRM does. The interaction
+    of a factorization machine is the square of the vectors' sum less the sum of their squares. They
+    differ from TensorFlow's in the last digits, summed in another order.
 
-    Words of columns of text that are not empty, hashed as feature columns do it, are hashed by one
-    op for all columns; lines are decoded, and whole variables updated by Adam, by kernels that any
-    number of threads share. All of these give what TensorFlow's ops give.
+    A kernel of Workbench's does large products of two float32 matrices, with the bias and the ReLU
+    behind them. It does so on processors on which that is faster; docs/matmul.md says on which.
+    They too differ in the last digits.
+
+    One op hashes the words of all columns of text that are not empty and are hashed as feature
+    columns do it. Kernels that any number of threads share decode lines, and update whole variables
+    as Adam does. All of these give what TensorFlow's ops give.
 
     Whatever is fused keeps what the graph states: what waits for what, in which order a variable is
     read and written, and each gradient once. What an op could not keep stays, with the reason among

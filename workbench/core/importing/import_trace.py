@@ -36,9 +36,10 @@ def import_trace(source: Any, *, title: str = "") -> Trace:
     - XSpace of `tf.profiler` (`logdir/plugins/profile/<time>/<host>.xplane.pb`): steps are what
       `tf.profiler.experimental.Trace(…, step_num=…)` and Keras mark.
     - Chrome JSON, plain or gzip: of `Trace.to_chrome`, `torch.profiler`, TensorBoard, TensorFlow's
-      `timeline` and others; steps are slices with `step_num` in their args, or of names such as
-      "train 12" and "ProfilerStep#12". What `Trace.to_chrome` wrote comes back as it was, but for
-      edges, nodes that never ran, and items of which neither put nor take had a begin.
+      `timeline` and others. Steps are slices with `step_num` in their args, or of names such as
+      "train 12" and "ProfilerStep#12". What `Trace.to_chrome` wrote comes back as it was. Only
+      three things are missing: edges, nodes that never ran, and items of which neither put nor take
+      had a begin.
 
     Where no step is marked, one goes from the first event to the last. Times keep their clock,
     which may count from the start of the recording.
@@ -48,8 +49,8 @@ def import_trace(source: Any, *, title: str = "") -> Trace:
       title: name of the trace; the file's name where it is empty.
 
     Raises:
-      TraceError: there is no such file, it is of no known kind, damaged, or unpacks to far more
-        than a trace can have; or no event of it has all its fields. The message names them.
+      TraceError: there is no such file, or it is of no known kind, damaged, or unpacks to far more
+        than a trace can have. Or no event of it has all its fields. The message names them.
     """
     if isinstance(source, str | os.PathLike):
         trace = _of_file(Path(os.fspath(source)), title)

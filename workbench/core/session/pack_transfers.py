@@ -25,11 +25,13 @@ _NAME, _FORMAT = "WorkbenchPackTransfers", 1
 def pack_transfers(config: Any = None, *, largest_bytes: int = SMALL_TRANSFER_BYTES) -> Any:
     """Lets sessions on servers send what goes from one task to another in few messages.
 
-    Values are the same to the bit; integers travel in as few bytes as their range needs. A tensor
-    stays on its own where its static shape says that it is larger than `largest_bytes`; behind a
-    branch, a loop or an op that waits, as a queue's, in the same run; where it is a string or on
-    another device than a CPU. Both tasks need Workbench's library. Runs of `partial_run` may wait
-    for ever: a message has all that it packs.
+    Values are the same to the bit. Integers travel in as few bytes as their range needs. Both tasks
+    need Workbench's library. Runs of `partial_run` may wait for ever: a message has all that it
+    packs. A tensor stays on its own in three cases:
+
+    - Its static shape says that it is larger than `largest_bytes`.
+    - It is behind a branch, a loop or an op that waits, as a queue's, in the same run.
+    - It is a string, or on another device than a CPU.
 
     Args:
       config: a ConfigProto, changed in place; None makes one.
@@ -64,7 +66,7 @@ def pack_function_transfers(*, largest_bytes: int = SMALL_TRANSFER_BYTES) -> Non
     for sessions.
 
     It holds for each function that this process calls from now on, and for those that a coordinator
-    schedules on its workers: TensorFlow sends the config of a call with it. Another thread that has
+    schedules on its workers. TensorFlow sends the config of a call with it. Another thread that has
     called a function before goes on as it did, so this is called before a coordinator is made.
 
     Args:

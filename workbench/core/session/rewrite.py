@@ -54,7 +54,7 @@ def apply(
       config: a ConfigProto, changed in place; None makes one.
       graph: the graph that sessions will run; given, the plan is checked against it here. The hook
         that starts the stages checks it in any case.
-      verify: of a FusionPlan, feeds of `graph` as of `session.run`, which may be empty: the plan is
+      verify: of a FusionPlan, feeds of `graph` as of `session.run`, which may be empty. The plan is
         verified on them here, with variables as their initializers make them; see
         `FusionPlan.verify`. None verifies nothing.
 
@@ -62,8 +62,8 @@ def apply(
       The config.
 
     Raises:
-      PlanError: the plan was made for another graph; or it fuses lookups of a graph for which the
-        config has stages already; or a verification finds that something differs.
+      PlanError: the plan was made for another graph. Or it fuses lookups of a graph for which the
+        config has stages already. Or a verification finds that something differs.
       OptionError: `config` is no ConfigProto, or `verify` is given without a graph to run.
     """
     if config is None:

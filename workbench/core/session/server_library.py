@@ -19,7 +19,7 @@ _ASKED = re.compile(r"remote target (/job:[^ ]+)")
 def check_servers(target: str, jobs: Sequence[str] = ("ps",)) -> None:
     """Requires that servers of a cluster have Workbench's library.
 
-    Variables of Workbench and its lookups run where their tables are; a server without the library
+    Variables of Workbench and its lookups run where their tables are. A server without the library
     says of each only that an op is not registered.
 
     Args:

@@ -51,9 +51,9 @@ def staged(
       The same nest, dtypes and static shapes. No gradient flows through it.
 
     Raises:
-      OptionError: an empty nest, an unknown leaf, or a feed_dict value that is no tensor, or not of
-        its placeholder's dtype or shape; or another stage reads an op, such as the get_next of an
-        iterator, that `features` reads too.
+      OptionError: an empty nest, or an unknown leaf. Or a feed_dict value that is no tensor, or not
+        of its placeholder's dtype or shape. Or another stage reads an op, such as the get_next of
+        an iterator, that `features` reads too.
       UnsupportedError: called eagerly, in a tf.function, or inside control flow.
     """
     return _join([features], options or StageOptions(), feed_dict, name)

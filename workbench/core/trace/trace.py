@@ -24,30 +24,46 @@ class Trace(Displayed):
     """What one capture saw.
 
     Attributes:
-      events: one row per executed op, sorted by start: start_ns, dur_ns, delay_ns (how long it
-        was ready before it started), node and track (rows of those tables), step (number of the
-        step; on a prefetch track, number of the stage run), made_bytes (memory of its outputs that
-        nothing else held at its end) and passed_bytes (of outputs that are an input's memory);
-        both 0 where the tracer does not see them.
-      nodes: name, op (type) and device of every node that ran, and source: the line of the user's
-        code that made it, "" where it is not known. The buffers' own ops have rows here, but no
-        events: the items say when they waited.
+      events: one row per executed op, sorted by start.
+        - start_ns, dur_ns: when it started, and how long it ran.
+        - delay_ns: how long it was ready before it started.
+        - node, track: rows of those tables.
+        - step: number of the step; on a prefetch track, number of the stage run.
+        - made_bytes: memory of its outputs that nothing else held at its end.
+        - passed_bytes: of outputs that are an input's memory. Both are 0 where the tracer does not
+          see them.
+      nodes: every node that ran. The buffers' own ops have rows here, but no events: the items say
+        when they waited.
+        - name, op, device: op is its type.
+        - source: the line of the user's code that made it, "" where it is not known.
       edges: which of these nodes ran after which: source and target (rows of nodes), control (1
         for a control edge). Without rows where the tracer does not see the graph.
-      tracks: name (as shown), kind ("step", "prefetch" or "inter_op"), index (within its kind),
-        stage (of a prefetch track, else ""). Ops of main steps are on inter_op tracks, one per OS
-        thread; ops of a stage run are on the track of the prefetch thread that ran it. In a trace
-        of a cluster also task (where it is, such as "ps 0") and client (the task whose steps its
-        ops are of); both "" in a trace of one task.
+      tracks: one row per track. Ops of main steps are on inter_op tracks, one per OS thread. Ops of
+        a stage run are on the track of the prefetch thread that ran it.
+        - name: as shown.
+        - kind: "step", "prefetch" or "inter_op".
+        - index: within its kind.
+        - stage: of a prefetch track, else "".
+        - task: in a trace of a cluster, where it is, such as "ps 0"; "" in a trace of one task.
+        - client: in a trace of a cluster, the task whose steps its ops are of; "" in a trace of one
+          task.
       runs: one row per session run: track (a step or a prefetch track), number, start_ns, end_ns.
-      items: one row per item that went through a stage's buffer: stage, item (sequence number),
-        put_start_ns (put called), put_end_ns (admitted), take_start_ns, take_end_ns, put_track,
-        put_run, take_step, take_track; -1 for what the trace did not see; bytes, 0 where they are
-        not known.
-      transfers: one row per tensor that one task sent another: node (its name, where it was
-        received) and source (the op that made it, where it was sent), rows of nodes; track and
-        step (the run it was for), bytes, sent_ns (its op had made it; -1 where that is not known),
-        start_ns and end_ns (of its receipt). Without rows in a trace of one task.
+      items: one row per item that went through a stage's buffer. -1 stands for what the trace did
+        not see.
+        - stage.
+        - item: its sequence number.
+        - put_start_ns: when put was called.
+        - put_end_ns: when it was admitted.
+        - take_start_ns, take_end_ns.
+        - put_track, put_run, take_step, take_track.
+        - bytes: 0 where they are not known.
+      transfers: one row per tensor that one task sent another. Without rows in a trace of one task.
+        - node: row of nodes, its name where it was received.
+        - source: row of nodes, the op that made it where it was sent.
+        - track, step: the run it was for.
+        - bytes.
+        - sent_ns: when its op had made it; -1 where that is not known.
+        - start_ns, end_ns: of its receipt.
       meta: what is known beside the tables.
 
     Raises:

@@ -65,8 +65,8 @@ class Ceilings(Displayed):
     Attributes:
       program: its name.
       as_it_is: the step of the program.
-      one_batch: the step with all its work, on one batch again and again, as every step without a
-        kind of work runs on it; what the ratios are to.
+      one_batch: the step with all its work, on one batch again and again. Every step without a kind
+        of work runs like this, too. The ratios are to this step.
       one_batch_ratio, one_batch_low, one_batch_high: its steps/s over those of the step as it is.
       found: the kinds of work, the one that could give most first.
       withheld: (kind, reason) of those that could not be left out.

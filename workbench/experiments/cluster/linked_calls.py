@@ -90,19 +90,19 @@ def _protect(slot: int, protection: int) -> None:
 
 def _slots(function: bytes, within: str) -> dict[int, bool]:
     """Where libraries keep the address of a function, and whether that is write-protected."""
-    found: dict[int, bool] = {}
+    slots: dict[int, bool] = {}
     if sys.platform != "linux" or sys.maxsize < 1 << 32:
-        return found
+        return slots
 
     def visit(loaded: Any, size: int, data: Any) -> int:
         del size, data
         library = loaded.contents
         if os.path.basename(library.name or b"").startswith(within.encode()):
-            found.update(_slots_of(library, function))
+            slots.update(_slots_of(library, function))
         return 0
 
     ctypes.CDLL(None).dl_iterate_phdr(_Visit(visit), None)
-    return found
+    return slots
 
 
 def _slots_of(library: _Loaded, function: bytes) -> dict[int, bool]:

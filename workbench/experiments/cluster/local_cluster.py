@@ -72,25 +72,25 @@ def _watch(
     were started again after all of those had ended, and find none."""
     ends_s, alone_s = time.monotonic() + timeout_s, time.monotonic() + _WORKERS_S
     while True:
-        ended = [each for each in running if each.process.poll() is not None]
-        waiting = [each for each in running if each not in ended]
-        for each in ended:
-            if each.process.returncode < 0 and restarts:
-                say(f"[{each.name}] killed by signal {-each.process.returncode}: starts again")
-                each.end()
-                each.start()
-                waiting.append(each)
+        ended = [task for task in running if task.process.poll() is not None]
+        waiting = [task for task in running if task not in ended]
+        for task in ended:
+            if task.process.returncode < 0 and restarts:
+                say(f"[{task.name}] killed by signal {-task.process.returncode}: starts again")
+                task.end()
+                task.start()
+                waiting.append(task)
                 restarts -= 1
-            elif each.process.returncode:
-                raise RunError(_failure(each))
-        if any(each.job == PS for each in waiting):
+            elif task.process.returncode:
+                raise RunError(_failure(task))
+        if any(task.job == PS for task in waiting):
             alone_s = time.monotonic() + _WORKERS_S
-        if all(each.job == PS for each in waiting) or time.monotonic() > alone_s:
+        if all(task.job == PS for task in waiting) or time.monotonic() > alone_s:
             return waiting
         if time.monotonic() > ends_s:
             raise RunError(
                 f"the cluster took more than {timeout_s:.0f} s; still running: "
-                f"{', '.join(each.name for each in waiting)}"
+                f"{', '.join(task.name for task in waiting)}"
             )
         time.sleep(_POLL_S)
 

@@ -91,7 +91,7 @@ def run_task(
     )
     from workbench.experiments.cluster.worker_training import Training, train
 
-    asked = Training(
+    training = Training(
         sync=sync,
         steps=steps,
         checkpoint=checkpoint,
@@ -101,7 +101,7 @@ def run_task(
         say=say,
     )
     try:
-        return train(server, program, wishes, task, asked)
+        return train(server, program, wishes, task, training)
     except tf.errors.NotFoundError as error:
         if "Op type not registered 'Workbench" in error.message:
             from workbench.core.session.server_library import check_servers

@@ -71,58 +71,58 @@ class Training:
 
 
 def train(
-    server: Any, program: Program, wishes: Optimizations, task: Task, asked: Training
+    server: Any, program: Program, wishes: Optimizations, task: Task, training: Training
 ) -> TaskResult:
     """Trains in sessions of a worker's server, and stays until all workers are done.
 
     Args:
       server: the worker's tf.distribute.Server.
-      program, wishes, task, asked: as of `run_task`.
+      program, wishes, task, training: as of `run_task`.
     """
-    tracing = _tracing(server, task, asked)
+    tracing = _tracing(server, task, training)
     with tf.Graph().as_default() as graph:
-        synchronized = synchronizing(task) if asked.sync else contextlib.nullcontext()
-        with synchronized as training, graph.device(_placed(task)):
+        synchronized = synchronizing(task) if training.sync else contextlib.nullcontext()
+        with synchronized as sync_training, graph.device(_placed(task)):
             built = _built(program, wishes)
             tf.compat.v1.train.get_or_create_global_step()
-            hooks = [*built.hooks, *(training.hooks(program.name) if training else ())]
-        config = _config(graph, built, wishes, asked)
+            hooks = [*built.hooks, *(sync_training.hooks(program.name) if sync_training else ())]
+        config = _config(graph, built, wishes, training)
         config.device_filters.extend(filters(task))
-        restores = task.is_chief and asked.checkpoint is not None
-        saver = restoring_saver(asked.say) if restores else None
+        restores = task.is_chief and training.checkpoint is not None
+        saver = restoring_saver(training.say) if restores else None
         scaffold = tf.compat.v1.train.Scaffold(saver=saver)
         raw, endings = RawRuns(), Endings(tf, task)
-        lines = SessionLines(task, program.name, asked.say)
-        end = training.add_end() if training else None
+        lines = SessionLines(task, program.name, training.say)
+        end = sync_training.add_end() if sync_training else None
         with cluster_session(
             server.target,
             task,
             config,
             [lines, *hooks, make_prefetch_hook(), *tracing, raw],
             scaffold=scaffold,
-            checkpoint=asked.checkpoint,
-            checkpoint_s=asked.checkpoint_s,
+            checkpoint=training.checkpoint,
+            checkpoint_s=training.checkpoint_s,
         ) as session:
             if endings.done_before(_runs(session, raw)):
-                asked.say(f"{task.name} was done when it was killed, and does not train again")
-                asked = dataclasses.replace(asked, steps=0)
-            found = _steps(task, session, built, asked.steps)
+                training.say(f"{task.name} was done when it was killed, and does not train again")
+                training = dataclasses.replace(training, steps=0)
+            result = _steps(task, session, built, training.steps)
             stopped = session.should_stop()
             if not stopped:
-                _stay(task, session, raw, scaffold, endings, end, asked)
+                _stay(task, session, raw, scaffold, endings, end, training)
         if stopped:
             with tf.compat.v1.Session(server.target, config=config) as plain:
-                stays = functools.partial(_say_stays, task, asked)
+                stays = functools.partial(_say_stays, task, training)
                 endings.wait(plain.run, lambda: _end_for_all(plain.run, end), stays)
         endings.leave(server.target, config)
-    return found
+    return result
 
 
-def _tracing(server: Any, task: Task, asked: Training) -> list[Any]:
+def _tracing(server: Any, task: Task, training: Training) -> list[Any]:
     """The hook that traces some of the steps, where a trace is asked for."""
-    if asked.trace is None:
+    if training.trace is None:
         return []
-    return [TraceHook(trace_path(Path(asked.trace), task), meeting(server, task), asked.say)]
+    return [TraceHook(trace_path(Path(training.trace), task), meeting(server, task), training.say)]
 
 
 def _stay(
@@ -132,10 +132,14 @@ def _stay(
     scaffold: Any,
     endings: Endings,
     end: Any,
-    asked: Training,
+    training: Training,
 ) -> None:
     """Stays in the session until all workers are done, as its recovery is what others wait for."""
-    kept = Checkpoints(scaffold, asked.checkpoint, asked.checkpoint_s) if asked.checkpoint else None
+    kept = (
+        Checkpoints(scaffold, training.checkpoint, training.checkpoint_s)
+        if training.checkpoint
+        else None
+    )
     run = _runs(session, raw)
 
     def look() -> None:
@@ -143,11 +147,11 @@ def _stay(
         if kept is not None and task.is_chief and kept.due:
             raw.call(session, kept.save)
 
-    endings.wait(run, look, lambda: _say_stays(task, asked))
+    endings.wait(run, look, lambda: _say_stays(task, training))
 
 
-def _say_stays(task: Task, asked: Training) -> None:
-    asked.say(f"{task.name} is done, and stays until all are")
+def _say_stays(task: Task, training: Training) -> None:
+    training.say(f"{task.name} is done, and stays until all are")
 
 
 def _runs(session: Any, raw: RawRuns) -> Callable[..., Any]:
@@ -180,7 +184,7 @@ def _built(program: Program, wishes: Optimizations) -> Built:
     return build_part(program, "build", wishes)
 
 
-def _config(graph: Any, built: Built, wishes: Optimizations, asked: Training) -> Any:
+def _config(graph: Any, built: Built, wishes: Optimizations, training: Training) -> Any:
     """The session's config, with the plans that are wished for."""
     from workbench.core.fusion.plan import plan_fusion
     from workbench.core.session.pack_transfers import pack_transfers
@@ -190,15 +194,15 @@ def _config(graph: Any, built: Built, wishes: Optimizations, asked: Training) ->
     config = stock_config(built)
     if wishes.fuses_graph:
         fusion = plan_fusion(graph)
-        asked.say(fusion.describe())
+        training.say(fusion.describe())
         apply(fusion, config)
     if wishes.smart_stage is not None:
         targets = [each for each in (built.train_op, built.loss) if each is not None]
         config, plan = prepare_config(graph, config, wishes.smart_stage, targets=targets)
-        asked.say(plan.describe())
-    if asked.packs:
+        training.say(plan.describe())
+    if training.packs:
         pack_transfers(config)
-        asked.say("Small tensors travel from task to task in few messages")
+        training.say("Small tensors travel from task to task in few messages")
     return config
 
 

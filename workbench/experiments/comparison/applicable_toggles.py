@@ -45,19 +45,19 @@ def without_effect(
       RunError: the program's own code failed.
     """
     progress.phase(f"Trying which optimizations {program.name} has a use for")
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for toggle in (INLINE_EXECUTOR, COST_MODEL_EXECUTOR):
         try:
             _native.require_executors("it")
         except UnsupportedError as refusal:
-            found[toggle] = str(refusal)
+            reasons[toggle] = str(refusal)
     with started_workers([(program.name, program)]) as workers:
         opened = _tried(workers[0], Optimizations(stage=stage))
         if isinstance(opened, str) or not opened.stages:
-            found[STAGE] = opened if isinstance(opened, str) else NO_STAGE
+            reasons[STAGE] = opened if isinstance(opened, str) else NO_STAGE
         opened = _tried(workers[0], Optimizations(smart_stage=smart_stage))
         if isinstance(opened, str):
-            found[SMART_STAGE] = opened
+            reasons[SMART_STAGE] = opened
         built = [name for name in FUSED if name != AUTO_FUSED]
         for wish, toggles in (
             (Optimizations(fused_embeddings="v2"), built),
@@ -66,8 +66,8 @@ def without_effect(
             opened = _tried(workers[0], wish)
             if isinstance(opened, str) or not opened.fused_lookups:
                 why = opened if isinstance(opened, str) else no_lookup(wish)
-                found |= dict.fromkeys(toggles, why)
-    return found
+                reasons |= dict.fromkeys(toggles, why)
+    return reasons
 
 
 def _tried(worker: Worker, wish: Optimizations) -> Opened | str:

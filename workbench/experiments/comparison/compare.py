@@ -57,31 +57,35 @@ def compare(
 
     Args:
       program: what is run.
-      toggles: names of the optimizations to switch on, one variant each: "stage", the user's own;
-        "smart_stage", a plan for the program without it; "fused_v1", "fused_v2" and "grouped", its
-        embedding lookups fused; "auto_fused", stock lookups, batch normalizations and interactions
-        of vectors of its finished graph fused; "inline_executor" and "cost_model_executor", its
-        session on that executor; and several joined by "+", such as "stage+smart_stage", a plan for
-        the program with its own stage. Or settings, as `Optimizations`. None means "stage" and
+      toggles: names of the optimizations to switch on, one variant each. None means "stage" and
         "smart_stage".
+        - "stage": the user's own.
+        - "smart_stage": a plan for the program without it.
+        - "fused_v1", "fused_v2", "grouped": its embedding lookups fused.
+        - "auto_fused": stock lookups, batch normalizations and interactions of vectors of its
+          finished graph fused.
+        - "inline_executor", "cost_model_executor": its session on that executor.
+        - Several joined by "+", such as "stage+smart_stage", a plan for the program with its own
+          stage.
+        - Settings, as `Optimizations`.
       all: in place of toggles, measures every toggle alone, and together those that suit each
         other. Those that the program has no use for are left out, and a note says why. Where the
         memory is too small for all at the same time, they are measured in groups, each beside the
-        baseline, and a note says so.
+        baseline. A note says so.
       baseline: the setting that the others are compared with; None means all off. With it, no
         toggle at all measures it alone.
       stage: options of the stage; None means the defaults.
       smart_stage: options of the smart stage; None means the defaults.
       budget_s: seconds for the whole call: starting, checking, warming up, blocks and traces are
-        fitted into it. Starting the child processes and building their graphs takes what it
-        takes (about 5 seconds of a core each, more for large graphs), and the other parts have a
-        shortest form, so that a small budget, many variants or slow steps exceed it; what is to be
-        expected is said first, and `settings["took_s"]` is what it was.
+        fitted into it. Starting the child processes and building their graphs takes what it takes:
+        about 5 seconds of a core each, more for large graphs. The other parts have a shortest form.
+        So a small budget, many variants or slow steps exceed it. What is to be expected is said
+        first, and `settings["took_s"]` is what it was.
       trace_steps: steps to trace of each variant, and to plan a smart stage on, fewer where the
-        budget is short; 0 traces nothing, so that the plan is the widest and nothing is predicted.
+        budget is short. 0 traces nothing, so that the plan is the widest and nothing is predicted.
         A variant that runs on TensorFlow's own executor is traced on the normal one, which
-        schedules alike and records its ops; untraced steps of the measured session before and
-        after are noted in the trace.
+        schedules alike and records its ops. Untraced steps of the measured session before and after
+        are noted in the trace.
       step_stats: traces the variants with TensorFlow's step stats instead, on the executor that
         they were measured on; they lengthen every step and op.
       equivalence_steps: steps whose losses are compared, fewer where the budget is short; 0

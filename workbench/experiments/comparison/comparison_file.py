@@ -21,7 +21,7 @@ from workbench.experiments.comparison import COMPARISON_FILE
 from workbench.experiments.comparison.measured import MeasuredVariant
 from workbench.saved_values import is_file, json_of, read_file, shown, value_of
 
-Made = TypeVar("Made")
+Saved = TypeVar("Saved")
 _FORMAT_VERSION = 3
 _LARGEST = 1e15
 # What is read of the settings, where it is there; the rest is only shown.
@@ -82,7 +82,7 @@ def _to_json(
     return {"format_version": _FORMAT_VERSION, **content}
 
 
-def read(directory: str | os.PathLike[str], kind: type[Made]) -> Made:
+def read(directory: str | os.PathLike[str], kind: type[Saved]) -> Saved:
     """Reads what `write` wrote into a comparison, which is `kind`; see `load_comparison`."""
     path = Path(directory) / COMPARISON_FILE
     if not is_file(path):

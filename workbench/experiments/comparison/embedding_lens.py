@@ -31,9 +31,9 @@ def embedding_lens(
     Args:
       trace: of the model, taken by Workbench's own tracer.
       fused: of the same model with fused lookups, whose times stand beside the others.
-      program: what was traced. In a child process it is built once more, to read the sizes of its
-        tables from the graph and to fetch the ids of its first batches; nothing is trained. Without
-        it the lens says "not sampled".
+      program: what was traced. It is built once more in a child process. The sizes of its tables
+        are read from the graph, and the ids of its first batches are fetched. Nothing is trained.
+        Without it the lens says "not sampled".
       batches: how many to fetch the ids of.
       progress: as of `compare`.
 

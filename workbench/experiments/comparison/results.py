@@ -102,7 +102,8 @@ class Comparison(Displayed):
 
         Args:
           kind: "throughput" draws steps/s of each variant with its 95 % interval and what was
-            predicted of it; "blocks" the steps/s of each block, in the order they ran.
+            predicted of it. With "blocks" it draws the steps/s of each block, in the order they
+            ran.
           variants: labels of those to draw; None draws all.
           theme: "light" or "dark"; None takes `plotly.io.templates.default` where one was set.
 

@@ -83,10 +83,10 @@ def compare_losses(
     stale = [variant.stale_lookups for variant in variants]
     roundings = [opened.gpus or _sums_otherwise(variant, variants[0]) for variant in variants]
     checks = [
-        stale_losses(variant.label, losses[0], own, max(stale[0], variant.stale_lookups))
+        stale_losses(variant.label, losses[0], curve, max(stale[0], variant.stale_lookups))
         if stale[0] or variant.stale_lookups
-        else (equal_losses if rounds else bit_equal_losses)(variant.label, losses[0], own)
-        for variant, own, rounds in zip(variants[1:], losses[1:], roundings[1:], strict=True)
+        else (equal_losses if rounds else bit_equal_losses)(variant.label, losses[0], curve)
+        for variant, curve, rounds in zip(variants[1:], losses[1:], roundings[1:], strict=True)
     ]
     rounded: list[np.ndarray] = []
     for rounding in ROUNDINGS:
@@ -95,8 +95,8 @@ def compare_losses(
             break
         rounded.append(_rounded_losses(variants[0], workers[0], len(losses[0]), rounding))
         checks = [
-            equal_losses(check.label, losses[0], own, rounded) if _is_apart(check) else check
-            for check, own in zip(checks, losses[1:], strict=True)
+            equal_losses(check.label, losses[0], curve, rounded) if _is_apart(check) else check
+            for check, curve in zip(checks, losses[1:], strict=True)
         ]
     apart = [_begins_apart(*each, losses[0]) for each in zip(checks, losses[1:], strict=True)]
     advice = _advice(variants[0], workers[0], losses[0]) if any(apart) else ""
@@ -189,7 +189,7 @@ def compare_batches(
     # Threads overtake each other: what one of them holds may come late, by so many steps, which a
     # variant runs beside those that are compared; then it may have begun as many batches again.
     held = [2 * variant.ahead + 8 if variant.ahead else 0 for variant in mixed]
-    late = [held[0] + own for own in held[1:]]
+    late = [held[0] + batches for batches in held[1:]]
     more = [2 * max(late), *late]
     for variant, worker in zip(mixed, workers, strict=True):
         _open(worker, "batches", "build_epoch" if epoch else "build", variant)
@@ -205,9 +205,11 @@ def compare_batches(
             steps.values,
             threads=count,
             epoch=steps.ended,
-            ahead=own,
+            ahead=ahead,
         )
-        for variant, count, own, steps in zip(variants[1:], threads[1:], late, ran[1:], strict=True)
+        for variant, count, ahead, steps in zip(
+            variants[1:], threads[1:], late, ran[1:], strict=True
+        )
     ]
 
 

@@ -26,19 +26,19 @@ from workbench.named_fields import named_fields
 class FunctionProgram:
     """A training step of TensorFlow 2 and its data.
 
-    Each variant calls `make` in a process of its own, from the same random seed, and then runs the
+    Each variant calls `make` in a process of its own, from the same random seed. It then runs the
     step on one element of the dataset after the other, again from its beginning when it ends.
 
     Attributes:
       name: what tables and reports call it.
-      make: a function of nothing that returns (train_step, dataset). The step is a `tf.function`
-        of an element of the `tf.data.Dataset`, which may be the components of a tuple; it returns
-        the loss, a scalar, or a dict with it as "loss" and, if batches are to be compared too, a
-        scalar integer that tells a batch from any other as "fingerprint". Without a loss, losses
-        are not compared. Or (model, dataset) with a compiled Keras model: its `train_step` is run,
-        after one step of `fit` that builds its weights. Where it has a parameter `batch_size`, the
-        size of a batch can be chosen; its default, or the "batch_size" of `settings`, is the
-        program's own.
+      make: a function of nothing that returns (train_step, dataset). The step is a `tf.function` of
+        an element of the `tf.data.Dataset`, which may be the components of a tuple. It returns the
+        loss, a scalar, or a dict with it as "loss". If batches are to be compared too, the dict
+        also has "fingerprint", a scalar integer that tells a batch from any other. Without a loss,
+        losses are not compared. Or (model, dataset) with a compiled Keras model: its `train_step`
+        is run, after one step of `fit` that builds its weights. Where it has a parameter
+        `batch_size`, the size of a batch can be chosen; its default, or the "batch_size" of
+        `settings`, is the program's own.
       settings: what else a reader of the report must know, such as the size of a batch.
       origin: what makes the program again from a report; None where only Python code does.
     """

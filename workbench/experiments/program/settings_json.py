@@ -48,9 +48,9 @@ def optimizations_from(document: Any) -> Optimizations:
     given = _fields(Optimizations, document)
     for name, kind in _NESTED.items():
         if given.get(name) is not None:
-            given[name] = _made(kind, _fields(kind, given[name]))
-    made: Optimizations = _made(Optimizations, given)
-    return made
+            given[name] = _build_options(kind, _fields(kind, given[name]))
+    optimizations: Optimizations = _build_options(Optimizations, given)
+    return optimizations
 
 
 def _plain(value: Any) -> Any:
@@ -63,7 +63,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, str) else value
 
 
-def _made(kind: type[Any], given: dict[str, Any]) -> Any:
+def _build_options(kind: type[Any], given: dict[str, Any]) -> Any:
     try:
         return kind(**given)
     except OptionError as error:

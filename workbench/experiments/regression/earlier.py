@@ -51,16 +51,16 @@ def earlier_results(path: Path) -> list[Earlier]:
         content = read_file(path, _LARGEST_BYTES)
     except DataError as error:
         raise DataError(f"{path}: cannot be read: {error}; give a report") from None
-    found = _ELEMENT.search(content.decode("utf-8", "replace"))
-    if found is None:
+    element = _ELEMENT.search(content.decode("utf-8", "replace"))
+    if element is None:
         raise DataError(
             f"{path}: holds no configuration; give a report of this version of Workbench or newer, "
             "or measure again with the command at the end of the page"
         )
-    if not found["end"]:
+    if not element["end"]:
         raise DataError(f"{path}: ends in the middle of its configuration; copy it again")
     try:
-        document = json_of(found["text"])
+        document = json_of(element["text"])
     except DataError as error:
         raise DataError(f"{path}: its configuration is damaged: {error}") from None
     try:

@@ -42,21 +42,21 @@ def regressions(
       gate: the verdict.
       comparison, before: what it is of; without `before` the baseline is what counts.
     """
-    now, found = _traces(comparison), []
-    for each in gate.checked:
-        against, labels = now.get(comparison.baseline), (comparison.baseline, each.label)
+    now, slower = _traces(comparison), []
+    for checked in gate.checked:
+        against, labels = now.get(comparison.baseline), (comparison.baseline, checked.label)
         if before is not None:
-            against, labels = _traces(before).get(each.label), ("before", "now")
-        trace = now.get(each.label)
-        if each.standing != "slower" or trace is None or against is None:
+            against, labels = _traces(before).get(checked.label), ("before", "now")
+        trace = now.get(checked.label)
+        if checked.standing != "slower" or trace is None or against is None:
             continue
         try:
             aligned = align(against, trace, labels=labels)
         except TraceError:
             # A trace without a step says nothing of its ops.
             continue
-        found.append(Regression(label=each.label, alignment=aligned))
-    return found
+        slower.append(Regression(label=checked.label, alignment=aligned))
+    return slower
 
 
 def _traces(comparison: Comparison) -> dict[str, Trace]:

@@ -131,20 +131,20 @@ class Best(Displayed):
         """One row for each setting, by label: the best, the runners-up, those not measured."""
         columns = ["ratio", "low", "high", "rounds", "predicted", "dropped_s", "memory_bytes"]
         rows = {
-            each.label: [
-                *(each.ratio, each.low, each.high, each.rounds),
-                each.predicted.ratio if each.predicted else None,
-                *(each.dropped_s, each.memory_bytes, True, each.reason),
+            raced.label: [
+                *(raced.ratio, raced.low, raced.high, raced.rounds),
+                raced.predicted.ratio if raced.predicted else None,
+                *(raced.dropped_s, raced.memory_bytes, True, raced.reason),
             ]
-            for each in (self.best, *self.runners_up)
+            for raced in (self.best, *self.runners_up)
         }
         rows |= {
-            each.label: [
+            unraced.label: [
                 *(None, None, None, 0),
-                each.predicted.ratio if each.predicted else None,
-                *(None, None, False, each.reason),
+                unraced.predicted.ratio if unraced.predicted else None,
+                *(None, None, False, unraced.reason),
             ]
-            for each in self.not_measured
+            for unraced in self.not_measured
         }
         table = pd.DataFrame.from_dict(
             rows, orient="index", columns=[*columns, "measured", "reason"]

@@ -80,11 +80,11 @@ def settings_of(
         search among.
     """
     given = TOGGLES if toggles is None else tuple(toggles)
-    names = [each for each in given if isinstance(each, str) and not set(each) & set("+=")]
-    joined = [each for each in given if isinstance(each, str) and set(each) & set("+=")]
+    names = [toggle for toggle in given if isinstance(toggle, str) and not set(toggle) & set("+=")]
+    joined = [toggle for toggle in given if isinstance(toggle, str) and set(toggle) & set("+=")]
     wishes = [
         *_combinations(names, stage, smart_stage),
-        *(optimizations_of(each, stage, smart_stage) for each in joined),
+        *(optimizations_of(toggle, stage, smart_stage) for toggle in joined),
     ]
     settings = [
         dataclasses.replace(
@@ -95,11 +95,11 @@ def settings_of(
         )
         for wish in wishes
     ]
-    settings += [each for each in given if isinstance(each, Optimizations)]
+    settings += [setting for setting in given if isinstance(setting, Optimizations)]
     _require_exact([baseline, *settings])
-    found = [each for each in dict.fromkeys(settings) if each != baseline]
-    _require_comparable(found, baseline)
-    return found
+    distinct = [setting for setting in dict.fromkeys(settings) if setting != baseline]
+    _require_comparable(distinct, baseline)
+    return distinct
 
 
 def _combinations(
@@ -134,17 +134,17 @@ def _require_comparable(settings: Sequence[Optimizations], baseline: Optimizatio
             f"there is no setting to search among beside the baseline; expected toggles out of "
             f"{', '.join(TOGGLES)}, or settings"
         )
-    labels = [each.label(in_full=True) for each in (baseline, *settings)]
+    labels = [setting.label(in_full=True) for setting in (baseline, *settings)]
     twice = [label for label in labels if labels.count(label) > 1]
     if twice:
         raise OptionError(
             f"two settings are both called {twice[0]!r}: they differ only in options that names do "
             "not tell; search among one of them"
         )
-    for each in settings:
-        if each.batch_size != baseline.batch_size:
+    for setting in settings:
+        if setting.batch_size != baseline.batch_size:
             raise OptionError(
-                f"setting {each.label(in_full=True)!r} has another size of a batch than the "
+                f"setting {setting.label(in_full=True)!r} has another size of a batch than the "
                 "baseline, so it does not train the same; search among settings of one size, or "
                 "compare them with wb.compare"
             )
@@ -155,26 +155,26 @@ def refinements(best: Optimizations, cores: int) -> list[Optimizations]:
 
     Threads of a stage are varied only where several were allowed, as they reorder batches.
     """
-    found: list[Optimizations] = []
+    varied: list[Optimizations] = []
     if best.stage is not None:
-        found += [
-            dataclasses.replace(best, stage=each)
-            for each in _varied_stages(best.stage, several=best.stage.num_threads > 1)
+        varied += [
+            dataclasses.replace(best, stage=stage)
+            for stage in _varied_stages(best.stage, several=best.stage.num_threads > 1)
         ]
     if best.smart_stage is not None:
-        found += [
-            dataclasses.replace(best, smart_stage=each)
-            for each in _varied_stages(best.smart_stage, several=best.smart_stage.reorder)
+        varied += [
+            dataclasses.replace(best, smart_stage=stage)
+            for stage in _varied_stages(best.smart_stage, several=best.smart_stage.reorder)
         ]
     # An inline executor runs a step on one thread.
     if best.inter_op_threads is None and best.executor != ExecutorPolicy.INLINE:
         counts = {max(1, cores // 2), 2 * cores} - {cores}
-        found += [dataclasses.replace(best, inter_op_threads=count) for count in sorted(counts)]
+        varied += [dataclasses.replace(best, inter_op_threads=count) for count in sorted(counts)]
     # Fewer threads inside ops leave more to ops that run beside each other.
     if best.intra_op_threads is None:
         counts = {1, max(1, cores // 2)} - {cores}
-        found += [dataclasses.replace(best, intra_op_threads=count) for count in sorted(counts)]
-    return found
+        varied += [dataclasses.replace(best, intra_op_threads=count) for count in sorted(counts)]
+    return varied
 
 
 def _varied_stages(stage: _Stage, *, several: bool) -> Iterable[_Stage]:

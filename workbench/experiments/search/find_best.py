@@ -64,14 +64,15 @@ def find_best(
 ) -> Best:
     """Searches the fastest setting of a program within a time and a memory budget.
 
-    The baseline is traced and every setting predicted from it. Then they race: the most promising
-    ones run blocks of steps beside the baseline and the best so far, each in a child process; one
-    whose interval shows that it is slower than the best, or no more than 1 % faster, is out, and
-    the next one takes its place; so does one that, by its prediction as corrected by what was
-    measured, has become far likelier to be the fastest. Settings whose corrected prediction cannot
-    reach the best are not run. Where nothing is predicted, each toggle alone comes first, then
-    combinations of those that gave most. The best then varies the capacity of its stage and its
-    inter-op threads, if there is time; whether it trains the same is checked before it is named.
+    The baseline is traced and every setting predicted from it. Then they race. The most promising
+    ones run blocks of steps beside the baseline and the best so far, each in a child process. A
+    setting is out when its interval shows that it is slower than the best, or no more than 1 %
+    faster. The next one takes its place. So does one that, by its prediction as corrected by what
+    was measured, has become far likelier to be the fastest. Settings whose corrected prediction
+    cannot reach the best are not run. Where nothing is predicted, each toggle alone comes first,
+    then combinations of those that gave most. The best then varies the capacity of its stage and
+    its inter-op threads, if there is time. Whether it trains the same is checked before it is
+    named.
 
     Args:
       program: what is run.
@@ -122,8 +123,8 @@ def find_best(
             )
             base = racers.enter_baseline(first.label(in_full=True), first)
             _require_room(children, limit)
-            found = _seeded(program, settings, racers, base, options, clock, shown)
-            search = _search(first, found)
+            seeded = _seeded(program, settings, racers, base, options, clock, shown)
+            search = _search(first, seeded)
             run_search(
                 search,
                 racers,
@@ -144,7 +145,7 @@ def find_best(
         search,
         racers,
         winner,
-        notes=found.notes,
+        notes=seeded.notes,
         seed=seed,
         command=command,
         budget_s=budget_s,

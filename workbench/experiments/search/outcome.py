@@ -67,15 +67,15 @@ def chosen_winner(
     race = search.race
     base = racers.racer(race.baseline)
     label, checks, wrong = race.baseline, [], {}
-    for each in _by_speed(search)[:_MOST_CHECKED]:
-        if each == race.baseline:
+    for candidate in _by_speed(search)[:_MOST_CHECKED]:
+        if candidate == race.baseline:
             break
-        reason, found = _check(program, search, racers, base, each, budget, progress)
-        checks += found
+        reason, equivalences = _check(program, search, racers, base, candidate, budget, progress)
+        checks += equivalences
         if not reason:
-            label = each
+            label = candidate
             break
-        wrong[each] = reason
+        wrong[candidate] = reason
     pair = [base] if label == race.baseline else [base, racers.racer(label)]
     racers.keep_only([racer.variant.label for racer in pair])
     steps, _ = steps_to_trace(
@@ -140,7 +140,7 @@ def best_of(
         for label in race.entered
         if label not in (race.baseline, winner.label) and race.rates(label)[0]
     ]
-    runners_up = sorted(others, key=lambda each: -each.ratio)
+    runners_up = sorted(others, key=lambda raced: -raced.ratio)
     best = _raced(search, racers, winner, winner.label)
     reasons = search.left_out | {
         label: reason for label, reason in search.dropped.items() if not race.rates(label)[0]
@@ -171,7 +171,7 @@ def best_of(
             settings={"budget_s": budget_s, "took_s": round(took_s, 1)},
         ),
         code=compare_code(
-            [setting] if setting != baseline else [each.optimizations for each in near], baseline
+            [setting] if setting != baseline else [raced.optimizations for raced in near], baseline
         ),
         in_program=program_code(setting, program),
         budget_s=budget_s,
@@ -230,7 +230,7 @@ def _comparison(
 ) -> Comparison:
     race = search.race
     base = racers.ever[race.baseline]
-    near = [each.label for each in runners_up if each.rounds > 1][:_COMPARED]
+    near = [raced.label for raced in runners_up if raced.rounds > 1][:_COMPARED]
     labels = [winner.label, *near] if winner.label != race.baseline else near or [winner.label]
     runs = [
         as_run(
@@ -242,7 +242,7 @@ def _comparison(
         )
         for label in labels
     ]
-    measured = [search.candidate(each).optimizations for each in labels if each != race.baseline]
+    measured = [search.candidate(label).optimizations for label in labels if label != race.baseline]
     return summary(
         program,
         runs,

@@ -160,16 +160,16 @@ class Search:
 
     def _expected(self) -> Expectations:
         baseline = self.baseline.label
-        others = {label: each for label, each in self._known.items() if label != baseline}
+        others = {label: candidate for label, candidate in self._known.items() if label != baseline}
         predicted = {
-            label: each.predicted_log
-            for label, each in others.items()
-            if each.predicted_log is not None
+            label: candidate.predicted_log
+            for label, candidate in others.items()
+            if candidate.predicted_log is not None
         }
         measured = {
             label: self.race.logs(label) for label in self.race.entered if label != baseline
         }
-        settings = {label: each.optimizations for label, each in others.items()}
+        settings = {label: candidate.optimizations for label, candidate in others.items()}
         return expectations(settings, self.baseline.optimizations, predicted, measured)
 
     def _leave_out_hopeless(self) -> None:

@@ -62,20 +62,22 @@ def seed_of(
       progress: as of `compare`.
     """
     impossible = {
-        each: reason for each in settings if (reason := _impossible(program, each)) is not None
+        setting: reason
+        for setting in settings
+        if (reason := _impossible(program, setting)) is not None
     }
-    possible = [each for each in settings if each not in impossible]
+    possible = [setting for setting in settings if setting not in impossible]
     notes: list[str] = []
     scenarios = _scenarios(possible, baseline, left_s, notes)
     before = Scenario(optimizations=_plain(baseline))
-    needed_s = graphs_s(len({each.graph for each in (before, *scenarios.values())}))
+    needed_s = graphs_s(len({scenario.graph for scenario in (before, *scenarios.values())}))
     if scenarios and needed_s > _MOST_SHARE * left_s:
         notes = [_too_long(needed_s, left_s)]
         scenarios = {}
-    found: Predictions | None = None
+    predictions: Predictions | None = None
     if scenarios:
         try:
-            found = predicted(
+            predictions = predicted(
                 traced(),
                 program,
                 list(scenarios.values()),
@@ -86,31 +88,37 @@ def seed_of(
             )
         except WorkbenchError as error:
             notes.append(f"Nothing is predicted: {error}.")
-    return _seed(settings, scenarios, impossible, found, notes)
+    return _seed(settings, scenarios, impossible, predictions, notes)
 
 
 def _seed(
     settings: Sequence[Optimizations],
     scenarios: dict[Optimizations, Scenario],
     impossible: dict[Optimizations, str],
-    found: Predictions | None,
+    predictions: Predictions | None,
     notes: list[str],
 ) -> Seed:
-    by_scenario = {each.scenario: each for each in found.found} if found else {}
-    withheld = {each.scenario: each.reason for each in found.withheld} if found else {}
-    if found and not found.found and found.withheld:
-        notes.append(f"Nothing is predicted: {found.withheld[0].reason}.")
-    without_effect = {each.label(in_full=True): reason for each, reason in impossible.items()}
+    by_scenario = (
+        {prediction.scenario: prediction for prediction in predictions.found} if predictions else {}
+    )
+    withheld = (
+        {refused.scenario: refused.reason for refused in predictions.withheld}
+        if predictions
+        else {}
+    )
+    if predictions and not predictions.found and predictions.withheld:
+        notes.append(f"Nothing is predicted: {predictions.withheld[0].reason}.")
+    without_effect = {setting.label(in_full=True): reason for setting, reason in impossible.items()}
     without_effect |= {
-        each.label(in_full=True): reason
-        for each, scenario in scenarios.items()
+        setting.label(in_full=True): reason
+        for setting, scenario in scenarios.items()
         if (reason := withheld.get(scenario)) in (NO_STAGE, NO_LOOKUP, NO_STOCK_LOOKUP)
     }
     candidates = []
-    for each in settings:
-        scenario = scenarios.get(each)
+    for setting in settings:
+        scenario = scenarios.get(setting)
         prediction = by_scenario.get(scenario) if scenario else None
-        candidates.append(Candidate(optimizations=each, predicted=prediction))
+        candidates.append(Candidate(optimizations=setting, predicted=prediction))
     return Seed(candidates=tuple(candidates), without_effect=without_effect, notes=tuple(notes))
 
 

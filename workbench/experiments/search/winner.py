@@ -86,18 +86,18 @@ def as_run(
     traces: dict[str, Trace],
 ) -> InterleavedRun:
     """A racer beside the baseline, in the rounds that it ran."""
-    own, base = race.rates(racer.variant.label)
+    racer_rates, base_rates = race.rates(racer.variant.label)
     pair = [baseline] if racer is baseline else [baseline, racer]
     measured = {
-        each.variant.label: MeasuredBlocks(
-            rates=rates, step_ns_median=float(np.median(np.concatenate(each.step_times)))
+        raced.variant.label: MeasuredBlocks(
+            rates=rates, step_ns_median=float(np.median(np.concatenate(raced.step_times)))
         )
-        for each, rates in zip(pair, (base, own), strict=False)
+        for raced, rates in zip(pair, (base_rates, racer_rates), strict=False)
     }
     plan = BlockPlan(
-        rounds=len(own),
-        steps=tuple(each.steps for each in pair),
-        dropped=tuple(each.dropped for each in pair),
+        rounds=len(racer_rates),
+        steps=tuple(raced.steps for raced in pair),
+        dropped=tuple(raced.dropped for raced in pair),
         seconds=0.0,
     )
     return InterleavedRun(

@@ -47,8 +47,8 @@ _NO_PROGRAM = "the session was loaded, and the program's graph for it was not sa
 class Session:
     """One program: settings of it are run one after the other, each beside the baseline.
 
-    Every run is kept. Once the baseline is traced and the program's graphs are known, which the
-    first run brings about, what any other setting would give is predicted in milliseconds.
+    Every run is kept. The first run traces the baseline and makes the program's graphs known. From
+    then on, what any other setting would give is predicted in milliseconds.
 
     Methods may be called from any thread; two runs at the same time are refused, since they would
     slow each other.
@@ -200,7 +200,7 @@ class Session:
 
         def work(say: Callable[[str], None]) -> Best:
             started = _now()
-            found = find_best(
+            best = find_best(
                 program,
                 budget=budget,
                 memory=memory,
@@ -209,12 +209,12 @@ class Session:
                 progress=say,
             )
             require_not_cancelled()
-            known = {each.label: each.optimizations for each in (found.best, *found.runners_up)}
+            known = {raced.label: raced.optimizations for raced in (best.best, *best.runners_up)}
             known[self.baseline.label(in_full=True)] = self.baseline
-            settings = [known[variant.label] for variant in found.comparison.variants]
-            self.add(found.comparison, settings, started=started)
+            settings = [known[variant.label] for variant in best.comparison.variants]
+            self.add(best.comparison, settings, started=started)
             self._foresee(program, say)
-            return found
+            return best
 
         return self._turn.start(work, on_progress, on_end)
 
@@ -252,7 +252,7 @@ class Session:
         """Builds the program's graphs in a child process, so that settings can be predicted.
 
         The first run does it, too. Where the program has lookups to fuse, what their ops cost on
-        this machine is measured once, in a minute, and kept in the user's cache directory.
+        this machine is measured once, in a minute. It is kept in the user's cache directory.
 
         Raises:
           OptionError: a run goes on, or a session without its program.
@@ -331,7 +331,7 @@ class Session:
     ) -> Run:
         started = _now()
         settings = list(dict.fromkeys([self.baseline, wish]))
-        found = compare(
+        comparison = compare(
             program,
             settings[1:],
             baseline=self.baseline,
@@ -340,7 +340,7 @@ class Session:
             progress=progress,
         )
         require_not_cancelled()
-        run = self.add(found, settings, started=started)[-1]
+        run = self.add(comparison, settings, started=started)[-1]
         self._foresee(program, progress)
         return run
 

@@ -58,7 +58,7 @@ class SettingPredictions:
         self._nothing = LearnedGraphs(problem=unknown)
         self._program, self._baseline = program, baseline
         self._lock = threading.Lock()
-        self._made: list[tuple[Trace, LearnedGraphs, Predictor]] = []
+        self._predictors: list[tuple[Trace, LearnedGraphs, Predictor]] = []
 
     @property
     def learned(self) -> LearnedGraphs:
@@ -143,12 +143,12 @@ class SettingPredictions:
 
     def _of_trace(self, trace: Trace) -> Predictor:
         learned = self.learned
-        for known, its_graphs, predictor in self._made:
+        for known, its_graphs, predictor in self._predictors:
             if known is trace and its_graphs is learned:
                 return predictor
         predictor = learned.predictor(trace, self._baseline)
-        kept = [each for each in self._made if each[1] is learned]
-        self._made = [*kept, (trace, learned, predictor)]
+        kept = [each for each in self._predictors if each[1] is learned]
+        self._predictors = [*kept, (trace, learned, predictor)]
         return predictor
 
     def _scenarios(self) -> list[Scenario]:

@@ -55,9 +55,9 @@ def speed_up(
 
     Args:
       trace, program, traced, progress: as of `predict`.
-      work: how many times as fast, by what: a kind of work as in `ceilings`, a family of ops such
-        as "Dense matmul", or names of nodes with `*` for any text. `float("inf")` leaves it out.
-        Each alone is predicted and, of several, all together.
+      work: how many times as fast, by what: a kind of work as in `ceilings`, an op family such as
+        "Dense matmul", or node names. In these, `*` stands for any text. To leave work out, use
+        `float("inf")`. Each alone is predicted and, of several, all together.
 
     Raises:
       OptionError: no work, a number not above 0, or work that the graph has none of.

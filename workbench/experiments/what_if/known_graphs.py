@@ -103,9 +103,9 @@ def _fused(
     unfused = [key for key in graphs if traced.fused and not key.fused]
     stock = dict.fromkeys(unfused, KnownGraph(problem=_NO_STOCK))
     fused = {
-        key: each
-        for key, each in graphs.items()
-        if key.fused and key.fused != traced.fused and each.boundary is not None
+        key: graph
+        for key, graph in graphs.items()
+        if key.fused and key.fused != traced.fused and graph.boundary is not None
     }
     if not fused:
         return stock
@@ -115,7 +115,7 @@ def _fused(
     ids = worker.call(SampleIds(batches=_BATCHES)).ids
     shown.phase("Reading what fused ops cost on this machine; measured where not yet known")
     costs = fused_costs()
-    return stock | {key: _with_costs(each, costs, ids) for key, each in fused.items()}
+    return stock | {key: _with_costs(graph, costs, ids) for key, graph in fused.items()}
 
 
 def _with_costs(

@@ -59,12 +59,12 @@ def measured_ceilings(
 ) -> Ceilings:
     """Measures a step without each kind of work: the most that any change there could give.
 
-    The kinds are those of `ceilings`. For each the program's graph is changed so that what the
-    rest of the step reads of that work lies ready in variables, with values of a real step, and
-    all other work goes on: without "lookups" the tables get neither gradients nor updates, without
-    "dense" they are updated with a gradient that lies ready. That nothing else is missing is
-    checked on the executed ops. All such steps work on one batch again and again, while the input
-    goes on delivering others; so does the step that they are compared with.
+    The kinds are those of `ceilings`. For each the program's graph is changed. What the rest of the
+    step reads of that work lies ready in variables, with values of a real step. All other work goes
+    on. Without "lookups" the tables get neither gradients nor updates. Without "dense" they are
+    updated with a gradient that lies ready. That nothing else is missing is checked on the executed
+    ops. All such steps work on one batch again and again, while the input goes on delivering
+    others. So does the step that they are compared with.
 
     Steps run in one child process, without optimizations, in interleaved blocks.
 
@@ -72,7 +72,7 @@ def measured_ceilings(
       program: what is run, a `Program`.
       trace: of the program, without optimizations, whose simulated ceilings are set beside; None
         takes one.
-      budget_s: seconds for the whole call; starting the process and building a graph for each kind
+      budget_s: seconds for the whole call. Starting the process and building a graph for each kind
         take what they take, so that a small budget is exceeded.
       seed: of the bootstrap.
       progress: as of `compare`.
@@ -113,7 +113,7 @@ def measured_ceilings(
                 simulated, problem = _simulated(_own_trace(workers[0]), None)
     finally:
         shown.end()
-    found = [_ceiling(step, measured, simulated, seed) for step in steps]
+    by_work = [_ceiling(step, measured, simulated, seed) for step in steps]
     again = ratio_interval(measured[ONE_BATCH].rates, measured[_AS_IT_IS].rates, seed)
     return Ceilings(
         program=program.name,
@@ -122,7 +122,7 @@ def measured_ceilings(
         one_batch_ratio=again.value,
         one_batch_low=again.low,
         one_batch_high=again.high,
-        found=tuple(sorted(found, key=lambda each: -each.ratio)),
+        found=tuple(sorted(by_work, key=lambda ceiling: -ceiling.ratio)),
         withheld=withheld,
         simulation_problem=problem,
         took_s=round(budget.spent_s(), 1),

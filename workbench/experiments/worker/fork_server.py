@@ -65,11 +65,11 @@ class _Server:
                 os.read(self._ended, 512)
                 self._reap()
             if self._requests in ready:
-                told, fds = self._received()
+                request, fds = self._received()
                 pid = os.fork()
                 if pid == 0:
-                    self._become(told, fds)
-                    return told, fds[3:]
+                    self._become(request, fds)
+                    return request, fds[3:]
                 self._statuses[pid] = fds.pop(2)
                 self._tell(self._statuses[pid], pid)
                 for fd in fds:
@@ -117,7 +117,7 @@ class _Server:
         with contextlib.suppress(BrokenPipeError):
             os.write(pipe, "".join(f"{number:{NUMBER_WIDTH}}" for number in numbers).encode())
 
-    def _become(self, told: dict[str, Any], fds: list[int]) -> None:
+    def _become(self, request: dict[str, Any], fds: list[int]) -> None:
         """Makes this fork a process of its own, as whoever asked wants it."""
         server = os.getppid()
         signal.set_wakeup_fd(-1)
@@ -132,9 +132,9 @@ class _Server:
             os.dup2(fd, number)
             os.close(fd)
         os.environ.clear()
-        os.environ.update(told["env"])
-        os.chdir(told["cwd"])
-        sys.path[:] = told["path"]
+        os.environ.update(request["env"])
+        os.chdir(request["cwd"])
+        sys.path[:] = request["path"]
         tempfile.tempdir = self._folder
         # Two forks must not draw the same numbers.
         random.seed()
@@ -165,6 +165,6 @@ def main() -> None:
     # What is there now stays in pages that parent and children share.
     gc.collect()
     gc.freeze()
-    told, fds = _Server(requests, int(sys.argv[2]), sys.argv[3]).serve()
-    module, _, function = told["function"].partition(":")
-    getattr(importlib.import_module(module), function)(*told["arguments"], *fds)
+    request, fds = _Server(requests, int(sys.argv[2]), sys.argv[3]).serve()
+    module, _, function = request["function"].partition(":")
+    getattr(importlib.import_module(module), function)(*request["arguments"], *fds)

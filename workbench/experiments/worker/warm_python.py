@@ -101,17 +101,17 @@ class ForkedProcess:
         return bool(select.select([self._status], [], [], timeout)[0])
 
     def _read(self) -> None:
-        told = os.read(self._status, NUMBER_WIDTH)
-        if told and not self.pid:
-            self.pid = int(told)
+        number = os.read(self._status, NUMBER_WIDTH)
+        if number and not self.pid:
+            self.pid = int(number)
             return
-        if not told and self.pid:
+        if not number and self.pid:
             # It went with the process that forks, which would have ended what it started.
             end_session(self.pid)
         # It comes right behind the exit code, unless the process that forks was killed in between.
-        if told and self._is_told(_PEAK_S):
+        if number and self._is_told(_PEAK_S):
             self.peak_bytes = 1024 * int(os.read(self._status, NUMBER_WIDTH) or 0)
-        self.returncode = int(told or -signal.SIGKILL)
+        self.returncode = int(number or -signal.SIGKILL)
         self._on_end(self)
 
 
@@ -140,8 +140,8 @@ class WarmPython:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(_path())},
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                stdout=_own(1, subprocess.DEVNULL),
-                stderr=_own(2, subprocess.DEVNULL),
+                stdout=_output_fd(1, subprocess.DEVNULL),
+                stderr=_output_fd(2, subprocess.DEVNULL),
                 # Ctrl-C in a terminal reaches the parent alone, which then ends its children.
                 start_new_session=True,
             )
@@ -179,7 +179,7 @@ class WarmPython:
           cwd: its folder; None for that of this process.
           stdout, stderr: file descriptors that it writes to; None for those of this process.
         """
-        told = {
+        call = {
             "function": function,
             "arguments": list(arguments),
             "env": dict(os.environ) if env is None else env,
@@ -191,11 +191,11 @@ class WarmPython:
         self._live.add(child)
         # A file, since the environment may be larger than a message can be.
         with tempfile.TemporaryFile() as request, open(os.devnull, "wb") as null:
-            request.write(json.dumps(told).encode())
+            request.write(json.dumps(call).encode())
             request.seek(0)
             try:
-                out = _own(1, null.fileno()) if stdout is None else stdout
-                err = _own(2, null.fileno()) if stderr is None else stderr
+                out = _output_fd(1, null.fileno()) if stdout is None else stdout
+                err = _output_fd(2, null.fileno()) if stderr is None else stderr
                 fds = [request.fileno(), out, err, theirs, *pass_fds]
                 # Where the process is gone, the pipe says so.
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -268,7 +268,7 @@ def _path() -> list[str]:
     return [_folder() if path == "" else path for path in sys.path]
 
 
-def _own(stream: int, null: int) -> int:
+def _output_fd(stream: int, null: int) -> int:
     """1 or 2 where that is an output of this process, or what to take in its place.
 
     Where Python found it closed, another file may have its number.

@@ -67,9 +67,9 @@ def get_embedding_variable(
     """Makes an EmbeddingVariable, or gets it again under a variable scope's `reuse`.
 
     It lives in a session's graph, on the device where a variable of this scope would be, in the
-    host's memory. `tf.compat.v1.global_variables_initializer()` empties it and makes the rows that
-    new keys start with; `tf.compat.v1.train.Saver()` saves and restores it with its slots. Train
-    it with the optimizers of `workbench.ops`.
+    host's memory. Running `tf.compat.v1.global_variables_initializer()` empties it and makes the
+    rows that new keys start with. A `tf.compat.v1.train.Saver()` saves and restores it with its
+    slots. Train it with the optimizers of `workbench.ops`.
 
     Args:
       name: below the variable scope's.
@@ -91,8 +91,8 @@ def get_embedding_variable(
       An EmbeddingVariable, with a partitioner a PartitionedEmbeddingVariable.
 
     Raises:
-      OptionError: an argument out of its range, or a variable of the name that is there already,
-        is not there, or is another than the one to reuse.
+      OptionError: an argument out of its range. Or a variable of the name is there already, is not
+        there, or is another than the one to reuse.
       UnsupportedError: what this names is not implemented, or there is no session's graph.
     """
     if not validate_shape:

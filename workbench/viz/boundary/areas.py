@@ -65,23 +65,23 @@ def areas_of(boundary: Boundary, stages: Sequence[PlannedStage]) -> list[Area]:
       boundary: what was found.
       stages: those of the plan; none shows what may run ahead.
     """
-    found: list[Area] = []
+    areas: list[Area] = []
     view = boundary.view
     for chain, side in enumerate(boundary.sides):
         start = tuple(view.names[node] for node in side.start.nodes)
         planned = [stage for stage in stages if stage.start == start]
         seen = view.mask(side.start.nodes if side.start.is_stage else ())
         if side.start.is_stage and not any(stage.widens for stage in planned):
-            found.append(_own(boundary, side, chain))
+            areas.append(_user_stage(boundary, side, chain))
         for stage in planned:
             moved = view.mask(map(view.number, stage.moved))
             if stage.widens:
                 moved |= before_put(boundary, side)
-            found.append(_planned(view, stage, chain, np.flatnonzero(moved & ~seen)))
+            areas.append(_planned(view, stage, chain, np.flatnonzero(moved & ~seen)))
             seen |= moved
         if not planned and side.widest.any():
-            found += _may(boundary, side, chain, seen)
-    return [area for area in found if len(area.nodes)]
+            areas += _may(boundary, side, chain, seen)
+    return [area for area in areas if len(area.nodes)]
 
 
 def readers(view: GraphView, area: Area, within: Bools) -> Ints:
@@ -135,7 +135,7 @@ def dtype_words(dtypes: Sequence[str]) -> str:
     return ", ".join(f"{format.integer(count)} {dtype}" for dtype, count in ordered)
 
 
-def _own(boundary: Boundary, side: Side, chain: int) -> Area:
+def _user_stage(boundary: Boundary, side: Side, chain: int) -> Area:
     view = boundary.view
     put = side.start.puts[0]
     (take,) = side.start.nodes

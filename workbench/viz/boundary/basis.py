@@ -87,8 +87,8 @@ def shown_of(basis: Basis, staged: Bools) -> Shown:
     """
     boundary, plan = basis.boundary, basis.plan
     widest = [side.widest for side in boundary.sides]
-    foreseen = [each for each in plan.predictions if each.chosen] if plan else []
-    own = any(each.label != CHOSEN for each in foreseen)
+    foreseen = [prediction for prediction in plan.predictions if prediction.chosen] if plan else []
+    own = any(prediction.label != CHOSEN for prediction in foreseen)
     moved = [staged & side.widest for side in boundary.sides] if plan else widest
     return Shown(
         moved=moved,
@@ -97,7 +97,11 @@ def shown_of(basis: Basis, staged: Bools) -> Shown:
         solid=plan is not None,
         prediction=foreseen[0] if len(foreseen) == 1 else None,
         unstaged_ms=next(
-            (each.step_ms for each in (plan.predictions if plan else ()) if each.label == UNSTAGED),
+            (
+                prediction.step_ms
+                for prediction in (plan.predictions if plan else ())
+                if prediction.label == UNSTAGED
+            ),
             0.0,
         ),
     )

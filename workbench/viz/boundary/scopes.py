@@ -135,17 +135,17 @@ def boxes_of(
     root = _Scope()
     for node in nodes:
         root.add(int(node), names[node].split("/"))
-    made: list[Box] = []
-    top = _add_level(made, root, limits.first, ops)
+    boxes: list[Box] = []
+    top = _add_level(boxes, root, limits.first, ops)
     # By breadth: where the room ends, every side has lost the same depth.
     waiting = collections.deque((place, scope) for place, scope in top)
     while waiting:
         place, scope = waiting.popleft()
-        if len(scope.inside()) and len(made) < limits.kept:
-            level = _add_level(made, scope, limits.most, ops)
+        if len(scope.inside()) and len(boxes) < limits.kept:
+            level = _add_level(boxes, scope, limits.most, ops)
             waiting += level
-            made[place] = dataclasses.replace(made[place], boxes=_places(level, made))
-    return made, _places(top, made)
+            boxes[place] = dataclasses.replace(boxes[place], boxes=_places(level, boxes))
+    return boxes, _places(top, boxes)
 
 
 def _places(level: Sequence[tuple[int, _Scope]], made: Sequence[Box]) -> tuple[int, ...]:

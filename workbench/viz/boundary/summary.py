@@ -55,20 +55,20 @@ def sentence_of(
 def candidates_of(plan: StagePlan | None) -> tuple[CandidateView, ...]:
     """The candidates and their predictions, as fractions of the slowest; ratios to un-staged."""
     predictions = plan.predictions if plan else ()
-    slowest = max((each.step_ms for each in predictions), default=0.0) or 1.0
-    unstaged = [each.step_ms for each in predictions if each.label == UNSTAGED]
+    slowest = max((prediction.step_ms for prediction in predictions), default=0.0) or 1.0
+    unstaged = [prediction.step_ms for prediction in predictions if prediction.label == UNSTAGED]
     return tuple(
         CandidateView(
-            label=capital(each.label),
-            step=format.duration(each.step_ms * 1e6),
-            bound=format.duration(each.bound_ms * 1e6),
-            ratio=format.ratio(unstaged[0] / each.step_ms) if len(unstaged) == 1 else "",
-            limited_by=each.limited_by,
-            chosen=each.chosen,
-            at=each.step_ms / slowest,
-            bound_at=each.bound_ms / slowest,
+            label=capital(prediction.label),
+            step=format.duration(prediction.step_ms * 1e6),
+            bound=format.duration(prediction.bound_ms * 1e6),
+            ratio=format.ratio(unstaged[0] / prediction.step_ms) if len(unstaged) == 1 else "",
+            limited_by=prediction.limited_by,
+            chosen=prediction.chosen,
+            at=prediction.step_ms / slowest,
+            bound_at=prediction.bound_ms / slowest,
         )
-        for each in predictions
+        for prediction in predictions
     )
 
 

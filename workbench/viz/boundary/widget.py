@@ -57,7 +57,7 @@ class BoundaryWidget(anywidget.AnyWidget):
             still=still.new_name(),
             ahead=list(flow.cuts[flow.shown].leaves) if flow else [],
         )
-        self.on_msg(self._asked)
+        self.on_msg(self._on_message)
 
     @property
     def plan(self) -> StagePlan:
@@ -68,7 +68,7 @@ class BoundaryWidget(anywidget.AnyWidget):
         """
         return self._answers.plan(self.ahead)
 
-    def _asked(self, _widget: Any, content: Any, _buffers: Any) -> None:
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """Answers what a cut is predicted to give."""
         for known, final in self._answers.ask(content.get("ask", ())):
             told = {"told": known} if known else {}

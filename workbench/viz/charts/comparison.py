@@ -126,12 +126,12 @@ def _bars(
 def _diamonds(
     predicted: dict[str, float | None], ratios: dict[str, Ratio], theme: Theme
 ) -> go.Scatter:
-    found = {label: rate for label, rate in predicted.items() if rate is not None}
+    rates = {label: rate for label, rate in predicted.items() if rate is not None}
     return go.Scatter(
         name="predicted by the plan",
         mode="markers",
-        x=list(found.values()),
-        y=list(found),
+        x=list(rates.values()),
+        y=list(rates),
         marker={
             "symbol": "diamond-open",
             "size": 11,
@@ -143,7 +143,7 @@ def _diamonds(
                 words.setting(label),
                 f"predicted {format.ratio(ratios[label].predicted)}, {format.rate(rate)}",
             )
-            for label, rate in found.items()
+            for label, rate in rates.items()
         ],
         hovertemplate="%{hovertext}<extra></extra>",
     )

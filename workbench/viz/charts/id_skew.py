@@ -34,7 +34,7 @@ def id_skew_figure(lens: EmbeddingLens, tables: Sequence[str] | None, theme: The
             "lens with program= and two batches or more"
         )
     traces = [
-        _line(table, number, theme, asked=tables is not None) for number, table in enumerate(drawn)
+        _line(table, number, theme, wanted=tables is not None) for number, table in enumerate(drawn)
     ]
     left_out = [table.name for table in chosen if table not in drawn]
     least = min(1 / (_rows(table) or 1) for table in drawn)
@@ -60,18 +60,18 @@ def _chosen(lens: EmbeddingLens, tables: Sequence[str] | None) -> tuple[LensTabl
     if tables is None:
         return lens.tables
     names = [table.name for table in lens.tables]
-    asked = [tables] if isinstance(tables, str) else list(tables)
-    unknown = [name for name in asked if name not in names]
+    wanted = [tables] if isinstance(tables, str) else list(tables)
+    unknown = [name for name in wanted if name not in names]
     if unknown:
         raise OptionError(f"there is no table {unknown[0]!r}; expected some of {', '.join(names)}")
-    return tuple(table for table in lens.tables if table.name in asked)
+    return tuple(table for table in lens.tables if table.name in wanted)
 
 
 def _rows(table: LensTable) -> int | None:
     return table.facts.rows if table.facts else None
 
 
-def _line(table: LensTable, number: int, theme: Theme, *, asked: bool) -> go.Scatter:
+def _line(table: LensTable, number: int, theme: Theme, *, wanted: bool) -> go.Scatter:
     rows, ids = _rows(table), table.ids
     assert rows and ids
     name = words.named(table.name)
@@ -86,7 +86,7 @@ def _line(table: LensTable, number: int, theme: Theme, *, asked: bool) -> go.Sca
             "dash": _DASHES[number % len(_DASHES)],
         },
         marker={"symbol": _SYMBOLS[number % len(_SYMBOLS)], "size": 8, "maxdisplayed": _MARKS},
-        visible=True if asked or number < _FIRST else "legendonly",
+        visible=True if wanted or number < _FIRST else "legendonly",
         hovertext=[_hover(name, count, rows, part) for count, part in ids.skew],
         hovertemplate="%{hovertext}<extra></extra>",
     )

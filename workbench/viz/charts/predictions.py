@@ -20,27 +20,27 @@ _REASON = 72
 
 def predictions_figure(predictions: Predictions, theme: Theme) -> Chart:
     """A hollow diamond with its range for each setting, the fastest first; the traced one at 0."""
-    found, withheld = predictions.found, predictions.withheld
-    if not found and not withheld:
+    predicted, withheld = predictions.found, predictions.withheld
+    if not predicted and not withheld:
         raise OptionError("there is no setting to draw; predict some toggles")
-    traced = [each for each in found if each.scenario == predictions.traced]
-    others = [each for each in found if each.scenario != predictions.traced]
+    traced = [prediction for prediction in predicted if prediction.scenario == predictions.traced]
+    others = [prediction for prediction in predicted if prediction.scenario != predictions.traced]
     traces = [_predicted(others, theme)] if others else []
     traces += [_measured(traced[0], theme)] if traced else []
     figure = frame.framed(traces, theme, answer(predictions), plot=0)
     rows = [
         frame.Row(
-            label=each.label,
-            left=words.setting_lines(each.label),
-            right=_beside(each, each in traced),
+            label=prediction.label,
+            left=words.setting_lines(prediction.label),
+            right=_beside(prediction, prediction in traced),
             ink=theme.ink,
         )
-        for each in found
+        for prediction in predicted
     ]
-    frame.add_rows(figure, [*rows, *(_refused(each, theme) for each in withheld)], theme)
-    for row, each in enumerate(withheld, len(found)):
-        _add_withheld(figure, each, row, theme)
-    if not found:
+    frame.add_rows(figure, [*rows, *(_refused(refused, theme) for refused in withheld)], theme)
+    for row, refused in enumerate(withheld, len(predicted)):
+        _add_withheld(figure, refused, row, theme)
+    if not predicted:
         return figure.update_xaxes(visible=False)
     figure.add_vline(x=0, line={"color": theme.quiet, "width": 1})
     unit = "samples/s" if counts_samples(predictions) else "steps/s"
@@ -55,17 +55,21 @@ def predictions_figure(predictions: Predictions, theme: Theme) -> Chart:
 
 
 def _predicted(others: Sequence[Predicted], theme: Theme) -> go.Scatter:
-    gains = [_percent(each.ratio) for each in others]
+    gains = [_percent(prediction.ratio) for prediction in others]
     return go.Scatter(
         name=f"predicted, 95{format.NBSP}% interval; none of it was run",
         mode="markers",
         x=gains,
-        y=[each.label for each in others],
+        y=[prediction.label for prediction in others],
         error_x={
             "type": "data",
             "symmetric": False,
-            "array": [_percent(each.high) - at for each, at in zip(others, gains, strict=True)],
-            "arrayminus": [at - _percent(each.low) for each, at in zip(others, gains, strict=True)],
+            "array": [
+                _percent(prediction.high) - at for prediction, at in zip(others, gains, strict=True)
+            ],
+            "arrayminus": [
+                at - _percent(prediction.low) for prediction, at in zip(others, gains, strict=True)
+            ],
             "color": theme.quiet,
             "thickness": 1.5,
             "width": 5,
@@ -76,7 +80,7 @@ def _predicted(others: Sequence[Predicted], theme: Theme) -> go.Scatter:
             "color": theme.ink,
             "line": {"width": 1.6, "color": theme.ink},
         },
-        hovertext=[_hover(each) for each in others],
+        hovertext=[_hover(prediction) for prediction in others],
         hovertemplate="%{hovertext}<extra></extra>",
     )
 
@@ -94,12 +98,12 @@ def _measured(traced: Predicted, theme: Theme) -> go.Scatter:
     )
 
 
-def _add_withheld(figure: Chart, each: Withheld, row: int, theme: Theme) -> None:
+def _add_withheld(figure: Chart, refused: Withheld, row: int, theme: Theme) -> None:
     """The reason in words where a mark would stand."""
-    reason = words.in_lines(sentence(each.reason), _REASON)
+    reason = words.in_lines(sentence(refused.reason), _REASON)
     figure.add_annotation(
-        name=each.label,
-        text=_reason(each),
+        name=refused.label,
+        text=_reason(refused),
         xref="x domain",
         x=0,
         xanchor="left",
@@ -108,20 +112,20 @@ def _add_withheld(figure: Chart, each: Withheld, row: int, theme: Theme) -> None
         showarrow=False,
         bgcolor=theme.template.layout.plot_bgcolor or theme.page,
         font={"size": 11, "color": theme.quiet},
-        hovertext=words.hover(words.setting(each.label), reason),
+        hovertext=words.hover(words.setting(refused.label), reason),
     )
 
 
-def _refused(each: Withheld, theme: Theme) -> frame.Row:
-    words_of = words.setting_lines(each.label)
+def _refused(refused: Withheld, theme: Theme) -> frame.Row:
+    words_of = words.setting_lines(refused.label)
     grey = words.BREAK.join(
         f'<span style="color:{theme.quiet}">{line}</span>' for line in words_of.split(words.BREAK)
     )
-    return frame.Row(label=each.label, left=grey, ink=theme.quiet)
+    return frame.Row(label=refused.label, left=grey, ink=theme.quiet)
 
 
-def _reason(each: Withheld) -> str:
-    text = f"withheld: {each.reason}"
+def _reason(refused: Withheld) -> str:
+    text = f"withheld: {refused.reason}"
     return words.named(text if len(text) <= _REASON else f"{text[: _REASON - 1]}…")
 
 

@@ -24,7 +24,7 @@ _MOST_NODES, _MOST_VARIANTS, _LONGEST = 8, 4, 120
 _READ_AS_MORE = re.compile(r"[^\w ,+%()-]|_")
 
 
-def gate_markdown(gate: Gate, comparison: Comparison, found: Sequence[Regression] = ()) -> str:
+def gate_markdown(gate: Gate, comparison: Comparison, longer: Sequence[Regression] = ()) -> str:
     """A summary for a pull request: verdict, variants, ops that take longer, command."""
     sentence = gate_sentence(gate, code)
     lines = [
@@ -38,8 +38,8 @@ def gate_markdown(gate: Gate, comparison: Comparison, found: Sequence[Regression
         *(f"- {code(note, len(note))}" for note in gate.notes),
         *([""] if gate.notes else []),
     ]
-    for each in found[:_MOST_VARIANTS]:
-        lines += _longer(each)
+    for regression in longer[:_MOST_VARIANTS]:
+        lines += _longer(regression)
     lines += [*_environment(comparison), "", *_fenced(one_line(comparison.command))]
     return "\n".join(lines) + "\n"
 

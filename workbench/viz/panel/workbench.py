@@ -39,9 +39,9 @@ from workbench.viz.style.still import still_output
 class Workbench(PanelWidget):
     """Toggles, runs and every view of a run, over one program.
 
-    What a toggle would give is predicted as soon as one run has been traced; `run` measures the
-    setting beside the baseline, in child processes, while the kernel stays free. Everything that a
-    click does, code does too: the toggles are traits to set and observe.
+    What a toggle would give is predicted as soon as one run has been traced. The method `run`
+    measures the setting beside the baseline, in child processes, while the kernel stays free.
+    Everything that a click does, code does too: the toggles are traits to set and observe.
 
     Attributes:
       session: the runs, to be saved, and predictions by code; the others are `PanelWidget`'s.
@@ -86,7 +86,7 @@ class Workbench(PanelWidget):
         self._answers = Answers(self.session, self._contents)
         self._still = DisplayedStill(self._still_bundle)
         self._saying = threading.RLock()
-        self.on_msg(self._asked)
+        self.on_msg(self._on_message)
         self.observe(self._changed, list(TOGGLES))
         self.observe(lambda _: self._still.draw_soon(), ["shown", "base"])
         self._list_runs()
@@ -244,7 +244,7 @@ class Workbench(PanelWidget):
         known = stored_settings(self.session, self._groups, [self.setting])
         self.send({"kind": "settings", "settings": known})
 
-    def _asked(self, _widget: Any, message: Any, _buffers: Any) -> None:
+    def _on_message(self, _widget: Any, message: Any, _buffers: Any) -> None:
         clicked(self, self._answers, message)
 
     def _still_bundle(self) -> dict[str, str]:

@@ -20,16 +20,18 @@ def answer(predictions: Predictions) -> Pieces:
     Returns:
       (text, strong) pieces.
     """
-    others = [each for each in predictions.found if each.scenario != predictions.traced]
+    others = [
+        prediction for prediction in predictions.found if prediction.scenario != predictions.traced
+    ]
     if not predictions.found:
         return _nothing(predictions)
     if not others:
         words = f": of {_name(predictions.traced.label)}, the traced setting, nothing differs."
         return (("No other setting is predicted", True), (words, False))
-    clear = [each for each in others if each.low > 1]
+    clear = [prediction for prediction in others if prediction.low > 1]
     if not clear:
         return _none_is_faster(predictions, others)
-    best = max(clear, key=lambda each: each.ratio)
+    best = max(clear, key=lambda prediction: prediction.ratio)
     return (
         ("Best: ", False),
         (f"{plain(best.label)}, predicted {format.ratio(best.ratio)}", True),

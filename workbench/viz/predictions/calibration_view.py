@@ -157,15 +157,15 @@ def _programs(calibration: Calibration) -> Table:
 
 
 def _program(calibration: Calibration, name: str) -> tuple[str, ...]:
-    own = [check for check in calibration.checks if check.program == name]
-    clear = [check for check in own if check.clear]
+    checks = [check for check in calibration.checks if check.program == name]
+    clear = [check for check in checks if check.clear]
     best = calibration.best(name)
     assert best is not None
     predicted, measured = best
     return (
         plain(name),
-        format.integer(len(own)),
-        format.share(float(np.mean([abs(check.error) for check in own]))),
+        format.integer(len(checks)),
+        format.share(float(np.mean([abs(check.error) for check in checks]))),
         f"{sum(check.sign_right for check in clear)}{format.NBSP}of{format.NBSP}{len(clear)}",
         _best(predicted, predicted.predicted, predicted.measured),
         _best(measured, measured.measured, measured.measured),

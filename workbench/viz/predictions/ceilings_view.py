@@ -103,13 +103,15 @@ class CeilingsView:
 def ceilings_view(ceilings: Ceilings) -> CeilingsView:
     """The view of measured ceilings."""
     own = _as_it_is(ceilings)
-    drawn = [edge for each in ceilings.found for edge in (each.low, each.ratio, each.high)]
-    drawn += [each.simulated.ratio for each in ceilings.found if each.simulated]
+    drawn = [
+        edge for ceiling in ceilings.found for edge in (ceiling.low, ceiling.ratio, ceiling.high)
+    ]
+    drawn += [ceiling.simulated.ratio for ceiling in ceilings.found if ceiling.simulated]
     axis = ratio_axis([*own, *drawn])
     rows = [
         _row("As it is", ceilings.as_it_is, own, axis),
         _row("One batch", ceilings.one_batch, (1.0, 1.0, 1.0), axis),
-        *(_ceiling_row(each, axis) for each in ceilings.found),
+        *(_ceiling_row(ceiling, axis) for ceiling in ceilings.found),
     ]
     return CeilingsView(
         title=plain(ceilings.program),
@@ -118,7 +120,7 @@ def ceilings_view(ceilings: Ceilings) -> CeilingsView:
         rows=tuple(rows),
         ticks=axis.ticks,
         one=axis.at(1.0),
-        simulated=any(each.simulated for each in ceilings.found),
+        simulated=any(ceiling.simulated for ceiling in ceilings.found),
         withheld=reasons([(f"no {work}", why) for work, why in ceilings.withheld]),
     )
 

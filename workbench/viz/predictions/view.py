@@ -87,11 +87,22 @@ class PredictionsView:
 
 def predictions_view(predictions: Predictions) -> PredictionsView:
     """The view of predictions."""
-    found = predictions.found
-    axis = ratio_axis([edge for each in found for edge in (each.low, each.ratio, each.high)])
+    predicted = predictions.found
+    axis = ratio_axis(
+        [
+            edge
+            for prediction in predicted
+            for edge in (prediction.low, prediction.ratio, prediction.high)
+        ]
+    )
     rows = tuple(
-        _row(each, predictions, axis, first=len(found) <= _SHORT or n < _BEST or toggles(each) <= 1)
-        for n, each in enumerate(found)
+        _row(
+            prediction,
+            predictions,
+            axis,
+            first=len(predicted) <= _SHORT or n < _BEST or toggles(prediction) <= 1,
+        )
+        for n, prediction in enumerate(predicted)
     )
     return PredictionsView(
         title=plain(predictions.title),
@@ -108,23 +119,23 @@ def predictions_view(predictions: Predictions) -> PredictionsView:
     )
 
 
-def _row(each: Predicted, predictions: Predictions, axis: RatioAxis, *, first: bool) -> Row:
-    traced = each.scenario == predictions.traced
+def _row(prediction: Predicted, predictions: Predictions, axis: RatioAxis, *, first: bool) -> Row:
+    traced = prediction.scenario == predictions.traced
     return Row(
-        label=plain(shown_label(each.label)),
+        label=plain(shown_label(prediction.label)),
         traced=traced,
         first=first,
-        clear=not traced and (each.low > 1 or each.high < 1),
-        ratio="measured" if traced else format.ratio(each.ratio),
-        interval="" if traced else format.ratio_range(each.low, each.high),
-        low=axis.at(each.low),
-        at=axis.at(each.ratio),
-        high=axis.at(each.high),
-        step=format.duration(each.step_ms * 1e6),
-        rate=format.rate(1e3 / each.step_ms, unit="").rstrip(),
-        limited_by=plain(each.limited_by),
-        at_least=f"≥ {format.duration(each.bound_ms * 1e6)}",
-        plan=_COUNT.sub(rf"\1{format.NBSP}", plain(each.plan)),
+        clear=not traced and (prediction.low > 1 or prediction.high < 1),
+        ratio="measured" if traced else format.ratio(prediction.ratio),
+        interval="" if traced else format.ratio_range(prediction.low, prediction.high),
+        low=axis.at(prediction.low),
+        at=axis.at(prediction.ratio),
+        high=axis.at(prediction.high),
+        step=format.duration(prediction.step_ms * 1e6),
+        rate=format.rate(1e3 / prediction.step_ms, unit="").rstrip(),
+        limited_by=plain(prediction.limited_by),
+        at_least=f"≥ {format.duration(prediction.bound_ms * 1e6)}",
+        plan=_COUNT.sub(rf"\1{format.NBSP}", plain(prediction.plan)),
     )
 
 

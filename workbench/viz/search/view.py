@@ -116,25 +116,25 @@ class SearchView:
         return aligned([heads, *rows], left={0, len(heads) - 1})
 
 
-def search_view(found: Best) -> SearchView:
+def search_view(search: Best) -> SearchView:
     """The view of a search."""
-    raced = [found.best, *found.runners_up]
-    axis = _axis(raced)
-    rows = tuple(_row(each, found, axis) for each in raced)
+    settings = [search.best, *search.runners_up]
+    axis = _axis(settings)
+    rows = tuple(_row(raced, search, axis) for raced in settings)
     return SearchView(
-        program=plain(found.program),
-        sentence=_answer(found),
-        receipt=_receipt(found),
-        spent=_spent(found),
-        caption=f"Steps/s against {_name(found.baseline)}, in the same rounds",
+        program=plain(search.program),
+        sentence=_answer(search),
+        receipt=_receipt(search),
+        spent=_spent(search),
+        caption=f"Steps/s against {_name(search.baseline)}, in the same rounds",
         rows=rows,
         ticks=axis.ticks,
         one=axis.at(1.0),
         predicts=any(row.predicted for row in rows),
-        notes=tuple(plain(note) for note in found.notes),
-        not_measured=reasons([(each.label, each.reason) for each in found.not_measured]),
-        code=found.code,
-        in_program=found.in_program,
+        notes=tuple(plain(note) for note in search.notes),
+        not_measured=reasons([(unraced.label, unraced.reason) for unraced in search.not_measured]),
+        code=search.code,
+        in_program=search.in_program,
     )
 
 
@@ -147,50 +147,50 @@ def _axis(raced: Sequence[Raced]) -> RatioAxis:
     return ratio_axis([*ratios, *(min(max(edge, low), high) for edge in edges)])
 
 
-def _row(each: Raced, found: Best, axis: RatioAxis) -> Row:
-    best, known = each is found.best, _known(each)
-    baseline = each.optimizations == found.baseline
+def _row(raced: Raced, search: Best, axis: RatioAxis) -> Row:
+    best, known = raced is search.best, _known(raced)
+    baseline = raced.optimizations == search.baseline
     return Row(
-        label=plain(shown_label(each.label)),
+        label=plain(shown_label(raced.label)),
         best=best,
-        clear=known and (each.low > 1 or each.high < 1),
-        ratio="baseline" if baseline else format.ratio(each.ratio),
-        interval="" if baseline else _interval(each),
+        clear=known and (raced.low > 1 or raced.high < 1),
+        ratio="baseline" if baseline else format.ratio(raced.ratio),
+        interval="" if baseline else _interval(raced),
         known=known and not baseline,
-        low=axis.at(each.low),
-        at=axis.at(each.ratio),
-        high=axis.at(each.high),
-        low_cut=each.low < axis.low,
-        high_cut=each.high > axis.high,
-        predicted=format.ratio(each.predicted.ratio) if each.predicted else "",
-        predicted_at=axis.at(each.predicted.ratio) if each.predicted else None,
-        rounds=format.integer(each.rounds),
-        outcome=_outcome(each, found.baseline, best=best),
+        low=axis.at(raced.low),
+        at=axis.at(raced.ratio),
+        high=axis.at(raced.high),
+        low_cut=raced.low < axis.low,
+        high_cut=raced.high > axis.high,
+        predicted=format.ratio(raced.predicted.ratio) if raced.predicted else "",
+        predicted_at=axis.at(raced.predicted.ratio) if raced.predicted else None,
+        rounds=format.integer(raced.rounds),
+        outcome=_outcome(raced, search.baseline, best=best),
     )
 
 
-def _known(each: Raced) -> bool:
-    return each.low > 0 and each.high < math.inf
+def _known(raced: Raced) -> bool:
+    return raced.low > 0 and raced.high < math.inf
 
 
-def _interval(each: Raced) -> str:
-    return format.ratio_range(each.low, each.high) if _known(each) else "too few rounds"
+def _interval(raced: Raced) -> str:
+    return format.ratio_range(raced.low, raced.high) if _known(raced) else "too few rounds"
 
 
-def _outcome(each: Raced, baseline: Optimizations, *, best: bool) -> str:
+def _outcome(raced: Raced, baseline: Optimizations, *, best: bool) -> str:
     if best:
-        return _NOT_CLEAR if each.optimizations != baseline and not each.low > 1 else "Best"
-    words = plain(each.reason)
+        return _NOT_CLEAR if raced.optimizations != baseline and not raced.low > 1 else "Best"
+    words = plain(raced.reason)
     words = f"{words[:1].upper()}{words[1:]}" if words else ""
-    if each.dropped_s is None:
+    if raced.dropped_s is None:
         return words
-    return f"{words}; out after {format.duration(each.dropped_s * 1e9)}"
+    return f"{words}; out after {format.duration(raced.dropped_s * 1e9)}"
 
 
-def _answer(found: Best) -> Pieces:
-    best, against = found.best, _name(found.baseline)
-    nearest = max(found.runners_up, key=lambda each: each.ratio, default=None)
-    if best.optimizations == found.baseline:
+def _answer(search: Best) -> Pieces:
+    best, against = search.best, _name(search.baseline)
+    nearest = max(search.runners_up, key=lambda raced: raced.ratio, default=None)
+    if best.optimizations == search.baseline:
         if nearest is None:
             return (("No other setting was measured", True), (".", False))
         said = f". The nearest is {plain(nearest.label)}, {_measured(nearest)}."
@@ -201,53 +201,53 @@ def _answer(found: Best) -> Pieces:
     return (
         ("Best: ", False),
         (f"{plain(best.label)}, {format.ratio(best.ratio)}", True),
-        (f" as fast as {against} ({_words_of_interval(best)}).{_simpler(found)}", False),
+        (f" as fast as {against} ({_words_of_interval(best)}).{_simpler(search)}", False),
     )
 
 
-def _measured(each: Raced) -> str:
-    return f"{format.ratio(each.ratio)} ({_words_of_interval(each)})"
+def _measured(raced: Raced) -> str:
+    return f"{format.ratio(raced.ratio)} ({_words_of_interval(raced)})"
 
 
-def _words_of_interval(each: Raced) -> str:
-    if not _known(each):
+def _words_of_interval(raced: Raced) -> str:
+    if not _known(raced):
         return "too few rounds for an interval"
-    return f"95{format.NBSP}% interval {_interval(each)}"
+    return f"95{format.NBSP}% interval {_interval(raced)}"
 
 
-def _simpler(found: Best) -> str:
+def _simpler(search: Best) -> str:
     """A setting with fewer toggles that is nearly as fast, if there is one."""
-    best = found.best
+    best = search.best
     near = [
-        each
-        for each in found.runners_up
-        if each.ratio >= best.ratio * (1 - _NEARLY)
-        and each.rounds >= 3
-        and toggle_count(each.optimizations) < toggle_count(best.optimizations)
+        raced
+        for raced in search.runners_up
+        if raced.ratio >= best.ratio * (1 - _NEARLY)
+        and raced.rounds >= 3
+        and toggle_count(raced.optimizations) < toggle_count(best.optimizations)
     ]
     if not near:
         return ""
-    simplest = min(near, key=lambda each: (toggle_count(each.optimizations), -each.ratio))
+    simplest = min(near, key=lambda raced: (toggle_count(raced.optimizations), -raced.ratio))
     return f" {plain(shown_label(simplest.label))} is simpler and gives {_measured(simplest)}."
 
 
-def _receipt(found: Best) -> str:
-    if found.best.optimizations == found.baseline:
+def _receipt(search: Best) -> str:
+    if search.best.optimizations == search.baseline:
         return ""
-    return receipt(found.comparison.checks_of(found.label)).sentence
+    return receipt(search.comparison.checks_of(search.label)).sentence
 
 
-def _spent(found: Best) -> str:
-    measured, others = 1 + len(found.runners_up), len(found.not_measured)
-    baseline = found.best.optimizations == found.baseline
+def _spent(search: Best) -> str:
+    measured, others = 1 + len(search.runners_up), len(search.not_measured)
+    baseline = search.best.optimizations == search.baseline
     measured -= baseline
     settings = measured + others
-    limit = found.memory_limit_bytes
+    limit = search.memory_limit_bytes
     of = f" of {format.size(limit)}" if limit else ""
     return (
         f"{format.integer(measured)} of {format.integer(settings)} settings measured in "
-        f"{format.integer(found.rounds)} rounds; {_seconds(found.took_s)} of a budget of "
-        f"{_seconds(found.budget_s)}; {format.size(found.memory_bytes)}{of} of memory at most."
+        f"{format.integer(search.rounds)} rounds; {_seconds(search.took_s)} of a budget of "
+        f"{_seconds(search.budget_s)}; {format.size(search.memory_bytes)}{of} of memory at most."
     )
 
 

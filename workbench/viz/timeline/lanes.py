@@ -129,20 +129,21 @@ def _ordered_tracks(data: TimelineData) -> list[_Track]:
     tracks = data.trace.tracks
     stages = list(dict.fromkeys(["", *tracks["stage"].astype(str)]))
     columns = (tracks[name].tolist() for name in ("kind", "name", "stage", "task", "client"))
-    found = [_Track(row, *values) for row, values in enumerate(zip(*columns, strict=True))]
+    drawn = [_Track(row, *values) for row, values in enumerate(zip(*columns, strict=True))]
     if data.path is not None:
         client = data.path.client
-        found.append(_Track(len(tracks), "critical", "Critical path", "", client, client))
-    found += [
+        drawn.append(_Track(len(tracks), "critical", "Critical path", "", client, client))
+    drawn += [
         _Track(row, "receive", "Receive", "", task, client)
         for (task, client), row in receive_tracks(data).items()
     ]
     # Workers come before what they wait for.
     places = sorted(
-        {(each.task, each.client) for each in found}, key=lambda pair: (is_ps(pair[0]), pair)
+        {(track.task, track.client) for track in drawn}, key=lambda pair: (is_ps(pair[0]), pair)
     )
-    found = [
-        dataclasses.replace(each, place=places.index((each.task, each.client))) for each in found
+    drawn = [
+        dataclasses.replace(track, place=places.index((track.task, track.client)))
+        for track in drawn
     ]
     index = dict(enumerate(tracks["index"].tolist()))
 
@@ -150,7 +151,7 @@ def _ordered_tracks(data: TimelineData) -> list[_Track]:
         kind, stage = LANE_ORDER.index(track.kind), stages.index(track.stage)
         return track.place, kind, stage, index.get(track.row, 0), track.row
 
-    return sorted(found, key=order)
+    return sorted(drawn, key=order)
 
 
 def receive_tracks(data: TimelineData) -> dict[tuple[str, str], int]:

@@ -301,7 +301,7 @@ def test_the_widget_answers_what_a_cut_gives_and_plans_it():
     sent = []
     widget.send = sent.append
     leaf = widget.view.flow.boxes[0].leaves
-    widget._asked(widget, {"ask": list(leaf)}, [])
+    widget._on_message(widget, {"ask": list(leaf)}, [])
     told = [message["told"] for message in sent]
     assert [message.get("final", False) for message in sent] == [False, True]
     step_ms = predict_cut(found, costs, chosen_cut(found, include=[])).step_ms

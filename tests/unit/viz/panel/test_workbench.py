@@ -73,7 +73,7 @@ def test_the_browser_is_told_what_stands_against_the_baseline(panel):
 @pytest.mark.parametrize("tab", TABS)
 def test_a_tab_is_sent_when_it_is_asked_for(panel, sent, tab):
     sent.clear()
-    panel._asked(panel, {"kind": "content", "id": 7, "run": 1, "base": 1, "tab": tab}, [])
+    panel._on_message(panel, {"kind": "content", "id": 7, "run": 1, "base": 1, "tab": tab}, [])
     ((answer, buffers),) = sent
     assert (answer["kind"], answer["id"], answer["run"]) == ("content", 7, 1)
     assert len(buffers) == (tab in ("timeline", "boundary"))
@@ -83,12 +83,14 @@ def test_a_moved_boundary_is_answered_and_planned(panel, sent):
     with pytest.raises(OptionError, match="boundary of this run was not shown yet"):
         _ = panel.plan
     panel.shown = 1
-    panel._asked(panel, {"kind": "content", "id": 1, "run": 1, "base": 1, "tab": "boundary"}, [])
+    panel._on_message(
+        panel, {"kind": "content", "id": 1, "run": 1, "base": 1, "tab": "boundary"}, []
+    )
     sent.clear()
-    panel._asked(panel, {"kind": "cut", "run": 1, "leaves": []}, [])
+    panel._on_message(panel, {"kind": "cut", "run": 1, "leaves": []}, [])
     assert sent[-1][0]["final"] is True
     assert panel.plan.stages[0].moved == ("next", "parse", "hash")
-    panel._asked(panel, {"kind": "moved", "run": 1, "leaves": [0]}, [])
+    panel._on_message(panel, {"kind": "moved", "run": 1, "leaves": [0]}, [])
     assert panel.plan.stages[0].moved == ("next",)
 
 
@@ -99,8 +101,10 @@ def test_a_moved_boundary_becomes_a_setting(panel, sent):
     with pytest.raises(TraitError, match="no boundary was moved; move ops across the line"):
         panel.stage = "moved"
     assert stage_options()["moved"].startswith("Moved: move ops across the line")
-    panel._asked(panel, {"kind": "content", "id": 1, "run": 1, "base": 1, "tab": "boundary"}, [])
-    panel._asked(panel, {"kind": "moved", "run": 1, "leaves": [0, 1]}, [])
+    panel._on_message(
+        panel, {"kind": "content", "id": 1, "run": 1, "base": 1, "tab": "boundary"}, []
+    )
+    panel._on_message(panel, {"kind": "moved", "run": 1, "leaves": [0, 1]}, [])
     assert sent[-1][0] == {"kind": "flash", "group": "stage"}
     assert (panel.stage, panel.cut, stage_options()["moved"]) == ("off", "-hash", "")
     panel.stage = "moved"
@@ -114,8 +118,10 @@ def test_a_moved_boundary_becomes_a_setting(panel, sent):
 
 
 def test_the_line_of_your_own_stage_is_another_one(panel):
-    panel._asked(panel, {"kind": "content", "id": 1, "run": 2, "base": 1, "tab": "boundary"}, [])
-    panel._asked(panel, {"kind": "moved", "run": 2, "leaves": []}, [])
+    panel._on_message(
+        panel, {"kind": "content", "id": 1, "run": 2, "base": 1, "tab": "boundary"}, []
+    )
+    panel._on_message(panel, {"kind": "moved", "run": 2, "leaves": []}, [])
     assert panel.status.startswith("Moved: the line of a run with your own stage widens that stage")
     assert panel.cut == ""
 
@@ -128,14 +134,14 @@ def test_a_moved_boundary_that_ran_is_there_when_its_session_is_opened(panel, se
 
 
 def test_a_finding_sets_its_toggle(panel, sent):
-    panel._asked(panel, {"kind": "toggle", "toggle": "cost_model_executor"}, [])
+    panel._on_message(panel, {"kind": "toggle", "toggle": "cost_model_executor"}, [])
     assert panel.executor == "cost_model"
     assert sent[-1][0] == {"kind": "flash", "group": "executor"}
 
 
 def test_nonsense_from_a_page_is_passed_over(panel):
     for message in (None, 3, {}, {"kind": "rm -rf"}):
-        panel._asked(panel, message, [])
+        panel._on_message(panel, message, [])
 
 
 @pytest.fixture
@@ -201,7 +207,7 @@ def test_a_trace_that_is_missing_is_captured(runs):
     panel.stage = "own"
     panel.run(wait=True)
     panel.stage = "off"
-    panel._asked(panel, {"kind": "capture", "run": 2}, [])
+    panel._on_message(panel, {"kind": "capture", "run": 2}, [])
     assert panel._job.wait(20)
     assert panel.stage == "own"
     assert panel.session.trace_steps == 30
@@ -231,7 +237,7 @@ def test_a_run_that_is_not_possible_is_said_at_once(runs):
         panel.run()
     assert not panel.job["running"]
     # The same by a click is words in the panel.
-    panel._asked(panel, {"kind": "run"}, [])
+    panel._on_message(panel, {"kind": "run"}, [])
     assert "is a FunctionProgram" in panel.job["error"]
 
 

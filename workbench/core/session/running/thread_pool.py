@@ -39,8 +39,8 @@ def add_stage_pools(config: Any, pools: Sequence[ThreadPoolOptions]) -> None:
     Args:
       config: a `tf.compat.v1.ConfigProto`. Stage pool k becomes its session pool k + 1, where pool
         0 is the one that steps run on. Where a pool has intra-op threads, and the config names no
-        executor, it gets stock TensorFlow's by the name "WORKBENCH_STOCK", which gives them to the
-        runs of the stage.
+        executor, the config gets stock TensorFlow's by the name "WORKBENCH_STOCK". This executor
+        gives the threads to the runs of the stage.
       pools: the pools, in the order of their numbers.
 
     Raises:

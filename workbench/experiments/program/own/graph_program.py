@@ -40,7 +40,7 @@ def graph_program(
     Variables are initialized as the graph does it: by the collections of a `tf.Graph` or a
     MetaGraphDef, in a GraphDef by the "…/Assign" beside each variable. Random ops without a seed
     get one, so that every variant begins alike. A stage of your own and V1, V2 and grouped lookups
-    are put in while a graph is built, so a finished one has no such toggles; "auto" it has.
+    are put in while a graph is built. So a finished one has no such toggles; "auto" it has.
 
     Args:
       graph: a `tf.Graph`, a MetaGraphDef, as `tf.compat.v1.train.export_meta_graph` gives it, or a
@@ -105,17 +105,17 @@ def _known(view: GraphView, given: Any, argument: str) -> str:
 
 def _only_train_op(graph: Any, view: GraphView, meta: bool) -> str:
     """What an optimizer has made, by the collections, else what all of its updates end in."""
-    found = []
+    names = []
     if meta and _TRAIN_OPS in graph.collection_def:
-        found = list(graph.collection_def[_TRAIN_OPS].node_list.value)
-    if not found:
+        names = list(graph.collection_def[_TRAIN_OPS].node_list.value)
+    if not names:
         updates = view.mask(node for node, op in enumerate(view.ops) if "Apply" in op)
         after = np.flatnonzero(view.reached(updates)).tolist()
         ends = [node for node in after if not len(view.consumers.of(node))]
-        found = [view.names[node] for node in ends]
-    if len(found) == 1:
-        return str(found[0])
-    what = f"several: {', '.join(map(repr, found[:5]))}" if found else "none"
+        names = [view.names[node] for node in ends]
+    if len(names) == 1:
+        return str(names[0])
+    what = f"several: {', '.join(map(repr, names[:5]))}" if names else "none"
     raise OptionError(
         f"the graph of {len(view)} nodes does not say what a training step runs (train ops of "
         f"optimizers: {what}); name it: {_HOW}"
@@ -140,15 +140,16 @@ def _require_runs(view: GraphView, step: str) -> None:
 
 def _initializers(view: GraphView) -> tuple[str, ...]:
     """What fills tables and starts iterators, one for each."""
-    found: dict[int, str] = {}
+    initializers: dict[int, str] = {}
     for node, op in enumerate(view.ops):
         if op != "MakeIterator" and not op.startswith(_FILLS):
             continue
         of, _ = view.inputs(node)[1 if op == "MakeIterator" else 0]
-        if of in found:
+        if of in initializers:
             raise OptionError(
-                f"{view.names[of]!r} has two initializers, {found[of]!r} and {view.names[node]!r}; "
+                f"{view.names[of]!r} has two initializers, {initializers[of]!r} and "
+                f"{view.names[node]!r}; "
                 f'say which is run: wb.graph_program(graph, init_op="{view.names[node]}")'
             )
-        found[of] = view.names[node]
-    return tuple(found.values())
+        initializers[of] = view.names[node]
+    return tuple(initializers.values())

@@ -46,21 +46,21 @@ class FoundProgram:
     sized: bool = False
 
 
-def program_at(place: ProgramPlace, found: FoundProgram) -> AnyProgram:
+def program_at(place: ProgramPlace, facts: FoundProgram) -> AnyProgram:
     """The program, which holds nothing but its place."""
-    settings = {"program": place.text, **found.settings}
+    settings = {"program": place.text, **facts.settings}
     origin = Origin(place=place.text)
-    if found.kind in ("build", "program"):
-        parts: dict[str, Any] = {part: BuildAt(place, part) for part in found.parts}
-        return Program(name=found.name, settings=settings, origin=origin, **parts)
+    if facts.kind in ("build", "program"):
+        parts: dict[str, Any] = {part: BuildAt(place, part) for part in facts.parts}
+        return Program(name=facts.name, settings=settings, origin=origin, **parts)
     make = (
         MakeObjectsAt(place)
-        if found.kind == "objects"
+        if facts.kind == "objects"
         else SizedMakeAt(place)
-        if found.sized
+        if facts.sized
         else MakeAt(place)
     )
-    return FunctionProgram(name=found.name, make=make, settings=settings, origin=origin)
+    return FunctionProgram(name=facts.name, make=make, settings=settings, origin=origin)
 
 
 def find_program(place: ProgramPlace) -> FoundProgram:

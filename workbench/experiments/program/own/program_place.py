@@ -62,22 +62,24 @@ def program_place(text: str) -> ProgramPlace:
     Raises:
       OptionError: it names no file and function, there is no such file, or the file is no Python.
     """
-    source, _, names = text.rpartition(":")
-    found = tuple(name.strip() for name in names.split(","))
+    source, _, listed = text.rpartition(":")
+    names = tuple(name.strip() for name in listed.split(","))
     shown = one_line(text)
     if text.endswith((".py", ".ipynb")) or not source:
         raise OptionError(f"{shown!r} names a file and nothing in it; {EXPECTED}")
-    if not all(name.isidentifier() for name in found) or len(found) > 2:
-        raise OptionError(f"{shown!r} ends in {one_line(names)!r}, which names nothing; {EXPECTED}")
+    if not all(name.isidentifier() for name in names) or len(names) > 2:
+        raise OptionError(
+            f"{shown!r} ends in {one_line(listed)!r}, which names nothing; {EXPECTED}"
+        )
     if source.endswith(".py"):
         path = Path(source).absolute()
         _require_python(path, one_line(source))
-        return ProgramPlace(text=text, source=str(path), names=found, folder=str(path.parent))
+        return ProgramPlace(text=text, source=str(path), names=names, folder=str(path.parent))
     if source.endswith(".ipynb"):
         raise OptionError(f"{shown!r} is a notebook; measure a cell of it there, with %%workbench")
     if not all(part.isidentifier() for part in source.split(".")):
         raise OptionError(f"{shown!r} is neither a Python file nor a module; {EXPECTED}")
-    return ProgramPlace(text=text, source=source, names=found, folder=os.getcwd())
+    return ProgramPlace(text=text, source=source, names=names, folder=os.getcwd())
 
 
 def _require_python(path: Path, shown: str) -> None:

@@ -70,11 +70,11 @@ class FunctionSession:
             # Traced for any element, and outside of an executor's context: what runs is the same
             # function with and without a stage, under each policy.
             function = training.concrete()
-        found = fused_parts(function.graph.as_graph_def())
+        parts = fused_parts(function.graph.as_graph_def())
         if optimizations.fuses_graph:
             plain, function = function, training.fused(function)
             fused = fused_parts(function.graph.as_graph_def())
-            found = 0 if function is plain else fused
+            parts = 0 if function is plain else fused
         for variable in function.graph.trainable_variables if rounding else ():
             if variable.dtype.is_floating:
                 variable.assign(rounded_otherwise(variable.numpy(), rounding))
@@ -89,7 +89,7 @@ class FunctionSession:
         self._settling = settling_steps([stage.options for stage in stages])
         self.opened = Opened(
             stages=0,
-            fused_lookups=found,
+            fused_lookups=parts,
             threads=self._plan.stages[0].options.num_threads if self._plan else 0,
             has_loss=training.has_loss,
             has_fingerprint=training.has_fingerprint,

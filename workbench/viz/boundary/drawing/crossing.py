@@ -103,16 +103,16 @@ def line_points(flow: FlowView, ahead: frozenset[int]) -> list[Point]:
     return points
 
 
-def pills(flow: FlowView, ahead: frozenset[int], found: Crossing) -> list[Pill]:
+def pills(flow: FlowView, ahead: frozenset[int], crossed: Crossing) -> list[Pill]:
     """A pill for each box that reads what travels: where the nearest link to it meets the line."""
     points = line_points(flow, ahead)
-    made = []
-    for place, count in found.reads.items():
+    placed = []
+    for place, count in crossed.reads.items():
         box = flow.boxes[place]
         links = [
             link
             for link in flow.links
-            if link.target == place and link.at and (link.source, place) in found.links
+            if link.target == place and link.at and (link.source, place) in crossed.links
         ]
         y, least = box.y + BOX_HEIGHT // 2, 0
         if links:
@@ -123,13 +123,13 @@ def pills(flow: FlowView, ahead: frozenset[int], found: Crossing) -> list[Pill]:
             gap = round((x - line_x(0)) / (BOX_WIDTH + COLUMN_GAP)) - 1 - column
             y = link.at[max(0, min(len(link.at) - 2, gap)) + 1]
         x = min(max(least, _line_at(points, y)), box.x - COLUMN_GAP // 2)
-        made.append(Pill(place, count, x, y))
-    made.sort(key=lambda pill: (pill.x, pill.y, pill.box))
-    for k in range(1, len(made)):
-        above = made[k - 1]
-        if above.x == made[k].x:
-            made[k] = dataclasses.replace(made[k], y=max(made[k].y, above.y + _PILL_GAP))
-    return made
+        placed.append(Pill(place, count, x, y))
+    placed.sort(key=lambda pill: (pill.x, pill.y, pill.box))
+    for k in range(1, len(placed)):
+        above = placed[k - 1]
+        if above.x == placed[k].x:
+            placed[k] = dataclasses.replace(placed[k], y=max(placed[k].y, above.y + _PILL_GAP))
+    return placed
 
 
 def _line_at(points: list[Point], y: int) -> int:

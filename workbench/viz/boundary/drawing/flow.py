@@ -154,7 +154,7 @@ def _leaf_boxes(maker: BoxMaker, ahead: Sequence[int], widest: Bools) -> list[in
 def _flow_boxes(
     maker: BoxMaker, groups: Groups, drawn: Sequence[int], place: Placed
 ) -> tuple[FlowBox, ...]:
-    made = []
+    boxes = []
     for number, box in enumerate(drawn):
         inside, waiting = [], [box] if number < len(groups.ahead) else []
         while waiting:
@@ -162,7 +162,7 @@ def _flow_boxes(
             inside += [one.leaf] if one.leaf >= 0 else []
             waiting += one.boxes
         state = "stay" if number >= len(groups.ahead) else "move" if inside else "fixed"
-        made.append(
+        boxes.append(
             FlowBox(
                 box=box,
                 column=place.columns[number],
@@ -172,7 +172,7 @@ def _flow_boxes(
                 leaves=tuple(sorted(inside)),
             )
         )
-    return tuple(made)
+    return tuple(boxes)
 
 
 def _links(

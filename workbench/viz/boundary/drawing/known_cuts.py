@@ -82,24 +82,24 @@ class CutTeller:
 
         The gain is that of this edit alone, with what it needs; so gains need not add up.
         """
-        own, wanted = frozenset(ahead), frozenset(smart)
-        now = self.step_ms(own) if self.costs is not None and own != wanted else 0.0
-        found: list[EditView] = []
+        current, wanted = frozenset(ahead), frozenset(smart)
+        now = self.step_ms(current) if self.costs is not None and current != wanted else 0.0
+        edits: list[EditView] = []
         for place, box in enumerate(self.boxes):
             inside = frozenset(box.leaves)
-            more, less = inside & wanted - own, (inside & own) - wanted
+            more, less = inside & wanted - current, (inside & current) - wanted
             if not more and not less:
                 continue
             gain = ""
-            if self.costs is not None and len(found) < MOST_EDITS:
+            if self.costs is not None and len(edits) < MOST_EDITS:
                 edited = (
-                    own | closed(self.leaves.views, more)
+                    current | closed(self.leaves.views, more)
                     if more
-                    else without(self.leaves.views, own, less)
+                    else without(self.leaves.views, current, less)
                 )
                 gain = signed(now - self.step_ms(edited))
-            found.append(EditView(box=place, adds=bool(more), gain=gain))
-        return tuple(found)
+            edits.append(EditView(box=place, adds=bool(more), gain=gain))
+        return tuple(edits)
 
 
 def predicted(cut: KnownCut, foreseen: Prediction, unstaged_ms: float) -> KnownCut:

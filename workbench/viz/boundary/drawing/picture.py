@@ -34,13 +34,13 @@ def boundary_picture(view: BoundaryView) -> str:
         return _lists(view)
     flow = view.flow
     ahead = frozenset(flow.cuts[flow.shown].leaves)
-    found = crossing(flow, ahead)
+    crossed = crossing(flow, ahead)
     points = line_points(flow, ahead)
     line = " ".join(f"{x},{y}" for x, y in points)
     dash = "" if flow.solid else _DASH
     shapes = [f'<polygon points="0,0 {line} 0,{flow.height}" fill="{_GROUND}"/>']
     shapes += [
-        _link(flow, link, _ACCENT if (link.source, link.target) in found.links else _LINE)
+        _link(flow, link, _ACCENT if (link.source, link.target) in crossed.links else _LINE)
         for link in flow.links
         if link.at
     ]
@@ -48,7 +48,7 @@ def boundary_picture(view: BoundaryView) -> str:
     shapes.append(
         f'<polyline points="{line}" fill="none" stroke="{_ACCENT}" stroke-width="2"{dash}/>'
     )
-    shapes += [_pill(pill.x, pill.y, str(pill.count), dash) for pill in pills(flow, ahead, found)]
+    shapes += [_pill(pill.x, pill.y, str(pill.count), dash) for pill in pills(flow, ahead, crossed)]
     return _svg(flow.width, flow.height, "".join(shapes))
 
 

@@ -181,15 +181,17 @@ def _stage_group(program: AnyProgram | None, refused: dict[str, str]) -> Group:
     )
 
 
-def _batch_group(own: int | None) -> Group:
-    """Of a program whose batches have `own` rows; None where they can have no other size."""
-    number = Number(key="batch_size", auto=str(own) if own else "own", most=1 << 20, step=own or 1)
+def _batch_group(rows: int | None) -> Group:
+    """Of a program whose batches have `rows` rows; None where they can have no other size."""
+    number = Number(
+        key="batch_size", auto=str(rows) if rows else "own", most=1 << 20, step=rows or 1
+    )
     return Group(
         key="batch_size",
         title="Batch size",
-        help="Rows of a step. Ratios then are of samples a second." if own else _NO_BATCH,
+        help="Rows of a step. Ratios then are of samples a second." if rows else _NO_BATCH,
         numbers=(number,),
-        refused="" if own else _NO_BATCH,
+        refused="" if rows else _NO_BATCH,
     )
 
 

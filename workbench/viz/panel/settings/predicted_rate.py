@@ -6,7 +6,7 @@ from workbench.core.what_if.predictions import Predicted
 from workbench.experiments.session.session import Session
 
 
-def steps_per_s(session: Session, found: Predicted) -> float | None:
+def steps_per_s(session: Session, prediction: Predicted) -> float | None:
     """The rate of a predicted setting: its ratio times what the newest run of the baseline gave.
 
     A trace takes its steps at another time, on a machine that may be faster or slower then.
@@ -14,4 +14,4 @@ def steps_per_s(session: Session, found: Predicted) -> float | None:
     baseline = session.run_of(session.baseline)
     if baseline is None:
         return None
-    return baseline.measured.steps_per_s * found.ratio / found.scenario.batch_ratio
+    return baseline.measured.steps_per_s * prediction.ratio / prediction.scenario.batch_ratio

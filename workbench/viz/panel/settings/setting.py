@@ -94,9 +94,9 @@ class PanelSetting:
 
     def optimizations(self) -> Optimizations:
         """What a program is built and run with."""
-        own = smart = None
+        stage = smart = None
         if self.stage == OWN:
-            own = StageOptions(
+            stage = StageOptions(
                 capacity=self.capacity or 1,
                 num_threads=self.threads or 1,
                 use_stage_subgraph_thread_pool=self.thread_pool,
@@ -114,7 +114,7 @@ class PanelSetting:
                 stale_lookups=self.stale_lookups,
             )
         return Optimizations(
-            stage=own,
+            stage=stage,
             smart_stage=smart,
             fused_embeddings=None if self.fusion == OFF else self.fusion,
             executor=None if self.executor == NORMAL else self.executor,

@@ -107,19 +107,19 @@ def _headline(
         ratio = session.ratio(run, baseline) if baseline else None
         beside = "the baseline" if ratio is None else f"{format.ratio(ratio.ratio)} {base_name}"
         return _MEASURED, rate, half, beside
-    found = session.predict(setting.optimizations())
-    if found is None:
+    prediction = session.predict(setting.optimizations())
+    if prediction is None:
         return "", "", "", _NO_RUN
-    if isinstance(found, Withheld):
-        return "", "", "", f"Withheld: {found.reason}."
-    steps = steps_per_s(session, found)
+    if isinstance(prediction, Withheld):
+        return "", "", "", f"Withheld: {prediction.reason}."
+    steps = steps_per_s(session, prediction)
     if steps is None:
         return "", "", "", _NO_RUN
     words, low, high = (
-        format.rate(steps * each / found.ratio, unit="").rstrip()
-        for each in (found.ratio, found.low, found.high)
+        format.rate(steps * each / prediction.ratio, unit="").rstrip()
+        for each in (prediction.ratio, prediction.low, prediction.high)
     )
-    return _PREDICTED, words, f"({low}–{high})", f"{format.ratio(found.ratio)} {base_name}"
+    return _PREDICTED, words, f"({low}–{high})", f"{format.ratio(prediction.ratio)} {base_name}"
 
 
 def _chips(session: Session, setting: PanelSetting, group: Group) -> Iterator[Chip]:

@@ -111,10 +111,10 @@ class Contents:
         # One at a time: what draws the kept picture and what a click asks for is the same.
         with self._making:
             if key not in self._known:
-                self._known[key] = self._made(run, base, tab)
+                self._known[key] = self._build(run, base, tab)
             return self._known[key]
 
-    def _made(self, run: Run, base: Run, tab: str) -> Content:
+    def _build(self, run: Run, base: Run, tab: str) -> Content:
         try:
             return _MAKERS[tab](_Shown(session=self._session, run=run, base=base))
         except WorkbenchError as error:
