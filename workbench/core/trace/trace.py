@@ -30,8 +30,10 @@ class Trace(Displayed):
         nothing else held at its end) and passed_bytes (of outputs that are an input's memory);
         both 0 where the tracer does not see them.
       nodes: name, op (type) and device of every node that ran, and source: the line of the user's
-        code that made it, "" where it is not known. The buffers' own ops have rows here, but no
-        events: the items say when they waited.
+        code that made it, "" where it is not known. The kind of what a rule of fusion would fuse
+        it with is fusable, such as "batch normalization"; its name is fusable_part. Both are "" of
+        nodes that stay, and where the rules were not asked. The buffers' own ops have rows here,
+        but no events: the items say when they waited.
       edges: which of these nodes ran after which: source and target (rows of nodes), control (1
         for a control edge). Without rows where the tracer does not see the graph.
       tracks: name (as shown), kind ("step", "prefetch" or "inter_op"), index (within its kind),
