@@ -24,6 +24,21 @@ def plain(text: str) -> str:
     return text.replace("\u00a0", " ").replace("\u2009", " ")
 
 
+def with_fusable(trace: Trace, **parts: tuple[str, ...]) -> Trace:
+    """The trace as if rules of fusion had been asked, which fuse some of its nodes.
+
+    Args:
+      trace: of which no node is known to be fusable.
+      parts: by what a part is called its kind, then the names of its nodes.
+    """
+    of = {name: (kind, part) for part, (kind, *names) in parts.items() for name in names}
+    known = [of.get(name, ("", "")) for name in trace.nodes["name"]]
+    kinds, called = zip(*known, strict=True)
+    nodes = trace.nodes.assign(fusable=kinds, fusable_part=called)
+    meta = dataclasses.replace(trace.meta, not_fusable={})
+    return dataclasses.replace(trace, nodes=nodes, meta=meta)
+
+
 def on_gpu(trace: Trace) -> Trace:
     """The trace with all ops on a GPU."""
     nodes = trace.nodes.assign(device="/job:localhost/replica:0/task:0/device:GPU:0")

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from workbench import _native
 from workbench.core.capture.cpu_time import CpuSampler, StepClock, cores_while_waiting
+from workbench.core.capture.fusable import with_fusable
 from workbench.core.capture.idle_cores import packs_when_idle
 from workbench.core.capture.op_events import Recording
 from workbench.core.capture.run_ops import ops_of_stats, recorded_ops
@@ -50,10 +51,11 @@ class SessionRecorder:
         untraced: UntracedSteps | None = None,
         step_stats: bool = False,
         sample_cpu: bool = True,
+        ask_rules: bool = True,
     ) -> None:
         """`untraced` is the time of the steps before, as `StepClock.untraced` gives it.
 
-        `step_stats` and `sample_cpu` are as of `CaptureHook.start`.
+        `step_stats`, `sample_cpu` and `ask_rules` are as of `CaptureHook.start`.
         """
         self._session = session
         self._why = _ASKED if step_stats else _why_step_stats(session)
@@ -66,6 +68,7 @@ class SessionRecorder:
             )
         # A server's ops use the CPU of another process.
         self._sample_cpu = sample_cpu and not server_of(session)
+        self._ask_rules = ask_rules
         self._asks_graphs = bool(server_of(session))
         self._title = title
         self._untraced = untraced
@@ -151,7 +154,8 @@ class SessionRecorder:
             meta = _with_cpu_facts(meta, cores_while_waiting(ops, len(steps), samples))
         sources = op_sources(self._session.graph, ops.nodes["name"])
         ops = dataclasses.replace(ops, nodes=ops.nodes.assign(source=sources))
-        return build_trace(steps, runs, events, meta, ops)
+        trace = build_trace(steps, runs, events, meta, ops)
+        return with_fusable(trace, self._session.graph) if self._ask_rules else trace
 
     def _drained(self) -> dict[str, Any]:
         """The events of the buffers, whose stages are traced no longer."""

@@ -153,8 +153,11 @@ def _joined_meta(traces: Sequence[Trace], reference: str, title: str) -> TraceMe
     capacity: dict[str, int] = {}
     occupancy: dict[str, int] = {}
     left_out: dict[str, int] = {}
+    refused: dict[str, str] | None = None
     for trace in traces:
         meta = trace.meta
+        if meta.not_fusable is not None:
+            refused = {**(refused or {}), **meta.not_fusable}
         own = meta.clock_error_ns[reference]
         offset[meta.task], error[meta.task] = -meta.clock_offset_ns[reference], own
         for task in meta.clock_offset_ns.keys() - {reference}:
@@ -174,6 +177,7 @@ def _joined_meta(traces: Sequence[Trace], reference: str, title: str) -> TraceMe
         lost_ops=sum(trace.meta.lost_ops for trace in traces),
         lost_transfers=sum(trace.meta.lost_transfers for trace in traces),
         left_out=left_out,
+        not_fusable=refused,
         thread_names={},
         untraced=None,
         source_cores=None,

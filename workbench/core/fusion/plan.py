@@ -70,32 +70,62 @@ def plan_fusion(graph: Any) -> FusionPlan:
     Raises:
       PlanError: something else.
     """
+    asked = ask_rules(graph)
+    return planned(asked.rewritten, asked.ends, _lines(asked.rewritten.edit), asked.refusals)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Answers:
+    """What the rules said of a graph.
+
+    Attributes:
+      rewritten: the graph, and what the rules make of it together.
+      ends: as of `contract.violations`.
+      parts: what they fuse, by rule.
+      refusals: what stays.
+    """
+
+    rewritten: RewrittenGraph
+    ends: frozenset[str] | None
+    parts: Mapping[Rule, Sequence[Part]]
+    refusals: Sequence[Refusal]
+
+
+def ask_rules(graph: Any) -> Answers:
+    """Asks every rule what of a graph it fuses, and keeps what the contract allows.
+
+    Args:
+      graph: as of `plan_fusion`.
+
+    Raises:
+      PlanError: it is no graph.
+    """
     definition = _definition_of(graph)
     nodes = Definition(definition.node, definition.library.function)
     placement = placement_of(graph)
-    found: dict[Rule, list[Part]] = {}
+    kept: dict[Rule, list[Part]] = {}
     refusals: list[Refusal] = []
     for rule in RULES:
         parts, others = rule.find(nodes, placement)
         known = not (parts and rule.is_dense) or _native.has_dense_kernels()
-        found[rule] = parts if known else []
+        kept[rule] = parts if known else []
         refusals += others
-    if any(found.values()):
+    if any(kept.values()):
         # What its ops do is known once they are.
         _native.library()
     own = getattr(graph, "graph", graph)
     # A function always runs as a whole.
     ends = _ends_of(own) if isinstance(own, FuncGraph) else None
-    runs = run_together(nodes) if ends is None and any(found.values()) else {}
+    runs = run_together(nodes) if ends is None and any(kept.values()) else {}
     effects = effects_before(nodes) if runs else {}
     while True:
-        edit = _edited(Surroundings(graph=nodes, runs=runs, effects=effects), found)
+        edit = _edited(Surroundings(graph=nodes, runs=runs, effects=effects), kept)
         rewritten = RewrittenGraph(nodes, edit)
         refused = violations(rewritten, ends)
         if not refused:
-            return planned(rewritten, ends, _lines(edit), refusals)
+            return Answers(rewritten=rewritten, ends=ends, parts=kept, refusals=refusals)
         refusals += [Refusal(name=part.name, reason=reason) for part, reason in refused.items()]
-        found = {rule: [p for p in parts if p not in refused] for rule, parts in found.items()}
+        kept = {rule: [p for p in parts if p not in refused] for rule, parts in kept.items()}
 
 
 def _edited(surroundings: Surroundings, found: _Found) -> Edit:
@@ -113,7 +143,7 @@ def _redirect_waits(nodes: Definition, edit: Edit) -> None:
 
     What only nodes within regions need stays as it is, for runs that need the graph's own nodes.
     """
-    needed = _needed_outside(RewrittenGraph(nodes, edit))
+    needed = needed_outside(RewrittenGraph(nodes, edit))
     edit.replaced = [
         dataclasses.replace(each, node=node_defs.waiting(each.node, edit.bypassed))
         for each in edit.replaced
@@ -127,7 +157,7 @@ def _redirect_waits(nodes: Definition, edit: Edit) -> None:
             edit.replace(node_defs.waiting(node, edit.bypassed), *dict.fromkeys(parts))
 
 
-def _needed_outside(rewritten: RewrittenGraph) -> set[str]:
+def needed_outside(rewritten: RewrittenGraph) -> set[str]:
     """The nodes that are needed but for what is computed within regions.
 
     Of gradients TensorFlow builds more than an update reads; none of that is.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.core.importing.faults import Faults
-from workbench.core.trace.chrome_json import READY
+from workbench.core.trace.chrome_json import READY, WHERE_KNOWN
 
 # Process and thread; None stands for the one row of a process whose events name no thread.
 Place = tuple[Any, Any]
@@ -38,7 +38,7 @@ _NAMES = ("process_name", "thread_name")
 _WITHOUT_NAME = "names of processes or threads that say none"
 # What readers of slices ask for; the rest of the args is not held.
 _HELD_OF_OTHERS = ("name", "op", "device", "long_name", "step_num", "group_id")
-_HELD_OF_OWN = ("step", "source", "stage", "item", "run", READY)
+_HELD_OF_OWN = ("step", *WHERE_KNOWN, "stage", "item", "run", READY)
 _HELD = frozenset((*_HELD_OF_OTHERS, *_HELD_OF_OWN))
 _NO_ARGS: Mapping[str, Any] = {}
 # About 146 years: no sum of two such times leaves 64 bits.

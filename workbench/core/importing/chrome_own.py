@@ -9,13 +9,21 @@ import numpy as np
 import pandas as pd
 
 from workbench.core.importing.chrome_events import ChromeEvents
-from workbench.core.trace.chrome_json import OPS, PUTS, READY, RECEIPTS, RUNS, TAKES
+from workbench.core.trace.chrome_json import (
+    OPS,
+    PUTS,
+    READY,
+    RECEIPTS,
+    RUNS,
+    TAKES,
+    WHERE_KNOWN,
+)
 from workbench.core.trace.meta import TraceMeta
 from workbench.core.trace.tables import TABLES, column_names
 from workbench.core.trace.trace import Trace
 from workbench.errors import TraceError
 
-_NODE = ("name", "op", "device", "source")
+_NODE = ("name", "op", "device", *WHERE_KNOWN)
 _UNKNOWN = -1
 # Receipts are only drawn: of the tensors in one there is no more than their number.
 _HELD = (RUNS, OPS, PUTS, TAKES, RECEIPTS)
@@ -100,12 +108,10 @@ def _ops(events: ChromeEvents, rows: np.ndarray) -> tuple[pd.DataFrame, dict[str
     nodes: dict[tuple[str, ...], int] = {}
     held = _held(events, rows)
     names = [events.slices[row].name for row in rows.tolist()]
-    texts = (_column(held, name, str) for name in ("op", "device"))
-    sources = _column(held, "source", str, otherwise="")
+    texts = [_column(held, name, str) for name in ("op", "device")]
+    texts += [_column(held, name, str, otherwise="") for name in WHERE_KNOWN]
     columns = {
-        "node": [
-            nodes.setdefault(node, len(nodes)) for node in zip(names, *texts, sources, strict=True)
-        ],
+        "node": [nodes.setdefault(node, len(nodes)) for node in zip(names, *texts, strict=True)],
         "step": _column(held, "step", int),
         "delay_ns": _column(held, READY, int),
     }

@@ -21,11 +21,14 @@ import pandas as pd
 from workbench.atomic_file import replacing
 from workbench.core.trace.intervals import sub_rows
 from workbench.core.trace.receipts import Receipts, receipts, sending_events
+from workbench.core.trace.tables import TABLES
 
 # What a thread holds, as its metadata say.
 RUNS, OPS, PUTS, TAKES, RECEIPTS = "runs", "ops", "put", "take", "receive"
 # Name of the args of an op that say how long it was ready before it started.
 READY = "ready_ns_before_start"
+# Names of those that are there where they are known, in the order of the columns of nodes.
+WHERE_KNOWN = tuple(column.name for column in TABLES["nodes"] if column.optional)
 
 _PROCESSES = {"step": (1, "Steps"), "prefetch": (2, "Prefetch"), "inter_op": (3, "Inter-op")}
 _BUFFERS, _RECEIVE = 4, 5
@@ -244,8 +247,12 @@ def _node_heads(nodes: pd.DataFrame) -> list[str]:
     return [
         f'{{"name":{json.dumps(name)},"cat":{json.dumps(op)},'
         f'"args":{{"op":{json.dumps(op)},"device":{json.dumps(device)}'
-        + (f',"source":{json.dumps(source)}' if source else "")
-        for name, op, device, source in nodes.itertuples(index=False)
+        + "".join(
+            f',"{column}":{json.dumps(text)}'
+            for column, text in zip(WHERE_KNOWN, known, strict=True)
+            if text
+        )
+        for name, op, device, *known in nodes.itertuples(index=False)
     ]
 
 

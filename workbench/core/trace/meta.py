@@ -74,6 +74,8 @@ class TraceMeta:
       source_cores: cores that the process used while only the input ran; None where unknown.
       packs_when_idle: whether two threads share one core although another is idle, in a process
         that mostly rests; None where unknown.
+      not_fusable: what the rules of fusion refuse of the graph, by what users call it; the reasons,
+        clauses. None where they were not asked.
 
     Raises:
       TraceError: a value is of the wrong type.
@@ -99,6 +101,7 @@ class TraceMeta:
     untraced: UntracedSteps | None = None
     source_cores: float | None = None
     packs_when_idle: bool | None = None
+    not_fusable: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         _check(self, "meta")

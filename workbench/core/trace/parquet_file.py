@@ -18,8 +18,8 @@ from workbench.saved_columns import NoParquetError, opened
 from workbench.saved_values import is_file, json_of, shown, value_of
 
 # Format 1 has no edges, and its nodes no source; format 2 has no bytes; format 3 no transfers, and
-# its tracks no task.
-FORMAT_VERSION = 4
+# its tracks no task; format 4 does not say which nodes are fusable.
+FORMAT_VERSION = 5
 _FIRST_VERSION = 1
 _VERSION = "format_version"
 _NOTES = "workbench_trace"

@@ -59,6 +59,8 @@ def findings(of: Trace | Comparison) -> Findings | ComparedFindings:
 
     Args:
       of: a trace taken by Workbench's own tracer, or a comparison whose variants have such traces.
+        Of a trace without the answer of the rules of fusion, see `CaptureHook.start`, no batch
+        normalization and no interaction is found.
 
     Raises:
       TraceError: a trace has no steps, or does not know which op feeds which.

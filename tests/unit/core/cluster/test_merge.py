@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from tests.builders.cluster_traces import MS, US, worker_trace
+from tests.builders.findings import with_fusable
 from tests.builders.traces import unstaged_trace
 from workbench.core.cluster.merge import merge_traces
 from workbench.core.cluster.traffic import transfers_table
@@ -60,6 +61,15 @@ def test_a_node_of_the_ps_is_one(tmp_path):
     merged.save(tmp_path / "merged.parquet")
     read = load_trace(tmp_path / "merged.parquet")
     assert read.transfers.equals(merged.transfers) and len(read.events) == 16
+
+
+def test_what_is_fusable_stays_known():
+    one, other = two_workers()
+    names = other.nodes["name"].tolist()
+    merged = merge_traces([one, with_fusable(other, part=("lookup", *names))])
+    of_other = merged.nodes["device"].str.startswith("/job:worker/replica:0/task:1")
+    assert of_other.any() and set(merged.nodes["fusable"][of_other]) == {"lookup"}
+    assert merged.meta.not_fusable == {} and merge_traces([one, other]).meta.not_fusable is None
 
 
 def test_what_cannot_be_merged_is_refused():

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 
 from tests.builders.any_trace import traces
+from tests.builders.findings import with_fusable
 from tests.builders.traces import make_trace, staged_trace, unstaged_trace
 from workbench.core.importing.import_trace import import_trace
 from workbench.core.trace.trace import Trace
@@ -65,6 +66,14 @@ def test_the_line_of_an_op_comes_back(tmp_path):
     lines = [f"model.py:{row}" for row in range(len(trace.nodes))]
     trace = dataclasses.replace(trace, nodes=trace.nodes.assign(source=lines))
     assert same_but_for_what_is_lost(trace, there_and_back(trace, tmp_path))
+
+
+def test_what_is_fusable_comes_back(tmp_path):
+    trace = with_fusable(staged_trace(1), dense=("matrix product", "dense/MatMul"))
+    back = there_and_back(trace, tmp_path)
+    kinds = dict(zip(back.nodes["name"], back.nodes["fusable"], strict=True))
+    assert kinds.pop("dense/MatMul") == "matrix product" and set(kinds.values()) == {""}
+    assert set(back.nodes["fusable_part"]) == {"", "dense"} and back.meta.not_fusable == {}
 
 
 def test_a_title_may_be_another_one(tmp_path):

@@ -34,6 +34,7 @@ WHOLE = TraceMeta(
     untraced=UntracedSteps(steps=9, step_ns=100, cpu_ns=150, run_ns=90, while_traced=True),
     source_cores=0.25,
     packs_when_idle=False,
+    not_fusable={"net/GatherV2": "it is in a branch or a loop, or on more than one device"},
 )
 
 

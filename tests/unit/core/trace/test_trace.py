@@ -210,7 +210,7 @@ def test_others_read_the_events_as_rows(tmp_path):
     frame = pd.read_parquet(tmp_path / "x.parquet")
     pd.testing.assert_frame_equal(frame, staged_trace().events)
     notes = pq.read_metadata(tmp_path / "x.parquet").metadata
-    assert notes[b"format_version"] == b"4"
+    assert notes[b"format_version"] == b"5"
 
 
 def test_saving_again_replaces_the_file_and_leaves_nothing_else(tmp_path):
@@ -234,7 +234,8 @@ def rewritten(path, *, columns=None, **metadata):
 def test_a_trace_of_the_first_format_has_no_edges_and_no_sources(saved):
     """That format had five tables, and three columns of nodes."""
     notes = json.loads(pq.read_metadata(saved).metadata[b"workbench_trace"])
-    del notes["tables"]["edges"], notes["tables"]["nodes"]["source"]
+    nodes = notes["tables"]["nodes"]
+    del notes["tables"]["edges"], nodes["source"], nodes["fusable"], nodes["fusable_part"]
     rewritten(saved, format_version="1", workbench_trace=json.dumps(notes))
     read = load_trace(saved)
     assert len(read.edges) == 0
@@ -264,6 +265,15 @@ def test_a_trace_of_the_third_format_has_no_transfers_and_its_tracks_no_task(sav
     assert same(read, staged_trace())
 
 
+def test_a_trace_of_the_fourth_format_does_not_say_what_is_fusable(saved):
+    notes = json.loads(pq.read_metadata(saved).metadata[b"workbench_trace"])
+    del notes["tables"]["nodes"]["fusable"], notes["tables"]["nodes"]["fusable_part"]
+    rewritten(saved, format_version="4", workbench_trace=json.dumps(notes))
+    read = load_trace(saved)
+    assert set(read.nodes["fusable"]) == set(read.nodes["fusable_part"]) == {""}
+    assert read.meta.not_fusable is None and same(read, staged_trace())
+
+
 @pytest.mark.parametrize(
     ("edge", "rule"),
     [((0, 6, 0), "target is a row of `nodes`, 0 to 5"), ((0, 1, 2), "control is 0 or 1")],
@@ -280,8 +290,8 @@ def saved(tmp_path):
 
 
 def test_a_newer_format_asks_for_an_update(saved):
-    rewritten(saved, format_version="5")
-    with pytest.raises(TraceError, match=r"Format 5; this Workbench reads 4\. Update it\."):
+    rewritten(saved, format_version="6")
+    with pytest.raises(TraceError, match=r"Format 6; this Workbench reads 5\. Update it\."):
         load_trace(saved)
 
 

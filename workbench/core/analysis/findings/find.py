@@ -79,7 +79,8 @@ def find(trace: Trace) -> Findings:
 
     Args:
       trace: taken by Workbench's own tracer, see `CaptureHook`; or of a cluster, of which the
-        worker counts whose steps take longest.
+        worker counts whose steps take longest. Batch normalizations and interactions are
+        found where the rules of fusion were asked about its graph.
 
     Raises:
       TraceError: it has no steps, or does not know which op feeds which.

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from workbench.core.capture.cpu_time import StepClock
 from workbench.core.capture.function_capture import FunctionRecorder
+from workbench.core.capture.fusable import with_fusable
 from workbench.core.executor.policy import executor
 from workbench.core.function.plan import plan_function
 from workbench.core.function.rewrite import split
@@ -79,6 +80,7 @@ class FunctionSession:
             if variable.dtype.is_floating:
                 variable.assign(rounded_otherwise(variable.numpy(), rounding))
         self._training = training
+        self._function = function
         self._loss_of = training.reader("loss" if training.has_loss else "nothing")
         self._loop: _PlainLoop | _StagedLoop = _PlainLoop(training)
         if optimizations.smart_stage is not None:
@@ -149,7 +151,7 @@ class FunctionSession:
                 raise
             finally:
                 self._loop.reads = None
-        return recorder.stop()
+        return with_fusable(recorder.stop(), self._function)
 
     def _step(self) -> None:
         """A step whose loss is read, if it has one."""

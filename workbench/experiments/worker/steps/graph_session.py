@@ -126,7 +126,7 @@ class ProgramSession:
         Those before them are not kept: they set the tracer up, use up what was ready, and tell how
         many cores the input uses, which a thread must watch that would lengthen the steps to keep.
         """
-        self._capture.start(step_stats=step_stats)
+        self._capture.start(step_stats=step_stats, ask_rules=False)
         self._run_as_traced(self._settling + steps)
         before = self._capture.stop()
         self._capture.start(step_stats=step_stats, sample_cpu=False)

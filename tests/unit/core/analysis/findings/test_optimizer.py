@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.builders.findings import keys, of, on_gpu, plain
+from tests.builders.findings import keys, of, on_gpu, plain, with_fusable
 from tests.builders.step_traces import US, chain, step_trace
 from workbench.core.trace.trace import Trace
 
@@ -60,6 +60,15 @@ def test_reads_of_its_handles_cost_with_it():
 
 def test_rows_that_no_decay_comes_before_are_another_optimizers():
     assert "whole_table_update" not in keys(adam_trace(handles=False, decays=False))
+
+
+def test_fusion_is_the_remedy_where_a_rule_does_it():
+    trace = adam_trace(handles=False)
+    fused = of(with_fusable(trace, table=("lookup", "move")), "whole_table_update")
+    assert fused.toggle == "auto_fused"
+    stays = of(with_fusable(trace), "whole_table_update")
+    assert stays.toggle is None and "the batch's rows alone" in stays.mend
+    assert stays.cost_ns == fused.cost_ns
 
 
 def test_on_a_gpu_is_none_that_fusion_would_do():

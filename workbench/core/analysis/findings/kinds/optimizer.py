@@ -34,6 +34,7 @@ def whole_table_updates(account: StepAccount) -> Claim | None:
     held = account.of_nodes(touched)
     spent = float(account.node_ns[touched].sum())
     of = f" of {named(account, tables)}" if tables else ""
+    fuses = _is_fused(account, moves)
     are = "A table is" if len(moves) == 1 else f"{counted(len(moves), 'table')} are"
     return Claim(
         key="whole_table_update",
@@ -43,12 +44,20 @@ def whole_table_updates(account: StepAccount) -> Claim | None:
             f"`{account.name[moves[0]]}` among them, each go through a table or a moment of it. "
             f"They take {duration(spent)} a step, which grows with the tables, not with the batch."
         ),
-        mend="Let one op do these updates, in one pass of tables and moments",
-        toggle="auto_fused",
+        mend="Let one op do these updates, in one pass of tables and moments"
+        if fuses
+        else "Change the batch's rows alone: no rule of fusion has one op do these updates",
+        toggle="auto_fused" if fuses else None,
         share=held.astype(float),
         at_most_ns=max(account.per_step(held), spent),
         nodes=tuple(np.flatnonzero(touched)[np.argsort(-account.node_ns[touched])].tolist()),
     )
+
+
+def _is_fused(account: StepAccount, moves: list[int]) -> bool:
+    """Whether a rule of fusion has one op do some of the updates, as far as rules were asked."""
+    known = account.trace.meta.not_fusable is not None
+    return not known or bool((account.trace.nodes["fusable"].iloc[moves] != "").any())
 
 
 def whole_updates(account: StepAccount) -> tuple[np.ndarray, list[int]]:
