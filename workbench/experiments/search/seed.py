@@ -96,9 +96,9 @@ def _seed(
     found: Predictions | None,
     notes: list[str],
 ) -> Seed:
-    by_scenario = {each.scenario: each for each in found.found} if found else {}
+    by_scenario = {each.scenario: each for each in found.predicted} if found else {}
     withheld = {each.scenario: each.reason for each in found.withheld} if found else {}
-    if found and not found.found and found.withheld:
+    if found and not found.predicted and found.withheld:
         notes.append(f"Nothing is predicted: {found.withheld[0].reason}.")
     without_effect = {each.label(in_full=True): reason for each, reason in impossible.items()}
     without_effect |= {

@@ -112,7 +112,7 @@ def measured_ceilings(
                 simulated, problem = _simulated(_own_trace(workers[0]), None)
     finally:
         shown.end()
-    found = [_ceiling(step, measured, simulated, seed) for step in steps]
+    kinds = [_ceiling(step, measured, simulated, seed) for step in steps]
     again = ratio_interval(measured[ONE_BATCH].rates, measured[_AS_IT_IS].rates, seed)
     return Ceilings(
         program=program.name,
@@ -121,7 +121,7 @@ def measured_ceilings(
         one_batch_ratio=again.value,
         one_batch_low=again.low,
         one_batch_high=again.high,
-        found=tuple(sorted(found, key=lambda each: -each.ratio)),
+        kinds=tuple(sorted(kinds, key=lambda each: -each.ratio)),
         withheld=withheld,
         simulation_problem=problem,
         took_s=round(budget.spent_s(), 1),
@@ -201,7 +201,7 @@ def _simulated(trace: Trace, program: Program | None) -> tuple[Predictions | Non
     except TraceError as problem:
         return None, str(problem)
     reasons = dict.fromkeys(each.reason for each in found.withheld)
-    return found, "" if len(found.found) > 1 else " ".join(reasons)
+    return found, "" if len(found.predicted) > 1 else " ".join(reasons)
 
 
 def _ceiling(

@@ -20,8 +20,8 @@ def answer(predictions: Predictions) -> Pieces:
     Returns:
       (text, strong) pieces.
     """
-    others = [each for each in predictions.found if each.scenario != predictions.traced]
-    if not predictions.found:
+    others = [each for each in predictions.predicted if each.scenario != predictions.traced]
+    if not predictions.predicted:
         return _nothing(predictions)
     if not others:
         words = f": of {_name(predictions.traced.label)}, the traced setting, nothing differs."
@@ -94,7 +94,7 @@ def toggles(predicted: Predicted) -> int:
 
 def counts_samples(predictions: Predictions) -> bool:
     """Whether batches of several sizes are compared, which steps/s cannot be."""
-    sizes = {each.scenario.batch_ratio for each in predictions.found}
+    sizes = {each.scenario.batch_ratio for each in predictions.predicted}
     return len(sizes) > 1
 
 

@@ -89,14 +89,14 @@ def find(trace: Trace) -> Findings:
     claims = [claim for kind in kinds if (claim := kind(account)) is not None]
     worth = [c for c in claims if account.per_step(c.share) >= _WORTH * account.step_ns]
     wait_ns = account.per_step(account.waits)
-    found = [_weighed(account, claim, wait_ns) for claim in worth]
-    found.sort(key=lambda each: (not each.is_cause, -each.cost_ns, each.key))
+    findings = [_weighed(account, claim, wait_ns) for claim in worth]
+    findings.sort(key=lambda finding: (not finding.is_cause, -finding.cost_ns, finding.key))
     return Findings(
         trace=trace,
         steps=account.steps,
         step_ns=account.step_ns,
         verdict=buffer_verdict(trace) or _unstaged_verdict(account),
-        found=tuple(found),
+        findings=tuple(findings),
         wait_ns=wait_ns,
         not_explained_ns=_not_explained(account, worth),
         fill=fill_over_time(trace),
