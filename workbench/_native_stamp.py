@@ -48,19 +48,19 @@ def read_stamp(library_file: pathlib.Path) -> Stamp:
     """
     path = library_file.with_name(_STAMP)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        version = found["format_version"]
+        document = json.loads(path.read_text(encoding="utf-8"))
+        version = document["format_version"]
         if version != _STAMP_FORMAT:
             raise NativeError(
                 f"{path} has format_version {version}, this Workbench reads {_STAMP_FORMAT}; "
                 f"rebuild the native library: {rebuild()}"
             )
         return Stamp(
-            tensorflow=found["tensorflow"],
-            cxx11_abi=found["cxx11_abi"],
-            executors=bool(found["executors"]),
-            dense=bool(found["dense"]),
-            workbench=found["workbench"],
+            tensorflow=document["tensorflow"],
+            cxx11_abi=document["cxx11_abi"],
+            executors=bool(document["executors"]),
+            dense=bool(document["dense"]),
+            workbench=document["workbench"],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NativeError(

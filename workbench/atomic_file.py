@@ -200,17 +200,17 @@ def _place(path: str | os.PathLike[str]) -> _Place:
         return _Place(named, "send", descriptor)
     real = Path(os.path.realpath(named))
     try:
-        found = named.stat()
+        status = named.stat()
     except (FileNotFoundError, NotADirectoryError):
         return _Place(real, "append" if _is_step_summary(real) else "replace")
     for is_kind, what in _REFUSED:
-        if is_kind(found.st_mode):
+        if is_kind(status.st_mode):
             raise OSError(what)
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return _Place(named, "send")
     if _is_step_summary(real):
         return _Place(real, "append")
-    return _Place(real, "replace" if _can_be_replaced(real, found) else "overwrite")
+    return _Place(real, "replace" if _can_be_replaced(real, status) else "overwrite")
 
 
 def _can_be_replaced(real: Path, found: os.stat_result) -> bool:

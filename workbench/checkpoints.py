@@ -56,7 +56,7 @@ def first_read(
     problems = []
     for number, prefix in enumerate(prefixes):
         try:
-            found = read(prefix)
+            content = read(prefix)
         except (DataError, tf.errors.OpError, *_READERS_OWN) as error:
             problems.append(first_line(error))
             if number + 1 < len(prefixes):
@@ -65,7 +65,7 @@ def first_read(
                     f"the one before it is read, {prefixes[number + 1]!r}"
                 )
         else:
-            return found
+            return content
     if len(prefixes) > 1:
         problems[0] += f"; the {len(prefixes) - 1} before it are damaged, too"
     raise DataError(f"no checkpoint can be read at {prefixes[0]!r}: {problems[0]}")

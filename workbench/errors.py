@@ -71,7 +71,7 @@ def _init_with_one_line(error: BaseException, message: str = "") -> None:
 class WorkbenchError(Exception):
     """Base of every error that Workbench raises on purpose."""
 
-    _told = False
+    _was_shown = False
 
     def __init__(self, message: str = "") -> None:
         super().__init__(cut(str(message)))
@@ -81,9 +81,9 @@ class WorkbenchError(Exception):
 
         The message says what to do, and TensorFlow's frames around the user's line hide it.
         """
-        if self._told:
+        if self._was_shown:
             return _whole_traceback(self)
-        self._told = True
+        self._was_shown = True
         return [f"{type(self).__name__}: {visible(str(self))}", *own_lines(self), _THE_REST]
 
 

@@ -52,13 +52,13 @@ def run_cell(shell: Any, line: str, body: str) -> Any:
     number = len(shell.user_ns.get("In", ())) - 1
     filename = shell.compile.cache(source, number)
     program = program_of_cell(source, filename, shell.user_ns, chosen.name)
-    found = _found(program, chosen)
+    result = _result_of(program, chosen)
     if chosen.out:
-        shell.user_ns[chosen.out] = found
-    return found
+        shell.user_ns[chosen.out] = result
+    return result
 
 
-def _found(program: AnyProgram, chosen: argparse.Namespace) -> Any:
+def _result_of(program: AnyProgram, chosen: argparse.Namespace) -> Any:
     if chosen.panel:
         return _panel(program)
     if chosen.trace or chosen.predict:

@@ -74,7 +74,7 @@ def predictions(*found: Predicted, **changes: Any) -> Predictions:
         "title": "dlrm",
         "traced": TRACED.scenario,
         "replay": Replay(measured_ms=TRACED_MS, simulated_ms=24.29, untraced_ms=TRACED_MS),
-        "found": tuple(sorted([TRACED, *found], key=lambda each: -each.ratio)),
+        "predicted": tuple(sorted([TRACED, *found], key=lambda each: -each.ratio)),
     }
     return Predictions(**{**values, **changes})
 
@@ -136,7 +136,7 @@ def ceiling(work: str, ratio: float, half: float = 0.05, simulated: float | None
     )
 
 
-def ceilings(*found: Ceiling, **changes: Any) -> Ceilings:
+def ceilings(*kinds: Ceiling, **changes: Any) -> Ceilings:
     """Ceilings of a step that takes 1.25 times as long where batches differ."""
     values = {
         "program": "dlrm",
@@ -145,6 +145,6 @@ def ceilings(*found: Ceiling, **changes: Any) -> Ceilings:
         "one_batch_ratio": 1.25,
         "one_batch_low": 1.2,
         "one_batch_high": 1.3,
-        "found": found,
+        "kinds": kinds,
     }
     return Ceilings(**{**values, **changes})

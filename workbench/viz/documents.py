@@ -203,7 +203,7 @@ def _predictions(predictions: Predictions) -> Document:
             "simulated_ms": replay.simulated_ms,
             "untraced_ms": replay.untraced_ms,
         },
-        "settings": [_predicted(each) for each in predictions.found],
+        "settings": [_predicted(each) for each in predictions.predicted],
         "withheld": [{"label": each.label, "reason": each.reason} for each in predictions.withheld],
     }
 
@@ -296,7 +296,7 @@ def _cluster(report: ClusterReport) -> Document:
         "clocks": report.clocks.to_dict("records"),
         "bytes": report.owners.to_dict("records"),
         "straggler": dataclasses.asdict(report.straggler),
-        "findings": [_finding(each) for each in report.found],
+        "findings": [_finding(each) for each in report.findings],
     }
 
 

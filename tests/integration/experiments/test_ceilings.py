@@ -162,15 +162,15 @@ def test_each_kind_is_measured_and_a_hook_that_needs_one_is_said():
     program = wb.Program(name="tiny", build=functools.partial(build, hooks=[Fetches]))
     said: list[str] = []
     ceilings = wb.measured_ceilings(program, budget_s=1, progress=said.append)
-    assert {each.work for each in ceilings.found} == {"input", "ids", "lookups"}
-    assert all(each.ops > 0 and each.low <= each.ratio <= each.high for each in ceilings.found)
+    assert {each.work for each in ceilings.kinds} == {"input", "ids", "lookups"}
+    assert all(each.ops > 0 and each.low <= each.ratio <= each.high for each in ceilings.kinds)
     ((work, reason),) = ceilings.withheld
     assert work == "dense"
     assert "a step without it still runs" in reason and "which a hook or another fetch" in reason
     assert ceilings.rounds >= 2 and ceilings.one_batch.steps_per_s > 0
     assert any("Building the graph without dense" in line for line in said)
     # Where the machine is busy nothing is simulated, and it is said.
-    simulated = [each.simulated is not None for each in ceilings.found]
+    simulated = [each.simulated is not None for each in ceilings.kinds]
     assert all(simulated) != bool(ceilings.simulation_problem)
 
 

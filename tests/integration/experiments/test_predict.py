@@ -55,8 +55,8 @@ def held(monkeypatch):
 def test_every_toggle_and_combination_is_predicted_from_one_trace(trace):
     said = []
     found = wb.predict(trace, PROGRAM, progress=said.append)
-    assert len(found.found) == 45 and found.withheld == ()
-    labels = {each.label for each in found.found}
+    assert len(found.predicted) == 45 and found.withheld == ()
+    labels = {each.label for each in found.predicted}
     assert {
         "off",
         "stage",
@@ -67,7 +67,7 @@ def test_every_toggle_and_combination_is_predicted_from_one_trace(trace):
     off = found.of("off")
     assert off is not None and off.ratio == 1
     assert off.step_ms == trace.meta.untraced.step_ns / 1e6
-    assert all(each.low <= each.ratio <= each.high for each in found.found)
+    assert all(each.low <= each.ratio <= each.high for each in found.predicted)
     assert [line.split(" ")[0] for line in said][:2] == ["Building", "Fetching"]
 
 
@@ -108,7 +108,7 @@ def test_what_goes_through_whole_tables_is_predicted_too():
     trace = wb.trace(program, steps=5, warm_up_steps=15, progress=False)
     found = wb.predict(trace, program, ["auto_fused"], progress=False)
     assert found.withheld == ()
-    assert {each.label for each in found.found} == {"off", "auto fused"}
+    assert {each.label for each in found.predicted} == {"off", "auto fused"}
 
 
 def make():
@@ -132,7 +132,7 @@ def test_a_function_is_predicted_from_its_graph():
     program = wb.FunctionProgram(name="function", make=make)
     trace = wb.trace(program, steps=5, warm_up_steps=15, progress=False)
     found = wb.predict(trace, program, ["smart_stage", "fused_v1"], progress=False)
-    assert {each.label for each in found.found} == {"off", "smart stage"}
+    assert {each.label for each in found.predicted} == {"off", "smart stage"}
     assert [each.reason for each in found.withheld] == [
         "the program builds no embedding lookup through Workbench"
     ]
@@ -141,7 +141,7 @@ def test_a_function_is_predicted_from_its_graph():
 @pytest.mark.usefixtures("held")
 def test_chosen_toggles_and_another_machine(trace):
     found = wb.predict(trace, PROGRAM, ["stage"], cores=8, batch_ratio=2, progress=False)
-    assert {each.label for each in found.found} == {
+    assert {each.label for each in found.predicted} == {
         "off",
         "8 cores + batch × 2",
         "stage + 8 cores + batch × 2",
@@ -152,7 +152,7 @@ def test_chosen_toggles_and_another_machine(trace):
 @pytest.mark.usefixtures("held")
 def test_a_trace_alone_says_what_executors_give_and_not_what_stages_do(trace):
     found = wb.predict(trace, toggles=["inline_executor", "stage"], progress=False)
-    assert {each.label for each in found.found} == {"off", "inline executor"}
+    assert {each.label for each in found.predicted} == {"off", "inline executor"}
     assert [(each.label, each.reason) for each in found.withheld] == [
         ("stage", "what the program builds for it is not known without the program; give it")
     ]
@@ -163,7 +163,7 @@ def test_a_trace_with_fused_lookups_says_nothing_of_stock_ones():
     fused = wb.Optimizations(fused_embeddings="v1")
     trace = wb.trace(PROGRAM, fused, steps=3, warm_up_steps=2, progress=False)
     found = wb.predict(trace, PROGRAM, ["fused_v2"], traced=fused, progress=False)
-    assert {each.label for each in found.found} == {"fused V1", "fused V2"}
+    assert {each.label for each in found.predicted} == {"fused V1", "fused V2"}
     (off,) = found.withheld
     assert off.label == "off"
     assert off.reason == (
@@ -174,14 +174,14 @@ def test_a_trace_with_fused_lookups_says_nothing_of_stock_ones():
 @pytest.mark.usefixtures("held")
 def test_ceilings_and_work_made_faster(trace):
     found = wb.ceilings(trace, PROGRAM, progress=False)
-    assert {each.label for each in found.found} == {
+    assert {each.label for each in found.predicted} == {
         "off",
         "no input",
         "no ids",
         "no lookups",
         "no dense",
     }
-    assert min(each.ratio for each in found.found) >= 0.999
+    assert min(each.ratio for each in found.predicted) >= 0.999
     faster = wb.speed_up(trace, {"MatMul*": 2, "lookups": 3}, PROGRAM, progress=False)
     both = faster.of("MatMul* 2× as fast + lookups 3× as fast")
     one = faster.of("MatMul* 2× as fast")

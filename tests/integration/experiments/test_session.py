@@ -97,7 +97,7 @@ def test_its_other_settings_are_predicted_from_the_first_run(session):
     assert isinstance(inline, Predicted) and inline.ratio > 0
     assert isinstance(fused, Withheld)
     assert fused.reason == "the program builds no embedding lookup through Workbench"
-    assert {each.label for each in made.predictions.found} >= {"off", "stage", "smart stage"}
+    assert {each.label for each in made.predictions.predicted} >= {"off", "stage", "smart stage"}
 
 
 @pytest.mark.executors

@@ -114,9 +114,9 @@ def run_times(run: AlignedRun, path: CriticalPath | None) -> RunTimes:
     trace, count = run.trace, len(run.trace.nodes)
     node = trace.events["node"].to_numpy(np.int64)
     track = trace.events["track"].to_numpy(np.int64)
-    own = self_times(trace)
+    self_ns = self_times(trace)
     staged = (trace.tracks["kind"] == "prefetch").to_numpy(bool)[track]
-    in_step = _summed(node[~staged], own[~staged], count)
+    in_step = _summed(node[~staged], self_ns[~staged], count)
     ran_in_step = np.bincount(node[~staged], minlength=count) > 0
     rows = np.flatnonzero(np.bincount(node, minlength=count))
     waits: dict[tuple[str, str], int]
@@ -130,8 +130,8 @@ def run_times(run: AlignedRun, path: CriticalPath | None) -> RunTimes:
     return RunTimes(
         nodes=[RanNode(name=name, op=op, in_step=in_step) for name, op, in_step in about],
         sources=ran["source"].tolist(),
-        work_ns=(in_step / run.steps + _in_stage_runs(trace, own))[rows],
-        busy_ns=_summed(node, own, count)[rows],
+        work_ns=(in_step / run.steps + _in_stage_runs(trace, self_ns))[rows],
+        busy_ns=_summed(node, self_ns, count)[rows],
         explained_ns=explained[rows],
         waits_ns=waits,
     )
@@ -148,7 +148,7 @@ def _on_path(path: CriticalPath, count: int) -> tuple[np.ndarray, dict[tuple[str
     return nodes, dict(zip(kinds, waits["dur_ns"].tolist(), strict=True))
 
 
-def _in_stage_runs(trace: Trace, own: np.ndarray) -> np.ndarray:
+def _in_stage_runs(trace: Trace, self_ns: np.ndarray) -> np.ndarray:
     """Op time of each node in a run of its stage: a step takes the item of one run."""
     tracks, count = trace.tracks, len(trace.nodes)
     node = trace.events["node"].to_numpy(np.int64)
@@ -159,7 +159,7 @@ def _in_stage_runs(trace: Trace, own: np.ndarray) -> np.ndarray:
     for stage in set(stage_of[(tracks["kind"] == "prefetch").to_numpy(bool)]):
         runs = int((of_run == stage).sum())
         here = of_event == stage
-        total += _summed(node[here], own[here], count) / max(1, runs)
+        total += _summed(node[here], self_ns[here], count) / max(1, runs)
     return total
 
 

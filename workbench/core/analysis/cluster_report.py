@@ -30,7 +30,8 @@ class ClusterReport(Displayed):
       straggler: the verdict.
       paths: what the steps of each worker took as long as; none where the trace does not know
         which op feeds which.
-      found: what makes the steps slow of the worker whose steps take longest; none without paths.
+      findings: what makes the steps slow of the worker whose steps take longest; none without
+        paths.
     """
 
     trace: Trace
@@ -40,7 +41,7 @@ class ClusterReport(Displayed):
     owners: pd.DataFrame
     straggler: Straggler
     paths: tuple[CriticalPath, ...]
-    found: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
 
     def __repr__(self) -> str:
         return f"ClusterReport({', '.join(self.workers)})"
@@ -80,5 +81,5 @@ def cluster_report(trace: Trace) -> ClusterReport:
         owners=traffic_by_owner(trace),
         straggler=straggler(trace),
         paths=tuple(critical_path(trace, name) for name in workers) if known else (),
-        found=find(trace).found if known else (),
+        findings=find(trace).findings if known else (),
     )

@@ -217,13 +217,13 @@ def critical_path(trace: Trace, client: str | None = None) -> CriticalPath:
     """
     if not len(trace.steps()):
         raise TraceError("the trace has no step, so it has no critical path; capture some steps")
-    own = slowest_client(trace) if client is None else client
-    part = of_client(trace, own)
+    chosen = slowest_client(trace) if client is None else client
+    part = of_client(trace, chosen)
     steps = part.steps()
     if not len(steps):
         names = ", ".join(map(repr, clients(trace)))
-        raise OptionError(f"the trace has no step of client {own!r}; it has steps of {names}")
-    seen, rows = with_transfers(part, own)
+        raise OptionError(f"the trace has no step of client {chosen!r}; it has steps of {names}")
+    seen, rows = with_transfers(part, chosen)
     graph = executed_graph(seen)
     last = int(steps["end_ns"].to_numpy().argmax())
     begin, end = int(steps["start_ns"].min()), int(steps["end_ns"].iloc[last])
@@ -235,7 +235,7 @@ def critical_path(trace: Trace, client: str | None = None) -> CriticalPath:
     found = walk_back(graph, begin, end, int(row[0]))
     return CriticalPath(
         trace=part,
-        client=own,
+        client=chosen,
         begin_ns=begin,
         end_ns=end,
         steps=len(steps),

@@ -236,7 +236,7 @@ class _Judge:
     def _changed_tables(self) -> dict[str, str]:
         """Shared names of the mutable tables that a step changes, with the node that does."""
         view = self._view
-        found: dict[str, str] = {}
+        changed: dict[str, str] = {}
         tables = [node for node, op in enumerate(view.ops) if op in op_types.MUTABLE_TABLES]
         for table in tables:
             for user in view.consumers.of(table).tolist():
@@ -245,8 +245,8 @@ class _Judge:
                 )
                 if changes and self._step[user]:
                     key = view.shared_names.get(table, view.names[table])
-                    found.setdefault(key, view.names[user])
-        return found
+                    changed.setdefault(key, view.names[user])
+        return changed
 
     def _state_of_call(self, node: int) -> str:
         """What has state inside the functions that a node calls, in words; "" for nothing."""

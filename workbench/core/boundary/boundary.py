@@ -212,23 +212,25 @@ class Boundary(Displayed):
           PlanError: there is no such node.
         """
         node = self.view.number(name)
-        own, op = self.view.names[node], self.view.ops[node]
+        node_name, op = self.view.names[node], self.view.ops[node]
         refusal = self.refusal(name)
         if refusal:
             return str(refusal)
         if self._any_legal[node]:
             if any(side.widest[node] and side.stale[node] for side in self.sides):
                 return (
-                    f"{own!r} ({op}) runs {steps_stale(self.stale_lookups)}: "
+                    f"{node_name!r} ({op}) runs {steps_stale(self.stale_lookups)}: "
                     f"stale_lookups={self.stale_lookups}."
                 )
             if any(side.widest[node] for side in self.sides):
-                return f"{own!r} ({op}) may run ahead: it depends on the input, on no state."
+                return f"{node_name!r} ({op}) may run ahead: it depends on the input, on no state."
             return (
-                f"{own!r} ({op}) could run ahead, but nothing on the compute side needs it; when "
-                "it is fetched it is computed from the step's own batch."
+                f"{node_name!r} ({op}) could run ahead, but nothing on the compute side needs it; "
+                "when it is fetched it is computed from the step's own batch."
             )
-        return f"{own!r} ({op}) does not depend on the input, so there is nothing to run ahead."
+        return (
+            f"{node_name!r} ({op}) does not depend on the input, so there is nothing to run ahead."
+        )
 
     @functools.cached_property
     def _any_legal(self) -> Bools:

@@ -27,8 +27,8 @@ class CandidateStage:
       moved: the nodes that run before its put, as bools; has the start.
       num_threads: producers.
       capacity: items in its buffer.
-      own: it is the user's own stage, at the place that the user chose: nothing is rewritten, and
-        `moved` is what stands before its put.
+      is_users: it is the user's own stage, at the place that the user chose: nothing is rewritten,
+        and `moved` is what stands before its put.
       stale_lookups: how many steps ahead of the step its items are begun, at most: it holds lookups
         of what the steps train. 0: whenever there is room.
     """
@@ -37,7 +37,7 @@ class CandidateStage:
     moved: Bools
     num_threads: int
     capacity: int
-    own: bool = False
+    is_users: bool = False
     stale_lookups: int = 0
 
 
@@ -58,7 +58,7 @@ class Candidate:
     @property
     def new_stages(self) -> tuple[CandidateStage, ...]:
         """The stages to make: the user's own, where it stays as it is, is none of them."""
-        return tuple(stage for stage in self.stages if not stage.own)
+        return tuple(stage for stage in self.stages if not stage.is_users)
 
     @property
     def widens(self) -> bool:
@@ -88,7 +88,7 @@ def own_stage(boundary: Boundary, side: Side) -> CandidateStage:
         moved=before_put(boundary, side),
         num_threads=max(len(puts), options.num_threads),
         capacity=options.capacity,
-        own=True,
+        is_users=True,
     )
 
 
@@ -103,26 +103,28 @@ def candidates_of(
     capacity = options.capacity or 1
     threads = _thread_counts(options, cores)
     worth = [Candidate(label=UNSTAGED, stages=(), removes_own=True)]
-    own = own_stage(boundary, side) if side.start.is_stage else None
-    if own:
-        worth.append(Candidate(label=OWN_STAGE, stages=(own,)))
+    user_stage = own_stage(boundary, side) if side.start.is_stage else None
+    if user_stage:
+        worth.append(Candidate(label=OWN_STAGE, stages=(user_stage,)))
     if not side.widest.any():
         return worth
     start = boundary.view.mask(side.start.nodes)
     # What travels to another device must not go through the user's buffer, which is on its own.
-    widens = not (own and options.on_cpu)
+    widens = not (user_stage and options.on_cpu)
     for name, moved in _cuts(boundary, side):
         # A wide stage on the user's own holds what was before its put as well.
-        ahead = moved | own.moved if own else moved
-        room = own.capacity if own else capacity
+        ahead = moved | user_stage.moved if user_stage else moved
+        room = user_stage.capacity if user_stage else capacity
         for count in threads if widens else ():
             wide = CandidateStage(side=side, moved=ahead, num_threads=count, capacity=room)
-            if own and (moved == start).all() and count == own.num_threads:
+            if user_stage and (moved == start).all() and count == user_stage.num_threads:
                 continue
             worth.append(Candidate(label=f"{name}, {_threads(count)}", stages=(wide,)))
         if (moved == start).all():
             continue
-        first = own or CandidateStage(side=side, moved=start, num_threads=1, capacity=capacity)
+        first = user_stage or CandidateStage(
+            side=side, moved=start, num_threads=1, capacity=capacity
+        )
         for count in threads:
             second = CandidateStage(side=side, moved=moved, num_threads=count, capacity=capacity)
             worth.append(
@@ -148,8 +150,8 @@ def cut_candidate(
       None where nothing moves beyond what stands before the user's own stage.
     """
     start = boundary.view.mask(side.start.nodes)
-    own = own_stage(boundary, side) if side.start.is_stage else None
-    if not moved.any() or (own and not (moved & ~start).any()):
+    user_stage = own_stage(boundary, side) if side.start.is_stage else None
+    if not moved.any() or (user_stage and not (moved & ~start).any()):
         return None
     stage = CandidateStage(
         side=side,
@@ -157,15 +159,15 @@ def cut_candidate(
         num_threads=options.num_threads or 1,
         capacity=options.capacity or 1,
     )
-    if own is None:
+    if user_stage is None:
         return Candidate(label=CHOSEN, stages=(stage,))
     if options.on_cpu:
-        return Candidate(label=CHOSEN, stages=(own, stage))
+        return Candidate(label=CHOSEN, stages=(user_stage, stage))
     wide = dataclasses.replace(
         stage,
-        moved=moved | own.moved,
-        num_threads=options.num_threads or own.num_threads,
-        capacity=own.capacity,
+        moved=moved | user_stage.moved,
+        num_threads=options.num_threads or user_stage.num_threads,
+        capacity=user_stage.capacity,
     )
     return Candidate(label=CHOSEN, stages=(wide,))
 

@@ -176,15 +176,15 @@ def _run_of_step(steps: StepEvents, runs: np.ndarray) -> dict[int, int]:
 
 def _run_at(thread: np.ndarray, moment: np.ndarray, runs: np.ndarray) -> np.ndarray:
     """The run that each thread was in at that moment, int64; -1 for none."""
-    found = np.full(len(moment), -1, np.int64)
+    run_of = np.full(len(moment), -1, np.int64)
     for each in np.unique(runs[:, RUN_THREAD]):
         own = np.flatnonzero(runs[:, RUN_THREAD] == each)
         own = own[np.argsort(runs[own, RUN_START], kind="stable")]
         rows = np.flatnonzero(thread == each)
         last = np.searchsorted(runs[own, RUN_START], moment[rows], side="right") - 1
         inside = (last >= 0) & (moment[rows] <= runs[own[np.maximum(last, 0)], RUN_END])
-        found[rows[inside]] = own[last[inside]]
-    return found
+        run_of[rows[inside]] = own[last[inside]]
+    return run_of
 
 
 def _looked_up(run_of_step: dict[int, int], step: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ def partition_edges(graphs: Sequence[Any], nodes: pd.DataFrame) -> np.ndarray:
         (name, device, op == RECV): i
         for i, (name, op, device) in enumerate(zip(*columns, strict=True))
     }
-    found: set[tuple[int, int, int]] = set()
+    edges: set[tuple[int, int, int]] = set()
     sent = _sent(graphs, row)
     for graph in graphs:
         received = {
@@ -54,8 +54,8 @@ def partition_edges(graphs: Sequence[Any], nodes: pd.DataFrame) -> np.ndarray:
             for name, control in _inputs(node):
                 source = received.get(name, row.get((name, node.device, False)))
                 if source is not None and target is not None:
-                    found.add((source, target, control))
-    return np.array(sorted(found), np.int64).reshape(-1, 3)
+                    edges.add((source, target, control))
+    return np.array(sorted(edges), np.int64).reshape(-1, 3)
 
 
 def _sent(

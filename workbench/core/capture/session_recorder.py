@@ -34,7 +34,7 @@ from workbench.errors import TraceError
 
 v1 = tf.compat.v1
 _LOG = logging.getLogger("workbench")
-_ASKED = "step_stats=True asked for them"
+_BECAUSE_OF_OPTION = "step_stats=True asked for them"
 
 
 class SessionRecorder:
@@ -58,7 +58,7 @@ class SessionRecorder:
         `step_stats`, `sample_cpu` and `ask_rules` are as of `CaptureHook.start`.
         """
         self._session = session
-        self._why = _ASKED if step_stats else _why_step_stats(session)
+        self._why = _BECAUSE_OF_OPTION if step_stats else _why_step_stats(session)
         self._step_stats = bool(self._why)
         if self._step_stats and not step_stats:
             _LOG.warning(

@@ -46,16 +46,16 @@ def stats_columns(runs: Sequence[Any]) -> OpColumns:
     for run, metadata in enumerate(runs):
         if metadata is None:
             continue
-        made: dict[tuple[str, str], tuple[str, int]] = {}
+        ran_ops: dict[tuple[str, str], tuple[str, int]] = {}
         for span in op_spans(metadata):
             node = nodes.setdefault((span.name, span.op, span.device), len(nodes))
             rows.append((run, node, span.thread, span.scheduled_ns, span.start_ns, span.end_ns))
             key = (span.device, span.name)
-            made[key] = (span.op, -1 if key in made else span.made_ns)
+            ran_ops[key] = (span.op, -1 if key in ran_ops else span.made_ns)
         received = (
             s for d in metadata.step_stats.dev_stats for s in d.node_stats if is_transfer(s)
         )
-        transfers += [(run, *transfer_row(stats, made, nodes)) for stats in received]
+        transfers += [(run, *transfer_row(stats, ran_ops, nodes)) for stats in received]
     table = np.array(rows, np.int64).reshape(-1, 6)
     return OpColumns(
         run=table[:, 0],

@@ -36,20 +36,20 @@ def tensor_name(key: str) -> str:
 
 
 def transfer_row(
-    stats: Any, made: Mapping[tuple[str, str], tuple[str, int]], nodes: dict[NodeKey, int]
+    stats: Any, ran_ops: Mapping[tuple[str, str], tuple[str, int]], nodes: dict[NodeKey, int]
 ) -> tuple[int, ...]:
     """One transfer, as columns of `TRANSFER_COLUMNS` without the run.
 
     Args:
       stats: the record.
-      made: by device and name of each op of the run its type, and when it had made its outputs, in
-        ns of that device's clock; -1 where it ran several times.
+      ran_ops: by device and name of each op of the run its type, and when it had made its outputs,
+        in ns of that device's clock; -1 where it ran several times.
       nodes: rows of nodes; new ones are added.
     """
     found = _LABEL.fullmatch(stats.timeline_label)
     assert found is not None, stats.timeline_label
     tensor, source, target = tensor_name(found["tensor"]), found["source"], found["target"]
-    op, sent_ns = made.get((source, tensor), ("Unknown", -1))
+    op, sent_ns = ran_ops.get((source, tensor), ("Unknown", -1))
     start_ns = stats.all_start_micros * _US
     length_ns = max(stats.op_end_rel_micros, stats.all_end_rel_micros, 0) * _US
     described = [each.tensor_description.allocation_description for each in stats.output]

@@ -45,19 +45,19 @@ def align_ops(ops: OpColumns) -> AlignedOps:
     count = {name: int(ran[task == name].sum()) for name in named}
     if len(count) < 2:
         return AlignedOps(ops=ops)
-    own = max(count, key=lambda name: (not is_ps(name), count[name]))
+    main = max(count, key=lambda name: (not is_ps(name), count[name]))
     clocks: dict[str, ClockOffset] = {}
     refused: dict[str, str] = {}
-    for other in [name for name in count if name != own]:
+    for other in [name for name in count if name != main]:
         try:
             clocks[other] = clock_offset(
-                _messages(ops, task, other, own), _messages(ops, task, own, other), task=other
+                _messages(ops, task, other, main), _messages(ops, task, main, other), task=other
             )
         except TraceError as error:
             refused[other] = str(error)
     return AlignedOps(
         ops=_shifted(_without(ops, task, list(refused)), task, clocks),
-        task=own,
+        task=main,
         clocks=clocks,
         refused=refused,
         left_out={name: count[name] for name in refused},

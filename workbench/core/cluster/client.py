@@ -34,8 +34,8 @@ def event_rows(trace: Trace, client: str) -> np.ndarray:
 
 def of_client(trace: Trace, client: str) -> Trace:
     """The same trace with the runs, ops, items and transfers of one client alone."""
-    own = (trace.tracks["client"] == client).to_numpy(bool)
-    if own.all():
+    its_tracks = (trace.tracks["client"] == client).to_numpy(bool)
+    if its_tracks.all():
         return trace
     items = trace.items
     put, took = (items[name].to_numpy(np.int64) for name in ("put_track", "take_track"))
@@ -43,7 +43,7 @@ def of_client(trace: Trace, client: str) -> Trace:
     return dataclasses.replace(
         trace,
         events=trace.events.iloc[event_rows(trace, client)],
-        runs=trace.runs[own[trace.runs["track"].to_numpy(np.int64)]],
-        items=items[(of_item >= 0) & own[np.maximum(of_item, 0)]],
-        transfers=trace.transfers[own[trace.transfers["track"].to_numpy(np.int64)]],
+        runs=trace.runs[its_tracks[trace.runs["track"].to_numpy(np.int64)]],
+        items=items[(of_item >= 0) & its_tracks[np.maximum(of_item, 0)]],
+        transfers=trace.transfers[its_tracks[trace.transfers["track"].to_numpy(np.int64)]],
     )

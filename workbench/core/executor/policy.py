@@ -135,15 +135,15 @@ def warn_of_server(target: Any, config: Any) -> None:
       target: of the session; empty for a local one.
       config: its stock ConfigProto, or None.
     """
-    asked = config.experimental.executor_type if config is not None else ""
-    is_policy = asked.startswith(OWN_EXECUTORS) and asked != STOCK_EXECUTOR
-    if not target or not is_policy or asked in _warned:
+    executor = config.experimental.executor_type if config is not None else ""
+    is_policy = executor.startswith(OWN_EXECUTORS) and executor != STOCK_EXECUTOR
+    if not target or not is_policy or executor in _warned:
         return
-    _warned.add(asked)
+    _warned.add(executor)
     _LOG.warning(
         "executor policy %s: a session on a server (%s) runs on TensorFlow's own executor, because "
         "a server's workers make executors without the session's config; steps are right, but no "
         "faster. Run the session without a server to have the policy.",
-        asked.split("(", 1)[0].removeprefix(OWN_EXECUTORS),
+        executor.split("(", 1)[0].removeprefix(OWN_EXECUTORS),
         target if isinstance(target, str) else target.decode(),
     )

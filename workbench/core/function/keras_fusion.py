@@ -138,7 +138,7 @@ class ModelFusion:
         for name in _STEPS:
             setattr(self._model, f"{name}_function", None)
 
-    def _step(self, name: str, own: Callable[[Any], Any], data: Any) -> Any:
+    def _step(self, name: str, step: Callable[[Any], Any], data: Any) -> Any:
         """Stands in for one of the model's steps."""
         if self._model.run_eagerly:
             require_graph(self._model, _WANTS)
@@ -150,9 +150,9 @@ class ModelFusion:
             )
         # Called by hand; or under a tape, which could not differentiate what is fused already.
         if tf.executing_eagerly() or record.could_possibly_record():
-            return own(data)
+            return step(data)
         require_graph(self._model, _WANTS)
-        function = trace(tf.function(own, autograph=False), _specs(data))
+        function = trace(tf.function(step, autograph=False), _specs(data))
         require_fusible(function)
         # Also where nothing is fused: Keras's own step would be traced once more.
         plan = self.plans[name] = plan_fusion(function)

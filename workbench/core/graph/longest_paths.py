@@ -60,23 +60,23 @@ def longest_paths(
       OptionError: a cost is negative or no number, or an edge names no node.
       PlanError: nodes hang together in a cycle that no node of `loops_back` closes.
     """
-    own = _whole_ns(costs)
-    source, target = _within(edges, len(own))
+    cost_ns = _whole_ns(costs)
+    source, target = _within(edges, len(cost_ns))
     if loops_back is not None:
         forward = ~np.asarray(loops_back, bool)[source]
         source, target = source[forward], target[forward]
-    consumers = _neighbors(source, target, len(own))
-    order = _ordered(consumers, np.bincount(target, minlength=len(own)))
-    producers = _neighbors(target, source, len(own))
-    to_sink = _longest(own.tolist(), reversed(order), consumers)
-    from_source = _longest(own.tolist(), order, producers)
+    consumers = _neighbors(source, target, len(cost_ns))
+    order = _ordered(consumers, np.bincount(target, minlength=len(cost_ns)))
+    producers = _neighbors(target, source, len(cost_ns))
+    to_sink = _longest(cost_ns.tolist(), reversed(order), consumers)
+    from_source = _longest(cost_ns.tolist(), order, producers)
     length = max(to_sink, default=0)
     begins = [node for node, before in enumerate(producers) if not before]
     sink_ns, source_ns = np.array(to_sink, np.int64), np.array(from_source, np.int64)
     return LongestPaths(
         to_sink_ns=sink_ns,
         from_source_ns=source_ns,
-        slack_ns=length - (source_ns + sink_ns - own),
+        slack_ns=length - (source_ns + sink_ns - cost_ns),
         path=_path(begins, consumers, to_sink),
         length_ns=length,
     )

@@ -71,16 +71,16 @@ def family_of(op: str, name: str = "") -> int:
     gradient scope is a gradient; then the type decides again. What no rule knows is "other".
     """
     op = stock_op(op)
-    own = WORKBENCH_OPS.get(op)
-    if own is not None and own.family == FAMILY_NAMES[UPDATE]:
+    workbench_op = WORKBENCH_OPS.get(op)
+    if workbench_op is not None and workbench_op.family == FAMILY_NAMES[UPDATE]:
         return UPDATE
     for family, rule in _RULES:
         if rule.match(op):
             return family
     if _GRADIENT_NAME.search(name):
         return GRADIENT
-    if own is not None:
-        return FAMILY_NAMES.index(own.family)
+    if workbench_op is not None:
+        return FAMILY_NAMES.index(workbench_op.family)
     for family, rule in _LATER_RULES:
         if rule.match(op):
             return family

@@ -124,35 +124,35 @@ def chrome_events(events: Iterable[Any], faults: Faults) -> ChromeEvents:
     Raises:
       TraceError: no event is a slice, and one has a fault; names event and field.
     """
-    found = _Collected()
+    collected = _Collected()
     for number, event in enumerate(events):
         try:
-            _add(found, number, event)
+            _add(collected, number, event)
         except _OddError as odd:
             faults.add(f"event {number}{odd}")
-    complete, begins, ends = (found.phases[phase] for phase in _NEEDED)
-    begin, end = _pairs(begins, ends, found.others)
+    complete, begins, ends = (collected.phases[phase] for phase in _NEEDED)
+    begin, end = _pairs(begins, ends, collected.others)
     if not len(complete.number) and not begin:
         faults.raise_first()
     (row, time, place), opened, closed = (each.columns() for each in (complete, begins, ends))
-    length = np.array(found.length_ns, np.int64)
+    length = np.array(collected.length_ns, np.int64)
     return ChromeEvents(
         number=np.concatenate((row, opened[0][begin])),
         start_ns=np.concatenate((time, opened[1][begin])),
         end_ns=np.concatenate((time + length, closed[1][end])),
         place=np.concatenate((place, opened[2][begin])),
         slices=[*complete.slices, *(begins.slices[row] for row in begin)],
-        places=list(found.places),
-        processes=found.processes,
-        threads=found.threads,
-        left_out=dict(found.others),
+        places=list(collected.places),
+        processes=collected.processes,
+        threads=collected.threads,
+        left_out=dict(collected.others),
     )
 
 
-def _add(found: _Collected, number: int, event: Any) -> None:
+def _add(collected: _Collected, number: int, event: Any) -> None:
     phase = event.get("ph") if type(event) is dict else None
     if type(phase) is not str or phase not in _NEEDED:
-        _add_other(found, event, phase)
+        _add_other(collected, event, phase)
         return
     name = event.get("name")
     if type(name) is not str:
@@ -165,15 +165,15 @@ def _add(found: _Collected, number: int, event: Any) -> None:
     args = event.get("args")
     if args is not None and type(args) is not dict:
         raise _OddError(f": `args` is {_shown(args)}; expected an object")
-    texts = found.texts
+    texts = collected.texts
     held = _held(args, texts) if args and phase != "E" else _NO_ARGS
     # Nothing of an odd event is kept.
     if phase == "X":
-        found.length_ns.append(length)
-    into = found.phases[phase]
+        collected.length_ns.append(length)
+    into = collected.phases[phase]
     into.number.append(number)
     into.time_ns.append(time)
-    into.place.append(found.places.setdefault(place, len(found.places)))
+    into.place.append(collected.places.setdefault(place, len(collected.places)))
     into.slices.append(Slice(texts.setdefault(name, name), event.get("cat"), held))
 
 
@@ -186,29 +186,29 @@ def _held(args: Mapping[str, Any], texts: dict[str, str]) -> Mapping[str, Any]:
     return held or _NO_ARGS
 
 
-def _add_other(found: _Collected, event: Any, phase: Any) -> None:
+def _add_other(collected: _Collected, event: Any, phase: Any) -> None:
     """Adds an event that is no slice; some writers close the list with one of no fields."""
     if phase == "M":
-        _add_name(found, event)
+        _add_name(collected, event)
     elif type(phase) is str:
-        found.others[_OTHERS.get(phase, f"events of phase {phase[:1]!r}")] += 1
+        collected.others[_OTHERS.get(phase, f"events of phase {phase[:1]!r}")] += 1
     elif event != {}:
         raise _no_phase(event)
 
 
-def _add_name(found: _Collected, event: Mapping[str, Any]) -> None:
+def _add_name(collected: _Collected, event: Mapping[str, Any]) -> None:
     kind, args = event.get("name"), event.get("args")
     if kind not in _NAMES:
         return
     # Horovod's first one has the time of its start in place of a name.
     if type(args) is not dict or type(args.get("name")) is not str:
-        found.others[_WITHOUT_NAME] += 1
+        collected.others[_WITHOUT_NAME] += 1
         return
     place = _place(event)
     if kind == "process_name":
-        found.processes[place[0]] = args["name"]
+        collected.processes[place[0]] = args["name"]
     else:
-        found.threads[place] = args
+        collected.threads[place] = args
 
 
 def _place(event: Mapping[str, Any]) -> Place:

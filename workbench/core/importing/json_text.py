@@ -87,8 +87,8 @@ class JsonText:
         self.peek()
         while True:
             try:
-                found, end = self._scan(self._text, self._at)
-                found = self._cleaned(found, end)
+                value, end = self._scan(self._text, self._at)
+                value = self._cleaned(value, end)
             except RecursionError:
                 raise BadJsonError("it is nested too deep for a trace") from None
             except (StopIteration, ValueError, ArithmeticError) as error:
@@ -104,7 +104,7 @@ class JsonText:
             if end == len(self._text) and self._more():
                 continue
             self._at = end
-            return found
+            return value
 
     def objects(self) -> list[Any]:
         """The next objects of a list, many at once; none where they must be taken one by one."""

@@ -85,19 +85,19 @@ class TraceFile:
 
     def _bytes(self, size: int) -> bytes:
         try:
-            found: bytes = self._stream.read(size)
+            piece: bytes = self._stream.read(size)
         except EOFError:
             self.cut = True
             return b""
         except (OSError, zlib.error) as error:
             raise _damaged(self.path, first_line(error)) from error
-        self._read += len(found)
+        self._read += len(piece)
         if self._read > self._most:
             raise TraceError(
                 f"`{self.path}` unpacks to more than {self._most >> 20} MB, {_MOST_TIMES} times "
                 "its size, which no trace does; unpack it with gzip -d if it is one"
             )
-        return found
+        return piece
 
     def _require_whole(self) -> None:
         if self.cut:

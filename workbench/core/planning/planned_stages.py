@@ -77,7 +77,7 @@ def _stage(
     on_device, host = _carried(boundary, side, moved, device, compute_device)
     carried = [*on_device, *host]
     puts = side.start.puts if widens else ()
-    own = view.stages[puts[0]] if puts else None
+    user_stage = view.stages[puts[0]] if puts else None
     trailing = trailing_updates(boundary, side, moved) if stage.stale_lookups else None
     # Each run has one batch, from its lookups to its updates: so many may lack an update.
     runs = stage.stale_lookups + 1
@@ -90,12 +90,12 @@ def _stage(
         dtypes=tuple(view.outputs[node] for node in carried),
         shapes=tuple(view.output_shapes(node) for node in carried),
         options=dataclasses.replace(
-            own.options if own else _stage_options(options, chained=chained),
+            user_stage.options if user_stage else _stage_options(options, chained=chained),
             num_threads=runs if trailing else stage.num_threads,
             capacity=runs if trailing else stage.capacity,
         ),
         widens=tuple(_widened(boundary, put) for put in puts),
-        own_name=own.name if own else "",
+        own_name=user_stage.name if user_stage else "",
         own_buffer=view.shared_names[puts[0]] if puts else "",
         device=staged_device(options),
         buffer_device=device,

@@ -25,14 +25,14 @@ def traced_pipeline(view: GraphView, seen: NodeSpans, costs: Costs) -> Pipeline:
     """
     # A node that ran on both sides counts where it took longer.
     stretch = _stretch_of_unmatched(seen, costs)
-    own = {name: side.ran & (side.ns >= seen.step.ns) for name, side in seen.stages.items()}
+    masks = {name: side.ran & (side.ns >= seen.step.ns) for name, side in seen.stages.items()}
     # What costs nothing may stand between nodes of any side.
     free = (costs.span_ns <= 0) & ~view.mask(costs.inputs)
-    order, after = _chained(view, seen.stages, own)
+    order, after = _chained(view, seen.stages, masks)
     stages = [
         costs.stage(
             view,
-            own[name] | free,
+            masks[name] | free,
             name=name,
             after=after[name],
             threads=seen.stages[name].threads,
@@ -42,7 +42,7 @@ def traced_pipeline(view: GraphView, seen: NodeSpans, costs: Costs) -> Pipeline:
         )
         for name in order
     ]
-    ahead = np.any([np.zeros(len(view), bool), *own.values()], axis=0)
+    ahead = np.any([np.zeros(len(view), bool), *masks.values()], axis=0)
     step = costs.step(
         view,
         ~ahead,
@@ -71,8 +71,8 @@ def candidate_pipeline(
     last: dict[int, int] = {}
     for stage in _with_others(boundary, candidate):
         before = last.get(stage.side.number)
-        new += not stage.own
-        name = "your stage" if stage.own else f"stage {new}"
+        new += not stage.is_users
+        name = "your stage" if stage.is_users else f"stage {new}"
         stages.append(
             costs.stage(
                 view,
@@ -118,7 +118,7 @@ def _ends(stages: Sequence[PipelineStage]) -> tuple[int, ...]:
 
 
 def _chained(
-    view: GraphView, stages: Mapping[str, SideSpans], own: Mapping[str, Bools]
+    view: GraphView, stages: Mapping[str, SideSpans], masks: Mapping[str, Bools]
 ) -> tuple[list[str], dict[str, list[int]]]:
     """The stages of a trace in the order of the data, and for each from which it takes.
 
@@ -128,7 +128,7 @@ def _chained(
     starts = view.mask(n for n, op in enumerate(view.ops) if op in op_types.SOURCES)
     links = view.puts_to_takes
     follows = _reached(view, starts, links)
-    nodes = {name: mask & follows for name, mask in own.items()}
+    nodes = {name: mask & follows for name, mask in masks.items()}
     below = {name: _reached(view, mask, links) & ~mask for name, mask in nodes.items()}
     upstream = {
         name: {other for other in stages if other != name and (below[other] & nodes[name]).any()}

@@ -60,7 +60,9 @@ def node_costs(trace: Trace, view: GraphView, dispatch: Dispatch = NORMAL) -> Co
         between_ns=op_ns,
         wake_ns=seen.handling.wake_ns or 0.0,
         lanes=lanes,
-        inputs={each.node: input_cost(each, view, used, untraced.step_ns) for each in seen.inputs},
+        inputs={
+            spans.node: input_cost(spans, view, used, untraced.step_ns) for spans in seen.inputs
+        },
         client_ns=seen.client_ns or _CLIENT_NS,
         unmatched_ns=sum(side.unmatched_ns for side in sides),
         step_scales=seen.step_scales,
@@ -74,16 +76,16 @@ def node_costs(trace: Trace, view: GraphView, dispatch: Dispatch = NORMAL) -> Co
     costs = dataclasses.replace(costs, unevenness=_unevenness(view, costs, seen))
     if not untraced.step_ns:
         return costs
-    found = fitted(costs, view, seen, untraced)
+    fit = fitted(costs, view, seen, untraced)
     if (
         meta.packs_when_idle is None
-        and found.cores_per_op < _SHARED
-        and any(each.wait_ns for each in costs.inputs.values())
+        and fit.cores_per_op < _SHARED
+        and any(spans.wait_ns for spans in costs.inputs.values())
     ):
         # Ops do not wait by themselves: after waits they had to share a core.
         packed = dataclasses.replace(costs, packs=True)
         return fitted(packed, view, seen, untraced)
-    return found
+    return fit
 
 
 def predict(

@@ -76,7 +76,7 @@ def imported_runners(graph: Any, known: Iterable[PrefetchRunner]) -> list[Prefet
     Raises:
       UnsupportedError: a stage lacks ops, or shares its buffer with another stage.
     """
-    own = {put for runner in known for put in runner.puts}
+    known_puts = {put for runner in known for put in runner.puts}
     stages: dict[str, list[Any]] = {}
     users: dict[_Address, str] = {}
     for put in graph.get_operations():
@@ -89,7 +89,7 @@ def imported_runners(graph: Any, known: Iterable[PrefetchRunner]) -> list[Prefet
                 f"the puts {put.name!r} and those that read {first!r} are of one buffer: the graph "
                 "has a stage twice, as after a second import; import a graph with stages once"
             )
-        if put.name not in own:
+        if put.name not in known_puts:
             stages.setdefault(owner, []).append(put)
     return [_runner(graph, owner, puts) for owner, puts in stages.items()]
 

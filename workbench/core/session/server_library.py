@@ -13,7 +13,7 @@ from workbench.errors import NativeError
 v1 = tf.compat.v1
 
 _REMEDY = "write wb.load_library() in its program before tf.distribute.Server(…)"
-_ASKED = re.compile(r"remote target (/job:[^ ]+)")
+_TARGET = re.compile(r"remote target (/job:[^ ]+)")
 
 
 def check_servers(target: str, jobs: Sequence[str] = ("ps",)) -> None:
@@ -56,8 +56,8 @@ def without_library(stage: str, server: str, error: tf.errors.NotFoundError) -> 
       server: the session's.
       error: of the first op that ran there.
     """
-    asked = _ASKED.search(error.message)
-    where = _short(asked[1]) if asked else f"the server {server}"
+    target = _TARGET.search(error.message)
+    where = _short(target[1]) if target else f"the server {server}"
     return NativeError(
         f"{where} has no stage {stage!r}: its process has not loaded Workbench's library; {_REMEDY}"
     )

@@ -130,7 +130,7 @@ def _released(
     through: dict[int, list[int]],
 ) -> list[int]:
     """The nodes that wait for nothing more once `node` has ended."""
-    found = []
+    released = []
     behind = nodes[begin[node] : begin[node + 1]]
     if node in through:
         behind = [*behind, *through[node]]
@@ -138,8 +138,8 @@ def _released(
         if inside[consumer]:
             waiting[consumer] -= 1
             if not waiting[consumer]:
-                found.append(consumer)
-    return found
+                released.append(consumer)
+    return released
 
 
 def _ready_nodes(

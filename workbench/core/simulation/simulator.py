@@ -133,14 +133,14 @@ def _thread(
 
 def _get(getters: Sequence[_Getter]) -> Actor:
     """One item of each input; of those that wait when asked the longest wait counts."""
-    asked = [each for each in getters if not each.filled]
-    for each in asked:
-        yield "take", each.turn
-    if asked:
-        yield "wait", max(each.waits.next() for each in asked)
-    for each in asked:
-        yield "work", (each.input.work, 1.0)
-        yield "put", each.turn
-    for each in getters:
-        if each.filled:
-            yield "take", each.filled
+    waiting = [getter for getter in getters if not getter.filled]
+    for getter in waiting:
+        yield "take", getter.turn
+    if waiting:
+        yield "wait", max(getter.waits.next() for getter in waiting)
+    for getter in waiting:
+        yield "work", (getter.input.work, 1.0)
+        yield "put", getter.turn
+    for getter in getters:
+        if getter.filled:
+            yield "take", getter.filled

@@ -20,15 +20,15 @@ def stages_of_takes(takes: Iterable[str], stages: Iterable[str]) -> dict[str, st
     # The longest name that fits is the stage's.
     names = sorted(stages, key=len)
     ops = list(takes)
-    found = {
+    stage_of = {
         op: stage
         for op in ops
         for stage in names
         if op.startswith((f"{stage}/", f"{buffer_scope(stage)}/"))
     }
-    others = [op for op in ops if op not in found]
-    without = [stage for stage in names if stage not in found.values()]
+    others = [op for op in ops if op not in stage_of]
+    without = [stage for stage in names if stage not in stage_of.values()]
     # A plan that widens a stage gives it another take, in the plan's own scope.
     if len(others) == len(without) == 1:
-        found[others[0]] = without[0]
-    return found
+        stage_of[others[0]] = without[0]
+    return stage_of

@@ -256,7 +256,7 @@ def _without_output(text: str) -> str:
 def _captures(graph: Any) -> dict[str, str]:
     """Placeholders of what a FuncGraph captures, by kind."""
     variables = {id(variable.handle) for variable in graph.variables if hasattr(variable, "handle")}
-    found = {}
+    kinds = {}
     for outside, inside in graph.captures:
         if inside.dtype not in (tf.resource, tf.variant):
             kind = CAPTURED_VALUE
@@ -264,8 +264,8 @@ def _captures(graph: Any) -> dict[str, str]:
             kind = CAPTURED_VARIABLE
         else:
             kind = _resource_kind(outside)
-        found[inside.op.name] = kind
-    return found
+        kinds[inside.op.name] = kind
+    return kinds
 
 
 def _resource_kind(outside: Any) -> str:

@@ -279,16 +279,16 @@ def _runs(runs: pd.DataFrame, track: int, title: str, word: str) -> _Slices:
 
 def _calls(items: pd.DataFrame, track: int, title: str, call: str) -> _Slices:
     """The puts or takes of one track, a nanosecond longer so that a flow can end inside."""
-    own = items[(items[f"{call}_track"] == track) & (items[f"{call}_start_ns"] >= 0)]
-    own = own.sort_values(f"{call}_start_ns", kind="stable")
+    calls = items[(items[f"{call}_track"] == track) & (items[f"{call}_start_ns"] >= 0)]
+    calls = calls.sort_values(f"{call}_start_ns", kind="stable")
     run = "put_run" if call == PUTS else "take_step"
     heads = [
         f'{{"name":"{call}","cat":"item",'
         f'"args":{{"stage":{json.dumps(stage)},"item":{item},"run":{number}}}'
         for stage, item, number in zip(
-            *(own[column].tolist() for column in ("stage", "item", run)), strict=True
+            *(calls[column].tolist() for column in ("stage", "item", run)), strict=True
         )
     ]
-    start, end = (own[f"{call}_{edge}_ns"].to_numpy() for edge in ("start", "end"))
+    start, end = (calls[f"{call}_{edge}_ns"].to_numpy() for edge in ("start", "end"))
     title = f"{title}, {call}"
-    return _Slices(track, call, title, start, end + 1, heads, own.index.to_numpy())
+    return _Slices(track, call, title, start, end + 1, heads, calls.index.to_numpy())

@@ -162,31 +162,31 @@ def parents(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 def _innermost(start: list[int], end: list[int]) -> np.ndarray:
     """`parents` of intervals sorted by start, the longer one first."""
-    found = np.full(len(start), -1, np.int64)
+    parent = np.full(len(start), -1, np.int64)
     still_open: list[int] = []
     for row, (begin, finish) in enumerate(zip(start, end, strict=True)):
         while still_open and end[still_open[-1]] <= begin:
             still_open.pop()
         for outer in reversed(still_open):
             if end[outer] >= finish:
-                found[row] = outer
+                parent[row] = outer
                 break
         still_open.append(row)
-    return found
+    return parent
 
 
 def self_time(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Duration of each interval less what those directly inside it cover, int64 ns."""
     start, end = np.asarray(start, np.int64), np.asarray(end, np.int64)
-    own = end - start
+    remaining = end - start
     parent = parents(start, end)
     inside = np.flatnonzero(parent >= 0)
     if not len(inside):
-        return own
+        return remaining
     # each parent gets a stretch of a line to itself, so one union serves all of them
-    offset = np.concatenate(([0], np.cumsum(own + 1)))
+    offset = np.concatenate(([0], np.cumsum(remaining + 1)))
     shift = offset[parent[inside]] - start[parent[inside]]
     low, high = union(start[inside] + shift, end[inside] + shift)
     owner = np.searchsorted(offset, low, side="right") - 1
-    np.subtract.at(own, owner, high - low)
-    return own
+    np.subtract.at(remaining, owner, high - low)
+    return remaining

@@ -85,8 +85,8 @@ class Takes:
         ids = self._ops.run_of_step
         if ids:
             return [ids.get(step, -1) for step in took[:, _WHO].tolist()]
-        own = self._rows[[each == stage for each in self._stages]]
-        start, end = self._ops.start_ns[own], self._ops.end_ns[own]
+        rows = self._rows[[each == stage for each in self._stages]]
+        start, end = self._ops.start_ns[rows], self._ops.end_ns[rows]
         latest = np.maximum.accumulate(end)
         found = []
         for moment in took[:, _START].tolist():
@@ -94,7 +94,7 @@ class Takes:
             while at >= 0 and end[at] < moment <= latest[at]:
                 at -= 1
             within = at >= 0 and moment <= end[at]
-            found.append(int(self._ops.run[own[at]]) if within else -1)
+            found.append(int(self._ops.run[rows[at]]) if within else -1)
         return found
 
 

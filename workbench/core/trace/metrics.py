@@ -198,11 +198,13 @@ def _overlap(trace: Trace, per_stage_run: pd.DataFrame) -> float | None:
     # a step computes where it runs outside its own wait, so several clients are taken one by one
     computing: list[intervals.Intervals] = []
     for track in steps["track"].unique():
-        own = steps[steps["track"] == track]
+        client_steps = steps[steps["track"] == track]
         waits = items[(items["take_track"] == track) & (items["take_start_ns"] >= 0)]
         computing.append(
             intervals.subtract(
-                intervals.union(own["start_ns"].to_numpy(), own["end_ns"].to_numpy()),
+                intervals.union(
+                    client_steps["start_ns"].to_numpy(), client_steps["end_ns"].to_numpy()
+                ),
                 intervals.union(waits["take_start_ns"].to_numpy(), waits["take_end_ns"].to_numpy()),
             )
         )
@@ -211,11 +213,11 @@ def _overlap(trace: Trace, per_stage_run: pd.DataFrame) -> float | None:
     step_side = intervals.union(*(np.concatenate(edge) for edge in zip(*computing, strict=True)))
     worked = hidden = 0
     for track in per_stage_run["track"].unique():
-        own = per_stage_run[per_stage_run["track"] == track]
-        start = own["start_ns"].to_numpy()
+        stage_runs = per_stage_run[per_stage_run["track"] == track]
+        start = stage_runs["start_ns"].to_numpy()
         puts = items[(items["put_track"] == track) & (items["put_start_ns"] >= 0)]
         work = intervals.subtract(
-            intervals.union(start, start + own["dur_ns"].to_numpy()),
+            intervals.union(start, start + stage_runs["dur_ns"].to_numpy()),
             intervals.union(puts["put_start_ns"].to_numpy(), puts["put_end_ns"].to_numpy()),
         )
         worked += int((work[1] - work[0]).sum())

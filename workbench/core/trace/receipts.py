@@ -67,7 +67,7 @@ def receipts(tables: Mapping[str, pd.DataFrame]) -> Receipts:
 def sending_events(tables: Mapping[str, pd.DataFrame]) -> np.ndarray:
     """For each transfer the event that made its tensor, int64; -1 where it is not known."""
     events, transfers, tracks = (tables[name] for name in ("events", "transfers", "tracks"))
-    made = pd.DataFrame(
+    makers = pd.DataFrame(
         {
             "node": events["node"],
             "step": events["step"],
@@ -82,7 +82,7 @@ def sending_events(tables: Mapping[str, pd.DataFrame]) -> np.ndarray:
             "owner": _owner(tracks, transfers["track"]),
         }
     )
-    found = sent.merge(made, how="left", on=["node", "step", "owner"])["row"]
+    found = sent.merge(makers, how="left", on=["node", "step", "owner"])["row"]
     return found.fillna(-1).to_numpy(np.int64)
 
 

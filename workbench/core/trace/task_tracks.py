@@ -30,18 +30,18 @@ class OpTracks:
     system_names: Mapping[str, str]
 
 
-def op_tracks(ops: OpColumns, callers: Mapping[int, str], own: str) -> OpTracks:
-    """Gives each op a track: the own task's first, then those of others by name.
+def op_tracks(ops: OpColumns, callers: Mapping[int, str], main: str) -> OpTracks:
+    """Gives each op a track: the main task's first, then those of others by name.
 
     Args:
       ops, callers: as of `thread_tracks`.
-      own: the task that ran the steps; "" where all ops are of one task.
+      main: the task that ran the steps; "" where all ops are of one task.
     """
     task = tasks_of(ops.nodes["device"])
-    # A device without a task is of the own one; without that, all are.
-    task[(task == "") | (own == "")] = own
+    # A device without a task is of the main one; without that, all are.
+    task[(task == "") | (main == "")] = main
     of_op = task[ops.node]
-    tasks = [own, *sorted(set(of_op.tolist()) - {own})]
+    tasks = [main, *sorted(set(of_op.tolist()) - {main})]
     track = np.zeros(len(of_op), np.int64)
     rows: list[tuple[str, int, str]] = []
     known = True

@@ -47,27 +47,29 @@ def thread_tracks(ops: OpColumns, callers: Mapping[int, str]) -> ThreadTracks:
     """
     known = bool(ops.thread.any())
     found, different = pd.factorize(ops.thread if known else ops.thread[:0])
-    ids = [int(each) for each in different]
+    ids = [int(thread) for thread in different]
     row = found.astype(np.int64) if known else np.zeros(len(ops.run), np.int64)
     loose = _asynchronous(ops, row) if known else np.ones(len(row), bool)
     row[loose] = len(ids) + sub_rows(ops.start_ns[loose], ops.end_ns[loose]).astype(np.int64)
     busy = np.bincount(row, weights=ops.end_ns - ops.start_ns)
-    kinds = [_CALLER if each in callers else _POOL for each in ids]
+    kinds = [_CALLER if thread in callers else _POOL for thread in ids]
     kinds += [_NO_THREAD if known else _POOL] * (len(busy) - len(ids))
 
-    def place(each: int) -> tuple[int, float]:
+    def place(number: int) -> tuple[int, float]:
         # Ids of threads say nothing: the busiest of a pool comes first.
-        return kinds[each], each if kinds[each] == _NO_THREAD else -busy[each]
+        return kinds[number], number if kinds[number] == _NO_THREAD else -busy[number]
 
     order = sorted(np.flatnonzero(np.bincount(row)).tolist(), key=place)
     track = np.zeros(len(busy), np.int64)
     track[order] = np.arange(len(order))
-    of_rows = [ids[each] if each < len(ids) else 0 for each in order]
-    names = _names([kinds[each] for each in order], [callers.get(each, "") for each in of_rows])
+    of_rows = [ids[number] if number < len(ids) else 0 for number in order]
+    names = _names(
+        [kinds[number] for number in order], [callers.get(thread, "") for thread in of_rows]
+    )
     system_names = {
-        name: ops.thread_names[each]
-        for name, each in zip(names, of_rows, strict=True)
-        if ops.thread_names.get(each)
+        name: ops.thread_names[thread]
+        for name, thread in zip(names, of_rows, strict=True)
+        if ops.thread_names.get(thread)
     }
     return ThreadTracks(track=track[row], names=names, known=known, system_names=system_names)
 
@@ -91,7 +93,7 @@ def _asynchronous(ops: OpColumns, row: np.ndarray) -> np.ndarray:
     Of two that overlap on one thread one does not hold it: the longer one, which either contains
     the other or waited for something.
     """
-    found = np.zeros(len(ops.nodes), bool)
+    asynchronous = np.zeros(len(ops.nodes), bool)
     # Stable, so by start within each thread. Of 16 bits, because that is sorted in linear time.
     row = row.astype(np.uint16)
     order = np.argsort(row, kind="stable")
@@ -100,8 +102,8 @@ def _asynchronous(ops: OpColumns, row: np.ndarray) -> np.ndarray:
     while True:
         overlap = np.flatnonzero((row[1:] == row[:-1]) & (end[:-1] > start[1:]))
         if not len(overlap):
-            return found[ops.node]
+            return asynchronous[ops.node]
         longer = (end - start)[overlap + 1] > (end - start)[overlap]
-        found[node[overlap + longer]] = True
-        kept = ~found[node]
+        asynchronous[node[overlap + longer]] = True
+        kept = ~asynchronous[node]
         row, node, start, end = row[kept], node[kept], start[kept], end[kept]

@@ -151,25 +151,25 @@ def calibrated(
     program: str, predictions: Predictions, measured: Sequence[MeasuredRatio]
 ) -> Calibration:
     """Joins predictions and measurements of one program by the names of the settings."""
-    reasons = {each.label: each.reason for each in predictions.withheld}
+    reasons = {setting.label: setting.reason for setting in predictions.withheld}
     checks, missing = [], []
-    for each in measured:
-        found = predictions.of(each.label)
-        if found is None:
-            reason = reasons.get(each.label, "it was not among the settings to predict")
-            missing.append((program, each.label, reason))
+    for result in measured:
+        prediction = predictions.of(result.label)
+        if prediction is None:
+            reason = reasons.get(result.label, "it was not among the settings to predict")
+            missing.append((program, result.label, reason))
             continue
         checks.append(
             Check(
                 program=program,
-                label=each.label,
-                predicted=found.ratio,
-                predicted_low=found.low,
-                predicted_high=found.high,
-                measured=each.ratio,
-                measured_low=each.low,
-                measured_high=each.high,
-                effort=found.scenario.effort,
+                label=result.label,
+                predicted=prediction.ratio,
+                predicted_low=prediction.low,
+                predicted_high=prediction.high,
+                measured=result.ratio,
+                measured_low=result.low,
+                measured_high=result.high,
+                effort=prediction.scenario.effort,
             )
         )
     return Calibration(checks=tuple(checks), missing=tuple(missing))

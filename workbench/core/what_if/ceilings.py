@@ -68,7 +68,7 @@ class Ceilings(Displayed):
       one_batch: the step with all its work, on one batch again and again. Every step without a kind
         of work runs like this, too. The ratios are to this step.
       one_batch_ratio, one_batch_low, one_batch_high: its steps/s over those of the step as it is.
-      found: the kinds of work, the one that could give most first.
+      kinds: the kinds of work, the one that could give most first.
       withheld: (kind, reason) of those that could not be left out.
       simulation_problem: why nothing is simulated, a sentence; "" where something is.
       took_s: seconds that measuring took.
@@ -81,24 +81,24 @@ class Ceilings(Displayed):
     one_batch_ratio: float
     one_batch_low: float
     one_batch_high: float
-    found: tuple[Ceiling, ...]
+    kinds: tuple[Ceiling, ...]
     withheld: tuple[tuple[str, str], ...] = ()
     simulation_problem: str = ""
     took_s: float = 0.0
     rounds: int = 0
 
     def __repr__(self) -> str:
-        return f"Ceilings({len(self.found)} kinds of work, {len(self.withheld)} withheld)"
+        return f"Ceilings({len(self.kinds)} kinds of work, {len(self.withheld)} withheld)"
 
     @property
     def most(self) -> Ceiling | None:
         """The kind of work that could give most; None where no interval lies above 1."""
-        clear = [each for each in self.found if each.low > 1]
+        clear = [each for each in self.kinds if each.low > 1]
         return max(clear, key=lambda each: each.ratio, default=None)
 
     def of(self, work: str) -> Ceiling | None:
         """What was measured without this work; None where nothing was."""
-        return next((each for each in self.found if each.work == work), None)
+        return next((each for each in self.kinds if each.work == work), None)
 
     @property
     def df(self) -> pd.DataFrame:
@@ -110,7 +110,7 @@ class Ceilings(Displayed):
             "as it is": [*_step(self.as_it_is), *([None] * 7), ""],
             "one batch": [*_step(self.one_batch), 1.0, 1.0, 1.0, *([None] * 3), 0, ""],
         }
-        for each in self.found:
+        for each in self.kinds:
             found = each.simulated
             simulated = [found.ratio, found.low, found.high] if found else [None] * 3
             ratio = [each.ratio, each.low, each.high]
@@ -124,8 +124,8 @@ class Ceilings(Displayed):
 def simulated_of(predictions: Predictions | None, work: str) -> Predicted | None:
     """What is predicted of a step without this work; None where nothing is."""
     label = (Faster(work=work),)
-    found = predictions.found if predictions else ()
-    return next((each for each in found if each.scenario.faster == label), None)
+    predicted = predictions.predicted if predictions else ()
+    return next((each for each in predicted if each.scenario.faster == label), None)
 
 
 def _step(step: MeasuredStep) -> list[float]:

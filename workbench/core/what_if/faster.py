@@ -71,18 +71,18 @@ def selected(view: GraphView, work: str) -> Bools:
         chosen: Bools = kinds_of_work(view) == KINDS.index(work)
         return chosen
     if work in FAMILY_NAMES:
-        found = families_of(view.ops, view.names) == FAMILY_NAMES.index(work)
+        chosen = families_of(view.ops, view.names) == FAMILY_NAMES.index(work)
     else:
-        found = view.mask(
+        chosen = view.mask(
             node for node, name in enumerate(view.names) if fnmatch.fnmatchcase(name, work)
         )
-    if not found.any():
+    if not chosen.any():
         kinds = ", ".join(map(repr, [*KINDS, *FAMILY_NAMES]))
         raise OptionError(
             f"no node of the graph is {work!r}; expected one of {kinds}, or names of nodes with "
             "'*' for any text"
         )
-    return found
+    return chosen
 
 
 def kinds_of_work(view: GraphView) -> np.ndarray:

@@ -112,27 +112,29 @@ class Predictions(Displayed):
       traced: the setting that was traced.
       replay: whether the simulation holds for it; None where the trace does not say how long an
         untraced step takes.
-      found: the fastest first; among them the traced setting.
+      predicted: the settings, the fastest first; among them the traced one.
       withheld: settings of which nothing is predicted, and why.
     """
 
     title: str
     traced: Scenario
     replay: Replay | None
-    found: tuple[Predicted, ...]
+    predicted: tuple[Predicted, ...]
     withheld: tuple[Withheld, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Predictions({len(self.found)} settings, {len(self.withheld)} withheld)"
+        return f"Predictions({len(self.predicted)} settings, {len(self.withheld)} withheld)"
 
     @property
     def best(self) -> Predicted | None:
         """The simplest of the settings predicted to train most samples a second, or as many."""
-        return simplest_of_best(self.found, lambda each: each.ratio, lambda e: e.scenario.effort)
+        return simplest_of_best(
+            self.predicted, lambda each: each.ratio, lambda e: e.scenario.effort
+        )
 
     def of(self, label: str) -> Predicted | None:
         """What is predicted of the setting of that name; None where nothing is."""
-        return next((each for each in self.found if each.label == label), None)
+        return next((each for each in self.predicted if each.label == label), None)
 
     def plot(self, *, theme: str | None = None) -> Figure:
         """A plotly figure: the predicted gain of each setting with its range, and what is withheld.
@@ -151,14 +153,14 @@ class Predictions(Displayed):
         columns = ["steps_per_s", "step_ms", "low_ms", "high_ms", "ratio", "low", "high"]
         columns += ["limited_by", "bound_ms", "plan", "withheld"]
         rows = {
-            each.label: [
-                1e3 / each.step_ms,
-                *(each.step_ms, each.low_ms, each.high_ms),
-                *(each.ratio, each.low, each.high),
-                *(each.limited_by, each.bound_ms, each.plan, ""),
+            setting.label: [
+                1e3 / setting.step_ms,
+                *(setting.step_ms, setting.low_ms, setting.high_ms),
+                *(setting.ratio, setting.low, setting.high),
+                *(setting.limited_by, setting.bound_ms, setting.plan, ""),
             ]
-            for each in self.found
+            for setting in self.predicted
         }
-        rows |= {each.label: [None] * 10 + [each.reason] for each in self.withheld}
+        rows |= {setting.label: [None] * 10 + [setting.reason] for setting in self.withheld}
         table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
         return table.rename_axis("setting")

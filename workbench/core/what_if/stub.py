@@ -136,7 +136,7 @@ def _idle(view: GraphView) -> Bools:
 def _batch(view: GraphView, step: Bools) -> tuple[tuple[int, int], ...]:
     """The tensors that the input's nodes in the step deliver."""
     inputs = selected(view, INPUT_WORK) & step
-    found: list[tuple[int, int]] = []
+    delivered: list[tuple[int, int]] = []
     for node in np.flatnonzero(inputs).tolist():
         op = view.ops[node]
         if op in INPUT_HANDLES or not (op in INPUTS or op in view.stateful_ops):
@@ -148,9 +148,9 @@ def _batch(view: GraphView, step: Bools) -> tuple[tuple[int, int], ...]:
                     f"the input {view.names[node]!r} ({op}) delivers a {dtype}, whose value "
                     "cannot be held, so a step cannot be given the same batch again"
                 )
-            found.append((node, output))
+            delivered.append((node, output))
     read = {(int(row[0]), int(row[1])) for row in view.data[step[view.data[:, 2]]]}
-    return tuple(pair for pair in found if pair in read)
+    return tuple(pair for pair in delivered if pair in read)
 
 
 def _between(rows: Ints, sources: Bools, targets: Bools) -> Ints:
@@ -189,7 +189,7 @@ def _require_values(view: GraphView, border: Iterable[tuple[int, int]]) -> None:
             )
 
 
-def _require_outside_frames(view: GraphView, readers: Ints, made: Ints) -> None:
+def _require_outside_frames(view: GraphView, readers: Ints, producers: Ints) -> None:
     """Requires that these nodes stand in no loop and in no branch; a reader may begin one."""
     # 3.
     begins = np.fromiter((op in _BEGINS_FRAME for op in view.ops), bool, len(view))
@@ -201,7 +201,7 @@ def _require_outside_frames(view: GraphView, readers: Ints, made: Ints) -> None:
     ends[view.data[back[view.data[:, 0]], 2]] = False
     inside = view.reached(begins, within=~ends)
     wrong = [node for node in readers.tolist() if inside[node] and not begins[node]]
-    wrong += [node for node in made.tolist() if inside[node]]
+    wrong += [node for node in producers.tolist() if inside[node]]
     if wrong:
         raise UnsupportedError(
             f"{view.names[wrong[0]]!r} ({view.ops[wrong[0]]}) stands in a loop or a branch, at "

@@ -92,27 +92,27 @@ def predictor(trace: Trace, traced: Scenario, graphs: Mapping[GraphKey, KnownGra
       traced: the setting that it was taken in.
       graphs: what the program builds, for the traced setting and for each other one.
     """
-    made = Predictor(title=trace.meta.title, traced=traced, graphs=graphs)
+    base = Predictor(title=trace.meta.title, traced=traced, graphs=graphs)
     if trace.meta.task:
-        return dataclasses.replace(made, problem=_OF_A_CLUSTER)
+        return dataclasses.replace(base, problem=_OF_A_CLUSTER)
     if trace.on_a_gpu:
-        return dataclasses.replace(made, problem=_ON_A_GPU)
+        return dataclasses.replace(base, problem=_ON_A_GPU)
     known = graphs[traced.graph]
     if known.boundary is None:
-        return dataclasses.replace(made, problem=known.problem)
+        return dataclasses.replace(base, problem=known.problem)
     view = known.boundary.view
     costs = node_costs(trace, view, dispatch_of(traced.optimizations.executor))
     replay = _replay(trace, costs)
     if replay is None:
-        return dataclasses.replace(made, problem=_NOT_MEASURED)
+        return dataclasses.replace(base, problem=_NOT_MEASURED)
     if abs(replay.error) > HOLDS:
-        return dataclasses.replace(made, replay=replay, problem=_does_not_hold(replay))
+        return dataclasses.replace(base, replay=replay, problem=_does_not_hold(replay))
     in_graphs = {
         key: costs_in(costs, view, each.boundary.view, each.added_ns, each.likened)
         for key, each in graphs.items()
         if each.boundary is not None
     }
-    return dataclasses.replace(made, replay=replay, costs=in_graphs)
+    return dataclasses.replace(base, replay=replay, costs=in_graphs)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,12 +141,12 @@ class Predictor:
         """What is predicted of these settings and of the traced one, the fastest first."""
         settings = dict.fromkeys([self.traced, *scenarios])
         answers = [self.answer(scenario) for scenario in settings]
-        found = [answer for answer in answers if isinstance(answer, Predicted)]
+        predicted = [answer for answer in answers if isinstance(answer, Predicted)]
         return Predictions(
             title=self.title,
             traced=self.traced,
             replay=self.replay,
-            found=tuple(sorted(found, key=lambda each: -each.ratio)),
+            predicted=tuple(sorted(predicted, key=lambda each: -each.ratio)),
             withheld=tuple(answer for answer in answers if isinstance(answer, Withheld)),
         )
 
@@ -205,11 +205,13 @@ class Predictor:
     def _kept(self) -> dict[tuple[Hashable, ...], Costs]:
         return {}
 
-    def _predicted(self, scenario: Scenario, found: Prediction, chosen: Candidate) -> Predicted:
+    def _predicted(
+        self, scenario: Scenario, prediction: Prediction, chosen: Candidate
+    ) -> Predicted:
         assert self.replay is not None
         measured_ms = self.replay.untraced_ms
         unchanged = scenario == self.traced
-        step_ms = measured_ms if unchanged else found.step_ms
+        step_ms = measured_ms if unchanged else prediction.step_ms
         half = 0.0 if unchanged else _half_interval(self.traced, scenario)
         ratio = measured_ms / step_ms * scenario.batch_ratio
         return Predicted(
@@ -220,8 +222,8 @@ class Predictor:
             ratio=ratio,
             low=ratio / (1 + half),
             high=ratio / (1 - half),
-            limited_by=found.limited_by,
-            bound_ms=found.bound_ms,
+            limited_by=prediction.limited_by,
+            bound_ms=prediction.bound_ms,
             plan=plan_words(chosen),
         )
 

@@ -77,10 +77,11 @@ def findings(of: Trace | Comparison) -> Findings | ComparedFindings:
     )
 
 
-def _knowing(variant: MeasuredVariant, found: Findings) -> Findings:
+def _knowing(variant: MeasuredVariant, findings: Findings) -> Findings:
     """The findings without toggles that are on already."""
     return dataclasses.replace(
-        found, found=tuple(_without_toggle_that_is_on(variant, each) for each in found)
+        findings,
+        findings=tuple(_without_toggle_that_is_on(variant, finding) for finding in findings),
     )
 
 

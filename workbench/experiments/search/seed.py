@@ -99,14 +99,14 @@ def _seed(
     notes: list[str],
 ) -> Seed:
     by_scenario = (
-        {prediction.scenario: prediction for prediction in predictions.found} if predictions else {}
+        {prediction.scenario: prediction for prediction in predictions.predicted} if predictions else {}
     )
     withheld = (
         {refused.scenario: refused.reason for refused in predictions.withheld}
         if predictions
         else {}
     )
-    if predictions and not predictions.found and predictions.withheld:
+    if predictions and not predictions.predicted and predictions.withheld:
         notes.append(f"Nothing is predicted: {predictions.withheld[0].reason}.")
     without_effect = {setting.label(in_full=True): reason for setting, reason in impossible.items()}
     without_effect |= {

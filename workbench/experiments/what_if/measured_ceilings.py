@@ -122,7 +122,7 @@ def measured_ceilings(
         one_batch_ratio=again.value,
         one_batch_low=again.low,
         one_batch_high=again.high,
-        found=tuple(sorted(by_work, key=lambda ceiling: -ceiling.ratio)),
+        kinds=tuple(sorted(by_work, key=lambda ceiling: -ceiling.ratio)),
         withheld=withheld,
         simulation_problem=problem,
         took_s=round(budget.spent_s(), 1),
@@ -202,7 +202,7 @@ def _simulated(trace: Trace, program: Program | None) -> tuple[Predictions | Non
     except TraceError as problem:
         return None, str(problem)
     reasons = dict.fromkeys(each.reason for each in found.withheld)
-    return found, "" if len(found.found) > 1 else " ".join(reasons)
+    return found, "" if len(found.predicted) > 1 else " ".join(reasons)
 
 
 def _ceiling(

@@ -99,15 +99,15 @@ def _columns(path: Path, layout: TableFormat, schema: pa.Schema) -> dict[str, pc
                 f"{path}: has no column {column.name!r}; expected one of each of {layout.summary}; "
                 f"it has {_some(schema.names)}"
             )
-        found = schema.field(column.name).type
-        if not _has_text(column, found):
+        dtype = schema.field(column.name).type
+        if not _has_text(column, dtype):
             raise DataError(
-                f"{path}, column {column.name}: is of type {found}; "
+                f"{path}, column {column.name}: is of type {dtype}; "
                 f"expected {_type(column)}{' or text' if column.kind == 'list' else ''}"
             )
-        values = _as_text(pc.field(column.name), found)
+        values = _as_text(pc.field(column.name), dtype)
         columns[column.name] = values
-        if _is_list(found):
+        if _is_list(dtype):
             values = pc.binary_join(values, pc.scalar(column.joined_by.decode()))
         fields.append(pc.coalesce(values, none))
     line = pc.binary_join_element_wise(*fields, pc.scalar(layout.separator.decode()))
@@ -115,22 +115,22 @@ def _columns(path: Path, layout: TableFormat, schema: pa.Schema) -> dict[str, pc
     return columns
 
 
-def _has_text(column: Column, found: pa.DataType) -> bool:
+def _has_text(column: Column, dtype: pa.DataType) -> bool:
     """Whether a column of this type can be read as a column of the format."""
-    if pa.types.is_dictionary(found):
-        found = found.value_type
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
     text = (
-        pa.types.is_string(found)
-        or pa.types.is_large_string(found)
-        or pa.types.is_binary(found)
-        or pa.types.is_large_binary(found)
+        pa.types.is_string(dtype)
+        or pa.types.is_large_string(dtype)
+        or pa.types.is_binary(dtype)
+        or pa.types.is_large_binary(dtype)
     )
     if column.kind == "list":
         value = Column(name=column.name, kind="category")
-        return text or (_is_list(found) and _has_text(value, found.value_type))
-    number = pa.types.is_integer(found) or pa.types.is_floating(found)
-    number = number or pa.types.is_decimal(found) or pa.types.is_null(found)
-    return number or (text if column.kind == "category" else pa.types.is_boolean(found))
+        return text or (_is_list(dtype) and _has_text(value, dtype.value_type))
+    number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype)
+    number = number or pa.types.is_decimal(dtype) or pa.types.is_null(dtype)
+    return number or (text if column.kind == "category" else pa.types.is_boolean(dtype))
 
 
 def _is_list(found: pa.DataType) -> bool:

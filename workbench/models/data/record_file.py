@@ -56,9 +56,9 @@ class _Reader:
 
     def take(self, most: int, behind: int) -> list[bytes]:
         """The next records; `behind` of them were taken before."""
-        found: list[bytes] = []
-        while len(found) < most:
-            row = behind + len(found)
+        records: list[bytes] = []
+        while len(records) < most:
+            row = behind + len(records)
             header = self._bytes(HEADER_BYTES)
             if not header:
                 break
@@ -70,8 +70,8 @@ class _Reader:
             record = self._bytes(length)
             if len(record) + len(self._bytes(_FOOTER_BYTES)) < length + _FOOTER_BYTES:
                 self._refuse(row, "it ends inside a record")
-            found.append(record)
-        return found
+            records.append(record)
+        return records
 
     def _bytes(self, size: int) -> bytes:
         """So many bytes; fewer at the end of the file."""

@@ -172,15 +172,15 @@ class _Parser:
           DataError: names the row that is no example with these features.
         """
         try:
-            found = self._parse(records)
+            parsed = self._parse(records)
         except tf.errors.InvalidArgumentError:
             if self._learn(records):
                 return self.columns(records, behind)
             self._refuse(records, behind)
-        for name in found.keys() - self._seen:
-            if found[name].any():
+        for name in parsed.keys() - self._seen:
+            if parsed[name].any():
                 self._seen.add(name)
-        return found
+        return parsed
 
     def _build(self) -> None:
         with self.session.graph.as_default():

@@ -114,9 +114,9 @@ def get_embedding_variable(
     partitions = None if partitioner is None else partitions_of(name, embedding_dim, partitioner)
     scope = tf.compat.v1.get_variable_scope()
     full_name = f"{scope.name}/{name}" if scope.name else name
-    found = _variables().get(full_name)
-    if found is not None:
-        return _reused(found, full_name, embedding_dim, partitions, option, scope.reuse)
+    existing = _variables().get(full_name)
+    if existing is not None:
+        return _reused(existing, full_name, embedding_dim, partitions, option, scope.reuse)
     if scope.reuse is True:
         raise OptionError(
             f"EmbeddingVariable {full_name!r} is not there to be reused; make it first, or open "
@@ -124,16 +124,18 @@ def get_embedding_variable(
         )
     with tf.init_scope():
         default_rows = _default_rows(name, embedding_dim, initializer, option)
-        made, tables = _made(full_name, embedding_dim, partitions, default_rows, trainable, option)
-    _variables()[full_name] = made
+        variable, tables = _build_variable(
+            full_name, embedding_dim, partitions, default_rows, trainable, option
+        )
+    _variables()[full_name] = variable
     named = set(collections or ()) - {_KEYS.GLOBAL_VARIABLES, _KEYS.TRAINABLE_VARIABLES}
     for key in sorted(named | ({_KEYS.TRAINABLE_VARIABLES} if trainable else set())):
         for table in tables:
             tf.compat.v1.add_to_collection(key, table)
-    return made
+    return variable
 
 
-def _made(
+def _build_variable(
     name: str,
     dim: int,
     partitions: int | None,
@@ -249,7 +251,7 @@ def _variables() -> dict[str, Any]:
 
 
 def _reused(
-    found: Any,
+    existing: Any,
     name: str,
     dim: int,
     partitions: int | None,
@@ -261,11 +263,11 @@ def _reused(
             f"EmbeddingVariable {name!r} is there already; give another name, or open the "
             "variable scope with reuse=True to get it again"
         )
-    tables = getattr(found, "partitions", None)
-    was = (found.shape[1], tables and len(tables), found.option)
+    tables = getattr(existing, "partitions", None)
+    was = (existing.shape[1], tables and len(tables), existing.option)
     if was != (dim, partitions, option):
         raise OptionError(
             f"EmbeddingVariable {name!r} was made with embedding_dim, partitions and ev_option "
             f"{was}; reuse it with the same, not with {(dim, partitions, option)}"
         )
-    return found
+    return existing

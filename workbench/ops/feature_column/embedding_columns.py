@@ -111,9 +111,9 @@ def _shared_weights(column: SharedEmbeddingColumn, collections: Any, trainable: 
     shared = tf.compat.v1.get_collection(name)
     if not shared:
         if keys is not None:
-            made = keys.variable(column.dimension, column.initializer, trainable, collections)
+            weights = keys.variable(column.dimension, column.initializer, trainable, collections)
         else:
-            made = tf.compat.v1.get_variable(
+            weights = tf.compat.v1.get_variable(
                 "embedding_weights",
                 shape,
                 tf.float32,
@@ -121,8 +121,8 @@ def _shared_weights(column: SharedEmbeddingColumn, collections: Any, trainable: 
                 trainable=trainable,
                 collections=collections,
             )
-        tf.compat.v1.add_to_collection(name, made)
-        return made
+        tf.compat.v1.add_to_collection(name, weights)
+        return weights
     found = tf.TensorShape(shared[0].shape).as_list()
     if len(shared) > 1 or found != shape:
         raise OptionError(

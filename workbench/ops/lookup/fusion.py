@@ -104,7 +104,7 @@ def safe_embedding_lookup_sparse(
     version = _chosen_for(embedding_weights, do_fusion)
     _warn_of_fast_lookup("safe_embedding_lookup_sparse", allow_fast_lookup, version)
     if version == "grouped":
-        (found,) = grouped_embedding_lookup(
+        (embeddings,) = grouped_embedding_lookup(
             [embedding_weights],
             [sparse_ids],
             [sparse_weights],
@@ -115,7 +115,7 @@ def safe_embedding_lookup_sparse(
             names=[name],
             name=name,
         )
-        return found
+        return embeddings
     if version is None:
         return stock.safe_embedding_lookup_sparse(
             embedding_weights,
@@ -173,7 +173,7 @@ def embedding_lookup_sparse(
     version = _chosen_for(params, do_fusion)
     _warn_of_fast_lookup("embedding_lookup_sparse", allow_fast_lookup, version)
     if version == "grouped":
-        (found,) = grouped_embedding_lookup(
+        (embeddings,) = grouped_embedding_lookup(
             [params],
             [sp_ids],
             [sp_weights],
@@ -184,7 +184,7 @@ def embedding_lookup_sparse(
             names=[name],
             name=name,
         )
-        return found
+        return embeddings
     if version is None:
         return stock.embedding_lookup_sparse(
             params,

@@ -33,7 +33,7 @@ def _post_look_up_v2_grad(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
 @ops.RegisterGradient("WorkbenchResourceLocalLookUp")
 def _local_look_up_grad(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
     table, _dense_shape, values, index, row_splits = op.inputs
-    made = _native.library().workbench_local_look_up_grad(
+    outputs = _native.library().workbench_local_look_up_grad(
         gradient,
         values,
         index,
@@ -41,7 +41,7 @@ def _local_look_up_grad(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
         combiner=op.get_attr("combiner"),
         use_index=op.get_attr("use_index"),
     )
-    slices = tf.IndexedSlices(made.row_gradients, made.table_rows, _shape_of(table))
+    slices = tf.IndexedSlices(outputs.row_gradients, outputs.table_rows, _shape_of(table))
     return [slices, None, None, None, None]
 
 
@@ -170,7 +170,7 @@ def _combined(op: tf.Operation, gradient: tf.Tensor, *, unique: bool) -> list[An
     build = (
         library.workbench_post_look_up_v2_grad if unique else library.workbench_post_look_up_grad
     )
-    made = build(
+    outputs = build(
         gradient,
         values,
         *index,
@@ -183,7 +183,7 @@ def _combined(op: tf.Operation, gradient: tf.Tensor, *, unique: bool) -> list[An
         max_norm=max_norm,
     )
     none_of = [None] * (count + 1 + len(index) + 2)
-    return [*made.shard_gradients, *none_of, made.weights_gradient if weighted else None]
+    return [*outputs.shard_gradients, *none_of, outputs.weights_gradient if weighted else None]
 
 
 def _of_weights(op: tf.Operation, gradients: tuple[Any, ...]) -> list[Any]:

@@ -100,27 +100,27 @@ def grouped_embedding_lookup(
             )
             for i in range(count)
         ]
-        together = [i for i, each in enumerate(lookups) if _fits(each)]
+        together = [i for i, lookup in enumerate(lookups) if _fits(lookup)]
         as_one = concatenate and len(together) == count and _alike(lookups)
         if as_one:
-            (found,) = _looked_up(lookups, concatenated=True, name=scope)
-            return found
-        found = [None] * count
+            (vectors,) = _looked_up(lookups, concatenated=True, name=scope)
+            return vectors
+        vectors = [None] * count
         groups = _groups(lookups, together)
         for group in groups:
             # The whole of a lookup has its name.
-            own = scope if len(groups) == 1 and len(together) == count else None
-            made = _looked_up([lookups[i] for i in group], concatenated=False, name=own)
-            for i, each in zip(group, made, strict=True):
-                found[i] = each
+            op_name = scope if len(groups) == 1 and len(together) == count else None
+            results = _looked_up([lookups[i] for i in group], concatenated=False, name=op_name)
+            for i, vector in zip(group, results, strict=True):
+                vectors[i] = vector
         rest = sorted(set(range(count)) - set(together))
         travelling = [i for i in rest if lookups[i].table.is_elsewhere(lookups[i].id_values)]
         for group in _by_table(lookups, travelling):
-            made = _sent([lookups[i] for i in group], named[group[0]])
-            for i, each in zip(group, made, strict=True):
-                found[i] = each
+            results = _sent([lookups[i] for i in group], named[group[0]])
+            for i, vector in zip(group, results, strict=True):
+                vectors[i] = vector
         for i in sorted(set(rest) - set(travelling)):
-            found[i] = fused_safe_embedding_lookup_sparse(
+            vectors[i] = fused_safe_embedding_lookup_sparse(
                 tables[i],
                 _sparse(ids[i]),
                 weights[i],
@@ -132,7 +132,7 @@ def grouped_embedding_lookup(
                 prune=prune,
                 fusion_version="v1",
             )
-        return tf.concat(found, -1) if concatenate else found
+        return tf.concat(vectors, -1) if concatenate else vectors
 
 
 def _is_list(value: Any) -> bool:
@@ -210,11 +210,11 @@ def _looked_up(
     lookups: Sequence[Lookup], *, concatenated: bool, name: str | None
 ) -> list[tf.Tensor]:
     """The outputs of one op."""
-    shards = {_table_key(each): each.table.shards[0] for each in lookups}
+    shards = {_table_key(lookup): lookup.table.shards[0] for lookup in lookups}
     numbers = {key: number for number, key in enumerate(shards)}
-    wide = len({each.ids.dtype for each in lookups}) > 1
-    values, rows, shapes = zip(*(_ids_of(each, wide=wide) for each in lookups), strict=True)
-    weighted = [i for i, each in enumerate(lookups) if each.weights is not None]
+    wide = len({lookup.ids.dtype for lookup in lookups}) > 1
+    values, rows, shapes = zip(*(_ids_of(lookup, wide=wide) for lookup in lookups), strict=True)
+    weighted = [i for i, lookup in enumerate(lookups) if lookup.weights is not None]
     arguments = {
         "ids": list(values),
         "rows": list(rows),
@@ -222,14 +222,14 @@ def _looked_up(
         "weights": [lookups[i].weights for i in weighted],
         "weights_of": weighted,
         "M": 1 if concatenated else len(lookups),
-        "table_of": [numbers[_table_key(each)] for each in lookups],
-        "combiners": [each.combiner for each in lookups],
-        "prune_invalid_ids": [each.prune for each in lookups],
-        "fill_empty_rows": [each.default_id is not None for each in lookups],
-        "default_ids": [each.default_id or 0 for each in lookups],
-        "max_norms": [-1.0 if each.max_norm is None else each.max_norm for each in lookups],
-        "dims": [int(each.shape[1]) for each in shards.values()],
-        "features": [each.feature for each in lookups],
+        "table_of": [numbers[_table_key(lookup)] for lookup in lookups],
+        "combiners": [lookup.combiner for lookup in lookups],
+        "prune_invalid_ids": [lookup.prune for lookup in lookups],
+        "fill_empty_rows": [lookup.default_id is not None for lookup in lookups],
+        "default_ids": [lookup.default_id or 0 for lookup in lookups],
+        "max_norms": [-1.0 if lookup.max_norm is None else lookup.max_norm for lookup in lookups],
+        "dims": [int(shard.shape[1]) for shard in shards.values()],
+        "features": [lookup.feature for lookup in lookups],
         "concatenated": concatenated,
         "name": name,
     }
@@ -237,12 +237,12 @@ def _looked_up(
     if lookups[0].table.has_keys:
         return kept_apart(look_up_keys(list(shards.values()), arguments))
     if not is_resource(next(iter(shards.values()))):
-        values_of = [value_of(each) for each in shards.values()]
+        values_of = [value_of(shard) for shard in shards.values()]
         return kept_apart(library.workbench_grouped_look_up(tables=values_of, **arguments))
-    for each in shards.values():
+    for shard in shards.values():
         # A gradient tape watches variables, not handles.
-        resource_variable_ops.variable_accessed(each)
-    handles = [each.handle for each in shards.values()]
+        resource_variable_ops.variable_accessed(shard)
+    handles = [shard.handle for shard in shards.values()]
     dtype, _ = _kind(lookups[0])
     made = library.workbench_resource_grouped_look_up(tables=handles, T=dtype, **arguments)
     return kept_apart(made)

@@ -87,7 +87,7 @@ class GroupedEmbedding(_Layer):
             raise OptionError(
                 f"{self.name} is given features {sorted(inputs)}; expected {sorted(self.features)}"
             )
-        found = grouped_embedding_lookup(
+        vectors = grouped_embedding_lookup(
             [self.embeddings[table].value for table in self.features.values()],
             [_ids(name, inputs[name]) for name in self.features],
             combiners=[_of(self.combiners, name, "mean") for name in self.features],
@@ -96,8 +96,8 @@ class GroupedEmbedding(_Layer):
             names=list(self.features),
         )
         if self.concatenate:
-            return tf.cast(found, self.compute_dtype)
-        cast = (tf.cast(each, self.compute_dtype) for each in found)
+            return tf.cast(vectors, self.compute_dtype)
+        cast = (tf.cast(each, self.compute_dtype) for each in vectors)
         return dict(zip(self.features, cast, strict=True))
 
     def get_config(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def look_up_keys(tables: Sequence[Any], arguments: Mapping[str, Any]) -> list[tf
     """
     beside = tf.compat.v1.get_default_graph().colocate_with
     with beside(tables[0].handle.op, ignore_existing=True):
-        made = _native.library().workbench_embedding_grouped_look_up(
+        outputs = _native.library().workbench_embedding_grouped_look_up(
             tables=[each.handle for each in tables],
             default_rows=[each.default_rows.value() for each in tables],
             step=tables[0].step(),
@@ -42,7 +42,7 @@ def look_up_keys(tables: Sequence[Any], arguments: Mapping[str, Any]) -> list[tf
             T=tf.float32,
             **arguments,
         )
-    return list(made.vectors)
+    return list(outputs.vectors)
 
 
 def _is_beside(table: Any, ids: tf.Tensor) -> bool:

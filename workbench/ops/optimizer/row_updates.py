@@ -128,26 +128,26 @@ def of_one_table(gradient: tf.Operation, table: int) -> dict[str, Any]:
     for each in table_of:
         begins.append(width)
         width += dims[each]
-    own = [feature for feature in range(count) if table_of[feature] == table]
+    features = [feature for feature in range(count) if table_of[feature] == table]
     gradients, ids = list(gradient.inputs[:outputs]), list(gradient.inputs[outputs:])
     parts = (ids[:count], ids[count : 2 * count], ids[2 * count : 3 * count])
     weights = dict(zip(gradient.get_attr("weights_of"), ids[3 * count :], strict=True))
-    weighted = [feature for feature in own if feature in weights]
+    weighted = [feature for feature in features if feature in weights]
     given = {
-        name: [part[feature] for feature in own]
+        name: [part[feature] for feature in features]
         for name, part in zip(("ids", "rows", "dense_shapes"), parts, strict=True)
     }
     attributes = {
-        name: [gradient.get_attr(name)[feature] for feature in own] for name in _OF_FEATURES
+        name: [gradient.get_attr(name)[feature] for feature in features] for name in _OF_FEATURES
     }
     return {
         **given,
         **attributes,
         "weights": [weights[feature] for feature in weighted],
-        "weights_of": [own.index(feature) for feature in weighted],
-        "gradients": gradients if concatenated else [gradients[feature] for feature in own],
-        "columns": [begins[feature] for feature in own],
-        "table_of": [0] * len(own),
+        "weights_of": [features.index(feature) for feature in weighted],
+        "gradients": gradients if concatenated else [gradients[feature] for feature in features],
+        "columns": [begins[feature] for feature in features],
+        "table_of": [0] * len(features),
         "dims": [dims[table]],
         "concatenated": concatenated,
     }

@@ -20,7 +20,7 @@ _REASON = 72
 
 def predictions_figure(predictions: Predictions, theme: Theme) -> Chart:
     """A hollow diamond with its range for each setting, the fastest first; the traced one at 0."""
-    predicted, withheld = predictions.found, predictions.withheld
+    predicted, withheld = predictions.predicted, predictions.withheld
     if not predicted and not withheld:
         raise OptionError("there is no setting to draw; predict some toggles")
     traced = [prediction for prediction in predicted if prediction.scenario == predictions.traced]

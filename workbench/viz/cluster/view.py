@@ -138,7 +138,7 @@ def _count(value: float) -> str:
 
 def _sentences(report: ClusterReport) -> list[str]:
     said = [report.straggler.words]
-    for each in report.found:
+    for each in report.findings:
         said.append(f"{each.title} ({format.duration(each.cost_ns)} a step). {each.evidence}")
         said.append(f"Mend: {each.mend}.")
     lost = report.trace.meta.lost_transfers

@@ -21,9 +21,9 @@ def answer(predictions: Predictions) -> Pieces:
       (text, strong) pieces.
     """
     others = [
-        prediction for prediction in predictions.found if prediction.scenario != predictions.traced
+        prediction for prediction in predictions.predicted if prediction.scenario != predictions.traced
     ]
-    if not predictions.found:
+    if not predictions.predicted:
         return _nothing(predictions)
     if not others:
         words = f": of {_name(predictions.traced.label)}, the traced setting, nothing differs."
@@ -96,7 +96,7 @@ def toggles(predicted: Predicted) -> int:
 
 def counts_samples(predictions: Predictions) -> bool:
     """Whether batches of several sizes are compared, which steps/s cannot be."""
-    sizes = {each.scenario.batch_ratio for each in predictions.found}
+    sizes = {each.scenario.batch_ratio for each in predictions.predicted}
     return len(sizes) > 1
 
 

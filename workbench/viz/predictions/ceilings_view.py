@@ -104,14 +104,14 @@ def ceilings_view(ceilings: Ceilings) -> CeilingsView:
     """The view of measured ceilings."""
     own = _as_it_is(ceilings)
     drawn = [
-        edge for ceiling in ceilings.found for edge in (ceiling.low, ceiling.ratio, ceiling.high)
+        edge for ceiling in ceilings.kinds for edge in (ceiling.low, ceiling.ratio, ceiling.high)
     ]
-    drawn += [ceiling.simulated.ratio for ceiling in ceilings.found if ceiling.simulated]
+    drawn += [ceiling.simulated.ratio for ceiling in ceilings.kinds if ceiling.simulated]
     axis = ratio_axis([*own, *drawn])
     rows = [
         _row("As it is", ceilings.as_it_is, own, axis),
         _row("One batch", ceilings.one_batch, (1.0, 1.0, 1.0), axis),
-        *(_ceiling_row(ceiling, axis) for ceiling in ceilings.found),
+        *(_ceiling_row(ceiling, axis) for ceiling in ceilings.kinds),
     ]
     return CeilingsView(
         title=plain(ceilings.program),
@@ -120,7 +120,7 @@ def ceilings_view(ceilings: Ceilings) -> CeilingsView:
         rows=tuple(rows),
         ticks=axis.ticks,
         one=axis.at(1.0),
-        simulated=any(ceiling.simulated for ceiling in ceilings.found),
+        simulated=any(ceiling.simulated for ceiling in ceilings.kinds),
         withheld=reasons([(f"no {work}", why) for work, why in ceilings.withheld]),
     )
 
@@ -169,11 +169,11 @@ def _ceiling_row(each: Ceiling, axis: RatioAxis) -> CeilingRow:
 
 
 def _sentence(ceilings: Ceilings) -> Pieces:
-    if not ceilings.found:
+    if not ceilings.kinds:
         return (("No kind of work could be left out.", True),)
     most = ceilings.most
     if most is None:
-        nearest = max(ceilings.found, key=lambda each: each.ratio)
+        nearest = max(ceilings.kinds, key=lambda each: each.ratio)
         return (
             ("No kind of work is shown to bound the step", True),
             (
@@ -197,7 +197,7 @@ def _as_good(most: Ceiling, ceilings: Ceilings) -> str:
     """Other kinds of work that lie within its interval, or above."""
     near = [
         f"{_WORK[each.work]}, {format.ratio(each.ratio)} without"
-        for each in ceilings.found
+        for each in ceilings.kinds
         if each is not most and each.ratio >= most.low
     ]
     return f" As much may: {'; '.join(near)}." if near else ""
@@ -220,7 +220,7 @@ def _one_batch(ceilings: Ceilings) -> str:
 
 
 def _simulation(ceilings: Ceilings) -> str:
-    errors = [abs(each.error) for each in ceilings.found if each.error is not None]
+    errors = [abs(each.error) for each in ceilings.kinds if each.error is not None]
     if not errors:
         problem = ceilings.simulation_problem
         return f"Nothing is simulated. {sentence(problem)}" if problem else ""

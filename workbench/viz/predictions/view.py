@@ -87,7 +87,7 @@ class PredictionsView:
 
 def predictions_view(predictions: Predictions) -> PredictionsView:
     """The view of predictions."""
-    predicted = predictions.found
+    predicted = predictions.predicted
     axis = ratio_axis(
         [
             edge
@@ -142,7 +142,7 @@ def _row(prediction: Predicted, predictions: Predictions, axis: RatioAxis, *, fi
 def _withheld(predictions: Predictions) -> tuple[Reason, ...]:
     found = reasons([(each.label, each.reason) for each in predictions.withheld])
     # Where one reason holds for everything, the answer has said it.
-    return found if predictions.found or len(found) > 1 else ()
+    return found if predictions.predicted or len(found) > 1 else ()
 
 
 def _replay(predictions: Predictions) -> str:
@@ -172,7 +172,7 @@ def _assumptions(predictions: Predictions) -> str:
 def _any(predictions: Predictions, name: str) -> bool:
     """Whether a setting differs there from the traced one."""
     traced = _setting(predictions.traced, name)
-    return any(_setting(each.scenario, name) != traced for each in predictions.found)
+    return any(_setting(each.scenario, name) != traced for each in predictions.predicted)
 
 
 def _setting(scenario: Scenario, name: str) -> object:

@@ -19,7 +19,7 @@ def test_a_report_of_all_workers():
     merged = merge_traces([worker_trace(0, compute_ns=(2 * MS,) * 10), slow], title="Two")
     report = cluster_report(merged)
     assert report.workers == ["worker 0", "worker 1"] and repr(report).startswith("ClusterReport")
-    assert report.straggler.task == "worker 1" and not report.found
+    assert report.straggler.task == "worker 1" and not report.findings
     assert report.clocks["task"].tolist() == ["worker 0", "worker 1"]
     shown, _ = report._repr_mimebundle_()
     text = shown["text/plain"].replace("\N{NO-BREAK SPACE}", " ")
@@ -34,7 +34,7 @@ def test_a_report_has_the_chain_of_each_worker_by_task_and_the_findings_of_the_s
     quick = worker_trace(0, with_edges=True, compute_ns=(2 * MS,) * 10)
     report = cluster_report(merge_traces([quick, slow], title="Two"))
     assert [path.client for path in report.paths] == ["worker 0", "worker 1"]
-    assert [found.key for found in report.found] == ["client_time"]
+    assert [found.key for found in report.findings] == ["client_time"]
     text = report._repr_mimebundle_()[0]["text/plain"].replace("\N{NO-BREAK SPACE}", " ")
     assert "The longest chain of a step, mean" in text
     # 1 and 9 of 12 ms, from one step to the next.

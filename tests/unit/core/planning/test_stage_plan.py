@@ -106,7 +106,7 @@ def test_the_ways_worth_a_prediction():
     assert [candidate.removes_own for candidate in candidates] == [True, *[False] * 5]
     own_candidate, wide = candidates[1], candidates[4]
     assert (
-        own_candidate.stages[0].own
+        own_candidate.stages[0].is_users
         and not own_candidate.stages[0].moved[boundary.view.number("hash")]
     )
     assert wide.stages[0].moved[boundary.view.number("next")], "the user's put comes along"

@@ -20,7 +20,7 @@ def predictions(**ratios: float) -> Predictions:
         title="tiny",
         traced=Scenario(),
         replay=None,
-        found=tuple(
+        predicted=tuple(
             Predicted(
                 scenario=scenarios[name],
                 step_ms=10 / ratio,

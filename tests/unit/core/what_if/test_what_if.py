@@ -69,7 +69,7 @@ def test_a_moved_boundary_is_predicted_as_it_was_moved():
     found = predicted(
         *(Scenario(optimizations=Optimizations(smart_stage=each)) for each in (moved, lost)),
     )
-    (cut,) = (each for each in found.found if each.scenario.optimizations.smart_stage == moved)
+    (cut,) = (each for each in found.predicted if each.scenario.optimizations.smart_stage == moved)
     assert cut.plan == "the chosen cut"
     # The hash of 1 ms stays with the 7 ms of the layer and the 0.5 ms of its training.
     assert cut.step_ms > 8.5
@@ -108,8 +108,8 @@ def test_a_smart_stage_takes_the_candidate_that_is_predicted_to_be_best():
 
 def test_settings_come_by_their_ratio_and_the_first_is_the_best():
     found = predicted(ON_STAGE, ON_SMART)
-    assert [each.label for each in found.found] == ["smart stage", "stage", "off"]
-    assert found.best == found.found[0]
+    assert [each.label for each in found.predicted] == ["smart stage", "stage", "off"]
+    assert found.best == found.predicted[0]
     assert list(found.df.index) == ["smart stage", "stage", "off"]
     assert found.df.loc["off", "steps_per_s"] == pytest.approx(1e3 / 20.6)
 
@@ -176,7 +176,7 @@ def test_what_the_program_does_not_build_is_withheld_with_the_reason():
 def test_where_nothing_may_run_ahead_only_stages_are_withheld():
     plain = KnownGraph(boundary=uncut(boundary(MODEL).view), problem="no input was found")
     found = what_if(traced(), Scenario(), {GraphKey(): plain}, [ON_SMART, ON_INLINE])
-    assert [each.label for each in found.found] == ["inline executor", "off"]
+    assert [each.label for each in found.predicted] == ["inline executor", "off"]
     assert [each.reason for each in found.withheld] == ["no input was found"]
 
 
@@ -188,7 +188,7 @@ def test_a_trace_whose_steps_cannot_be_simulated_predicts_nothing():
     runs["start_ns"] = START_NS + (runs["start_ns"] - START_NS) * 2
     runs["end_ns"] = START_NS + (runs["end_ns"] - START_NS) * 2
     found = predicted(ON_STAGE, trace=dataclasses.replace(trace, events=events, runs=runs))
-    assert found.found == () and found.best is None
+    assert found.predicted == () and found.best is None
     assert {each.label for each in found.withheld} == {"off", "stage"}
     assert found.withheld[0].reason.startswith("the traced steps take 41.2 ms, simulated 21.")
     assert found.replay is not None and found.replay.error == pytest.approx(-0.48, abs=0.01)
@@ -243,7 +243,7 @@ def test_one_setting_after_the_other_gives_what_all_at_once_do():
     made = predictor(traced(), Scenario(), graphs)
     for setting in [*settings, *reversed(settings)]:
         fresh = what_if(traced(), Scenario(), graphs, [setting])
-        assert made.answer(setting) in fresh.found
+        assert made.answer(setting) in fresh.predicted
     assert made.answer(two) is made.answer(two)
     assert made.answer(ON_FUSED).reason == "the program's graph for it is not known"
 
@@ -256,7 +256,7 @@ def test_of_steps_on_a_gpu_everything_is_withheld():
     found = what_if(trace, Scenario(), graphs, [ON_COST_MODEL])
     (reason,) = {each.reason for each in found.withheld}
     assert reason.startswith("steps of the trace ran ops on a GPU, and a trace has the times in")
-    assert not found.found
+    assert not found.predicted
 
 
 def test_of_a_trace_of_a_cluster_everything_is_withheld():
@@ -268,7 +268,7 @@ def test_of_a_trace_of_a_cluster_everything_is_withheld():
         "the trace is of a cluster, and what is simulated are the steps of one machine; measure "
         "settings there with workbench cluster"
     }
-    assert not found.found
+    assert not found.predicted
 
 
 def test_stale_lookups_are_withheld():

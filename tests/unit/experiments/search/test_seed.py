@@ -95,7 +95,7 @@ def test_where_the_replay_does_not_hold_that_is_said(seeded):
     reason = "the traced steps take 41 ms, simulated 20 ms"
     found, _ = seeded(
         lambda scenarios: predictions(
-            found=(),
+            predicted=(),
             withheld=tuple(Withheld(scenario=each, reason=reason) for each in scenarios),
         )
     )

@@ -109,7 +109,7 @@ def test_its_predictions_are_those_from_before(tmp_path: Path):
     batch = after.predict(Optimizations(batch_size=16))
     assert isinstance(batch, Predicted) and batch.scenario.batch_ratio == 2
     assert before.predictions is not None and after.predictions is not None
-    assert after.predictions.found == before.predictions.found
+    assert after.predictions.predicted == before.predictions.predicted
     assert after.predictions.withheld == before.predictions.withheld
 
 

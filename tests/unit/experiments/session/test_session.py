@@ -281,8 +281,8 @@ def test_the_first_run_learns_the_graphs_and_the_next_does_not(traced: list[str]
     assert session.predict(STAGE) is session.predict(STAGE)
     every = session.predictions
     assert every is not None and every.of("stage") == session.predict(STAGE)
-    assert len(every.found) + len(every.withheld) == 45
-    assert {each.label for each in every.found} >= {"off", "stage", "smart stage"}
+    assert len(every.predicted) + len(every.withheld) == 45
+    assert {each.label for each in every.predicted} >= {"off", "stage", "smart stage"}
     assert every.traced.label == "off"
 
 
@@ -329,7 +329,7 @@ def test_a_function_has_no_stage_of_the_users_own():
     assert isinstance(found, Withheld) and found.reason == (
         "a tf.function is staged as a whole, so it has no stage of your own"
     )
-    assert every is not None and len(every.found) + len(every.withheld) == 30
+    assert every is not None and len(every.predicted) + len(every.withheld) == 30
 
 
 @pytest.mark.usefixtures("traced")

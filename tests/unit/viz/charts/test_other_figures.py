@@ -59,7 +59,7 @@ class TestPredictions:
         assert "Fused V1" in figure.layout.yaxis.ticktext[2]
 
     def test_where_all_is_withheld_there_is_no_axis(self):
-        figure = predictions(found=(), withheld=(REFUSED,)).plot()
+        figure = predictions(predicted=(), withheld=(REFUSED,)).plot()
         assert len(figure.data) == 0 and figure.layout.xaxis.visible is False
         assert figure.layout.title.text.startswith("<b>Nothing is predicted of 1 setting.</b>")
 
@@ -70,7 +70,7 @@ class TestPredictions:
 
     def test_nothing_at_all(self):
         with pytest.raises(OptionError, match="no setting to draw; predict some toggles"):
-            predictions(found=()).plot()
+            predictions(predicted=()).plot()
 
 
 class TestCalibration:

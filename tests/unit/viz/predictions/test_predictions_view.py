@@ -94,7 +94,7 @@ def test_the_traced_setting_alone_is_no_choice():
 
 def test_where_everything_is_withheld_the_reason_comes_first():
     lost = predictions(
-        found=(),
+        predicted=(),
         replay=Replay(measured_ms=41.2, simulated_ms=20.6, untraced_ms=41.2),
         withheld=withheld(NO_MATCH, Optimizations(), STAGE),
     )
@@ -114,7 +114,7 @@ def test_where_everything_is_withheld_the_reason_comes_first():
 
 def test_several_reasons_stand_below_the_answer():
     lost = predictions(
-        found=(), withheld=withheld(NO_LOOKUP, FUSED) + withheld("it has no stage.", STAGE)
+        predicted=(), withheld=withheld(NO_LOOKUP, FUSED) + withheld("it has no stage.", STAGE)
     )
     view = predictions_view(lost)
     assert said(view) == "Nothing is predicted of 2 settings, for the reasons below."
@@ -125,9 +125,9 @@ def test_several_reasons_stand_below_the_answer():
 
 
 def test_without_a_setting_there_is_nothing_to_say():
-    view = predictions_view(predictions(found=()))
+    view = predictions_view(predictions(predicted=()))
     assert said(view) == "There is no setting to predict."
-    assert text(predictions(found=())).startswith("dlrm: There is no setting to predict.")
+    assert text(predictions(predicted=())).startswith("dlrm: There is no setting to predict.")
 
 
 def test_whether_the_simulation_holds_is_said():
@@ -242,7 +242,7 @@ def test_batches_of_another_size_are_compared_by_their_samples():
 
 def test_settings_share_the_reason_for_which_they_are_withheld():
     some = [dataclasses.replace(STAGE, fused_embeddings=v) for v in ("v1", "v2")]
-    many = [dataclasses.replace(each.scenario.optimizations) for each in every_toggle().found]
+    many = [dataclasses.replace(each.scenario.optimizations) for each in every_toggle().predicted]
     found = predictions(predicted(STAGE, 1.2), withheld=withheld(NO_LOOKUP, *some, FUSED))
     (reason,) = predictions_view(found).withheld
     assert reason.settings == "fused V1, stage + fused V1, stage + fused V2"

@@ -189,19 +189,19 @@ def lookup_part(name: str, scopes: dict[str, int]) -> tuple[int, int] | None:
 
 def _update_nodes(names: list[str], ops: list[str], reads: list[int]) -> set[int]:
     """The ops that update a variable, and those in the scope that they have to themselves."""
-    found = set()
+    nodes = set()
     for update in reads:
         if family_of(ops[update]) != UPDATE:
             continue
-        found.add(update)
+        nodes.add(update)
         scope = f"{names[update].rpartition('/')[0]}/"
         if _UPDATE_SCOPE.search(scope):
-            found |= {
+            nodes |= {
                 node
                 for node, name in enumerate(names)
                 if name.startswith(scope) and ops[node] not in _NO_WORK
             }
-    return found
+    return nodes
 
 
 def _part_times(trace: Trace, of_node: np.ndarray, count: int) -> list[PartTime]:

@@ -34,7 +34,7 @@ def row_readers(
       consumers: for a node the nodes that read its output as data; as their first input, where
         that is known.
     """
-    found = {}
+    readers_of = {}
     for variable, op in enumerate(ops):
         if op not in _HOLDS_ROWS and op != ARGUMENT:
             continue
@@ -47,8 +47,8 @@ def row_readers(
             last = [node for node in after if ops[node] in _PASSES_ON and node not in seen]
             seen.update(last)
         if readers:
-            found[variable] = tuple(sorted(readers))
-    return found
+            readers_of[variable] = tuple(sorted(readers))
+    return readers_of
 
 
 def is_grouped(op: str) -> bool:

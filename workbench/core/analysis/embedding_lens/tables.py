@@ -130,7 +130,7 @@ def _dtype(graph: GraphView, variable: int, reader: int) -> str:
 def _slots(graph: GraphView, variable: int, tables: Collection[int]) -> list[int]:
     """Variables of the same shape that the update of this one reads, too."""
     shape = _shape(graph, variable)
-    found: dict[int, None] = {}
+    slots: dict[int, None] = {}
     for update in graph.consumers.of(variable).tolist():
         if family_of(graph.ops[update]) != UPDATE:
             continue
@@ -139,8 +139,8 @@ def _slots(graph: GraphView, variable: int, tables: Collection[int]) -> list[int
             given = _own_of_grouped(given, variable, tables)
         elif graph.inputs(update)[0][0] != variable:
             continue
-        found |= {n: None for n in given if n != variable and _shape(graph, n) == shape}
-    return list(found)
+        slots |= {n: None for n in given if n != variable and _shape(graph, n) == shape}
+    return list(slots)
 
 
 def _own_of_grouped(given: list[int], variable: int, tables: Collection[int]) -> list[int]:

@@ -101,7 +101,7 @@ def find(trace: Trace) -> Findings:
         steps=account.steps,
         step_ns=account.step_ns,
         verdict=buffer_verdict(trace) or _unstaged_verdict(account),
-        found=tuple(_ranked(weighed, others, account.step_ns)),
+        findings=tuple(_ranked(weighed, others, account.step_ns)),
         wait_ns=wait_ns,
         not_explained_ns=_not_explained(account, worth),
         fill=fill_over_time(trace),

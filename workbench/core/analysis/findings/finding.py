@@ -88,7 +88,7 @@ class Findings(Displayed):
       steps: main steps in it.
       step_ns: time of one.
       verdict: what bounds the steps.
-      found: the findings.
+      findings: the ranked findings.
       wait_ns: time of a step in which its longest chain only waits: for a batch, for a thread, for
         the client.
       not_explained_ns: the part of it that no finding explains.
@@ -99,22 +99,22 @@ class Findings(Displayed):
     steps: int
     step_ns: float
     verdict: Verdict
-    found: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
     wait_ns: float
     not_explained_ns: float
     fill: pd.DataFrame
 
     def __repr__(self) -> str:
-        return f"Findings({', '.join(each.key for each in self.found) or 'none'})"
+        return f"Findings({', '.join(each.key for each in self.findings) or 'none'})"
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.findings)
 
     def __iter__(self) -> Iterator[Finding]:
-        return iter(self.found)
+        return iter(self.findings)
 
     @property
     def df(self) -> pd.DataFrame:
         """One row for each finding, a column for each of its attributes."""
         names = [field.name for field in dataclasses.fields(Finding)]
-        return pd.DataFrame([vars(each) for each in self.found], columns=names)
+        return pd.DataFrame([vars(each) for each in self.findings], columns=names)

@@ -246,11 +246,11 @@ def _behind(trace: Trace, waits: pd.DataFrame) -> pd.DataFrame:
     begin = waits["start_ns"].to_numpy(np.int64)
     finish = begin + waits["dur_ns"].to_numpy(np.int64)
     lane = track[waits["event"].to_numpy(np.int64)]
-    found = []
+    tables = []
     for number in np.flatnonzero((trace.tracks["kind"] == "inter_op").to_numpy(bool)).tolist():
-        here, own = np.flatnonzero(lane == number), np.flatnonzero(track == number)
+        here, ops = np.flatnonzero(lane == number), np.flatnonzero(track == number)
         # A thread runs one op at a time; where a trace says otherwise, the earlier one counts.
-        low, high = start[own], np.maximum.accumulate(end[own])
+        low, high = start[ops], np.maximum.accumulate(end[ops])
         low = np.maximum(low, np.concatenate((low[:1], high[:-1])))
         first = np.searchsorted(high, begin[here], side="right")
         count = np.maximum(np.searchsorted(low, finish[here], side="left") - first, 0)
@@ -259,9 +259,9 @@ def _behind(trace: Trace, waits: pd.DataFrame) -> pd.DataFrame:
         place += np.repeat(first, count)
         since = np.maximum(low[place], begin[wait])
         lasted = np.minimum(high[place], finish[wait]) - since
-        rows = pd.DataFrame({"wait": wait, "event": own[place], "start_ns": since})
-        found.append(rows.assign(dur_ns=lasted)[lasted > 0])
-    table = pd.concat(found, ignore_index=True) if found else pd.DataFrame({"wait": []})
+        rows = pd.DataFrame({"wait": wait, "event": ops[place], "start_ns": since})
+        tables.append(rows.assign(dur_ns=lasted)[lasted > 0])
+    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"wait": []})
     table = table.reindex(columns=["wait", "event", "start_ns", "dur_ns"], fill_value=0)
     table = table.astype(np.int64)
     node = events["node"].to_numpy(np.int64)[table["event"].to_numpy()]

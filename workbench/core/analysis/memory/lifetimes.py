@@ -51,25 +51,27 @@ def lifetimes(trace: Trace) -> Lifetimes:
     data = trace.edges[trace.edges["control"] == 0]
     graph = executed_graph(dataclasses.replace(trace, events=_with_buffers(trace), edges=data))
     events = graph.trace.events
-    made = events["made_bytes"].to_numpy(np.int64)
-    passed = events["passed_bytes"].to_numpy(np.int64)
+    made_bytes = events["made_bytes"].to_numpy(np.int64)
+    passed_bytes = events["passed_bytes"].to_numpy(np.int64)
     takes_out = (trace.nodes["op"] == _TAKES_OUT).to_numpy(bool)
-    made = np.where(takes_out[graph.nodes], 0, made)
+    made_bytes = np.where(takes_out[graph.nodes], 0, made_bytes)
     producer, consumer = graph.dependencies
     until = graph.end_ns.copy()
     np.maximum.at(until, producer, graph.end_ns[consumer])
-    _extend(until, *_handed_on(graph, made + passed, passed, until), graph.start_ns)
+    _extend(
+        until, *_handed_on(graph, made_bytes + passed_bytes, passed_bytes, until), graph.start_ns
+    )
     ends = trace.runs["end_ns"].to_numpy(np.int64)
     if len(ends):
         in_run = graph.run >= 0
         until[in_run] = np.minimum(until, ends[np.maximum(graph.run, 0)])[in_run]
     until = np.maximum(until, graph.end_ns)
-    own = np.flatnonzero(made > 0)
+    makers = np.flatnonzero(made_bytes > 0)
     return Lifetimes(
-        node=graph.nodes[own],
-        bytes=made[own],
-        begin_ns=graph.start_ns[own],
-        end_ns=until[own],
+        node=graph.nodes[makers],
+        bytes=made_bytes[makers],
+        begin_ns=graph.start_ns[makers],
+        end_ns=until[makers],
     )
 
 

@@ -153,15 +153,15 @@ def _run_of_events(trace: Trace) -> np.ndarray:
     events, runs = trace.events, trace.runs
     track, number = events["track"].to_numpy(np.int64), events["step"].to_numpy(np.int64)
     # Numbers of steps are the session's, whichever client ran them.
-    own = np.where(kind[track] == "inter_op", -1, track)
+    event_track = np.where(kind[track] == "inter_op", -1, track)
     run_track = runs["track"].to_numpy(np.int64)
     run_track = np.where(kind[run_track] == "step", -1, run_track)
     pairs = zip(run_track.tolist(), runs["number"].tolist(), strict=True)
     row = {pair: i for i, pair in enumerate(pairs)}
-    if not len(own):
+    if not len(event_track):
         return np.zeros(0, np.int64)
     # One number for each pair: numpy sorts numbers ten times as fast as rows.
     low, many = int(number.min()), int(np.ptp(number)) + 1
-    distinct, inverse = np.unique((own + 1) * many + (number - low), return_inverse=True)
+    distinct, inverse = np.unique((event_track + 1) * many + (number - low), return_inverse=True)
     rows = [row.get((key // many - 1, key % many + low), -1) for key in distinct.tolist()]
     return np.array(rows, np.int64)[inverse]

@@ -67,18 +67,18 @@ def gap_kinds(
         return kinds
     low, high = end[at - 1], start[at]
     width = high - low
-    found = _around(low, high, (phases.waits, phases.calls, phases.returns, phases.runs))
-    unnamed = found == NO_GAP
+    gap_kind = _around(low, high, (phases.waits, phases.calls, phases.returns, phases.runs))
+    unnamed = gap_kind == NO_GAP
     ready = unnamed & (2 * np.minimum(delay[at].astype(np.int64), width) >= width)
-    found[unnamed] = NO_OP if meta.source in OTHER_TOOLS else NO_READY_NODE
-    found[ready] = DISPATCH
+    gap_kind[unnamed] = NO_OP if meta.source in OTHER_TOOLS else NO_READY_NODE
+    gap_kind[ready] = DISPATCH
     # The lane of a gap runs nothing: with no more lanes than cores, one core at least is free.
     cores = meta.cores
     if cores is not None and np.count_nonzero(np.diff(lane)) >= cores and ready.any():
         rows = np.flatnonzero(ready)
         open_ns = np.diff(busy_time(start, end, np.stack((low[rows], high[rows]))), axis=0)[0]
-        found[rows[open_ns >= cores * width[rows]]] = CONTENTION
-    kinds[at] = found
+        gap_kind[rows[open_ns >= cores * width[rows]]] = CONTENTION
+    kinds[at] = gap_kind
     return kinds
 
 

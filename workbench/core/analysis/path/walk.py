@@ -146,17 +146,17 @@ class _Walk:
     def _take(self, item: int) -> tuple[str, int] | None:
         """A step took an item: where it waited, for the put of that item."""
         items = self._items
-        put, asked = items.put_end[item], items.take_start[item]
-        waited = items.take_end[item] - asked >= WAIT_MIN_NS
+        put, take_start = items.put_end[item], items.take_start[item]
+        waited = items.take_end[item] - take_start >= WAIT_MIN_NS
         # Of an item that was made before the trace knows its stage, the wait is all there is.
         if (
-            put > asked
+            put > take_start
             and waited
             and self._runs.of(items.put_track[item], items.put_run[item]) >= 0
         ):
             self._reach(TAKE, put)
             return "put", item
-        self._reach(TAKE, asked)
+        self._reach(TAKE, take_start)
         run = self._runs.of(items.take_track[item], items.take_step[item])
         if run < 0:
             return None

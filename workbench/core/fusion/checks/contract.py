@@ -38,13 +38,13 @@ def violations(rewritten: RewrittenGraph, ends: Iterable[str] | None = None) -> 
       rewritten: the graph before and after.
       ends: names of the nodes that each run needs; None where runs differ, of a session's graph.
     """
-    found: dict[Part, str] = {}
+    reasons: dict[Part, str] = {}
     for check in (_once, _cycles):
         for part, reason in check(rewritten):
-            found.setdefault(part, reason)
-    if found:
+            reasons.setdefault(part, reason)
+    if reasons:
         # The others ask for an order, which the graph has only without these.
-        return found
+        return reasons
     before, after = rewritten.inputs_before, rewritten.inputs_after
     uses = _uses(rewritten)
     marked = [
@@ -64,8 +64,8 @@ def violations(rewritten: RewrittenGraph, ends: Iterable[str] | None = None) -> 
         gained,
         _order_of_uses(rewritten, stock, now, uses, needed(rewritten, ends)),
     ):
-        found.setdefault(part, reason)
-    return found
+        reasons.setdefault(part, reason)
+    return reasons
 
 
 def needed(rewritten: RewrittenGraph, ends: Iterable[str] | None) -> frozenset[str]:
@@ -82,15 +82,15 @@ def needed(rewritten: RewrittenGraph, ends: Iterable[str] | None) -> frozenset[s
         read = {source for sources in inputs.values() for source in sources}
         ends = [name for name, node in nodes.items() if node.op == "NoOp" and name not in read]
     effects = [name for name, node in nodes.items() if has_effect(node.op)]
-    found = {*ends, *effects} & nodes.keys()
-    waiting = list(found)
+    reached = {*ends, *effects} & nodes.keys()
+    waiting = list(reached)
     while waiting:
         for text in nodes[waiting.pop()].input:
             source = node_name(text)
-            if not text.startswith("^") and source not in found:
-                found.add(source)
+            if not text.startswith("^") and source not in reached:
+                reached.add(source)
                 waiting.append(source)
-    return frozenset(found)
+    return frozenset(reached)
 
 
 def _once(rewritten: RewrittenGraph) -> Iterator[tuple[Part, str]]:

@@ -43,17 +43,17 @@ def has_effect(op: str) -> bool:
 
 def effects_before(graph: Definition) -> dict[str, int]:
     """By the name of each node the effects on which it depends, a set as bits."""
-    found: dict[str, int] = {}
+    effects: dict[str, int] = {}
     bits: dict[str, int] = {}
     for node in graph.ordered:
         before = 0
         for text in node.input:
             name = node_name(text)
-            before |= found.get(name, 0) | bits.get(name, 0)
-        found[node.name] = before
+            before |= effects.get(name, 0) | bits.get(name, 0)
+        effects[node.name] = before
         if has_effect(node.op):
             bits[node.name] = 1 << len(bits)
-    return found
+    return effects
 
 
 def variables_used(nodes: Mapping[str, Any], node: Any) -> Iterator[tuple[Any, bool]]:

@@ -71,21 +71,21 @@ def _comes_behind(nodes: Mapping[str, Any], name: str, region: Collection[str]) 
     return False
 
 
-def _difference(wanted: node_def_pb2.NodeDef, found: node_def_pb2.NodeDef, reads: bool) -> str:
+def _difference(wanted: node_def_pb2.NodeDef, present: node_def_pb2.NodeDef, reads: bool) -> str:
     """In what a node differs from the one that a plan was made for, a clause; "" if in nothing."""
-    if wanted.op != found.op:
-        return f"is a {found.op} and was a {wanted.op}"
-    attributes = [_compared(node, reads=reads) for node in (wanted, found)]
+    if wanted.op != present.op:
+        return f"is a {present.op} and was a {wanted.op}"
+    attributes = [_compared(node, reads=reads) for node in (wanted, present)]
     for name in sorted({*attributes[0], *attributes[1]}):
         if attributes[0].get(name) != attributes[1].get(name):
             return f"has another {name}"
     if not reads:
         return ""
-    if _tensors(wanted) != _tensors(found):
+    if _tensors(wanted) != _tensors(present):
         return "reads other tensors"
-    if _waits(wanted) != _waits(found):
+    if _waits(wanted) != _waits(present):
         return "waits for other nodes"
-    return "" if wanted.device == found.device else "asks for another device"
+    return "" if wanted.device == present.device else "asks for another device"
 
 
 def _compared(node: node_def_pb2.NodeDef, *, reads: bool) -> dict[str, Any]:

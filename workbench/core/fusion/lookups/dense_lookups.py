@@ -22,16 +22,16 @@ def find_dense_lookups(graph: Definition) -> tuple[list[StockLookup], list[Refus
     What gathers single numbers, other types, or from anything but a variable is no lookup, nor is
     the part of one of sparse ids.
     """
-    found: list[StockLookup] = []
+    lookups: list[StockLookup] = []
     refused: list[Refusal] = []
     for node in graph.ordered:
         if not _is_lookup(graph, node):
             continue
         try:
-            found.append(_lookup(graph, node))
+            lookups.append(_lookup(graph, node))
         except RefusedError as refusal:
             refused.append(Refusal(name=node.name, reason=str(refusal)))
-    return found, refused
+    return lookups, refused
 
 
 def _is_lookup(graph: Definition, node: Any) -> bool:

@@ -67,7 +67,7 @@ class LookupEdit:
                 after[gradient.rows] = gradient.values
         self._level = levels(self._graph, replaced, after)
 
-    def made(self) -> Edit:
+    def build(self) -> Edit:
         """The edit as a whole."""
         self._add_lookups()
         self._add_weight_gradients()
@@ -76,7 +76,7 @@ class LookupEdit:
         self._add_updates([(lookup, g, g.update) for lookup, g in pairs if g.update])
         self._edit.credits = [(g.values, self._parts[lookup.result]) for lookup, g in pairs]
         updated = {variable_of(self._graph, lookup.table) for lookup, g in pairs if g.update}
-        self._edit.fused = [self._fused(each, of_it, updated) for each, of_it in self._lookups]
+        self._edit.fused = [self._fused(lookup, of_it, updated) for lookup, of_it in self._lookups]
         return self._edit
 
     def _fused(
@@ -94,27 +94,27 @@ class LookupEdit:
 
     def _add_lookups(self) -> None:
         lookups = [lookup for lookup, _ in self._lookups]
-        groups = grouped(lookups, lambda each: self._pure(each, each.result))
+        groups = grouped(lookups, lambda lookup: self._pure(lookup, lookup.result))
         ops = [op for group in groups for op in together(self._graph, group)]
-        for number, made in enumerate(ops):
+        for number, op in enumerate(ops):
             name = f"{self._scope}/lookup_{number}"
-            node = grouped_nodes.lookup_node(name, made.lookups, joined=bool(made.joins))
+            node = grouped_nodes.lookup_node(name, op.lookups, joined=bool(op.joins))
             self._edit.added.append(node)
-            outputs = [f"{name}:{output}" for output in range(len(made.lookups))]
-            if made.joins:
-                added, joins, outputs = joined_nodes(self._graph, made, name, self._constant)
+            outputs = [f"{name}:{output}" for output in range(len(op.lookups))]
+            if op.joins:
+                added, joins, outputs = joined_nodes(self._graph, op, name, self._constant)
                 self._edit.added.extend(added)
-                parts = [self._parts[each.result] for each in made.lookups]
-                reads = frozenset().union(*map(self._reads, made.lookups))
+                parts = [self._parts[lookup.result] for lookup in op.lookups]
+                reads = frozenset().union(*map(self._reads, op.lookups))
                 for join in joins:
                     self._edit.replace(join, *parts, reads=reads)
-            for output, lookup in zip(outputs, made.lookups, strict=True):
+            for output, lookup in zip(outputs, op.lookups, strict=True):
                 self._ops[lookup.result] = name
                 for read in filter(None, (lookup.gather, lookup.read)):
                     self._edit.bypass(read, name, self._parts[lookup.result])
                 self._stand_in(lookup, lookup.result, [output], [lookup.dtype])
         for read, of_it in idle_reads(self._graph, lookups):
-            self._edit.bypass(read, "", *(self._parts[each.result] for each in of_it))
+            self._edit.bypass(read, "", *(self._parts[lookup.result] for lookup in of_it))
 
     def _add_weight_gradients(self) -> None:
         pairs = [(lookup, own) for lookup, _ in self._lookups if (own := lookup.weight_gradient)]
@@ -174,8 +174,8 @@ class LookupEdit:
     ) -> None:
         alone = [triple for triple in triples if not triple[-1].shared_by]
         given = [(lookup, gradient.given) for lookup, gradient, _ in alone]
-        found = cuts(self._graph, given)
-        parts = dict(zip((each.node for *_, each in alone), found, strict=True))
+        parts_of_updates = cuts(self._graph, given)
+        parts = dict(zip((update.node for *_, update in alone), parts_of_updates, strict=True))
 
         def key(triple: tuple[StockLookup, LookupGradient, TableUpdate]) -> Any:
             lookup, _, update = triple
@@ -195,25 +195,25 @@ class LookupEdit:
                 for lookup, _, update in group
                 if self._level[lookup.result] < self._level[update.node]
             ]
-            own = [part for each in updates if (part := parts.get(each.node))]
+            group_parts = [part for update in updates if (part := parts.get(update.node))]
             node = grouped_nodes.update_node(
                 f"{self._scope}/update_{number}",
                 lookups,
                 gradients,
                 updates,
-                [self._scalar(each, updates[0].device) for each in updates[0].scalars],
+                [self._scalar(update, updates[0].device) for update in updates[0].scalars],
                 dict.fromkeys([*before, *self._read_before(lookups)]),
-                self._joined(f"{self._scope}/update_{number}_gradient", lookups[0], own),
+                self._joined(f"{self._scope}/update_{number}_gradient", lookups[0], group_parts),
             )
             self._edit.added.append(node)
             self._edit.groups[node.name] = [
                 name
-                for each in dict.fromkeys(updates)
-                for name in (each.node, *(other.node for other in each.others))
+                for update in dict.fromkeys(updates)
+                for name in (update.node, *(other.node for other in update.others))
             ]
             scalars = self._scalars_read(updates)
             for update in dict.fromkeys(updates):
-                members = [(of, g) for of, g, each in group if each == update]
+                members = [(of, g) for of, g, other in group if other == update]
                 whole = parts.get(update.node)
                 reads = scalars.union(
                     whole.wholes if whole else (gradient.given for _, gradient in members),

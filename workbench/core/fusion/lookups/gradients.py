@@ -95,24 +95,27 @@ def with_gradients(
 
 def _weighted(graph: Definition, lookup: StockLookup) -> tuple[StockLookup, list[LookupGradient]]:
     """Those of a lookup with weights; TensorFlow's own would do the whole lookup again."""
-    found = weighted_sum(graph, graph.nodes[lookup.combines])
-    of_table = None if found is None else table_gradients(graph, found)
+    weighted = weighted_sum(graph, graph.nodes[lookup.combines])
+    of_table = None if weighted is None else table_gradients(graph, weighted)
     if (of_table is None or of_table) and lookup.max_norm is not None:
         raise RefusedError(
             "its rows are shortened to max_norm, and their gradient stays TensorFlow's"
         )
-    if found is None or of_table is None:
+    if weighted is None or of_table is None:
         raise RefusedError(_UNKNOWN)
-    gradients = [_made_of(graph, lookup, each.summed, each.given) for each in of_table]
-    own = weight_gradient_of(
-        graph, lookup, found, {g.values: t.given for g, t in zip(gradients, of_table, strict=True)}
+    gradients = [_made_of(graph, lookup, gradient.summed, gradient.given) for gradient in of_table]
+    of_weights = weight_gradient_of(
+        graph,
+        lookup,
+        weighted,
+        {g.values: t.given for g, t in zip(gradients, of_table, strict=True)},
     )
-    if own is not None:
-        given = _of_result(graph, lookup, own.given)
+    if of_weights is not None:
+        given = _of_result(graph, lookup, of_weights.given)
         if given is None:
             raise RefusedError(_UNKNOWN)
-        own = dataclasses.replace(own, given=given)
-    return dataclasses.replace(lookup, weight_gradient=own), gradients
+        of_weights = dataclasses.replace(of_weights, given=given)
+    return dataclasses.replace(lookup, weight_gradient=of_weights), gradients
 
 
 def _passes_over_zeros(graph: Definition, lookup: StockLookup) -> bool:
@@ -140,10 +143,10 @@ def _gradient(
 def _made_of(graph: Definition, lookup: StockLookup, node: Any, combined: str) -> LookupGradient:
     """The gradient that a node makes of that of combined rows."""
     given = _of_result(graph, lookup, combined)
-    made = _made(graph, lookup, node)
-    if given is None or made is None:
+    nodes = _gradient_nodes(graph, lookup, node)
+    if given is None or nodes is None:
         raise RefusedError(_UNKNOWN)
-    values, rows = made
+    values, rows = nodes
     update, names = update_of(graph, lookup, values, rows, row_once=True)
     if lookup.max_norm is not None or not _passes_over_zeros(graph, lookup):
         # The gradient of shortened rows is only known once they were read again.
@@ -159,12 +162,12 @@ def _of_result(graph: Definition, lookup: StockLookup, combined: str) -> str | N
     return _before_reshape(graph, lookup, given) if lookup.shapes and given is not None else given
 
 
-def _made(graph: Definition, lookup: StockLookup, node: Any) -> tuple[str, str] | None:
+def _gradient_nodes(graph: Definition, lookup: StockLookup, node: Any) -> tuple[str, str] | None:
     """The nodes that give the gradients of rows, and the rows."""
     if not lookup.unique:
         return node.name, node.name
     if lookup.max_norm is not None:
-        return _made_through_norm(graph, lookup, node)
+        return _nodes_through_norm(graph, lookup, node)
     values = only_reader(graph, f"{node.name}:0", "Reshape")
     if values is None or values.name in graph.conditional:
         return None
@@ -175,8 +178,10 @@ def _made(graph: Definition, lookup: StockLookup, node: Any) -> tuple[str, str] 
     return None
 
 
-def _made_through_norm(graph: Definition, lookup: StockLookup, node: Any) -> tuple[str, str] | None:
-    """Those that `_made` gives, of rows that are shortened."""
+def _nodes_through_norm(
+    graph: Definition, lookup: StockLookup, node: Any
+) -> tuple[str, str] | None:
+    """Those that `_gradient_nodes` gives, of rows that are shortened."""
     shortened = ShortenedRows(rows=f"{lookup.gather}:0", max_norm=lookup.max_norm or 0.0)
     for rows in graph.readers(f"{lookup.unique}:0", "Reshape"):
         scope = rows.name.rpartition("/")[0]

@@ -39,16 +39,16 @@ def _reading(
     name: str, op: str, lookups: Sequence[StockLookup], given: Sequence[str]
 ) -> node_def_pb2.NodeDef:
     """An op that reads the tables of several features."""
-    tables = list(dict.fromkeys(each.table for each in lookups))
+    tables = list(dict.fromkeys(lookup.table for lookup in lookups))
     of_handles = "Resource" if lookups[0].is_resource else ""
     node = new_node(name, f"Workbench{of_handles}{op}", lookups[0].device)
     node.input.extend([*tables, *given, *_ids(lookups)])
-    widths = {each.table: each.dim for each in lookups}
+    widths = {lookup.table: lookup.dim for lookup in lookups}
     _describe(
         node,
         lookups,
-        table_of=[tables.index(each.table) for each in lookups],
-        dims=[widths[each] for each in tables],
+        table_of=[tables.index(lookup.table) for lookup in lookups],
+        dims=[widths[table] for table in tables],
     )
     return node
 
@@ -100,24 +100,24 @@ def update_node(
     of_all_rows = "All" if first.rule in _OF_ALL_ROWS else ""
     op = f"Workbench{of_handles}GroupedApply{of_all_rows}"
     node = new_node(name, op, first.device)
-    tables = list(dict.fromkeys(updates))
-    node.input.extend(each.table for each in tables)
-    node.input.extend(slot for each in tables for slot in each.slots)
+    distinct = list(dict.fromkeys(updates))
+    node.input.extend(update.table for update in distinct)
+    node.input.extend(slot for update in distinct for slot in update.slots)
     node.input.extend(scalars)
-    node.input.extend([joined[0]] if joined else [each.given for each in gradients])
+    node.input.extend([joined[0]] if joined else [gradient.given for gradient in gradients])
     node.input.extend(_ids(lookups))
-    node.input.extend(f"^{each}" for each in before)
-    widths = dict(zip(updates, (each.dim for each in lookups), strict=True))
+    node.input.extend(f"^{earlier}" for earlier in before)
+    widths = dict(zip(updates, (lookup.dim for lookup in lookups), strict=True))
     _describe(
         node,
         lookups,
-        table_of=[tables.index(each) for each in updates],
-        dims=[widths[each] for each in tables],
+        table_of=[distinct.index(update) for update in updates],
+        dims=[widths[update] for update in distinct],
     )
     if joined:
         _as_one_tensor(node)
     set_attribute(node, "rule", first.rule)
-    set_attribute(node, "S", sum(len(each.slots) for each in tables))
+    set_attribute(node, "S", sum(len(update.slots) for update in distinct))
     set_attribute(node, "K", len(scalars))
     set_attribute(node, "columns", list(joined[1]) if joined else [0] * len(lookups))
     set_attribute(node, "use_locking", first.use_locking)
@@ -142,19 +142,19 @@ def _describe(
     set_attribute(node, "N", len(dims))
     set_attribute(node, "F", len(lookups))
     set_attribute(node, "M", len(lookups))
-    weighted = [i for i, each in enumerate(lookups) if each.weights]
+    weighted = [i for i, lookup in enumerate(lookups) if lookup.weights]
     set_attribute(node, "W", len(weighted))
     set_attribute(node, "weights_of", weighted)
     set_attribute(node, "table_of", list(table_of))
-    set_attribute(node, "combiners", [each.combiner for each in lookups])
-    set_attribute(node, "prune_invalid_ids", [each.prune for each in lookups])
-    set_attribute(node, "fill_empty_rows", [each.default_id is not None for each in lookups])
-    set_attribute(node, "default_ids", [each.default_id or 0 for each in lookups])
-    set_attribute(node, "ends_with_ids", [each.ends_with_ids for each in lookups])
-    norms = [-1.0 if each.max_norm is None else each.max_norm for each in lookups]
+    set_attribute(node, "combiners", [lookup.combiner for lookup in lookups])
+    set_attribute(node, "prune_invalid_ids", [lookup.prune for lookup in lookups])
+    set_attribute(node, "fill_empty_rows", [lookup.default_id is not None for lookup in lookups])
+    set_attribute(node, "default_ids", [lookup.default_id or 0 for lookup in lookups])
+    set_attribute(node, "ends_with_ids", [lookup.ends_with_ids for lookup in lookups])
+    norms = [-1.0 if lookup.max_norm is None else lookup.max_norm for lookup in lookups]
     set_attribute(node, "max_norms", norms)
     set_attribute(node, "dims", list(dims))
-    set_attribute(node, "features", [each.name for each in lookups])
+    set_attribute(node, "features", [lookup.name for lookup in lookups])
     set_attribute(node, "concatenated", False)
 
 

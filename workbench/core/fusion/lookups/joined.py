@@ -33,16 +33,16 @@ class Together:
 
 def together(graph: Definition, lookups: Sequence[StockLookup]) -> list[Together]:
     """The ops for lookups that one op may do: one for those of which something is put together."""
-    by_result = {graph.same(f"{each.result}:0"): each for each in lookups}
-    found: list[Together] = []
+    by_result = {graph.same(f"{lookup.result}:0"): lookup for lookup in lookups}
+    joined_ops: list[Together] = []
     taken: set[str] = set()
-    for each in lookups:
-        joined = None if each.result in taken else _joined(graph, each, by_result)
+    for lookup in lookups:
+        joined = None if lookup.result in taken else _joined(graph, lookup, by_result)
         if joined:
-            found.append(joined)
+            joined_ops.append(joined)
             taken.update(other.result for other in joined.lookups)
-    rest = tuple(each for each in lookups if each.result not in taken)
-    return [*[Together(lookups=rest)] * bool(rest), *found]
+    rest = tuple(lookup for lookup in lookups if lookup.result not in taken)
+    return [*[Together(lookups=rest)] * bool(rest), *joined_ops]
 
 
 def _joined(
@@ -90,13 +90,13 @@ def _tensors(graph: Definition, node: Any) -> list[str]:
 
 
 def joined_nodes(
-    graph: Definition, made: Together, op: str, constant: Callable[[Any, str], str]
+    graph: Definition, group: Together, op: str, constant: Callable[[Any, str], str]
 ) -> tuple[list[node_def_pb2.NodeDef], list[node_def_pb2.NodeDef], list[str]]:
     """What hands on the one output of the op of joined lookups.
 
     Args:
       graph: that has the joins.
-      made: the lookups.
+      group: the lookups.
       op: name of their op.
       constant: gives the tensor of a constant on a device.
 
@@ -104,7 +104,7 @@ def joined_nodes(
       Nodes that are added; nodes in the place of the joins; the tensor of each lookup, which
       nothing computes unless it is asked for.
     """
-    first, dims = made.lookups[0], [each.dim for each in made.lookups]
+    first, dims = group.lookups[0], [lookup.dim for lookup in group.lookups]
     output, device, dtype = f"{op}:0", first.device, first.dtype
     added, tensors = [], []
     for number, (end, dim) in enumerate(zip(np.cumsum(dims).tolist(), dims, strict=True)):
@@ -115,7 +115,7 @@ def joined_nodes(
         added.append(part)
         tensors.append(f"{part.name}:0")
     replaced = []
-    for number, name in enumerate(made.joins):
+    for number, name in enumerate(group.joins):
         whole = output
         if graph.nodes[name].op == "Pack":
             shape = constant(np.array([-1, len(dims), dims[0]], np.int32), device)

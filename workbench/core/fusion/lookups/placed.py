@@ -47,16 +47,19 @@ def placed(
     lacking = _lacking(graph, lookup)
     if lacking:
         raise RefusedError(f"it may run on a GPU, and {lacking}")
-    known = [each if _is_known(each) else without_update(lookup, each) for each in gradients]
-    made = [each for each in known if each is not None]
-    if lookup.zero_id is None or all(each.update for each in made):
-        return lookup, made
+    known = [
+        gradient if _is_known(gradient) else without_update(lookup, gradient)
+        for gradient in gradients
+    ]
+    possible = [gradient for gradient in known if gradient is not None]
+    if lookup.zero_id is None or all(gradient.update for gradient in possible):
+        return lookup, possible
     if lookup.max_norm is not None or lookup.weights:
         raise RefusedError(
             "it may run on a GPU, where its gradient, which has one of 0 for rows without ids, "
             "stays TensorFlow's"
         )
-    return lookup, [each for each in made if each.update]
+    return lookup, [gradient for gradient in possible if gradient.update]
 
 
 def _lacking(graph: Definition, lookup: StockLookup) -> str:

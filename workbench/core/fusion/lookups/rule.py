@@ -79,26 +79,26 @@ def _edit(surroundings: Surroundings, parts: Sequence[Part]) -> Edit:
     if not parts:
         return Edit()
     lookups = with_whole_updates(surroundings.graph, [part.match for part in parts])
-    return LookupEdit(surroundings, lookups, parts).made()
+    return LookupEdit(surroundings, lookups, parts).build()
 
 
 def _describe(fused: Sequence[Fused]) -> list[str]:
     lines = []
-    for op in dict.fromkeys(each.op for each in fused):
-        own = [each for each in fused if each.op == op]
-        updated = sum(each.updates for each in own)
-        parts = [f"{op}: {counted(len(own), 'lookup')} in one op"]
+    for op in dict.fromkeys(lookup.op for lookup in fused):
+        members = [lookup for lookup in fused if lookup.op == op]
+        updated = sum(lookup.updates for lookup in members)
+        parts = [f"{op}: {counted(len(members), 'lookup')} in one op"]
         parts += [f"{counted(updated, 'update')} of tables with their gradients"] * bool(updated)
         lines.append("; ".join(parts))
-        lines += [f"  {each.name}" for each in own]
-    for op in dict.fromkeys(each.note for each in fused if each.note):
-        own = [each for each in fused if each.note == op]
+        lines += [f"  {lookup.name}" for lookup in members]
+    for op in dict.fromkeys(lookup.note for lookup in fused if lookup.note):
+        kept = [lookup for lookup in fused if lookup.note == op]
         lines.append(
-            f"{op} updates {counted(len(own), 'table')} as before, because the update is not "
+            f"{op} updates {counted(len(kept), 'table')} as before, because the update is not "
             "one that a grouped op is known to do alike; workbench.ops.fused_update(optimizer) "
             "changes rows natively"
         )
-        lines += [f"  {each.name}" for each in own]
+        lines += [f"  {lookup.name}" for lookup in kept]
     return lines
 
 

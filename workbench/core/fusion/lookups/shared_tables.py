@@ -15,10 +15,12 @@ from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.placed import without_update
 from workbench.core.fusion.pattern.definition import Definition
 
-_Found = tuple[StockLookup, list[LookupGradient]]
+_WithGradients = tuple[StockLookup, list[LookupGradient]]
 
 
-def with_whole_updates(graph: Definition, lookups: Sequence[_Found]) -> list[_Found]:
+def with_whole_updates(
+    graph: Definition, lookups: Sequence[_WithGradients]
+) -> list[_WithGradients]:
     """The lookups without updates that a grouped op could do in part only.
 
     It does an update whose gradients are all of lookups that it may take together.

@@ -43,21 +43,21 @@ _GATHERS = ("GatherV2", "ResourceGather")
 
 def find_lookups(graph: Definition) -> tuple[list[StockLookup], list[Refusal]]:
     """The stock lookups of a graph that a grouped op can do, in its order, and the others."""
-    found: list[StockLookup] = []
+    lookups: list[StockLookup] = []
     refused: list[Refusal] = []
     for node in graph.ordered:
         try:
             if node.op in COMBINERS:
-                found.append(_lookup(graph, node))
+                lookups.append(_lookup(graph, node))
             elif node.op.removesuffix("WithNumSegments") in COMBINERS:
                 raise RefusedError("the number of its rows is given")
             elif node.op in _WEIGHTED and _rows_of(graph, graph.inputs(node)[1]):
                 weighted = weighted_sum(graph, node)
                 if weighted is not None:
-                    found.append(_weighted_lookup(graph, weighted))
+                    lookups.append(_weighted_lookup(graph, weighted))
         except RefusedError as refusal:
             refused.append(Refusal(name=scope_of(node.name), reason=str(refusal)))
-    return found, refused
+    return lookups, refused
 
 
 def _lookup(graph: Definition, node: Any) -> StockLookup:
@@ -65,29 +65,29 @@ def _lookup(graph: Definition, node: Any) -> StockLookup:
     read = _read(graph, rows, ids, node.attr["Tidx"].type)
     indices, filled = _placed(graph, node, read, segments)
     if filled is None:
-        asked = _plain_ids(graph, node, read.ids, indices)
+        fields = _plain_ids(graph, node, read.ids, indices)
     else:
-        asked = safe_ids(graph, node, filled)
-    return _found(graph, node, read, rows, combiner=COMBINERS[node.op], **asked)
+        fields = safe_ids(graph, node, filled)
+    return _stock_lookup(graph, node, read, rows, combiner=COMBINERS[node.op], **fields)
 
 
-def _weighted_lookup(graph: Definition, found: WeightedSum) -> StockLookup:
-    unique = graph.inputs(found.gathered)[1]
-    read = _read(graph, found.rows, unique)
-    indices, filled = _placed(graph, found.sums, read, found.segments)
+def _weighted_lookup(graph: Definition, weighted: WeightedSum) -> StockLookup:
+    unique = graph.inputs(weighted.gathered)[1]
+    read = _read(graph, weighted.rows, unique)
+    indices, filled = _placed(graph, weighted.sums, read, weighted.segments)
     if filled is None:
-        asked, weights = _plain_ids(graph, found.result, read.ids, indices), found.weights
+        fields, weights = _plain_ids(graph, weighted.result, read.ids, indices), weighted.weights
     else:
-        given, weights = weighted_ids(graph, found, filled)
-        asked = safe_ids(graph, found.result, filled, given)
-    return _found(
+        given, weights = weighted_ids(graph, weighted, filled)
+        fields = safe_ids(graph, weighted.result, filled, given)
+    return _stock_lookup(
         graph,
-        found.sums,
+        weighted.sums,
         read,
-        found.rows,
-        combiner=found.combiner,
+        weighted.rows,
+        combiner=weighted.combiner,
         weights=weights,
-        **asked,
+        **fields,
     )
 
 
@@ -105,7 +105,9 @@ def _placed(graph: Definition, node: Any, read: _Read, segments: str) -> tuple[s
     return indices, filled
 
 
-def _found(graph: Definition, node: Any, read: _Read, rows: str, **asked: Any) -> StockLookup:
+def _stock_lookup(
+    graph: Definition, node: Any, read: _Read, rows: str, **fields: Any
+) -> StockLookup:
     """The lookup whose rows a node combines."""
     shape = graph.shape(rows)
     if shape is None or len(shape) != 2 or shape[1] < 1:
@@ -125,7 +127,7 @@ def _found(graph: Definition, node: Any, read: _Read, rows: str, **asked: Any) -
         dim=shape[1],
         device=node.device,
         max_norm=read.max_norm,
-        **asked,
+        **fields,
     )
 
 

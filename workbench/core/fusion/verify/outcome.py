@@ -58,35 +58,35 @@ def outcomes(
       variables: names of variables' nodes by what tells them apart.
     """
     # Of an op with several outputs a plan may make those alone that are read.
-    tensors = {each.name: fused.outputs(each.name) if each.gives else [] for each in run}
-    own = _Run(run, stock, tensors)
+    tensors = {node.name: fused.outputs(node.name) if node.gives else [] for node in run}
+    stock_run = _Run(run, stock, tensors)
     try:
-        judge = _Judge(own, inputs)
+        judge = _Judge(stock_run, inputs)
     except tf.errors.OpError as error:
         reason = f"the graph's own run fails: {first_line(error)}"
         yield from _one_by_one(run, stock, fused, inputs, variables, NOT_VERIFIED, reason)
         return
     try:
-        judge.found = _Run(run, fused, tensors).values()
+        judge.fused_values = _Run(run, fused, tensors).values()
     except (tf.errors.OpError, ValueError) as error:
         reason = f"the plan's run fails, and the graph's own does not: {first_line(error)}"
         yield from _one_by_one(run, stock, fused, inputs, variables, DIFFERS, reason)
         return
-    for each in run:
-        names = [name for name in own.tensors[each.name] if not judge.is_ids_of_rows(name)]
-        if each.changes:
-            mine = {variables[v] for v in each.variables if v in variables}
-            names = [*names, *(name for name in own.variables if name in mine)]
+    for node in run:
+        names = [name for name in stock_run.tensors[node.name] if not judge.is_ids_of_rows(name)]
+        if node.changes:
+            mine = {variables[v] for v in node.variables if v in variables}
+            names = [*names, *(name for name in stock_run.variables if name in mine)]
         for name in names:
-            yield each, judge.outcome(name)
+            yield node, judge.outcome(name)
         if not names:
-            yield each, Outcome(verdict=SAME)
-    used = {variables[v] for each in run for v in each.variables if v in variables}
-    for name in set(own.variables) - used:
+            yield node, Outcome(verdict=SAME)
+    used = {variables[v] for node in run for v in node.variables if v in variables}
+    for name in set(stock_run.variables) - used:
         outcome = judge.outcome(name)
         if outcome.verdict not in (SAME, ROUNDED):
-            for each in run:
-                yield each, outcome
+            for node in run:
+                yield node, outcome
 
 
 def _one_by_one(
@@ -139,16 +139,16 @@ class _Run:
 class _Judge:
     """Compares the values of both sides, by name."""
 
-    def __init__(self, own: _Run, inputs: Inputs) -> None:
+    def __init__(self, stock_run: _Run, inputs: Inputs) -> None:
         """Runs the graph's own nodes, twice.
 
         Raises:
           OpError: they fail.
         """
-        self.found: Mapping[str, Any] = {}
-        self._own, self._inputs = own, inputs
-        self._first = own.values()
-        self._varying = self._moved_in(own.values())
+        self.fused_values: Mapping[str, Any] = {}
+        self._stock_run, self._inputs = stock_run, inputs
+        self._first = stock_run.values()
+        self._varying = self._moved_in(stock_run.values())
         self._draws: list[Mapping[str, Any]] = []
         self._outcomes: dict[str, Outcome] = {}
 
@@ -165,19 +165,19 @@ class _Judge:
     def _outcome(self, name: str) -> Outcome:
         if name in self._varying:
             return Outcome(verdict=NOT_VERIFIED, where=name, reason=_VARIES)
-        found = self._difference(name, self.found)
-        if found.same:
+        widest = self._difference(name, self.fused_values)
+        if widest.same:
             return Outcome(verdict=SAME)
         for number in range(_DRAWS):
-            if found.is_rounding or found.reason:
+            if widest.is_rounding or widest.reason:
                 break
-            found = widened(found, self._difference(name, self._rounded(number)))
+            widest = widened(widest, self._difference(name, self._rounded(number)))
         return Outcome(
-            verdict=ROUNDED if found.is_rounding else DIFFERS,
-            difference=found.largest,
-            relative=found.relative,
+            verdict=ROUNDED if widest.is_rounding else DIFFERS,
+            difference=widest.largest,
+            relative=widest.relative,
             where=name,
-            reason=found.reason,
+            reason=widest.reason,
         )
 
     def _rounded(self, number: int) -> Mapping[str, Any]:
@@ -185,7 +185,7 @@ class _Judge:
         while len(self._draws) <= number:
             draw = len(self._draws)
             try:
-                values = self._own.values(
+                values = self._stock_run.values(
                     rounded_otherwise(self._inputs.variables, draw),
                     rounded_otherwise(self._inputs.feeds, draw),
                 )
@@ -196,10 +196,10 @@ class _Judge:
 
     def is_ids_of_rows(self, name: str) -> bool:
         """Whether a tensor is compared with the rows that it is the ids of."""
-        return name in self._own.ids.values()
+        return name in self._stock_run.ids.values()
 
     def _difference(self, name: str, other: Mapping[str, Any]) -> Difference:
-        ids = self._own.ids.get(name)
+        ids = self._stock_run.ids.get(name)
         if ids is None:
             return difference(self._first[name], other[name])
         pairs = ((values[ids], values[name]) for values in (self._first, other))

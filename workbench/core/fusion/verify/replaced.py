@@ -65,19 +65,21 @@ def replaced_nodes(plan: FusionPlan, rewritten: RewrittenGraph) -> list[Replaced
     """The nodes that do other work than before, without those that only wait for others."""
     graph = rewritten.graph
     owners, rows = _Owners(plan, rewritten), _rows_of(rewritten)
-    found = []
-    for region, each in zip(rewritten.regions, rewritten.edit.replaced, strict=True):
-        own = graph.nodes[region.node]
-        if own.op == each.node.op and graph.inputs(own) == graph.inputs(each.node):
+    replaced = []
+    for region, replacement in zip(rewritten.regions, rewritten.edit.replaced, strict=True):
+        stock = graph.nodes[region.node]
+        if stock.op == replacement.node.op and graph.inputs(stock) == graph.inputs(
+            replacement.node
+        ):
             continue
         closure = needed_by([region.node], graph.nodes)
         after = needed_by([region.node], rewritten.after)
-        found.append(
+        replaced.append(
             ReplacedNode(
                 name=region.node,
                 region=region,
                 parts=owners.of(region),
-                gives=own.op != "NoOp" and family_of(own.op) != UPDATE,
+                gives=stock.op != "NoOp" and family_of(stock.op) != UPDATE,
                 writes=frozenset(n for n in closure if _writes(graph.nodes[n].op)),
                 gained=frozenset(
                     name
@@ -93,7 +95,7 @@ def replaced_nodes(plan: FusionPlan, rewritten: RewrittenGraph) -> list[Replaced
                 ),
             )
         )
-    return found
+    return replaced
 
 
 def _rows_of(rewritten: RewrittenGraph) -> dict[str, tuple[str, str]]:
@@ -101,11 +103,11 @@ def _rows_of(rewritten: RewrittenGraph) -> dict[str, tuple[str, str]]:
 
     Both are of one gradient, which has the rows of a table in any order, and some ids many times.
     """
-    made: dict[str, dict[bool, str]] = {}
-    for region, each in zip(rewritten.regions, rewritten.edit.replaced, strict=True):
+    tensors: dict[str, dict[bool, str]] = {}
+    for region, replacement in zip(rewritten.regions, rewritten.edit.replaced, strict=True):
         if not any(_GRADIENT.search(rewritten.after[name].op) for name in region.new):
             continue
-        node = each.node
+        node = replacement.node
         if node.op == "IdentityN":
             types, scope = list(node.attr["T"].list.type), node.name
         elif node.op in ("Identity", HAND_ON):
@@ -113,8 +115,8 @@ def _rows_of(rewritten: RewrittenGraph) -> dict[str, tuple[str, str]]:
         else:
             continue
         for number, dtype in enumerate(types):
-            made.setdefault(scope, {})[dtype in _IDS] = f"{node.name}:{number}"
-    pairs = (pair for pair in made.values() if len(pair) == 2)
+            tensors.setdefault(scope, {})[dtype in _IDS] = f"{node.name}:{number}"
+    pairs = (pair for pair in tensors.values() if len(pair) == 2)
     return {node_name(pair[True]): (pair[False], pair[True]) for pair in pairs}
 
 
@@ -122,16 +124,16 @@ def needed_by(
     names: Iterable[str], nodes: Mapping[str, Any], fed: Collection[str] = ()
 ) -> dict[str, None]:
     """Names of nodes that some depend on, themselves among them, where tensors are fed."""
-    found = dict.fromkeys(names)
-    waiting = list(found)
+    needed = dict.fromkeys(names)
+    waiting = list(needed)
     while waiting:
         for text in nodes[waiting.pop()].input:
             name = node_name(text)
             is_fed = text[0] != "^" and tensor_name(text) in fed
-            if not is_fed and name not in found:
-                found[name] = None
+            if not is_fed and name not in needed:
+                needed[name] = None
                 waiting.append(name)
-    return found
+    return needed
 
 
 def runs_of(replaced: Sequence[ReplacedNode], graph: Definition) -> list[list[ReplacedNode]]:
@@ -198,18 +200,18 @@ class _Owners:
         Of several parts that one op does, a region has the one in whose scope its node is.
         """
         ops = region.new | {region.node}
-        found = [number for number, each in enumerate(self._fused) if each.op in ops]
-        if not found:
+        parts = [number for number, fused in enumerate(self._fused) if fused.op in ops]
+        if not parts:
             tensors = self._tensors_of(region)
-            found = [
+            parts = [
                 number
-                for number, each in enumerate(self._fused)
-                if not tensors.isdisjoint(self._reads(each.op))
+                for number, fused in enumerate(self._fused)
+                if not tensors.isdisjoint(self._reads(fused.op))
             ]
-        named = [number for number in found if _is_in(region.node, self._fused[number].name)]
+        named = [number for number in parts if _is_in(region.node, self._fused[number].name)]
         longest = max((len(self._fused[number].name) for number in named), default=0)
-        own = [number for number in named if len(self._fused[number].name) == longest]
-        return tuple(own or found or range(len(self._fused)))
+        innermost = [number for number in named if len(self._fused[number].name) == longest]
+        return tuple(innermost or parts or range(len(self._fused)))
 
     def _tensors_of(self, region: Region) -> set[str]:
         after = self._rewritten.after

@@ -106,10 +106,10 @@ def _with_variables(
 
     Nodes that a plan took may be named as those that others are placed with.
     """
-    own = graph_pb2.GraphDef()
-    own.CopyFrom(definition)
-    names = {f"loc:@{node.name}".encode() for node in own.node}
-    for node in own.node:
+    graph = graph_pb2.GraphDef()
+    graph.CopyFrom(definition)
+    names = {f"loc:@{node.name}".encode() for node in graph.node}
+    for node in graph.node:
         if node.name in handles:
             node.op = "VarHandleOp"
             node.attr.clear()
@@ -118,4 +118,4 @@ def _with_variables(
             node.attr["shared_name"].s = node.name.encode()
         if not names.issuperset(node.attr["_class"].list.s):
             del node.attr["_class"]
-    return own
+    return graph

@@ -108,52 +108,52 @@ def _verified(
     ends: Iterable[str] | None,
 ) -> Verification:
     replaced = replaced_nodes(plan, rewritten)
-    found: _Outcomes = collections.defaultdict(list)
-    for node in definitions[1].node:
-        if node.name in rewritten.standing_in:
-            node.CopyFrom(kept_apart(node))
-    parts_of = {each.name: each.parts for each in replaced}
+    by_part: _Outcomes = collections.defaultdict(list)
+    for node_def in definitions[1].node:
+        if node_def.name in rewritten.standing_in:
+            node_def.CopyFrom(kept_apart(node_def))
+    parts_of = {node.name: node.parts for node in replaced}
     for part, reason in violations(rewritten, ends).items():
         for number in parts_of.get(part.name, range(plan.count)):
-            found[number].append(Outcome(verdict=DIFFERS, where=part.name, reason=reason))
+            by_part[number].append(Outcome(verdict=DIFFERS, where=part.name, reason=reason))
     # All of a function runs, whatever is read of it.
-    for each in replaced if ends is None else ():
-        for name in sorted(each.gained)[:1] if each.gives and not each.rows else ():
+    for node in replaced if ends is None else ():
+        for name in sorted(node.gained)[:1] if node.gives and not node.rows else ():
             op = f"{rewritten.graph.nodes[name].op} {name!r}"
-            reason = f"a run that fetches {each.name!r} alone runs {op}, too"
-            _add(found, each, Outcome(verdict=DIFFERS, where=each.name, reason=reason))
+            reason = f"a run that fetches {node.name!r} alone runs {op}, too"
+            _add(by_part, node, Outcome(verdict=DIFFERS, where=node.name, reason=reason))
     # In a function that is being traced, too, values are computed.
     with tf.init_scope(), sides(*definitions, inputs) as (stock, fused):
         prepare((stock, fused), rewritten, replaced, inputs)
         runnable, inside = [], frozenset(plan.inside)
-        for each in replaced:
-            reason = _reason(each, rewritten, inputs, inside)
+        for node in replaced:
+            reason = _reason(node, rewritten, inputs, inside)
             if reason:
-                _add(found, each, Outcome(verdict=NOT_VERIFIED, reason=reason))
+                _add(by_part, node, Outcome(verdict=NOT_VERIFIED, reason=reason))
             else:
-                runnable.append(each)
+                runnable.append(node)
         variables = _variables(rewritten)
         for run in runs_of(runnable, rewritten.graph):
-            for each, outcome in outcomes(run, stock, fused, inputs, variables):
-                _add(found, each, outcome)
-    return _verification(plan, found)
+            for node, outcome in outcomes(run, stock, fused, inputs, variables):
+                _add(by_part, node, outcome)
+    return _verification(plan, by_part)
 
 
 def _reason(
-    each: ReplacedNode, rewritten: RewrittenGraph, inputs: Inputs, inside: frozenset[str]
+    node: ReplacedNode, rewritten: RewrittenGraph, inputs: Inputs, inside: frozenset[str]
 ) -> str:
     """Why a replaced node cannot be run privately, a clause; "" where it can."""
     graph = rewritten.graph
-    if each.name in graph.conditional:
-        return f"{each.name!r} is in a branch or loop, whose tensors no run gives"
-    inside = (inside & each.region.nodes) | {each.name}
+    if node.name in graph.conditional:
+        return f"{node.name!r} is in a branch or loop, whose tensors no run gives"
+    inside = (inside & node.region.nodes) | {node.name}
     for fed in inputs.feeds:
         name = fed.rpartition(":")[0]
         if name not in inside or graph.nodes[name].op in (PLACEHOLDERS | SOURCES):
             continue
         return f"{fed!r} is fed, and a run that feeds it runs the graph's own nodes"
     for nodes in (graph.nodes, rewritten.after):
-        for name in needed_by([each.name], nodes, inputs.feeds):
+        for name in needed_by([node.name], nodes, inputs.feeds):
             if inputs.refused.get(name):
                 return inputs.refused[name]
     return ""
@@ -169,20 +169,20 @@ def _variables(rewritten: RewrittenGraph) -> Mapping[Any, str]:
     return found
 
 
-def _add(found: _Outcomes, each: ReplacedNode, outcome: Outcome) -> None:
-    for number in each.parts:
-        found[number].append(outcome)
+def _add(by_part: _Outcomes, node: ReplacedNode, outcome: Outcome) -> None:
+    for number in node.parts:
+        by_part[number].append(outcome)
 
 
 def _all(plan: FusionPlan, reason: str) -> _Outcomes:
     return {n: [Outcome(verdict=NOT_VERIFIED, reason=reason)] for n in range(plan.count)}
 
 
-def _verification(plan: FusionPlan, found: _Outcomes) -> Verification:
+def _verification(plan: FusionPlan, by_part: _Outcomes) -> Verification:
     parts = []
     for number, fused in enumerate(plan.fused):
         none = Outcome(verdict=NOT_VERIFIED, reason="no node of the plan is known to be its own")
-        mine = found.get(number) or [none]
+        mine = by_part.get(number) or [none]
         verdict: Verdict = min((each.verdict for each in mine), key=_ORDER.index)
         worst = max((each for each in mine if each.verdict == verdict), key=_size)
         parts.append(

@@ -60,15 +60,15 @@ def add_stage_pools(config: Any, pools: Sequence[ThreadPoolOptions]) -> None:
     before = stage_pools(config)
     for pool in pools:
         config.session_inter_op_thread_pool.add(num_threads=pool.inter_op_threads_num)
-    asked = [pool.intra_op_threads_num for pool in pools if pool.intra_op_threads_num]
-    if asked and not _native.has_executors():
+    intra_op_threads = [pool.intra_op_threads_num for pool in pools if pool.intra_op_threads_num]
+    if intra_op_threads and not _native.has_executors():
         warn_ignored(
             "intra_op_threads_num",
-            asked[0],
+            intra_op_threads[0],
             "the native library has no executors for this TensorFlow, so that the session's own "
             "intra-op threads are used",
         )
-    elif asked:
+    elif intra_op_threads:
         _keep(config, before, pools)
         if config.experimental.executor_type in _STOCK_NAMES:
             _native.library()

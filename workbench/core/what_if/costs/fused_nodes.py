@@ -31,7 +31,7 @@ def fused_ns(
       the types of ops whose costs are not.
     """
     tables = {table.name: table for table in find_tables(view)}
-    found: dict[int, float] = {}
+    ns_of: dict[int, float] = {}
     unknown: set[str] = set()
     unmeasured: set[str] = set()
     for node, names in _tables_of(view, tables).items():
@@ -44,8 +44,8 @@ def fused_ns(
         elif ns is None:
             unmeasured.add(view.ops[node])
         else:
-            found[node] = ns
-    return found, unknown, unmeasured
+            ns_of[node] = ns
+    return ns_of, unknown, unmeasured
 
 
 def _load(table: EmbeddingTable, ids: IdStatistics | None, kind: str) -> LookupLoad | None:
@@ -64,29 +64,29 @@ def _tables_of(view: GraphView, tables: Mapping[str, EmbeddingTable]) -> dict[in
         node for node, op in enumerate(view.ops) if op.startswith(_PREFIX) and op not in LIKENED
     }
     scopes = {scope: table.name for table in tables.values() for scope in table.lookups}
-    found: dict[int, tuple[str, ...]] = {}
+    tables_of: dict[int, tuple[str, ...]] = {}
     for node in ours:
         scope = scopes.get(view.names[node])
         reads = [_read(view, source) for source, _ in view.inputs(node)]
         read = tuple(dict.fromkeys(name for name in reads if name in tables))
         if scope and len(read) < 2:
-            found[node] = (scope,)
+            tables_of[node] = (scope,)
         elif read:
-            found[node] = read
+            tables_of[node] = read
     # By data from op to op: ids to the lookup, and from there to its gradient.
     beside: dict[int, set[int]] = {node: set() for node in ours}
     for source, _, target, _ in view.data.tolist():
         if source in ours and target in ours:
             beside[source].add(target)
             beside[target].add(source)
-    last = list(found)
+    last = list(tables_of)
     while last:
         node = last.pop()
         for other in beside[node]:
-            if other not in found and not kind_of(view.ops[other]).startswith(_OF_TABLE):
-                found[other] = found[node]
+            if other not in tables_of and not kind_of(view.ops[other]).startswith(_OF_TABLE):
+                tables_of[other] = tables_of[node]
                 last.append(other)
-    return found
+    return tables_of
 
 
 def _read(view: GraphView, node: int) -> str:

@@ -21,23 +21,23 @@ def like_results(view: GraphView) -> dict[int, str]:
         if view.ops[source] in _BY_READER and output == 0
     }
     reading = {(view.ops[node], read): node for node in results for read in view.inputs(node)}
-    found = dict(results)
+    stock_results = dict(results)
     for node, op in enumerate(view.ops):
-        own = WORKBENCH_OPS.get(op)
-        if own is not None and own.likened is Likened.ITSELF:
-            found[node] = view.names[node]
+        workbench_op = WORKBENCH_OPS.get(op)
+        if workbench_op is not None and workbench_op.likened is Likened.ITSELF:
+            stock_results[node] = view.names[node]
             continue
-        if own is None or not own.forward:
+        if workbench_op is None or not workbench_op.forward:
             continue
         inputs = view.inputs(node)
-        if own.likened is Likened.FORWARD:
-            forward = [source for source, _ in inputs if view.ops[source] == own.forward]
+        if workbench_op.likened is Likened.FORWARD:
+            forward = [source for source, _ in inputs if view.ops[source] == workbench_op.forward]
         else:
-            keys = ((own.forward, each) for each in inputs)
+            keys = ((workbench_op.forward, each) for each in inputs)
             forward = [reading[key] for key in keys if key in reading]
         if forward and forward[0] in results:
-            found[node] = results[forward[0]]
-    return found
+            stock_results[node] = results[forward[0]]
+    return stock_results
 
 
 def stock_ops(view: GraphView, node: int) -> int:

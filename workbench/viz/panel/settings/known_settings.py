@@ -19,7 +19,7 @@ def stored_settings(
 ) -> list[dict[str, Any]]:
     """Every combination of toggles that is predicted, those that were run, and some others."""
     found = session.predictions
-    wishes = [each.scenario.optimizations for each in found.found] if found else []
+    wishes = [each.scenario.optimizations for each in found.predicted] if found else []
     wishes += [run.optimizations for run in session.runs]
     settings = dict.fromkeys([*map(setting_of, wishes), *further])
     return [said_of(session, setting, groups) for setting in settings]

@@ -74,7 +74,7 @@ _OFFERS: Mapping[str, Mapping[str, _Offer]] = {
             title="Predicted gains",
             plot=_predictions,
             code="panel.predictions.plot()",
-            there=lambda session, _: bool(session.predictions and session.predictions.found),
+            there=lambda session, _: bool(session.predictions and session.predictions.predicted),
         )
     },
 }

@@ -17,7 +17,7 @@ def test_a_cause_explains_four_fifths_of_the_wait_and_comes_first():
     first = next(iter(findings))
     assert first.key == "one_thread_stage" and first.is_cause and first.wait_share == 1.0
     assert findings.wait_ns == 40 * US and findings.not_explained_ns == 0
-    assert len(findings) == len(findings.found)
+    assert len(findings) == len(findings.findings)
 
 
 # 30 µs wait for the batch, 20 behind an op that could run later: 0.6 and 0.4 of the wait.

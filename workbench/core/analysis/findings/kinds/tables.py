@@ -76,17 +76,17 @@ def _whole_table_ops(account: StepAccount, copies: np.ndarray) -> np.ndarray:
     """Ops that compute on each element of what was copied, and on nothing else but numbers."""
     inputs = account.inputs
     numbers = np.isin(account.op, ["Const", *_READS]) & ~copies
-    found = copies.copy()
+    reached = copies.copy()
     while True:
         new = [
             node
-            for node in np.flatnonzero(np.isin(account.op, list(_ON_EACH)) & ~found).tolist()
-            if any(found[source] for source in inputs.get(node, []))
-            and all(found[source] or numbers[source] for source in inputs[node])
+            for node in np.flatnonzero(np.isin(account.op, list(_ON_EACH)) & ~reached).tolist()
+            if any(reached[source] for source in inputs.get(node, []))
+            and all(reached[source] or numbers[source] for source in inputs[node])
         ]
         if not new:
-            return found & ~copies
-        found[new] = True
+            return reached & ~copies
+        reached[new] = True
 
 
 def _feeds_lookups(account: StepAccount, reads: np.ndarray) -> bool:

@@ -115,18 +115,18 @@ def _update(
     moved = moves_of(graph, m.value, v.value)
     if square is None or moved is None or not fits(graph, lookup, moved[-1]):
         return None
-    if {graph.same(each) for each in graph.inputs(square)} != {m.taken}:
+    if {graph.same(tensor) for tensor in graph.inputs(square)} != {m.taken}:
         return None
     step, root, below, _, apply = moved
     rate, epsilon = other(graph, step, m.value), other(graph, below, out(root))
     scalars = (rate, m.beta, v.beta, epsilon, m.share, v.share)
-    own = {node.name: node for node in (square, *moved)}
+    nodes = {node.name: node for node in (square, *moved)}
     changes = (m.decay, m.add, v.decay, v.add)
     for moment in (m, v):
         inner = (moment.decay, moment.add, *moment.reads, *moment.products)
-        own |= {node.name: node for node in inner}
-    if any(graph.shape(each) != () for each in scalars) or not alone(
-        graph, own, apply, [m.taken, rows]
+        nodes |= {node.name: node for node in inner}
+    if any(graph.shape(tensor) != () for tensor in scalars) or not alone(
+        graph, nodes, apply, [m.taken, rows]
     ):
         return None
     return TableUpdate(
@@ -138,7 +138,7 @@ def _update(
         is_resource=apply.op == "AssignSubVariableOp",
         use_locking=any("use_locking" in n.attr and n.attr["use_locking"].b for n in changes),
         device=apply.device,
-        after=waits_outside(graph, (*changes, apply), own, (m.slot, v.slot)),
+        after=waits_outside(graph, (*changes, apply), nodes, (m.slot, v.slot)),
         others=tuple(
             StandIn(node=node.name, variable=moment.slot if node.op == "ScatterAdd" else "")
             for moment in (m, v)

@@ -104,8 +104,8 @@ def _adagrad_of(
     if any(node.op != "Identity" and node is not apply for node in results):
         return None
     parts = (square, add, product, reads[0], below, root, *checks, quotient, *results, apply)
-    own = {node.name: node for node in parts}
-    if not alone(graph, own, apply, [values, rows]):
+    nodes = {node.name: node for node in parts}
+    if not alone(graph, nodes, apply, [values, rows]):
         return None
     return TableUpdate(
         node=apply.name,
@@ -116,7 +116,7 @@ def _adagrad_of(
         is_resource=True,
         use_locking=False,
         device=apply.device,
-        after=waits_outside(graph, (add, apply), own, (slot,)),
+        after=waits_outside(graph, (add, apply), nodes, (slot,)),
         others=(StandIn(node=add.name, variable=""),),
         reads=(reads[0].name,),
     )
@@ -205,11 +205,11 @@ def _adam_of(
         return None
     rate, epsilon = other(graph, step, m.value), other(graph, below, out(root))
     scalars = (rate, m.share, v.share, epsilon)
-    if any(graph.shape(each) != () for each in scalars) or not _is_above_zero(graph, epsilon):
+    if any(graph.shape(scalar) != () for scalar in scalars) or not _is_above_zero(graph, epsilon):
         return None
     parts = (square, *moves, m.add, *m.reads, *m.inner, v.add, *v.reads, *v.inner)
-    own = {node.name: node for node in parts}
-    if not alone(graph, own, apply, [values, rows]):
+    nodes = {node.name: node for node in parts}
+    if not alone(graph, nodes, apply, [values, rows]):
         return None
     slots = (m.slot, v.slot)
     return TableUpdate(
@@ -221,9 +221,9 @@ def _adam_of(
         is_resource=True,
         use_locking=False,
         device=apply.device,
-        after=waits_outside(graph, (m.add, v.add, apply), own, slots),
-        others=tuple(StandIn(node=each.add.name, variable="") for each in (m, v)),
-        reads=tuple(node.name for each in (m, v) for node in each.reads),
+        after=waits_outside(graph, (m.add, v.add, apply), nodes, slots),
+        others=tuple(StandIn(node=moment.add.name, variable="") for moment in (m, v)),
+        reads=tuple(node.name for moment in (m, v) for node in moment.reads),
     )
 
 

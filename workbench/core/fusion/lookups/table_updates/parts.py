@@ -12,26 +12,26 @@ READ = "ReadVariableOp"
 
 
 def waits_outside(
-    graph: Definition, changes: Iterable[Any], own: Container[str], slots: Container[str]
+    graph: Definition, changes: Iterable[Any], nodes: Container[str], slots: Container[str]
 ) -> tuple[str, ...]:
     """What the nodes of an update wait for that is no part of it, nor reads a slot for it."""
-    found = dict.fromkeys(name for node in changes for name in waits_of(node) if name not in own)
-    return tuple(name for name in found if not _reads(graph, graph.nodes[name], slots))
+    names = dict.fromkeys(name for node in changes for name in waits_of(node) if name not in nodes)
+    return tuple(name for name in names if not _reads(graph, graph.nodes[name], slots))
 
 
-def alone(graph: Definition, own: dict[str, Any], apply: Any, taken: Iterable[str]) -> bool:
+def alone(graph: Definition, nodes: dict[str, Any], apply: Any, taken: Iterable[str]) -> bool:
     """Whether what the update computes and takes is only read by itself.
 
     What waits for some of its nodes waits for the last one too, and so is behind all of them.
     """
-    for node in own.values():
+    for node in nodes.values():
         if node is apply:
             continue
-        readers = [each for each in graph.readers(out(node)) if each.name not in own]
-        waiting = [each for each in graph.waiting(node.name) if each.name not in own]
-        if readers or not all(_is_behind(graph, each, apply) for each in waiting):
+        readers = [reader for reader in graph.readers(out(node)) if reader.name not in nodes]
+        waiting = [reader for reader in graph.waiting(node.name) if reader.name not in nodes]
+        if readers or not all(_is_behind(graph, reader, apply) for reader in waiting):
             return False
-    outside = {each.op for t in taken for each in graph.readers(t) if each.name not in own}
+    outside = {reader.op for t in taken for reader in graph.readers(t) if reader.name not in nodes}
     return outside <= {"Shape"}
 
 

@@ -35,30 +35,30 @@ class WeightedGradient:
     given: str
 
 
-def table_gradients(graph: Definition, found: WeightedSum) -> list[WeightedGradient] | None:
+def table_gradients(graph: Definition, weighted: WeightedSum) -> list[WeightedGradient] | None:
     """The gradients of the table that something reads; None where one is not TensorFlow's own."""
     gradients = []
-    for product in graph.readers(found.column, "Mul"):
-        if product is found.products:
+    for product in graph.readers(weighted.column, "Mul"):
+        if product is weighted.products:
             continue
-        values = reduced(graph, product, found.products, 0)
+        values = reduced(graph, product, weighted.products, 0)
         if not _is_read(graph, values):
             continue
-        given = combined_gradient(graph, found, product, found.column)
-        summed = _summed(graph, found, values)
+        given = combined_gradient(graph, weighted, product, weighted.column)
+        summed = _summed(graph, weighted, values)
         if given is None or summed is None or is_apart(graph, product, values, summed):
             return None
         gradients.append(WeightedGradient(summed=summed, given=given))
     return gradients
 
 
-def weight_products(graph: Definition, found: WeightedSum) -> list[Any]:
+def weight_products(graph: Definition, weighted: WeightedSum) -> list[Any]:
     """The nodes with which gradients of the weights begin that something reads."""
     return [
         product
-        for product in graph.readers(f"{found.gathered.name}:0", "Mul")
-        if product is not found.products
-        and _is_read(graph, reduced(graph, product, found.products, 1))
+        for product in graph.readers(f"{weighted.gathered.name}:0", "Mul")
+        if product is not weighted.products
+        and _is_read(graph, reduced(graph, product, weighted.products, 1))
     ]
 
 
@@ -75,30 +75,30 @@ def is_apart(graph: Definition, *nodes: Any) -> bool:
 
 
 def combined_gradient(
-    graph: Definition, found: WeightedSum, product: Any, factor: str
+    graph: Definition, weighted: WeightedSum, product: Any, factor: str
 ) -> str | None:
     """The gradient of the combined rows; None where TensorFlow makes it otherwise.
 
     Args:
       graph: the graph.
-      found: the weighted sum.
+      weighted: the weighted sum.
       product: a node that multiplies that of the sums, given to each id, with something.
       factor: the tensor of that.
     """
     one, other = graph.inputs(product)
     spread = graph.made_by(one if graph.same(other) == factor else other, "GatherV2")
-    if spread is None or not gathers_rows(graph, spread, graph.same(found.segments)):
+    if spread is None or not gathers_rows(graph, spread, graph.same(weighted.segments)):
         return None
     given = graph.inputs(spread)[0]
-    if not found.divisor:
+    if not weighted.divisor:
         return given
-    quotient = graph.source(graph.same(before_reduction(graph, given, found.result, 0)))
-    if quotient.op != "DivNoNan" or graph.same(graph.inputs(quotient)[1]) != found.divisor:
+    quotient = graph.source(graph.same(before_reduction(graph, given, weighted.result, 0)))
+    if quotient.op != "DivNoNan" or graph.same(graph.inputs(quotient)[1]) != weighted.divisor:
         return None
     return graph.inputs(quotient)[0]
 
 
-def _summed(graph: Definition, found: WeightedSum, values: Any) -> Any | None:
+def _summed(graph: Definition, weighted: WeightedSum, values: Any) -> Any | None:
     """The node that sums the gradients of what was gathered, for each unique id."""
     flat = only_reader(graph, f"{values.name}:0", "Reshape")
     summed = only_reader(graph, f"{flat.name}:0", "UnsortedSegmentSum") if flat else None
@@ -108,7 +108,7 @@ def _summed(graph: Definition, found: WeightedSum, values: Any) -> Any | None:
     reshaped = graph.made_by(places, "Reshape")
     if reshaped is None or graph.same(own) != f"{flat.name}:0":
         return None
-    asked = graph.inputs(found.gathered)[1]
+    asked = graph.inputs(weighted.gathered)[1]
     return summed if graph.same(graph.inputs(reshaped)[0]) == graph.same(asked) else None
 
 

@@ -96,15 +96,15 @@ def weighted_sum(graph: Definition, node: Any) -> WeightedSum | None:
 
 def _divided(graph: Definition, node: Any, column: str) -> tuple[Any, str, str] | None:
     """What divides a sum by its weights, by which tensor, and the combiner that this is."""
-    found = []
+    divisions = []
     for quotient in graph.readers(f"{node.name}:0", "DivNoNan"):
         above, divisor = graph.inputs(quotient)
         combiner = _combiner(graph, divisor, column, graph.inputs(node)[1])
         if combiner and graph.same(above) == f"{node.name}:0":
-            found.append((quotient, graph.same(divisor), combiner))
-    if len(found) > 1:
+            divisions.append((quotient, graph.same(divisor), combiner))
+    if len(divisions) > 1:
         raise RefusedError("its weighted sums are divided more than once")
-    return found[0] if found else None
+    return divisions[0] if divisions else None
 
 
 def _combiner(graph: Definition, divisor: str, column: str, segments: str) -> str:
@@ -122,25 +122,25 @@ def _combiner(graph: Definition, divisor: str, column: str, segments: str) -> st
     return "sqrtn" if graph.is_value(graph.inputs(power)[1], 2) else ""
 
 
-def weighted_ids(graph: Definition, found: WeightedSum, filled: Any) -> tuple[GivenIds, str]:
+def weighted_ids(graph: Definition, weighted: WeightedSum, filled: Any) -> tuple[GivenIds, str]:
     """The ids, and their weights, as they come to a safe lookup.
 
     Args:
       graph: the graph.
-      found: the sum of the lookup.
+      weighted: the sum of the lookup.
       filled: the SparseFillEmptyRows of its ids.
 
     Raises:
       RefusedError: weights are not dropped and filled in as their ids are.
     """
-    filled_weights = graph.made_by(found.weights, "SparseFillEmptyRows", output=1)
+    filled_weights = graph.made_by(weighted.weights, "SparseFillEmptyRows", output=1)
     if filled_weights is None or not graph.is_value(graph.inputs(filled_weights)[3], 1.0):
         raise RefusedError("a row without ids does not get one of weight 1")
     indices, ids, dense_shape = graph.inputs(filled)[:3]
     own_indices, weights, own_shape = graph.inputs(filled_weights)[:3]
     same_shape = graph.same(dense_shape) == graph.same(own_shape)
     drops: list[bool] = []
-    checks = (_tells_weights, _tells_ids) if found.combiner != "sum" else (_tells_ids,)
+    checks = (_tells_weights, _tells_ids) if weighted.combiner != "sum" else (_tells_ids,)
     for tells in checks:
         one, other = retained(graph, ids, indices), retained(graph, weights, own_indices)
         if one is None or other is None or one[2] != other[2]:

@@ -36,14 +36,14 @@ _CALLS = re.compile(r"(Stateful)?PartitionedCall$|(If|While|Case)$")
 
 
 def weight_gradient_of(
-    graph: Definition, lookup: StockLookup, found: WeightedSum, of_table: Mapping[str, str]
+    graph: Definition, lookup: StockLookup, weighted: WeightedSum, of_table: Mapping[str, str]
 ) -> WeightGradient | None:
     """The gradient of a lookup's weights; None where nothing reads one.
 
     Args:
       graph: the graph.
       lookup: the lookup.
-      found: its weighted sum.
+      weighted: its weighted sum.
       of_table: by the names of the nodes that make the gradients of its table, what they make them
         of.
 
@@ -53,29 +53,29 @@ def weight_gradient_of(
     Raises:
       RefusedError: a grouped op cannot make it, or not before the table is changed.
     """
-    products = weight_products(graph, found)
+    products = weight_products(graph, weighted)
     if not products:
         return None
-    if found.combiner == "sqrtn" and lookup.ends_with_ids:
+    if weighted.combiner == "sqrtn" and lookup.ends_with_ids:
         raise RefusedError("the gradient of its weights is no number where those of a row are 0")
     product = products[0]
-    given = combined_gradient(graph, found, product, f"{found.gathered.name}:0")
-    flat = None if given is None else _flat(graph, found, product, given)
+    given = combined_gradient(graph, weighted, product, f"{weighted.gathered.name}:0")
+    flat = None if given is None else _flat(graph, weighted, product, given)
     if given is None or flat is None or is_apart(graph, product, flat):
         raise RefusedError(_UNKNOWN)
     # Of the same run of the chain rule, so that neither gradient depends on the other.
     if len(products) > 1 or {graph.same(each) for each in of_table.values()} - {graph.same(given)}:
         raise RefusedError("its weights have a gradient, and it has several")
-    nodes = [flat.name] if lookup.ends_with_ids else _scattered(graph, lookup, found, flat)
+    nodes = [flat.name] if lookup.ends_with_ids else _scattered(graph, lookup, weighted, flat)
     if not changes_later(graph, lookup, of_table.keys()):
         raise RefusedError("its weights have a gradient, and other gradients change its table")
     return WeightGradient(nodes=tuple(nodes), given=given)
 
 
-def _flat(graph: Definition, found: WeightedSum, product: Any, given: str) -> Any | None:
+def _flat(graph: Definition, weighted: WeightedSum, product: Any, given: str) -> Any | None:
     """The node that gives the gradient of the weights that are multiplied with, [n]."""
-    column = reduced(graph, product, found.products, 1)
-    if found.divisor:
+    column = reduced(graph, product, weighted.products, 1)
+    if weighted.divisor:
         added = only_reader(graph, f"{column.name}:0", "AddN")
         others = [
             each
@@ -84,40 +84,41 @@ def _flat(graph: Definition, found: WeightedSum, product: Any, given: str) -> An
         ]
         if len(others) != 1 or len(graph.inputs(added)) != 2:
             return None
-        if not _comes_by_divisor(graph, found, others[0], given):
+        if not _comes_by_divisor(graph, weighted, others[0], given):
             return None
         column = added
     flat = only_reader(graph, f"{column.name}:0", "Reshape")
     return flat if flat is not None and len(graph.shape(f"{flat.name}:0") or ()) == 1 else None
 
 
-def _comes_by_divisor(graph: Definition, found: WeightedSum, tensor: str, given: str) -> bool:
+def _comes_by_divisor(graph: Definition, weighted: WeightedSum, tensor: str, given: str) -> bool:
     """Whether a tensor is the gradient of the weights by what the sums are divided by."""
     spread = graph.made_by(
-        _before_squares(graph, found, tensor) if found.combiner == "sqrtn" else tensor, "GatherV2"
+        _before_squares(graph, weighted, tensor) if weighted.combiner == "sqrtn" else tensor,
+        "GatherV2",
     )
-    if spread is None or not gathers_rows(graph, spread, graph.same(found.segments)):
+    if spread is None or not gathers_rows(graph, spread, graph.same(weighted.segments)):
         return False
     tensor = graph.inputs(spread)[0]
-    if found.combiner == "sqrtn":
+    if weighted.combiner == "sqrtn":
         root = graph.made_by(tensor, "SqrtGrad")
-        if root is None or graph.same(graph.inputs(root)[0]) != found.divisor:
+        if root is None or graph.same(graph.inputs(root)[0]) != weighted.divisor:
             return False
         tensor = graph.inputs(root)[1]
-    factors = _factors(graph, before_reduction(graph, tensor, found.result, 1))
+    factors = _factors(graph, before_reduction(graph, tensor, weighted.result, 1))
     if factors is None or graph.same(factors[0]) != graph.same(given):
         return False
     tensor = factors[1]
     for _ in range(2):
         quotient = graph.made_by(tensor, "DivNoNan")
-        if quotient is None or graph.same(graph.inputs(quotient)[1]) != found.divisor:
+        if quotient is None or graph.same(graph.inputs(quotient)[1]) != weighted.divisor:
             return False
         tensor = graph.inputs(quotient)[0]
     negated = graph.made_by(tensor, "Neg")
-    return negated is not None and graph.same(graph.inputs(negated)[0]) == f"{found.sums.name}:0"
+    return negated is not None and graph.same(graph.inputs(negated)[0]) == f"{weighted.sums.name}:0"
 
 
-def _before_squares(graph: Definition, found: WeightedSum, tensor: str) -> str:
+def _before_squares(graph: Definition, weighted: WeightedSum, tensor: str) -> str:
     """The gradient of the squares of the weights; the tensor itself where it is not theirs."""
     squares = _factors(graph, tensor)
     power = graph.made_by(squares[1], "Pow") if squares else None
@@ -128,7 +129,7 @@ def _before_squares(graph: Definition, found: WeightedSum, tensor: str) -> str:
     less = graph.made_by(exponent, "Sub")
     parts = [exponent] if less is None else graph.inputs(less)
     one = all(map(graph.is_value, parts, (1,) if less is None else (2, 1)))
-    return twice[0] if one and graph.same(base) == found.column else tensor
+    return twice[0] if one and graph.same(base) == weighted.column else tensor
 
 
 def _factors(graph: Definition, tensor: str) -> list[str] | None:
@@ -136,9 +137,11 @@ def _factors(graph: Definition, tensor: str) -> list[str] | None:
     return None if node is None else graph.inputs(node)
 
 
-def _scattered(graph: Definition, lookup: StockLookup, found: WeightedSum, flat: Any) -> list[str]:
+def _scattered(
+    graph: Definition, lookup: StockLookup, weighted: WeightedSum, flat: Any
+) -> list[str]:
     """The nodes that give the gradient of the weights before some were dropped and filled in."""
-    filled = graph.made_by(found.weights, "SparseFillEmptyRows", output=1)
+    filled = graph.made_by(weighted.weights, "SparseFillEmptyRows", output=1)
     node = only_reader(graph, f"{flat.name}:0", "SparseFillEmptyRowsGrad")
     if (
         filled is None
