@@ -29,7 +29,7 @@ absl::Status LargestBytes(const Optimizer& asked, int64_t* bytes) {
       largest->second.i() < 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "custom optimizer '", kName, "' is of another format than ", kFormat,
-        ", or says no largest_bytes; make it by wb.pack_transfers of the version that is loaded"));
+        ", or says no largest_bytes; make it by wb.cluster.pack_transfers of the version that is loaded"));
   }
   *bytes = largest->second.i();
   return absl::OkStatus();

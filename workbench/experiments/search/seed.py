@@ -99,7 +99,9 @@ def _seed(
     notes: list[str],
 ) -> Seed:
     by_scenario = (
-        {prediction.scenario: prediction for prediction in predictions.predicted} if predictions else {}
+        {prediction.scenario: prediction for prediction in predictions.predicted}
+        if predictions
+        else {}
     )
     withheld = (
         {refused.scenario: refused.reason for refused in predictions.withheld}

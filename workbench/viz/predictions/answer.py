@@ -21,7 +21,9 @@ def answer(predictions: Predictions) -> Pieces:
       (text, strong) pieces.
     """
     others = [
-        prediction for prediction in predictions.predicted if prediction.scenario != predictions.traced
+        prediction
+        for prediction in predictions.predicted
+        if prediction.scenario != predictions.traced
     ]
     if not predictions.predicted:
         return _nothing(predictions)

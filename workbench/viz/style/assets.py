@@ -218,7 +218,7 @@ def view_style(*views: str) -> str:
     Args:
       *views: of VIEWS.
     """
-    return style() + _sheets("shared/views.css") + _own(views)
+    return style() + _sheets("shared/views.css") + _view_sheets(views)
 
 
 def views_style() -> str:
@@ -226,14 +226,14 @@ def views_style() -> str:
 
     Every rule is about what stands in an element of the class "wb".
     """
-    return boundary_style() + _sheets("shared/views.css") + _own(VIEWS)
+    return boundary_style() + _sheets("shared/views.css") + _view_sheets(VIEWS)
 
 
 def _sheets(*sheets: str) -> str:
     return _above("".join(_read(sheets)))
 
 
-def _own(views: Sequence[str]) -> str:
+def _view_sheets(views: Sequence[str]) -> str:
     return _above("".join(_read([f"{view}/{view}.css" for view in views])), by=2)
 
 
