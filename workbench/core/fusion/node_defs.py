@@ -12,7 +12,7 @@ from workbench.core.fusion.pattern.definition import Definition, tensor_name
 
 HAND_ON = "WorkbenchHandOn"
 _INT32, _INT64 = tf.int32.as_datatype_enum, tf.int64.as_datatype_enum
-_FLOAT32 = tf.float32.as_datatype_enum
+FLOAT32 = tf.float32.as_datatype_enum
 
 
 def constant_node(name: str, value: Any, device: str) -> node_def_pb2.NodeDef:
@@ -26,8 +26,8 @@ def constant_node(name: str, value: Any, device: str) -> node_def_pb2.NodeDef:
 
 def stand_in(old: Any, tensors: Sequence[str], types: Sequence[int]) -> node_def_pb2.NodeDef:
     """A node of the same name that hands on tensors in place of the old one's outputs."""
-    node = new_node(old.name, "Identity" if len(tensors) == 1 else "IdentityN", old.device)
-    node.input.extend(tensors)
+    op = "Identity" if len(tensors) == 1 else "IdentityN"
+    node = new_node(old.name, op, old.device, tensors)
     if len(types) == 1:
         node.attr["T"].type = types[0]
     else:
@@ -57,65 +57,31 @@ def scope_around(name: str, levels: int = 1) -> str:
     return f"{scope}/" if scope else ""
 
 
-def free_name(taken: set[str], scope: str, name: str, end: str = "") -> str:
-    """A name in a scope, with its "/", that no other node has; it is taken then."""
-    free, number = f"{scope}{name}{end}", 0
+def free_name(taken: set[str], name: str, end: str = "") -> str:
+    """The name, or one with a number before its end, that is not taken; it is taken then."""
+    free, number = f"{name}{end}", 0
     while free in taken:
         number += 1
-        free = f"{scope}{name}_{number}{end}"
+        free = f"{name}_{number}{end}"
     taken.add(free)
     return free
 
 
 def free_scope(graph: Definition, scope: str) -> str:
     """The scope, or one with a number behind it, that no node of the graph is in."""
-    taken = {name.partition("/")[0] for name in graph.nodes}
-    free, number = scope, 0
-    while free in taken:
-        number += 1
-        free = f"{scope}_{number}"
-    return free
-
-
-def hands_on_after(
-    graph: Definition, name: str, tensor: str, after: Mapping[str, Iterable[str]]
-) -> node_def_pb2.NodeDef:
-    """A node in the place of another, which hands on a float32 tensor.
-
-    Args:
-      graph: that has the other.
-      name: of both.
-      tensor: what it hands on.
-      after: by name, which nodes it waits for.
-    """
-    node = stand_in(graph.nodes[name], [tensor], [_FLOAT32])
-    node.input.extend(f"^{each}" for each in after[name])
-    return node
-
-
-def sum_after(
-    graph: Definition, name: str, tensors: Sequence[str], after: Mapping[str, Iterable[str]]
-) -> node_def_pb2.NodeDef:
-    """A node in the place of a sum, which adds other tensors; likewise."""
-    if len(tensors) == 1:
-        return hands_on_after(graph, name, tensors[0], after)
-    node = sum_node(name, tensors, _FLOAT32, graph.nodes[name].device)
-    node.input.extend(f"^{each}" for each in after[name])
-    return node
+    return free_name({name.partition("/")[0] for name in graph.nodes}, scope)
 
 
 def sum_node(name: str, tensors: Sequence[str], dtype: int, device: str) -> node_def_pb2.NodeDef:
     """The sum of tensors of one shape."""
-    node = new_node(name, "AddN", device)
-    node.input.extend(tensors)
+    node = new_node(name, "AddN", device, tensors)
     node.attr["N"].i, node.attr["T"].type = len(tensors), dtype
     return node
 
 
 def variable_after(old: Any, variable: str, after: str) -> node_def_pb2.NodeDef:
     """A node of the same name that hands on a ref variable once another node has run."""
-    node = new_node(old.name, "RefIdentity", old.device)
-    node.input.extend([variable, f"^{after}"])
+    node = new_node(old.name, "RefIdentity", old.device, [variable, f"^{after}"])
     for name in ("T", "_class"):
         if name in old.attr:
             node.attr[name].CopyFrom(old.attr[name])
@@ -124,9 +90,7 @@ def variable_after(old: Any, variable: str, after: str) -> node_def_pb2.NodeDef:
 
 def done(old: Any, after: str) -> node_def_pb2.NodeDef:
     """A node of the same name that has run once another one has."""
-    node = new_node(old.name, "NoOp", old.device)
-    node.input.append(f"^{after}")
-    return node
+    return new_node(old.name, "NoOp", old.device, [f"^{after}"])
 
 
 def waiting(old: Any, instead: Mapping[str, str]) -> node_def_pb2.NodeDef:
@@ -144,31 +108,28 @@ def waiting(old: Any, instead: Mapping[str, str]) -> node_def_pb2.NodeDef:
 
 def slice_node(name: str, inputs: Sequence[str], dtype: int, device: str) -> node_def_pb2.NodeDef:
     """A part of a tensor: inputs are it, and int32 where the part begins and how large it is."""
-    node = new_node(name, "Slice", device)
-    node.input.extend(inputs)
+    node = new_node(name, "Slice", device, inputs)
     node.attr["T"].type, node.attr["Index"].type = dtype, _INT32
     return node
 
 
 def reshape_node(name: str, inputs: Sequence[str], dtype: int, device: str) -> node_def_pb2.NodeDef:
     """A tensor in another shape, an int32 one."""
-    node = new_node(name, "Reshape", device)
-    node.input.extend(inputs)
+    node = new_node(name, "Reshape", device, inputs)
     node.attr["T"].type, node.attr["Tshape"].type = dtype, _INT32
     return node
 
 
 def cast_node(name: str, tensor: str, to: int, device: str) -> node_def_pb2.NodeDef:
     """int64 as another type."""
-    node = new_node(name, "Cast", device)
-    node.input.append(tensor)
+    node = new_node(name, "Cast", device, [tensor])
     node.attr["SrcT"].type, node.attr["DstT"].type = _INT64, to
     return node
 
 
-def new_node(name: str, op: str, device: str) -> node_def_pb2.NodeDef:
-    """A node without inputs and attributes."""
-    return node_def_pb2.NodeDef(name=name, op=op, device=device)
+def new_node(name: str, op: str, device: str, inputs: Iterable[str] = ()) -> node_def_pb2.NodeDef:
+    """A node without attributes."""
+    return node_def_pb2.NodeDef(name=name, op=op, device=device, input=inputs)
 
 
 def set_attribute(node: Any, name: str, value: Any) -> None:
@@ -190,5 +151,7 @@ def set_attribute(node: Any, name: str, value: Any) -> None:
         attribute.b = value
     elif isinstance(value, int):
         attribute.i = value
+    elif isinstance(value, float):
+        attribute.f = value
     else:
         attribute.s = value.encode()

@@ -165,6 +165,11 @@ class Rule:
     is_dense: bool = True
 
 
+def listed(sentence: str, fused: Sequence[Fused]) -> list[str]:
+    """A sentence, and below it the names and notes of what is fused."""
+    return [sentence, *(f"  {each.name}{f', {each.note}' if each.note else ''}" for each in fused)]
+
+
 def scope_of(name: str) -> str:
     """The scope of a node; its own name at the top."""
     return name.rpartition("/")[0] or name

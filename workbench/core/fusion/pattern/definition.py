@@ -45,6 +45,12 @@ class Definition:
         """The node whose output a tensor is."""
         return self.nodes[node_name(tensor)]
 
+    def read_for(self, tensor: str, *path: int) -> str:
+        """The tensor that a tensor's node reads as input of that number, and so on along a path."""
+        for number in path:
+            tensor = self.inputs(self.source(tensor))[number]
+        return tensor
+
     def hands_on(self, node: Any) -> bool:
         """Whether a node gives what it reads, and nothing is waited for in it that matters."""
         if len(node.input) > 1 and not _GATE.search(node.name):
@@ -188,7 +194,7 @@ class Definition:
                     order.append(reader)
         return [self.nodes[name] for name in order]
 
-    @property
+    @functools.cached_property
     def computed(self) -> tuple[str, ...]:
         """The first results of nodes that read something, each behind what it reads."""
         nodes = (node for node in self.ordered if self.inputs(node) and not self.hands_on(node))

@@ -99,13 +99,9 @@ class Match:
             left.remove(same)
         return tuple(left)
 
-    def add_computed(self, tensors: Iterable[str]) -> None:
-        """Adds what the graph computes as the template does with what is known, needed or not.
-
-        Args:
-          tensors: of the template, each behind what it is computed from.
-        """
-        for tensor in tensors:
+    def add_computed(self) -> None:
+        """Adds what the graph computes as the template does with what is known, needed or not."""
+        for tensor in self._template.computed:
             node = self._template.source(tensor)
             # What reads free tensors alone may belong to something else.
             read = (each for each in self._template.inputs(node) if self.holds(each))

@@ -28,14 +28,8 @@ def _is_idle(graph: Definition, node: Any) -> bool:
     return bool(node.op == "Shape" and not graph.readers(f"{node.name}:0"))
 
 
-def waited_for(
-    graph: Definition, names: Iterable[str], known: Collection[str]
-) -> dict[str, tuple[str, ...]]:
-    """By the name of each of these nodes, what known ones that lead to it wait for."""
-    return {name: tuple(_before(graph, name, known)) for name in names}
-
-
-def _before(graph: Definition, name: str, known: Collection[str]) -> dict[str, None]:
+def waited_for(graph: Definition, name: str, known: Collection[str]) -> tuple[str, ...]:
+    """What a node, and known ones that lead to it, wait for."""
     found: dict[str, None] = {}
     seen, waiting = {name}, [name]
     while waiting:
@@ -48,7 +42,7 @@ def _before(graph: Definition, name: str, known: Collection[str]) -> dict[str, N
             elif other in known and other not in seen:
                 seen.add(other)
                 waiting.append(other)
-    return found
+    return tuple(found)
 
 
 def computing(graph: Definition, names: Iterable[str]) -> frozenset[str]:

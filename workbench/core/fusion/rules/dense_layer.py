@@ -10,15 +10,14 @@ MatMul.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from tensorflow.core.framework import node_def_pb2
-
 from workbench import _native
+from workbench.core.fusion.node_defs import new_node
+from workbench.core.fusion.other_kernel import Swap, other_kernel_rule
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.pattern.placement import Placement
-from workbench.core.fusion.rule import Edit, Fused, Part, Refusal, Rule, Surroundings
 from workbench.number_words import counted
 
 _FLOAT32 = 1
@@ -43,22 +42,14 @@ class DenseProduct:
     nodes: tuple[Any, ...]
     bias: tuple[str, ...] = ()
 
-    @property
-    def name(self) -> str:
-        """The node whose place the op takes."""
-        return str(self.nodes[-1].name)
 
-
-def _find(graph: Definition, placement: Placement) -> tuple[list[Part], list[Refusal]]:
+def _products(graph: Definition, placement: Placement) -> Iterator[Swap]:
     """The products of a graph that the kernel is to do; none where TensorFlow's is faster."""
-    products = (
-        product
-        for node in graph.nodes.values()
-        if _is_large(graph, node, placement)
+    for node in graph.nodes.values():
+        product = _product(graph, node) if _is_large(graph, node, placement) else None
         # Asked last, for it loads the library.
-        if (product := _product(graph, node)) and kernel_is_faster(transposed=_is_transposed(node))
-    )
-    return [Part(name=product.name, match=product) for product in products], []
+        if product is not None and kernel_is_faster(transposed=_is_transposed(node)):
+            yield _with_kernel(product)
 
 
 def kernel_is_faster(*, transposed: bool) -> bool:
@@ -71,29 +62,14 @@ def kernel_is_faster(*, transposed: bool) -> bool:
     return has_kernel and bool(_native.calls().workbench_matmul_fits(transposed))
 
 
-def _edit(surroundings: Surroundings, parts: Sequence[Part]) -> Edit:
-    edit = Edit()
-    for part in parts:
-        product: DenseProduct = part.match
-        if surroundings.taken.isdisjoint(node.name for node in product.nodes):
-            edit.replace(_with_kernel(product), part)
-            edit.fused.append(Fused(kind=_KIND, name=part.name, op=part.name))
-    return edit
-
-
-def _describe(fused: Sequence[Fused]) -> list[str]:
-    said = f"{counted(len(fused), _KIND)} by Workbench's kernel"
-    return [said, *(f"  {each.name}" for each in fused)]
-
-
-def _with_kernel(product: DenseProduct) -> node_def_pb2.NodeDef:
+def _with_kernel(product: DenseProduct) -> Swap:
     """The node that does a product, in the place of the last of its nodes."""
     multiplies, last = product.nodes[0], product.nodes[-1]
     waits = dict.fromkeys(
         text for each in product.nodes for text in each.input if text.startswith("^")
     )
-    node = node_def_pb2.NodeDef(name=last.name, op=_OP, device=last.device)
-    node.input.extend([*multiplies.input[:2], *product.bias, *waits])
+    inputs = [*multiplies.input[:2], *product.bias, *waits]
+    node = new_node(last.name, _OP, last.device, inputs)
     for name, value in last.attr.items():
         if name.startswith("_") and name != "_output_shapes":
             node.attr[name].CopyFrom(value)
@@ -101,7 +77,7 @@ def _with_kernel(product: DenseProduct) -> node_def_pb2.NodeDef:
         node.attr[name].b = multiplies.attr[name].b
     node.attr["biases"].i = len(product.bias)
     node.attr["relu"].b = last.op == "Relu"
-    return node
+    return Swap(node=node, instead_of=[each.name for each in product.nodes])
 
 
 def _is_transposed(node: Any) -> bool:
@@ -156,4 +132,6 @@ def _bias(graph: Definition, multiplies: Any, added: Any) -> str | None:
     return others[0] if is_row or added.op == "BiasAdd" else None
 
 
-RULE = Rule(kind=_KIND, find=_find, edit=_edit, describe=_describe)
+RULE = other_kernel_rule(
+    _KIND, _products, lambda count: f"{counted(count, _KIND)} by Workbench's kernel"
+)

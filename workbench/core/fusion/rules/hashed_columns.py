@@ -23,7 +23,7 @@ from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.pattern.groups import grouped, levels
 from workbench.core.fusion.pattern.neighbors import run_once_on
 from workbench.core.fusion.pattern.placement import Placement, names_gpu
-from workbench.core.fusion.rule import Edit, Fused, Part, Refusal, Rule, Surroundings
+from workbench.core.fusion.rule import Edit, Fused, Part, Refusal, Rule, Surroundings, listed
 from workbench.number_words import counted
 
 _OP = "WorkbenchHashColumns"
@@ -101,8 +101,7 @@ def _edit(surroundings: Surroundings, parts: Sequence[Part]) -> Edit:
 
 
 def _describe(fused: Sequence[Fused]) -> list[str]:
-    said = f"{counted(len(fused), 'column')} of text hashed together"
-    return [said, *(f"  {each.name}" for each in fused)]
+    return listed(f"{counted(len(fused), 'column')} of text hashed together", fused)
 
 
 def _column_nodes(
@@ -110,11 +109,11 @@ def _column_nodes(
 ) -> tuple[node_def_pb2.NodeDef, list[tuple[tuple[str, str], tuple[str, str]]]]:
     """The op that does several columns, and of each the nodes with the tensors that they become."""
     different = list(dict.fromkeys(column.asks for column in columns))
-    node = node_def_pb2.NodeDef(name=name, op=_OP, device=columns[0].device)
-    node.input.extend(texts for texts, _, _ in different)
-    node.attr["N"].i = len(different)
-    node.attr["buckets"].list.i.extend(buckets for _, buckets, _ in different)
-    node.attr["zero_last"].list.b.extend(zero_last for _, _, zero_last in different)
+    texts, buckets, zero_last = map(list, zip(*different, strict=True))
+    node = node_defs.new_node(name, _OP, columns[0].device, texts)
+    node_defs.set_attribute(node, "N", len(different))
+    node_defs.set_attribute(node, "buckets", buckets)
+    node_defs.set_attribute(node, "zero_last", zero_last)
     instead = []
     for column in columns:
         output = different.index(column.asks)

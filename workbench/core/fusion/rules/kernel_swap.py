@@ -7,15 +7,15 @@ the last of them, as Workbench's ops do not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 
 from workbench.core.fusion import node_defs
+from workbench.core.fusion.other_kernel import Swap, other_kernel_rule
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.pattern.placement import Placement, names_gpu
-from workbench.core.fusion.rule import Edit, Fused, Part, Refusal, Rule, Surroundings
 from workbench.number_words import counted
 
 _FLOAT32 = tf.float32.as_datatype_enum
@@ -25,31 +25,24 @@ _INSTEAD = {
     "ApplyAdam": "WorkbenchApplyAdam",
     "ResourceApplyAdam": "WorkbenchResourceApplyAdam",
 }
-_DECODER, _UPDATE = "line decoder", "update"
 # What their ops lack.
 _ATTRIBUTES = ("T", "select_cols")
 
 
-def _find_decoders(graph: Definition, _: Placement) -> tuple[list[Part], list[Refusal]]:
+def _decoders(graph: Definition, _: Placement) -> Iterator[Swap]:
     """The nodes that make all columns of lines; TensorFlow has no kernel for GPUs either."""
-    nodes = [
-        node
-        for node in _swapped(graph)
-        if node.op == _LINES and not node.attr["select_cols"].list.i and not names_gpu(node.device)
-    ]
-    return [Part(name=node.name, match=node) for node in nodes], []
+    for node in _swapped(graph):
+        is_whole = node.op == _LINES and not node.attr["select_cols"].list.i
+        if is_whole and not names_gpu(node.device):
+            yield _swap(node)
 
 
-def _find_updates(graph: Definition, placement: Placement) -> tuple[list[Part], list[Refusal]]:
+def _updates(graph: Definition, placement: Placement) -> Iterator[Swap]:
     """The updates of whole variables as by Adam."""
-    nodes = [
-        node
-        for node in _swapped(graph)
-        if node.op != _LINES
-        and node.attr["T"].type == _FLOAT32
-        and not placement.may_be_on_gpu(node.device)
-    ]
-    return [Part(name=node.name, match=node) for node in nodes], []
+    for node in _swapped(graph):
+        updates = node.op != _LINES and node.attr["T"].type == _FLOAT32
+        if updates and not placement.may_be_on_gpu(node.device):
+            yield _swap(node)
 
 
 def _swapped(graph: Definition) -> list[Any]:
@@ -57,30 +50,19 @@ def _swapped(graph: Definition) -> list[Any]:
     return [n for n in graph.ordered if n.op in _INSTEAD and "_kernel" not in n.attr]
 
 
-def _edit(surroundings: Surroundings, parts: Sequence[Part]) -> Edit:
-    edit = Edit()
-    for part in parts:
-        old = part.match
-        if old.name in surroundings.taken:
-            continue
-        node = node_defs.waiting(old, {})
-        node.op = _INSTEAD[old.op]
-        for attribute in _ATTRIBUTES:
-            node.attr.pop(attribute, None)
-        edit.replace(node, part)
-        kind = _DECODER if old.op == _LINES else _UPDATE
-        edit.fused.append(Fused(kind=kind, name=part.name, op=part.name))
-    return edit
+def _swap(old: Any) -> Swap:
+    node = node_defs.waiting(old, {})
+    node.op = _INSTEAD[old.op]
+    for attribute in _ATTRIBUTES:
+        node.attr.pop(attribute, None)
+    return Swap(node=node, instead_of=[old.name])
 
 
-def _describe_decoders(fused: Sequence[Fused]) -> list[str]:
-    return ["lines decoded by Workbench's kernel", *(f"  {each.name}" for each in fused)]
-
-
-def _describe_updates(fused: Sequence[Fused]) -> list[str]:
-    said = f"{counted(len(fused), 'variable')} updated as by Adam by Workbench's kernel"
-    return [said, *(f"  {each.name}" for each in fused)]
-
-
-DECODERS = Rule(kind=_DECODER, find=_find_decoders, edit=_edit, describe=_describe_decoders)
-UPDATES = Rule(kind=_UPDATE, find=_find_updates, edit=_edit, describe=_describe_updates)
+DECODERS = other_kernel_rule(
+    "line decoder", _decoders, lambda _: "lines decoded by Workbench's kernel"
+)
+UPDATES = other_kernel_rule(
+    "update",
+    _updates,
+    lambda count: f"{counted(count, 'variable')} updated as by Adam by Workbench's kernel",
+)
