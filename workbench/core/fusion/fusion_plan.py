@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.core.fusion.verify.verification import Verification
 
 # What a config carries as JSON.
-_TOLD = ("lines", "bypassed")
+_LISTS = ("lines", "bypassed")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class FusionPlan:
 
     def to_json(self) -> str:
         """What only Python needs of it, for `from_json`."""
-        own = {name: getattr(self, name) for name in _TOLD}
+        own = {name: getattr(self, name) for name in _LISTS}
         for name in ("fused", "refusals"):
             own[name] = [dataclasses.asdict(each) for each in getattr(self, name)]
         return json.dumps(own)
@@ -127,7 +127,7 @@ class FusionPlan:
     def from_json(cls, text: str, **others: Any) -> FusionPlan:
         """The plan of which `to_json` gave this text; `others` are its other attributes."""
         own = json.loads(text)
-        others |= {name: tuple(own[name]) for name in _TOLD}
+        others |= {name: tuple(own[name]) for name in _LISTS}
         return cls(
             fused=tuple(Fused(**each) for each in own["fused"]),
             refusals=tuple(Refusal(**each) for each in own["refusals"]),

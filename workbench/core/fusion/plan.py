@@ -27,7 +27,7 @@ from workbench.core.graph.op_families import GRADIENTS
 from workbench.errors import PlanError
 
 _IN_GRADIENTS = re.compile(rf"(^|/){GRADIENTS}")
-_Found = Mapping[Rule, Sequence[Part]]
+_PartsByRule = Mapping[Rule, Sequence[Part]]
 
 
 def plan_fusion(graph: Any) -> FusionPlan:
@@ -128,7 +128,7 @@ def ask_rules(graph: Any) -> Answers:
         kept = {rule: [p for p in parts if p not in refused] for rule, parts in kept.items()}
 
 
-def _edited(surroundings: Surroundings, found: _Found) -> Edit:
+def _edited(surroundings: Surroundings, found: _PartsByRule) -> Edit:
     """What the rules do to a graph together."""
     edit = Edit()
     for rule, parts in found.items():

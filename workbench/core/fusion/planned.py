@@ -36,8 +36,8 @@ def planned(
     graph, edit, regions = rewritten.graph, rewritten.edit, rewritten.regions
     # Where a session chooses between two nodes, that is no Identity while it optimizes.
     replaced = [
-        each.node if region.inside and ends is None else kept_apart(each.node)
-        for each, region in zip(edit.replaced, regions, strict=True)
+        new.node if region.inside and ends is None else kept_apart(new.node)
+        for new, region in zip(edit.replaced, regions, strict=True)
     ]
     names = {node.name for node in replaced}
     inside = dict.fromkeys(name for region in regions for name in sorted(region.inside))
@@ -47,7 +47,7 @@ def planned(
     for asking in rewritten.asking_for_more if ends is None else ():
         members = (region.node for region in asking.regions)
         together.setdefault(asking.node, {}).update(dict.fromkeys(members))
-    sources = {node_name(text) for each in regions for text in each.reads} - region
+    sources = {node_name(text) for edited in regions for text in edited.reads} - region
     return FusionPlan(
         fused=tuple(edit.fused),
         refusals=tuple(refusals),
@@ -60,7 +60,7 @@ def planned(
             for name in sorted(sources)
             if graph.nodes[name].op != "Const"
         ),
-        choices=tuple(each.node for each in regions if each.inside),
+        choices=tuple(edited.node for edited in regions if edited.inside),
         # Whatever a placeholder is fed, both forms compute all of it.
         inside=tuple(name for name in inside if graph.nodes[name].op not in FED_ALWAYS),
         reads=_reads(rewritten, ends, [name for name in inside if name not in names]),

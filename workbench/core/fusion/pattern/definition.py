@@ -203,13 +203,13 @@ class Definition:
     @functools.cached_property
     def conditional(self) -> frozenset[str]:
         """Nodes of branches and loops, which may not run in a step, or run more than once."""
-        found: set[str] = set()
+        names: set[str] = set()
         for node in self.ordered:
             sources = [node_name(text) for text in node.input]
             loops = any(self.nodes[source].op in _ENTERS for source in sources)
             if node.op in _RUNS_ONCE and not loops:
                 continue
-            inside = any(source in found for source in sources)
+            inside = any(source in names for source in sources)
             if inside or node.op in _MAY_NOT_RUN:
-                found.add(node.name)
-        return frozenset(found)
+                names.add(node.name)
+        return frozenset(names)

@@ -33,19 +33,19 @@ def levels(
       replaced: names of the nodes.
       after: of some of them another one, with which they are replaced by one op.
     """
-    found: dict[str, int] = {}
+    depths: dict[str, int] = {}
     known: dict[str, int] | None = None
-    while found != known:
-        known = dict(found)
+    while depths != known:
+        known = dict(depths)
         behind: dict[str, int] = {}
         for node in graph.ordered:
             # What loops lead back comes later in this order; nodes of loops are never replaced.
             level = max((behind.get(node_name(text), 0) for text in node.input), default=0)
             if node.name in replaced:
-                level = found[node.name] = max(level, found.get(after.get(node.name, ""), 0))
+                level = depths[node.name] = max(level, depths.get(after.get(node.name, ""), 0))
                 level += 1
             behind[node.name] = level
-    return found
+    return depths
 
 
 def run_together(graph: Definition) -> dict[str, tuple[int, int]]:
@@ -58,23 +58,23 @@ def run_together(graph: Definition) -> dict[str, tuple[int, int]]:
     takes: dict[str, int] = {}
     sources = 0
     for node in graph.ordered:
-        found = 0
+        bits = 0
         for text in node.input:
-            found |= takes.get(node_name(text), 0)
+            bits |= takes.get(node_name(text), 0)
         if node.op in _TAKES or node.op.startswith(_CALLS_PYTHON):
-            found |= 1 << sources
+            bits |= 1 << sources
             sources += 1
-        takes[node.name] = found
+        takes[node.name] = bits
     needed: dict[str, int] = {}
     ends = 0
     for node in reversed(graph.ordered):
         if node.name not in needed:
             needed[node.name] = 1 << ends if _acts(node.op) else 0
             ends += _acts(node.op)
-        found = needed[node.name]
+        bits = needed[node.name]
         for text in node.input:
             name = node_name(text)
-            needed[name] = needed.get(name, 0) | found
+            needed[name] = needed.get(name, 0) | bits
     return {name: (takes[name], needed[name]) for name in takes}
 
 

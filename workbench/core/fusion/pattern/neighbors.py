@@ -30,7 +30,7 @@ def _is_idle(graph: Definition, node: Any) -> bool:
 
 def waited_for(graph: Definition, name: str, known: Collection[str]) -> tuple[str, ...]:
     """What a node, and known ones that lead to it, wait for."""
-    found: dict[str, None] = {}
+    awaited: dict[str, None] = {}
     seen, waiting = {name}, [name]
     while waiting:
         node = graph.nodes[waiting.pop()]
@@ -38,11 +38,11 @@ def waited_for(graph: Definition, name: str, known: Collection[str]) -> tuple[st
             other = graph.source(graph.same(tensor_name(text.removeprefix("^")))).name
             if text.startswith("^") and other not in known:
                 # An Identity that hands on another node's result runs behind that one alone.
-                found[node_name(text)] = None
+                awaited[node_name(text)] = None
             elif other in known and other not in seen:
                 seen.add(other)
                 waiting.append(other)
-    return tuple(found)
+    return tuple(awaited)
 
 
 def computing(graph: Definition, names: Iterable[str]) -> frozenset[str]:

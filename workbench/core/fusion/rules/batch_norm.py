@@ -54,7 +54,7 @@ def _ops(norm: _Norm) -> OpWithGradients:
         raise RefusedError("its gamma or beta is computed in the step")
     epsilon = float(graph.value(match[like.epsilon]))  # type: ignore[arg-type]
     gradients = tuple(_gradients(norm, (x, gamma), epsilon))
-    everything = match.nodes.union(*(each.nodes for each in gradients))
+    everything = match.nodes.union(*(gradient.nodes for gradient in gradients))
     gives = {result: 0}
     for number, moment in enumerate(like.moments, 1):
         name = graph.source(match[moment]).name
@@ -72,7 +72,7 @@ def _ops(norm: _Norm) -> OpWithGradients:
         ),
         gradients=gradients,
         device=norm.node.device,
-        note=_with_relus(sum(each.attributes["of_relu"] for each in gradients)),
+        note=_with_relus(sum(gradient.attributes["of_relu"] for gradient in gradients)),
     )
 
 

@@ -66,7 +66,7 @@ def _with_kernel(product: DenseProduct) -> Swap:
     """The node that does a product, in the place of the last of its nodes."""
     multiplies, last = product.nodes[0], product.nodes[-1]
     waits = dict.fromkeys(
-        text for each in product.nodes for text in each.input if text.startswith("^")
+        text for part in product.nodes for text in part.input if text.startswith("^")
     )
     inputs = [*multiplies.input[:2], *product.bias, *waits]
     node = new_node(last.name, _OP, last.device, inputs)

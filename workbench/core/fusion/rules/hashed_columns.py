@@ -85,16 +85,16 @@ def _edit(surroundings: Surroundings, parts: Sequence[Part]) -> Edit:
         return min(level[n] for n in nodes), part.match.device, *alike
 
     # Texts that are hashed in several ways have the same indices.
-    made: dict[str, tuple[str, list[Part]]] = {}
+    stand_ins: dict[str, tuple[str, list[Part]]] = {}
     for number, group in enumerate(grouped(parts, key)):
         node, instead = _column_nodes(f"{scope}/columns_{number}", [part.match for part in group])
         edit.added.append(node)
         for part, tensors in zip(group, instead, strict=True):
             for name, tensor in tensors:
-                made.setdefault(name, (tensor, []))[1].append(part)
+                stand_ins.setdefault(name, (tensor, []))[1].append(part)
             fused = Fused(kind=_KIND, name=part.name, op=node.name)
             edit.fused.append(fused)
-    for name, (tensor, own) in made.items():
+    for name, (tensor, own) in stand_ins.items():
         stand_in = node_defs.stand_in(graph.nodes[name], [tensor], [_INT64])
         edit.replace(stand_in, *own, reads=frozenset(part.match.texts for part in own))
     return edit
