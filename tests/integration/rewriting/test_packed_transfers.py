@@ -362,7 +362,9 @@ class TestConfig:
             entry.parameter_map[name].i = value
         with (
             v1.Session(config=config) as session,
-            pytest.raises(tf.errors.InvalidArgumentError, match=r"make it by wb\.cluster\.pack_transfers"),
+            pytest.raises(
+                tf.errors.InvalidArgumentError, match=r"make it by wb\.cluster\.pack_transfers"
+            ),
         ):
             session.run(tf.constant(1) + 1)
 
