@@ -239,3 +239,23 @@ def test_a_part_of_a_gradient_asks_for_no_more_than_it_needs(graph: tf.Graph) ->
             indices = session.run(gradient.indices, {ids: range(8)})
             np.testing.assert_array_equal(indices, range(8))
             assert session.run(used, {ids: range(8), factor: 2.0}) == 8 * 16 * 2 + 28
+
+
+def test_the_rows_of_a_gradient_draw_no_random_numbers(graph: tf.Graph) -> None:
+    v1.set_random_seed(3)
+    ids = tf.sparse.from_dense(tf.reshape(batch() + 1, [8, 1]))
+    found = v1.nn.safe_embedding_lookup_sparse(table(), ids, combiner="mean")
+    drawn = tf.nn.dropout(found, rate=0.5)
+    train = v1.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_sum(tf.square(drawn)))
+    update = next(op for op in graph.get_operations() if op.type == "ResourceSparseApplyMomentum")
+    plan = wb.plan_fusion(graph)
+    assert plan.count == 1, plan.describe()
+    results = []
+    for config in (None, wb.apply(plan)):
+        with begun(config) as session:
+            # Of the gradient these are the rows alone, so that the next dropout is the first one.
+            rows = [session.run(update.inputs[4]) for _ in range(3)]
+            session.run(train)
+            results.append([*rows, session.run(drawn), *session.run(v1.global_variables())])
+    for ours, stock in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, stock, rtol=1e-5)

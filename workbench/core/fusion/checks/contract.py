@@ -26,7 +26,7 @@ from workbench.core.fusion.checks.order import Order, cyclic
 from workbench.core.fusion.checks.rewritten import Region, RewrittenGraph
 from workbench.core.fusion.rule import Part
 from workbench.core.graph.graph_view import node_name
-from workbench.core.graph.op_types import PLACEHOLDERS
+from workbench.core.graph.op_types import FED_ALWAYS, PLACEHOLDERS
 
 _ITSELF = "an op of Workbench's in its place would wait for itself"
 
@@ -58,7 +58,7 @@ def violations(rewritten: RewrittenGraph, ends: Iterable[str] | None = None) -> 
     now = Order(after, [*marked, *used])
     gained: Iterable[tuple[Part, str]] = ()
     if ends is None:
-        gained = itertools.chain(_gained(rewritten, stock, now), _unknown(rewritten))
+        gained = _gained(rewritten)
     for part, reason in itertools.chain(
         _lost(rewritten, stock, now, frozenset(marked)),
         gained,
@@ -136,24 +136,14 @@ def _lost(
             yield part, f"{region.node!r} waits for {before}, and an op in its place would not"
 
 
-def _gained(rewritten: RewrittenGraph, stock: Order, now: Order) -> Iterator[tuple[Part, str]]:
-    """Parts of which a run has an effect, or takes a batch, that it did not have before."""
-    nodes, after = rewritten.graph.nodes, rewritten.after
-    effects = {name for name, node in nodes.items() if has_effect(node.op)}
-    for region in rewritten.regions:
-        # Of several updates of one op runs need all or none.
-        if region.node in effects or any(has_effect(after[name].op) for name in region.new):
-            continue
-        gained = [name for name in now.lost(region.node, stock) if name in effects]
-        for part in region.parts if gained else ():
-            yield part, f"an op in its place would run {nodes[gained[0]].op} {gained[0]!r}"
-
-
-def _unknown(rewritten: RewrittenGraph) -> Iterator[tuple[Part, str]]:
+def _gained(rewritten: RewrittenGraph) -> Iterator[tuple[Part, str]]:
+    """Parts of which a run has an effect, or takes a batch or a feed, that it did not before."""
     for asking in rewritten.asking_for_more:
-        if asking.unknown:
+        for name in asking.unknown[:1]:
+            op = rewritten.graph.nodes[name].op
+            would = f"ask for {name!r} to be fed" if op in FED_ALWAYS else f"run {op} {name!r}"
             for part in dict.fromkeys(part for region in asking.regions for part in region.parts):
-                yield part, f"an op in its place would ask for {asking.unknown[0]!r} to be fed"
+                yield part, f"an op in its place would {would}"
 
 
 class _Uses:

@@ -1,12 +1,12 @@
-"""New ops that ask for a placeholder that a part of what they stand for does not need."""
+"""New ops that need a feed, or have an effect, that a part of what they stand for does not."""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from workbench.core.fusion.checks.effects import has_effect
 from workbench.core.fusion.checks.order import Order
 from workbench.core.graph.op_types import FED_ALWAYS
 
@@ -21,7 +21,7 @@ class Asking:
     Attributes:
       node: name of the new node.
       regions: of the nodes that it stands for.
-      unknown: placeholders that none of these needs.
+      unknown: placeholders that none of these needs, and nodes with an effect, likewise.
     """
 
     node: str
@@ -33,24 +33,34 @@ def asking_for_more(rewritten: RewrittenGraph) -> Iterator[Asking]:
     """Finds those nodes.
 
     Gradients of rows are an example: one op gives ids and values, and the ids alone do not depend
-    on what the loss is computed from.
+    on what the loss is computed from, nor on a dropout's random numbers. A run that needs a part
+    takes the graph's own nodes.
     """
     graph = rewritten.graph.nodes
     fed = [name for name, node in graph.items() if node.op in FED_ALWAYS]
-    if not fed:
-        return
-    stock, now = Order(rewritten.inputs_before, fed), Order(rewritten.inputs_after, fed)
+    marked = dict.fromkeys([*fed, *(name for name, node in graph.items() if has_effect(node.op))])
+    stock, now = Order(rewritten.inputs_before, marked), Order(rewritten.inputs_after, marked)
     asking: dict[str, set[str]] = {}
     for region in rewritten.regions:
         gained = now.lost(region.node, stock)
-        for name, new in itertools.product(gained, sorted(region.new)):
-            if now.is_before(name, new):
+        if _acts(rewritten, region):
+            # Of several updates of one op runs need all or none.
+            gained = [name for name in gained if name in fed]
+        for name in gained:
+            through = [new for new in region.new if now.is_before(name, new)]
+            for new in through or [region.node]:
                 asking.setdefault(new, set()).add(name)
     for new, names in asking.items():
-        regions = tuple(region for region in rewritten.regions if new in region.new)
+        regions = tuple(each for each in rewritten.regions if new in (*each.new, each.node))
         unknown = {
             name
             for name in names
             if not any(stock.is_before(name, region.node) for region in regions)
         }
         yield Asking(node=new, regions=regions, unknown=tuple(sorted(unknown)))
+
+
+def _acts(rewritten: RewrittenGraph, region: Region) -> bool:
+    """Whether what a region stands for has an effect itself."""
+    new = (rewritten.after[name].op for name in region.new)
+    return has_effect(rewritten.graph.nodes[region.node].op) or any(map(has_effect, new))

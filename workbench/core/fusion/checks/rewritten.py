@@ -88,7 +88,7 @@ class RewrittenGraph:
 
     @functools.cached_property
     def asking_for_more(self) -> tuple[Asking, ...]:
-        """New nodes that ask for placeholders which a part of what they stand for does not need."""
+        """New nodes that need a feed, or have an effect, that a part of what they do does not."""
         return tuple(asking_for_more(self))
 
     def _region(self, replaced: Replaced) -> Region:
