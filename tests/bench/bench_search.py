@@ -30,7 +30,7 @@ from workbench.experiments.comparison.compare import compare
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.program import Program
 from workbench.experiments.program.toggles import TOGGLES
-from workbench.experiments.search.candidates import settings_of
+from workbench.experiments.search.contenders import settings_of
 from workbench.experiments.search.find_best import find_best
 
 QUICK_TOGGLES = ("smart_stage", "fused_v2", "cost_model_executor")

@@ -4,7 +4,7 @@ from workbench.experiments.worker.wire.messages import Opened
 
 OPENED = Opened(
     stages=1,
-    fused_lookups=1,
+    fused_ops=1,
     threads=1,
     has_loss=True,
     has_fingerprint=True,

@@ -10,7 +10,7 @@ import pytest
 
 import workbench as wb
 from workbench.errors import OptionError, RunError
-from workbench.experiments.search import seed
+from workbench.experiments.search import search_input
 from workbench.experiments.worker.process import CANCELLED
 from workbench.experiments.worker.warm_python import warm_python
 
@@ -82,7 +82,7 @@ def found():
     said: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         # Whether this machine has measured lookups before must not count.
-        patch.setattr(seed, "costs_are_known", lambda: True)
+        patch.setattr(search_input, "costs_are_known", lambda: True)
         best = wb.find_best(
             PROGRAM,
             budget="6s",

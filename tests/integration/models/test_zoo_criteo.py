@@ -90,7 +90,7 @@ def test_every_lookup_can_be_fused_and_trains_the_same(name, data, plain, versio
     fused = session.run(8, "loss").values
     session.close()
     np.testing.assert_allclose(fused, plain(name), rtol=1e-5)
-    assert session.opened.fused_lookups >= {"dlrm": 26, "deepfm": 52, "wdl": 52}[name]
+    assert session.opened.fused_ops >= {"dlrm": 26, "deepfm": 52, "wdl": 52}[name]
 
 
 # `test_models` shows that DLRM learns, `test_zoo_taobao` that DIN tells what it has not seen.

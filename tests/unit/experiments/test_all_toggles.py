@@ -84,12 +84,12 @@ def tried(monkeypatch):
 
 def test_a_program_with_everything_leaves_nothing_out(tried):
     said: list[str] = []
-    assert tried(lambda wish: SimpleNamespace(stages=1, fused_lookups=26), said) == {}
+    assert tried(lambda wish: SimpleNamespace(stages=1, fused_ops=26), said) == {}
     assert said == ["Trying which optimizations mine has a use for"]
 
 
 def test_a_program_without_stage_and_lookups_leaves_them_out(tried):
-    found = tried(lambda wish: SimpleNamespace(stages=0, fused_lookups=0))
+    found = tried(lambda wish: SimpleNamespace(stages=0, fused_ops=0))
     assert found == {
         "stage": "the program builds no stage when optimizations.stage is set",
         "fused_v1": "the program builds no embedding lookup through Workbench",
@@ -100,7 +100,7 @@ def test_a_program_without_stage_and_lookups_leaves_them_out(tried):
 
 
 def test_stock_lookups_and_those_built_through_workbench_are_tried_apart(tried):
-    found = tried(lambda wish: SimpleNamespace(stages=1, fused_lookups=3 * wish.fuses_graph))
+    found = tried(lambda wish: SimpleNamespace(stages=1, fused_ops=3 * wish.fuses_graph))
     assert set(found) == {"fused_v1", "fused_v2", "grouped"}
 
 
@@ -110,7 +110,7 @@ def test_a_refusal_is_the_reason(tried):
             return PlanError("found two inputs, 'a' and 'b'")
         if wish.stage:
             return OptionError("a tf.function has no stage of its own")
-        return SimpleNamespace(stages=0, fused_lookups=1)
+        return SimpleNamespace(stages=0, fused_ops=1)
 
     assert tried(opened) == {
         "stage": "a tf.function has no stage of its own",
@@ -119,7 +119,7 @@ def test_a_refusal_is_the_reason(tried):
 
 
 def test_a_library_without_executors_leaves_them_out(tried, without_executors):
-    found = tried(lambda wish: SimpleNamespace(stages=1, fused_lookups=26))
+    found = tried(lambda wish: SimpleNamespace(stages=1, fused_ops=26))
     assert set(found) == {"inline_executor", "cost_model_executor"}
     assert (
         "it needs Workbench's executors, which this build for TensorFlow 2.18.1"

@@ -64,7 +64,7 @@ def without_effect(
             (Optimizations(fused_embeddings=AUTO), [AUTO_FUSED]),
         ):
             opened = _tried(workers[0], wish)
-            if isinstance(opened, str) or not opened.fused_lookups:
+            if isinstance(opened, str) or not opened.fused_ops:
                 why = opened if isinstance(opened, str) else no_lookup(wish)
                 reasons |= dict.fromkeys(toggles, why)
     return reasons

@@ -22,14 +22,14 @@ from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.function_program import AnyProgram, require_program
 from workbench.experiments.search.best import Best
-from workbench.experiments.search.candidates import Candidate, refinements, settings_of
+from workbench.experiments.search.contenders import Contender, refinements, settings_of
 from workbench.experiments.search.outcome import best_of, chosen_winner
 from workbench.experiments.search.racing.children import Children, children_of
 from workbench.experiments.search.racing.racer import Racer
 from workbench.experiments.search.racing.racers import Racers
 from workbench.experiments.search.racing.run_search import run_search
 from workbench.experiments.search.search import Search
-from workbench.experiments.search.seed import Seed, seed_of
+from workbench.experiments.search.search_input import SearchInput, search_input_of
 from workbench.experiments.search.winner import without_parts
 
 # Of the free memory, for the parent and for others.
@@ -163,8 +163,8 @@ def _seeded(
     options: tuple[StageOptions, SmartStageOptions],
     clock: TimeBudget,
     shown: Progress,
-) -> Seed:
-    """The candidates, predicted while the first children start."""
+) -> SearchInput:
+    """The contenders, predicted while the first children start."""
     baseline = base.variant.optimizations
 
     def traced() -> Trace:
@@ -176,7 +176,7 @@ def _seeded(
         racers.start_ahead(min(_AHEAD, len(settings)))
         return trace
 
-    return seed_of(
+    return search_input_of(
         program,
         settings,
         baseline,
@@ -189,17 +189,17 @@ def _seeded(
     )
 
 
-def _search(baseline: Optimizations, found: Seed) -> Search:
-    search = Search(baseline, found.candidates)
+def _search(baseline: Optimizations, found: SearchInput) -> Search:
+    search = Search(baseline, found.contenders)
     for label, reason in found.without_effect.items():
         search.leave_out(label, reason)
     return search
 
 
-def _refined(best: Optimizations, cores: int) -> list[Candidate]:
+def _refined(best: Optimizations, cores: int) -> list[Contender]:
     if best == Optimizations():
         return []
-    return [Candidate(optimizations=each) for each in refinements(best, cores)]
+    return [Contender(optimizations=each) for each in refinements(best, cores)]
 
 
 def _require_room(children: Children, limit: int | None) -> None:

@@ -22,7 +22,7 @@ from workbench.experiments.search.racing.racers import Racers
 from workbench.experiments.search.search import Search
 from workbench.experiments.search.winner import as_run, checked, traced_pair
 
-# Candidates that are checked, one after the other, before the baseline is called the best.
+# Contenders that are checked, one after the other, before the baseline is called the best.
 _MOST_CHECKED = 3
 _CHECK_SHARE, _TRACE_SHARE, _LEAST_S = 0.3, 0.7, 1.0
 # Runners-up that are part of the comparison.
@@ -67,15 +67,15 @@ def chosen_winner(
     race = search.race
     base = racers.racer(race.baseline)
     label, checks, wrong = race.baseline, [], {}
-    for candidate in _by_speed(search)[:_MOST_CHECKED]:
-        if candidate == race.baseline:
+    for contender in _by_speed(search)[:_MOST_CHECKED]:
+        if contender == race.baseline:
             break
-        reason, equivalences = _check(program, search, racers, base, candidate, budget, progress)
+        reason, equivalences = _check(program, search, racers, base, contender, budget, progress)
         checks += equivalences
         if not reason:
-            label = candidate
+            label = contender
             break
-        wrong[candidate] = reason
+        wrong[contender] = reason
     pair = [base] if label == race.baseline else [base, racers.racer(label)]
     racers.keep_only([racer.variant.label for racer in pair])
     steps, _ = steps_to_trace(
@@ -105,7 +105,7 @@ def _check(
 ) -> tuple[str, list[Equivalence]]:
     """Why a setting does not count as training the same, "" where it does; and the checks."""
     if not racers.runs(label):
-        setting = search.candidate(label).optimizations
+        setting = search.contender(label).optimizations
         for refused in racers.enter([label], {label: setting}):
             return refused.reason, []
     seconds = budget.share_s(_CHECK_SHARE, _LEAST_S)
@@ -154,9 +154,9 @@ def best_of(
         runners_up=tuple(runners_up),
         not_measured=tuple(
             NotRaced(
-                optimizations=search.candidate(label).optimizations,
+                optimizations=search.contender(label).optimizations,
                 reason=reason,
-                predicted=search.candidate(label).predicted,
+                predicted=search.contender(label).predicted,
             )
             for label, reason in reasons.items()
         ),
@@ -184,17 +184,17 @@ def best_of(
 
 
 def _raced(search: Search, racers: Racers, winner: Winner, label: str) -> Raced:
-    candidate = search.candidate(label)
+    contender = search.contender(label)
     is_baseline = label == search.race.baseline
     found = search.race.interval(label, search.race.baseline)
     is_winner = label == winner.label
     return Raced(
-        optimizations=candidate.optimizations,
+        optimizations=contender.optimizations,
         ratio=1.0 if is_baseline else found.value,
         low=1.0 if is_baseline else found.low,
         high=1.0 if is_baseline else found.high,
         rounds=len(search.race.rates(label)[0]),
-        predicted=candidate.predicted,
+        predicted=contender.predicted,
         memory_bytes=racers.memory.get(label, 0),
         dropped_s=None if is_winner else search.dropped_s.get(label),
         reason="" if is_winner else winner.wrong.get(label) or search.dropped.get(label, ""),
@@ -242,7 +242,7 @@ def _comparison(
         )
         for label in labels
     ]
-    measured = [search.candidate(label).optimizations for label in labels if label != race.baseline]
+    measured = [search.contender(label).optimizations for label in labels if label != race.baseline]
     return summary(
         program,
         runs,

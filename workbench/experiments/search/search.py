@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from workbench.core.options import Optimizations
 from workbench.experiments.measurement.anytime_interval import FEWEST_VALUES
-from workbench.experiments.search.candidates import Candidate
+from workbench.experiments.search.contenders import Contender
 from workbench.experiments.search.expectation import Expectations, expectations, toggle_count
 from workbench.experiments.search.racing.race import TOLERANCE, Dropped, Race
 
@@ -24,7 +24,7 @@ _TIME_UP_RACING = "still in the race when the time was up"
 
 
 class Search:
-    """The candidates of a race: who is next, and who needs no race.
+    """The contenders of a race: who is next, and who needs no race.
 
     Attributes:
       race: of those that have entered.
@@ -33,23 +33,23 @@ class Search:
       dropped_s: when they were, in seconds from the begin of the budget.
     """
 
-    def __init__(self, baseline: Optimizations, candidates: Iterable[Candidate]) -> None:
-        """A search among candidates, none of which races yet."""
-        self.baseline = Candidate(optimizations=baseline)
+    def __init__(self, baseline: Optimizations, contenders: Iterable[Contender]) -> None:
+        """A search among contenders, none of which races yet."""
+        self.baseline = Contender(optimizations=baseline)
         self.race = Race(self.baseline.label)
         self.left_out: dict[str, str] = {}
         self.dropped: dict[str, str] = {}
         self.dropped_s: dict[str, float] = {}
         self._known = {self.baseline.label: self.baseline}
         self._waiting: list[str] = []
-        self.add(candidates)
+        self.add(contenders)
 
-    def add(self, candidates: Iterable[Candidate]) -> None:
-        """More candidates; one that is known stays what it is."""
-        for candidate in candidates:
-            if candidate.label not in self._known:
-                self._known[candidate.label] = candidate
-                self._waiting.append(candidate.label)
+    def add(self, contenders: Iterable[Contender]) -> None:
+        """More contenders; one that is known stays what it is."""
+        for contender in contenders:
+            if contender.label not in self._known:
+                self._known[contender.label] = contender
+                self._waiting.append(contender.label)
 
     @property
     def waiting(self) -> tuple[str, ...]:
@@ -61,8 +61,8 @@ class Search:
         """Whether nobody waits and more rounds would choose no other one."""
         return not self._waiting and self.race.settled
 
-    def candidate(self, label: str) -> Candidate:
-        """The candidate of that name, the baseline too."""
+    def contender(self, label: str) -> Contender:
+        """The contender of that name, the baseline too."""
         return self._known[label]
 
     @property
@@ -86,7 +86,7 @@ class Search:
         expected = expectation.of()
         chances = expectation.chances({*self._waiting, *self.race.racing})
         # Where nothing is predicted, what each toggle gives alone says which to join.
-        blind = not any(candidate.predicted for candidate in self._known.values())
+        blind = not any(contender.predicted for contender in self._known.values())
         order = sorted(
             self._waiting,
             key=lambda label: (
@@ -160,16 +160,16 @@ class Search:
 
     def _expected(self) -> Expectations:
         baseline = self.baseline.label
-        others = {label: candidate for label, candidate in self._known.items() if label != baseline}
+        others = {label: contender for label, contender in self._known.items() if label != baseline}
         predicted = {
-            label: candidate.predicted_log
-            for label, candidate in others.items()
-            if candidate.predicted_log is not None
+            label: contender.predicted_log
+            for label, contender in others.items()
+            if contender.predicted_log is not None
         }
         measured = {
             label: self.race.logs(label) for label in self.race.entered if label != baseline
         }
-        settings = {label: candidate.optimizations for label, candidate in others.items()}
+        settings = {label: contender.optimizations for label, contender in others.items()}
         return expectations(settings, self.baseline.optimizations, predicted, measured)
 
     def _leave_out_hopeless(self) -> None:

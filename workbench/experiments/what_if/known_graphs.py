@@ -87,7 +87,7 @@ def _known(
     found = worker.call(DescribeGraph(optimizations=wish, options=smart_stage))
     if key.staged and not found.stages:
         return KnownGraph(problem=NO_STAGE)
-    if key.fused and not found.fused_lookups:
+    if key.fused and not found.fused_ops:
         return KnownGraph(problem=no_lookup(wish))
     return KnownGraph(boundary=found.boundary, problem=found.problem)
 

@@ -95,6 +95,6 @@ def _described(
     return DescribedGraph(
         boundary=boundary,
         problem=problem,
-        fused_lookups=fused,
+        fused_ops=fused,
         stages=stages,
     )

@@ -17,7 +17,7 @@ from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.search import outcome
-from workbench.experiments.search.candidates import Candidate
+from workbench.experiments.search.contenders import Contender
 from workbench.experiments.search.outcome import best_of, chosen_winner
 from workbench.experiments.search.racing.refused import Refused
 from workbench.experiments.search.search import Search
@@ -74,7 +74,7 @@ class FakeRacers:
 @pytest.fixture
 def raced():
     """A search in which all ran six rounds; a smart stage was the fastest."""
-    search = Search(OFF, [Candidate(optimizations=each) for each in (STAGE, SMART, FUSED)])
+    search = Search(OFF, [Contender(optimizations=each) for each in (STAGE, SMART, FUSED)])
     search.next_in(3)
     for number in range(6):
         at = 1 + 0.01 * (-1) ** number
@@ -170,7 +170,7 @@ def test_what_could_not_be_compared_is_said(won):
 
 def test_what_never_ran_is_not_measured(raced, won):
     raced.left_out["inline executor"] = "the time was up before it was its turn"
-    raced.add([Candidate(optimizations=Optimizations(executor="inline"))])
+    raced.add([Contender(optimizations=Optimizations(executor="inline"))])
     found, _ = won({"smart stage": True})
     assert [(each.label, each.reason) for each in found.not_measured] == [
         ("inline executor", "the time was up before it was its turn")

@@ -68,7 +68,7 @@ class Field:
     def __init__(self, monkeypatch, program=GRAPH):
         self.workers, self.given_back, self.traced = [], [], []
         self.opens = lambda wish: SimpleNamespace(
-            stages=int(bool(wish.stage)), fused_lookups=int(bool(wish.fused_embeddings))
+            stages=int(bool(wish.stage)), fused_ops=int(bool(wish.fused_embeddings))
         )
         self.block = lambda: None
         self.plan = Planned()
@@ -173,7 +173,7 @@ def test_a_function_is_planned_without_a_trace(monkeypatch):
 
 
 def test_a_toggle_without_effect_is_refused_for_all_that_have_it(field):
-    field.opens = lambda wish: SimpleNamespace(stages=0, fused_lookups=0)
+    field.opens = lambda wish: SimpleNamespace(stages=0, fused_ops=0)
     field.racers.enter_baseline("off", OFF)
     stage, fused = field.enter(STAGE, FUSED)
     assert stage.reason == "the program builds no stage when optimizations.stage is set"

@@ -13,7 +13,7 @@ from tests.builders.examples import few
 from tests.builders.predictions import predicted
 from tests.unit.experiments.search.simulated import SimulatedField, searched
 from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions, StageOptions
-from workbench.experiments.search.candidates import Candidate, settings_of
+from workbench.experiments.search.contenders import Contender, settings_of
 from workbench.experiments.search.racing.refused import Refused
 from workbench.experiments.search.racing.run_search import UNLIKELY
 from workbench.experiments.search.search import TIME_UP, Search
@@ -40,13 +40,13 @@ def true_rates(effects=EFFECTS):
     }
 
 
-def unpredicted() -> list[Candidate]:
-    return [Candidate(optimizations=each) for each in ALL]
+def unpredicted() -> list[Contender]:
+    return [Contender(optimizations=each) for each in ALL]
 
 
-def with_predictions(rates, off_by=lambda label: 1.0, half=0.08) -> list[Candidate]:
+def with_predictions(rates, off_by=lambda label: 1.0, half=0.08) -> list[Contender]:
     return [
-        Candidate(
+        Contender(
             optimizations=each,
             predicted=predicted(each, rates[label] / rates["off"] * off_by(label), half),
         )
@@ -110,11 +110,11 @@ def test_effects_that_were_measured_correct_what_is_predicted_of_combinations():
     }
     rates = true_rates(effects)
     # predicted as good, measured bad: those with fused lookups that wait move to the end
-    candidates = with_predictions(
+    contenders = with_predictions(
         rates, off_by=lambda label: 1.35 if "fused" in label else 1.0, half=0.3
     )
     field = SimulatedField(rates, noise=0.005)
-    found = searched(Search(OFF, candidates), field, budget_s=300.0)
+    found = searched(Search(OFF, contenders), field, budget_s=300.0)
     assert "fused" in field.order[0]
     assert loss(found, rates) <= 0.02
     assert len(field.order) < len(ALL)
@@ -166,7 +166,7 @@ def test_a_racer_gives_its_place_only_to_one_that_is_likelier_to_be_the_fastest(
     search = Search(
         OFF,
         [
-            Candidate(optimizations=each, predicted=predicted(each, expected[label], 0.5))
+            Contender(optimizations=each, predicted=predicted(each, expected[label], 0.5))
             for each in both
             for label in [each.label(in_full=True)]
         ],
@@ -178,7 +178,7 @@ def test_a_racer_gives_its_place_only_to_one_that_is_likelier_to_be_the_fastest(
     # V1 came out behind, but nothing speaks for the stage.
     assert search.unlikely(2) == []
     added = Optimizations(fused_embeddings="grouped")
-    likely = Candidate(optimizations=added, predicted=predicted(added, 1.3, 0.5))
+    likely = Contender(optimizations=added, predicted=predicted(added, 1.3, 0.5))
     search.add([likely])
     assert search.unlikely(2) == ["fused V1"]
     assert search.next_in(1) == ["fused grouped"]
@@ -186,8 +186,8 @@ def test_a_racer_gives_its_place_only_to_one_that_is_likelier_to_be_the_fastest(
 
 def test_the_best_is_not_simply_the_one_that_was_lucky():
     v1, v2 = (Optimizations(fused_embeddings=version) for version in ("v1", "v2"))
-    both = [Candidate(optimizations=v1, predicted=predicted(v1, 1.3, 0.1))]
-    both.append(Candidate(optimizations=v2, predicted=predicted(v2, 1.1, 0.1)))
+    both = [Contender(optimizations=v1, predicted=predicted(v1, 1.3, 0.1))]
+    both.append(Contender(optimizations=v2, predicted=predicted(v2, 1.1, 0.1)))
     search = Search(OFF, both)
     search.next_in(2)
     for scatter in (0.8, 1.0, 1.3):
@@ -227,7 +227,7 @@ def test_the_best_is_refined_once_the_others_are_known():
 
     def refine(best):
         asked.append(best)
-        return [Candidate(optimizations=two), Candidate(optimizations=best)]
+        return [Contender(optimizations=two), Contender(optimizations=best)]
 
     field = SimulatedField(rates, noise=0.005)
     found = searched(Search(OFF, with_predictions(rates)), field, budget_s=400.0, refine=refine)
@@ -258,9 +258,9 @@ def test_time_memory_and_every_setting_are_accounted_for(
     effects, noise, drift, most, budget_s, seeded, seed
 ):
     rates = true_rates({name: math.exp(each) for name, each in effects.items()})
-    candidates = with_predictions(rates) if seeded else unpredicted()
+    contenders = with_predictions(rates) if seeded else unpredicted()
     field = SimulatedField(rates, noise=noise, drift=drift, most=most, seed=seed)
-    found = searched(Search(OFF, candidates), field, budget_s=budget_s)
+    found = searched(Search(OFF, contenders), field, budget_s=budget_s)
     assert field.now <= budget_s + field.block * (most + 1)
     assert field.most_seen <= most
     assert set(found.race.entered).isdisjoint(found.left_out)
@@ -280,9 +280,9 @@ def test_the_winner_is_within_two_percent_in_95_of_100_simulated_searches(drift,
         effects = {name: math.exp(log) for name, log in logs}
         rates = true_rates(effects)
         errors = dict(zip(rates, _normal(10_000 + seed, len(rates)), strict=True))
-        candidates = with_predictions(rates, lambda label: math.exp(0.4 * errors[label]))  # noqa: B023
+        contenders = with_predictions(rates, lambda label: math.exp(0.4 * errors[label]))  # noqa: B023
         field = SimulatedField(rates, noise=0.02, drift=drift, seed=seed)
-        losses.append(loss(searched(Search(OFF, candidates), field, budget_s=120.0), rates))
+        losses.append(loss(searched(Search(OFF, contenders), field, budget_s=120.0), rates))
     assert sum(each <= 0.02 for each in losses) >= 0.95 * count
 
 

@@ -120,7 +120,7 @@ def _require_effect(program: AnyProgram, wish: Optimizations, opened: Opened) ->
             f"program {program.name!r} builds no stage when optimizations.stage is set, so "
             "there is nothing to compare; hand it to workbench.staged(…) in the build function"
         )
-    if not wish.fused_embeddings or opened.fused_lookups:
+    if not wish.fused_embeddings or opened.fused_ops:
         return
     if wish.fuses_graph:
         raise OptionError(f"program {program.name!r}: {no_lookup(wish)}")

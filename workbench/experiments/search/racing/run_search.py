@@ -1,4 +1,4 @@
-"""run_search: races the candidates of a search until the best is known or the time is up.
+"""run_search: races the contenders of a search until the best is known or the time is up.
 
 Pure: what runs is behind a `Field`, what time it is behind a `TimeBudget`.
 """
@@ -11,7 +11,7 @@ from typing import Protocol
 from workbench.core.options import Optimizations
 from workbench.experiments.measurement.anytime_interval import FEWEST_VALUES
 from workbench.experiments.measurement.time_budget import TimeBudget
-from workbench.experiments.search.candidates import Candidate
+from workbench.experiments.search.contenders import Contender
 from workbench.experiments.search.racing.race import Dropped
 from workbench.experiments.search.racing.refused import Refused
 from workbench.experiments.search.search import Search
@@ -55,17 +55,17 @@ def run_search(
     budget: TimeBudget,
     *,
     reserve_s: float,
-    refine: Callable[[Optimizations], Iterable[Candidate]],
+    refine: Callable[[Optimizations], Iterable[Contender]],
     say: Callable[[Search, float], None],
 ) -> None:
-    """Races the candidates of a search until the best is known or the time is up.
+    """Races the contenders of a search until the best is known or the time is up.
 
     Args:
       search: without a racer but the baseline, which runs in the field already.
       field: where they run.
-      budget: seconds for all; where it is spent, a first candidate has a few rounds all the same.
+      budget: seconds for all; where it is spent, a first contender has a few rounds all the same.
       reserve_s: of it, for what comes afterwards.
-      refine: candidates to try once the best of the others is known.
+      refine: contenders to try once the best of the others is known.
       say: is told before each round what races, and the seconds that are left.
     """
     round_s, refined = 0.0, False
@@ -74,7 +74,7 @@ def run_search(
         if search.finished:
             if refined or budget.left_s() - reserve_s < field.start_s(1):
                 break
-            search.add(refine(search.candidate(search.best).optimizations))
+            search.add(refine(search.contender(search.best).optimizations))
             refined = True
             continue
         left_s = budget.left_s() - reserve_s
@@ -92,7 +92,7 @@ def run_search(
 
 
 def _fill(search: Search, field: Field, budget: TimeBudget, kept_s: float) -> None:
-    """Lets candidates enter where there are places, and time to start them beside what is kept."""
+    """Lets contenders enter where there are places, and time to start them beside what is kept."""
     while search.waiting:
         places, left_s = field.places(), budget.left_s() - kept_s
         first = search.race.rounds == 0
@@ -111,7 +111,7 @@ def _fill(search: Search, field: Field, budget: TimeBudget, kept_s: float) -> No
             field.leave(unlikely)
             continue
         labels = search.next_in(places)
-        settings = {label: search.candidate(label).optimizations for label in labels}
+        settings = {label: search.contender(label).optimizations for label in labels}
         refused = field.enter(labels, settings) if labels else ()
         for refusal in refused:
             search.refuse(refusal.label, refusal.reason, refusal.holds_for)

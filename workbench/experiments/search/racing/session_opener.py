@@ -108,7 +108,7 @@ class SessionOpener:
             return Refused(
                 label=variant.label, reason=NO_STAGE, holds_for=lambda other: bool(other.stage)
             )
-        if wish.fused_embeddings and not opened.fused_lookups:
+        if wish.fused_embeddings and not opened.fused_ops:
             return Refused(
                 label=variant.label,
                 reason=no_lookup(wish),

@@ -91,7 +91,7 @@ class FunctionSession:
         self._settling = settling_steps([stage.options for stage in stages])
         self.opened = Opened(
             stages=0,
-            fused_lookups=parts,
+            fused_ops=parts,
             threads=self._plan.stages[0].options.num_threads if self._plan else 0,
             has_loss=training.has_loss,
             has_fingerprint=training.has_fingerprint,

@@ -186,7 +186,7 @@ def _opened(
 
     return Opened(
         stages=len(runners(graph)),
-        fused_lookups=fused,
+        fused_ops=fused,
         threads=_most_threads(runners(graph), plan),
         has_loss=built.loss is not None,
         has_fingerprint=built.fingerprint is not None,

@@ -45,7 +45,7 @@ class Opened:
 
     Attributes:
       stages: stages that the program has put in.
-      fused_lookups: its embedding lookups that are fused, and what else is.
+      fused_ops: how many of its lookups, layers and columns are fused.
       threads: most producers that one stage has, those of its plan included; 0 without a stage.
       has_loss, has_fingerprint: what its steps can be asked for.
       inject_prefetch: whether TensorFlow adds a prefetch by itself, in words.
@@ -58,7 +58,7 @@ class Opened:
     """
 
     stages: int
-    fused_lookups: int
+    fused_ops: int
     threads: int
     has_loss: bool
     has_fingerprint: bool
@@ -116,13 +116,13 @@ class DescribedGraph:
     Attributes:
       boundary: the graph, and what may run ahead in it.
       problem: why nothing may run ahead, a sentence; "" where something may.
-      fused_lookups: its embedding lookups that are fused, and what else is.
+      fused_ops: how many of its lookups, layers and columns are fused.
       stages: stages that the program has put in.
     """
 
     boundary: Boundary
     problem: str = ""
-    fused_lookups: int = 0
+    fused_ops: int = 0
     stages: int = 0
 
 

@@ -1,4 +1,4 @@
-"""Candidates: the settings among which the best one is searched."""
+"""Contenders: the settings among which the best one is searched."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _Stage = TypeVar("_Stage", StageOptions, SmartStageOptions)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Candidate:
+class Contender:
     """A setting that may be the best.
 
     Attributes:
@@ -46,7 +46,7 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """Its name; no other candidate has the same one."""
+        """Its name; no other contender has the same one."""
         return self.optimizations.label(in_full=True)
 
     @property

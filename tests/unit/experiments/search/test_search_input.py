@@ -1,4 +1,4 @@
-"""The candidates with their predictions; nothing is built or run."""
+"""The contenders with their predictions; nothing is built or run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from workbench.errors import RunError
 from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_STAGE
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.program import Built, Program
-from workbench.experiments.search import seed as seed_module
-from workbench.experiments.search.candidates import settings_of
-from workbench.experiments.search.seed import seed_of
+from workbench.experiments.search import search_input
+from workbench.experiments.search.contenders import settings_of
+from workbench.experiments.search.search_input import search_input_of
 
 OFF, STAGE, SMART = Optimizations(), StageOptions(), SmartStageOptions()
 GRAPH = Program(name="mine", build=lambda optimizations: Built(train_op=None))
@@ -36,8 +36,8 @@ def seeded(monkeypatch):
                 raise found
             return found
 
-        monkeypatch.setattr(seed_module, "predicted", predict)
-        monkeypatch.setattr(seed_module, "costs_are_known", lambda: known)
+        monkeypatch.setattr(search_input, "predicted", predict)
+        monkeypatch.setattr(search_input, "costs_are_known", lambda: known)
         baseline = changes.get("baseline", OFF)
         values = {
             "stage": STAGE,
@@ -49,7 +49,7 @@ def seeded(monkeypatch):
             "traced": lambda: None,
         }
         settings = settings_of(toggles, STAGE, SMART, baseline)
-        found = seed_of(program, settings, **{**values, **changes})
+        found = search_input_of(program, settings, **{**values, **changes})
         return found, asked
 
     return ask
@@ -62,10 +62,10 @@ def every_one(scenarios):
 
 def test_each_setting_has_its_prediction(seeded):
     found, asked = seeded(every_one)
-    assert [each.label for each in found.candidates] == [
+    assert [each.label for each in found.contenders] == [
         "fused V1", "stage", "stage + fused V1",
     ]  # fmt: skip
-    assert all(each.predicted.ratio == 1.1 for each in found.candidates)
+    assert all(each.predicted.ratio == 1.1 for each in found.contenders)
     assert (found.without_effect, found.notes, asked[1]) == ({}, (), OFF)
 
 
@@ -81,7 +81,7 @@ def test_what_the_program_has_no_use_for_is_left_out_and_other_reasons_are_not(s
 
     found, _ = seeded(none)
     assert found.without_effect == {"stage": NO_STAGE, "fused V1": NO_LOOKUP}
-    assert [each.predicted for each in found.candidates] == [None] * 3
+    assert [each.predicted for each in found.contenders] == [None] * 3
 
 
 def test_a_stage_of_ones_own_is_nothing_for_a_function(seeded):
@@ -114,7 +114,7 @@ def test_a_short_budget_is_spent_on_measuring(seeded):
         "Nothing is predicted: building the graphs for it would take about 16 s of the 30 s that "
         "were left, so they were spent on measuring."
     ]
-    assert len(found.candidates) == 3
+    assert len(found.contenders) == 3
 
 
 def test_lookups_are_not_calibrated_within_a_short_budget(seeded):

@@ -1,4 +1,4 @@
-"""Seed: the candidates of a search with their predictions, from one trace of the baseline."""
+"""SearchInput: what a search begins with, predicted from one trace of the baseline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.core.what_if.scenario import Scenario, scenario_of
 from workbench.errors import OptionError, UnsupportedError, WorkbenchError
 from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_STAGE, NO_STOCK_LOOKUP
 from workbench.experiments.program.function_program import AnyProgram, require_possible
-from workbench.experiments.search.candidates import Candidate
+from workbench.experiments.search.contenders import Contender
 from workbench.experiments.what_if.fused_calibration import costs_are_known
 from workbench.experiments.what_if.predict import predicted
 
@@ -23,21 +23,21 @@ _CALIBRATION_S = 240.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Seed:
+class SearchInput:
     """What a search begins with.
 
     Attributes:
-      candidates: the settings that may be the best.
+      contenders: the settings that may be the best.
       without_effect: those that the program has no use for, each with the reason.
       notes: what a reader should know of the predictions, a sentence each.
     """
 
-    candidates: tuple[Candidate, ...]
+    contenders: tuple[Contender, ...]
     without_effect: dict[str, str]
     notes: tuple[str, ...]
 
 
-def seed_of(
+def search_input_of(
     program: AnyProgram,
     settings: Sequence[Optimizations],
     baseline: Optimizations,
@@ -48,7 +48,7 @@ def seed_of(
     left_s: float,
     graphs_s: Callable[[int], float],
     progress: bool | Callable[[str], None],
-) -> Seed:
+) -> SearchInput:
     """Predicts what settings give against the baseline, as far as that is possible.
 
     Args:
@@ -97,7 +97,7 @@ def _seed(
     impossible: dict[Optimizations, str],
     predictions: Predictions | None,
     notes: list[str],
-) -> Seed:
+) -> SearchInput:
     by_scenario = (
         {prediction.scenario: prediction for prediction in predictions.predicted}
         if predictions
@@ -116,12 +116,14 @@ def _seed(
         for setting, scenario in scenarios.items()
         if (reason := withheld.get(scenario)) in (NO_STAGE, NO_LOOKUP, NO_STOCK_LOOKUP)
     }
-    candidates = []
+    contenders = []
     for setting in settings:
         scenario = scenarios.get(setting)
         prediction = by_scenario.get(scenario) if scenario else None
-        candidates.append(Candidate(optimizations=setting, predicted=prediction))
-    return Seed(candidates=tuple(candidates), without_effect=without_effect, notes=tuple(notes))
+        contenders.append(Contender(optimizations=setting, predicted=prediction))
+    return SearchInput(
+        contenders=tuple(contenders), without_effect=without_effect, notes=tuple(notes)
+    )
 
 
 def _impossible(program: AnyProgram, setting: Optimizations) -> str | None:

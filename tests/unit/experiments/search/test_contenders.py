@@ -6,7 +6,7 @@ import pytest
 
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
 from workbench.errors import OptionError
-from workbench.experiments.search.candidates import refinements, settings_of
+from workbench.experiments.search.contenders import refinements, settings_of
 from workbench.experiments.search.expectation import expectations, toggle_count
 
 OFF, STAGE, SMART = Optimizations(), StageOptions(), SmartStageOptions()
