@@ -21,6 +21,7 @@ from workbench.experiments.comparison.trace import trace
 from workbench.experiments.measurement.bounds import Bound
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.program import Built, Program
 from workbench.models.data.table_format import CheckedTable
 from workbench.models.zoo.options import DlrmOptions
@@ -37,6 +38,14 @@ PROGRAM = Program(name="mine", build=build)
 def test_a_program_needs_a_name(name):
     with pytest.raises(OptionError, match=r"Program\.name is .*; expected a name"):
         Program(name=name, build=build)
+
+
+@pytest.mark.parametrize("name", ["rounds", "configuration", "took_s", "stage.capacity"])
+def test_a_program_has_no_settings_that_a_comparison_makes(name):
+    with pytest.raises(OptionError, match=rf"Program\.settings has '{name}', which says of a"):
+        Program(name="mine", build=build, settings={name: 1})
+    with pytest.raises(OptionError, match=r"FunctionProgram\.settings has"):
+        FunctionProgram(name="mine", make=build, settings={name: 1})
 
 
 def test_a_program_is_made_of_functions():

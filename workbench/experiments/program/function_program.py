@@ -17,6 +17,7 @@ from workbench.errors import OptionError, UnsupportedError
 from workbench.experiments.program.origin import Origin
 from workbench.experiments.program.own.graph_program import is_graph
 from workbench.experiments.program.program import Program
+from workbench.experiments.program.settings_names import require_free
 from workbench.experiments.program.toggles import STAGE, USUAL
 from workbench.named_fields import named_fields
 
@@ -61,6 +62,7 @@ class FunctionProgram:
                 f"FunctionProgram.make is {self.make!r}; expected a function that returns "
                 "(train_step, dataset) or (model, dataset)"
             )
+        require_free(self.settings, "FunctionProgram.settings")
 
 
 AnyProgram = Program | FunctionProgram

@@ -13,6 +13,7 @@ from typing import Any
 from workbench.core.options import Optimizations
 from workbench.errors import OptionError
 from workbench.experiments.program.origin import Origin
+from workbench.experiments.program.settings_names import require_free
 from workbench.named_fields import named_fields
 
 # TensorFlow's own for ops with a seed in a graph without one, so that those stay as they are.
@@ -80,6 +81,7 @@ class Program:
                 raise OptionError(
                     f"Program.{part} is {function!r}; expected a function of Optimizations"
                 )
+        require_free(self.settings, "Program.settings")
 
 
 PARTS = ("build", "build_epoch", "build_input", "build_compute")

@@ -15,19 +15,11 @@ from workbench.errors import OptionError
 from workbench.experiments.comparison.measured import MeasuredVariant
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.statistics import Interval
+from workbench.experiments.program.settings_names import OF_MEASURING
 
 Standing = Literal["holds", "slower", "not shown"]
 
 # What is no setting of the program: how long it was measured, and what came of it.
-_OF_MEASURING = (
-    "rounds",
-    "steps_per_block",
-    "steps_dropped_per_block",
-    "budget_s",
-    "took_s",
-    "bootstrap_seed",
-    "configuration",
-)
 _MACHINE = ("cpu", "cores")
 
 
@@ -247,7 +239,7 @@ def require_same(before: Comparison, program: str, settings: Mapping[str, Any]) 
 
 def _settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the program; a generated file lies where results were written."""
-    found = {key: value for key, value in settings.items() if key not in _OF_MEASURING}
+    found = {key: value for key, value in settings.items() if key not in OF_MEASURING}
     if isinstance(found.get("data"), str):
         found["data"] = found["data"].rpartition("/")[2]
     return found
