@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -56,6 +57,19 @@ def called(folder: Any, name: str, *, run: bool = False, **arguments: Any) -> tu
     assert len(content["text"].encode()) <= MOST_OF_ANSWER
     failed = found["result"]["isError"]
     return content["text"] if failed else json.loads(content["text"]), failed
+
+
+def test_traces_of_others_are_listed_by_what_is_in_them(tmp_path):
+    events = b'{"traceEvents": [{"ph": "X", "ts": 1, "dur": 2, "name": "train 1"}]}'
+    (tmp_path / "step.json").write_bytes(events)
+    (tmp_path / "step.json.gz").write_bytes(gzip.compress(events))
+    (tmp_path / "other.json").write_text('{"name": "no trace"}')
+    (tmp_path / "damaged.json.gz").write_bytes(events)
+    found, failed = called(tmp_path, "list_files")
+    assert not failed and found["files"] == [
+        {"path": "step.json", "what": "trace"},
+        {"path": "step.json.gz", "what": "trace"},
+    ]
 
 
 def test_a_client_is_told_what_there_is(folder):

@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.cli.mcp.files import listed
 from workbench.cli.mcp.protocol import NoToolError
 from workbench.cli.mcp.short import Results
 from workbench.cli.sources import PAGES, saved_results, trace_of
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import DataError, OptionError, cut, one_line
-from workbench.experiments.comparison import COMPARISON_FILE
 from workbench.experiments.measurement.amounts import seconds_of
 from workbench.experiments.program.own.program_place import is_place
 from workbench.experiments.program.toggles import TOGGLES, optimizations_of
-from workbench.experiments.session.saved import SESSION_FILE
 from workbench.models import MODELS
 
 if TYPE_CHECKING:
@@ -210,15 +209,7 @@ class WorkbenchTools:
         return tools
 
     def _list_files(self) -> str:
-        kinds = {"*.parquet": "trace", COMPARISON_FILE: "results", SESSION_FILE: "session"}
-        found = [
-            {"path": one_line(str((file if kind == "trace" else file.parent).relative_to(home)))}
-            | {"what": kind}
-            for home in (self._folder,)
-            for pattern, kind in kinds.items()
-            for file in sorted(home.rglob(pattern))[:200]
-        ]
-        return self._results.add({"kind": "files", "files": found})
+        return self._results.add({"kind": "files", "files": list(listed(self._folder))})
 
     def _findings(self, source: str, variant: str | None = None) -> str:
         from workbench.core.analysis.findings.find import find
