@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import time
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from workbench.cli.mcp.protocol import MOST_BYTES, VERSIONS, NoToolError, Server
 from workbench.cli.mcp.short import MOST_BYTES as MOST_OF_ANSWER
 from workbench.cli.mcp.short import Results, short
 from workbench.cli.mcp.tools import WorkbenchTools
+from workbench.cli.sources import trace_of
 from workbench.errors import OptionError
 
 
@@ -37,11 +39,13 @@ def folder(tmp_path):
     return home
 
 
-def answers(tools: Any, *lines: Any, grace_s: float = 60.0) -> list[dict[str, Any]]:
+def answers(
+    tools: Any, *lines: Any, grace_s: float = 60.0, progress_s: float = 60.0
+) -> list[dict[str, Any]]:
     """What a server answers to lines, or to messages."""
     given = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines]
     write = io.BytesIO()
-    Server(tools, write, grace_s).serve(io.BytesIO(b"\n".join(given) + b"\n"))
+    Server(tools, write, grace_s, progress_s).serve(io.BytesIO(b"\n".join(given) + b"\n"))
     return [json.loads(line) for line in write.getvalue().splitlines()]
 
 
@@ -57,6 +61,40 @@ def called(folder: Any, name: str, *, run: bool = False, **arguments: Any) -> tu
     assert len(content["text"].encode()) <= MOST_OF_ANSWER
     failed = found["result"]["isError"]
     return content["text"] if failed else json.loads(content["text"]), failed
+
+
+def test_a_trace_is_read_once_until_it_changes(folder, monkeypatch):
+    reads = []
+    monkeypatch.setattr(
+        "workbench.cli.mcp.tools.trace_of", lambda *path: reads.append(path) or trace_of(*path)
+    )
+    tools = WorkbenchTools(folder, False)
+    for _ in range(2):
+        tools.call("findings", {"source": "trace.parquet"})
+        tools.call("critical_path", {"source": "trace.parquet"})
+    assert len(reads) == 1
+    os.utime(folder / "trace.parquet", ns=(1, 1))
+    tools.call("critical_path", {"source": "trace.parquet"})
+    assert len(reads) == 2
+
+
+@pytest.mark.parametrize("token", ["mine", 7, None])
+def test_a_client_that_asks_for_progress_is_told_of_it(token):
+    class Slow:
+        instructions = ""
+
+        def call(self, name, arguments):
+            time.sleep(0.3)
+            return "done"
+
+    meta = {} if token is None else {"_meta": {"progressToken": token}}
+    call = request(1, "tools/call", name="slow", arguments={}, **meta)
+    *told, last = answers(Slow(), call, progress_s=0.05)
+    assert last["result"]["content"][0]["text"] == "done"
+    assert bool(told) is (token is not None)
+    for message in told:
+        assert message["method"] == "notifications/progress"
+        assert message["params"]["progressToken"] == token and message["params"]["progress"] > 0
 
 
 def test_traces_of_others_are_listed_by_what_is_in_them(tmp_path):

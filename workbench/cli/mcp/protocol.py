@@ -7,10 +7,12 @@ may ask whether the server is alive, or cancel the tool.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Protocol
 
 import workbench
@@ -58,15 +60,19 @@ class RequestError(Exception):
 class Server:
     """Answers requests one after another; those about the server itself at once."""
 
-    def __init__(self, tools: Tools, write: BinaryIO, grace_s: float = 10.0) -> None:
+    def __init__(
+        self, tools: Tools, write: BinaryIO, grace_s: float = 10.0, progress_s: float = 5.0
+    ) -> None:
         """A server that reads nothing yet.
 
         Args:
           tools: what it offers.
           write: where its messages go.
           grace_s: how long calls go on when the client has closed its end.
+          progress_s: after how long a client that asks for progress is told that a call goes on.
         """
         self._tools, self._write, self._grace_s = tools, write, grace_s
+        self._progress_s = progress_s
         self._writing = threading.Lock()
         self._calls: queue.SimpleQueue[tuple[Any, Mapping[str, Any]] | None] = queue.SimpleQueue()
         # By the id of each call that is not answered yet what ends it.
@@ -161,7 +167,9 @@ class Server:
 
     def _call(self, identity: Any, params: Mapping[str, Any]) -> None:
         try:
-            text, failed = self._tools.call(params["name"], params.get("arguments") or {}), False
+            with self._progress(params.get("_meta")):
+                text = self._tools.call(params["name"], params.get("arguments") or {})
+            failed = False
         except NoToolError as error:
             raise RequestError(INVALID_PARAMS, str(error)) from None
         except WorkbenchError as error:
@@ -171,6 +179,30 @@ class Server:
             text, failed = visible(cut(f"{type(error).__name__}: {error}")), True
         content = [{"type": "text", "text": text}]
         self._send({"id": identity, "result": {"content": content, "isError": failed}})
+
+    @contextlib.contextmanager
+    def _progress(self, meta: Any) -> Iterator[None]:
+        """Tells a client that asks for it that a call goes on: else it may give up."""
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
+        if not isinstance(token, str | int):
+            yield
+            return
+        ended = threading.Event()
+
+        def tell() -> None:
+            begun_s = time.monotonic()
+            while not ended.wait(self._progress_s):
+                took_s = round(time.monotonic() - begun_s, 1)
+                params = {"progressToken": token, "progress": took_s, "message": f"{took_s:.0f} s"}
+                self._send({"method": "notifications/progress", "params": params})
+
+        teller = threading.Thread(target=tell, name="workbench-mcp-progress", daemon=True)
+        teller.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            teller.join()
 
     def _fail(self, identity: Any, error: RequestError) -> None:
         self._send({"id": identity, "error": {"code": error.code, "message": str(error)}})

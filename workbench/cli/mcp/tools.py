@@ -21,6 +21,7 @@ from workbench.experiments.program.toggles import TOGGLES, optimizations_of
 from workbench.models import MODELS
 
 if TYPE_CHECKING:
+    from workbench.core.trace.trace import Trace
     from workbench.experiments.program.function_program import AnyProgram
 
 _BUDGET, _MOST_BUDGET_S = "60s", 1800.0
@@ -91,6 +92,7 @@ class WorkbenchTools:
         """
         self._folder, self._allow_run = folder.resolve(), allow_run
         self._results = Results()
+        self._last: tuple[Any, Trace] | None = None
         self._tools = self._build_tools()
 
     def described(self) -> list[dict[str, Any]]:
@@ -219,7 +221,7 @@ class WorkbenchTools:
         path = self._inside(source)
         comparisons = saved_results(path)
         if comparisons is None:
-            return self._answer(find(trace_of(path, variant)))
+            return self._answer(find(self._trace(source, variant)))
         compared = dict(pair for each in comparisons for pair in findings(each).variants)
         label = next(iter(compared)) if variant is None else variant
         if label not in compared:
@@ -228,10 +230,20 @@ class WorkbenchTools:
         beside = {"variant": label, "variants": list(compared)}
         return self._results.add({**beside, **document(compared[label])})
 
+    def _trace(self, source: str, variant: str | None = None) -> Trace:
+        """A trace; the last one is kept, for an agent asks several things of one."""
+        path = self._inside(source)
+        # Files of saved results change one by one, and none of them is large.
+        alone = path.is_file() and path.suffix.lower() not in PAGES
+        key = (path, variant, path.stat().st_mtime_ns) if alone else None
+        if key is None or self._last is None or self._last[0] != key:
+            self._last = key, trace_of(path, variant)
+        return self._last[1]
+
     def _critical_path(self, source: str, variant: str | None = None) -> str:
         from workbench.core.analysis.critical_path import critical_path
 
-        return self._answer(critical_path(trace_of(self._inside(source), variant)))
+        return self._answer(critical_path(self._trace(source, variant)))
 
     def _saved(self, source: str) -> str:
         comparisons = saved_results(self._inside(source))
@@ -259,7 +271,7 @@ class WorkbenchTools:
     ) -> str:
         from workbench.experiments.what_if.predict import predict
 
-        taken = trace_of(self._inside(trace))
+        taken = self._trace(trace)
         of = None if program is None else self._program(program)
         return self._answer(predict(taken, of, toggles, progress=False))
 
