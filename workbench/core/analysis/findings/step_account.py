@@ -69,7 +69,7 @@ class StepAccount:
         return self.pieces["kind"].isin(kinds).to_numpy(bool)
 
     @property
-    def start_ns(self) -> np.ndarray:
+    def per_start_ns(self) -> np.ndarray:
         """How long an op of each piece took to be started: its length by its starts, float64."""
         return np.asarray(self.dur_ns / self.pieces["starts"].to_numpy(float))
 

@@ -37,7 +37,7 @@ def too_few_cores(account: StepAccount) -> Claim | None:
         return None
     missing = 1 - cpu / work
     ran = (account.of_kind("op") & ~account.of_nodes(account.is_input)) | account.of_kind(BEHIND)
-    late = account.of_kind(HANDOVER) & (account.start_ns >= WAKE_NS)
+    late = account.of_kind(HANDOVER) & (account.per_start_ns >= WAKE_NS)
     calls_late = beyond_usual(account)
     weights = missing * ran + late + calls_late
     cores = account.trace.meta.cores

@@ -21,7 +21,7 @@ def small_ops(account: StepAccount) -> Claim | None:
     """Ops of the critical path that take longer to be started than to run."""
     pieces = account.pieces
     event = pieces["event"].to_numpy(np.int64)
-    starting = account.of_kind("dispatch", HANDOVER) & (account.start_ns < WAKE_NS)
+    starting = account.of_kind("dispatch", HANDOVER) & (account.per_start_ns < WAKE_NS)
     starting &= pieces["side"].to_numpy(object) == "step"
     ran = account.of_kind("op")
     run_ns = account.trace.events["dur_ns"].to_numpy(np.int64)
