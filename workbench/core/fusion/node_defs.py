@@ -12,7 +12,6 @@ from workbench.core.fusion.pattern.definition import Definition, tensor_name
 
 HAND_ON = "WorkbenchHandOn"
 _INT32, _INT64 = tf.int32.as_datatype_enum, tf.int64.as_datatype_enum
-FLOAT32 = tf.float32.as_datatype_enum
 
 
 def constant_node(name: str, value: Any, device: str) -> node_def_pb2.NodeDef:

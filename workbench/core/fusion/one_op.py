@@ -28,6 +28,7 @@ from workbench.core.fusion.rule import (
     Surroundings,
     listed,
 )
+from workbench.core.graph.op_types import FLOAT32
 from workbench.number_words import counted
 
 _T = TypeVar("_T", bound=Template)
@@ -191,9 +192,9 @@ def _instead(
     old, number = graph.nodes[replaced], op.gives[replaced]
     tensors = [f"{name}:{number}", *(op.others if number == 0 else ())]
     if len(tensors) == 1:
-        node = node_defs.stand_in(old, tensors, [node_defs.FLOAT32])
+        node = node_defs.stand_in(old, tensors, [FLOAT32])
     else:
-        node = node_defs.sum_node(replaced, tensors, node_defs.FLOAT32, old.device)
+        node = node_defs.sum_node(replaced, tensors, FLOAT32, old.device)
     # Beyond these nodes, one that the op gives may lead to another one.
     behind = known if replaced in known else known.union(op.gives)
     node.input.extend(f"^{text}" for text in waited_for(graph, replaced, behind))

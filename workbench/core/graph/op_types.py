@@ -65,6 +65,8 @@ READS_WHOLE = frozenset({"Identity", "ReadVariableOp"})
 # Make an iterator out of a handle that a run may feed.
 FED_HANDLES = frozenset({"IteratorFromStringHandle", "IteratorFromStringHandleV2"})
 # A run that needs one of them has to feed it.
+# TensorFlow's number of the type.
+FLOAT32 = 1
 FED_ALWAYS = frozenset({"Placeholder", "PlaceholderV2"})
 PLACEHOLDERS = FED_ALWAYS | {"PlaceholderWithDefault"}
 CONTROL_FLOW = frozenset(

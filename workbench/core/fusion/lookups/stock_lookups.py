@@ -35,9 +35,9 @@ from workbench.core.fusion.lookups.weighted.lookups import (
 )
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.rule import Refusal, RefusedError, scope_of
+from workbench.core.graph.op_types import FLOAT32
 
 _WEIGHTED = ("SegmentSum", "SegmentSumV2")
-_FLOAT = 1  # TensorFlow's number of float32
 _GATHERS = ("GatherV2", "ResourceGather")
 
 
@@ -114,7 +114,7 @@ def _stock_lookup(
         raise RefusedError("the number of columns of its table is not known")
     if _rows_of_table(graph, read) == 0:
         raise RefusedError(NO_ROWS)
-    if read.max_norm is not None and node.attr["T"].type != _FLOAT:
+    if read.max_norm is not None and node.attr["T"].type != FLOAT32:
         raise RefusedError("its table is not float32, and its rows are shortened to max_norm")
     return StockLookup(
         combines=node.name,

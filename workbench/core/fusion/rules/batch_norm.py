@@ -23,10 +23,9 @@ from workbench.core.fusion.pattern.neighbors import readers_of, run_once_on
 from workbench.core.fusion.pattern.template import Recognized
 from workbench.core.fusion.rule import RefusedError, scope_of
 from workbench.core.fusion.rules.batch_norm_template import KIND, NormTemplate, template
-from workbench.core.graph.op_types import READS_WHOLE, VARIABLES
+from workbench.core.graph.op_types import FLOAT32, READS_WHOLE, VARIABLES
 
 _OP = "WorkbenchBatchNorm"
-_FLOAT32 = 1
 # Of a node, in the scope around "moments" and "batchnorm".
 _NAME = "fused_batch_norm"
 _Norm = Recognized[NormTemplate]
@@ -34,7 +33,7 @@ _Norm = Recognized[NormTemplate]
 
 def _like(graph: Definition, node: Any) -> NormTemplate | None:
     """The template of a node that gives a matrix which may be normalized."""
-    if node.op != "AddV2" or node.attr["T"].type != _FLOAT32:
+    if node.op != "AddV2" or node.attr["T"].type != FLOAT32:
         return None
     product, offset = graph.inputs(node)
     scaled = graph.made_by(product, "Mul")

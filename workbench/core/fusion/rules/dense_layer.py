@@ -18,9 +18,9 @@ from workbench.core.fusion.node_defs import new_node
 from workbench.core.fusion.other_kernel import Swap, other_kernel_rule
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.pattern.placement import Placement
+from workbench.core.graph.op_types import FLOAT32
 from workbench.number_words import counted
 
-_FLOAT32 = 1
 _OP = "WorkbenchMatMul"
 _KIND = "matrix product"
 _TRANSPOSES = ("transpose_a", "transpose_b")
@@ -85,7 +85,7 @@ def _is_transposed(node: Any) -> bool:
 
 
 def _is_large(graph: Definition, node: Any, placement: Placement) -> bool:
-    if node.op != "MatMul" or node.attr["T"].type != _FLOAT32 or "_kernel" in node.attr:
+    if node.op != "MatMul" or node.attr["T"].type != FLOAT32 or "_kernel" in node.attr:
         return False
     if placement.may_be_on_gpu(node.device):
         return False

@@ -34,8 +34,8 @@ from workbench.core.fusion.rules.interaction_template import (
     dot_template,
     fm_template,
 )
+from workbench.core.graph.op_types import FLOAT32
 
-_FLOAT32 = 1
 # Of each kind the op, and the name of a node of it.
 _OPS = {
     DOT: ("WorkbenchDotInteraction", "dot_interaction"),
@@ -54,7 +54,7 @@ def _dots(graph: Definition, node: Any) -> InteractionTemplate | None:
     """What a node is alike that takes pairs of all dot products."""
     flat = graph.made_by(graph.inputs(node)[0], "Reshape")
     product = flat and graph.made_by(graph.inputs(flat)[0], "BatchMatMulV2")
-    if not product or node.attr["Tparams"].type != _FLOAT32:
+    if not product or node.attr["Tparams"].type != FLOAT32:
         return None
     shape = _of_vectors(graph, graph.inputs(product)[0])
     pairs = graph.value(graph.inputs(node)[1])
@@ -72,7 +72,7 @@ def _dots(graph: Definition, node: Any) -> InteractionTemplate | None:
 
 def _pairs_of_a_machine(graph: Definition, node: Any) -> InteractionTemplate | None:
     """What a node is alike that subtracts the sum of squares from the square of a sum."""
-    if node.attr["T"].type != _FLOAT32:
+    if node.attr["T"].type != FLOAT32:
         return None
     first, second = graph.inputs(node)
     square = graph.made_by(first, *SQUARES)

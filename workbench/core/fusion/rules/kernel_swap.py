@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import tensorflow as tf
-
 from workbench.core.fusion import node_defs
 from workbench.core.fusion.other_kernel import Swap, other_kernel_rule
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.pattern.placement import Placement, names_gpu
+from workbench.core.graph.op_types import FLOAT32
 from workbench.number_words import counted
 
-_FLOAT32 = tf.float32.as_datatype_enum
 _LINES = "DecodeCSV"
 _INSTEAD = {
     _LINES: "WorkbenchDecodeCsv",
@@ -40,7 +38,7 @@ def _decoders(graph: Definition, _: Placement) -> Iterator[Swap]:
 def _updates(graph: Definition, placement: Placement) -> Iterator[Swap]:
     """The updates of whole variables as by Adam."""
     for node in _swapped(graph):
-        updates = node.op != _LINES and node.attr["T"].type == _FLOAT32
+        updates = node.op != _LINES and node.attr["T"].type == FLOAT32
         if updates and not placement.may_be_on_gpu(node.device):
             yield _swap(node)
 

@@ -16,13 +16,13 @@ from typing import Any
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.graph.op_families import UPDATE, family_of
+from workbench.core.graph.op_types import FLOAT32
 
 # What subtracts a gradient times the learning rate.
 SCATTERS = ("ScatterSub", "ResourceScatterSub", "ResourceScatterAdd")
 # What gives a variable its first value, among others.
 _SETS = ("Assign", "AssignVariableOp")
 _NATIVE = ("WorkbenchRowsApply", "WorkbenchResourceRowsApply")
-_FLOAT = 1  # TensorFlow's number of float32
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -224,7 +224,7 @@ def fits(graph: Definition, lookup: StockLookup, apply: Any) -> bool:
     kinds = [apply.attr[name].type for name in ("T", "dtype") if name in apply.attr]
     return bool(
         apply.name not in graph.conditional
-        and all(kind == _FLOAT for kind in (*kinds, lookup.dtype))
+        and all(kind == FLOAT32 for kind in (*kinds, lookup.dtype))
         and variable_of(graph, lookup.table) == graph.same(graph.inputs(apply)[0])
         and not graph.readers(f"{apply.name}:0")
     )

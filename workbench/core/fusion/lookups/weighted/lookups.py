@@ -20,8 +20,7 @@ from workbench.core.fusion.lookups.lookup import gathers_rows
 from workbench.core.fusion.lookups.safe_lookups import GivenIds, compares, retained
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.rule import RefusedError
-
-_FLOAT = 1  # TensorFlow's number of float32
+from workbench.core.graph.op_types import FLOAT32
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,7 +69,7 @@ def weighted_sum(graph: Definition, node: Any) -> WeightedSum | None:
     if (
         unique is None
         or reshape is None
-        or node.attr["T"].type != _FLOAT
+        or node.attr["T"].type != FLOAT32
         or not gathers_rows(graph, gathered, f"{unique.name}:1")
     ):
         raise RefusedError("its ids are weighted in a way that is not TensorFlow's own")
