@@ -7,11 +7,8 @@ field keeps the number of the schema; a field that goes, or means something else
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from workbench.core.analysis.cluster_report import ClusterReport
 from workbench.core.analysis.critical_path import CriticalPath
@@ -31,6 +28,7 @@ from workbench.viz.findings.view import findings_view
 from workbench.viz.predictions.view import predictions_view
 from workbench.viz.search.view import search_view
 from workbench.viz.style.plain_text import plain
+from workbench.viz.style.plain_values import plain_values
 
 SCHEMA = 1
 Document = dict[str, Any]
@@ -53,19 +51,6 @@ def document(value: Any) -> Document:
         if isinstance(value, kind):
             return {"kind": name, **plain_values(made(value))}
     raise TypeError(f"there is no document of a {type(value).__name__}")
-
-
-def plain_values(value: Any) -> Any:
-    """A value of JSON: numbers that are not finite become null."""
-    if isinstance(value, Mapping):
-        return {str(name): plain_values(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_values(each) for each in value]
-    if isinstance(value, np.generic):
-        return plain_values(value.item())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 def _comparison(comparison: Comparison) -> Document:

@@ -22,6 +22,7 @@ from workbench.viz.comparison.view import CompareView, compare_view
 from workbench.viz.panel.report import session_report_html
 from workbench.viz.panel.workbench import Workbench
 from workbench.viz.style import assets
+from workbench.viz.style.plain_values import plain_values
 from workbench.viz.timeline.html import timeline_html
 from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
 from workbench.viz.timeline.view import TimelineView, timeline_view
@@ -116,7 +117,7 @@ def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
             overall=_overall(comparisons, apart) if len(comparisons) > 1 else None,
             sections=sections,
             configuration_id=ELEMENT_ID,
-            configuration=assets.json_script(report_document(comparisons)),
+            configuration=assets.json_script(plain_values(report_document(comparisons))),
             one_scale=ONE_SCALE,
             style=assets.page_style(),
             script=assets.report_script(),

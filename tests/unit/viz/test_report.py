@@ -82,6 +82,12 @@ def test_it_has_the_answer_the_numbers_and_where_they_come_from():
         assert part in shown
 
 
+def test_numbers_that_json_has_not_are_no_error():
+    settings = {**SETTINGS, "configuration": {"rate": float("nan"), "most": float("inf")}}
+    page = report_html(comparison(settings=settings))
+    assert '"configuration":{"rate":null,"most":null}' in page
+
+
 def test_the_answer_stands_before_every_table():
     page = report_html(comparison())
     assert page.index("1.83× as fast") < page.index("<table") < page.index("Reproduce it")

@@ -25,6 +25,7 @@ from workbench.viz.panel.tabs.contents import Contents
 from workbench.viz.panel.tabs.runs import run_name
 from workbench.viz.panel.view import panel_view, state_of
 from workbench.viz.style import assets
+from workbench.viz.style.plain_values import plain_values
 
 # The whole stays below 5 MB: what timelines and files to take away may have, as they stand.
 _TIMELINES, _FILES = 1_200_000, 2_000_000
@@ -75,7 +76,9 @@ def session_report_html(session: Session, contents: Contents | None = None) -> s
             environment=environment_pairs(comparison.environment),
             command=comparison.command,
             configuration_id=ELEMENT_ID,
-            configuration=assets.json_script(report_document(comparisons_of(session.runs))),
+            configuration=assets.json_script(
+                plain_values(report_document(comparisons_of(session.runs)))
+            ),
             version=importlib.metadata.version("recsys-workbench"),
         )
     )
