@@ -218,14 +218,16 @@ def fresh_pages(_: Optimizations) -> wb.Built:
 
 
 def long_chain_behind_side_work(_: Optimizations) -> wb.Built:
-    x = _numbers((220, 220))
-    side = [tf.reduce_sum(tf.matmul(x, x + float(number))) for number in range(40)]
+    # What needs the batch alone could run ahead.
+    x = _numbers((220, 220)) * v1.get_variable("scale", [220])
+    side = [tf.reduce_sum(tf.matmul(x, x + float(number))) for number in range(10)]
     chain = x
     for number in range(14):
         with v1.variable_scope(f"link_{number}"):
             chain = tf.matmul(chain, v1.get_variable("w", [220, 220])) * 1e-2
     loss = tf.reduce_mean(chain) + 1e-9 * tf.add_n(side)
-    return _trained(loss, config=v1.ConfigProto(inter_op_parallelism_threads=2))
+    config = v1.ConfigProto(inter_op_parallelism_threads=2, intra_op_parallelism_threads=1)
+    return _trained(loss, config=config)
 
 
 def slow_input_of_a_small_stage(on: Optimizations) -> wb.Built:
