@@ -33,7 +33,8 @@ _WANTS = Wants(
 )
 
 
-# Keras runs them in a loop, in which a fused step reads rows before the last one has changed them.
+# Keras runs them in a loop, where TensorFlow's optimizer drops waits between steps. Stock's own ops
+# race there as well, but seldom; fused ones read rows before the last step has changed them.
 _SEVERAL_STEPS = "it runs several times in one execution; compile with steps_per_execution=1"
 
 
