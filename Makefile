@@ -150,10 +150,10 @@ types: $(NATIVE) ## Static types
 contracts: $(NATIVE) ## Who may import whom
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/lint-imports
 
-language: ## How long the sentences of docs are
+language: ## How long sentences of docs and docstrings are, and names that say nothing
 	@$(PYTHON) -m tests.language
 
-check: lint types contracts language ## Lint, types, import contracts and the language of docs
+check: lint types contracts language ## Lint, types, import contracts, and the language of docs, docstrings and names
 
 NATIVE_BUILD = PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S native -B build/$@ -G Ninja -DWORKBENCH_BUILD_TESTS=ON
 NATIVE_RUN = PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build build/$@ && \

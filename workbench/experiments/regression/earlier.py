@@ -109,13 +109,12 @@ def report_document(comparisons: Sequence[Comparison]) -> dict[str, Any]:
 
 
 def _ratio_document(ratio: Ratio) -> dict[str, Any]:
-    """A ratio without what its plan had predicted; JSON has no infinity."""
-    low, high = (edge if math.isfinite(edge) else None for edge in (ratio.low, ratio.high))
+    """A ratio without what its plan had predicted."""
     return {
         "label": ratio.label,
         "ratio": ratio.ratio,
-        "low": low,
-        "high": high,
+        "low": ratio.low,
+        "high": ratio.high,
         "verdict": ratio.verdict,
     }
 
@@ -153,7 +152,7 @@ def _earlier(document: Any) -> Earlier:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _RatioDocument:
-    """A ratio as `_ratio_document` writes it; an edge that is not known is null."""
+    """A ratio as `_ratio_document` writes it; a report has null for an edge that is infinite."""
 
     label: str
     ratio: float

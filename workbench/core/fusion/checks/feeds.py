@@ -37,15 +37,14 @@ def asking_for_more(rewritten: RewrittenGraph) -> Iterator[Asking]:
     takes the graph's own nodes.
     """
     graph = rewritten.graph.nodes
-    fed = [name for name, node in graph.items() if node.op in FED_ALWAYS]
-    marked = dict.fromkeys([*fed, *(name for name, node in graph.items() if has_effect(node.op))])
+    marked = [name for name, node in graph.items() if node.op in FED_ALWAYS or has_effect(node.op)]
     stock, now = Order(rewritten.inputs_before, marked), Order(rewritten.inputs_after, marked)
     asking: dict[str, set[str]] = {}
     for region in rewritten.regions:
         gained = now.lost(region.node, stock)
         if _acts(rewritten, region):
             # Of several updates of one op runs need all or none.
-            gained = [name for name in gained if name in fed]
+            gained = [name for name in gained if graph[name].op in FED_ALWAYS]
         for name in gained:
             through = [new for new in region.new if now.is_before(name, new)]
             for new in through or [region.node]:
