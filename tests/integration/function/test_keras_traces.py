@@ -41,7 +41,7 @@ def model_of(*, has_tables: bool, steps: int) -> tuple[keras.Model, Any]:
     return model, data
 
 
-@pytest.mark.parametrize("steps", rest_slow([1, 3], 3))
+@pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("has_tables", rest_slow([True, False], True))
 def test_a_step_is_traced_as_often_as_keras_does(has_tables: bool, steps: int) -> None:
     (plain, data), (fused, _) = (model_of(has_tables=has_tables, steps=steps) for _ in "ab")
@@ -55,6 +55,8 @@ def test_a_step_is_traced_as_often_as_keras_does(has_tables: bool, steps: int) -
         model.evaluate(data, verbose=0)
         counts.append((trained, Counting.traces - trained))
     assert counts == [(2, 1), (2, 1)]
-    assert bool(fusion.plan.count) == has_tables
+    # A training step that runs several times in one execution stays as it is.
+    assert bool(fusion.plans["train"].count) == (has_tables and steps == 1)
+    assert bool(fusion.plans["test"].count) == has_tables
     for found, expected in zip(fused.get_weights(), plain.get_weights(), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
