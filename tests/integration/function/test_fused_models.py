@@ -229,10 +229,10 @@ class TestTraining:
             keras.config.set_dtype_policy(before)
         assert len(fusion.plan.of("lookup")) == 3
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("steps", rest_slow([2, 4], 4))
     def test_several_steps_an_execution(self, steps: int) -> None:
-        model, fusion = require_alike(lambda: dense_model(steps_per_execution=steps), dense_data())
-        assert fusion.plan.count == 0 and "steps_per_execution=1" in fusion.describe()
+        model, _ = require_alike(lambda: dense_model(steps_per_execution=steps), dense_data())
         assert model.predict(dense_data(), verbose=0).shape == (44, 1)
 
     def test_sample_and_class_weights(self) -> None:

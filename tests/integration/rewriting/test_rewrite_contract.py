@@ -181,6 +181,28 @@ class TestUsesOfAVariable:
         for values in both(graph, [found[0], after]):
             assert (values[0][0].sum(), values[0][1].sum()) == (8, 56)
 
+    @pytest.mark.parametrize("changed", ["the table", "another"])
+    def test_tensorflow_drops_a_wait_for_a_change_of_a_table(
+        self, graph: tf.Graph, changed: str
+    ) -> None:
+        """Its arithmetic optimizer reads the table of combined rows by a node of its own."""
+        table = variable("table", np.ones((4, 2)), resource=True)
+        other = variable("other", np.ones((4, 2)), resource=True)
+        ids = v1.placeholder_with_default(np.int64([0, 1, 1, 3]), [4])
+        rows = tf.gather(table, ids)
+        change = (table if changed == "the table" else other).assign_add(tf.ones([4, 2]))
+        with tf.control_dependencies([rows, change]):
+            combined = tf.nn.embedding_lookup_sparse(table, sparse(ids), None, combiner="sum")
+        plan = wb.plan_fusion(graph)
+        reasons = {refusal.name: refusal.reason for refusal in plan.refusals}
+        if changed == "the table":
+            assert all("drops that wait" in reason for reason in reasons.values())
+            assert set(reasons) == {rows.op.name, "embedding_lookup_sparse"}
+        else:
+            assert not reasons and len(plan.of("lookup")) == 2
+        stock, fused = both(graph, [rows, combined])
+        np.testing.assert_array_equal(stock[0][1], fused[0][1])
+
 
 class TestPlansOfOtherGraphs:
     """A notebook's cell is edited, and run again with the config of before."""

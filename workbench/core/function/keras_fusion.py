@@ -17,7 +17,7 @@ from tensorflow.python.eager import record
 from workbench.core.function.first_trace import trace
 from workbench.core.function.fused_function import build_fused, require_fusible
 from workbench.core.function.keras_trainer import Wants, require_graph, require_known
-from workbench.core.fusion.fusion_plan import FusionPlan, nothing_fused
+from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.plan import plan_fusion
 from workbench.core.fusion.verify.verification import Verification
 from workbench.core.tf_graph.concrete_function import arguments_of
@@ -33,11 +33,6 @@ _WANTS = Wants(
 )
 
 
-# Keras runs them in a loop, where TensorFlow's optimizer drops waits between steps. Stock's own ops
-# race there as well, but seldom; fused ones read rows before the last step has changed them.
-_SEVERAL_STEPS = "it runs several times in one execution; compile with steps_per_execution=1"
-
-
 def fuse_model(model: Any, *, verify: Any = None) -> ModelFusion:
     """Has few ops do the stock embedding lookups of a Keras model, and other layers.
 
@@ -51,8 +46,6 @@ def fuse_model(model: Any, *, verify: Any = None) -> ModelFusion:
     - interactions of vectors: dots, and those of factorization machines.
 
     Another kernel does products of matrices in gradients, where `plan_fusion` says.
-
-    A training step stays as it is where the model is compiled with `steps_per_execution` above 1.
 
     XLA has no fused lookups: from now on the model is compiled without it, where Keras chose it
     (jit_compile="auto").
@@ -159,9 +152,6 @@ class ModelFusion:
         if tf.executing_eagerly() or record.could_possibly_record():
             return step(data)
         require_graph(self._model, _WANTS)
-        if name == "train" and self._model.steps_per_execution > 1:
-            self.plans[name] = nothing_fused(f"{name} step", _SEVERAL_STEPS)
-            return step(data)
         function = trace(tf.function(step, autograph=False), _specs(data))
         require_fusible(function)
         # Also where nothing is fused: Keras's own step would be traced once more.

@@ -135,25 +135,6 @@ class FusionPlan:
         )
 
 
-def nothing_fused(name: str, reason: str) -> FusionPlan:
-    """The plan of a graph of which something stays, for a reason, and nothing else is found."""
-    return FusionPlan(
-        fused=(),
-        refusals=(Refusal(name=name, reason=reason),),
-        lines=(),
-        added=b"",
-        replaced=b"",
-        region=b"",
-        sources=b"",
-        choices=(),
-        inside=(),
-        reads=(),
-        writers=(),
-        groups=(),
-        bypassed=(),
-    )
-
-
 def fused_definition(definition: graph_pb2.GraphDef, plan: FusionPlan) -> graph_pb2.GraphDef:
     """A GraphDef as a plan makes it, for the graph that the plan was made for.
 

@@ -15,6 +15,7 @@ FLOATS = (1, 19, 14)
 _ID_DTYPES = (3, 9)
 # TensorFlow looks for row 0 there where a row of ids is empty, and ends with an error.
 NO_ROWS = "its table has no rows"
+WAITS = "it waits for other ops"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -111,4 +112,4 @@ def require_plain(graph: Definition, node: Any, *, dtype: int, id_dtype: int) ->
     if node.name in graph.conditional:
         raise RefusedError("it is in a branch or a loop")
     if any(text.startswith("^") for text in node.input):
-        raise RefusedError("it waits for other ops")
+        raise RefusedError(WAITS)

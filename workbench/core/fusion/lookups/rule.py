@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from workbench.core.fusion.lookups.dense_gradients import dense_gradients_of
 from workbench.core.fusion.lookups.dense_lookups import find_dense_lookups
 from workbench.core.fusion.lookups.edit import KIND, LookupEdit
 from workbench.core.fusion.lookups.gradients import LookupGradient, with_gradients
 from workbench.core.fusion.lookups.lookup import StockLookup
+from workbench.core.fusion.lookups.lost_waits import lost_waits, variables_of
 from workbench.core.fusion.lookups.placed import placed
 from workbench.core.fusion.lookups.reads import in_variable
 from workbench.core.fusion.lookups.shared_tables import with_whole_updates
@@ -23,6 +24,7 @@ from workbench.core.fusion.rule import (
     RefusedError,
     Rule,
     Surroundings,
+    scope_of,
 )
 from workbench.number_words import counted
 
@@ -35,15 +37,28 @@ def _find(graph: Definition, placement: Placement) -> tuple[list[Part], list[Ref
     dense, others = find_dense_lookups(graph)
     refused += others
     kept: list[_Lookup] = []
+    lost = lost_waits(graph)
     for own, gradients_of in ((found, with_gradients), (dense, _with_dense_gradients)):
         for lookup in own:
             try:
+                _require_kept_waits(graph, lookup, lost)
                 asked, gradients = gradients_of(graph, lookup)
                 kept.append(placed(graph, placement, in_variable(graph, asked), gradients))
             except RefusedError as refusal:
                 refused.append(Refusal(name=lookup.name, reason=str(refusal)))
     parts = [Part(name=each[0].name, match=each) for each in _credited(graph, kept)]
     return parts, refused
+
+
+def _require_kept_waits(
+    graph: Definition, lookup: StockLookup, lost: Mapping[Hashable, str]
+) -> None:
+    gather = next((lost[each] for each in variables_of(graph, lookup) if each in lost), "")
+    if gather:
+        raise RefusedError(
+            f"{scope_of(gather)} waits for a change of this table, and TensorFlow's graph "
+            "optimizer drops that wait: what the table gives depends on time"
+        )
 
 
 def _with_dense_gradients(

@@ -22,6 +22,7 @@ from typing import Any
 from workbench.core.fusion.lookups.lookup import (
     COMBINERS,
     NO_ROWS,
+    WAITS,
     StockLookup,
     gathers_rows,
     require_plain,
@@ -189,6 +190,8 @@ def _read(graph: Definition, rows: str, ids: str, id_dtype: int = 0) -> _Read:
         )
     shortened = shortened_rows(graph, rows)
     gather = graph.made_by(rows if shortened is None else shortened.rows, *_GATHERS)
+    if gather is not None and any(text.startswith("^") for text in gather.input):
+        raise RefusedError(WAITS)
     if gather is None or not gathers_rows(graph, gather, f"{unique.name}:0"):
         raise RefusedError(
             "its table has several shards, or a max_norm that is not TensorFlow's own"
