@@ -3,6 +3,7 @@
 from workbench import cluster as cluster
 from workbench import costs as costs
 from workbench import models as models
+from workbench import toggles as toggles
 from workbench._native import load_gpu_kernels as load_gpu_kernels
 from workbench._native import load_library as load_library
 from workbench.core.analysis.alignment import Alignment as Alignment
@@ -40,6 +41,7 @@ from workbench.core.smart_stage import find_boundary as find_boundary
 from workbench.core.smart_stage import plan as plan
 from workbench.core.smart_stage import prepare_config as prepare_config
 from workbench.core.smart_stage import smart_stage as smart_stage
+from workbench.core.toggles.toggle import Toggle as Toggle
 from workbench.core.trace.trace import Trace as Trace
 from workbench.core.trace.trace import load_trace as load_trace
 from workbench.core.what_if.calibration import Calibration as Calibration

@@ -38,7 +38,9 @@ def _imports(file: Path) -> Iterator[tuple[str, set[str]]]:
 
 
 def _of_module(home: Path, module: str, names: set[str]) -> Iterator[tuple[str, str]]:
-    tree = ast.parse((home / f"{module.replace('.', '/')}.py").read_text("utf-8"))
+    place = home / module.replace(".", "/")
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    tree = ast.parse(file.read_text("utf-8"))
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in names:
             yield from _with_text(node, node.name)

@@ -13,7 +13,7 @@ from tests.builders.traces import staged_trace, unstaged_trace
 from tests.ui.pages import each_width, open_page
 from tests.ui.synthetic import dlrm_trace
 from tests.ui.watched import Watched
-from workbench.experiments.measurement.equivalence import stale_losses
+from workbench.experiments.measurement.equivalence import other_losses
 from workbench.viz.report import write_report
 
 # Where words of a drawing begin, from the left edge of the drawing.
@@ -49,7 +49,7 @@ def planned(tmp_path_factory: Any) -> str:
 
 def test_the_axis_of_losses_has_room_for_its_numbers(watched: Watched, tmp_path: Path) -> None:
     losses = np.linspace(4.187e-4, 3.747e-4, 50)
-    check = stale_losses("smart stage, 2 steps stale", losses, losses, 2)
+    check = other_losses("smart stage, 2 steps stale", losses, losses, 2)
     path = write_report(comparison(equivalence=(check,)), tmp_path / "report.html")
     watched.page.goto(path.as_uri())
     drawing = watched.page.locator(".wbr-losses")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.answers import say
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.toggles.toggle import Toggle
 from workbench.errors import OptionError, one_line
 from workbench.experiments.measurement.amounts import bytes_of, seconds_of
 from workbench.experiments.program.own.program_place import is_place
@@ -93,6 +94,40 @@ def add_model(
 def add_toggle(parser: argparse._ActionsContainer, words: str) -> None:
     words += f": {', '.join(TOGGLES)}, {JOINED}"
     parser.add_argument("--toggle", action="append", type=toggle, metavar="NAME", help=words)
+
+
+def add_own(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--own",
+        action="append",
+        type=own_toggle,
+        default=[],
+        metavar="NAME=A,B",
+        help="a toggle of your own program, which reads it as optimizations['NAME']: its choices, "
+        "the usual one first; each other one is measured, such as --own embedding_dim=16,32",
+    )
+
+
+def own_toggle(text: str) -> Toggle:
+    """A toggle and its choices; numbers, true and false are no texts."""
+    name, equals, choices = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} has no choices; expected NAME=A,B")
+    try:
+        return Toggle(name, tuple(map(_plain, choices.split(","))))
+    except OptionError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _plain(text: str) -> str | int | float | bool:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def add_stale_lookups(parser: argparse.ArgumentParser) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import enum
 import re
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from workbench.core.toggles.toggle import Choice, Toggle
 from workbench.errors import OptionError
 from workbench.named_fields import named_fields
 from workbench.number_words import counted, steps_stale
@@ -274,6 +276,8 @@ class Optimizations:
         leaves what the program's config says.
       batch_size: rows of a batch, of a program that can be built with another one; None leaves
         the program's own.
+      chosen: where other toggles stand, those of your own and TensorFlow's; a program reads them
+        as `optimizations["name"]`.
     """
 
     stage: StageOptions | None = None
@@ -283,8 +287,10 @@ class Optimizations:
     inter_op_threads: int | None = None
     intra_op_threads: int | None = None
     batch_size: int | None = None
+    chosen: tuple[Choice, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "chosen", _each_once(self.chosen))
         for name in ("inter_op_threads", "intra_op_threads", "batch_size"):
             if getattr(self, name) is not None:
                 _at_least(self, name, 1)
@@ -295,6 +301,29 @@ class Optimizations:
             )
         if self.executor is not None:
             object.__setattr__(self, "executor", ExecutorPolicy(self.executor))
+
+    def __getitem__(self, toggle: str | Toggle) -> Any:
+        """Where a toggle stands: its choice here; of one that is given itself, its usual one.
+
+        Raises:
+          OptionError: a name of which no choice is here.
+        """
+        name = toggle.name if isinstance(toggle, Toggle) else toggle
+        here = next((each for each in self.chosen if each.toggle.name == name), None)
+        if here is not None:
+            return here.value
+        if isinstance(toggle, Toggle):
+            return toggle.choices[0]
+        names = ", ".join(repr(each.toggle.name) for each in self.chosen) or "none"
+        raise OptionError(
+            f"this setting has no toggle {name!r}, only {names}; hand wb.Toggle({name!r}, […]) to "
+            "what measures the program"
+        )
+
+    @property
+    def switched(self) -> tuple[Choice, ...]:
+        """The toggles among `chosen` that do not stand at their usual choice."""
+        return tuple(each for each in self.chosen if not each.is_usual)
 
     @property
     def built_fusion(self) -> str | None:
@@ -333,7 +362,24 @@ class Optimizations:
             (counted(self.intra_op_threads or 0, "intra-op thread"), self.intra_op_threads),
             (f"batch {self.batch_size}", self.batch_size),
         ]
-        return " + ".join(name for name, options in on if options is not None) or "off"
+        names = [name for name, options in on if options is not None]
+        return " + ".join([*names, *(each.label for each in self.switched)]) or "off"
+
+
+def _each_once(chosen: Iterable[Choice]) -> tuple[Choice, ...]:
+    """Choices by the names of their toggles."""
+    choices = tuple(chosen)
+    for each in choices:
+        if not isinstance(each, Choice):
+            raise OptionError(
+                f"Optimizations.chosen has {each!r:.80}; expected choices: toggle.at(…)"
+            )
+    ordered = sorted(choices, key=lambda each: each.toggle.name)
+    names = [each.toggle.name for each in ordered]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise OptionError(f"toggle {twice!r} stands at two choices; expected one")
+    return tuple(ordered)
 
 
 def _smart_name(options: SmartStageOptions | None) -> str:

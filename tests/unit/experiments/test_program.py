@@ -62,7 +62,9 @@ def test_a_program_is_made_of_functions():
             {"toggles": ["turbo"]},
             "there is no toggle 'turbo'; expected one of stage, smart_stage, fused_v1, fused_v2, "
             "grouped, auto_fused, "
-            "inline_executor, cost_model_executor, or several joined by +, also with "
+            "inline_executor, cost_model_executor, "
+            "xla=clusters, precision=bfloat16, onednn=off, grappler=off|no_memory_optimizer, "
+            "caller_thread=on, freed_memory=given_back, or several joined by +, also with "
             "inter_op_threads=N or intra_op_threads=N",
         ),
         (

@@ -114,7 +114,7 @@ def measured(monkeypatch):
         machine = Machine(step_s, epoch)
 
         class Started:
-            def __init__(self, programs):
+            def __init__(self, programs, environments):
                 machine.now += START_S * len(programs)
                 self.workers = [FakeWorker(machine, len(programs)) for _ in programs]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.cli.answers import show
 from workbench.cli.arguments import (
     add_model,
+    add_own,
     add_step_stats,
     chosen_program,
     seconds,
@@ -18,6 +20,10 @@ from workbench.cli.commands.gate import add_gate_options, gate_code, require_gat
 from workbench.cli.results import require_writable_results, write_results
 from workbench.cli.signals import loaded
 
+if TYPE_CHECKING:
+    from workbench.core.toggles.toggle import Toggle
+    from workbench.experiments.program.function_program import AnyProgram
+
 _BUDGET_S = 90.0
 _COMPARISON = "comparison"
 _EXAMPLES = """examples:
@@ -27,6 +33,7 @@ _EXAMPLES = """examples:
   workbench compare din --toggle fused_v2 --generate 50000
   workbench compare wdl --all --budget 5min
   workbench compare my_model.py:build --toggle stage
+  workbench compare my_model.py:build --own embedding_dim=16,32 --toggle xla=clusters
   workbench compare my_model.py:build --toggle stage --fail-if-slower 3% --markdown summary.md
 
 stage is the model's own stage; smart_stage a plan for the model without one, made from a short
@@ -36,7 +43,8 @@ columns of text by other kernels; inline_executor runs its steps on one thread, 
 schedules them by costs learned while it warms up. Join them with "+" to switch several on at once:
 stage+smart_stage is a plan for the model with its own stage, fused_v2+smart_stage one for the model
 with fused lookups, auto_fused+intra_op_threads=1 fuses and runs each op on one thread. Each
---toggle is measured by itself.
+--toggle is measured by itself. TensorFlow's own toggles have choices, as in grappler=off; docs of
+toggles (docs/toggles.md) say what each does. --own adds one of your program's.
 
 --all measures each of the eight alone, and stage+smart_stage+fused_v2+cost_model_executor: ten
 variants whose blocks are interleaved, so ten processes are in memory at the same time, about half
@@ -89,6 +97,7 @@ def add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         metavar="DIR",
         help="where results go (default results)",
     )
+    add_own(compare)
     add_step_stats(compare)
     compare.add_argument(
         "--verify",
@@ -100,10 +109,16 @@ def add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     compare.set_defaults(run=_compare)
 
 
+def _toggles(chosen: argparse.Namespace, program: AnyProgram) -> tuple[str | Toggle, ...]:
+    from workbench.experiments.program.function_program import usual_toggles
+
+    named = (*(chosen.toggle or ()), *chosen.own)
+    return named or usual_toggles(program)
+
+
 def _compare(chosen: argparse.Namespace) -> int:
     from workbench.experiments.comparison.compare import compare
     from workbench.experiments.comparison.environment import machine
-    from workbench.experiments.program.function_program import usual_toggles
     from workbench.experiments.regression.gate import require_machine, require_same
 
     loaded()
@@ -117,7 +132,7 @@ def _compare(chosen: argparse.Namespace) -> int:
             require_machine(before, machine(), chosen.any_machine)
         comparison = compare(
             program,
-            None if chosen.all else tuple(chosen.toggle or usual_toggles(program)),
+            None if chosen.all else _toggles(chosen, program),
             all=chosen.all,
             stage=stage_options(chosen),
             smart_stage=smart_stage_options(chosen.threads, chosen.stale_lookups),

@@ -10,6 +10,7 @@ from workbench.core.options import (
     StageOptions,
     require_at_least,
 )
+from workbench.core.toggles.toggle import Toggle
 from workbench.errors import OptionError
 from workbench.experiments.comparison.applicable_toggles import without_effect
 from workbench.experiments.comparison.environment import usable_cores
@@ -19,6 +20,7 @@ from workbench.experiments.comparison.running.process_groups import free_bytes, 
 from workbench.experiments.comparison.summary import summary
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget, expected_words
+from workbench.experiments.program.builds import builds_program
 from workbench.experiments.program.configuration import configuration_of
 from workbench.experiments.program.function_program import (
     AnyProgram,
@@ -27,14 +29,19 @@ from workbench.experiments.program.function_program import (
     untraced,
     usual_toggles,
 )
+from workbench.experiments.program.program import Build
 from workbench.experiments.program.toggles import every_toggle
-from workbench.experiments.program.variant import Variant, variants_of
+from workbench.experiments.program.variant import (
+    Variant,
+    require_few_environments,
+    variants_of,
+)
 from workbench.experiments.worker.warm_python import warm_python
 
 
 def compare(
-    program: AnyProgram,
-    toggles: Sequence[str | Optimizations] | None = None,
+    program: AnyProgram | Mapping[str, Build],
+    toggles: Sequence[str | Optimizations | Toggle] | None = None,
     *,
     all: bool = False,
     baseline: Optimizations | None = None,
@@ -56,7 +63,9 @@ def compare(
     a few steps of each variant are traced.
 
     Args:
-      program: what is run.
+      program: what is run. Several build functions by name, such as
+        {"old": build_a, "new": build_b}, are compared with each other, the first being the
+        baseline.
       toggles: names of the optimizations to switch on, one variant each. None means "stage" and
         "smart_stage".
         - "stage": the user's own.
@@ -67,7 +76,10 @@ def compare(
         - "inline_executor", "cost_model_executor": its session on that executor.
         - Several joined by "+", such as "stage+smart_stage", a plan for the program with its own
           stage.
+        - "grappler=off" and the like: a choice of TensorFlow's own toggles, see docs/toggles.md.
         - Settings, as `Optimizations`.
+        - Toggles of your own, as `Toggle`: each choice but the first is a variant. The program
+          reads it as `optimizations["name"]`.
       all: in place of toggles, measures every toggle alone, and together those that suit each
         other. Those that the program has no use for are left out, and a note says why. Where the
         memory is too small for all at the same time, they are measured in groups, each beside the
@@ -107,10 +119,13 @@ def compare(
       RunError: a child died, or the program's own code failed; the message says where.
       KeyboardInterrupt: after Ctrl-C, with the words to show; no process is left.
     """
+    if isinstance(program, Mapping):
+        program, toggles = builds_program(program, toggles)
     require_program(program)
     toggles_to_run = _chosen_toggles(program, toggles, all)
     options = (stage or StageOptions(), smart_stage or SmartStageOptions())
     variants = variants_of(toggles_to_run, *options, baseline)
+    require_few_environments(variants)
     require_at_least("trace_steps", trace_steps, 0)
     require_at_least("equivalence_steps", equivalence_steps, 0)
     require_step_stats(program, step_stats)
@@ -172,8 +187,10 @@ def compare(
 
 
 def _chosen_toggles(
-    program: AnyProgram, toggles: Sequence[str | Optimizations] | None, all_of_them: bool
-) -> tuple[str | Optimizations, ...]:
+    program: AnyProgram,
+    toggles: Sequence[str | Optimizations | Toggle] | None,
+    all_of_them: bool,
+) -> tuple[str | Optimizations | Toggle, ...]:
     if all_of_them and toggles is not None:
         raise OptionError(
             f"all=True measures every toggle, and toggles is {toggles!r}; give one of the two"
@@ -182,7 +199,7 @@ def _chosen_toggles(
         return every_toggle()
     if toggles is None:
         return usual_toggles(program)
-    return (toggles,) if isinstance(toggles, str | Optimizations) else tuple(toggles)
+    return (toggles,) if isinstance(toggles, str | Optimizations | Toggle) else tuple(toggles)
 
 
 def _left_out_words(left_out: Mapping[str, str]) -> list[str]:
@@ -215,7 +232,7 @@ def _expected(
 
 def _call(
     program: AnyProgram,
-    toggles: tuple[str | Optimizations, ...] | None,
+    toggles: tuple[str | Optimizations | Toggle, ...] | None,
     stage: StageOptions | None,
     smart_stage: SmartStageOptions | None,
     baseline: Optimizations | None,

@@ -58,7 +58,7 @@ def trace(
     shown = Progress(progress)
     shown.phase("Starting a child process")
     try:
-        with started_workers([(variant.label, program)]) as workers:
+        with started_workers([(variant.label, program)], [variant.environment]) as workers:
             open_sessions(
                 program,
                 [variant],

@@ -42,6 +42,8 @@ class Equivalence:
       detail: one sentence on how it was done, or on the first difference.
       stale_lookups: how many steps stale the lookups of one of the two are, as was asked: then it
         is another training, however near its losses are, and never passes.
+      toggles: which toggles make it another training, as was asked, such as "dim 32 beside dim 16";
+        it never passes either.
       losses, baseline_losses: of the steps, of such a check; else empty.
     """
 
@@ -53,6 +55,12 @@ class Equivalence:
     stale_lookups: int = 0
     losses: tuple[float, ...] = ()
     baseline_losses: tuple[float, ...] = ()
+    toggles: str = ""
+
+    @property
+    def asked_otherwise(self) -> str:
+        """What was asked for that makes it another training, in words; "" where nothing was."""
+        return steps_stale(self.stale_lookups) if self.stale_lookups else self.toggles
 
 
 def bit_equal_losses(label: str, baseline: np.ndarray, losses: np.ndarray) -> Equivalence:
@@ -122,18 +130,24 @@ def equal_losses(
     return dataclasses.replace(exact, kind="equal losses", passed=not len(beyond), detail=detail)
 
 
-def stale_losses(
-    label: str, baseline: np.ndarray, losses: np.ndarray, stale_lookups: int
+def other_losses(
+    label: str,
+    baseline: np.ndarray,
+    losses: np.ndarray,
+    stale_lookups: int = 0,
+    toggles: str = "",
 ) -> Equivalence:
-    """Keeps the losses of a training on stale lookups beside the exact ones; it claims nothing.
+    """Keeps the losses of another training beside the baseline's; it claims nothing.
 
     Args:
       label: the variant.
       baseline, losses: float [steps].
       stale_lookups: how many steps stale the lookups of one of the two are.
+      toggles: which toggles make it another training, in words.
     """
     steps = min(len(baseline), len(losses))
-    detail = f"its lookups are {steps_stale(stale_lookups)}, as was asked: this is another training"
+    what = f"its lookups are {steps_stale(stale_lookups)}" if stale_lookups else toggles
+    detail = f"{what}, as was asked: this is another training"
     if steps:
         apart = np.max(_apart(losses[:steps], baseline[:steps]))
         detail += (
@@ -147,6 +161,7 @@ def stale_losses(
         steps=steps,
         detail=detail,
         stale_lookups=stale_lookups,
+        toggles=toggles,
         losses=tuple(map(float, losses[:steps])),
         baseline_losses=tuple(map(float, baseline[:steps])),
     )

@@ -16,8 +16,8 @@ from workbench.experiments.measurement.equivalence import (
     Equivalence,
     bit_equal_losses,
     equal_losses,
+    other_losses,
     same_batches,
-    stale_losses,
     verified_parts,
 )
 from workbench.experiments.measurement.time_budget import steps_within, warm_step_s
@@ -80,13 +80,16 @@ def compare_losses(
     more = [0] * len(workers)
     losses = [ran.values for ran in _run(workers, sessions, steps, more, "loss", seconds)]
     _close(reopened, "single")
-    stale = [variant.stale_lookups for variant in variants]
+    stale = [max(variants[0].stale_lookups, variant.stale_lookups) for variant in variants]
+    toggles = [variant.other_training(variants[0]) for variant in variants]
     roundings = [opened.gpus or _sums_otherwise(variant, variants[0]) for variant in variants]
     checks = [
-        stale_losses(variant.label, losses[0], curve, max(stale[0], variant.stale_lookups))
-        if stale[0] or variant.stale_lookups
-        else (equal_losses if rounds else bit_equal_losses)(variant.label, losses[0], curve)
-        for variant, curve, rounds in zip(variants[1:], losses[1:], roundings[1:], strict=True)
+        other_losses(variants[i].label, losses[0], losses[i], stale[i], toggles[i])
+        if stale[i] or toggles[i]
+        else (equal_losses if roundings[i] else bit_equal_losses)(
+            variants[i].label, losses[0], losses[i]
+        )
+        for i in range(1, len(variants))
     ]
     rounded: list[np.ndarray] = []
     for rounding in ROUNDINGS:
@@ -111,12 +114,14 @@ def compare_losses(
 
 
 def _sums_otherwise(variant: Variant, baseline: Variant) -> bool:
-    """Whether sums have another order: of fused ops, or where threads split an op otherwise.
+    """Whether sums have another order: of fused ops, where threads split an op, by a toggle.
 
     Stages and executors change none. On a GPU, stock gradients of lookups differ from run to run.
     """
     on, off = variant.optimizations, baseline.optimizations
-    return bool(on.fused_embeddings) or on.intra_op_threads != off.intra_op_threads
+    rounded = {each for each in {*on.chosen} ^ {*off.chosen} if each.toggle.training != "same"}
+    threads = on.intra_op_threads != off.intra_op_threads
+    return bool(on.fused_embeddings) or threads or bool(rounded)
 
 
 def _is_apart(check: Equivalence) -> bool:
@@ -135,7 +140,7 @@ def _rounded_losses(baseline: Variant, worker: Worker, steps: int, rounding: int
 
 def _begins_apart(check: Equivalence, losses: np.ndarray, baseline: np.ndarray) -> bool:
     """Whether a check failed because not even the first step is the same."""
-    if check.passed or len(baseline) != len(losses) or not len(losses):
+    if check.passed or check.asked_otherwise or len(baseline) != len(losses) or not len(losses):
         return False
     return not _is_same(losses[0], baseline[0])
 

@@ -8,6 +8,9 @@ import json
 from collections.abc import Sequence
 
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.toggles.environment import EnvironmentToggle
+from workbench.core.toggles.stock import STOCK
+from workbench.core.toggles.toggle import Choice, Toggle
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 
 _INTRA_OP = "tf.config.threading.set_intra_op_parallelism_threads({})"
@@ -26,7 +29,22 @@ def _given(options: Optimizations | StageOptions | SmartStageOptions) -> list[st
     ]
 
 
+def toggle_code(toggle: Toggle) -> str:
+    """The expression that makes a toggle, as in "wb.Toggle("dim", [16, 32])"."""
+    if toggle in STOCK:
+        return f"wb.toggles.{toggle.name.upper()}"
+    kind = "toggles.EnvironmentToggle" if isinstance(toggle, EnvironmentToggle) else "Toggle"
+    usual = type(toggle)(toggle.name, toggle.choices)
+    given = [_text(toggle.name), f"[{', '.join(map(_value, toggle.choices))}]"]
+    for name in ("label", "help", "training"):
+        if getattr(toggle, name) != getattr(usual, name):
+            given.append(f"{name}={_value(getattr(toggle, name))}")
+    return f"wb.{kind}({', '.join(given)})"
+
+
 def _value(value: object) -> str:
+    if isinstance(value, Choice):
+        return f"{toggle_code(value.toggle)}.at({_value(value.value)})"
     if isinstance(value, Optimizations | StageOptions | SmartStageOptions):
         return options_code(value)
     if isinstance(value, enum.StrEnum):
@@ -89,8 +107,19 @@ def program_code(setting: Optimizations, program: AnyProgram) -> str:
     return "\n".join(_of_graph(setting))
 
 
+def _chosen_lines(setting: Optimizations, *, is_function: bool) -> tuple[list[str], list[str]]:
+    """Lines of the toggles of the environment, and those of the others."""
+    first: list[str] = []
+    then: list[str] = []
+    for each in setting.switched:
+        lines = each.toggle.code(each.value, is_function=is_function)
+        (first if each.toggle.environment(each.value) else then).extend(lines)
+    return first, then
+
+
 def _of_function(setting: Optimizations) -> list[str]:
-    lines = []
+    first, then = _chosen_lines(setting, is_function=True)
+    lines = [*first, *then]
     if setting.inter_op_threads:
         lines.append(
             f"tf.config.threading.set_inter_op_parallelism_threads({setting.inter_op_threads})"
@@ -126,7 +155,8 @@ def _of_function(setting: Optimizations) -> list[str]:
 
 
 def _of_graph(setting: Optimizations) -> list[str]:
-    lines, config = [], "tf.compat.v1.ConfigProto()"
+    config = "tf.compat.v1.ConfigProto()"
+    lines, of_config = _chosen_lines(setting, is_function=False)
     if setting.intra_op_threads:
         # The functions of a tf.data pipeline make the process's threads before the session does.
         call = _INTRA_OP.format(setting.intra_op_threads)
@@ -140,7 +170,7 @@ def _of_graph(setting: Optimizations) -> list[str]:
         lines += [f"with wb.fused_embeddings({_text(setting.built_fusion)}):", f"    {build}"]
     else:
         lines.append(build)
-    lines.append(f"config = {config}")
+    lines += [f"config = {config}", *of_config]
     for name in ("inter_op", "intra_op"):
         count = getattr(setting, f"{name}_threads")
         if count:

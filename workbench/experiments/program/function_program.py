@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from workbench import _native
 from workbench.core.options import Optimizations
+from workbench.core.toggles.toggle import Toggle
 from workbench.errors import OptionError, UnsupportedError
 from workbench.experiments.program.origin import Origin
 from workbench.experiments.program.own.graph_program import is_graph
 from workbench.experiments.program.program import Program
+from workbench.experiments.program.refusals import refusal_of
 from workbench.experiments.program.settings_names import require_free
 from workbench.experiments.program.toggles import STAGE, USUAL
 from workbench.named_fields import named_fields
@@ -132,6 +134,32 @@ def usual_toggles(program: AnyProgram) -> tuple[str, ...]:
     return tuple(possible) if isinstance(program, FunctionProgram) else USUAL
 
 
+def arguments_of_make(program: FunctionProgram, optimizations: Optimizations) -> dict[str, Any]:
+    """What a program's `make` is called with: the size of a batch, and the author's toggles.
+
+    Raises:
+      OptionError: it has no parameter for a toggle.
+    """
+    given = {} if optimizations.batch_size is None else {"batch_size": optimizations.batch_size}
+    for choice in optimizations.chosen:
+        if type(choice.toggle) is Toggle:
+            name = choice.toggle.name
+            if name not in _parameters_of(program.make):
+                raise OptionError(
+                    f"program {program.name!r}: make has no parameter {name!r}, which the toggle "
+                    "of that name would give it"
+                )
+            given[name] = choice.value
+    return given
+
+
+def _parameters_of(make: Any) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(make).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
 _NO_BATCH_SIZE = {
     Program: "does not say which size its batches have; give settings={'batch_size': …}, and build "
     "with optimizations.batch_size where that is not None",
@@ -144,10 +172,7 @@ def own_batch_size(program: AnyProgram) -> int | None:
     """Rows of a batch where nothing else is wished for; None where that cannot be chosen."""
     size = program.settings.get("batch_size")
     if isinstance(program, FunctionProgram):
-        try:
-            parameter = inspect.signature(program.make).parameters.get("batch_size")
-        except (TypeError, ValueError):
-            return None
+        parameter = _parameters_of(program.make).get("batch_size")
         if parameter is None:
             return None
         if parameter.default is not inspect.Parameter.empty:
@@ -159,15 +184,20 @@ def require_possible(program: AnyProgram, optimizations: Optimizations) -> None:
     """Requires that a program can have these optimizations at all.
 
     Raises:
-      OptionError: a stage of the user's own in a function, or another size of a batch where the
-        program does not say its own.
+      OptionError: a stage of the user's own in a function, another size of a batch where the
+        program does not say its own, or a choice of a toggle that it cannot have.
       UnsupportedError: an executor, and the native library has none.
     """
     if optimizations.executor is not None:
         _native.require_executors(f"the executor policy {str(optimizations.executor)!r}")
     if optimizations.batch_size and own_batch_size(program) is None:
         raise OptionError(f"program {program.name!r} {_NO_BATCH_SIZE[type(program)]}")
-    if isinstance(program, FunctionProgram) and optimizations.stage:
+    is_function = isinstance(program, FunctionProgram)
+    if refused := refusal_of(optimizations, is_function=is_function):
+        raise OptionError(f"program {program.name!r} cannot have {refused}")
+    if isinstance(program, FunctionProgram):
+        arguments_of_make(program, optimizations)
+    if is_function and optimizations.stage:
         raise OptionError(
             f"program {program.name!r} is a FunctionProgram, and the toggle 'stage' stands for a "
             "wb.staged(…) in a graph that a session runs; a tf.function is staged as a whole: use "

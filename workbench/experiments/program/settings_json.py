@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.toggles.environment import EnvironmentToggle
+from workbench.core.toggles.stock import STOCK
+from workbench.core.toggles.toggle import PLAIN, Choice, Toggle
 from workbench.errors import DataError, OptionError
 
 _Options = Optimizations | StageOptions | SmartStageOptions
@@ -49,11 +52,57 @@ def optimizations_from(document: Any) -> Optimizations:
     for name, kind in _NESTED.items():
         if given.get(name) is not None:
             given[name] = _build_options(kind, _fields(kind, given[name]))
+    given["chosen"] = tuple(map(_choice_from, given.get("chosen", ())))
     optimizations: Optimizations = _build_options(Optimizations, given)
     return optimizations
 
 
+# Of whom a toggle is. TensorFlow's are known by name.
+_KINDS: dict[str, type[Toggle]] = {"own": Toggle, "environment": EnvironmentToggle}
+_LONGEST_WORDS = 1000
+
+
+def _choice_json(choice: Choice) -> dict[str, Any]:
+    toggle = choice.toggle
+    if toggle in STOCK:
+        return {"of": "TensorFlow", "name": toggle.name, "choice": choice.value}
+    return {
+        "of": "environment" if isinstance(toggle, EnvironmentToggle) else "own",
+        "name": toggle.name,
+        "choice": choice.value,
+        "choices": list(toggle.choices),
+        "label": toggle.label,
+        "help": toggle.help,
+        "training": toggle.training.value,
+    }
+
+
+def _choice_from(document: Any) -> Choice:
+    """Reads what `_choice_json` wrote."""
+    if not isinstance(document, Mapping):
+        raise DataError(f"a choice of a toggle is {_shown(document)}; expected names and values")
+    kind, name, value = (document.get(field) for field in ("of", "name", "choice"))
+    if not isinstance(value, PLAIN) or not isinstance(name, str):
+        raise DataError(f"a choice of a toggle is {_shown(document)}; expected name and choice")
+    try:
+        if kind == "TensorFlow":
+            known = next((toggle for toggle in STOCK if toggle.name == name), None)
+            if known is None:
+                raise DataError(f"TensorFlow has no toggle {_shown(name)}; the file is newer")
+            return known.at(value)
+        words = [document.get(field, "") for field in ("label", "help", "training")]
+        if kind not in _KINDS or not all(isinstance(text, str) for text in words):
+            raise DataError(f"a toggle is {_shown(document)}; expected what Workbench writes")
+        label, help_, training = (text[:_LONGEST_WORDS] for text in words)
+        own = _KINDS[kind](name, document.get("choices", ()), label, help_, training)
+        return own.at(value)
+    except (OptionError, ValueError, TypeError) as error:
+        raise DataError(f"a toggle is out of range: {error}") from None
+
+
 def _plain(value: Any) -> Any:
+    if isinstance(value, Choice):
+        return _choice_json(value)
     if isinstance(value, StageOptions | SmartStageOptions):
         return to_json(value)
     if isinstance(value, list | tuple | set | frozenset):
@@ -86,7 +135,9 @@ def _fields(kind: type[Any], document: Any) -> dict[str, Any]:
 
 
 def _checked(kind: type[Any], name: str, expected: str, value: Any) -> Any:
-    if name in _NESTED and kind is Optimizations:
+    if kind is Optimizations and (name in _NESTED or name == "chosen"):
+        if name == "chosen" and not isinstance(value, list):
+            raise DataError(f"Optimizations.chosen is {_shown(value)}; expected a list")
         return value
     most = next((most for part, most in _MOST.items() if part in name), _MOST_OF_ALL)
     fits = {

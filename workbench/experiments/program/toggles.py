@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from workbench.core.options import (
     AUTO,
@@ -11,6 +11,8 @@ from workbench.core.options import (
     SmartStageOptions,
     StageOptions,
 )
+from workbench.core.toggles.stock import STOCK
+from workbench.core.toggles.toggle import Choice, Toggle
 from workbench.errors import OptionError
 
 STAGE, SMART_STAGE = "stage", "smart_stage"
@@ -21,7 +23,11 @@ FUSED = {FUSED_V1: "v1", FUSED_V2: "v2", GROUPED: "grouped", AUTO_FUSED: AUTO}
 TOGGLES = (STAGE, SMART_STAGE, *FUSED, INLINE_EXECUTOR, COST_MODEL_EXECUTOR)
 # What may be joined with a number, as "intra_op_threads=1".
 THREADS = ("inter_op_threads", "intra_op_threads")
-JOINED = f"or several joined by +, also with {' or '.join(f'{name}=N' for name in THREADS)}"
+# What may be joined with a choice, as "grappler=off".
+_STOCK = ", ".join(f"{each.name}={'|'.join(map(str, each.choices[1:]))}" for each in STOCK)
+JOINED = (
+    f"{_STOCK}, or several joined by +, also with {' or '.join(f'{name}=N' for name in THREADS)}"
+)
 # What is measured where nobody says what.
 USUAL = (STAGE, SMART_STAGE)
 # Of those that exclude each other, what suits most models together with all others.
@@ -40,29 +46,37 @@ def every_toggle(left_out: Collection[str] = ()) -> tuple[str, ...]:
 
 
 def optimizations_of(
-    toggle: str, stage: StageOptions, smart_stage: SmartStageOptions
+    toggle: str,
+    stage: StageOptions,
+    smart_stage: SmartStageOptions,
+    with_choices: Sequence[Toggle] = (),
 ) -> Optimizations:
-    """What a toggle such as "stage+fused_v2" switches on, in any order.
+    """What a toggle such as "stage+fused_v2+grappler=off" switches on, in any order.
 
     Args:
-      toggle: one or more of TOGGLES, joined by "+", and of THREADS, each with "=" and a number.
+      toggle: one or more of TOGGLES, joined by "+", and of THREADS, each with "=" and a number, and
+        of STOCK and `with_choices`, each with "=" and a choice.
       stage, smart_stage: options of these two, if they are switched on.
+      with_choices: toggles of the program's author.
 
     Raises:
-      OptionError: an unknown name, one twice, two ways to fuse lookups, two executors, or no number
-        of threads.
+      OptionError: an unknown name, one twice, two ways to fuse lookups, two executors, no number of
+        threads, or no such choice.
     """
-    parts = [each.partition("=") for each in toggle.split("+")]
+    parts = [part.partition("=") for part in toggle.split("+")]
     names = [name for name, _, _ in parts]
     threads = {name: _threads(name, number) for name, _, number in parts if name in THREADS}
+    toggles = {known.name: known for known in (*STOCK, *with_choices)}
+    chosen = [
+        _choice(toggles[name], text, equals) for name, equals, text in parts if name in toggles
+    ]
     valued = next((name for name, equals, _ in parts if equals and name in TOGGLES), None)
     if valued:
         raise OptionError(f"toggle {valued!r} has no number; expected its name alone")
-    unknown = [name for name in names if name not in (*TOGGLES, *THREADS)]
+    unknown = [name for name in names if name not in (*TOGGLES, *THREADS, *toggles)]
     if unknown:
-        raise OptionError(
-            f"there is no toggle {unknown[0]!r}; expected one of {', '.join(TOGGLES)}, {JOINED}"
-        )
+        named = ", ".join((*TOGGLES, *(toggle.name for toggle in with_choices)))
+        raise OptionError(f"there is no toggle {unknown[0]!r}; expected one of {named}, {JOINED}")
     if len(set(names)) < len(names):
         raise OptionError(f"toggle {toggle!r} names one optimization twice; name each once")
     if sum(name in FUSED for name in names) > 1:
@@ -80,8 +94,30 @@ def optimizations_of(
         smart_stage=smart_stage if SMART_STAGE in names else None,
         fused_embeddings=next((FUSED[name] for name in names if name in FUSED), None),
         executor=next((executors[name] for name in names if name in executors), None),
+        chosen=tuple(chosen),
         **threads,
     )
+
+
+def require_free_names(toggles: Sequence[Toggle]) -> None:
+    """Requires that toggles of an author have names that no other toggle has.
+
+    Raises:
+      OptionError: a name is taken.
+    """
+    taken = {*TOGGLES, *THREADS, "batch_size", "fused_embeddings", "executor"}
+    taken |= {known.name for known in STOCK if known not in toggles}
+    names = [toggle.name for toggle in toggles]
+    clash = next((name for name in names if name in taken or names.count(name) > 1), None)
+    if clash is not None:
+        raise OptionError(f"another toggle is named {clash!r}; expected another name")
+
+
+def _choice(toggle: Toggle, text: str, equals: str) -> Choice:
+    if not equals:
+        choices = ", ".join(f"{toggle.name}={each}" for each in toggle.choices)
+        raise OptionError(f"toggle {toggle.name!r} has choices; expected one of {choices}")
+    return toggle.named(text)
 
 
 def _threads(name: str, number: str) -> int:

@@ -14,9 +14,13 @@ from workbench.core.options import (
     StageOptions,
 )
 from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.toggles.toggle import Toggle, Training
 from workbench.errors import OptionError
-from workbench.experiments.program.toggles import TOGGLES, optimizations_of
+from workbench.experiments.program.toggles import TOGGLES, optimizations_of, require_free_names
 
+# Processes that import TensorFlow anew, each for an environment of its own.
+_MOST_ENVIRONMENTS = 4
+_EACH_GB = 0.4
 # What a cost-model executor learns from while a variant warms up: early, so that it is over soon.
 LEARNING = CostModelOptions(start_step=10, stop_step=40)
 
@@ -41,6 +45,16 @@ class Variant:
         return sum(options.capacity + options.num_threads for options in self._stages())
 
     @property
+    def environment(self) -> dict[str, str]:
+        """Variables that the process has which runs it, beside those of this one."""
+        chosen = self.optimizations.chosen
+        return {
+            name: value
+            for each in chosen
+            for name, value in each.toggle.environment(each.value).items()
+        }
+
+    @property
     def threads(self) -> int:
         """Most producers that one of its stages has; 0 without a stage."""
         return max((options.num_threads for options in self._stages()), default=0)
@@ -54,6 +68,17 @@ class Variant:
             return smart.stale_lookups
         return max((stage.stale_lookups for stage in planned), default=0)
 
+    def other_training(self, baseline: Variant) -> str:
+        """Which toggles make it another training than the baseline, in words; "" where none do."""
+        beside = {choice.toggle: choice for choice in baseline.optimizations.chosen}
+        others = []
+        for choice in self.optimizations.chosen:
+            toggle = choice.toggle
+            other = beside.get(toggle, toggle.at(toggle.choices[0]))
+            if toggle.training == Training.ANOTHER and choice != other:
+                others.append(f"{choice.label} beside {other.label}")
+        return ", ".join(others)
+
     @property
     def learning_steps(self) -> int:
         """Steps after which its executor runs as it will; 0 where it learns nothing."""
@@ -65,7 +90,12 @@ class Variant:
         """How many times as fast as un-staged its plan says it is; None where it does not say."""
         # A plan does not say what else the variant gains.
         wish = self.optimizations
-        gains_more = wish.fused_embeddings is not None or wish.executor is not None
+        others = dataclasses.replace(wish, stage=None, smart_stage=None)
+        gains_more = others != Optimizations(
+            inter_op_threads=wish.inter_op_threads,
+            intra_op_threads=wish.intra_op_threads,
+            batch_size=wish.batch_size,
+        )
         predictions = self.plan.predictions if self.plan and not gains_more else ()
         unstaged = [each.step_ms for each in predictions if each.label == UNSTAGED]
         chosen = [each.step_ms for each in predictions if each.chosen]
@@ -132,15 +162,16 @@ class Variant:
 
 
 def variants_of(
-    toggles: Sequence[str | Optimizations],
+    toggles: Sequence[str | Optimizations | Toggle],
     stage: StageOptions,
     smart_stage: SmartStageOptions,
     baseline: Optimizations | None = None,
 ) -> list[Variant]:
-    """The baseline and one variant for each toggle or setting.
+    """The baseline and one variant for each toggle's name, setting, and choice of a toggle.
 
     Args:
-      toggles: names as of `compare`, or settings.
+      toggles: names as of `compare`, settings, or toggles with choices. Of these the baseline has
+        the usual choice, unless it says another one.
       stage, smart_stage: options of what a name switches on.
       baseline: what the others are compared with; None is all off.
 
@@ -150,11 +181,19 @@ def variants_of(
     """
     if not toggles and baseline is None:
         raise OptionError(f"no toggle was given; expected one of {', '.join(TOGGLES)}")
-    wished = [
-        each if isinstance(each, Optimizations) else optimizations_of(each, stage, smart_stage)
-        for each in toggles
-    ]
-    wishes = list(dict.fromkeys([baseline or Optimizations(), *wished]))
+    with_choices = [toggle for toggle in toggles if isinstance(toggle, Toggle)]
+    require_free_names(with_choices)
+    wished: list[Optimizations] = []
+    for toggle in toggles:
+        if isinstance(toggle, Toggle):
+            others = (toggle.at(choice) for choice in toggle.choices[1:])
+            wished += [Optimizations(chosen=(choice,)) for choice in others]
+        elif isinstance(toggle, Optimizations):
+            wished.append(toggle)
+        else:
+            wished.append(optimizations_of(toggle, stage, smart_stage, with_choices))
+    wishes = [_with_usual(wish, with_choices) for wish in [baseline or Optimizations(), *wished]]
+    wishes = list(dict.fromkeys(wishes))
     labels = [wish.label() for wish in wishes]
     if len(set(labels)) < len(labels):
         labels = [wish.label(in_full=True) for wish in wishes]
@@ -167,3 +206,25 @@ def variants_of(
     return [
         Variant(label=label, optimizations=wish) for label, wish in zip(labels, wishes, strict=True)
     ]
+
+
+def _with_usual(wish: Optimizations, own: Sequence[Toggle]) -> Optimizations:
+    """A setting in which each of these toggles stands somewhere."""
+    names = {each.toggle.name for each in wish.chosen}
+    usual = (each.at(each.choices[0]) for each in own if each.name not in names)
+    return dataclasses.replace(wish, chosen=(*wish.chosen, *usual))
+
+
+def require_few_environments(variants: Sequence[Variant]) -> None:
+    """Requires that not too many processes import TensorFlow, one for each environment.
+
+    Raises:
+      OptionError: more than `_MOST_ENVIRONMENTS` beside the caller's own.
+    """
+    own = {tuple(sorted(each.environment.items())) for each in variants} - {()}
+    if len(own) > _MOST_ENVIRONMENTS:
+        raise OptionError(
+            f"the settings have {len(own)} environments, each of which takes a process that "
+            f"imports TensorFlow, about {_EACH_GB} GB; compare at most {_MOST_ENVIRONMENTS} at a "
+            "time"
+        )

@@ -92,6 +92,8 @@ class _Sessions:
     def _open(self, command: Open) -> Opened:
         program = self._program
         set_threads(command.optimizations)
+        for each in command.optimizations.switched:
+            each.toggle.prepare(each.value)
         session: ProgramSession | FunctionSession
         if isinstance(program, FunctionProgram):
             if command.without:

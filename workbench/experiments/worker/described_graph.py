@@ -66,7 +66,7 @@ def _of_function(
 
     with fused_embeddings(optimizations.built_fusion):
         # Held until the end: with the step go the variables that its function refers to.
-        step = training_step(program)
+        step = training_step(program, optimizations)
         function = step.concrete()
     fused = fuse_function(function) if optimizations.fuses_graph else function
     found = fused_parts(fused.graph.as_graph_def())

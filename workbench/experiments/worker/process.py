@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -171,19 +171,34 @@ class Worker:
 
 
 @contextlib.contextmanager
-def started_workers(programs: Sequence[tuple[str, AnyProgram]]) -> Iterator[list[Worker]]:
+def started_workers(
+    programs: Sequence[tuple[str, AnyProgram]],
+    environments: Sequence[Mapping[str, str]] | None = None,
+) -> Iterator[list[Worker]]:
     """Workers for (label, program) pairs, all started at once; none is left after the block.
+
+    Args:
+      programs: the pairs.
+      environments: variables that each of them has beside those of this process; those that are
+        not empty are forked from processes of their own, one for each environment.
 
     Raises:
       KeyboardInterrupt: after Ctrl-C, or once another thread cancelled what this one runs; with
         the words to show, after every child has ended.
     """
     workers: list[Worker] = []
-    with warm_python() as warm:
+    wished = environments or [{}] * len(programs)
+    with contextlib.ExitStack() as stack:
+        warm: dict[tuple[tuple[str, str], ...], WarmPython] = {}
+        warm[()] = stack.enter_context(warm_python())
+        for environment in wished:
+            if (variables := tuple(sorted(environment.items()))) not in warm:
+                warm[variables] = stack.enter_context(contextlib.closing(WarmPython(environment)))
         try:
-            for label, program in programs:
+            for (label, program), environment in zip(programs, wished, strict=True):
                 require_not_cancelled()
-                workers.append(Worker(label, program, warm))
+                its_own = warm[tuple(sorted(environment.items()))]
+                workers.append(Worker(label, program, its_own))
             for worker in workers:
                 worker.receive()
             yield workers

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from workbench.errors import RunError
 from workbench.experiments.worker.generated_code import make_folder, remove_folder
@@ -123,9 +123,14 @@ class WarmPython:
         included.
     """
 
-    def __init__(self) -> None:
-        """Starts it; it imports while the caller goes on."""
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        """Starts it; it imports while the caller goes on.
+
+        Args:
+          environment: variables beside those of this process, for it and its children.
+        """
         self.largest_child_bytes = 0
+        self._environment = dict(environment or {})
         self._owner = os.getpid()
         self._inherited = _inherited()
         folder = make_folder()
@@ -137,7 +142,11 @@ class WarmPython:
                     "from workbench.experiments.worker.fork_server import main; main()",
                     *(str(theirs.fileno()), str(os.getpid()), folder),
                 ],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(_path())},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(_path()),
+                    **self._environment,
+                },
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=_output_fd(1, subprocess.DEVNULL),
@@ -175,14 +184,15 @@ class WarmPython:
           arguments: what it is called with first.
           pass_fds: file descriptors; it is called with the numbers that they have there, after
             `arguments`.
-          env: its variables; None for those of this process.
+          env: its variables; None for those of this process. Those that the process which forks
+            has of its own come beside them.
           cwd: its folder; None for that of this process.
           stdout, stderr: file descriptors that it writes to; None for those of this process.
         """
         call = {
             "function": function,
             "arguments": list(arguments),
-            "env": dict(os.environ) if env is None else env,
+            "env": {**(os.environ if env is None else env), **self._environment},
             "cwd": cwd or _folder(),
             "path": _path(),
         }

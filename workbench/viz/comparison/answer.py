@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import Comparison
-from workbench.number_words import steps_stale
 from workbench.viz.comparison.chart import half_width, shown_label
 from workbench.viz.style import format
 
@@ -61,10 +60,10 @@ class _Result:
         return _STANDINGS.get(self.ratio.verdict, _UNKNOWN)
 
     @property
-    def stale_lookups(self) -> int:
-        """How many steps stale its lookups are, as was asked."""
+    def asked_otherwise(self) -> str:
+        """What was asked for that makes it another training, in words."""
         checks = self.comparison.checks_of(self.ratio.label)
-        return max((check.stale_lookups for check in checks), default=0)
+        return next((each.asked_otherwise for each in checks if each.asked_otherwise), "")
 
     @property
     def trains_the_same(self) -> bool:
@@ -163,10 +162,9 @@ def _training(best: _Result) -> Pieces:
     checks = [c for c in best.comparison.equivalence if c.label == best.ratio.label]
     if not checks:
         return (("; whether the training is the same was not checked.", False),)
-    stale = best.stale_lookups
-    if stale:
-        words = (steps_stale(stale), True)
-        return (("; its lookups are ", False), words, (", so it trains another way.", False))
+    if best.asked_otherwise:
+        words = (best.asked_otherwise, True)
+        return (("; it trains another way: ", False), words, (".", False))
     if not best.trains_the_same:
         return (("; the training is ", False), ("not the same", True), (".", False))
     losses = any("loss" in check.kind for check in checks)
@@ -177,9 +175,9 @@ def _next_step(results: Sequence[_Result]) -> str:
     best = results[0]
     if best.standing == _FASTER:
         return _switch_on(best) + _as_good(best, results)
-    if best.standing == _FASTER_BUT_OTHER and best.stale_lookups:
+    if best.standing == _FASTER_BUT_OTHER and best.asked_otherwise:
         return (
-            f"Look at its losses beside the exact ones before you train with {best.ratio.label}; "
+            f"Look at its losses beside the baseline's before you train with {best.ratio.label}; "
             "no variant that trains the same is clearly faster."
         )
     if best.standing == _FASTER_BUT_OTHER:

@@ -14,7 +14,6 @@ from workbench.experiments.comparison.measured import MeasuredVariant
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.regression.gate import Checked, Gate
 from workbench.experiments.regression.regressions import Regression
-from workbench.number_words import steps_stale
 from workbench.viz.comparison.chart import half_width
 from workbench.viz.comparison.gate_text import HEADLINES, gate_sentence, percent
 from workbench.viz.style import format
@@ -65,13 +64,20 @@ def _table(gate: Gate, comparison: Comparison) -> Iterator[str]:
     yield f"| Variant | steps/s | to {code(gate.against)} | 95 % | gate, {limit} | training |"
     yield "| --- | ---: | ---: | ---: | --- | --- |"
     for each in gate.checked:
-        same = trained.get(each.label)
-        stale = max((c.stale_lookups for c in comparison.checks_of(each.label)), default=0)
-        training = "not checked" if same is None else "the same" if same else "**not the same**"
-        training = f"**{steps_stale(stale)}**" if stale else training
-        if each.label == comparison.baseline:
-            training = "reference"
+        training = _training(comparison, each.label, trained.get(each.label))
         yield _row(each, variants.get(each.label), training)
+
+
+def _training(comparison: Comparison, label: str, same: bool | None) -> str:
+    """Whether a variant trains as the baseline does; names of toggles come from anybody."""
+    if label == comparison.baseline:
+        return "reference"
+    checks = comparison.checks_of(label)
+    asked = next((check for check in checks if check.asked_otherwise), None)
+    if asked is not None:
+        words = asked.asked_otherwise
+        return f"**{words}**" if asked.stale_lookups else code(words)
+    return "not checked" if same is None else "the same" if same else "**not the same**"
 
 
 def _row(each: Checked, variant: MeasuredVariant | None, training: str) -> str:

@@ -1,4 +1,4 @@
-"""Two loss curves beside each other: of a variant with stale lookups, and of the exact baseline."""
+"""Two loss curves beside each other: of a variant that trains another way, and the baseline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.viz.comparison.chart import shown_label
 # Of a table, and points of a line.
 _ROWS = 5
 _MOST_POINTS = 100
-_EXACT = "Exact"
+_BASELINE = "Baseline"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,10 +29,10 @@ class LossCurves:
 
     Attributes:
       title: what is compared.
-      lines: the exact one first.
+      lines: the baseline's first.
       low, high: the ends of the axis of losses, in words.
       steps: the last step, in words.
-      rows: (step, exact loss, other loss) of a few steps, in words.
+      rows: (step, the baseline's loss, the other loss) of a few steps, in words.
     """
 
     title: str
@@ -44,24 +44,26 @@ class LossCurves:
 
 
 def loss_curves(check: Equivalence) -> LossCurves | None:
-    """The curves of a check of stale lookups; None of another check, or of less than two steps."""
-    exact, stale = check.baseline_losses, check.losses
-    steps = min(len(exact), len(stale))
-    known = [loss for loss in (*exact[:steps], *stale[:steps]) if math.isfinite(loss)]
+    """The curves of a check that kept losses; None of another, or of less than two steps."""
+    baseline, losses = check.baseline_losses, check.losses
+    steps = min(len(baseline), len(losses))
+    known = [loss for loss in (*baseline[:steps], *losses[:steps]) if math.isfinite(loss)]
     if steps < 2 or not known:
         return None
     low, high = min(known), max(known)
-    names = (_EXACT, shown_label(check.label))
+    names = (_BASELINE, shown_label(check.label))
     return LossCurves(
-        title=f"Losses of the first {steps} steps, {names[1]} beside the exact ones",
+        title=f"Losses of the first {steps} steps, {names[1]} beside the baseline's",
         lines=(
-            LossLine(label=names[0], points=_points(exact[:steps], low, high)),
-            LossLine(label=names[1], points=_points(stale[:steps], low, high)),
+            LossLine(label=names[0], points=_points(baseline[:steps], low, high)),
+            LossLine(label=names[1], points=_points(losses[:steps], low, high)),
         ),
         low=f"{low:.4g}",
         high=f"{high:.4g}",
         steps=f"{steps}",
-        rows=tuple((f"{at + 1}", f"{exact[at]:.6g}", f"{stale[at]:.6g}") for at in _places(steps)),
+        rows=tuple(
+            (f"{at + 1}", f"{baseline[at]:.6g}", f"{losses[at]:.6g}") for at in _places(steps)
+        ),
     )
 
 

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Sequence
 
 from workbench.experiments.measurement.equivalence import Equivalence
-from workbench.number_words import steps_stale
 from workbench.viz.comparison.chart import shown_label
 from workbench.viz.comparison.loss_curves import LossCurves, loss_curves
 from workbench.viz.style import format
@@ -31,7 +30,7 @@ class Receipt:
       sentence: how many do, and what was compared.
       exceptions: checks that failed.
       checks: every check, where the sentence cannot have all that they say; else empty.
-      curves: of variants with stale lookups, their losses beside the exact ones.
+      curves: of variants that train another way, their losses beside the baseline's.
     """
 
     sentence: str
@@ -45,9 +44,9 @@ def receipt(equivalence: Sequence[Equivalence]) -> Receipt:
     labels = list(dict.fromkeys(check.label for check in equivalence))
     failed = {check.label for check in equivalence if not check.passed}
     passed = [check for check in equivalence if check.label not in failed]
-    stale = dict.fromkeys(check.label for check in equivalence if check.stale_lookups)
-    sentences = [_stale_sentence(label) for label in stale]
-    if len(stale) < len(labels) or not labels:
+    others = dict.fromkeys(check.label for check in equivalence if check.asked_otherwise)
+    sentences = [_other_sentence(label) for label in others]
+    if len(others) < len(labels) or not labels:
         sentences.insert(0, _sentence(labels, failed, passed))
     return Receipt(
         sentence=" ".join(sentences),
@@ -57,10 +56,10 @@ def receipt(equivalence: Sequence[Equivalence]) -> Receipt:
     )
 
 
-def _stale_sentence(label: str) -> str:
+def _other_sentence(label: str) -> str:
     return (
         f"{shown_label(label)}: it trains another way, as was asked; its losses stand beside the "
-        "exact ones."
+        "baseline's."
     )
 
 
@@ -100,11 +99,11 @@ def _compared(checks: Sequence[Equivalence], variants: int) -> str:
 def _check(check: Equivalence) -> Check:
     unit = "step" if check.steps == 1 else "steps"
     steps = f"{format.integer(check.steps)} {unit} compared"
-    if check.stale_lookups:
+    if check.asked_otherwise:
         return Check(
             label=shown_label(check.label),
             kind="Losses",
-            result=f"{steps_stale(check.stale_lookups)}, {steps}",
+            result=f"{check.asked_otherwise}, {steps}",
             harm=False,
             detail=check.detail,
         )

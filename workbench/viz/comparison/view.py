@@ -17,7 +17,6 @@ from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.equivalence import Equivalence
-from workbench.number_words import steps_stale
 from workbench.viz.comparison.answer import Pieces, answer, best_ratio
 from workbench.viz.comparison.chart import (
     Series,
@@ -243,9 +242,9 @@ def rate_words(variant: MeasuredVariant) -> tuple[str, str]:
 
 def training_words(checks: Sequence[Equivalence]) -> str:
     """Whether a variant trains as its baseline does, in a few words."""
-    stale = max((check.stale_lookups for check in checks), default=0)
-    if stale:
-        return steps_stale(stale)
+    asked = next((check.asked_otherwise for check in checks if check.asked_otherwise), "")
+    if asked:
+        return asked
     failed = [check.kind for check in checks if not check.passed]
     if failed:
         return f"not {', not '.join(failed)}"

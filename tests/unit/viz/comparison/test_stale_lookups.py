@@ -10,7 +10,7 @@ import pytest
 from tests.builders.comparisons import comparison, variant
 from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import load_comparison
-from workbench.experiments.measurement.equivalence import stale_losses
+from workbench.experiments.measurement.equivalence import other_losses
 from workbench.viz.comparison.answer import answer
 from workbench.viz.comparison.loss_curves import loss_curves
 from workbench.viz.comparison.receipt import receipt
@@ -19,7 +19,7 @@ from workbench.viz.outlets import fragment_of, text_of
 
 LABEL = "smart stage, 1 step stale"
 EXACT, STALE = np.linspace(0.7, 0.5, 200), np.linspace(0.7, 0.6, 200)
-CHECK = stale_losses(LABEL, EXACT, STALE, 1)
+CHECK = other_losses(LABEL, EXACT, STALE, 1)
 
 
 def measured(ratio=1.4, low=1.3, high=1.5, verdict="faster"):
@@ -37,16 +37,16 @@ def test_the_check_says_how_stale_and_never_passes():
         "its lookups are 1 step stale, as was asked: this is another training, whose loss goes "
         "from 0.7 to 0.6, the baseline's from 0.7 to 0.5; at most 2.0e-01 apart"
     )
-    same = stale_losses(LABEL, EXACT, EXACT, 2)
+    same = other_losses(LABEL, EXACT, EXACT, 2)
     assert not same.passed and "2 steps stale" in same.detail
-    assert not stale_losses(LABEL, EXACT[:0], EXACT[:0], 2).passed
+    assert not other_losses(LABEL, EXACT[:0], EXACT[:0], 2).passed
 
 
 def test_the_receipt_claims_nothing_and_has_both_curves():
     found = receipt([CHECK])
     assert found.sentence == (
         "Smart stage, 1 step stale: it trains another way, as was asked; its losses stand beside "
-        "the exact ones."
+        "the baseline's."
     )
     (row,) = found.exceptions
     assert (row.kind, row.result, row.harm) == (
@@ -55,7 +55,7 @@ def test_the_receipt_claims_nothing_and_has_both_curves():
         False,
     )
     (curves,) = found.curves
-    assert [line.label for line in curves.lines] == ["Exact", "Smart stage, 1 step stale"]
+    assert [line.label for line in curves.lines] == ["Baseline", "Smart stage, 1 step stale"]
     assert curves.rows[0] == ("1", "0.7", "0.7") and curves.rows[-1] == ("200", "0.5", "0.6")
     assert (curves.low, curves.high, curves.steps) == ("0.5", "0.7", "200")
     assert all(len(line.points) == 100 for line in curves.lines)
@@ -66,27 +66,27 @@ def test_others_beside_it_keep_their_receipt():
     plain = comparison().equivalence
     found = receipt([*plain, CHECK])
     assert found.sentence.startswith("1 of 2 variants trains the same: bit-equal losses over 200")
-    assert found.sentence.endswith("its losses stand beside the exact ones.")
+    assert found.sentence.endswith("its losses stand beside the baseline's.")
     assert receipt(plain).curves == ()
 
 
 def test_losses_that_are_no_numbers_are_left_out_of_a_curve():
     losses = STALE.copy()
     losses[100:] = np.nan
-    curves = loss_curves(stale_losses(LABEL, EXACT, losses, 1))
+    curves = loss_curves(other_losses(LABEL, EXACT, losses, 1))
     assert curves is not None and len(curves.lines[1].points) == 50
     assert curves.rows[-1][2] == "nan"
-    assert loss_curves(stale_losses(LABEL, EXACT[:1], STALE[:1], 1)) is None
-    assert loss_curves(stale_losses(LABEL, EXACT * np.nan, STALE * np.nan, 1)) is None
+    assert loss_curves(other_losses(LABEL, EXACT[:1], STALE[:1], 1)) is None
+    assert loss_curves(other_losses(LABEL, EXACT * np.nan, STALE * np.nan, 1)) is None
 
 
 def test_the_answer_says_how_stale_and_what_to_look_at():
     said = answer(measured())
     assert "".join(text for text, _ in said.sentence).endswith(
-        "; its lookups are 1 step stale, so it trains another way."
+        "; it trains another way: 1 step stale."
     )
     assert said.next_step == (
-        "Look at its losses beside the exact ones before you train with smart stage, 1 step stale; "
+        "Look at its losses beside the baseline's before you train with smart stage, 1 step stale; "
         "no variant that trains the same is clearly faster."
     )
 

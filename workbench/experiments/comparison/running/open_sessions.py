@@ -75,15 +75,15 @@ def open_sessions(
     progress.phase("Building the graphs")
     opened = _opened(program, unplanned, None, recorded)
     if smart:
-        for fused in dict.fromkeys(v.optimizations.fused_embeddings for v, _ in smart):
-            same = [(v, w) for v, w in smart if v.optimizations.fused_embeddings == fused]
+        for unstaged in dict.fromkeys(_unstaged(v.optimizations) for v, _ in smart):
+            same = [(v, w) for v, w in smart if _unstaged(v.optimizations) == unstaged]
             sample = None
             # A function's plan needs none.
             if sample_steps and not isinstance(program, FunctionProgram):
                 progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
-                # On no chosen executor: the plan's predictions speak of TensorFlow's own.
-                unstaged = Optimizations(fused_embeddings=fused)
-                sample = sample_trace(workers[0], unstaged, sample_steps, sample_s)
+                # In the process whose environment is the variant's.
+                worker = same[0][1] if unstaged.switched else workers[0]
+                sample = sample_trace(worker, unstaged, sample_steps, sample_s)
             progress.phase("Planning the smart stage")
             opened |= _opened(program, same, sample, recorded)
     planned = [
@@ -91,6 +91,11 @@ def open_sessions(
         for variant, worker in pairs
     ]
     return opened[variants[0].label], planned
+
+
+def _unstaged(wish: Optimizations) -> Optimizations:
+    """What a smart stage is planned on: no executor, as the plan's predictions speak of stock's."""
+    return Optimizations(fused_embeddings=wish.fused_embeddings, chosen=wish.chosen)
 
 
 def _opened(

@@ -67,7 +67,7 @@ class FunctionSession:
         self._plan: StagePlan | None = None
         keras_in_use().utils.set_random_seed(_SEED)
         with fused_embeddings(optimizations.built_fusion):
-            training = training_step(program, optimizations.batch_size)
+            training = training_step(program, optimizations)
             # Traced for any element, and outside of an executor's context: what runs is the same
             # function with and without a stage, under each policy.
             function = training.concrete()

@@ -13,8 +13,9 @@ from workbench.core.function.stage import takes_components
 from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.plan import plan_fusion
 from workbench.core.fusion.verify.verification import Verification
+from workbench.core.options import Optimizations
 from workbench.errors import OptionError, RunError
-from workbench.experiments.program.function_program import FunctionProgram
+from workbench.experiments.program.function_program import FunctionProgram, arguments_of_make
 
 _EXPECTED = (
     "expected (train_step, dataset) with a tf.function and a tf.data.Dataset, or (model, dataset) "
@@ -22,13 +23,15 @@ _EXPECTED = (
 )
 
 
-def training_step(program: FunctionProgram, batch_size: int | None = None) -> TrainingStep:
-    """Calls a program's `make`, with a batch size where one is wished for.
+def training_step(
+    program: FunctionProgram, optimizations: Optimizations | None = None
+) -> TrainingStep:
+    """Calls a program's `make`, with the batch size and the author's toggles that are wished for.
 
     Raises:
       OptionError: it returned something else than a step or a model, and a dataset.
     """
-    returned = program.make(batch_size=batch_size) if batch_size else program.make()
+    returned = program.make(**arguments_of_make(program, optimizations or Optimizations()))
     who = f"program {program.name!r}: make"
     if not tf.executing_eagerly():
         raise OptionError(

@@ -41,6 +41,8 @@ def wished_config(built: Built, optimizations: Optimizations, *, recorded: bool)
     """
     config = stock_config(built)
     ask_for_threads(config, optimizations)
+    for each in optimizations.switched:
+        each.toggle.configure(each.value, config)
     _add_missing_pools(config, optimizations)
     return _on_executor(config, optimizations.executor, recorded)
 

@@ -1,0 +1,219 @@
+"""Toggles with choices: an author's own, the environment's and TensorFlow's, as values."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import workbench as wb
+from workbench.cli.arguments import own_toggle
+from workbench.errors import DataError, OptionError
+from workbench.experiments.program.as_code import options_code, program_code
+from workbench.experiments.program.builds import builds_program
+from workbench.experiments.program.function_program import arguments_of_make, require_possible
+from workbench.experiments.program.settings_json import optimizations_from, to_json
+from workbench.experiments.program.toggles import TOGGLES, optimizations_of
+from workbench.experiments.program.variant import require_few_environments, variants_of
+
+DIM = wb.Toggle("dim", [16, 32, 64])
+OPTIONS = (wb.StageOptions(), wb.SmartStageOptions())
+GRAPH = wb.Program(name="mine", build=lambda optimizations: None)
+
+
+def on(*choices, **fields):
+    return wb.Optimizations(chosen=choices, **fields)
+
+
+class TestToggle:
+    @pytest.mark.parametrize(
+        ("name", "choices", "words"),
+        [
+            ("", [1, 2], "has no name"),
+            ("1st", [1, 2], "has no name"),
+            ("a-b", [1, 2], "has no name"),
+            ("a" * 65, [1, 2], "has no name"),
+            ("a", [1], "expected 2 to 64"),
+            ("a", [], "expected 2 to 64"),
+            ("a", range(65), "expected 2 to 64"),
+            ("a", [1, 1], "a choice twice"),
+            ("a", [1, "1"], "a choice twice"),
+            ("a", [1, None], "None is no choice"),
+            ("a", [[1], [2]], "is no choice"),
+            ("a", "16", "expected a list"),
+            ("a", 16, "expected a list"),
+        ],
+    )
+    def test_says_what_is_wrong(self, name, choices, words):
+        with pytest.raises(OptionError, match=words):
+            wb.Toggle(name, choices)
+
+    def test_has_its_choices_alone(self):
+        assert DIM.at(32).value == 32
+        with pytest.raises(OptionError, match="no choice 7; expected one of 16, 32, 64"):
+            DIM.at(7)
+        # Python takes True for 1.
+        with pytest.raises(OptionError, match="no choice True"):
+            wb.Toggle("a", [0, 1]).at(True)
+
+    def test_the_program_reads_it(self):
+        setting = on(DIM.at(32))
+        assert setting["dim"] == setting[DIM] == 32
+        assert wb.Optimizations()[DIM] == 16
+        with pytest.raises(OptionError, match="no toggle 'dim', only none"):
+            wb.Optimizations()["dim"]
+        with pytest.raises(OptionError, match="'dim' stands at two choices"):
+            on(DIM.at(32), DIM.at(16))
+
+    def test_labels_have_what_is_switched(self):
+        assert on(DIM.at(16)).label() == "off"
+        jit = wb.Toggle("use_jit", [False, True])
+        assert on(jit.at(True), DIM.at(32)).label() == "dim 32 + use jit true"
+
+
+class TestNames:
+    def test_a_choice_is_joined_with_others(self):
+        setting = optimizations_of("smart_stage+grappler=off+dim=64", *OPTIONS, [DIM])
+        assert setting["grappler"] == "off" and setting["dim"] == 64 and setting.smart_stage
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("grappler", "grappler=default, grappler=off"),
+            ("grappler=on", "no choice 'on'"),
+            ("xla=clusters+xla=off", "names one optimization twice"),
+            ("dim=32", "there is no toggle 'dim'"),
+        ],
+    )
+    def test_of_what_is_wrong(self, text, words):
+        with pytest.raises(OptionError, match=words):
+            optimizations_of(text, *OPTIONS)
+
+    @pytest.mark.parametrize("name", [*TOGGLES, "batch_size", "inter_op_threads", "xla"])
+    def test_that_are_taken_are_an_error(self, name):
+        with pytest.raises(OptionError, match=f"another toggle is named '{name}'"):
+            variants_of([wb.Toggle(name, [0, 1])], *OPTIONS)
+
+    def test_of_a_command_line(self):
+        assert own_toggle("dim=16,32.5,true,big").choices == (16, 32.5, True, "big")
+        for wrong in ("dim", "dim=16", "=1,2", "d-m=1,2"):
+            with pytest.raises(Exception, match="choices|name"):
+                own_toggle(wrong)
+
+
+class TestVariants:
+    def test_each_choice_is_one_and_the_baseline_has_the_usual_one(self):
+        found = variants_of([DIM, "xla=clusters"], *OPTIONS)
+        assert [each.label for each in found] == ["off", "dim 32", "dim 64", "XLA clusters"]
+        assert [each.optimizations["dim"] for each in found] == [16, 32, 64, 16]
+
+    def test_of_several_builds(self):
+        program, toggles = builds_program({"old": lambda _: 1, "new": lambda _: 2}, None)
+        off, new = (each.optimizations for each in variants_of(toggles, *OPTIONS))
+        assert (program.build(off), program.build(new)) == (1, 2)
+        assert new.label() == "build new"
+        for wrong in ({"old": len}, {"old": len, "new": 3}):
+            with pytest.raises(OptionError):
+                builds_program(wrong, None)
+
+    def test_what_trains_otherwise_is_said(self):
+        off, dim, xla = (
+            variants_of([DIM, "xla=clusters"], *OPTIONS)[::2]
+            + [variants_of([DIM, "xla=clusters"], *OPTIONS)[3]][:1]
+        )
+        assert dim.other_training(off) == "dim 64 beside dim 16"
+        assert off.other_training(off) == xla.other_training(off) == ""
+
+    def test_an_environment_of_its_own_takes_a_process(self):
+        many = wb.toggles.EnvironmentToggle("A", [str(n) for n in range(6)])
+        found = variants_of([many], *OPTIONS)
+        assert [each.environment for each in found[:2]] == [{"A": "0"}, {"A": "1"}]
+        with pytest.raises(OptionError, match="6 environments"):
+            require_few_environments(found)
+        require_few_environments(found[:4])
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("setting", "words"),
+        [
+            (on(wb.toggles.CALLER_THREAD.at("on"), executor="inline"), "exclude each other"),
+            (on(wb.toggles.CALLER_THREAD.at("on"), inter_op_threads=2), "exclude each other"),
+            (on(wb.toggles.PRECISION.at("bfloat16"), fused_embeddings="auto"), "float32"),
+            (on(wb.toggles.XLA.at("clusters"), fused_embeddings="v2"), "XLA has no fused lookups"),
+        ],
+    )
+    def test_of_a_graph(self, setting, words, monkeypatch):
+        monkeypatch.setattr("workbench._native.require_executors", lambda what: None)
+        with pytest.raises(OptionError, match=words):
+            require_possible(GRAPH, setting)
+
+    @pytest.mark.parametrize("toggle", ["XLA", "CALLER_THREAD"])
+    def test_of_a_function(self, toggle):
+        program = wb.FunctionProgram(name="mine", make=lambda: None)
+        toggle = getattr(wb.toggles, toggle)
+        with pytest.raises(OptionError, match="tf.function"):
+            require_possible(program, on(toggle.at(toggle.choices[1])))
+
+    def test_make_has_a_parameter_for_each_own_toggle(self):
+        program = wb.FunctionProgram(name="mine", make=lambda dim=16: None)
+        setting = on(DIM.at(32), wb.toggles.GRAPPLER.at("off"))
+        assert arguments_of_make(program, setting) == {"dim": 32}
+        with pytest.raises(OptionError, match="make has no parameter 'width'"):
+            require_possible(program, on(wb.Toggle("width", [1, 2]).at(2)))
+
+
+PLAIN = st.one_of(st.text(max_size=20), st.integers(-9, 9), st.booleans(), st.floats(-9, 9))
+
+
+@given(
+    st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True),
+    st.lists(PLAIN, min_size=2, max_size=5, unique_by=str),
+    st.text(max_size=20),
+    st.sampled_from(list(wb.toggles.Training)),
+    st.data(),
+)
+def test_a_setting_survives_json_and_code(name, choices, words, training, data):
+    toggle = wb.Toggle(name, choices, label=words, help=words, training=training)
+    stock = data.draw(st.sampled_from(wb.toggles.STOCK))
+    if name == stock.name:
+        return
+    setting = on(toggle.at(data.draw(st.sampled_from(choices))), stock.at(stock.choices[-1]))
+    assert optimizations_from(json.loads(json.dumps(to_json(setting)))) == setting
+    assert eval(options_code(setting), {"wb": wb}) == setting
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        3,
+        [3],
+        [{}],
+        [{"of": "own", "name": "dim", "choice": 7, "choices": [16, 32]}],
+        [{"of": "own", "name": "dim", "choice": 16, "choices": 16}],
+        [{"of": "own", "name": "dim", "choice": 16, "choices": [16, 32], "training": "no"}],
+        [{"of": "own", "name": 3, "choice": 16, "choices": [16, 32]}],
+        [{"of": "own", "name": "dim", "choice": [16], "choices": [16, 32]}],
+        [{"of": "nobody", "name": "dim", "choice": 16, "choices": [16, 32]}],
+        [{"of": "TensorFlow", "name": "warp", "choice": "on"}],
+        [{"of": "TensorFlow", "name": "xla", "choice": "warp"}],
+    ],
+)
+def test_a_damaged_choice_is_one_sentence(chosen):
+    with pytest.raises(DataError):
+        optimizations_from({"chosen": chosen})
+
+
+def test_code_of_a_setting():
+    setting = on(
+        DIM.at(32), wb.toggles.ONEDNN.at("off"), wb.toggles.GRAPPLER.at("off"), intra_op_threads=1
+    )
+    lines = program_code(setting, GRAPH).splitlines()
+    assert lines[0] == 'os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"  # before TensorFlow is imported'
+    at = lines.index("config = tf.compat.v1.ConfigProto()")
+    assert lines[at + 1 : at + 3] == [
+        "# your own: dim = 32",
+        "config.graph_options.rewrite_options.disable_meta_optimizer = True",
+    ]

@@ -1,0 +1,12 @@
+"""What stock TensorFlow itself offers, a toggle each."""
+
+from __future__ import annotations
+
+from workbench.core.toggles.stock.caller_thread import CALLER_THREAD
+from workbench.core.toggles.stock.freed_memory import FREED_MEMORY
+from workbench.core.toggles.stock.grappler import GRAPPLER
+from workbench.core.toggles.stock.onednn import ONEDNN
+from workbench.core.toggles.stock.precision import PRECISION
+from workbench.core.toggles.stock.xla import XLA
+
+STOCK = (XLA, PRECISION, ONEDNN, GRAPPLER, CALLER_THREAD, FREED_MEMORY)

@@ -1,0 +1,33 @@
+"""Which choices exclude each other, and why: the one table that all who combine them read."""
+
+from __future__ import annotations
+
+from workbench.core.options import Optimizations
+from workbench.core.toggles.stock import CALLER_THREAD, PRECISION, XLA
+
+
+def refusal_of(optimizations: Optimizations, *, is_function: bool) -> str:
+    """Why a setting cannot be had, as a clause; "" where it can."""
+    on = {each.toggle: each for each in optimizations.switched}
+    for toggle, choice in on.items():
+        refused = toggle.refusal(choice.value, is_function=is_function)
+        if refused:
+            return f"{choice.label}: {refused}"
+    for toggle, others in _EXCLUDED:
+        for name, reason in others.items():
+            if toggle in on and getattr(optimizations, name):
+                return f"{on[toggle].label} and {name} exclude each other: {reason}"
+    return ""
+
+
+_EXCLUDED = (
+    (
+        CALLER_THREAD,
+        {
+            "executor": "an executor of Workbench's hands ops to threads itself",
+            "inter_op_threads": "the calling thread is the only one",
+        },
+    ),
+    (PRECISION, {"fuses_graph": "fused layers multiply in float32, so 16 bits would not act"}),
+    (XLA, {"built_fusion": "XLA has no fused lookups, and would leave them out of its clusters"}),
+)
