@@ -326,6 +326,11 @@ class Optimizations:
         return tuple(each for each in self.chosen if not each.is_usual)
 
     @property
+    def is_all_off(self) -> bool:
+        """Whether nothing is switched: a program runs as it is."""
+        return dataclasses.replace(self, chosen=self.switched) == Optimizations()
+
+    @property
     def built_fusion(self) -> str | None:
         """How lookups are fused while they are built; None builds stock ones."""
         return None if self.fused_embeddings == AUTO else self.fused_embeddings

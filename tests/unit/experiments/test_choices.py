@@ -42,6 +42,9 @@ class TestToggle:
             ("a", [1, "1"], "a choice twice"),
             ("a", [1, None], "None is no choice"),
             ("a", [[1], [2]], "is no choice"),
+            ("a", ["x", "y\n"], "is no choice"),
+            ("a", ["x", ""], "is no choice"),
+            ("a", ["x", "y" * 81], "is no choice"),
             ("a", "16", "expected a list"),
             ("a", 16, "expected a list"),
         ],
@@ -165,13 +168,14 @@ class TestRefusals:
             require_possible(program, on(wb.Toggle("width", [1, 2]).at(2)))
 
 
-PLAIN = st.one_of(st.text(max_size=20), st.integers(-9, 9), st.booleans(), st.floats(-9, 9))
+SHOWN = st.text(max_size=20).filter(lambda text: text and text.isprintable())
+PLAIN = st.one_of(SHOWN, st.integers(-9, 9), st.booleans(), st.floats(-9, 9))
 
 
 @given(
     st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True),
     st.lists(PLAIN, min_size=2, max_size=5, unique_by=str),
-    st.text(max_size=20),
+    st.one_of(st.just(""), SHOWN),
     st.sampled_from(list(wb.toggles.Training)),
     st.data(),
 )
@@ -183,6 +187,15 @@ def test_a_setting_survives_json_and_code(name, choices, words, training, data):
     setting = on(toggle.at(data.draw(st.sampled_from(choices))), stock.at(stock.choices[-1]))
     assert optimizations_from(json.loads(json.dumps(to_json(setting)))) == setting
     assert eval(options_code(setting), {"wb": wb}) == setting
+
+
+def test_a_file_gives_no_process_a_variable():
+    saved = to_json(on(wb.toggles.EnvironmentToggle("LD_PRELOAD", ["x", "y"]).at("y")))
+    read = optimizations_from(json.loads(json.dumps(saved)))
+    assert read.label() == "LD_PRELOAD y"
+    assert not read.chosen[0].toggle.environment("y")
+    with pytest.raises(OptionError, match="give wb.toggles.EnvironmentToggle in Python"):
+        require_possible(GRAPH, read)
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,11 @@ class EnvironmentToggle(Toggle):
             raise OptionError(f"{self.name!r} is no name of a variable of the environment")
         object.__setattr__(self, "choices", tuple(map(str, self.choices)))
 
+    @property
+    def title(self) -> str:
+        """The variable's name as it is."""
+        return self.label or self.name
+
     def environment(self, choice: Any) -> Mapping[str, str]:
         """The variable; also at its usual choice, whatever the caller's environment has."""
         return {self.name: choice}
@@ -43,3 +48,19 @@ class EnvironmentToggle(Toggle):
     def code(self, choice: Any, *, is_function: bool) -> list[str]:
         """The variable is set before the import."""
         return [f'os.environ["{self.name}"] = "{choice}"  # before TensorFlow is imported']
+
+
+class SavedEnvironmentToggle(EnvironmentToggle):
+    """One that a file names: it is shown, and no process gets its variable.
+
+    A variable can make a process load code, and files come from anybody.
+    """
+
+    def environment(self, choice: Any) -> Mapping[str, str]:
+        return {}
+
+    def refusal(self, choice: Any, *, is_function: bool) -> str:
+        return (
+            "a file asks for this variable of the environment, and files may come from anybody; "
+            "give wb.toggles.EnvironmentToggle in Python"
+        )

@@ -17,7 +17,7 @@ from workbench.errors import OptionError
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 # What a choice may be: JSON holds it, and a label shows it.
 PLAIN = (str, int, float, bool)
-_LONGEST = 200
+_LONGEST = 80
 _MOST_CHOICES = 64
 
 
@@ -66,8 +66,10 @@ class Toggle:
             raise OptionError(f"{who}: choices is {given!r}; expected a list, such as [16, 32]")
         choices = tuple(given)
         for choice in choices:
-            if not isinstance(choice, PLAIN) or len(str(choice)) > _LONGEST:
+            if not isinstance(choice, PLAIN) or not _is_shown(str(choice)):
                 raise OptionError(f"{who}: {choice!r:.80} is no choice; expected text or a number")
+        if not isinstance(self.label, str) or (self.label and not _is_shown(self.label)):
+            raise OptionError(f"{who}: label is {self.label!r:.80}; expected a short text")
         if len({str(choice) for choice in choices}) < len(choices):
             raise OptionError(f"{who} has a choice twice: {choices}")
         if not 1 < len(choices) <= _MOST_CHOICES:
@@ -76,6 +78,11 @@ class Toggle:
             )
         object.__setattr__(self, "choices", choices)
         object.__setattr__(self, "training", Training(self.training))
+
+    @property
+    def title(self) -> str:
+        """Its name in tables."""
+        return self.label or self.name.replace("_", " ")
 
     def at(self, choice: Any) -> Choice:
         """This toggle at one of its choices.
@@ -143,7 +150,12 @@ class Choice:
     @property
     def label(self) -> str:
         """What tables show: "embedding_dim 32"."""
-        return f"{self.toggle.label or self.toggle.name} {_text(self.value)}".replace("_", " ")
+        return f"{self.toggle.title} {_text(self.value).replace('_', ' ')}"
+
+
+def _is_shown(text: str) -> bool:
+    """Whether a table can show a text in one cell."""
+    return text.isprintable() and 0 < len(text) <= _LONGEST
 
 
 def _text(choice: Any) -> str:

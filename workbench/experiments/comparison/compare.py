@@ -20,6 +20,7 @@ from workbench.experiments.comparison.running.process_groups import free_bytes, 
 from workbench.experiments.comparison.summary import summary
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget, expected_words
+from workbench.experiments.program.as_code import toggle_code
 from workbench.experiments.program.builds import builds_program
 from workbench.experiments.program.configuration import configuration_of
 from workbench.experiments.program.function_program import (
@@ -238,7 +239,10 @@ def _call(
     baseline: Optimizations | None,
     budget_s: float,
 ) -> str:
-    what = "all=True" if toggles is None else repr(toggles)
+    given = (
+        toggle_code(each) if isinstance(each, Toggle) else repr(each) for each in toggles or ()
+    )
+    what = "all=True" if toggles is None else f"[{', '.join(given)}]"
     chosen = f", stage={stage!r}" if stage else ""
     chosen += f", smart_stage={smart_stage!r}" if smart_stage else ""
     chosen += f", baseline={baseline!r}" if baseline else ""

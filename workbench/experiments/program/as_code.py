@@ -100,7 +100,7 @@ def _in_lines(name: str, setting: Optimizations, indent: str) -> list[str]:
 
 def program_code(setting: Optimizations, program: AnyProgram) -> str:
     """What to write in a program of one's own, so that it has this setting: lines of Python."""
-    if setting == Optimizations():
+    if setting.is_all_off:
         return "# Nothing: the program as it is."
     if isinstance(program, FunctionProgram):
         return "\n".join(_of_function(setting))

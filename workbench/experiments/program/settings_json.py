@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
-from workbench.core.toggles.environment import EnvironmentToggle
+from workbench.core.toggles.environment import EnvironmentToggle, SavedEnvironmentToggle
 from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import PLAIN, Choice, Toggle
 from workbench.errors import DataError, OptionError
@@ -58,7 +58,7 @@ def optimizations_from(document: Any) -> Optimizations:
 
 
 # Of whom a toggle is. TensorFlow's are known by name.
-_KINDS: dict[str, type[Toggle]] = {"own": Toggle, "environment": EnvironmentToggle}
+_KINDS: dict[str, type[Toggle]] = {"own": Toggle, "environment": SavedEnvironmentToggle}
 _LONGEST_WORDS = 1000
 
 

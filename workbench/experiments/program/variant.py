@@ -90,12 +90,7 @@ class Variant:
         """How many times as fast as un-staged its plan says it is; None where it does not say."""
         # A plan does not say what else the variant gains.
         wish = self.optimizations
-        others = dataclasses.replace(wish, stage=None, smart_stage=None)
-        gains_more = others != Optimizations(
-            inter_op_threads=wish.inter_op_threads,
-            intra_op_threads=wish.intra_op_threads,
-            batch_size=wish.batch_size,
-        )
+        gains_more = bool(wish.fused_embeddings or wish.executor or wish.switched)
         predictions = self.plan.predictions if self.plan and not gains_more else ()
         unstaged = [each.step_ms for each in predictions if each.label == UNSTAGED]
         chosen = [each.step_ms for each in predictions if each.chosen]
@@ -143,7 +138,7 @@ class Variant:
         others = dataclasses.replace(self.optimizations, smart_stage=None)
         differs = (
             "so this variant runs what all off runs"
-            if others == Optimizations()
+            if others.is_all_off
             else f"so what it measures is {others.label()}"
         )
         return tuple(
