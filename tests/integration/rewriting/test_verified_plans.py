@@ -206,6 +206,7 @@ class TestFaults:
             v1.nn.embedding_lookup_sparse(table, ids, None, combiner="sum", name="found")
         # As if the planner did not check what its nodes wait for.
         monkeypatch.setattr(planning, "violations", lambda *_: {})
+        monkeypatch.setattr(rule, "lost_waits", lambda _: {})
         plan = wb.plan_fusion(graph)
         if by_values:
             monkeypatch.setattr(verifier, "violations", lambda *_: {})
