@@ -17,6 +17,7 @@ from workbench.experiments.program.function_program import arguments_of_make, re
 from workbench.experiments.program.settings_json import optimizations_from, to_json
 from workbench.experiments.program.toggles import TOGGLES, optimizations_of
 from workbench.experiments.program.variant import require_few_environments, variants_of
+from workbench.experiments.search.contenders import settings_of
 
 DIM = wb.Toggle("dim", [16, 32, 64])
 OPTIONS = (wb.StageOptions(), wb.SmartStageOptions())
@@ -160,10 +161,20 @@ class TestRefusals:
         with pytest.raises(OptionError, match="tf.function"):
             require_possible(program, on(toggle.at(toggle.choices[1])))
 
+    def test_of_what_knows_no_choices(self):
+        setting = on(wb.toggles.GRAPPLER.at("off"))
+        words = "has grappler; measure it with wb.compare"
+        with pytest.raises(OptionError, match=words):
+            settings_of([setting], *OPTIONS, wb.Optimizations())
+        with pytest.raises(OptionError, match=words):
+            wb.Session(GRAPH, baseline=setting)
+
     def test_make_has_a_parameter_for_each_own_toggle(self):
         program = wb.FunctionProgram(name="mine", make=lambda dim=16: None)
         setting = on(DIM.at(32), wb.toggles.GRAPPLER.at("off"))
         assert arguments_of_make(program, setting) == {"dim": 32}
+        takes_all = wb.FunctionProgram(name="mine", make=lambda **named: None)
+        assert arguments_of_make(takes_all, on(DIM.at(32))) == {"dim": 32}
         with pytest.raises(OptionError, match="make has no parameter 'width'"):
             require_possible(program, on(wb.Toggle("width", [1, 2]).at(2)))
 

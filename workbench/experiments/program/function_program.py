@@ -143,8 +143,9 @@ def arguments_of_make(program: FunctionProgram, optimizations: Optimizations) ->
     given = {} if optimizations.batch_size is None else {"batch_size": optimizations.batch_size}
     for choice in optimizations.chosen:
         if type(choice.toggle) is Toggle:
-            name = choice.toggle.name
-            if name not in _parameters_of(program.make):
+            name, parameters = choice.toggle.name, _parameters_of(program.make)
+            takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+            if name not in parameters and not takes_any:
                 raise OptionError(
                     f"program {program.name!r}: make has no parameter {name!r}, which the toggle "
                     "of that name would give it"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.core.options import Optimizations
 from workbench.core.toggles.stock import CALLER_THREAD, PRECISION, XLA
+from workbench.errors import OptionError
 
 
 def refusal_of(optimizations: Optimizations, *, is_function: bool) -> str:
@@ -18,6 +19,24 @@ def refusal_of(optimizations: Optimizations, *, is_function: bool) -> str:
             if toggle in on and getattr(optimizations, name):
                 return f"{on[toggle].label} and {name} exclude each other: {reason}"
     return ""
+
+
+def require_no_choices(optimizations: Optimizations, what: str) -> None:
+    """Requires a setting of Workbench's own toggles alone.
+
+    Args:
+      optimizations: the setting.
+      what: knows no others, such as "a session".
+
+    Raises:
+      OptionError: another toggle is among them.
+    """
+    if optimizations.chosen:
+        names = ", ".join(choice.toggle.name for choice in optimizations.chosen)
+        raise OptionError(
+            f"{what} measures Workbench's own toggles alone, and this setting has {names}; "
+            "measure it with wb.compare"
+        )
 
 
 _EXCLUDED = (

@@ -16,6 +16,7 @@ from workbench.core.options import (
 )
 from workbench.core.what_if.predictions import Predicted
 from workbench.errors import OptionError
+from workbench.experiments.program.refusals import require_no_choices
 from workbench.experiments.program.toggles import (
     COST_MODEL_EXECUTOR,
     FUSED,
@@ -120,6 +121,7 @@ def _combinations(
 def _require_exact(settings: Sequence[Optimizations]) -> None:
     """Requires lookups that are not stale: what trains another way is nothing to choose among."""
     for each in settings:
+        require_no_choices(each, "a search")
         if each.smart_stage is not None and each.smart_stage.stale_lookups:
             raise OptionError(
                 f"{each.label()!r} has stale_lookups={each.smart_stage.stale_lookups}, so it "

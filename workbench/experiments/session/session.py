@@ -24,6 +24,7 @@ from workbench.experiments.program.function_program import (
     require_possible,
     require_program,
 )
+from workbench.experiments.program.refusals import require_no_choices
 from workbench.experiments.search.best import Best
 from workbench.experiments.search.find_best import find_best
 from workbench.experiments.session.background import Job, Turn
@@ -94,6 +95,7 @@ class Session:
 
     def _begin(self, saved: SavedSession, program: AnyProgram | None) -> None:
         if program is not None:
+            require_no_choices(saved.baseline, "a session")
             require_possible(program, saved.baseline)
         self.program = program
         self.baseline = saved.baseline
@@ -323,6 +325,7 @@ class Session:
                 "give it: wb.load_session(directory, program)"
             )
         wish = self.baseline if optimizations is None else require_setting(optimizations)
+        require_no_choices(wish, "a session")
         require_possible(self.program, wish)
         return self.program, wish
 
