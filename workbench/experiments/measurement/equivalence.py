@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -61,6 +61,11 @@ class Equivalence:
     def asked_otherwise(self) -> str:
         """What was asked for that makes it another training, in words; "" where nothing was."""
         return steps_stale(self.stale_lookups) if self.stale_lookups else self.toggles
+
+
+def asked_otherwise(checks: Iterable[Equivalence]) -> Equivalence | None:
+    """The check of a variant that was asked to train another way; None where none was."""
+    return next((check for check in checks if check.asked_otherwise), None)
 
 
 def bit_equal_losses(label: str, baseline: np.ndarray, losses: np.ndarray) -> Equivalence:

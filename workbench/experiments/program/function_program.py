@@ -193,12 +193,12 @@ def require_possible(program: AnyProgram, optimizations: Optimizations) -> None:
         _native.require_executors(f"the executor policy {str(optimizations.executor)!r}")
     if optimizations.batch_size and own_batch_size(program) is None:
         raise OptionError(f"program {program.name!r} {_NO_BATCH_SIZE[type(program)]}")
-    is_function = isinstance(program, FunctionProgram)
-    if refused := refusal_of(optimizations, is_function=is_function):
+    if refused := refusal_of(optimizations, is_function=isinstance(program, FunctionProgram)):
         raise OptionError(f"program {program.name!r} cannot have {refused}")
-    if isinstance(program, FunctionProgram):
-        arguments_of_make(program, optimizations)
-    if is_function and optimizations.stage:
+    if not isinstance(program, FunctionProgram):
+        return
+    arguments_of_make(program, optimizations)
+    if optimizations.stage:
         raise OptionError(
             f"program {program.name!r} is a FunctionProgram, and the toggle 'stage' stands for a "
             "wb.staged(…) in a graph that a session runs; a tf.function is staged as a whole: use "

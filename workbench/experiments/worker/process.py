@@ -187,18 +187,18 @@ def started_workers(
         the words to show, after every child has ended.
     """
     workers: list[Worker] = []
-    wished = environments or [{}] * len(programs)
+    wished = [tuple(sorted(each.items())) for each in environments or [{}] * len(programs)]
     with contextlib.ExitStack() as stack:
         warm: dict[tuple[tuple[str, str], ...], WarmPython] = {}
         warm[()] = stack.enter_context(warm_python())
-        for environment in wished:
-            if (variables := tuple(sorted(environment.items()))) not in warm:
-                warm[variables] = stack.enter_context(contextlib.closing(WarmPython(environment)))
+        for variables in wished:
+            if variables not in warm:
+                started = WarmPython(dict(variables))
+                warm[variables] = stack.enter_context(contextlib.closing(started))
         try:
-            for (label, program), environment in zip(programs, wished, strict=True):
+            for (label, program), variables in zip(programs, wished, strict=True):
                 require_not_cancelled()
-                its_own = warm[tuple(sorted(environment.items()))]
-                workers.append(Worker(label, program, its_own))
+                workers.append(Worker(label, program, warm[variables]))
             for worker in workers:
                 worker.receive()
             yield workers

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import Comparison
+from workbench.experiments.measurement.equivalence import asked_otherwise
 from workbench.viz.comparison.chart import half_width, shown_label
 from workbench.viz.style import format
 
@@ -62,8 +63,8 @@ class _Result:
     @property
     def asked_otherwise(self) -> str:
         """What was asked for that makes it another training, in words."""
-        checks = self.comparison.checks_of(self.ratio.label)
-        return next((each.asked_otherwise for each in checks if each.asked_otherwise), "")
+        check = asked_otherwise(self.comparison.checks_of(self.ratio.label))
+        return check.asked_otherwise if check else ""
 
     @property
     def trains_the_same(self) -> bool:

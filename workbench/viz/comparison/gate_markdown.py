@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from workbench.errors import one_line
 from workbench.experiments.comparison.measured import MeasuredVariant
 from workbench.experiments.comparison.results import Comparison
+from workbench.experiments.measurement.equivalence import asked_otherwise
 from workbench.experiments.regression.gate import Checked, Gate
 from workbench.experiments.regression.regressions import Regression
 from workbench.viz.comparison.chart import half_width
@@ -72,9 +73,7 @@ def _training(comparison: Comparison, label: str, same: bool | None) -> str:
     """Whether a variant trains as the baseline does; names of toggles come from anybody."""
     if label == comparison.baseline:
         return "reference"
-    checks = comparison.checks_of(label)
-    asked = next((check for check in checks if check.asked_otherwise), None)
-    if asked is not None:
+    if asked := asked_otherwise(comparison.checks_of(label)):
         words = asked.asked_otherwise
         return f"**{words}**" if asked.stale_lookups else code(words)
     return "not checked" if same is None else "the same" if same else "**not the same**"

@@ -16,7 +16,7 @@ from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
 from workbench.experiments.comparison.results import Comparison
-from workbench.experiments.measurement.equivalence import Equivalence
+from workbench.experiments.measurement.equivalence import Equivalence, asked_otherwise
 from workbench.viz.comparison.answer import Pieces, answer, best_ratio
 from workbench.viz.comparison.chart import (
     Series,
@@ -242,9 +242,8 @@ def rate_words(variant: MeasuredVariant) -> tuple[str, str]:
 
 def training_words(checks: Sequence[Equivalence]) -> str:
     """Whether a variant trains as its baseline does, in a few words."""
-    asked = next((check.asked_otherwise for check in checks if check.asked_otherwise), "")
-    if asked:
-        return asked
+    if asked := asked_otherwise(checks):
+        return asked.asked_otherwise
     failed = [check.kind for check in checks if not check.passed]
     if failed:
         return f"not {', not '.join(failed)}"
