@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -202,6 +203,33 @@ class TestUsesOfAVariable:
             assert not reasons and len(plan.of("lookup")) == 2
         stock, fused = both(graph, [rows, combined])
         np.testing.assert_array_equal(stock[0][1], fused[0][1])
+
+    @KINDS
+    @pytest.mark.parametrize(
+        "optimizer",
+        [
+            v1.train.GradientDescentOptimizer,
+            v1.train.AdagradOptimizer,
+            functools.partial(v1.train.MomentumOptimizer, momentum=0.9),
+        ],
+        ids=["descent", "Adagrad", "momentum"],
+    )
+    def test_a_lookup_comes_before_an_update_that_needs_no_value_of_it(
+        self, graph: tf.Graph, optimizer: Any, resource: bool
+    ) -> None:
+        """The gradient of a sum depends on the shape of what it sums alone."""
+        ids = v1.placeholder_with_default(np.int64([0, 1, 1, 3]), [None])
+        tables = [variable(name, np.ones((4, 2)), resource) for name in "ab"]
+        lookup = v1.nn.safe_embedding_lookup_sparse
+        found = [lookup(table, sparse(ids), combiner="sum") for table in tables]
+        loss = tf.add_n([tf.reduce_sum(each) for each in found])
+        train_op = optimizer(0.5).minimize(loss)
+        plan = wb.plan_fusion(graph)
+        assert len(plan.of("lookup")) == len(tables) and not plan.refusals, plan.describe()
+        stock, fused = both(graph, *[[train_op, found]] * 3)
+        for one, other in zip(tf.nest.flatten(stock), tf.nest.flatten(fused), strict=True):
+            if one is not None:
+                np.testing.assert_allclose(other, one, rtol=1e-6)
 
 
 class TestPlansOfOtherGraphs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from workbench.core.fusion.lookups.joined_gradients import Cut, cuts, whole_node
 from workbench.core.fusion.lookups.lookup import StockLookup, WeightGradient
 from workbench.core.fusion.lookups.max_norm_nodes import max_norm_nodes
 from workbench.core.fusion.lookups.reads import idle_reads
+from workbench.core.fusion.lookups.reads_before import reads_before
 from workbench.core.fusion.lookups.table_updates.update import (
     TableUpdate,
     stock_update,
@@ -54,18 +55,21 @@ class LookupEdit:
         self._weight_ops: dict[str, str] = {}
         self._constant = Constants(self._scope, self._edit.added)
         self._lookups = [(self._with_all_inputs(lookup), of_it) for lookup, of_it in lookups]
-        replaced = {lookup.result for lookup, _ in lookups}
-        after = {}
+        # Of gradients, of tables or of weights, and of updates.
+        backward: set[str] = set()
+        beside = {}
         for lookup, _ in lookups:
-            replaced.update(lookup.weight_gradient.nodes if lookup.weight_gradient else ())
+            backward.update(lookup.weight_gradient.nodes if lookup.weight_gradient else ())
         for gradient in (each for _, gradients in lookups for each in gradients):
             if gradient.update:
-                replaced.add(gradient.update.node)
+                backward.add(gradient.update.node)
                 continue
-            replaced |= {gradient.values, gradient.rows}
+            backward |= {gradient.values, gradient.rows}
             if gradient.rows != gradient.values:
-                after[gradient.rows] = gradient.values
-        self._level = levels(self._graph, replaced, after)
+                beside[gradient.rows] = gradient.values
+        self._behind = reads_before(self._graph, [lookup for lookup, _ in lookups], backward)
+        replaced = backward.union(lookup.result for lookup, _ in lookups)
+        self._level = levels(self._graph, replaced, beside, self._behind)
 
     def build(self) -> Edit:
         """The edit as a whole."""
@@ -139,6 +143,11 @@ class LookupEdit:
         names = (self._weight_ops.get(lookup.result) for lookup in lookups)
         return dict.fromkeys(name for name in names if name is not None)
 
+    def _lookups_before(self, nodes: Iterable[str]) -> dict[str, None]:
+        """The ops of the lookups that nodes wait for, though not for what these give."""
+        results = (result for name in nodes for result in self._behind.get(name, ()))
+        return dict.fromkeys(self._ops[result] for result in results)
+
     def _add_gradients(self, pairs: Sequence[tuple[StockLookup, LookupGradient]]) -> None:
         groups = grouped(pairs, lambda pair: self._pure(pair[0], pair[1].values))
         for number, group in enumerate(groups):
@@ -147,7 +156,8 @@ class LookupEdit:
                 f"{self._scope}/gradient_{number}",
                 lookups,
                 gradients,
-                self._read_before(lookups),
+                self._lookups_before(name for g in gradients for name in (g.values, g.rows))
+                | self._read_before(lookups),
             )
             self._edit.added.append(node)
             for i, (lookup, gradient) in enumerate(group):
@@ -188,7 +198,8 @@ class LookupEdit:
         for number, group in enumerate(grouped(triples, key)):
             lookups, gradients, updates = zip(*group, strict=True)
             waits = dict.fromkeys(name for update in updates for name in update.after)
-            before = [*filter(None, (self._edit.bypassed.get(name, name) for name in waits))]
+            before = [*self._lookups_before(update.node for update in updates)]
+            before += [*filter(None, (self._edit.bypassed.get(name, name) for name in waits))]
             # The op reads tables of features together: none is updated before all were read.
             before += [
                 self._ops[lookup.result]

@@ -21,7 +21,10 @@ _CALLS_PYTHON = ("PyFunc", "EagerPyFunc")
 
 
 def levels(
-    graph: Definition, replaced: Collection[str], after: Mapping[str, str]
+    graph: Definition,
+    replaced: Collection[str],
+    beside: Mapping[str, str],
+    behind: Mapping[str, Collection[str]],
 ) -> dict[str, int]:
     """Of each node that is to be replaced, how many others stand on the longest path to it.
 
@@ -31,20 +34,25 @@ def levels(
     Args:
       graph: the graph.
       replaced: names of the nodes.
-      after: of some of them another one, with which they are replaced by one op.
+      beside: of some of them another one, with which they are replaced by one op.
+      behind: of some of them others that do not depend on them, and whose ops theirs wait for.
     """
     depths: dict[str, int] = {}
     known: dict[str, int] | None = None
     while depths != known:
         known = dict(depths)
-        behind: dict[str, int] = {}
+        after: dict[str, int] = {}
         for node in graph.ordered:
             # What loops lead back comes later in this order; nodes of loops are never replaced.
-            level = max((behind.get(node_name(text), 0) for text in node.input), default=0)
+            level = max((after.get(node_name(text), 0) for text in node.input), default=0)
             if node.name in replaced:
-                level = depths[node.name] = max(level, depths.get(after.get(node.name, ""), 0))
+                level = max(level, depths.get(beside.get(node.name, ""), 0))
+                level = max(
+                    [level, *(depths.get(each, 0) + 1 for each in behind.get(node.name, ()))]
+                )
+                depths[node.name] = level
                 level += 1
-            behind[node.name] = level
+            after[node.name] = level
     return depths
 
 

@@ -75,7 +75,7 @@ def _edit(surroundings: Surroundings, parts: Sequence[Part]) -> Edit:
     """One op for all columns that are in the same runs."""
     graph, runs = surroundings.graph, surroundings.runs
     edit = Edit()
-    level = levels(graph, {n for part in parts for n in part.match.nodes}, {})
+    level = levels(graph, {n for part in parts for n in part.match.nodes}, {}, {})
     scope = node_defs.free_scope(graph, _SCOPE)
 
     def key(part: Part) -> Any:
